@@ -1,0 +1,48 @@
+# The whole product as one DAG: instances -> labels -> training -> evaluation -> tables and figures -> report.
+# What there is to do comes from the plan (src/neuroute/plan); the rules only say how each kind of thing is made.
+import json
+import os
+
+from snakemake.exceptions import WorkflowError
+from neuroute.errors import NeurouteError
+from neuroute.plan.build import build_plan
+from neuroute.plan.config import CONFIG_ENV, parse_config
+from neuroute.plan.preflight import check, gpus
+
+
+configfile: "config.yaml"
+
+
+report: "workflow/report/workflow.rst"
+
+
+try:
+    PLAN = build_plan(parse_config(config))
+except NeurouteError as error:
+    raise WorkflowError(str(error))
+os.environ[CONFIG_ENV] = json.dumps(config)  # the jobs read the same config, --config overrides included
+GPUS = gpus(PLAN.config)
+
+
+wildcard_constraints:
+    paper="[a-z]+",
+    name=r"[\w.-]+",
+    group="[a-z_]+",
+
+
+include: "workflow/rules/labels.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/render.smk"
+
+
+onstart:
+    check(PLAN)
+
+
+rule all:
+    default_target: True
+    localrule: True
+    input:
+        [f"{PLAN.artifact_stem(a)}.{'csv' if o.kind == 'table' else 'pdf'}" for a, o in PLAN.artifacts.items()],
+        PLAN.report,

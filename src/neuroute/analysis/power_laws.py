@@ -1,0 +1,322 @@
+"""Power laws of the optimality gap (scaling, Eq. 2-7) and bootstrap intervals of their exponents.
+
+Gaps are in percent.  A law is fitted by least squares on one of two scales, which weigh the points differently and
+can give clearly different exponents: `linear` (the residuals of the gap itself, as in the paper's Figure 2) or
+`log-log` (the residuals of its logarithm, as in its Eq. 6).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+
+Scale = Literal["linear", "log-log"]
+Array = NDArray[np.float64]
+
+RESAMPLES = 1000
+
+
+class FitError(ValueError):
+    """These points determine no law; the message says why, in words fit for a figure's note."""
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """Gap(x) = (x_c / x)^alpha (scaling, Eq. 2-4)."""
+
+    alpha: float
+    x_c: float  # in the unit of x; infinite or zero when alpha is about zero
+    log_one: float  # ln Gap(1) = alpha ln x_c
+    r2: float  # on the linear scale, whichever scale was fitted
+    mape: float  # mean absolute percentage error, %, over the positive gaps
+    scale: Scale
+    points: int
+    dropped: int  # gaps <= 0, which have no logarithm
+
+    def __call__(self, x: ArrayLike) -> Array:
+        return np.exp(self.log_one - self.alpha * np.log(np.asarray(x, float)))
+
+
+@dataclass(frozen=True)
+class BivariateLaw:
+    """Gap(u, v) = constant u^-beta_u v^-beta_v; the constant is u_c^beta_u v_c^beta_v (scaling, Eq. 5 and 6)."""
+
+    beta_u: float
+    beta_v: float
+    constant: float
+    r2: float
+    mape: float
+    points: int
+    dropped: int
+
+    def __call__(self, u: ArrayLike, v: ArrayLike) -> Array:
+        u, v = np.asarray(u, float), np.asarray(v, float)
+        return np.exp(np.log(self.constant) - self.beta_u * np.log(u) - self.beta_v * np.log(v))
+
+
+@dataclass(frozen=True)
+class ShiftedPowerLaw:
+    """Gap(t) = alpha_t t^-beta_t + gamma with gamma >= 0 (scaling, Eq. 7)."""
+
+    alpha: float
+    beta: float
+    gamma: float  # %
+    r2: float
+    mape: float
+    points: int
+    dropped: int
+
+    @property
+    def gamma_is_zero(self) -> bool:
+        """The fit stops at the bound: the data show no floor."""
+        return self.gamma == 0
+
+    def __call__(self, t: ArrayLike) -> Array:
+        return self.alpha * np.asarray(t, float) ** -self.beta + self.gamma
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A percentile interval over bootstrap resamples."""
+
+    low: float
+    high: float
+    resamples: int
+    failed: int  # resamples without a fit
+
+
+def r_squared(y: Array, fitted: Array) -> float:
+    spread = ((y - y.mean()) ** 2).sum()
+    return float(1 - ((y - fitted) ** 2).sum() / spread) if spread > 0 else float("nan")
+
+
+def mean_percentage_error(y: Array, fitted: Array) -> float:
+    """Mean of |fitted - y| / y in percent, over the positive y."""
+    positive = y > 0
+    return float(100 * np.mean(np.abs(fitted - y)[positive] / y[positive]))
+
+
+def _log_log(x: Array, gaps: Array) -> tuple[Array, Array]:
+    """Ordinary least squares of ln gap on ln x for each row of gaps (rows, points) -> (ln Gap(1), alpha), each (rows,).
+
+    Gaps <= 0 get no weight; rows with fewer than two distinct x left give NaN.
+    """
+    weight = (gaps > 0).astype(float)
+    log_x = np.broadcast_to(np.log(x), gaps.shape)
+    log_y = np.log(np.where(gaps > 0, gaps, 1.0))
+    count = weight.sum(1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean_x, mean_y = (weight * log_x).sum(1) / count, (weight * log_y).sum(1) / count
+        dx = weight * (log_x - mean_x[:, None])
+        spread = (dx**2).sum(1)
+        slope = (dx * (log_y - mean_y[:, None])).sum(1) / np.where(spread > 1e-12, spread, np.nan)
+    return mean_y - slope * mean_x, -slope
+
+
+def _linear(x: Array, gaps: Array) -> tuple[Array, Array]:
+    """Least squares of the gap itself for each row: Levenberg-Marquardt on (ln Gap(1), alpha) from the log-log fit.
+
+    The same minimum as `scipy.optimize.curve_fit`, for all rows at once.  All gaps count, negative ones too.
+    """
+    shift = np.log(x).mean()  # centred, so that the two parameters hardly correlate
+    u = np.log(x) - shift
+    a, alpha = _log_log(np.exp(u), gaps)
+    damping = np.full(len(gaps), 1e-3)
+
+    def residuals(a: Array, alpha: Array) -> tuple[Array, Array]:
+        fitted = np.exp(a[:, None] - alpha[:, None] * u)
+        return gaps - fitted, fitted
+
+    with np.errstate(all="ignore"):
+        error, fitted = residuals(a, alpha)
+        cost = (error**2).sum(1)
+        for _ in range(200):
+            j_a, j_alpha = fitted, -u * fitted
+            aa, ab, bb = (j_a**2).sum(1), (j_a * j_alpha).sum(1), (j_alpha**2).sum(1)
+            g_a, g_alpha = (j_a * error).sum(1), (j_alpha * error).sum(1)
+            aa, bb = aa * (1 + damping), bb * (1 + damping)
+            det = aa * bb - ab**2
+            step_a, step_alpha = (bb * g_a - ab * g_alpha) / det, (aa * g_alpha - ab * g_a) / det
+            new_error, new_fitted = residuals(a + step_a, alpha + step_alpha)
+            new_cost = (new_error**2).sum(1)
+            better = new_cost <= cost
+            moved = better & (np.abs(step_a) + np.abs(step_alpha) > 1e-12)
+            a, alpha = np.where(better, a + step_a, a), np.where(better, alpha + step_alpha, alpha)
+            error, fitted = np.where(better[:, None], new_error, error), np.where(better[:, None], new_fitted, fitted)
+            cost = np.where(better, new_cost, cost)
+            damping = np.where(better, damping / 5, damping * 5)
+            if not (moved | (~better & (damping < 1e8) & np.isfinite(cost))).any():
+                break
+    return a + alpha * shift, alpha
+
+
+def fit(x: ArrayLike, gaps: ArrayLike, scale: Scale = "linear") -> PowerLaw:
+    """Fit Eq. 2, 3 or 4 to points x (any positive unit) and gaps (%).
+
+    `log-log` drops gaps <= 0; `linear` keeps them.  Raises FitError with fewer than two positive gaps at two
+    different x: no law goes through such points.
+    """
+    x, y = np.asarray(x, float), np.asarray(gaps, float)
+    dropped = int((y <= 0).sum())
+    used = y > 0 if scale == "log-log" else np.isfinite(y)
+    if len(np.unique(x[y > 0])) < 2:
+        raise FitError(f"{int((y > 0).sum())} of {len(y)} gaps are positive, a power law needs two")
+    log_one, alpha = (float(v[0]) for v in (_log_log if scale == "log-log" else _linear)(x, y[None]))
+    if not (np.isfinite(log_one) and np.isfinite(alpha)):
+        raise FitError(f"least squares on the {scale} scale found no minimum")
+    with np.errstate(all="ignore"):
+        x_c = float(np.exp(np.float64(log_one) / alpha)) if alpha else float("nan")
+    fitted = np.exp(log_one - alpha * np.log(x))
+    return PowerLaw(
+        alpha,
+        x_c,
+        log_one,
+        r_squared(y[used], fitted[used]),
+        mean_percentage_error(y[used], fitted[used]),
+        scale,
+        int(used.sum()),
+        dropped if scale == "log-log" else 0,
+    )
+
+
+def fit_bivariate(u: ArrayLike, v: ArrayLike, gaps: ArrayLike) -> BivariateLaw:
+    """Fit Eq. 5 (u = depth, v = width) or Eq. 6 (u = parameters, v = depth / width) on the log-log scale.
+
+    Raises FitError when fewer than three positive gaps, or points on one line, leave the exponents open.
+    """
+    u, v, y = (np.asarray(values, float) for values in (u, v, gaps))
+    used = y > 0
+    design = np.column_stack([np.ones(used.sum()), -np.log(u[used]), -np.log(v[used])])
+    if used.sum() < 3 or np.linalg.matrix_rank(design) < 3:
+        raise FitError(f"{int(used.sum())} of {len(y)} gaps are positive, a law in two variables needs three")
+    c, beta_u, beta_v = (float(b) for b in np.linalg.lstsq(design, np.log(y[used]), rcond=None)[0])
+    fitted = np.exp(design @ [c, beta_u, beta_v])
+    return BivariateLaw(
+        beta_u,
+        beta_v,
+        float(np.exp(c)),
+        r_squared(y[used], fitted),
+        mean_percentage_error(y[used], fitted),
+        int(used.sum()),
+        int((~used).sum()),
+    )
+
+
+def size_and_shape_exponents(beta_d: float, beta_w: float) -> tuple[float, float]:
+    """(beta_n, beta_a) of Eq. 6 from Eq. 5, with A = D / W and N proportional to D W^2."""
+    return (beta_d + beta_w) / 3, (2 * beta_d - beta_w) / 3
+
+
+def fit_shifted(t: ArrayLike, gaps: ArrayLike, *, relative: bool = False) -> ShiftedPowerLaw:
+    """Fit Eq. 7 by least squares of the gap, or (`relative`) of the gap's relative error, which sees the small gaps.
+
+    For a given beta the law is linear in alpha and gamma, so only beta is searched.  Raises FitError with fewer than
+    three positive gaps.  Gaps <= 0 are dropped when `relative`.
+    """
+    t, y = np.asarray(t, float), np.asarray(gaps, float)
+    used = y > 0 if relative else np.isfinite(y)
+    if (y > 0).sum() < 3 or len(np.unique(t[used])) < 3:
+        raise FitError(f"{int((y > 0).sum())} of {len(y)} gaps are positive, a shifted power law needs three")
+    unit = float(np.exp(np.log(t).mean()))  # in this unit t^-beta stays near one
+    s, z = t[used] / unit, y[used]
+    weight = 1 / z if relative else np.ones_like(z)
+
+    def best(beta: float) -> tuple[float, float, float]:
+        """(cost, alpha, gamma), the best non-negative pair for this beta."""
+        p = s**-beta * weight
+        target = z * weight
+        (pp, pw, ww), (pt, wt) = (p @ p, p @ weight, weight @ weight), (p @ target, weight @ target)
+        det = pp * ww - pw**2
+        pairs = [(max(pt / pp, 0.0), 0.0), (0.0, max(wt / ww, 0.0))]
+        if det > 0:
+            pairs.append(((ww * pt - pw * wt) / det, (pp * wt - pw * pt) / det))
+        costs = [
+            (float(((a * p + g * weight - target) ** 2).sum()), a, g) for a, g in pairs if min(a, g) >= 0
+        ]
+        return min(costs, key=lambda found: found[0])
+
+    grid = np.geomspace(1e-3, 20, 300)
+    i = int(np.argmin([best(beta)[0] for beta in grid]))
+    low, high = grid[max(i - 1, 0)], grid[min(i + 1, len(grid) - 1)]
+    beta = float(minimize_scalar(lambda b: best(b)[0], bounds=(low, high), method="bounded", options={"xatol": 1e-9}).x)
+    _, alpha, gamma = best(beta)
+    fitted = alpha * s**-beta + gamma
+    return ShiftedPowerLaw(
+        float(alpha * unit**beta),
+        beta,
+        float(gamma),
+        r_squared(z, fitted),
+        mean_percentage_error(z, fitted),
+        int(used.sum()),
+        int((~used).sum()),
+    )
+
+
+def rounding_interval(x: ArrayLike, printed: ArrayLike, half_unit: float) -> tuple[float, float]:
+    """Smallest and largest log-log exponent of the gaps that round to `printed` (half_unit: 0.00005 at four decimals).
+
+    Exact: the exponent is linear in each ln gap.  Zero gaps are dropped.
+    """
+    x, y = np.asarray(x, float), np.asarray(printed, float)
+    x, y = x[y > 0], y[y > 0]
+    left = np.log(x) < np.log(x).mean()
+    up = np.where(left, y + half_unit, np.maximum(y - half_unit, 1e-12))
+    down = np.where(left, np.maximum(y - half_unit, 1e-12), y + half_unit)
+    return fit(x, down, "log-log").alpha, fit(x, up, "log-log").alpha
+
+
+def gap_of_means(lengths: Array, references: Array) -> float:
+    """Gap in percent as the ratio of mean lengths."""
+    return float(100 * (lengths.mean() / references.mean() - 1))
+
+
+def resampled_gaps(lengths: ArrayLike, references: ArrayLike, resamples: int = RESAMPLES, seed: int = 0) -> Array:
+    """Gaps (%) of bootstrap resamples of the test instances, paired: a resample draws the same ones for all models.
+
+    lengths (models, count), references (count,) -> (resamples, models)
+    """
+    lengths, references = np.atleast_2d(np.asarray(lengths, float)), np.asarray(references, float)
+    count = len(references)
+    generator = np.random.default_rng(seed)
+    both = np.vstack([references, lengths]).T
+    sums = np.empty((resamples, both.shape[1]))
+    for first in range(0, resamples, 100):
+        rows = min(100, resamples - first)
+        draws = generator.integers(count, size=(rows, count)) + count * np.arange(rows)[:, None]
+        weights = np.bincount(draws.ravel(), minlength=rows * count).reshape(rows, count)
+        sums[first : first + rows] = weights.astype(float) @ both
+    return 100 * (sums[:, 1:] / sums[:, :1] - 1)
+
+
+def percentile_interval(values: Array, level: float = 0.95) -> Interval:
+    """Percentile interval over the finite values; NaN bounds when none is."""
+    finite = values[np.isfinite(values)]
+    failed = len(values) - len(finite)
+    if not len(finite):
+        return Interval(float("nan"), float("nan"), len(values), failed)
+    low, high = np.quantile(finite, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high), len(values), failed)
+
+
+def bootstrap_exponent(x: ArrayLike, gaps: Array, scale: Scale = "linear", level: float = 0.95) -> Interval:
+    """Interval of alpha over resampled gaps (resamples, points) at x (points,); see `resampled_gaps`."""
+    x = np.asarray(x, float)
+    if len(np.unique(x)) < 2:
+        return percentile_interval(np.full(len(gaps), np.nan), level)
+    return percentile_interval((_log_log if scale == "log-log" else _linear)(x, gaps)[1], level)
+
+
+def bootstrap_bivariate(u: ArrayLike, v: ArrayLike, gaps: Array, level: float = 0.95) -> Mapping[str, Interval]:
+    """Intervals of beta_u and beta_v of `fit_bivariate` over resampled gaps (resamples, points)."""
+    found = []
+    for row in gaps:
+        try:
+            law = fit_bivariate(u, v, row)
+            found.append((law.beta_u, law.beta_v))
+        except FitError:
+            found.append((np.nan, np.nan))
+    values = np.array(found)
+    return {"beta_u": percentile_interval(values[:, 0], level), "beta_v": percentile_interval(values[:, 1], level)}

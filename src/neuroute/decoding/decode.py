@@ -1,0 +1,48 @@
+"""Decode a whole test set, as many instances at a time as the memory budget holds."""
+
+import contextlib
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from neuroute.decoding.beam import beam_tours
+from neuroute.decoding.greedy import greedy_tours
+from neuroute.plan.objects import Decoding
+
+
+def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager[Any]:
+    """bf16 mixed precision, or nothing for fp32."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+
+
+def batch_size(net: nn.Module, nodes: int, decoding: Decoding, memory_gb: float) -> int:
+    """Instances that fit: about 16 floats of activations per token and channel are alive at once."""
+    if decoding.batch_size:
+        return decoding.batch_size
+    width = max(p.shape[0] for p in net.parameters() if p.ndim == 2) // 4
+    per_instance = 4 * 16 * max(width, 2) * (nodes + 1) * decoding.beam
+    # More than about 8192 tokens at once brings no speed on a CPU, only cache misses.
+    enough = max(1, 8192 // ((nodes + 1) * decoding.beam)) if next(net.parameters()).device.type == "cpu" else 4096
+    return max(1, min(int(memory_gb * 1e9 / per_instance), enough))
+
+
+def decode(net: Any, coords: Tensor, decoding: Decoding, memory_gb: float = 4.0, precision: str = "fp32") -> Tensor:
+    """coords (count, n, 2) anywhere -> tours (count, n) int64 on the CPU."""
+    device = next(net.parameters()).device
+    n = coords.shape[1]
+    scale = net.attention_scale(n) if decoding.log_n else 1.0
+
+    def decide(rows: Tensor) -> Tensor:
+        return net.decide(rows, scale)
+
+    tours = []
+    with torch.inference_mode(), autocast(device, precision):
+        for part in coords.split(batch_size(net, n, decoding, memory_gb)):
+            part = part.to(device)
+            nodes = net.encode(part)
+            if decoding.method == "beam" and decoding.beam > 1:
+                tours.append(beam_tours(decide, nodes, part, decoding.beam).cpu())
+            else:
+                tours.append(greedy_tours(decide, nodes).cpu())
+    return torch.cat(tours)

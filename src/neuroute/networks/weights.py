@@ -1,0 +1,90 @@
+"""Checkpoints: weights as safetensors, with what they are as JSON metadata.  Loading never executes code."""
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import nn
+
+from neuroute.errors import NeurouteError
+from neuroute.files import write_whole
+from neuroute.plan.objects import Network
+
+KEY = "neuroute"  # one metadata key holds everything: several would be stored in no fixed order
+
+
+def build(network: Network) -> nn.Module:
+    """A fresh network from its dotted name; initialised from torch's current seed."""
+    module, _, name = network.kind.partition(":")
+    try:
+        kind = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        raise NeurouteError(f"network '{network.kind}' does not exist in this version of neuroute") from None
+    return kind(**network.arguments)
+
+
+def save_checkpoint(path: Path, net: nn.Module, about: dict[str, Any]) -> None:
+    """`about` must hold "network" (a Network as a dict); equal weights and `about` give equal bytes."""
+    tensors = {name: t.detach().cpu().contiguous() for name, t in net.state_dict().items()}
+    data = save(tensors, metadata={KEY: json.dumps(about, sort_keys=True)})
+    write_whole(path, lambda file: file.write(data))
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """What a checkpoint says of itself; raises NeurouteError when it is not one of ours."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+    except FileNotFoundError:
+        raise NeurouteError(f"{path}: no such checkpoint; train it with `neuroute train <run>`") from None
+    except (SafetensorError, OSError) as error:
+        raise NeurouteError(f"{path}: not a readable safetensors file ({error})") from None
+    if KEY not in metadata:
+        raise NeurouteError(f"{path}: no '{KEY}' metadata; this is not a checkpoint written by neuroute")
+    return json.loads(metadata[KEY])
+
+
+def load_checkpoint(path: Path, expected: Network | None = None) -> tuple[nn.Module, dict[str, Any]]:
+    """The network with its weights, and what the checkpoint says of itself.
+
+    Raises NeurouteError when it holds another architecture than `expected`, or tensors that do not fit.
+    """
+    about = read_about(path)
+    network = Network.model_validate(about["network"])
+    if expected is not None and network != expected:
+        raise NeurouteError(
+            f"{path}: holds {describe(network)}, but {describe(expected)} is asked for; "
+            "retrain the run or point at its checkpoint"
+        )
+    net = build(network)
+    with safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    own = net.state_dict()
+    wrong = sorted(set(own) ^ set(tensors)) + sorted(
+        name for name in set(own) & set(tensors) if own[name].shape != tensors[name].shape
+    )
+    if wrong:
+        raise NeurouteError(
+            f"{path}: {len(wrong)} tensors do not fit {describe(network)}, first '{wrong[0]}'; "
+            "it was written by another version of the network"
+        )
+    net.load_state_dict(tensors)
+    return net.eval(), about
+
+
+def describe(network: Network) -> str:
+    arguments = ", ".join(f"{k}={v}" for k, v in network.arguments.items())
+    return f"{network.kind.rpartition(':')[2]}({arguments})"
+
+
+def parameters(net: nn.Module) -> int:
+    return sum(p.numel() for p in net.parameters())
+
+
+@torch.no_grad()
+def all_finite(net: nn.Module) -> bool:
+    return all(bool(p.isfinite().all()) for p in net.parameters())

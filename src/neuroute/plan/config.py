@@ -1,0 +1,213 @@
+"""`config.yaml` and the scale files as typed models: read, merged and checked before any job starts."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from neuroute.errors import NeurouteError
+from neuroute.plan.objects import Spec as Strict
+
+CONFIG_ENV = "NEUROUTE_CONFIG"  # the Snakefile hands its merged config to the jobs it starts
+
+
+class Shape(Strict):
+    """Width and attention heads of a decoder; the FFN is four times as wide."""
+
+    width: Annotated[int, Field(ge=4, description="embedding dimension")]
+    heads: Annotated[int, Field(ge=1, description="attention heads; must divide the width")]
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> "Shape":
+        if self.width % self.heads:
+            raise ValueError(f"width {self.width} is not divisible by {self.heads} heads")
+        return self
+
+
+class DeepNarrow(Shape):
+    """A shape of about the same parameter count as the smallest grid model (scaling, Table 2)."""
+
+    depth: Annotated[int, Field(ge=1, description="decoder layers")]
+
+
+Nodes = Annotated[int, Field(ge=4, description="nodes of an instance")]
+Positive = Annotated[int, Field(ge=1)]
+
+
+class TrainingScale(Strict):
+    """How a supervised run is trained at this scale (scaling, Table 9)."""
+
+    samples: Annotated[int, Field(ge=1, description="labelled training instances")]
+    epochs: Positive = 1
+    batch_size: Positive = 1024
+    step: Annotated[
+        Literal["sub-path", "decision", "summed"],
+        Field(description="reading of the paper's 'step': what one batch updates"),
+    ] = "sub-path"
+    learning_rate: Annotated[float, Field(gt=0)] = 1.25e-4
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    decay_gamma: Annotated[float, Field(gt=0, le=1)] = 0.997
+    decay_every: Annotated[int, Field(ge=1, description="batches between two decays")] = 100
+    warmup_batches: Annotated[int, Field(ge=0)] = 0
+    warmup_factor: Annotated[float, Field(gt=0, le=1)] = 0.1
+    precision: Literal["fp32", "bf16"] = "fp32"
+    validations: Annotated[int, Field(ge=1, description="greedy validations during training")] = 20
+
+
+class ScalingScale(Strict):
+    """What the roles of paper `scaling` stand for at this scale.  Keys are the paper's numbers."""
+
+    sizes: Annotated[dict[int, Nodes], Field(description="the paper's n -> nodes here")]
+    test_counts: Annotated[dict[int, Positive], Field(description="the paper's n -> test instances here")]
+    validation_count: Annotated[int, Field(ge=1, description="validation instances")] = 1000
+    depths: Annotated[dict[int, Positive], Field(description="the paper's depth -> layers here")]
+    widths: Annotated[dict[int, Shape], Field(description="the paper's width -> shape here")]
+    deep_narrow: Annotated[dict[str, DeepNarrow], Field(description="Table 2's shapes: '24x64', '96x32'")]
+    beams: Annotated[dict[int, Positive], Field(description="Table 18's beam widths -> beam widths here")]
+    budgets: Annotated[
+        dict[str, dict[Literal["limited", "sufficient"], Positive]],
+        Field(description="Table 4: model -> beam width of each budget"),
+    ]
+    budget_count: Annotated[int, Field(ge=1, description="Table 4: test instances")]
+    latency_batches: Annotated[dict[int, Positive], Field(description="Table 17: batch size -> here")]
+    training: TrainingScale
+
+    @model_validator(mode="after")
+    def _roles_complete(self) -> "ScalingScale":
+        wanted: list[tuple[str, Any, set[Any]]] = [
+            ("sizes", self.sizes, {100, 200, 500, 1000}),
+            ("test_counts", self.test_counts, {100, 200, 500, 1000}),
+            ("depths", self.depths, {6, 12, 24, 42}),
+            ("widths", self.widths, {128, 256, 512}),
+            ("deep_narrow", self.deep_narrow, {"24x64", "96x32"}),
+            ("beams", self.beams, {1, 2, 4, 8, 16, 32, 64}),
+            ("budgets", self.budgets, {"6x128", "6x512", "24x128", "42x128"}),
+            ("latency_batches", self.latency_batches, {50, 100, 1000}),
+        ]
+        for name, given, roles in wanted:
+            if set(given) != roles:
+                raise ValueError(f"{name} must name exactly the paper's {sorted(roles)}, got {sorted(given)}")
+        return self
+
+
+class Scale(Strict):
+    """A scale binds the papers' roles to sizes."""
+
+    name: str
+    summary: Annotated[str, Field(description="what this scale is good for, shown beside every result")]
+    label_solver: Annotated[str, Field(description="solver of the training labels")] = "concorde"
+    reference_solver: Annotated[str, Field(description="solver of the test sets' reference solutions")] = "concorde"
+    train_threads: Positive = 1
+    evaluate_threads: Positive = 1
+    scaling: ScalingScale
+
+
+class TrainingChange(Strict):
+    """What may be changed of one run's training in `config.yaml`; everything else stays the scale's."""
+
+    samples: Positive | None = None
+    epochs: Positive | None = None
+    batch_size: Positive | None = None
+    step: Literal["sub-path", "decision", "summed"] | None = None
+    learning_rate: Annotated[float, Field(gt=0)] | None = None
+    weight_decay: Annotated[float, Field(ge=0)] | None = None
+    decay_gamma: Annotated[float, Field(gt=0, le=1)] | None = None
+    decay_every: Positive | None = None
+    warmup_batches: Annotated[int, Field(ge=0)] | None = None
+    precision: Literal["fp32", "bf16"] | None = None
+
+
+class RunChange(Strict):
+    """Changes to one run: `runs: {scaling/base_6x128: {seed: 1, training: {learning_rate: 2.0e-4}}}`."""
+
+    seed: Annotated[int, Field(ge=0)] | None = None
+    training: TrainingChange = TrainingChange()
+
+
+class Machine(Strict):
+    """Sustained rates that `neuroute plan` turns FLOPs into hours with; measure yours with `make bench`."""
+
+    cpu_gflops_per_thread: Annotated[float, Field(gt=0)] = 50.0
+    gpu_tflops: Annotated[float, Field(gt=0)] = 60.0
+
+
+class Config(Strict):
+    """The user's choices: what to run, at which scale, on what."""
+
+    scale: Annotated[str, Field(description="a file in workflow/scales, without .yaml")] = "smoke"
+    papers: Annotated[list[Literal["scaling"]], Field(min_length=1)] = ["scaling"]
+    device: Annotated[
+        Literal["auto", "cpu", "cuda"], Field(description="auto: CUDA where there is a GPU, else CPU")
+    ] = "auto"
+    gpus_per_run: Annotated[int, Field(ge=1, description="more than one: torchrun with DDP")] = 1
+    compile: Annotated[bool, Field(description="torch.compile the networks while training")] = False
+    memory_gb: Annotated[float, Field(gt=0, description="memory one job may use for activations")] = 4.0
+    label_workers: Annotated[int | None, Field(description="solver processes per label job; null: all cores")] = None
+    label_caches: Annotated[list[str], Field(description="folders with label shards to reuse")] = []
+    tensorboard: Annotated[bool, Field(description="also write TensorBoard event files")] = False
+    work_dir: str = "work"
+    results_dir: str = "results"
+    machine: Machine = Machine()
+    runs: Annotated[dict[str, RunChange], Field(description="changes to single runs, by id")] = {}
+
+
+def _first_error(error: ValidationError, where: str) -> NeurouteError:
+    detail = error.errors()[0]
+    path = ".".join(str(p) for p in detail["loc"] if p != "[key]")
+    message = detail["msg"].removeprefix("Value error, ")
+    if detail["type"] == "extra_forbidden":
+        message = "unknown key"
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return NeurouteError(f"{where}: {path or 'top level'}: {message}{more}; see workflow/schemas for what is allowed")
+
+
+def parse_config(values: dict[str, Any], where: str = "config.yaml") -> Config:
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        raise _first_error(error, where) from None
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(path.read_text())
+    except FileNotFoundError:
+        raise NeurouteError(f"{path}: no such file; run from the folder that holds the Snakefile") from None
+    except yaml.YAMLError as error:
+        raise NeurouteError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise NeurouteError(f"{path}: expected a mapping of keys to values")
+    return values
+
+
+def load_config(path: Path | None = None, **overrides: Any) -> Config:
+    """The config of this process: an explicit file, else what the Snakefile handed down, else ./config.yaml."""
+    if path is None and CONFIG_ENV in os.environ:
+        values, where = yaml.safe_load(os.environ[CONFIG_ENV]), f"${CONFIG_ENV}"
+    else:
+        path = path or Path("config.yaml")
+        values, where = _read_yaml(path), str(path)
+    values |= {key: value for key, value in overrides.items() if value is not None}
+    return parse_config(values, where)
+
+
+def scales_dir() -> Path:
+    """`workflow/scales` of the checkout that this package is installed from, or of the current folder."""
+    for root in (Path.cwd(), Path(__file__).resolve().parents[3]):
+        if (root / "workflow" / "scales").is_dir():
+            return root / "workflow" / "scales"
+    raise NeurouteError("workflow/scales not found; run from the folder that holds the Snakefile")
+
+
+def load_scale(name: str) -> Scale:
+    """A scale by name (a file in workflow/scales) or by path (ends in .yaml)."""
+    path = Path(name) if name.endswith(".yaml") else scales_dir() / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in scales_dir().glob("*.yaml")))
+        raise NeurouteError(f"scale '{name}': no file {path}; known scales: {known}")
+    try:
+        return Scale.model_validate(_read_yaml(path))
+    except ValidationError as error:
+        raise _first_error(error, str(path)) from None

@@ -1,0 +1,160 @@
+"""What a target costs before anything runs: FLOPs, hours and disk, for whatever is not there yet."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuroute.analysis import cost
+from neuroute.plan.build import HEADLINE, Plan
+from neuroute.plan.objects import Evaluation, LabelBundle, Labels, Run
+from neuroute.plan.preflight import gpus
+
+# Seconds of one core to label one TSP instance of n nodes, log-log interpolated between measured points
+# (2.6 GHz EPYC core; `make bench` measures yours).
+SOLVER_SECONDS: dict[str, dict[int, float]] = {
+    "concorde": {20: 0.0015, 50: 0.008, 100: 0.05, 200: 0.4, 500: 6.0, 1000: 60.0},
+    "lkh": {20: 0.002, 50: 0.008, 100: 0.03, 200: 0.12, 500: 0.9, 1000: 5.0},
+}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One job: where its result lies, whether it is there, and what it takes."""
+
+    stage: str
+    id: str
+    path: Path
+    flops: float = 0.0
+    cpu_hours: float = 0.0
+    gpu_hours: float = 0.0
+    disk_mb: float = 0.0
+
+    @property
+    def there(self) -> bool:
+        return self.path.exists()
+
+
+def costs(plan: Plan, target: str | None) -> list[Cost]:
+    """Every job behind a target, in the order of the walk."""
+    artifacts, evaluations, runs, bundles = _closure(plan, target)
+    return [
+        *(_label_cost(plan, plan.bundles[b]) for b in bundles),
+        *(_train_cost(plan, plan.runs[r]) for r in runs),
+        *(_evaluate_cost(plan, plan.evaluations[e]) for e in evaluations),
+        *(Cost("render", a, plan.artifact_stem(a).with_suffix(".json"), disk_mb=0.3) for a in artifacts),
+    ]
+
+
+def describe(plan: Plan, target: str | None) -> str:
+    """The plan of a target as text: one line a job, then the sum of what is still missing."""
+    all_costs = costs(plan, target)
+    lines = [f"scale {plan.scale.name}: {plan.scale.summary}", ""]
+    lines.append(f"{'stage':9} {'there':6} {'FLOP':>9} {'hours':>12} {'disk MB':>9}  id")
+    for c in all_costs:
+        hours = f"{c.gpu_hours:.2f} GPU" if c.gpu_hours else f"{c.cpu_hours:.3f} CPU"
+        there = "yes" if c.there else "-"
+        amount = f"{c.flops:.1e}" if c.flops else ""
+        lines.append(f"{c.stage:9} {there:6} {amount:>9} {hours:>12} {c.disk_mb:9.1f}  {c.id}")
+    left = [c for c in all_costs if not c.there]
+    total = {k: sum(getattr(c, k) for c in left) for k in ("flops", "cpu_hours", "gpu_hours", "disk_mb")}
+    machine = plan.config.machine
+    lines += [
+        "",
+        f"{len(left)} of {len(all_costs)} jobs to do: {total['flops']:.2e} FLOP, {total['gpu_hours']:.1f} GPU-hours, "
+        f"{total['cpu_hours']:.2f} CPU-core-hours, {total['disk_mb'] / 1000:.2f} GB of disk",
+        f"(at {machine.cpu_gflops_per_thread:g} GFLOP/s a thread and {machine.gpu_tflops:g} TFLOP/s a GPU, "
+        "config.yaml `machine`; CPU-hours are core-hours; labels found in a cache cost nothing)",
+    ]
+    return "\n".join(lines)
+
+
+def _closure(plan: Plan, target: str | None) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Artifacts, evaluations, runs and label bundles behind a target."""
+    artifacts, evaluations, runs, bundles = [], [], [], []
+    if target is None:
+        artifacts = list(plan.artifacts)
+    else:
+        name = target.removeprefix(f"{plan.config.results_dir}/").rsplit(".", 1)[0] if "." in target else target
+        name = name if "/" in name else f"{HEADLINE}/{name}"
+        if name in plan.runs:
+            runs = [name]
+        elif name in plan.evaluations:
+            evaluations = [name]
+        elif name in plan.bundles:
+            bundles = [name]
+        else:
+            plan.find(plan.artifacts, name, "target")
+            artifacts = [name]
+    for a in artifacts:
+        evaluations += plan.artifacts[a].evaluations
+        runs += plan.artifacts[a].runs
+        bundles += plan.artifacts[a].bundles
+    evaluations = _once(evaluations)
+    for e in evaluations:
+        runs.append(plan.evaluations[e].run)
+        bundles += plan.bundles_of_evaluation(e)
+    runs = _once(runs)
+    for r in runs:
+        bundles += plan.bundles_of_run(r)
+    return artifacts, evaluations, runs, [b for b in plan.bundles if b in set(bundles)]
+
+
+def _once(ids: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(ids))
+
+
+def _compute(plan: Plan, amount: float, threads: int) -> dict[str, float]:
+    """FLOPs as hours of this plan's device."""
+    if gpus(plan.config):
+        return {"flops": amount, "gpu_hours": amount / (plan.config.machine.gpu_tflops * 1e12) / 3600}
+    return {"flops": amount, "cpu_hours": amount / (plan.config.machine.cpu_gflops_per_thread * 1e9) / 3600}
+
+
+def _label_cost(plan: Plan, bundle: LabelBundle) -> Cost:
+    hours = sum(label_seconds(labels) for labels in bundle.labels) / 3600
+    disk = sum(
+        labels.dataset.count * labels.dataset.n * (1 if labels.dataset.n <= 256 else 2) for labels in bundle.labels
+    )
+    return Cost("labels", bundle.id, plan.manifest(bundle.id), cpu_hours=hours, disk_mb=disk / 1e6)
+
+
+def label_seconds(labels: Labels) -> float:
+    """Core-seconds to solve all instances, 0 for a solver without a measured rate."""
+    import numpy as np
+
+    points = SOLVER_SECONDS.get(labels.solver)
+    if points is None:
+        return 0.0
+    sizes, seconds = np.log(list(points)), np.log(list(points.values()))
+    n = np.log(labels.dataset.n)
+    slope = (seconds[-1] - seconds[-2]) / (sizes[-1] - sizes[-2])
+    beyond = max(0.0, n - sizes[-1]) * slope
+    return float(np.exp(np.interp(n, sizes, seconds) + beyond)) * labels.dataset.count
+
+
+def _train_cost(plan: Plan, run: Run) -> Cost:
+    samples = run.training.samples * run.training.epochs
+    decode = run.validation.dataset.count * (run.training.validations + 1)
+    amount = samples * cost.training_per_sample(run)
+    amount += decode * cost.per_solution(run.network, run.n)["gflops_shrinking"] * 1e9
+    disk = 4 * 4 * cost.parameters_of(run.network) / 1e6  # weights, and weights with two moments in the state
+    path = plan.run_dir(run.id) / "model.safetensors"
+    return Cost("train", run.id, path, disk_mb=disk, **_compute(plan, amount, plan.scale.train_threads))
+
+
+def _evaluate_cost(plan: Plan, evaluation: Evaluation) -> Cost:
+    network = plan.runs[evaluation.run].network
+    amount = sum(
+        t.labels.dataset.count
+        * cost.per_solution(network, t.labels.dataset.n, t.decoding.beam)["gflops_shrinking"]
+        * 1e9
+        for t in evaluation.tests
+    )
+    disk = sum(8 * t.labels.dataset.count for t in evaluation.tests) / 1e6
+    return Cost(
+        "evaluate",
+        evaluation.id,
+        plan.evaluation_file(evaluation.id),
+        disk_mb=disk,
+        **_compute(plan, amount, plan.scale.evaluate_threads),
+    )

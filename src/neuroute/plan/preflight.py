@@ -1,0 +1,40 @@
+"""What can be known to be missing before the first job starts."""
+
+import importlib
+import shutil
+from pathlib import Path
+
+from neuroute.errors import NeurouteError
+from neuroute.plan.build import Plan
+from neuroute.plan.config import Config
+
+
+def has_gpu() -> bool:
+    """Whether an NVIDIA GPU is visible, found without importing torch."""
+    return Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None
+
+
+def gpus(config: Config) -> int:
+    """GPUs that one training job asks Snakemake for."""
+    wanted = config.device == "cuda" or (config.device == "auto" and has_gpu())
+    return config.gpus_per_run if wanted else 0
+
+
+def check(plan: Plan) -> None:
+    """Raises NeurouteError when a GPU or a solver that the plan needs is missing."""
+    if plan.config.device == "cuda" and not has_gpu():
+        raise NeurouteError(
+            "config.yaml asks for device 'cuda', but this machine shows no NVIDIA GPU; set `device: auto`"
+        )
+    for cache in plan.config.label_caches:
+        if not Path(cache).is_dir():
+            raise NeurouteError(f"config.yaml: label_caches: no folder {cache}; correct the path or leave it out")
+    registry = importlib.import_module("neuroute.solvers.registry")
+    missing = {
+        labels.solver
+        for bundle in plan.bundles.values()
+        if not plan.manifest(bundle.id).exists()
+        for labels in bundle.labels
+    }
+    for solver in sorted(missing):
+        registry.get(solver).version()  # raises when the solver is not there

@@ -1,0 +1,207 @@
+"""The training loop: progress, logs, validation, and a state from which a killed run ends with the same weights."""
+
+import json
+import logging
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from neuroute.errors import NeurouteError
+from neuroute.files import write_whole
+from neuroute.networks.weights import all_finite
+from neuroute.training.distributed import World
+
+log = logging.getLogger("neuroute.train")
+SAVE_EVERY_S = 60.0
+TELL_EVERY_S = 10.0
+
+
+class Batches(Protocol):
+    """A training scheme: each batch is a function of its index, so nothing but the weights has to be restored."""
+
+    optimizer: torch.optim.Optimizer
+
+    def learning_rate(self, index: int) -> float: ...
+
+    def train(self, index: int) -> tuple[Tensor, int]: ...
+
+
+class TrainingLoop:
+    """Runs `total` batches and keeps `<state>/state.pt` and `<state>/log.jsonl` in step with each other."""
+
+    def __init__(
+        self,
+        net: nn.Module,
+        batches: Batches,
+        total: int,
+        samples: Callable[[int], int],
+        validate: Callable[[], float],
+        validate_after: set[int],
+        state_dir: Path,
+        world: World,
+        device: torch.device,
+        tensorboard: bool = False,
+    ) -> None:
+        self.net, self.batches, self.total, self.samples = net, batches, total, samples
+        self.validate, self.validate_after = validate, validate_after
+        self.dir, self.world, self.device = state_dir, world, device
+        self.log_every = max(1, total // 200)
+        self.done = 0
+        self.updates = 0
+        self.seconds = 0.0  # over all attempts
+        self.loss_sum, self.loss_updates, self.loss_batches = 0.0, 0, 0
+        self.lines: list[str] = []
+        self._writer = _tensorboard(state_dir) if tensorboard and world.leads else None
+
+    # -- state ------------------------------------------------------------------------------------------------
+
+    def _save(self) -> None:
+        if not self.world.leads:
+            return
+        state = {
+            "net": self.net.state_dict(),
+            "optimizer": self.batches.optimizer.state_dict(),
+            "done": self.done,
+            "updates": self.updates,
+            "seconds": self.seconds,
+            "loss": [self.loss_sum, self.loss_updates, self.loss_batches],
+            "lines": self.lines,
+        }
+        write_whole(self.dir / "state.pt", lambda file: torch.save(state, file))
+
+    def resume(self) -> None:
+        """Continue where a killed run stopped, if it left a state."""
+        path = self.dir / "state.pt"
+        if not path.exists():
+            return
+        try:
+            state = torch.load(path, map_location=self.device, weights_only=True)
+        except Exception as error:  # torch raises many kinds for a damaged file
+            raise NeurouteError(f"{path}: unreadable training state ({error}); delete it to start over") from None
+        self.net.load_state_dict(state["net"])
+        self.batches.optimizer.load_state_dict(state["optimizer"])
+        self.done, self.updates, self.seconds = state["done"], state["updates"], state["seconds"]
+        self.loss_sum, self.loss_updates, self.loss_batches = state["loss"]
+        self.lines = state["lines"]
+        log.info("resumed at batch %d of %d", self.done, self.total)
+
+    # -- running ----------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Train to the end.  SIGTERM and Ctrl-C save the state first; a second Ctrl-C stops at once."""
+        stop: list[int] = []
+        handlers = {s: signal.signal(s, lambda number, _frame: stop.append(number)) for s in _SIGNALS}
+        began = told = saved = time.monotonic()
+        before, start = self.seconds, self.done
+        if self.done == 0:
+            self._validate()
+        try:
+            while self.done < self.total:
+                loss, updates = self.batches.train(self.done)
+                self.done += 1
+                self.updates += updates
+                self.loss_sum += float(loss)
+                self.loss_updates += updates
+                self.loss_batches += 1
+                now = time.monotonic()
+                self.seconds = before + now - began
+                rate = (self.samples(self.done) - self.samples(start)) / (now - began)
+                if self.done % self.log_every == 0 or self.done == self.total:
+                    self._log_loss(rate)
+                if self.done in self.validate_after:
+                    self._validate()
+                    now = time.monotonic()
+                    self.seconds = before + now - began
+                if now - told > TELL_EVERY_S:
+                    self._tell(rate)
+                    told = now
+                if stop:
+                    self._save()
+                    raise NeurouteError(
+                        f"stopped by signal {stop[0]} at batch {self.done} of {self.total}; run it again to go on"
+                    )
+                if now - saved > SAVE_EVERY_S:
+                    self._save()
+                    saved = time.monotonic()
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+        self._save()
+
+    def _record(self, line: dict[str, Any]) -> None:
+        self.lines.append(json.dumps(line))
+        if self._writer is not None:
+            name = "gap_pct" if line["kind"] == "validation" else "loss"
+            self._writer.add_scalar(name, line[name], line["samples"])
+
+    def _log_loss(self, rate: float) -> None:
+        mean = self.world.sum(torch.tensor([self.loss_sum, float(self.loss_updates)], device=self.device))
+        self._record(
+            {
+                "kind": "train",
+                "batch": self.done,
+                "updates": self.updates,
+                "samples": self.samples(self.done),
+                "loss": float(mean[0] / mean[1]),
+                "lr": self.batches.learning_rate(self.done - 1),
+                "samples_per_s": round(rate, 2),
+                "eta_s": round((self.samples(self.total) - self.samples(self.done)) / rate, 1),
+                "seconds": round(self.seconds, 2),
+            }
+        )
+        self.loss_sum, self.loss_updates, self.loss_batches = 0.0, 0, 0
+        if not mean[0].isfinite() or not all_finite(self.net):
+            log.warning("loss or weights are not finite at batch %d", self.done)
+
+    def _validate(self) -> None:
+        if self.world.leads:
+            self.net.eval()
+            gap = self.validate()
+            self.net.train()
+            self._record(
+                {
+                    "kind": "validation",
+                    "batch": self.done,
+                    "samples": self.samples(self.done),
+                    "gap_pct": gap,
+                    "seconds": round(self.seconds, 2),
+                }
+            )
+            log.info("batch %d/%d: validation gap %.3f %%", self.done, self.total, gap)
+        self.world.barrier()
+
+    def _tell(self, rate: float) -> None:
+        if self.world.leads:
+            left = (self.samples(self.total) - self.samples(self.done)) / rate
+            trains = [line for line in self.lines if '"train"' in line]
+            loss = json.loads(trains[-1])["loss"] if trains else float("nan")
+            log.info(
+                "batch %d/%d  loss %.4f  %.0f samples/s  %s left",
+                self.done,
+                self.total,
+                loss,
+                rate,
+                _clock(left),
+            )
+
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def _clock(seconds: float) -> str:
+    minutes, s = divmod(int(seconds), 60)
+    hours, m = divmod(minutes, 60)
+    return f"{hours}h{m:02d}m" if hours else f"{m}m{s:02d}s"
+
+
+def _tensorboard(folder: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        raise NeurouteError("tensorboard: true, but it is not installed; pip install 'neuroute[tensorboard]'") from None
+    return SummaryWriter(str(folder / "tensorboard"))

@@ -1,0 +1,60 @@
+"""Checkpoints: round trip, equal bytes, and refusing what does not fit."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from neuroute.errors import NeurouteError
+from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
+from neuroute.plan.objects import Network
+
+KIND = "neuroute.networks.decoder_only:DecoderOnly"
+SMALL = Network(kind=KIND, arguments={"depth": 2, "width": 8, "heads": 2, "train_nodes": 20})
+
+
+def written(path: Path) -> torch.nn.Module:
+    torch.manual_seed(1)
+    net = build(SMALL)
+    save_checkpoint(path, net, {"run": "scaling/x", "network": SMALL.model_dump(), "code": "c"})
+    return net
+
+
+def test_round_trip_and_equal_bytes(tmp_path: Path) -> None:
+    net = written(tmp_path / "a.safetensors")
+    written(tmp_path / "b.safetensors")
+    assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()
+    loaded, about = load_checkpoint(tmp_path / "a.safetensors", expected=SMALL)
+    assert about["run"] == "scaling/x"
+    for name, tensor in net.state_dict().items():
+        assert torch.equal(tensor, loaded.state_dict()[name])
+
+
+def test_another_architecture_is_refused(tmp_path: Path) -> None:
+    written(tmp_path / "a.safetensors")
+    other = Network(kind=KIND, arguments={**SMALL.arguments, "depth": 3})
+    with pytest.raises(NeurouteError, match="depth=2.*depth=3"):
+        load_checkpoint(tmp_path / "a.safetensors", expected=other)
+
+
+def test_missing_or_extra_tensors_are_named(tmp_path: Path) -> None:
+    net = build(SMALL)
+    tensors = dict(net.state_dict())
+    tensors.pop("head.bias")
+    about = {"neuroute": json.dumps({"network": SMALL.model_dump(), "run": "x", "code": "c"})}
+    save_file(tensors, tmp_path / "a.safetensors", metadata=about)
+    with pytest.raises(NeurouteError, match=r"head\.bias"):
+        load_checkpoint(tmp_path / "a.safetensors")
+
+
+def test_files_that_are_no_checkpoints(tmp_path: Path) -> None:
+    (tmp_path / "garbage").write_bytes(b"\x80\x04pickle")
+    with pytest.raises(NeurouteError, match="not a readable safetensors"):
+        load_checkpoint(tmp_path / "garbage")
+    save_file({"w": torch.zeros(1)}, tmp_path / "foreign")
+    with pytest.raises(NeurouteError, match="not a checkpoint written by neuroute"):
+        load_checkpoint(tmp_path / "foreign")
+    with pytest.raises(NeurouteError, match="no such checkpoint"):
+        load_checkpoint(tmp_path / "absent")

@@ -1,0 +1,20 @@
+# One job per model and group of tests: starting a process costs more than a small test set.
+rule evaluate:
+    input:
+        f"{PLAN.work}/runs/{{paper}}/{{name}}/model.safetensors",
+        lambda w: [PLAN.manifest(b) for b in PLAN.bundles_of_evaluation(f"{w.paper}/{w.name}/{w.group}")],
+    output:
+        f"{PLAN.work}/evaluations/{{paper}}/{{name}}/{{group}}.csv",
+        f"{PLAN.work}/evaluations/{{paper}}/{{name}}/{{group}}.npz",
+    params:
+        spec=lambda w: PLAN.evaluations[f"{w.paper}/{w.name}/{w.group}"].canonical(),
+        code=lambda w: PLAN.evaluate_code(f"{w.paper}/{w.name}/{w.group}"),
+    log:
+        f"{PLAN.work}/logs/evaluate/{{paper}}/{{name}}/{{group}}.log",
+    threads: PLAN.scale.evaluate_threads
+    resources:
+        gpu=min(GPUS, 1),
+    message:
+        "evaluate {wildcards.paper}/{wildcards.name} ({wildcards.group})"
+    shell:
+        "neuroute evaluate {wildcards.paper}/{wildcards.name}/{wildcards.group} --threads {threads} > {log} 2>&1"

@@ -1,0 +1,14 @@
+# Solutions of instance streams; the shards lie in the label store and survive a failed job.
+rule labels:
+    output:
+        f"{PLAN.work}/labels/{{paper}}/{{name}}.json",
+    params:
+        spec=lambda w: PLAN.bundles[f"{w.paper}/{w.name}"].canonical(),
+        code=lambda w: PLAN.label_code(f"{w.paper}/{w.name}"),
+    log:
+        f"{PLAN.work}/logs/labels/{{paper}}/{{name}}.log",
+    threads: PLAN.config.label_workers or workflow.cores or 1
+    message:
+        "labels {wildcards.paper}/{wildcards.name}"
+    shell:
+        "neuroute label {wildcards.paper}/{wildcards.name} --workers {threads} > {log} 2>&1"
