@@ -2,6 +2,7 @@
 # What there is to do comes from the plan (src/neuroute/plan); the rules only say how each kind of thing is made.
 import json
 import os
+import sys
 
 from snakemake.exceptions import WorkflowError
 from neuroute.errors import NeurouteError
@@ -22,6 +23,7 @@ except NeurouteError as error:
     raise WorkflowError(str(error))
 os.environ[CONFIG_ENV] = json.dumps(config)  # the jobs read the same config, --config overrides included
 GPUS = gpus(PLAN.config)
+PYTHON = sys.executable  # jobs run in the environment that runs Snakemake, activated or not
 
 
 wildcard_constraints:

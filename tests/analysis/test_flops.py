@@ -62,19 +62,13 @@ def test_conventions_for_all_shapes(shape: tuple[int, int], expected: tuple[floa
     heads = HEADS[width]
     paper, small, large = expected
     assert flops.greedy_flops_paper(depth, width, heads, 100) / 1e9 == pytest.approx(paper, abs=0.051)
-    assert flops.greedy_flops(depth, width, heads, 100, matmul_only=True) / 1e9 == pytest.approx(
-        small, abs=0.051
-    )
-    assert flops.greedy_flops(depth, width, heads, 1000, matmul_only=True) / 1e9 == pytest.approx(
-        large, abs=0.51
-    )
+    assert flops.greedy_flops(depth, width, heads, 100, matmul_only=True) / 1e9 == pytest.approx(small, abs=0.051)
+    assert flops.greedy_flops(depth, width, heads, 1000, matmul_only=True) / 1e9 == pytest.approx(large, abs=0.51)
 
 
 def test_softmax_and_relu_add_one_flop_per_entry() -> None:
     with_all = flops.decision_flops(6, 128, 8, 101)
-    assert with_all - flops.decision_flops(6, 128, 8, 101, matmul_only=True) == 6 * (
-        8 * 101**2 + 4 * 128 * 101
-    )
+    assert with_all - flops.decision_flops(6, 128, 8, 101, matmul_only=True) == 6 * (8 * 101**2 + 4 * 128 * 101)
 
 
 def test_beam_of_one_is_greedy_and_wider_beams_start_with_one() -> None:
@@ -83,7 +77,7 @@ def test_beam_of_one_is_greedy_and_wider_beams_start_with_one() -> None:
     assert list(live) == list(range(11, 2, -1))
     assert live[11] == 1
     assert live[10] == 9
-    assert set(live[k] for k in range(9, 2, -1)) == {16}
+    assert {live[k] for k in range(9, 2, -1)} == {16}
     assert flops.beam_flops(6, 128, 8, 100, 16) < 16 * flops.greedy_flops(6, 128, 8, 100)
     assert flops.beam_flops_paper(6, 128, 8, 100, 16) == 16 * flops.greedy_flops_paper(6, 128, 8, 100)
 

@@ -17,4 +17,4 @@ rule evaluate:
     message:
         "evaluate {wildcards.paper}/{wildcards.name} ({wildcards.group})"
     shell:
-        "neuroute evaluate {wildcards.paper}/{wildcards.name}/{wildcards.group} --threads {threads} > {log} 2>&1"
+        "{PYTHON} -m neuroute.cli evaluate {wildcards.paper}/{wildcards.name}/{wildcards.group} --threads {threads} > {log} 2>&1"

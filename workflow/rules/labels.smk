@@ -11,4 +11,4 @@ rule labels:
     message:
         "labels {wildcards.paper}/{wildcards.name}"
     shell:
-        "neuroute label {wildcards.paper}/{wildcards.name} --workers {threads} > {log} 2>&1"
+        "{PYTHON} -m neuroute.cli label {wildcards.paper}/{wildcards.name} --workers {threads} > {log} 2>&1"

@@ -42,7 +42,7 @@ for artifact, a in PLAN.artifacts.items():
         message:
             "render {params.id}"
         shell:
-            "neuroute render {params.id} > {log} 2>&1"
+            "{PYTHON} -m neuroute.cli render {params.id} > {log} 2>&1"
 
 
 rule report:
@@ -59,4 +59,4 @@ rule report:
     message:
         "report"
     shell:
-        "neuroute report > {log} 2>&1"
+        "{PYTHON} -m neuroute.cli report > {log} 2>&1"

@@ -9,11 +9,7 @@ rule train:
     params:
         spec=lambda w: PLAN.runs[f"{w.paper}/{w.name}"].canonical(),
         code=lambda w: PLAN.train_code(f"{w.paper}/{w.name}"),
-        launch=(
-            f"torchrun --standalone --nproc-per-node {PLAN.config.gpus_per_run} -m neuroute.cli"
-            if GPUS > 1
-            else "neuroute"
-        ),
+        launch=f"-m torch.distributed.run --standalone --nproc-per-node {GPUS}" if GPUS > 1 else "",
     log:
         f"{PLAN.work}/logs/train/{{paper}}/{{name}}.log",
     threads: PLAN.scale.train_threads
@@ -22,4 +18,4 @@ rule train:
     message:
         "train {wildcards.paper}/{wildcards.name}"
     shell:
-        "{params.launch} train {wildcards.paper}/{wildcards.name} --threads {threads} > {log} 2>&1"
+        "{PYTHON} {params.launch} -m neuroute.cli train {wildcards.paper}/{wildcards.name} --threads {threads} > {log} 2>&1"

@@ -228,14 +228,13 @@ def fit_shifted(t: ArrayLike, gaps: ArrayLike, *, relative: bool = False) -> Shi
         """(cost, alpha, gamma), the best non-negative pair for this beta."""
         p = s**-beta * weight
         target = z * weight
-        (pp, pw, ww), (pt, wt) = (p @ p, p @ weight, weight @ weight), (p @ target, weight @ target)
+        pp, pw, ww = float(p @ p), float(p @ weight), float(weight @ weight)
+        pt, wt = float(p @ target), float(weight @ target)
         det = pp * ww - pw**2
         pairs = [(max(pt / pp, 0.0), 0.0), (0.0, max(wt / ww, 0.0))]
         if det > 0:
             pairs.append(((ww * pt - pw * wt) / det, (pp * wt - pw * pt) / det))
-        costs = [
-            (float(((a * p + g * weight - target) ** 2).sum()), a, g) for a, g in pairs if min(a, g) >= 0
-        ]
+        costs = [(float(((a * p + g * weight - target) ** 2).sum()), a, g) for a, g in pairs if min(a, g) >= 0]
         return min(costs, key=lambda found: found[0])
 
     grid = np.geomspace(1e-3, 20, 300)

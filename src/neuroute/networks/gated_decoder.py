@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from neuroute.networks.attention import attend
+
 
 class GatedDecoderLayer(nn.Module):
     """One layer (scaling, Eq. 9-13): 13 W^2 + 7 W + 2 parameters with gate and ReZero.
@@ -33,7 +35,7 @@ class GatedDecoderLayer(nn.Module):
         rows, tokens, width = x.shape
         d_k = width // self.heads
         q, k, v = self.qkv(x).view(rows, tokens, 3, self.heads, d_k).permute(2, 0, 3, 1, 4)
-        attended = F.scaled_dot_product_attention(q, k, v, scale=attention_scale / math.sqrt(d_k))
+        attended = attend(q, k, v, attention_scale / math.sqrt(d_k))
         attended = attended.transpose(1, 2).reshape(rows, tokens, width)
         # The ReZero scalars multiply the last weight of their branch (W^2 products) instead of its output (k W).
         branch = _scaled_linear(attended, self.out, self.alpha1)

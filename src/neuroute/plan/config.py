@@ -66,6 +66,7 @@ class ScalingScale(Strict):
     widths: Annotated[dict[int, Shape], Field(description="the paper's width -> shape here")]
     deep_narrow: Annotated[dict[str, DeepNarrow], Field(description="Table 2's shapes: '24x64', '96x32'")]
     beams: Annotated[dict[int, Positive], Field(description="Table 18's beam widths -> beam widths here")]
+    beam_count: Annotated[int, Field(ge=1, description="Table 18, Figures 4 and 6: test instances")]
     budgets: Annotated[
         dict[str, dict[Literal["limited", "sufficient"], Positive]],
         Field(description="Table 4: model -> beam width of each budget"),

@@ -134,6 +134,10 @@ def evaluations(scale: Scale) -> list[Evaluation]:
     return out
 
 
+def _beam(width: int) -> Decoding:
+    return Decoding(method="beam", beam=width) if width > 1 else Decoding()
+
+
 def artifacts() -> list[Artifact]:
     grid = [run_id(s) for s in GRID]
     greedy = [f"{r}/greedy" for r in grid]

@@ -1,0 +1,179 @@
+"""`make bench`: how fast this machine runs the product, as fractions of what the machine can do, in one run.
+
+Prints Markdown; every rate is measured here and now, none is a constant.  `--quick` skips the two large networks and
+the DAG.
+"""
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+
+from neuroute import device as devices
+from neuroute.analysis import flops
+from neuroute.datasets.labels import make_labels
+from neuroute.datasets.streams import coordinates
+from neuroute.decoding.decode import autocast, decode
+from neuroute.networks.decoder_only import DecoderOnly
+from neuroute.plan.objects import Dataset, Decoding, Labels
+from neuroute.solvers import registry
+
+NODES = 100
+SHAPES = {(6, 128): 8, (42, 128): 8, (6, 512): 16}  # (depth, width) -> heads
+
+
+def best_of(repeats: int, run: Callable[[], object], device: torch.device) -> float:
+    """Seconds of the fastest of several calls, after one that warms up."""
+    run()
+    seconds = []
+    for _ in range(repeats):
+        devices.synchronize(device)
+        began = time.perf_counter()
+        run()
+        devices.synchronize(device)
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
+
+
+def matmul_rate(device: torch.device, dtype: torch.dtype) -> float:
+    """FLOP/s of a large square matrix product."""
+    size = 2048 if device.type == "cpu" else 8192
+    a = torch.randn(size, size, device=device, dtype=dtype)
+    b = torch.randn(size, size, device=device, dtype=dtype)
+    return 2 * size**3 / best_of(5, lambda: a @ b, device)
+
+
+def network(shape: tuple[int, int], device: torch.device) -> DecoderOnly:
+    torch.manual_seed(0)
+    net = DecoderOnly(*shape, SHAPES[shape]).to(device)
+    for layer in net.layers:  # away from the identity that ReZero starts as
+        layer.alpha1.data.fill_(0.1)
+        layer.alpha2.data.fill_(0.1)
+    return net
+
+
+def training_rate(shape: tuple[int, int], batch: int, device: torch.device, precision: str, compiled: bool) -> float:
+    """FLOP/s of updates at four sizes of the open set, the mean of which is about that of a random sub-path."""
+    net = network(shape, device)
+    call = torch.compile(net, dynamic=True) if compiled else net
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-5, fused=device.type == "cuda", foreach=device.type == "cpu")
+    total = seconds = 0.0
+    for tokens in (12, 24, 36, 72):
+        rows = torch.rand(batch, tokens, 2, device=device)
+        first = torch.zeros(batch, dtype=torch.long, device=device)
+
+        def update(rows: torch.Tensor = rows, first: torch.Tensor = first) -> None:
+            with autocast(device, precision):
+                logits = call(rows)
+            F.cross_entropy(logits.float(), first).backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+
+        seconds += best_of(2 if device.type == "cpu" else 10, update, device)
+        total += 3 * batch * flops.decision_flops(*shape, SHAPES[shape], tokens, matmul_only=True)
+    return total / seconds
+
+
+def decoding_rate(shape: tuple[int, int], count: int, device: torch.device, precision: str) -> tuple[float, float]:
+    """(FLOP/s of greedy decoding on the shrinking set, speed-up over stepping on all nodes at every decision)."""
+    net = network(shape, device).eval()
+    coords = torch.rand(count, NODES, 2)
+    decode(net, coords[:2], Decoding(), precision=precision)
+    devices.synchronize(device)
+    began = time.perf_counter()
+    decode(net, coords, Decoding(), precision=precision)
+    devices.synchronize(device)
+    seconds = time.perf_counter() - began
+    part = min(count, 80 if device.type == "cpu" else count)
+    rows = torch.rand(part, NODES + 1, 2, device=device)
+    with torch.inference_mode(), autocast(device, precision):
+        full_step = best_of(2, lambda: net.decide(rows), device)
+    work = count * flops.greedy_flops(*shape, SHAPES[shape], NODES, matmul_only=True)
+    return work / seconds, full_step * (NODES - 1) * count / part / seconds
+
+
+def label_rates(solver: str, nodes: int, count: int, workers: int) -> tuple[float, float]:
+    """Instances per second of the bare solver on one core, and of the label stage on all workers."""
+    coords = coordinates("uniform", "val", nodes, 0, count)
+    s = registry.get(solver)
+    s.solve(coords[0], 0)
+    began = time.perf_counter()
+    for c in coords:
+        s.solve(c, 0)
+    bare = count / (time.perf_counter() - began)
+    labels = Labels(dataset=Dataset(split="val", n=nodes, count=count * workers), solver=solver)
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        make_labels(labels, Path(folder), [], workers, progress=False)
+        return bare, count * workers / (time.perf_counter() - began)
+
+
+def dag_seconds(*arguments: str) -> float:
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "snakemake", *arguments], check=True, capture_output=True)
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--compile", action="store_true", help="also with torch.compile")
+    quick, compiled = vars(parser.parse_args()).values()
+    device = devices.choose("auto")
+    cores = os.cpu_count() or 1
+    where = f"{devices.name(device)}, {cores} CPU cores, torch {torch.__version__}, Python {platform.python_version()}"
+    print(f"Measured on: {where}, {time.strftime('%Y-%m-%d')}\n")
+
+    peak = {"fp32": matmul_rate(device, torch.float32), "bf16": matmul_rate(device, torch.bfloat16)}
+    print("| matrix product | TFLOP/s |\n|---|---|")
+    for precision, rate in peak.items():
+        print(f"| {precision} | {rate / 1e12:.3f} |")
+
+    print(f"\n| TSP{NODES} | batch | precision | TFLOP/s | of the matrix product | against fp32 |\n|---|---|---|---|---|---|")
+    big = device.type == "cuda"
+    for shape in list(SHAPES)[: 1 if quick else None]:
+        batch = 1024 if big else {(6, 128): 256, (42, 128): 64, (6, 512): 64}[shape]
+        for mode in (False, True) if compiled else (False,):
+            fp32 = 0.0
+            for precision in ("fp32", "bf16"):
+                rate = training_rate(shape, batch, device, precision, mode)
+                fp32 = fp32 or rate
+                what = f"train {shape}{' compiled' if mode else ''}"
+                share = f"{rate / peak[precision]:.0%}"
+                print(f"| {what} | {batch} | {precision} | {rate / 1e12:.3f} | {share} | {rate / fp32:.2f}x |", flush=True)
+
+    print(f"\n| greedy TSP{NODES} | instances | TFLOP/s | of the matrix product | against stepping on all nodes |")
+    print("|---|---|---|---|---|")
+    for shape in list(SHAPES)[: 1 if quick else None]:
+        count = 1024 if big else {(6, 128): 256, (42, 128): 24, (6, 512): 24}[shape]
+        rate, speed_up = decoding_rate(shape, count, device, "fp32")
+        print(f"| {shape} | {count} | {rate / 1e12:.3f} | {rate / peak['fp32']:.0%} | {speed_up:.2f}x |", flush=True)
+
+    print(f"\n| labels, {cores} workers | n | bare solver, 1 core | label stage | of cores x bare |\n|---|---|---|---|---|")
+    for solver, nodes, count in (("concorde", 50, 400), ("concorde", 100, 150), ("lkh", 100, 150)):
+        bare, staged = label_rates(solver, nodes, count, cores)
+        print(f"| {solver} | {nodes} | {bare:.1f}/s | {staged:.1f}/s | {staged / bare / cores:.0%} |", flush=True)
+
+    if not quick:
+        print("\n| DAG | seconds |\n|---|---|")
+        print(f"| `snakemake -n all` | {dag_seconds('-n', 'all'):.1f} |")
+        print(f"| `neuroute plan` | {_seconds('-m', 'neuroute.cli', 'plan'):.1f} |")
+        print(f"| start Python and import torch | {_seconds('-c', 'import torch'):.1f} |")
+
+
+def _seconds(*arguments: str) -> float:
+    began = time.perf_counter()
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+    return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""Solving a shard in chunks, here or in worker processes; what comes out depends on neither."""
+
+import multiprocessing
+import os
+import signal
+import tempfile
+import threading
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuroute.datasets.shard_files import stream_part, tour_dtype
+from neuroute.errors import NeurouteError
+from neuroute.plan.objects import SHARD, Labels
+from neuroute.problems.tsp import canonical
+from neuroute.solvers.registry import get
+
+Pool = ProcessPoolExecutor | None  # None: solve in this process
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows first..stop-1 of a shard."""
+
+    shard: int
+    first: int
+    stop: int
+
+
+def chunks(shard: int, first: int, stop: int, n: int) -> list[Chunk]:
+    """Rows first..stop-1 of a shard, cut at fixed places: a few seconds of Concorde's time each."""
+    size = max(1, min(100, 2_000 // n))
+    starts = range(first // size * size, stop, size)
+    return [Chunk(shard, max(start, first), min(start + size, stop)) for start in starts]
+
+
+def solve_chunk(labels: Labels, seed: int, chunk: Chunk) -> tuple[np.ndarray, float]:
+    """(canonical tours (rows, n), solver seconds).  An instance's seed depends on `seed` and its number alone."""
+    solve = get(labels.solver).solve
+    coords = stream_part(labels, chunk.shard, chunk.first, chunk.stop)
+    tours = np.empty(coords.shape[:2], dtype=tour_dtype(labels.dataset.n))
+    seconds = 0.0
+    for row, points in enumerate(coords):
+        instance = chunk.shard * SHARD + chunk.first + row
+        start = time.perf_counter()
+        try:
+            tours[row] = solve(points, zlib.crc32(f"{seed} {instance}".encode()))
+        except OSError as error:
+            raise NeurouteError(
+                f"{labels.solver} could not work in {tempfile.gettempdir()} ({error.strerror}); "
+                "free some space there, or set TMPDIR, and run the same command again"
+            ) from None
+        seconds += time.perf_counter() - start
+    return canonical(tours), seconds
+
+
+@contextmanager
+def solver_pool(labels: Labels, workers: int) -> Iterator[Pool]:
+    """Worker processes that have the solver loaded; with one worker, none."""
+    if workers <= 1:
+        yield None
+        return
+    # Spawned, not forked: nothing of this process (threads, CUDA, open locks) leaks into the workers.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(labels.solver,))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start_worker(solver: str) -> None:
+    for variable in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[variable] = "1"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    square = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
+    get(solver).solve(square, 0)  # load, and compile where there is something to compile
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for tasks forever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def solved(pool: Pool, labels: Labels, seed: int, wanted: Sequence[Chunk]) -> Iterator[tuple[Chunk, np.ndarray, float]]:
+    """Each chunk with its tours and solver seconds, in the order in which they are done.
+
+    Raises NeurouteError when a worker dies.
+    """
+    if pool is None:
+        for chunk in wanted:
+            yield chunk, *solve_chunk(labels, seed, chunk)
+        return
+    try:
+        futures = {pool.submit(solve_chunk, labels, seed, chunk): chunk for chunk in wanted}
+        for future in as_completed(futures):
+            yield futures[future], *future.result()
+    except BrokenProcessPool:
+        raise NeurouteError(
+            f"a {labels.solver} worker died (killed, or out of memory) in shard {wanted[0].shard} of "
+            f"{labels.id}; finished chunks are kept: run the same command again, with fewer workers if memory is short"
+        ) from None

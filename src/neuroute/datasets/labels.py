@@ -1,0 +1,278 @@
+"""The label store: tours of instance streams, taken from caches or solved, verified, and extended in place.
+
+A cache is a folder with one array per shard (`Labels.shard_file`): the tours of the shard's first instances, each
+from node 0 on, its smaller neighbour second.  A `.json` file of the same stem, which may be missing, says how they
+were made (`shard_files.Facts`).
+"""
+
+import fcntl
+import hashlib
+import logging
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from neuroute.datasets.chunks import Chunk, Pool, chunks, solved, solver_pool
+from neuroute.datasets.progress import Progress
+from neuroute.datasets.shard_files import (
+    Facts,
+    ShardFile,
+    check_tours,
+    instances_digest,
+    tour_dtype,
+    write_shard,
+)
+from neuroute.errors import NeurouteError
+from neuroute.files import write_whole
+from neuroute.plan.objects import SHARD, Labels
+from neuroute.problems.tsp import canonical
+from neuroute.solvers.registry import get
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Shard:
+    tours: np.ndarray  # (rows, n)
+    lengths: np.ndarray  # (rows,)
+    facts: Facts  # of these rows
+    solved: int  # rows solved in this call
+
+
+def make_labels(
+    labels: Labels,
+    store: Path,
+    caches: Sequence[Path],
+    workers: int,
+    seed: int = 0,
+    progress: bool = True,
+) -> dict[str, Any]:
+    """Make sure that the store holds the tours of a data set; returns its manifest.
+
+    Rows come from the store, else from the longest file among the caches, else from the solver, in `workers`
+    processes.  A killed call goes on where it stopped and ends with the same bytes; a second process waits for the
+    first.  Manifest: labels, solver, version, optimal, seed, count, seconds (solver seconds of the data set's rows,
+    None when some are unknown), solved and cached (rows), mean_length, shards [{shard, rows, sha256}].
+
+    Raises NeurouteError for a missing solver, a file that does not fit, a full disk, a worker that died.
+    """
+    solver = get(labels.solver)
+    _check_folder(store)
+    parts = labels.dataset.shards()
+    absent = sum(max(stop - _rows_at_hand(labels, shard, [store, *caches]), 0) for shard, _, stop in parts)
+    facts: Facts = {"solver": solver.name, "seed": seed, "optimal": solver.optimal, "cores": workers}
+    if absent:
+        facts["version"] = solver.version()
+    made: list[_Shard] = []
+    most_chunks = len(chunks(0, 0, min(absent, SHARD), labels.dataset.n))
+    with (
+        solver_pool(labels, min(workers, most_chunks)) as pool,
+        Progress(absent, labels.id, progress) as bar,
+    ):
+        for shard, _, stop in parts:
+            with _turn(store, labels, shard):
+                made.append(_ensure(labels, shard, stop, store, caches, facts, pool, bar))
+    return _manifest(labels, made)
+
+
+def load_tours(labels: Labels, directories: Sequence[Path]) -> np.ndarray:
+    """Tours of a data set: (count, n), uint8 for n <= 256.  Raises NeurouteError when some are not there."""
+    return np.concatenate([tours for _, tours in iterate_shards(labels, directories)])
+
+
+def iterate_shards(labels: Labels, directories: Sequence[Path]) -> Iterator[tuple[int, np.ndarray]]:
+    """(number of the first instance, tours (rows, n)) for each shard of a data set, one in memory at a time.
+
+    The first directory that holds enough rows serves.  Raises NeurouteError when none does.
+    """
+    for shard, first, stop in labels.dataset.shards():
+        for directory in directories:
+            file = ShardFile.open(labels, shard, directory)
+            if file and len(file.tours) >= stop:
+                yield shard * SHARD + first, np.array(file.tours[first:stop])
+                break
+        else:
+            places = ", ".join(map(str, directories))
+            raise NeurouteError(
+                f"{labels.shard_file(shard)}: no {stop} tours in {places}; make them with `neuroute label`, "
+                "or let Snakemake do it"
+            )
+
+
+def _rows_at_hand(labels: Labels, shard: int, folders: Sequence[Path]) -> int:
+    files = [ShardFile.open(labels, shard, folder) for folder in folders]
+    return max((len(file.tours) for file in files if file), default=0)
+
+
+def _ensure(
+    labels: Labels,
+    shard: int,
+    stop: int,
+    store: Path,
+    caches: Sequence[Path],
+    solver_facts: Facts,
+    pool: Pool,
+    bar: Progress,
+) -> _Shard:
+    """Rows 0..stop-1 of a shard, which the store holds afterwards.  Rows that it has already stay as they are."""
+    path = store / labels.shard_file(shard)
+    tours = np.empty((0, labels.dataset.n), dtype=tour_dtype(labels.dataset.n))
+    lengths = np.empty(0)
+    sources: list[Facts] = []
+
+    def reuse(file: ShardFile) -> None:
+        nonlocal tours, lengths
+        rows = np.array(file.tours[len(tours) : stop])
+        lengths = np.append(lengths, check_tours(labels, shard, len(tours), rows, str(file.path)))
+        tours = np.concatenate([tours, canonical(rows)])
+        sources.append(_share(file.facts(labels, shard), len(rows)))
+
+    if own := ShardFile.open(labels, shard, store):
+        reuse(own)
+    if len(tours) == stop:
+        return _Shard(tours, lengths, _merged(sources), solved=0)
+    for leftover in store.glob(f".{path.name}.*.tmp"):  # of a killed call; the lock is ours
+        leftover.unlink()
+    cached = [file for cache in caches if (file := ShardFile.open(labels, shard, cache))]
+    longest = max(cached, key=lambda file: len(file.tours), default=None)
+    if longest and len(longest.tours) > len(tours):
+        reuse(longest)
+    fresh = stop - len(tours)
+    partial = store / ".partial" / path.stem
+    if fresh:
+        rows, new_lengths, seconds = _solve(labels, shard, len(tours), stop, solver_facts, partial, pool, bar)
+        tours, lengths = np.concatenate([tours, rows]), np.append(lengths, new_lengths)
+        sources.append({**solver_facts, "seconds": seconds, "count": fresh})
+    facts = _merged(sources)
+    digest, mean = instances_digest(labels, shard, stop), float(lengths.mean())
+    write_shard(path, tours, {**facts, "instances_sha256": digest, "mean_length": mean})
+    shutil.rmtree(partial, ignore_errors=True)
+    return _Shard(tours, lengths, facts, solved=fresh)
+
+
+def _solve(
+    labels: Labels,
+    shard: int,
+    first: int,
+    stop: int,
+    facts: Facts,
+    partial: Path,
+    pool: Pool,
+    bar: Progress,
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """(tours of rows first..stop-1, their lengths, solver seconds).
+
+    Each finished chunk is a file that a later call picks up.
+    """
+    tours = np.empty((stop - first, labels.dataset.n), dtype=tour_dtype(labels.dataset.n))
+    lengths = np.empty(stop - first)
+    seconds = 0.0
+    mark = f"{facts['version']}, seed {facts['seed']}"  # a chunk of another making is solved again
+
+    def put(chunk: Chunk, rows: np.ndarray, took: float, where: str, mend: str) -> None:
+        nonlocal seconds
+        place = slice(chunk.first - first, chunk.stop - first)
+        lengths[place] = check_tours(labels, shard, chunk.first, rows, where, mend)
+        tours[place] = rows
+        seconds += took
+
+    waiting: list[Chunk] = []
+    for chunk in chunks(shard, first, stop, labels.dataset.n):
+        path = partial / _chunk_name(chunk)
+        found = _read_chunk(path, mark)
+        if found is None or found[0].shape != (chunk.stop - chunk.first, labels.dataset.n):
+            waiting.append(chunk)
+            continue
+        put(chunk, *found, str(path), "delete it and run again")
+        bar.skip(chunk.stop - chunk.first)
+    for chunk, rows, took in solved(pool, labels, facts["seed"], waiting):
+        put(chunk, rows, took, f"{labels.solver}, shard {shard} of {labels.id}", "reinstall the solver")
+        _write_chunk(partial / _chunk_name(chunk), rows, took, mark)
+        bar.add(len(rows))
+    return tours, lengths, seconds
+
+
+def _chunk_name(chunk: Chunk) -> str:
+    return f"{chunk.first:05d}_{chunk.stop:05d}.npz"
+
+
+def _write_chunk(path: Path, tours: np.ndarray, seconds: float, mark: str) -> None:
+    write_whole(path, lambda file: np.savez(file, tours=tours, seconds=np.array(seconds), mark=np.array(mark)))
+
+
+def _read_chunk(path: Path, mark: str) -> tuple[np.ndarray, float] | None:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return (file["tours"], float(file["seconds"])) if str(file["mark"]) == mark else None
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return None  # not there, or of no use: solved again
+
+
+def _share(facts: Facts, rows: int) -> Facts:
+    """Facts of a file, for only some of its rows: they take their share of the solver seconds."""
+    seconds, count = facts.get("seconds"), facts.get("count")
+    return {**facts, "seconds": seconds * rows / count if seconds is not None and count else None, "count": rows}
+
+
+def _merged(sources: Sequence[Facts]) -> Facts:
+    """What holds of all sources' rows together; None where they differ or one does not say."""
+    facts: Facts = {"count": sum(source["count"] for source in sources)}
+    for key in ("solver", "version", "seed", "optimal", "cores"):
+        values = [source.get(key) for source in sources]
+        facts[key] = values[0] if all(v == values[0] for v in values) else None
+    seconds = [source.get("seconds") for source in sources]
+    facts["seconds"] = None if None in seconds else sum(seconds)
+    return facts
+
+
+def _manifest(labels: Labels, made: Sequence[_Shard]) -> dict[str, Any]:
+    solver = get(labels.solver)
+    parts = list(zip(labels.dataset.shards(), made, strict=True))
+    used = [(shard, made.tours[first:stop]) for (shard, first, stop), made in parts]
+    facts = _merged([_share(shard.facts, len(tours)) for (_, tours), shard in zip(used, made, strict=True)])
+    fresh = sum(shard.solved for shard in made)
+    return {
+        "labels": labels.id,
+        "solver": solver.name,
+        "version": facts["version"],
+        "optimal": solver.optimal,
+        "seed": facts["seed"],
+        "count": labels.dataset.count,
+        "seconds": facts["seconds"],
+        "solved": fresh,
+        "cached": sum(len(shard.tours) for shard in made) - fresh,
+        "mean_length": float(np.concatenate([m.lengths[first:stop] for (_, first, stop), m in parts]).mean()),
+        "shards": [
+            {"shard": shard, "rows": len(tours), "sha256": hashlib.sha256(tours.tobytes()).hexdigest()}
+            for shard, tours in used
+        ],
+    }
+
+
+def _check_folder(store: Path) -> None:
+    """Raises NeurouteError for a store that cannot be written, before any time is spent on solving."""
+    probe = store / ".writable"
+    try:
+        write_whole(probe, lambda file: file.write(b""))
+        probe.unlink(missing_ok=True)
+    except OSError as error:
+        raise NeurouteError(f"{store}: cannot hold labels ({error.strerror}); give a folder") from None
+
+
+@contextmanager
+def _turn(store: Path, labels: Labels, shard: int) -> Iterator[None]:
+    """Hold a shard's lock; a second process waits here and then finds the rows done."""
+    stem = Path(labels.shard_file(shard)).stem
+    with (store / f".lock-{stem}").open("a+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log.info("%s: another process is making this shard; waiting for it", stem)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,48 @@
+"""How far a long solve is: a bar on a terminal, a log line now and then elsewhere."""
+
+import logging
+import sys
+import time
+from types import TracebackType
+
+from tqdm import tqdm
+
+log = logging.getLogger(__name__)
+EVERY = 30.0  # seconds between log lines
+
+
+class Progress:
+    """Counts instances towards `total`.  `skip` counts those that cost no time now."""
+
+    def __init__(self, total: int, what: str, show: bool) -> None:
+        self._total, self._what, self._show = total, what, show and total > 0
+        self._solved = self._skipped = 0
+        self._start = self._last = time.monotonic()
+        on_terminal = self._show and sys.stderr.isatty()
+        self._bar = tqdm(total=total, desc=what, unit="inst") if on_terminal else None
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def skip(self, count: int) -> None:
+        self._skipped += count
+        if self._bar is not None:
+            self._bar.initial += count  # left out of the bar's rate
+            self._bar.update(count)
+
+    def add(self, count: int) -> None:
+        self._solved += count
+        if self._bar is not None:
+            self._bar.update(count)
+        elif self._show and time.monotonic() - self._last >= EVERY:
+            self._last = time.monotonic()
+            rate = self._solved / (self._last - self._start)
+            done = self._solved + self._skipped
+            left = (self._total - done) / rate / 60
+            log.info("%s: %d of %d, %.1f/s, %.0f min left", self._what, done, self._total, rate, left)

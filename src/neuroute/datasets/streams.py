@@ -1,0 +1,134 @@
+"""Instance streams: coordinates as a pure function of (distribution, split, n, instance), never stored.
+
+Instance i lies in shard i // SHARD.  Every number comes from numpy's counter-based Philox generator with the key
+[(distribution id << 40) | (split id << 32) | n, (field id << 32) | shard]; the raw 64-bit draws of a shard's
+instances follow each other, a fixed number per instance, so any range is reached without drawing what precedes it.
+
+Fields: 0 POINTS, two draws per node, in node order (the coordinates of uniform instances);
+        1 INSTANCE, a few draws per instance; 2 NODES, one draw per node.
+
+| distribution | POINTS                   | INSTANCE                                    | NODES                     |
+|--------------|--------------------------|---------------------------------------------|---------------------------|
+| uniform      | coordinates              |                                             |                           |
+| cluster      | offset from the centre   | x, y of each of the three centres           | which centre              |
+| explosion    | points before            | x, y of the centre, radius                  | how far beyond the radius |
+| implosion    | points before            | x, y of the centre, radius, normal variate  |                           |
+
+The shapes follow INViT (Fang et al., 2024), which scaling, Section D.2, takes up: all but the uniform instances
+are shifted and scaled at the end, alike on both axes, so that they span the unit square's longer side.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import log1p, ndtri
+
+from neuroute.errors import NeurouteError
+from neuroute.plan.objects import SHARD, Dataset
+
+SPLITS = {"train": 1, "val": 2, "test": 3}
+DISTRIBUTIONS = {"uniform": 0, "cluster": 1, "explosion": 2, "implosion": 3}
+POINTS, INSTANCE, NODES = 0, 1, 2
+
+CENTRES, CENTRE_RANGE = 3, 10.0  # cluster
+RADIUS = (0.1, 0.5)  # explosion and implosion
+BEYOND_RATE = 10.0  # explosion
+
+Draw = Callable[[int, int], np.ndarray]  # (field, draws per instance) -> uint64 (count, draws)
+
+
+def dataset_coordinates(dataset: Dataset) -> np.ndarray:
+    """Coordinates of a data set: float32 (count, n, 2)."""
+    return coordinates(dataset.distribution, dataset.split, dataset.n, dataset.first, dataset.count)
+
+
+def coordinates(distribution: str, split: str, n: int, first: int, count: int) -> np.ndarray:
+    """Instances first..first+count-1 of a stream: float32 (count, n, 2).
+
+    Any two calls agree bit for bit on the instances they share.  Raises NeurouteError for an unknown distribution
+    or split, n < 1, or a negative range.
+    """
+    if distribution not in DISTRIBUTIONS or split not in SPLITS:
+        raise NeurouteError(
+            f"no instance stream '{distribution}', '{split}'; distributions: {', '.join(DISTRIBUTIONS)}; "
+            f"splits: {', '.join(SPLITS)}"
+        )
+    if not 0 < n < 2**32 or first < 0 or count < 0:
+        raise NeurouteError(f"no instances {first}..{first + count} with {n} nodes; none may be negative, n at least 1")
+    make = {"uniform": _uniform, "cluster": _cluster, "explosion": _explosion, "implosion": _implosion}[distribution]
+    word = DISTRIBUTIONS[distribution] << 40 | SPLITS[split] << 32 | n
+    out = np.empty((count, n, 2), dtype=np.float32)
+    done = 0
+    while done < count:
+        shard, row = divmod(first + done, SHARD)
+        rows = min(SHARD - row, count - done)
+        out[done : done + rows] = make(_drawer(word, shard, row, rows), n)
+        done += rows
+    return out
+
+
+def _drawer(word: int, shard: int, row: int, rows: int) -> Draw:
+    def draw(field: int, width: int) -> np.ndarray:
+        stream = np.random.Philox(key=np.array([word, field << 32 | shard], dtype=np.uint64))
+        counter, skip = divmod(row * width, 4)  # one step of the counter gives four draws
+        stream.advance(counter)
+        return stream.random_raw(skip + rows * width)[skip:].reshape(rows, width)
+
+    return draw
+
+
+def _uniform(draw: Draw, n: int) -> np.ndarray:
+    return _unit(draw(POINTS, 2 * n)).reshape(-1, n, 2)
+
+
+def _cluster(draw: Draw, n: int) -> np.ndarray:
+    centres = _unit(draw(INSTANCE, 2 * CENTRES)).reshape(-1, CENTRES, 2) * CENTRE_RANGE
+    choice = (_unit(draw(NODES, n)) * CENTRES).astype(np.int64)
+    offsets = ndtri(_open_unit(draw(POINTS, 2 * n))).reshape(-1, n, 2)
+    return _normalised(np.take_along_axis(centres, choice[..., None], axis=1) + offsets)
+
+
+def _explosion(draw: Draw, n: int) -> np.ndarray:
+    points, drawn = _uniform(draw, n), draw(INSTANCE, 3)
+    centre, radius = _unit(drawn[:, None, :2]), _radius(drawn[:, 2:3])
+    from_centre, distance = _polar(points - centre)
+    beyond = -log1p(-_open_unit(draw(NODES, n))) / BEYOND_RATE
+    # A point that lies on the centre itself (about one in 2**48) has no direction and goes along the x axis.
+    on_centre = distance == 0
+    from_centre[on_centre], distance[on_centre] = (1.0, 0.0), 1.0
+    moved = centre + from_centre * ((radius + beyond) / distance)[..., None]
+    inside = (distance < radius) | on_centre
+    return _normalised(np.where(inside[..., None], moved, points))
+
+
+def _implosion(draw: Draw, n: int) -> np.ndarray:
+    points, drawn = _uniform(draw, n), draw(INSTANCE, 4)
+    centre, radius = _unit(drawn[:, None, :2]), _radius(drawn[:, 2:3])
+    factor = np.minimum(radius, ndtri(_open_unit(drawn[:, 3:4])))  # below zero, points flip through the centre
+    from_centre, distance = _polar(points - centre)
+    moved = centre + factor[..., None] * from_centre
+    return _normalised(np.where((distance < radius)[..., None], moved, points))
+
+
+def _unit(raw: np.ndarray) -> np.ndarray:
+    """The upper 24 bits as a number in [0, 1) that float32 holds exactly."""
+    return (raw >> np.uint64(40)) * 2.0**-24
+
+
+def _open_unit(raw: np.ndarray) -> np.ndarray:
+    """The upper 52 bits as a number strictly inside (0, 1), for inverse distribution functions."""
+    return ((raw >> np.uint64(12)) + 0.5) * 2.0**-52
+
+
+def _radius(raw: np.ndarray) -> np.ndarray:
+    return RADIUS[0] + (RADIUS[1] - RADIUS[0]) * _unit(raw)
+
+
+def _polar(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    # Not np.hypot: square root and product are exactly rounded everywhere.
+    return vectors, np.sqrt(vectors[..., 0] * vectors[..., 0] + vectors[..., 1] * vectors[..., 1])
+
+
+def _normalised(points: np.ndarray) -> np.ndarray:
+    points = points - points.min(axis=1, keepdims=True)
+    return points / points.max(axis=(1, 2), keepdims=True)

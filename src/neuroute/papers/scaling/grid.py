@@ -1,0 +1,89 @@
+"""The models of the study as the paper has them and as they are here; shared by its tables and figures."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuroute.analysis import power_laws as laws
+from neuroute.papers.scaling import declare
+from neuroute.plan.objects import Dataset, Run
+from neuroute.rendering.study import Study
+
+Shape = tuple[int, int]  # the paper's (depth, width): the role of a model, whatever its size here
+DEPTHS, WIDTHS, SIZES = declare.DEPTHS, declare.WIDTHS, declare.SIZES
+GRID: list[Shape] = [(d, w) for d in DEPTHS for w in WIDTHS]
+DEEP_NARROW: list[Shape] = [(24, 64), (96, 32)]
+SIX: list[Shape] = [(6, 128), (12, 128), (24, 128), (42, 128), (6, 256), (6, 512)]  # Figures 3 and 4
+
+
+def run_id(shape: Shape) -> str:
+    return declare.run_id(f"{shape[0]}x{shape[1]}", "deep" if shape in DEEP_NARROW else "base")
+
+
+def run_of(study: Study, shape: Shape) -> Run:
+    return study.runs[run_id(shape)]
+
+
+def size_here(study: Study, shape: Shape) -> tuple[int, int, int]:
+    """(depth, width, heads) of the model that plays this role at the study's scale."""
+    arguments = run_of(study, shape).network.arguments
+    return arguments["depth"], arguments["width"], arguments["heads"]
+
+
+def name_here(study: Study, shape: Shape) -> str:
+    depth, width, _ = size_here(study, shape)
+    return f"D={depth}, W={width}"
+
+
+def labelled_set(study: Study, size: int, count: int | None = None) -> Dataset:
+    """The test set that stands for the paper's TSP`size`."""
+    return declare.reference(study.scale, size, count).dataset
+
+
+def described(dataset: Dataset) -> str:
+    return f"{dataset.problem.upper()}{dataset.n}, {dataset.count:,} instances"
+
+
+def decoding_id(beam: int) -> str:
+    return "greedy" if beam == 1 else f"beam{beam}"
+
+
+def lengths(study: Study, shape: Shape, dataset: Dataset, beam: int = 1) -> NDArray[np.float64] | None:
+    """(count,) tour lengths, or None where this cell was not measured."""
+    stored = study.lengths(run_id(shape), "greedy" if beam == 1 else "beam")
+    return stored.get(f"{dataset.id}|{decoding_id(beam)}")
+
+
+def references(study: Study, shape: Shape, dataset: Dataset) -> NDArray[np.float64]:
+    return study.lengths(run_id(shape), "greedy")[f"{dataset.id}|reference"]
+
+
+def resampled_gaps(study: Study, cells: Iterable[tuple[Shape, int]], dataset: Dataset) -> NDArray[np.float64] | None:
+    """Paired bootstrap gaps (resamples, cells) of (model, beam) cells; None when a cell has no lengths."""
+    cells = list(cells)
+    found = [lengths(study, shape, dataset, beam) for shape, beam in cells]
+    if not cells or any(values is None for values in found):
+        return None
+    stacked = np.stack([values for values in found if values is not None])
+    return laws.resampled_gaps(stacked, references(study, cells[0][0], dataset))
+
+
+def printed(study: Study, table: int, metric: str, shapes: Sequence[Shape], **where: object) -> dict[Shape, float]:
+    """The paper's value for each model; models without one are left out."""
+    rows = study.published(table)
+    rows = rows[rows.metric == metric]
+    for key, value in where.items():
+        rows = rows[rows[key] == value]
+    values = {(int(d), int(w)): float(v) for d, w, v in zip(rows.depth, rows.width, rows.value, strict=True) if d > 0}
+    return {shape: values[shape] for shape in shapes if shape in values}
+
+
+def quoted(study: Study, quantity: str) -> dict[Shape | None, float]:
+    """Numbers from the paper's text and captions: model -> value, or None -> value for the whole study."""
+    rows = study.published("quoted")
+    rows = rows[rows.quantity == quantity]
+    return {
+        (int(d), int(w)) if d > 0 else None: float(v)
+        for d, w, v in zip(rows.depth, rows.width, rows.value, strict=True)
+    }

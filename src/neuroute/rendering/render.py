@@ -1,0 +1,66 @@
+"""Draw one artifact and write it in all its formats."""
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from neuroute.errors import NeurouteError
+from neuroute.files import write_json, write_text
+from neuroute.rendering import style
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import Drawing, save_figure, with_suffix
+from neuroute.rendering.table import Table
+
+TABLE_FORMATS = ("csv", "md", "tex", "html", "json")
+FIGURE_FORMATS = ("pdf", "svg", "png", "csv", "json")
+
+
+def formats(kind: str) -> tuple[str, ...]:
+    """The suffixes that `render` writes for a "table" or a "figure"."""
+    return TABLE_FORMATS if kind == "table" else FIGURE_FORMATS
+
+
+def resolve(dotted: str) -> Callable[[Study], Any]:
+    """`package.module:function` -> the function.  Raises NeurouteError when there is none."""
+    module, _, name = dotted.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ModuleNotFoundError, AttributeError) as error:
+        raise NeurouteError(f"artifact function {dotted}: {error}") from None
+
+
+def render(study: Study, stem: Path) -> list[Path]:
+    """Draw `study.artifact` and write `<stem>.<format>` for each of its formats; the paths written.
+
+    The files follow from the study alone: the same records give the same bytes.  `<stem>.json` is what the report
+    reads: title, notes and what the numbers were measured on.  Raises NeurouteError for missing records.
+    """
+    with style.house():
+        drawn = resolve(study.artifact.function)(study)
+    measured_on = study.measured_on()
+    if isinstance(drawn, Table):
+        extra = {"scale": study.scale.name, "device": "; ".join(measured_on.get("devices", [])) or None}
+        texts = {"csv": drawn.csv(extra), "md": drawn.markdown(), "tex": drawn.latex(), "html": drawn.html()}
+        for kind, text in texts.items():
+            write_text(with_suffix(stem, kind), text)
+        about: dict[str, Any] = {"title": drawn.title, "notes": list(drawn.notes), "legend": drawn.legend}
+    elif isinstance(drawn, Drawing):
+        save_figure(drawn.figure, stem)
+        points = drawn.points.assign(scale=study.scale.name)
+        write_text(with_suffix(stem, "csv"), points.to_csv(index=False, lineterminator="\n"))
+        about = {"title": study.artifact.title, "notes": list(drawn.notes), "alt": drawn.alt}
+        if drawn.fits:
+            about |= {"fits": drawn.fits.html(), "fits_markdown": drawn.fits.markdown()}
+    else:
+        raise NeurouteError(f"{study.artifact.function} returned {type(drawn).__name__}, not a Table or a Drawing")
+    kind = "table" if isinstance(drawn, Table) else "figure"
+    about |= {
+        "paper": study.artifact.paper,
+        "name": study.artifact.name,
+        "kind": kind,
+        "measured_on": measured_on,
+        "formats": list(formats(kind)),
+    }
+    write_json(with_suffix(stem, "json"), about)
+    return [with_suffix(stem, suffix) for suffix in formats(kind)]

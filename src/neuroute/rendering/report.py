@@ -1,0 +1,105 @@
+"""The report: every artifact, measured beside published, on one self-contained page."""
+
+import base64
+import os
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment
+
+from neuroute.errors import NeurouteError
+from neuroute.files import read_json, write_text
+from neuroute.plan.config import Scale
+from neuroute.rendering.style import with_suffix
+
+LINKED = {"table": ("csv", "tex", "md"), "figure": ("pdf", "svg", "png", "csv")}
+
+
+def write_report(
+    stems: Mapping[str, Sequence[Path]],
+    out: Path,
+    scale: Scale,
+    titles: Mapping[str, str] | None = None,
+    title: str = "Neural routing, reproduced",
+) -> None:
+    """Write the page `out` from what `render` left at the stems (paths without suffix) of each paper.
+
+    titles: the heading of each paper; its key where there is none.  Links to data files are relative to `out`.  An
+    artifact that was not drawn yet is listed as such.  Raises NeurouteError when a file of a drawn one is missing.
+    """
+    papers: list[dict[str, Any]] = [
+        {
+            "title": (titles or {}).get(paper, paper),
+            "anchor": paper,
+            "artifacts": [_artifact(paper, stem, out, scale) for stem in paper_stems],
+        }
+        for paper, paper_stems in stems.items()
+    ]
+    scales = {a["scale"] for paper in papers for a in paper["artifacts"] if a.get("other_scale")}
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string((files("neuroute.rendering") / "report.html").read_text(encoding="utf-8"))
+    write_text(out, template.render(title=title, scale=scale, papers=papers, other_scales=sorted(scales)))
+
+
+def _artifact(paper: str, stem: Path, out: Path, scale: Scale) -> dict[str, Any]:
+    """What the template shows of one artifact."""
+    shown: dict[str, Any] = {"anchor": f"{paper}-{stem.name}", "number": _number(stem.name), "drawn": False}
+    if not with_suffix(stem, "json").is_file():
+        return shown
+    about = read_json(with_suffix(stem, "json"), "draw it again")
+    on = about["measured_on"]
+    shown |= {
+        "drawn": True,
+        "title": about["title"],
+        "kind": about["kind"],
+        "notes": about["notes"],
+        "alt": about.get("alt", ""),
+        "fits": about.get("fits", ""),
+        "scale": on["scale"],
+        "other_scale": on["scale"] != scale.name,
+        "measured_on": describe(on),
+        "files": [
+            {"name": kind.upper(), "href": quote(os.path.relpath(with_suffix(stem, kind), out.parent))}
+            for kind in LINKED[about["kind"]]
+        ],
+    }
+    if about["kind"] == "table":
+        shown["table"] = _read(with_suffix(stem, "html")).decode()
+    else:
+        shown["image"] = base64.b64encode(_read(with_suffix(stem, "svg"))).decode()
+    return shown
+
+
+def describe(measured_on: Mapping[str, Any]) -> list[str]:
+    """Short phrases on what an artifact was measured on."""
+    phrases = []
+    for test in measured_on.get("tests", []):
+        problem = str(test["test"]).split("_")[0].upper()
+        set_of = f"{problem}{test['n']} {test['distribution']} × {test['n_instances']:,}"
+        phrases.append(f"{set_of} (against {test['reference']})")
+    if measured_on.get("models"):
+        seeds = ", ".join(map(str, measured_on.get("seeds", [])))
+        models = measured_on["models"]
+        phrases.append(f"{models} model{'s' if models != 1 else ''}" + (f", seed {seeds}" if seeds else ""))
+    if measured_on.get("devices"):
+        threads = "/".join(map(str, measured_on.get("threads", [])))
+        phrases.append(" and ".join(measured_on["devices"]) + (f", {threads} thread(s)" if threads else ""))
+    if measured_on.get("torch"):
+        phrases.append(f"torch {', '.join(measured_on['torch'])}")
+    return phrases or ["Follows from the configuration; nothing is measured"]
+
+
+def _number(name: str) -> str:
+    """table12 -> Table 12"""
+    word = name.rstrip("0123456789")
+    return f"{word.capitalize()} {name[len(word) :]}".strip()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise NeurouteError(f"{path}: missing; draw this artifact again") from None

@@ -1,0 +1,163 @@
+"""What a table or figure is drawn from: the records, logs and manifests that its artifact declares."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from neuroute.errors import NeurouteError
+from neuroute.files import read_json
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.objects import Artifact, Dataset, Decoding, Run
+
+RECORD_COLUMNS = (
+    "paper", "run", "group", "seed", "test", "distribution", "n", "n_instances", "reference", "decoding", "method",
+    "beam", "log_n", "batch_size", "metric", "value", "unit", "device", "threads", "torch", "scale", "code",
+    "wall_time_s",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Study:
+    """One artifact's view of the work folder.
+
+    Everything is read when first asked for, so an artifact that reads no runs needs no files.
+    """
+
+    artifact: Artifact
+    config: Config
+    scale: Scale
+    runs: Mapping[str, Run]  # all runs of the paper, by id
+    work: Path  # <work_dir>/<scale name>
+    _cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def load(cls, artifact: Artifact, config: Config, scale: Scale, runs: Iterable[Run], work: Path) -> "Study":
+        """`runs`: the plan's runs; those of other papers are left out."""
+        return cls(artifact, config, scale, {run.id: run for run in runs if run.paper == artifact.paper}, work)
+
+    @cached_property
+    def records(self) -> pd.DataFrame:
+        """All the artifact's evaluation records, one row per measured number; no rows when it declares none."""
+        parts = [_read_records(self.work / "evaluations" / f"{e}.csv") for e in self.artifact.evaluations]
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(RECORD_COLUMNS))
+
+    def value(self, metric: str, run: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> float | None:
+        """The measured value of one cell, or None where it was not measured.
+
+        Raises NeurouteError when the records hold more than one value for the cell.
+        """
+        rows = self._cell(run, dataset, decoding)
+        values = rows.loc[rows.metric == metric, "value"].dropna()
+        if len(values) > 1:
+            raise NeurouteError(
+                f"{self.artifact.id}: {len(values)} values of {metric} for {run} on {dataset.id} ({_id(decoding)}); "
+                "delete the evaluation files of this run and evaluate it again"
+            )
+        return float(values.iloc[0]) if len(values) else None
+
+    def gap(self, run: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> float | None:
+        """Optimality gap in percent, as the ratio of mean lengths."""
+        return self.value("gap_pct", run, dataset, decoding)
+
+    def _cell(self, run: str, dataset: Dataset, decoding: Decoding | str) -> pd.DataFrame:
+        if "cells" not in self._cache:
+            self._cache["cells"] = dict(iter(self.records.groupby(["run", "test", "decoding"])))
+        return self._cache["cells"].get((run, dataset.id, _id(decoding)), self.records.iloc[:0])
+
+    def lengths(self, run: str, group: str) -> Mapping[str, NDArray[np.float64]]:
+        """Tour lengths per instance: "<dataset id>|<decoding id>" and "<dataset id>|reference" -> (count,)."""
+        path = self.work / "evaluations" / run / f"{group}.npz"
+        if path not in self._cache:
+            try:
+                with np.load(path) as file:
+                    self._cache[path] = {key: np.asarray(file[key], np.float64) for key in file.files}
+            except FileNotFoundError:
+                raise NeurouteError(f"{path}: missing; evaluate {run} again") from None
+            except (OSError, ValueError) as error:
+                raise NeurouteError(f"{path}: not a readable npz ({error}); evaluate {run} again") from None
+        return self._cache[path]
+
+    def log(self, run: str, kind: str | None = None) -> pd.DataFrame:
+        """The training log of a run, one row per line; `kind` keeps only "train" or only "validation" lines."""
+        path = self.work / "runs" / run / "log.jsonl"
+        try:
+            lines = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+        except FileNotFoundError:
+            raise NeurouteError(f"{path}: missing; train {run}") from None
+        except json.JSONDecodeError as error:
+            raise NeurouteError(f"{path}: not valid JSON lines ({error}); train {run} again") from None
+        kept = [line for line in lines if kind is None or line.get("kind") == kind]
+        return pd.DataFrame(kept)
+
+    def summary(self, run: str) -> dict[str, Any]:
+        """What training left in run.json: device, wall time, updates, samples."""
+        return dict(read_json(self.work / "runs" / run / "run.json", f"train {run}"))
+
+    def manifest(self, bundle: str) -> dict[str, Any]:
+        """What a label bundle's job wrote down: solver, version, seconds and mean length of each set of labels."""
+        return dict(read_json(self.work / "labels" / f"{bundle}.json", f"label {bundle} again"))
+
+    def published(self, name: int | str) -> pd.DataFrame:
+        """The paper's printed numbers (`table12` for 12, or a file name), with `method_params` as columns."""
+        name = f"table{name}" if isinstance(name, int) else name
+        path = files(f"neuroute.papers.{self.artifact.paper}") / "published" / f"{name}.csv"
+        with path.open() as file:
+            frame = pd.read_csv(file)
+        if "method_params" not in frame:
+            return frame
+        given = [dict(p.split("=") for p in str(text).split(";") if "=" in p) for text in frame.method_params]
+        params = pd.DataFrame(given, index=frame.index).apply(_numbers)
+        return frame.join(params.drop(columns=params.columns.intersection(frame.columns)))
+
+    def measured_on(self) -> dict[str, Any]:
+        """Where this artifact's numbers come from: scale, test sets, devices, torch versions."""
+        on: dict[str, Any] = {"scale": self.scale.name, "summary": self.scale.summary}
+        records = self.records
+        if len(records):
+            tests = records[["test", "distribution", "n", "n_instances", "reference"]].drop_duplicates("test")
+            on["tests"] = tests.sort_values(["n", "n_instances"]).to_dict("records")
+            on["decodings"] = list(dict.fromkeys(records.decoding))
+            on["devices"] = [str(d) for d in dict.fromkeys(records.device)]
+            on["threads"] = sorted({int(t) for t in records.threads.dropna()})
+            on["torch"] = [str(t) for t in dict.fromkeys(records.torch)]
+            on["models"] = int(records.run.nunique())
+            on["seeds"] = sorted({int(s) for s in records.seed})
+        elif self.artifact.runs:
+            summaries = [self.summary(run) for run in self.artifact.runs]
+            on["devices"] = list(dict.fromkeys(str(s.get("device_name") or s.get("device")) for s in summaries))
+            on["threads"] = sorted({int(s["threads"]) for s in summaries if s.get("threads")})
+            on["torch"] = list(dict.fromkeys(str(s["torch"]) for s in summaries if s.get("torch")))
+            on["models"] = len(summaries)
+            on["seeds"] = sorted({self.runs[r].seed for r in self.artifact.runs if r in self.runs})
+        return on
+
+
+def _id(decoding: Decoding | str) -> str:
+    return decoding if isinstance(decoding, str) else decoding.id
+
+
+def _numbers(column: pd.Series) -> pd.Series:
+    """The column as numbers where all its values are numbers."""
+    numbers = pd.to_numeric(column, errors="coerce")
+    return numbers if numbers.isna().equals(column.isna()) else column
+
+
+def _read_records(path: Path) -> pd.DataFrame:
+    try:
+        frame = pd.read_csv(path)
+    except FileNotFoundError:
+        raise NeurouteError(f"{path}: missing; evaluate this run first") from None
+    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
+        raise NeurouteError(f"{path}: not valid CSV ({error}); delete it and evaluate again") from None
+    missing = [c for c in ("run", "test", "decoding", "metric", "value") if c not in frame]
+    if missing:
+        raise NeurouteError(f"{path}: no column {', '.join(missing)}; delete it and evaluate again")
+    return frame

@@ -1,0 +1,131 @@
+"""The house style of figures: colours, axes, and saving with the same bytes every time."""
+
+import io
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LinearSegmentedColormap, to_hex
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from numpy.typing import ArrayLike
+
+from neuroute.files import write_whole
+from neuroute.rendering.table import Table
+
+ONE_COLUMN, TWO_COLUMNS = 3.25, 6.75  # inches
+INK, GREY = "#22262e", "#8a919c"
+GREEN = "#2a9d6f"
+# Light to dark, told apart by lightness alone and, blue against orange, under every common colour blindness.
+RAMPS = {
+    "blue": ("#8fc3e0", "#3f8fc6", "#1c5a9c", "#0a2749"),
+    "orange": ("#f4b266", "#dd6b20", "#83290a"),
+    "cool-warm": ("#2bb5c9", "#5b7fc7", "#8a4fb0", "#d6409f"),
+}
+MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure, the points that it shows and what a reader must know of it."""
+
+    figure: Figure
+    points: pd.DataFrame
+    notes: tuple[str, ...] = ()
+    alt: str = ""  # what the figure shows, for readers who cannot see it
+    fits: Table | None = None  # what was fitted to the points; the report shows it below the figure
+
+
+def ramp(family: str, count: int) -> list[str]:
+    """`count` colours of an ordered quantity, light to dark."""
+    if count == 1:
+        return [RAMPS[family][len(RAMPS[family]) // 2]]
+    colours = LinearSegmentedColormap.from_list(family, RAMPS[family])
+    return [to_hex(colours(i / (count - 1))) for i in range(count)]
+
+
+@contextmanager
+def house() -> Iterator[None]:
+    """Everything drawn inside has the house style; the Agg canvas, whatever the machine's display."""
+    with (
+        as_file(files("neuroute.rendering") / "house.mplstyle") as path,
+        matplotlib.rc_context(fname=path),
+        matplotlib.rc_context({"backend": "agg"}),
+    ):
+        yield
+
+
+def new_figure(width: float = TWO_COLUMNS, height: float = 3.0) -> Figure:
+    """An empty figure of that many inches, outside pyplot's state."""
+    figure = Figure(figsize=(width, height))
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def log_axis(axes: Axes, which: str, values: ArrayLike, pad: float = 0.08) -> None:
+    """A log axis around the positive values, ticked 1-2-5 or by decades in plain numbers; linear when none is positive.
+
+    which: "x" or "y".  pad: free room at both ends, as a share of the axis.
+    """
+    numbers = np.asarray(values, float)
+    positive = numbers[np.isfinite(numbers) & (numbers > 0)]
+    if not len(positive):
+        return
+    low, high = math.log10(positive.min()), math.log10(positive.max())
+    room = max((high - low) * pad, 0.05, (0.3 - (high - low)) / 2)
+    limits = (10 ** (low - room), 10 ** (high + room))
+    axis: Axis = getattr(axes, f"{which}axis")
+    (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+    (axes.set_xlim if which == "x" else axes.set_ylim)(*limits)
+    span = high - low + 2 * room
+    subs = tuple(range(1, 10)) if span < 0.5 else (1.0, 2.0, 5.0) if span < 2.2 else (1.0,)
+    axis.set_major_locator(LogLocator(10, subs=subs, numticks=12))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(plain_number))
+
+
+def plain_number(value: float, _: Any = None) -> str:
+    """0.001, 0.2, 50, 2k, 10M"""
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= unit * 0.9999:
+            return f"{value / unit:g}{letter}"
+    return f"{value:.10f}".rstrip("0").rstrip(".") if abs(value) >= 1e-4 else f"{value:g}"
+
+
+def empty_axes(axes: Axes, reason: str) -> None:
+    """Say on the panel itself why it is empty."""
+    axes.text(0.5, 0.5, reason, transform=axes.transAxes, ha="center", va="center", color=GREY, wrap=True)
+
+
+def save_figure(figure: Figure, stem: Path) -> list[Path]:
+    """Write <stem>.pdf, .svg and .png; the same figure gives the same bytes.  Each file appears whole or not at all."""
+    undated: dict[str, dict[str, Any]] = {
+        "pdf": {"CreationDate": None, "ModDate": None},
+        "svg": {"Date": None},
+        "png": {"Software": None},
+    }
+    written = []
+    with house():
+        for kind, metadata in undated.items():
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=kind, metadata=metadata)
+            path = with_suffix(stem, kind)
+            data = buffer.getvalue()
+            write_whole(path, lambda file, data=data: file.write(data))  # type: ignore[misc]
+            written.append(path)
+    return written
+
+
+def with_suffix(stem: Path, kind: str) -> Path:
+    """<stem>.<kind>; the stem's own dots stay."""
+    return stem.with_name(f"{stem.name}.{kind}")

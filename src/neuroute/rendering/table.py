@@ -1,0 +1,250 @@
+"""A table of measured numbers beside published ones, written as CSV, Markdown, LaTeX and HTML."""
+
+import html
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+Value = float | int | str | None
+Format = Callable[[Any], str]
+
+LEGEND = "Measured here, with the paper's number in parentheses; a number in parentheses alone was not measured here."
+
+
+def fixed(decimals: int) -> Format:
+    """Numbers with so many decimals; text as it is."""
+    return lambda value: value if isinstance(value, str) else f"{value:,.{decimals}f}"
+
+
+THREE_DECIMALS = fixed(3)
+
+
+def duration(seconds: Any) -> str:
+    """Seconds as a reader wants them: 0.31 s, 20.4 s, 3.3 min, 2.75 h."""
+    if isinstance(seconds, str):
+        return seconds
+    if abs(seconds) < 9.995:
+        return f"{seconds:.2f} s"
+    if abs(seconds) < 59.95:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if abs(seconds) < 3600 * 1.5 else f"{seconds / 3600:.2f} h"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of values."""
+
+    key: str  # name in the CSV, unit included: gap_pct, time_s
+    label: str
+    unit: str = ""
+    format: Format = THREE_DECIMALS
+    group: str = ""  # heading that neighbouring columns share
+    at: str = ""  # what the measured values were measured on: "TSP20, 512 instances"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One value as measured here and as published; `low` and `high` bound the measured one."""
+
+    measured: Value = None
+    published: Value = None
+    low: float | None = None
+    high: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("measured", "published", "low", "high"):
+            value = getattr(self, name)
+            if isinstance(value, float) and math.isnan(value):
+                object.__setattr__(self, name, None)
+
+
+@dataclass(frozen=True)
+class Row:
+    labels: tuple[str | int, ...]
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows headed by labels; a cell for each column."""
+
+    title: str
+    labels: tuple[str, ...]  # headings of the label columns
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+    legend: str = LEGEND
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if (len(row.labels), len(row.cells)) != (len(self.labels), len(self.columns)):
+                raise ValueError(f"{self.title}: row {row.labels} does not fit the columns")
+
+    def frame(self, extra: Mapping[str, Any] | None = None) -> pd.DataFrame:
+        """Numbers only: `<key>_measured`, `<key>_published`, bounds where there are any, and `<key>_measured_at`.
+
+        `extra` adds constant columns, such as the scale.
+        """
+        data: dict[str, list[Any]] = {
+            _snake(name): [row.labels[i] for row in self.rows] for i, name in enumerate(self.labels)
+        }
+        for i, column in enumerate(self.columns):
+            cells = [row.cells[i] for row in self.rows]
+            data[f"{column.key}_measured"] = [c.measured for c in cells]
+            if any(c.low is not None for c in cells):
+                data[f"{column.key}_measured_low"] = [c.low for c in cells]
+                data[f"{column.key}_measured_high"] = [c.high for c in cells]
+            if any(c.published is not None for c in cells):
+                data[f"{column.key}_published"] = [c.published for c in cells]
+            if column.at:
+                data[f"{column.key}_measured_at"] = [column.at if c.measured is not None else None for c in cells]
+        for key, value in (extra or {}).items():
+            data[key] = [value] * len(self.rows)
+        return pd.DataFrame(data)
+
+    def csv(self, extra: Mapping[str, Any] | None = None) -> str:
+        return self.frame(extra).to_csv(index=False, lineterminator="\n")
+
+    def markdown(self) -> str:
+        heads = [_bar(h) for h in (*self.labels, *(_heading(c) for c in self.columns))]
+        lines = [
+            f"### {_bar(self.title)}",
+            "",
+            f"| {' | '.join(heads)} |",
+            "|" + "---|" * len(self.labels) + "---:|" * len(self.columns),
+        ]
+        for row in self.rows:
+            texts = [str(v) for v in row.labels] + [_plain(c, k) for c, k in zip(row.cells, self.columns, strict=True)]
+            lines.append(f"| {' | '.join(_bar(t) for t in texts)} |")
+        lines += ["", self.legend, ""]
+        at = _measured_at(self.columns)
+        lines += [f"- {note}" for note in (*at, *self.notes)]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def latex(self) -> str:
+        """A booktabs table; needs \\usepackage{booktabs}."""
+        spec = "l" * len(self.labels) + "r" * len(self.columns)
+        lines = [r"\begin{table}", r"\centering", rf"\caption{{{_tex(self.title)}}}", rf"\begin{{tabular}}{{{spec}}}"]
+        lines.append(r"\toprule")
+        groups = _groups(self.columns)
+        if any(label for label, _ in groups):
+            cells, rules, first = [""] * len(self.labels), [], len(self.labels) + 1
+            for label, size in groups:
+                cells.append(rf"\multicolumn{{{size}}}{{c}}{{{_tex(label)}}}" if label else " & ".join([""] * size))
+                if label:
+                    rules.append(rf"\cmidrule(lr){{{first}-{first + size - 1}}}")
+                first += size
+            lines += [" & ".join(cells) + r" \\", " ".join(rules)]
+        heads = [*self.labels, *(f"{c.label} ({c.unit})" if c.unit else c.label for c in self.columns)]
+        lines += [" & ".join(_tex(h) for h in heads) + r" \\", r"\midrule"]
+        for row in self.rows:
+            texts = [str(v) for v in row.labels] + [_plain(c, k) for c, k in zip(row.cells, self.columns, strict=True)]
+            lines.append(" & ".join(_tex(t) for t in texts) + r" \\")
+        lines += [r"\bottomrule", r"\end{tabular}"]
+        lines += [r"\par\smallskip\footnotesize " + _tex(self.legend)]
+        lines += [r"\par " + _tex(note) for note in (*_measured_at(self.columns), *self.notes)]
+        return "\n".join([*lines, r"\end{table}", ""])
+
+    def html(self) -> str:
+        """A <table> fragment: the measured number, with the published one under it.  All text is escaped."""
+        e = html.escape
+        head = ["<tr>" + "".join(f'<th class="label" rowspan="2" scope="col">{e(h)}</th>' for h in self.labels)]
+        second = []
+        for group, size in _groups(self.columns):
+            head.append(f'<th colspan="{size}" scope="colgroup" class="group">{e(group)}</th>')
+        for c in self.columns:
+            unit = f' <span class="unit">{e(c.unit)}</span>' if c.unit else ""
+            at = f'<span class="at">{e(c.at)}</span>' if c.at else ""
+            second.append(f'<th scope="col">{e(c.label)}{unit}{at}</th>')
+        if not any(c.group for c in self.columns):
+            top = "".join(f'<th class="label" scope="col">{e(h)}</th>' for h in self.labels)
+            thead = f"<tr>{top}{''.join(second)}</tr>"
+        else:
+            thead = "".join(head) + "</tr>\n<tr>" + "".join(second) + "</tr>"
+        body = []
+        for row in self.rows:
+            labels = "".join(f'<th class="label" scope="row">{e(str(v))}</th>' for v in row.labels)
+            cells = "".join(_td(c, k) for c, k in zip(row.cells, self.columns, strict=True))
+            body.append(f"<tr>{labels}{cells}</tr>")
+        return "<table>\n<thead>\n{}\n</thead>\n<tbody>\n{}\n</tbody>\n</table>\n".format(thead, "\n".join(body))
+
+
+def _plain(cell: Cell, column: Column) -> str:
+    """0.512 [0.480, 0.540] (0.464)"""
+    parts = []
+    if cell.measured is not None:
+        parts.append(column.format(cell.measured))
+        if cell.low is not None and cell.high is not None:
+            parts.append(f"[{column.format(cell.low)}, {column.format(cell.high)}]")
+    if cell.published is not None:
+        parts.append(f"({column.format(cell.published)})")
+    return " ".join(parts) or "–"
+
+
+def _td(cell: Cell, column: Column) -> str:
+    e = html.escape
+    parts = []
+    if cell.measured is not None:
+        parts.append(f'<span class="here">{e(column.format(cell.measured))}</span>')
+        if cell.low is not None and cell.high is not None:
+            parts.append(f'<span class="range">{e(column.format(cell.low))} … {e(column.format(cell.high))}</span>')
+    if cell.published is not None:
+        only = " only" if cell.measured is None else ""
+        parts.append(f'<span class="paper{only}">{e(column.format(cell.published))}</span>')
+    text = any(isinstance(v, str) for v in (cell.measured, cell.published))
+    start = '<td class="text">' if text else "<td>"
+    return f"{start}{''.join(parts) or '–'}</td>"
+
+
+def _heading(column: Column) -> str:
+    name = f"{column.group}: {column.label}" if column.group else column.label
+    return f"{name} ({column.unit})" if column.unit else name
+
+
+def _measured_at(columns: tuple[Column, ...]) -> tuple[str, ...]:
+    """One line that says what the columns were measured on."""
+    at: dict[str, list[str]] = {}
+    for column in columns:
+        if column.at:
+            at.setdefault(column.at, []).append(_heading(column) if column.group else column.label)
+    if len(at) == 1:
+        return (f"Measured on {next(iter(at))}.",)
+    return (
+        ("Measured on: " + "; ".join(f"{', '.join(names)}: {where}" for where, names in at.items()) + ".",)
+        if at
+        else ()
+    )
+
+
+def _groups(columns: tuple[Column, ...]) -> list[tuple[str, int]]:
+    """Runs of neighbouring columns with the same group heading."""
+    found: list[tuple[str, int]] = []
+    for column in columns:
+        if found and found[-1][0] == column.group:
+            found[-1] = (column.group, found[-1][1] + 1)
+        else:
+            found.append((column.group, 1))
+    return found
+
+
+def _snake(name: str) -> str:
+    return "_".join("".join(c if c.isalnum() else " " for c in name.lower()).split())
+
+
+def _bar(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+TEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "×": r"$\times$", "–": "--", "—": "---", "…": r"\dots{}",
+    "≥": r"$\geq$", "≤": r"$\leq$", "≈": r"$\approx$", "α": r"$\alpha$", "β": r"$\beta$", "γ": r"$\gamma$",
+    "²": r"$^2$", "³": r"$^3$", "∝": r"$\propto$", "→": r"$\to$", "−": "$-$",
+}  # fmt: skip
+
+
+def _tex(text: str) -> str:
+    return "".join(TEX.get(c, c) for c in text)

@@ -1,0 +1,23 @@
+"""Solvers by name.  A solver's module is imported when it is asked for."""
+
+import importlib
+
+from neuroute.errors import NeurouteError
+from neuroute.solvers.base import Solver
+
+MODULES = {
+    "concorde": "neuroute.solvers.concorde",
+    "lkh": "neuroute.solvers.lkh",
+    "lkh3": "neuroute.solvers.lkh3",
+    "hgs": "neuroute.solvers.hgs",
+    "insertion": "neuroute.solvers.insertion",
+    "nearest": "neuroute.solvers.nearest",
+}
+
+
+def get(name: str) -> Solver:
+    """The solver of that name, installed or not.  Raises NeurouteError for an unknown name."""
+    if name not in MODULES:
+        raise NeurouteError(f"unknown solver '{name}'; known: {', '.join(MODULES)}")
+    solver: Solver = importlib.import_module(MODULES[name]).SOLVER
+    return solver

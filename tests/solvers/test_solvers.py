@@ -1,0 +1,202 @@
+"""Solvers: valid and deterministic tours, optimal where optimality is claimed, and honest when missing."""
+
+import itertools
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuroute.datasets.streams import coordinates
+from neuroute.errors import NeurouteError
+from neuroute.problems.tsp import canonical, is_permutation, tour_length
+from neuroute.solvers import concorde, doctor, insertion
+from neuroute.solvers.nearest import nearest_neighbour_lengths
+from neuroute.solvers.registry import MODULES, get
+
+
+def installed(name: str) -> bool:
+    try:
+        return bool(get(name).version())
+    except NeurouteError:
+        return False
+
+
+ALL = [pytest.param(n, marks=pytest.mark.skipif(not installed(n), reason=f"{n} not installed")) for n in MODULES]
+needs_concorde = pytest.mark.skipif(not installed("concorde"), reason="concorde not installed")
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("n", [4, 5, 9, 30])
+def test_tours_are_permutations_and_repeat_with_their_seed(name, n):
+    coords = coordinates("uniform", "test", n, 0, 1)[0]
+    first, again = (get(name).solve(coords, 7) for _ in range(2))
+    assert is_permutation(first[None])[0]
+    np.testing.assert_array_equal(first, again)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("seed", [0, 2**32 - 1])
+def test_any_32_bit_seed_is_accepted(name, seed):
+    assert len(get(name).solve(coordinates("uniform", "test", 6, 0, 1)[0], seed)) == 6
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_duplicate_and_collinear_nodes_are_no_trouble(name):
+    rng = np.random.default_rng(0)
+    line = np.stack([rng.random(12), np.zeros(12)], axis=1)
+    assert tour_length(line, get(name).solve(line, 0)) == pytest.approx(2 * np.ptp(line[:, 0]), abs=1e-4)
+    twins = np.repeat(rng.random((2, 2)), 5, axis=0)
+    assert tour_length(twins, get(name).solve(twins, 0)) == pytest.approx(2 * np.linalg.norm(twins[0] - twins[-1]))
+
+
+@pytest.mark.parametrize("name", [p for p in ALL if p.values[0] in ("concorde", "lkh", "hgs")])
+def test_small_instances_are_solved_to_optimality(name):
+    every = np.array([(0, *rest) for rest in itertools.permutations(range(1, 7))])
+    for coords in coordinates("cluster", "test", 7, 0, 5 if name != "hgs" else 1):
+        shortest = tour_length(coords, every).min()
+        assert tour_length(coords, get(name).solve(coords, 1)) == pytest.approx(shortest, abs=7e-6)
+
+
+@needs_concorde
+@pytest.mark.skipif(not installed("lkh"), reason="elkai not installed")
+def test_concorde_and_lkh_agree_on_small_instances():
+    for i, coords in enumerate(coordinates("uniform", "test", 20, 50, 20)):
+        lengths = [tour_length(coords, get(name).solve(coords, i)) for name in ("concorde", "lkh")]
+        assert lengths[0] == pytest.approx(lengths[1], abs=2e-5)
+
+
+@needs_concorde
+def test_concorde_matches_published_tours_of_200_nodes():
+    shared = Path(os.environ.get("NEUROUTE_SHARED", Path(__file__).parents[3] / "shared"))
+    if not (shared / "testsets").is_dir():
+        pytest.skip(f"no reference test sets in {shared}; set NEUROUTE_SHARED")
+    data = np.load(shared / "testsets" / "tsp200_128_lehd.npz")
+    length = tour_length(data["coords"][0], get("concorde").solve(data["coords"][0], 0))
+    assert length == pytest.approx(data["length"][0], rel=1e-5)
+
+
+@needs_concorde
+def test_concorde_prints_nothing_leaves_nothing_and_imports_no_package(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    get("concorde").solve(coordinates("uniform", "test", 40, 0, 1)[0], 0)
+    print("after")
+    assert capfd.readouterr() == ("after\n", "")
+    assert list(tmp_path.iterdir()) == []
+    assert Path.cwd() == tmp_path
+    assert "ml4co_kit" not in sys.modules
+
+
+def test_coordinates_far_from_the_unit_square_are_fitted_to_the_grid():
+    coords = coordinates("uniform", "test", 12, 3, 1)[0].astype(np.float64)
+    for name in ("concorde", "lkh", "hgs"):
+        if installed(name):
+            near, far = get(name).solve(coords, 0), get(name).solve(coords * 7000 - 3000, 0)
+            np.testing.assert_array_equal(canonical(near[None]), canonical(far[None]))
+
+
+def plain_insertion(coords: np.ndarray, order: np.ndarray) -> np.ndarray:
+    tour = [order[0]]
+    for node in order[1:]:
+        ends = np.array(tour), np.roll(tour, -1)
+        to_a, to_b = (np.linalg.norm(coords[e] - coords[node], axis=1) for e in ends)
+        cost = to_a + to_b - np.linalg.norm(coords[ends[0]] - coords[ends[1]], axis=1)
+        tour.insert(int(cost.argmin()) + 1, node)
+    return np.array(tour)
+
+
+@pytest.mark.parametrize("n", [4, 50, 1500])  # 1500: more than one block of the scan
+def test_insertion_equals_its_plain_form(n):
+    coords = coordinates("uniform", "test", n, 1, 1)[0].astype(np.float64)
+    expected = plain_insertion(coords, insertion.insertion_order(n, 5))
+    np.testing.assert_array_equal(
+        canonical(insertion.solve(coords, 5)[None]), canonical(expected[None])
+    )
+
+
+def test_insertion_has_the_published_quality_at_1000_nodes():
+    # sit, Table 1: 26.11 on average
+    lengths = [tour_length(c, insertion.solve(c, i)) for i, c in enumerate(coordinates("uniform", "test", 1000, 0, 64))]
+    assert np.mean(lengths) == pytest.approx(26.11, rel=0.01)
+
+
+def plain_nearest(coords: np.ndarray) -> np.ndarray:
+    tour, left = [0], list(range(1, len(coords)))
+    while left:
+        distance = ((coords[left] - coords[tour[-1]]) ** 2).sum(axis=1)
+        tour.append(left.pop(int(distance.argmin())))
+    return np.array(tour)
+
+
+def test_nearest_neighbour_equals_its_plain_form_also_with_ties():
+    random = coordinates("uniform", "test", 60, 0, 5).astype(np.float64)
+    grid = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0)), axis=-1).reshape(1, -1, 2)
+    for batch in (random, grid):
+        tours = np.stack([plain_nearest(c) for c in batch])
+        np.testing.assert_array_equal([get("nearest").solve(c, 0) for c in batch], tours)
+        np.testing.assert_allclose(nearest_neighbour_lengths(batch), tour_length(batch, tours), rtol=1e-12)
+
+
+def test_an_unknown_solver_is_refused_with_the_known_ones():
+    with pytest.raises(NeurouteError, match="unknown solver 'gurobi'.*concorde.*nearest"):
+        get("gurobi")
+
+
+def test_a_missing_solver_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(concorde, "PLACES", (("no_such_package", "none", "."),))
+    concorde._find.cache_clear()
+    try:
+        with pytest.raises(NeurouteError, match="pip install --no-deps ml4co-kit"):
+            concorde.version()
+    finally:
+        concorde._find.cache_clear()
+
+
+FAKE_LKH = """#!{python}
+import re, sys
+parameters = dict(line.strip().split(" = ") for line in open(sys.argv[1]) if "=" in line)
+n = int(re.search(r"DIMENSION ?: ?(\\d+)", open(parameters["PROBLEM_FILE"]).read()).group(1))
+tour = "\\n".join(str(n - i) for i in range(n))
+assert int(parameters["SEED"]) == 4, "wrong seed"
+open(parameters["TOUR_FILE"], "w").write(
+    f"NAME : t\\nTYPE : TOUR\\nDIMENSION : {{n}}\\nTOUR_SECTION\\n{{tour}}\\n-1\\nEOF\\n")
+"""
+
+
+@pytest.fixture
+def fake_lkh(tmp_path, monkeypatch):
+    binary = tmp_path / "LKH"
+    binary.write_text(FAKE_LKH.format(python=sys.executable))
+    binary.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+
+
+@pytest.mark.usefixtures("fake_lkh")
+def test_lkh3_speaks_with_a_binary_on_the_path():
+    pytest.importorskip("lkh")
+    assert get("lkh3").version().startswith("LKH")
+    coords = coordinates("uniform", "test", 8, 0, 1)[0]
+    np.testing.assert_array_equal(get("lkh3").solve(coords, 3), np.arange(8)[::-1])
+    with pytest.raises(NeurouteError, match="LKH failed .*wrong seed"):
+        get("lkh3").solve(coords, 4)
+
+
+def test_doctor_reports_every_solver_and_survives_a_crash(monkeypatch):
+    real = doctor.subprocess.run
+
+    def run(command, **kwargs):
+        if command[-1] == "hgs":
+            command = [sys.executable, "-c", "import os; os.abort()"]
+        return real(command, **kwargs)
+
+    monkeypatch.setattr(doctor.subprocess, "run", run)
+    findings = {f.name: f for f in doctor.examine()}
+    assert set(findings) == set(MODULES)
+    assert findings["insertion"].found
+    assert findings["nearest"].ratio >= 1
+    assert not findings["hgs"].found
+    assert "crashed" in findings["hgs"].line()
+    for finding in findings.values():
+        assert "\n" not in finding.line()
+        assert finding.found == (finding.remedy == "")

@@ -1,0 +1,204 @@
+"""Training: it learns, it resumes byte for byte, and its settings mean what they say."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from conftest import make_run  # type: ignore[import-not-found]
+
+from neuroute.errors import NeurouteError
+from neuroute.files import exclusive
+from neuroute.networks.weights import build
+from neuroute.plan.objects import Run
+from neuroute.training import sub_paths
+from neuroute.training.data import TrainingSet
+from neuroute.training.distributed import World
+from neuroute.training.supervised import SupervisedBatches
+from neuroute.training.train import train
+
+CPU = torch.device("cpu")
+
+
+def run_training(run: Run, folder: Path, store: Path, **options: Any) -> Path:
+    train(run, folder / "out", folder / "state", [store], code="c", network_code="n", device="cpu", threads=1, **options)
+    return folder / "out"
+
+
+def batches(run: Run, store: Path, memory_gb: float = 4.0) -> SupervisedBatches:
+    torch.manual_seed(run.seed)
+    data = TrainingSet(run.data, [store], run.seed, shuffle=run.training.epochs > 1)
+    return SupervisedBatches(run, build(run.network), data, CPU, World(), memory_gb)
+
+
+def weights(b: SupervisedBatches) -> torch.Tensor:
+    return torch.cat([p.detach().flatten() for p in b.net.parameters()])
+
+
+def test_learns_and_logs(tmp_path: Path, store: Path) -> None:
+    out = run_training(make_run(epochs=20), tmp_path, store)
+    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    losses = [line["loss"] for line in lines if line["kind"] == "train"]
+    gaps = [line["gap_pct"] for line in lines if line["kind"] == "validation"]
+    assert np.mean(losses[-10:]) < 0.8 * np.mean(losses[:5])
+    assert len(gaps) == 4  # before the first batch, and three evenly spaced
+    assert gaps[-1] < gaps[0]
+    about = json.loads((out / "run.json").read_text())
+    assert about["batches"] == 20 * 4
+    assert about["samples"] == 20 * 120
+
+
+def test_same_seed_same_bytes_another_seed_others(tmp_path: Path, store: Path) -> None:
+    first, second, third = (
+        (run_training(run, tmp_path / name, store) / "model.safetensors").read_bytes()
+        for name, run in (("a", make_run()), ("b", make_run()), ("c", make_run().model_copy(update={"seed": 1})))
+    )
+    assert first == second
+    assert first != third
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from conftest import make_run
+from neuroute.training import loop
+from neuroute.training.train import train
+loop.SAVE_EVERY_S = 0.0
+folder, store = Path(sys.argv[2]), Path(sys.argv[3])
+train(make_run(epochs=12), folder / "out", folder / "state", [store], code="c", network_code="n", device="cpu", threads=1)
+"""
+
+
+def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path, store: Path) -> None:
+    whole = run_training(make_run(epochs=12), tmp_path / "whole", store)
+    folder = tmp_path / "killed"
+    command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(folder), str(store)]
+    process = subprocess.Popen(command, start_new_session=True)
+    while not (folder / "state" / "state.pt").exists():
+        assert process.poll() is None, "the training ended before it could be killed"
+        time.sleep(0.01)
+    time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    state = torch.load(folder / "state" / "state.pt", weights_only=True)
+    assert 0 < state["done"] < 12 * 4
+    resumed = run_training(make_run(epochs=12), folder, store)
+    assert (resumed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    kept = ("kind", "batch", "updates", "samples", "loss", "lr", "gap_pct")
+    logs = [
+        [{k: line.get(k) for k in kept} for line in map(json.loads, (out / "log.jsonl").read_text().splitlines())]
+        for out in (whole, resumed)
+    ]
+    assert logs[0] == logs[1]
+
+
+def test_a_finished_state_is_only_exported(tmp_path: Path, store: Path) -> None:
+    out = run_training(make_run(), tmp_path, store)
+    before = (out / "model.safetensors").read_bytes()
+    (out / "model.safetensors").unlink()
+    state = (tmp_path / "state" / "state.pt").stat().st_mtime_ns
+    run_training(make_run(), tmp_path, store)
+    assert (out / "model.safetensors").read_bytes() == before
+    assert json.loads((out / "run.json").read_text())["batches"] == 4
+    assert (tmp_path / "state" / "state.pt").stat().st_mtime_ns >= state
+
+
+def test_two_trainings_of_one_run_are_refused(tmp_path: Path, store: Path) -> None:
+    with exclusive(tmp_path / "state" / "lock", "x"), pytest.raises(NeurouteError, match="already running"):
+        run_training(make_run(), tmp_path, store)
+
+
+def test_damaged_state_and_missing_labels_are_said(tmp_path: Path, store: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "state.pt").write_bytes(b"cut short")
+    with pytest.raises(NeurouteError, match="delete it to start over"):
+        run_training(make_run(), tmp_path, store)
+    with pytest.raises(NeurouteError, match="neuroute label"):
+        run_training(make_run(), tmp_path / "other", tmp_path / "no-labels")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
+def test_absent_cuda_is_said_first(tmp_path: Path, store: Path) -> None:
+    with pytest.raises(NeurouteError, match="no CUDA device"):
+        train(make_run(), tmp_path, tmp_path, [store], code="c", network_code="n", device="cuda")
+
+
+@pytest.mark.parametrize(("step", "updates"), [("sub-path", None), ("decision", 1), ("summed", 1)])
+def test_readings_of_a_step(store: Path, step: str, updates: int | None) -> None:
+    b = batches(make_run(step=step), store)
+    generator = torch.Generator().manual_seed(0)
+    _, length, _ = sub_paths.draw(generator, 10)
+    assert b.train(0)[1] == (length - 3 if updates is None else updates)
+
+
+def test_summed_gradient_is_the_sum_over_decisions(store: Path) -> None:
+    b = batches(make_run(step="summed"), store)
+    coords, tours = b.data.batch(0, 0, 32)
+    path = sub_paths.cut(torch.from_numpy(coords), torch.from_numpy(tours), 2, 9, False)
+    losses = [sub_paths.decision_loss(b.net, path, row) for row in sub_paths.decisions(9, "summed")]
+    torch.stack(losses).sum().backward()
+    expected = [p.grad.clone() for p in b.net.parameters()]
+    b.optimizer.zero_grad()
+    for row in sub_paths.decisions(9, "summed"):
+        b._backward(path, row, 1.0, sync=True)
+    for p, e in zip(b.net.parameters(), expected, strict=True):
+        torch.testing.assert_close(p.grad, e, rtol=1e-4, atol=1e-6)
+
+
+def test_gradient_accumulation_changes_nothing(store: Path) -> None:
+    whole, parts = batches(make_run(), store), batches(make_run(), store, memory_gb=1e-4)
+    assert parts._micro_batch(10) < 32 <= whole._micro_batch(10)
+    for index in range(3):
+        torch.testing.assert_close(whole.train(index)[0], parts.train(index)[0], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(weights(whole), weights(parts), rtol=1e-3, atol=1e-5)
+
+
+def test_learning_rate_decays_by_batches_after_a_warm_up(store: Path) -> None:
+    b = batches(make_run(decay_gamma=0.5, decay_every=2, warmup_batches=4, warmup_factor=0.1), store)
+    assert b.learning_rate(0) == pytest.approx(2e-3 * 0.1)
+    assert b.learning_rate(2) == pytest.approx(2e-3 * 0.5 * 0.55)
+    assert b.learning_rate(4) == pytest.approx(2e-3 * 0.25)
+
+
+def test_bf16_trains(store: Path) -> None:
+    b = batches(make_run(precision="bf16"), store)
+    losses = [float(b.train(i)[0]) for i in range(4)]
+    assert np.isfinite(losses).all()
+    assert all(p.dtype == torch.float32 for p in b.net.parameters())
+
+
+def test_sub_paths_follow_the_tour() -> None:
+    coords = torch.rand(3, 8, 2)
+    tours = torch.stack([torch.randperm(8) for _ in range(3)])
+    path = sub_paths.cut(coords, tours, start=6, length=5, backwards=False)
+    expected = torch.stack([c[t[[6, 7, 0, 1, 2]]] for c, t in zip(coords, tours, strict=True)])
+    assert torch.equal(path, expected)
+    assert torch.equal(sub_paths.cut(coords, tours, 6, 5, True), expected.flip(1))
+
+
+def test_draws_cover_all_starts_and_lengths() -> None:
+    generator = torch.Generator().manual_seed(0)
+    starts, lengths, directions = zip(*(sub_paths.draw(generator, 8) for _ in range(500)), strict=True)
+    assert set(starts) == set(range(8))
+    assert set(lengths) == {4, 5, 6, 7, 8}
+    assert set(directions) == {True, False}
+
+
+def test_training_set_batches_do_not_depend_on_history(store: Path) -> None:
+    run = make_run(epochs=3)
+    data = TrainingSet(run.data, [store], 0, shuffle=True)
+    late = data.batch(2, 96, 24)
+    again = TrainingSet(run.data, [store], 0, shuffle=True)
+    for epoch in range(3):
+        rows = np.concatenate([again.batch(epoch, i, 24)[0] for i in range(0, 120, 24)])
+        assert len(np.unique(rows.reshape(120, -1), axis=0)) == 120  # every sample once an epoch
+    np.testing.assert_array_equal(late[0], again.batch(2, 96, 24)[0])
+    assert not np.array_equal(again.batch(0, 0, 24)[0], again.batch(1, 0, 24)[0])
