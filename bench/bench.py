@@ -137,7 +137,9 @@ def main() -> None:
     for precision, rate in peak.items():
         print(f"| {precision} | {rate / 1e12:.3f} |")
 
-    print(f"\n| TSP{NODES} | batch | precision | TFLOP/s | of the matrix product | against fp32 |\n|---|---|---|---|---|---|")
+    print(
+        f"\n| TSP{NODES} | batch | precision | TFLOP/s | of the matrix product | against fp32 |\n|---|---|---|---|---|---|"
+    )
     big = device.type == "cuda"
     for shape in list(SHAPES)[: 1 if quick else None]:
         batch = 1024 if big else {(6, 128): 256, (42, 128): 64, (6, 512): 64}[shape]
@@ -148,7 +150,9 @@ def main() -> None:
                 fp32 = fp32 or rate
                 what = f"train {shape}{' compiled' if mode else ''}"
                 share = f"{rate / peak[precision]:.0%}"
-                print(f"| {what} | {batch} | {precision} | {rate / 1e12:.3f} | {share} | {rate / fp32:.2f}x |", flush=True)
+                print(
+                    f"| {what} | {batch} | {precision} | {rate / 1e12:.3f} | {share} | {rate / fp32:.2f}x |", flush=True
+                )
 
     print(f"\n| greedy TSP{NODES} | instances | TFLOP/s | of the matrix product | against stepping on all nodes |")
     print("|---|---|---|---|---|")
@@ -157,7 +161,9 @@ def main() -> None:
         rate, speed_up = decoding_rate(shape, count, device, "fp32")
         print(f"| {shape} | {count} | {rate / 1e12:.3f} | {rate / peak['fp32']:.0%} | {speed_up:.2f}x |", flush=True)
 
-    print(f"\n| labels, {cores} workers | n | bare solver, 1 core | label stage | of cores x bare |\n|---|---|---|---|---|")
+    print(
+        f"\n| labels, {cores} workers | n | bare solver, 1 core | label stage | of cores x bare |\n|---|---|---|---|---|"
+    )
     for solver, nodes, count in (("concorde", 50, 400), ("concorde", 100, 150), ("lkh", 100, 150)):
         bare, staged = label_rates(solver, nodes, count, cores)
         print(f"| {solver} | {nodes} | {bare:.1f}/s | {staged:.1f}/s | {staged / bare / cores:.0%} |", flush=True)

@@ -174,7 +174,7 @@ def render(
 
     p = _plan(config, scale)
     a = p.find(p.artifacts, artifact, "artifact")
-    study = Study.load(a, p.config, p.scale, p.runs, p.work)
+    study = Study.load(a, p.config, p.scale, p.runs.values(), p.work)
     render_artifact(study, p.artifact_stem(artifact))
 
 
@@ -185,7 +185,10 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
     from neuroute.rendering.report import write_report
 
     p = _plan(config, scale)
-    write_report(p)
+    stems: dict[str, list[Path]] = {}
+    for a in p.artifacts.values():
+        stems.setdefault(a.paper, []).append(p.artifact_stem(a.id))
+    write_report(stems, p.report, p.scale, p.titles)
 
 
 @app.command()

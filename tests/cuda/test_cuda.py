@@ -22,7 +22,9 @@ def awake(device: str) -> DecoderOnly:
 def test_cuda_and_cpu_agree() -> None:
     rows = torch.rand(8, 30, 2)
     with torch.inference_mode():
-        torch.testing.assert_close(awake("cuda").decide(rows.cuda()).cpu(), awake("cpu").decide(rows), rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(
+            awake("cuda").decide(rows.cuda()).cpu(), awake("cpu").decide(rows), rtol=1e-3, atol=1e-4
+        )
 
 
 def test_cuda_decodes_valid_tours() -> None:

@@ -1,4 +1,4 @@
-"""The real DAG at micro scale: it builds everything, builds only what is asked, and reruns exactly what an edit touches."""
+"""The real DAG at micro scale: all of it, single targets, and reruns of exactly what an edit touches."""
 
 import csv
 import json
@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from conftest import Snakemake, copy_checkout, snakemake_in  # type: ignore[import-not-found]
+
+from checkout import Snakemake, copy_checkout, snakemake_in
 
 pytestmark = [pytest.mark.dag, pytest.mark.xdist_group("dag")]
 TABLES, FIGURES = (1, 2, 4, 9, 10, 12, 17, 18), (1, 2, 3, 4, 5, 6)
@@ -63,7 +64,14 @@ def test_all_artifacts_appear(finished: Path) -> None:
 def test_records_are_tidy_and_complete(finished: Path) -> None:
     file = finished / "work" / "micro" / "evaluations" / "scaling" / "base_6x128" / "greedy.csv"
     rows = list(csv.DictReader(file.open()))
-    assert {r["metric"] for r in rows} >= {"gap_pct", "length", "time_s", "peak_memory_mb", "gflops_paper", "parameters"}
+    assert {r["metric"] for r in rows} >= {
+        "gap_pct",
+        "length",
+        "time_s",
+        "peak_memory_mb",
+        "gflops_paper",
+        "parameters",
+    }
     for row in rows:
         for field in ("paper", "run", "test", "decoding", "n_instances", "device", "torch", "seed", "scale", "code"):
             assert row[field], field
@@ -107,7 +115,9 @@ def test_a_plotting_edit_redraws_that_figure(edited: Path) -> None:
 
 
 def test_network_arithmetic_retrains_but_labels_stay(edited: Path) -> None:
-    replace(edited / "src/neuroute/networks/gated_decoder.py", "attention_scale / math.sqrt(d_k)", "attention_scale / d_k")
+    replace(
+        edited / "src/neuroute/networks/gated_decoder.py", "attention_scale / math.sqrt(d_k)", "attention_scale / d_k"
+    )
     jobs = planned(snakemake_in(edited))
     assert jobs["train"] == 14
     assert jobs["evaluate"] == 27

@@ -61,9 +61,7 @@ def test_tours_are_permutations(net: DecoderOnly, coords: torch.Tensor) -> None:
 
 
 def test_beam_one_is_greedy(net: DecoderOnly, coords: torch.Tensor) -> None:
-    assert torch.equal(
-        beam_tours(net.decide, coords, coords, 1), greedy_tours(net.decide, net.encode(coords))
-    )
+    assert torch.equal(beam_tours(net.decide, coords, coords, 1), greedy_tours(net.decide, net.encode(coords)))
 
 
 def test_wide_beam_finds_the_best_of_all_tours() -> None:

@@ -73,9 +73,7 @@ def test_equals_the_formulas(gate: bool, rezero: bool) -> None:
     net = awake(gate=gate, rezero=rezero)
     rows = torch.rand(5, 12, 2, dtype=torch.float64)
     for scale in (1.0, 1.3):
-        torch.testing.assert_close(
-            net.decide(rows, scale), by_the_book(net, rows, scale), rtol=1e-12, atol=1e-12
-        )
+        torch.testing.assert_close(net.decide(rows, scale), by_the_book(net, rows, scale), rtol=1e-12, atol=1e-12)
 
 
 def test_order_of_the_candidates_does_not_matter() -> None:

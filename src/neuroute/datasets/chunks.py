@@ -34,8 +34,8 @@ class Chunk:
 
 
 def chunks(shard: int, first: int, stop: int, n: int) -> list[Chunk]:
-    """Rows first..stop-1 of a shard, cut at fixed places: a few seconds of Concorde's time each."""
-    size = max(1, min(100, 2_000 // n))
+    """Rows first..stop-1 of a shard, cut at fixed places: a second or two of Concorde's time each."""
+    size = max(1, min(100, 1_000 // n))
     starts = range(first // size * size, stop, size)
     return [Chunk(shard, max(start, first), min(start + size, stop)) for start in starts]
 

@@ -45,6 +45,26 @@ class _Shard:
     solved: int  # rows solved in this call
 
 
+@dataclass(frozen=True)
+class _Part:
+    """What the manifest says of one shard; its tours are dropped, so that memory stays that of one shard."""
+
+    shard: int
+    rows: int  # of the data set
+    sha256: str
+    total_length: float
+    facts: Facts
+    held: int  # rows of the shard that were looked at
+    solved: int
+
+    @classmethod
+    def of(cls, shard: int, first: int, made: _Shard) -> "_Part":
+        used = np.ascontiguousarray(made.tours[first:])
+        digest = hashlib.sha256(used.tobytes()).hexdigest()
+        facts = _share(made.facts, len(used))
+        return cls(shard, len(used), digest, float(made.lengths[first:].sum()), facts, len(made.tours), made.solved)
+
+
 def make_labels(
     labels: Labels,
     store: Path,
@@ -65,20 +85,27 @@ def make_labels(
     solver = get(labels.solver)
     _check_folder(store)
     parts = labels.dataset.shards()
-    absent = sum(max(stop - _rows_at_hand(labels, shard, [store, *caches]), 0) for shard, _, stop in parts)
+    absent = rows_missing(labels, [store, *caches])
     facts: Facts = {"solver": solver.name, "seed": seed, "optimal": solver.optimal, "cores": workers}
     if absent:
         facts["version"] = solver.version()
-    made: list[_Shard] = []
+    made: list[_Part] = []
     most_chunks = len(chunks(0, 0, min(absent, SHARD), labels.dataset.n))
     with (
         solver_pool(labels, min(workers, most_chunks)) as pool,
         Progress(absent, labels.id, progress) as bar,
     ):
-        for shard, _, stop in parts:
+        for shard, first, stop in parts:
             with _turn(store, labels, shard):
-                made.append(_ensure(labels, shard, stop, store, caches, facts, pool, bar))
+                rows = _ensure(labels, shard, stop, store, caches, facts, pool, bar)
+            made.append(_Part.of(shard, first, rows))
     return _manifest(labels, made)
+
+
+def rows_missing(labels: Labels, folders: Sequence[Path]) -> int:
+    """Rows of a data set that none of the folders holds: what is left for the solver."""
+    parts = labels.dataset.shards()
+    return sum(max(stop - _rows_at_hand(labels, shard, folders), 0) for shard, _, stop in parts)
 
 
 def load_tours(labels: Labels, directories: Sequence[Path]) -> np.ndarray:
@@ -131,7 +158,7 @@ def _ensure(
         rows = np.array(file.tours[len(tours) : stop])
         lengths = np.append(lengths, check_tours(labels, shard, len(tours), rows, str(file.path)))
         tours = np.concatenate([tours, canonical(rows)])
-        sources.append(_share(file.facts(labels, shard), len(rows)))
+        sources.append(_share({"solver": labels.solver, **file.facts(labels, shard)}, len(rows)))
 
     if own := ShardFile.open(labels, shard, store):
         reuse(own)
@@ -231,27 +258,23 @@ def _merged(sources: Sequence[Facts]) -> Facts:
     return facts
 
 
-def _manifest(labels: Labels, made: Sequence[_Shard]) -> dict[str, Any]:
+def _manifest(labels: Labels, made: Sequence[_Part]) -> dict[str, Any]:
     solver = get(labels.solver)
-    parts = list(zip(labels.dataset.shards(), made, strict=True))
-    used = [(shard, made.tours[first:stop]) for (shard, first, stop), made in parts]
-    facts = _merged([_share(shard.facts, len(tours)) for (_, tours), shard in zip(used, made, strict=True)])
-    fresh = sum(shard.solved for shard in made)
+    facts = _merged([part.facts for part in made])
+    fresh = sum(part.solved for part in made)
     return {
         "labels": labels.id,
         "solver": solver.name,
         "version": facts["version"],
         "optimal": solver.optimal,
         "seed": facts["seed"],
+        "cores": facts["cores"],
         "count": labels.dataset.count,
         "seconds": facts["seconds"],
         "solved": fresh,
-        "cached": sum(len(shard.tours) for shard in made) - fresh,
-        "mean_length": float(np.concatenate([m.lengths[first:stop] for (_, first, stop), m in parts]).mean()),
-        "shards": [
-            {"shard": shard, "rows": len(tours), "sha256": hashlib.sha256(tours.tobytes()).hexdigest()}
-            for shard, tours in used
-        ],
+        "cached": sum(part.held for part in made) - fresh,
+        "mean_length": sum(part.total_length for part in made) / labels.dataset.count,
+        "shards": [{"shard": part.shard, "rows": part.rows, "sha256": part.sha256} for part in made],
     }
 
 

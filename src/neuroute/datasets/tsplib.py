@@ -77,21 +77,18 @@ def read_tsplib(path: Path) -> TsplibInstance:
         elif in_coords:
             node, point = _node(line, f"{path}, line {number}")
             if node in rows:
-                raise NeurouteError(
-                    f"{path}, line {number}: node {node} appears twice; give each node one line"
-                )
+                raise NeurouteError(f"{path}, line {number}: node {node} appears twice; give each node one line")
             rows[node] = point
     edge_type = header.get("EDGE_WEIGHT_TYPE", "missing")
     if edge_type not in EDGE_TYPES:
-        raise NeurouteError(
-            f"{path}: EDGE_WEIGHT_TYPE {edge_type} is not read; only {', '.join(EDGE_TYPES)} are"
-        )
+        raise NeurouteError(f"{path}: EDGE_WEIGHT_TYPE {edge_type} is not read; only {', '.join(EDGE_TYPES)} are")
     if header.get("TYPE", "TSP").split()[0] != "TSP":
         raise NeurouteError(f"{path}: TYPE {header['TYPE']} is not read; only symmetric TSP files are")
     stated = header.get("DIMENSION", "")
     if not stated.isdigit() or int(stated) != len(rows):
         raise NeurouteError(
-            f"{path}: DIMENSION says {stated or 'nothing'}, but {len(rows)} nodes have coordinates; is the file cut short?"
+            f"{path}: DIMENSION says {stated or 'nothing'}, but {len(rows)} nodes have coordinates; "
+            "is the file cut short?"
         )
     coords = np.array(list(rows.values()), dtype=np.float64).reshape(-1, 2)
     check_coordinates(coords, str(path))

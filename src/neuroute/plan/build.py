@@ -27,6 +27,7 @@ class Plan:
     runs: Mapping[str, Run]
     evaluations: Mapping[str, Evaluation]
     artifacts: Mapping[str, Artifact]
+    titles: Mapping[str, str]  # of the papers
 
     # -- files ------------------------------------------------------------------------------------------------
 
@@ -140,6 +141,7 @@ def build_plan(config: Config) -> Plan:
     runs: list[Run] = []
     evaluations: list[Evaluation] = []
     artifacts: list[Artifact] = []
+    titles: dict[str, str] = {}
     for paper in config.papers:
         declare = importlib.import_module(f"neuroute.papers.{paper}.declare")
         own = declare.runs(config, scale)
@@ -147,6 +149,7 @@ def build_plan(config: Config) -> Plan:
         bundles += declare.bundles(scale, own)
         evaluations += declare.evaluations(scale)
         artifacts += declare.artifacts()
+        titles[paper] = declare.TITLE
     plan = Plan(
         config=config,
         scale=scale,
@@ -154,6 +157,7 @@ def build_plan(config: Config) -> Plan:
         runs={r.id: r for r in runs},
         evaluations={e.id: e for e in evaluations},
         artifacts={a.id: a for a in artifacts},
+        titles=titles,
     )
     for changed in config.runs:
         plan.find(plan.runs, changed, "run in config.yaml's `runs`")

@@ -1,6 +1,5 @@
 """What can be known to be missing before the first job starts."""
 
-import importlib
 import shutil
 from pathlib import Path
 
@@ -29,12 +28,16 @@ def check(plan: Plan) -> None:
     for cache in plan.config.label_caches:
         if not Path(cache).is_dir():
             raise NeurouteError(f"config.yaml: label_caches: no folder {cache}; correct the path or leave it out")
-    registry = importlib.import_module("neuroute.solvers.registry")
-    missing = {
-        labels.solver
+    from neuroute.datasets.labels import rows_missing
+    from neuroute.solvers.registry import get
+
+    folders = [plan.label_store, *map(Path, plan.config.label_caches)]
+    wanted = {
+        labels.solver: labels
         for bundle in plan.bundles.values()
         if not plan.manifest(bundle.id).exists()
         for labels in bundle.labels
+        if rows_missing(labels, folders)
     }
-    for solver in sorted(missing):
-        registry.get(solver).version()  # raises when the solver is not there
+    for solver in sorted(wanted):
+        get(solver).version()  # raises when the solver is not there

@@ -86,7 +86,8 @@ def describe(measured_on: Mapping[str, Any]) -> list[str]:
         phrases.append(f"{models} model{'s' if models != 1 else ''}" + (f", seed {seeds}" if seeds else ""))
     if measured_on.get("devices"):
         threads = "/".join(map(str, measured_on.get("threads", [])))
-        phrases.append(" and ".join(measured_on["devices"]) + (f", {threads} thread(s)" if threads else ""))
+        threads = f", {threads} thread{'s' if threads != '1' else ''}" if threads else ""
+        phrases.append(" and ".join(measured_on["devices"]) + threads)
     if measured_on.get("torch"):
         phrases.append(f"torch {', '.join(measured_on['torch'])}")
     return phrases or ["Follows from the configuration; nothing is measured"]

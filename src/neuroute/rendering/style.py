@@ -88,7 +88,8 @@ def log_axis(axes: Axes, which: str, values: ArrayLike, pad: float = 0.08) -> No
     (axes.set_xscale if which == "x" else axes.set_yscale)("log")
     (axes.set_xlim if which == "x" else axes.set_ylim)(*limits)
     span = high - low + 2 * room
-    subs = tuple(range(1, 10)) if span < 0.5 else (1.0, 2.0, 5.0) if span < 2.2 else (1.0,)
+    dense = (1.0, 2.0, 3.0, 5.0, 7.0) if span < 1.1 else (1.0, 2.0, 5.0)
+    subs = tuple(range(1, 10)) if span < 0.5 else dense if span < 2.2 else (1.0,)
     axis.set_major_locator(LogLocator(10, subs=subs, numticks=12))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(plain_number))
@@ -104,6 +105,7 @@ def plain_number(value: float, _: Any = None) -> str:
 
 def empty_axes(axes: Axes, reason: str) -> None:
     """Say on the panel itself why it is empty."""
+    axes.set_yticks([])
     axes.text(0.5, 0.5, reason, transform=axes.transAxes, ha="center", va="center", color=GREY, wrap=True)
 
 
@@ -116,6 +118,8 @@ def save_figure(figure: Figure, stem: Path) -> list[Path]:
     }
     written = []
     with house():
+        figure.draw_without_rendering()  # lay out once, the same for all formats
+        figure.set_layout_engine("none")
         for kind, metadata in undated.items():
             buffer = io.BytesIO()
             figure.savefig(buffer, format=kind, metadata=metadata)

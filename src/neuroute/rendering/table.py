@@ -164,10 +164,11 @@ class Table:
             thead = f"<tr>{top}{''.join(second)}</tr>"
         else:
             thead = "".join(head) + "</tr>\n<tr>" + "".join(second) + "</tr>"
+        measured = [any(row.cells[i].measured is not None for row in self.rows) for i in range(len(self.columns))]
         body = []
         for row in self.rows:
             labels = "".join(f'<th class="label" scope="row">{e(str(v))}</th>' for v in row.labels)
-            cells = "".join(_td(c, k) for c, k in zip(row.cells, self.columns, strict=True))
+            cells = "".join(_td(c, k, m) for c, k, m in zip(row.cells, self.columns, measured, strict=True))
             body.append(f"<tr>{labels}{cells}</tr>")
         return "<table>\n<thead>\n{}\n</thead>\n<tbody>\n{}\n</tbody>\n</table>\n".format(thead, "\n".join(body))
 
@@ -184,7 +185,7 @@ def _plain(cell: Cell, column: Column) -> str:
     return " ".join(parts) or "–"
 
 
-def _td(cell: Cell, column: Column) -> str:
+def _td(cell: Cell, column: Column, column_is_measured: bool) -> str:
     e = html.escape
     parts = []
     if cell.measured is not None:
@@ -192,7 +193,7 @@ def _td(cell: Cell, column: Column) -> str:
         if cell.low is not None and cell.high is not None:
             parts.append(f'<span class="range">{e(column.format(cell.low))} … {e(column.format(cell.high))}</span>')
     if cell.published is not None:
-        only = " only" if cell.measured is None else ""
+        only = " only" if cell.measured is None and column_is_measured else ""
         parts.append(f'<span class="paper{only}">{e(column.format(cell.published))}</span>')
     text = any(isinstance(v, str) for v in (cell.measured, cell.published))
     start = '<td class="text">' if text else "<td>"

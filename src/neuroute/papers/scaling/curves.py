@@ -169,12 +169,16 @@ def trouble_notes(curves: Sequence[Curve]) -> list[str]:
                 f"{hidden} of {total} {side} gaps are not positive: not drawn on the log axis and left out of the "
                 "log-log fits; they are in the CSV."
             )
-        failed = [f"{c.name} ({law})" for c in chosen for law in [c.fits["linear"]] if isinstance(law, laws.FitError)]
-        if failed:
-            notes.append(f"No {side} fit for {'; '.join(failed)}.")
-        lost = [
-            f"{c.name} {i.failed}/{i.resamples}" for c in chosen for i in [c.intervals.get("log-log")] if i and i.failed
-        ]
+        failed: dict[str, list[str]] = {}
+        for c in chosen:
+            if isinstance(c.fits["linear"], laws.FitError):
+                failed.setdefault(str(c.fits["linear"]), []).append(c.name)
+        notes += [f"No {side} fit for {', '.join(names)}: {why}." for why, names in failed.items()]
+        lost = []
+        for c in chosen:
+            interval = c.intervals.get("log-log")
+            if interval and 0 < interval.failed < interval.resamples:
+                lost.append(f"{c.name} {interval.failed}/{interval.resamples}")
         if lost:
             notes.append(f"Bootstrap resamples without a log-log fit, left out of the intervals: {', '.join(lost)}.")
         two = [

@@ -17,6 +17,7 @@ from neuroute.plan.objects import (
 )
 
 PAPER = "scaling"
+TITLE = "Efficient Decoder Scaling Strategy for Neural Routing Solvers"
 DEPTHS, WIDTHS = (6, 12, 24, 42), (128, 256, 512)
 GRID = [f"{d}x{w}" for d in DEPTHS for w in WIDTHS]
 SIZES = (100, 200, 500, 1000)
@@ -55,10 +56,7 @@ def bundles(scale: Scale, runs: Iterable[Run]) -> list[LabelBundle]:
     if scale.reference_solver != "lkh":  # Table 12 has a row for LKH
         in_domain.append(Labels(dataset=first.dataset, solver="lkh"))
     return [
-        *(
-            LabelBundle(paper=PAPER, name=f"train-{i:03d}", labels=(b,))
-            for i, b in enumerate(blocks.values())
-        ),
+        *(LabelBundle(paper=PAPER, name=f"train-{i:03d}", labels=(b,)) for i, b in enumerate(blocks.values())),
         LabelBundle(paper=PAPER, name="in_domain", labels=tuple(in_domain)),
         LabelBundle(paper=PAPER, name="larger", labels=tuple(reference(scale, s) for s in SIZES[1:])),
     ]
@@ -119,14 +117,9 @@ def evaluations(scale: Scale) -> list[Evaluation]:
                 for b in s.latency_batches.values()
             ]
         out.append(Evaluation(run=run_id(shape), group="greedy", tests=tuple(dict.fromkeys(greedy))))
-        beams = [
-            Test(labels=first, decoding=Decoding(method="beam", beam=b)) for b in s.beams.values() if b > 1
-        ]
+        beams = [Test(labels=first, decoding=Decoding(method="beam", beam=b)) for b in s.beams.values() if b > 1]
         few = reference(scale, 100, s.budget_count)
-        beams += [
-            Test(labels=few, decoding=Decoding(method="beam", beam=b))
-            for b in s.budgets.get(shape, {}).values()
-        ]
+        beams += [Test(labels=few, decoding=Decoding(method="beam", beam=b)) for b in s.budgets.get(shape, {}).values()]
         out.append(Evaluation(run=run_id(shape), group="beam", tests=tuple(dict.fromkeys(beams))))
     out.append(Evaluation(run=run_id("6x128"), group="larger", tests=larger))
     for shape in ("24x64", "96x32"):

@@ -1,7 +1,6 @@
 """The figures of paper `scaling`: measured on the left, the paper's printed numbers with the same fits on the right."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from neuroute.papers.scaling.series import Points, beam_curve, beats_larger, gri
 from neuroute.rendering import style
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing, empty_axes, log_axis, new_figure
+from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
 MILLIONS = "Decoder parameters (millions)"
 BOOTSTRAP = (
@@ -195,18 +195,25 @@ def figure3(study: Study) -> Drawing:
         *trouble_notes(curves),
     ]
     alt = "Validation gap over training samples with power-law fits, and the exponents beside the printed ones."
-    return Drawing(figure, pd.DataFrame(rows), tuple(notes), alt, fits_table("Power laws in training samples", "α_s", curves, printed))
+    return Drawing(
+        figure,
+        pd.DataFrame(rows),
+        tuple(notes),
+        alt,
+        fits_table("Power laws in training samples", "α_s", curves, printed),
+    )
 
 
 def _exponent_panel(axes: Axes, curves: Sequence[Curve], printed: dict[str, float]) -> None:
     """Exponents of each curve on both scales beside the printed one."""
     for i, curve in enumerate(curves):
-        for scale, face in (("log-log", curve.colour), ("linear", "white")):
-            law = curve.fits[scale]  # type: ignore[index]
-            if isinstance(law, laws.PowerLaw):
-                axes.plot(
-                    law.alpha, i, "o", color=curve.colour, markerfacecolor=face, markersize=5.5, markeredgewidth=1
-                )
+        linear, log_log = curve.fits["linear"], curve.fits["log-log"]
+        if isinstance(linear, laws.PowerLaw):
+            axes.plot(
+                linear.alpha, i, "o", color=curve.colour, markerfacecolor="white", markersize=7, markeredgewidth=1
+            )
+        if isinstance(log_log, laws.PowerLaw):
+            axes.plot(log_log.alpha, i, "o", color=curve.colour, markersize=4)
         if curve.name in printed:
             axes.plot(printed[curve.name], i, "x", color=style.INK, markersize=6, markeredgewidth=1.3)
     axes.set_yticks(range(len(curves)), [c.name for c in curves])
@@ -229,7 +236,7 @@ def figure4(study: Study) -> Drawing:
     """Compute efficiency: gap against inference FLOPs."""
     figure = new_figure(height=5.2)
     axes = figure.subplots(2, 2)
-    dataset = grid.labelled_set(study, 100)
+    dataset = grid.searched_set(study)
     heads = grid.printed(study, 1, "heads", GRID)
 
     def gflops_here(shape: Shape, beam: int) -> float | None:
@@ -246,7 +253,7 @@ def figure4(study: Study) -> Drawing:
                 ("(b) Deeper, at width 128", [(d, 128) for d in DEPTHS]),
             )
         ):
-            drawn = [beam_curve(study, side, "ab"[i], shape, cost) for shape in shapes]
+            drawn = [beam_curve(study, side, "ab"[i], shape, cost, resample=True) for shape in shapes]
             for curve in drawn:
                 curve.draw(axes[i, j], "log-log", curve.label("α", "log-log"))
             _frame(axes[i, j], drawn, "GFLOPs per solution (beam × greedy)")
@@ -287,85 +294,108 @@ def figure5(study: Study) -> Drawing:
     """Gap by parameters and depth-to-width ratio."""
     figure = new_figure(height=3.2)
     rows: list[dict[str, Any]] = []
-    notes = []
+    notes: list[str] = []
+    fitted: dict[str, dict[str, tuple[float, laws.Interval | None]]] = {}
     for axes, (side, points) in zip(figure.subplots(1, 2), grid_points(study).items(), strict=True):
-        ratio = {s: s[0] / s[1] for s in points}
-        if side == HERE:
-            ratio = {s: grid.size_here(study, s)[0] / grid.size_here(study, s)[1] for s in points}
-        levels = sorted({round(a, 6) for a in ratio.values()})
+        sizes = {s: grid.size_here(study, s)[:2] if side == HERE else s for s in points}
+        ratio = {s: round(depth / width, 6) for s, (depth, width) in sizes.items()}
+        levels = sorted(set(ratio.values()))
         shade = dict(zip(levels, style.ramp("cool-warm", len(levels)), strict=True))
         for s, (x, y) in points.items():
             if y > 0:
-                face = shade[round(ratio[s], 6)]
-                axes.plot(x, y, WIDTH_MARKER[s[1]], color=face, markersize=5.5, markeredgecolor="white", zorder=3)
+                look = {"color": shade[ratio[s]], "markersize": 5.5, "markeredgecolor": "white", "zorder": 3}
+                axes.plot(x, y, WIDTH_MARKER[s[1]], **look)
         curve = Curve(side, "", side, [p[0] for p in points.values()], [p[1] for p in points.values()])
-        law, words = _shape_law(study, side, points, ratio)
-        notes += words
+        _frame(axes, [curve], MILLIONS)
+        axes.set_title(_side_title(study, side))
+        hidden = sum(y <= 0 for _, y in points.values())
+        if hidden:
+            notes.append(f"{hidden} of {len(points)} {side} gaps are not positive: neither drawn nor in the fit.")
+        law = None
+        try:
+            law, fitted[side] = _shape_law(study, side, points, sizes, ratio)
+        except laws.FitError as error:
+            notes.append(f"{side.capitalize()}: no fit ({error}).")
         if law:
             line = np.geomspace(min(curve.x), max(curve.x), 40)
             for a in levels:
                 axes.plot(line, law(line, a), color=shade[a], linewidth=1)
-        _frame(axes, [curve], MILLIONS)
-        axes.set_title(_side_title(study, side))
-        handles = [
-            Line2D([], [], color=shade[a], marker="o", markersize=3.5, label=f"{a:.3f}") for a in reversed(levels)
-        ]
-        axes.legend(
-            handles=handles, loc="lower left", title="A = D / W", ncols=2 if len(handles) > 4 else 1, columnspacing=1
-        )
+            if law.dropped:
+                notes.append(
+                    f"{law.dropped} of {law.dropped + law.points} {side} gaps are not positive: not in the fit."
+                )
+        look = {"marker": "o", "markersize": 3.5}
+        handles = [Line2D([], [], color=shade[a], label=f"{a:.3f}", **look) for a in reversed(levels)]  # type: ignore[arg-type]
+        columns = 2 if len(handles) > 4 else 1
+        axes.legend(handles=handles, loc="lower left", title="A = D / W", ncols=columns, columnspacing=1.0)
         for s, (x, y) in points.items():
             rows.append(
                 {"side": side, "depth": s[0], "width": s[1], "x": x, "ratio": ratio[s], "gap_pct": y}
                 | {"beta_n": law.beta_u if law else None, "beta_a": law.beta_v if law else None}
             )
-    n, a = (grid.quoted(study, k)[None] for k in ("beta_n", "beta_a"))
     notes += [
-        f"The paper prints β_n ≈ {n:g} and β_a ≈ {a:g}: log-log least squares, unlike its Figure 2.",
+        "The paper's β_n and β_a follow from log-log least squares, unlike the exponents of its Figure 2. A factor is "
+        "what doubling leaves of the gap.",
         "Lines: the direct fit of Eq. 6 at each ratio that occurs. Marker: width (circle, square, diamond from narrow "
         "to wide).",
         BOOTSTRAP,
     ]
+    printed = {k: grid.quoted(study, q)[None] for k, q in (("β_n", "beta_n"), ("β_a", "beta_a"))}
     alt = "Gap over parameters with fitted lines of constant depth-to-width ratio; here and published."
-    return Drawing(figure, pd.DataFrame(rows), tuple(notes), alt)
+    return Drawing(
+        figure, pd.DataFrame(rows), tuple(notes), alt, _values_table("Gap(N, A) and Gap(W, D)", fitted, printed)
+    )
 
 
 def _shape_law(
-    study: Study, side: str, points: Points, ratio: dict[Shape, float]
-) -> tuple[laws.BivariateLaw | None, list[str]]:
-    """Eq. 6 fitted directly, and in words beside Eq. 5's way to the same exponents."""
-    shapes = list(points)
-    x, gaps = [points[s][0] for s in shapes], [points[s][1] for s in shapes]
-    a = [ratio[s] for s in shapes]
-    sizes = [grid.size_here(study, s)[:2] if side == HERE else s for s in shapes]
-    try:
-        law = laws.fit_bivariate(x, a, gaps)
-        by_size = laws.fit_bivariate([d for d, _ in sizes], [w for _, w in sizes], gaps)
-    except laws.FitError as error:
-        return None, [f"{side.capitalize()}: no fit ({error})."]
+    study: Study, side: str, points: Points, sizes: dict[Shape, tuple[int, int]], ratio: dict[Shape, float]
+) -> tuple[laws.BivariateLaw, dict[str, tuple[float, laws.Interval | None]]]:
+    """Eq. 6 fitted directly, and all exponents of Eq. 5 and 6 with what is known of their spread.  Raises FitError."""
+    x, gaps = [p[0] for p in points.values()], [p[1] for p in points.values()]
+    a = list(ratio.values())
+    law = laws.fit_bivariate(x, a, gaps)
+    by_size = laws.fit_bivariate([d for d, _ in sizes.values()], [w for _, w in sizes.values()], gaps)
     beta_n, beta_a = laws.size_and_shape_exponents(by_size.beta_u, by_size.beta_v)
-    spread = {"beta_u": "", "beta_v": ""}
-    samples = (
-        grid.resampled_gaps(study, [(s, 1) for s in shapes], grid.labelled_set(study, 100)) if side == HERE else None
-    )
-    if samples is not None:
-        found = laws.bootstrap_bivariate(x, a, samples)
-        spread = {k: f" [{i.low:.2f}, {i.high:.2f}]" for k, i in found.items() if not math.isnan(i.low)} or spread
-    words = [
-        f"{side.capitalize()}: β_n {law.beta_u:.2f}{spread.get('beta_u', '')}, β_a {law.beta_v:.2f}"
-        f"{spread.get('beta_v', '')} fitted on (N, A), R² {law.r2:.3f}, error {law.mape:.1f} %; from depth and width "
-        f"(β_d {by_size.beta_u:.2f}, β_w {by_size.beta_v:.2f}) β_n {beta_n:.2f}, β_a {beta_a:.2f}. Doubling N leaves "
-        f"{100 * 2**-law.beta_u:.0f} % of the gap, doubling A {100 * 2**-law.beta_v:.0f} %."
-    ]
-    if law.dropped:
-        words.append(f"{law.dropped} of {len(gaps)} {side} gaps are not positive: neither drawn nor fitted.")
-    return law, words
+    spread: Mapping[str, laws.Interval] = {}
+    if side == HERE:
+        samples = grid.resampled_gaps(study, [(s, 1) for s in points], grid.labelled_set(study, 100))
+        spread = laws.bootstrap_bivariate(x, a, samples) if samples is not None else {}
+    return law, {
+        "β_n": (law.beta_u, spread.get("beta_u")),
+        "β_a": (law.beta_v, spread.get("beta_v")),
+        "Factor of doubling N": (2**-law.beta_u, None),
+        "Factor of doubling A": (2**-law.beta_v, None),
+        "R²": (law.r2, None),
+        "Mean error (%)": (law.mape, None),
+        "β_d (Eq. 5)": (by_size.beta_u, None),
+        "β_w (Eq. 5)": (by_size.beta_v, None),
+        "β_n = (β_d + β_w) / 3": (beta_n, None),
+        "β_a = (2 β_d − β_w) / 3": (beta_a, None),
+    }
+
+
+def _values_table(
+    title: str, fitted: dict[str, dict[str, tuple[float, laws.Interval | None]]], printed: dict[str, float]
+) -> Table:
+    """Named values, measured and refitted from the paper, beside those that it prints."""
+    here, paper = fitted.get(HERE, {}), fitted.get(PAPER, {})
+    rows = []
+    for name in dict.fromkeys((*here, *paper)):
+        value, interval = here.get(name, (None, None))
+        low, high = (interval.low, interval.high) if interval else (None, None)
+        rows.append(
+            Row((name,), (Cell(value, paper.get(name, (None,))[0], low, high), Cell(published=printed.get(name))))
+        )
+    columns = (Column("value", "Fitted", format=fixed(3)), Column("printed", "As printed", format=fixed(3)))
+    return Table(title, ("Quantity",), columns, tuple(rows))
 
 
 def figure6(study: Study) -> Drawing:
     """Gap against inference time."""
     figure = new_figure(height=3.4)
-    dataset = grid.labelled_set(study, 100)
+    dataset = grid.searched_set(study)
     greedy = grid.printed(study, 12, "time_s", GRID)
+    counts = {HERE: dataset.count, PAPER: int(study.published(18).n_instances.max())}
 
     def minutes_here(shape: Shape, beam: int) -> float | None:
         seconds = study.value("time_s", grid.run_id(shape), dataset, grid.decoding_id(beam))
@@ -376,23 +406,16 @@ def figure6(study: Study) -> Drawing:
 
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
+    found: dict[tuple[str, str], tuple[laws.ShiftedPowerLaw, laws.ShiftedPowerLaw]] = {}
     panels = figure.subplots(1, 2)
     for axes, (side, cost) in zip(panels, ((HERE, minutes_here), (PAPER, minutes_paper)), strict=True):
-        curves = [beam_curve(study, side, "", shape, cost) for shape in GRID]
-        told, failed = [], []
+        curves = [beam_curve(study, side, "", shape, cost, resample=False) for shape in GRID]
+        failed = []
         for curve, shape in zip(curves, GRID, strict=True):
-            for x, y in zip(curve.x, curve.gaps, strict=True):
-                if y > 0:
-                    axes.plot(
-                        x,
-                        y,
-                        WIDTH_MARKER[shape[1]],
-                        color=DEPTH_COLOUR[shape[0]],
-                        markersize=3.6,
-                        markeredgecolor="white",
-                        markeredgewidth=0.4,
-                        zorder=3,
-                    )
+            shade = DEPTH_COLOUR[shape[0]]
+            look = {"color": shade, "markersize": 3.6, "markeredgecolor": "white", "markeredgewidth": 0.4}
+            seen = [(x, y) for x, y in zip(curve.x, curve.gaps, strict=True) if y > 0]
+            axes.plot(*zip(*seen, strict=True) if seen else ([], []), WIDTH_MARKER[shape[1]], zorder=3, **look)
             fitted: dict[str, Any] = {}
             try:
                 law = laws.fit_shifted(curve.x, curve.gaps, relative=True)
@@ -400,23 +423,17 @@ def figure6(study: Study) -> Drawing:
             except laws.FitError as error:
                 failed.append(f"{curve.name} ({error})")
             else:
+                found[side, curve.name] = law, linear
                 t = np.geomspace(min(curve.x), max(curve.x), 60)
-                axes.plot(t, law(t), "--", color=DEPTH_COLOUR[shape[0]], linewidth=0.9)
-                floor = "γ = 0" if law.gamma_is_zero else f"γ = {law.gamma:.2g} %"
-                told.append(f"{curve.name} {law.beta:.2f}, {floor} ({linear.beta:.2f})")
+                axes.plot(t, law(t), "--", color=shade, linewidth=0.9)
                 fitted = {"alpha_t": law.alpha, "beta_t": law.beta, "gamma": law.gamma} | {"beta_t_linear": linear.beta}
             shared = {"side": side, "depth": shape[0], "width": shape[1]}
             rows += [
                 shared | {"beam": b, "minutes": x, "gap_pct": y} | fitted
                 for b, x, y in zip(curve.extra["beam"], curve.x, curve.gaps, strict=True)
             ]
-        _frame(axes, curves, f"Minutes for {dataset.count if side == HERE else 10_000:,} instances")
+        _frame(axes, curves, f"Minutes for {counts[side]:,} instances")
         axes.set_title(_side_title(study, side, "Table 18, time assumed"))
-        if told:
-            notes.append(
-                f"{side.capitalize()}, β_t and floor γ by least squares of the relative error (in parentheses β_t by "
-                f"that of the gap itself, which sees only the large gaps): {'; '.join(told)}."
-            )
         if failed:
             notes.append(f"No {side} fit for {'; '.join(failed)}.")
         hidden = sum(1 for c in curves for y in c.gaps if not y > 0)
@@ -424,9 +441,30 @@ def figure6(study: Study) -> Drawing:
             notes.append(f"{hidden} {side} gaps are not positive: neither drawn nor in the relative fits; see the CSV.")
     shape_legend(panels[1])
     notes += [
-        "γ = 0 means the fit stops at its bound: the points show no floor.",
+        "Lines: Eq. 7 by least squares of the relative error; that of the gap itself sees only the large gaps. γ = 0 "
+        "means the fit stops at its bound: the points show no floor.",
         "The paper gives no beam-search times but Table 4's, no coefficients, and does not say which models it draws: "
         "its side takes beam × the greedy time of Table 12, for all twelve.",
     ]
     alt = "Gap over inference time under beam search with shifted power laws for twelve models; here and published."
-    return Drawing(figure, pd.DataFrame(rows), tuple(notes), alt)
+    return Drawing(figure, pd.DataFrame(rows), tuple(notes), alt, _shifted_table(found))
+
+
+def _shifted_table(found: dict[tuple[str, str], tuple[laws.ShiftedPowerLaw, laws.ShiftedPowerLaw]]) -> Table:
+    """beta_t and gamma of Eq. 7 for each model, measured and refitted from the paper."""
+
+    def row(name: str) -> Row:
+        here, paper = found.get((HERE, name)), found.get((PAPER, name))
+        cells = [
+            Cell(getattr(here[i], key) if here else None, getattr(paper[i], key) if paper else None)
+            for i, key in ((0, "beta"), (0, "gamma"), (1, "beta"), (1, "gamma"))
+        ]
+        return Row((name,), tuple(cells))
+
+    columns = tuple(
+        Column(f"{key}_{scale}", label, unit, form, f"Least squares of the {what}")
+        for scale, what in (("relative", "relative error"), ("linear", "gap"))
+        for key, label, unit, form in (("beta", "β_t", "", fixed(2)), ("gamma", "γ", "%", lambda v: f"{v:.2g}"))
+    )
+    names = [shape_name(s) for s in GRID if any(name == shape_name(s) for _, name in found)]
+    return Table("Shifted power laws in time", ("Model",), columns, tuple(row(name) for name in names))

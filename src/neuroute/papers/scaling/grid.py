@@ -41,6 +41,11 @@ def labelled_set(study: Study, size: int, count: int | None = None) -> Dataset:
     return declare.reference(study.scale, size, count).dataset
 
 
+def searched_set(study: Study) -> Dataset:
+    """The test set of the beam searches: at the paper's scale the same as the greedy one."""
+    return labelled_set(study, 100, study.scale.scaling.beam_count)
+
+
 def described(dataset: Dataset) -> str:
     return f"{dataset.problem.upper()}{dataset.n}, {dataset.count:,} instances"
 
@@ -51,12 +56,17 @@ def decoding_id(beam: int) -> str:
 
 def lengths(study: Study, shape: Shape, dataset: Dataset, beam: int = 1) -> NDArray[np.float64] | None:
     """(count,) tour lengths, or None where this cell was not measured."""
-    stored = study.lengths(run_id(shape), "greedy" if beam == 1 else "beam")
+    stored = study.lengths(run_id(shape), _group(study, dataset, beam))
     return stored.get(f"{dataset.id}|{decoding_id(beam)}")
 
 
-def references(study: Study, shape: Shape, dataset: Dataset) -> NDArray[np.float64]:
-    return study.lengths(run_id(shape), "greedy")[f"{dataset.id}|reference"]
+def references(study: Study, shape: Shape, dataset: Dataset, beam: int) -> NDArray[np.float64]:
+    return study.lengths(run_id(shape), _group(study, dataset, beam))[f"{dataset.id}|reference"]
+
+
+def _group(study: Study, dataset: Dataset, beam: int) -> str:
+    """The evaluation that holds a cell."""
+    return "greedy" if beam == 1 and dataset == labelled_set(study, 100) else "beam"
 
 
 def resampled_gaps(study: Study, cells: Iterable[tuple[Shape, int]], dataset: Dataset) -> NDArray[np.float64] | None:
@@ -66,7 +76,7 @@ def resampled_gaps(study: Study, cells: Iterable[tuple[Shape, int]], dataset: Da
     if not cells or any(values is None for values in found):
         return None
     stacked = np.stack([values for values in found if values is not None])
-    return laws.resampled_gaps(stacked, references(study, cells[0][0], dataset))
+    return laws.resampled_gaps(stacked, references(study, cells[0][0], dataset, cells[0][1]))
 
 
 def printed(study: Study, table: int, metric: str, shapes: Sequence[Shape], **where: object) -> dict[Shape, float]:

@@ -55,9 +55,11 @@ def beats_larger(points: Points) -> tuple[list[Shape], list[Shape]]:
     return every, [a for a in every if any(wins(a, b) and a[0] > b[0] for b in points)]
 
 
-def beam_curve(study: Study, side: str, panel: str, shape: Shape, cost: Callable[[Shape, int], float | None]) -> Curve:
+def beam_curve(
+    study: Study, side: str, panel: str, shape: Shape, cost: Callable[[Shape, int], float | None], *, resample: bool
+) -> Curve:
     """Gap over `cost(model, beam)` for all beams of Table 18; `beam` is the width at that side's size."""
-    dataset = grid.labelled_set(study, 100)
+    dataset = grid.searched_set(study)
     found: list[tuple[int, float, float]] = []
     for role, beam in study.scale.scaling.beams.items():
         used = beam if side == HERE else role
@@ -69,7 +71,7 @@ def beam_curve(study: Study, side: str, panel: str, shape: Shape, cost: Callable
         if gap is not None and x is not None and x > 0:
             found.append((used, x, gap))
     beams = [b for b, _, _ in found]
-    samples = grid.resampled_gaps(study, [(shape, b) for b in beams], dataset) if side == HERE else None
+    samples = grid.resampled_gaps(study, [(shape, b) for b in beams], dataset) if resample and side == HERE else None
     return Curve(
         side,
         panel,

@@ -3,6 +3,7 @@
 from typing import Any
 
 from neuroute.analysis import flops, power_laws
+from neuroute.analysis.cost import training_per_sample
 from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.grid import DEEP_NARROW, GRID, SIZES, Shape
 from neuroute.plan.objects import Decoding
@@ -35,7 +36,7 @@ def table1(study: Study) -> Table:
             Column("heads", "Heads", format=WHOLE),
             Column("qkv_dim", "QKV dim", format=WHOLE),
             Column("ffn_dim", "FFN dim", format=WHOLE),
-            Column("parameters_millions", "Parameters", "M"),
+            Column("parameters_millions", "Parameters", "M", _millions),
             Column("parameters_at_paper_shape", "Exact count at the paper's shape", format=WHOLE),
         ),
         tuple(row(shape) for shape in GRID),
@@ -44,6 +45,7 @@ def table1(study: Study) -> Table:
             "The paper prints 36.00M for (42, 256) and 143.80M for (42, 512); the exact counts round to 35.99M and "
             "143.81M, so these two look rounded to one decimal and padded.",
         ),
+        AS_CONFIGURED,
     )
 
 
@@ -72,7 +74,7 @@ def table2(study: Study) -> Table:
         study.artifact.title,
         ("Model", HERE),
         (
-            Column("parameters_millions", "Parameters", "M"),
+            Column("parameters_millions", "Parameters", "M", _millions),
             *(
                 Column(f"gap_tsp{size}_pct", f"TSP{size}", "gap %", at=grid.described(dataset))
                 for size, dataset in sets.items()
@@ -178,6 +180,7 @@ def table9(study: Study) -> Table:
         (Column("value", "Value", format=text),),
         tuple(Row((name,), (Cell(value, _number(published[key]) if key else None),)) for name, value, key in rows),
         tuple(notes),
+        AS_CONFIGURED,
     )
 
 
@@ -188,7 +191,7 @@ def table10(study: Study) -> Table:
     def row(shape: Shape) -> Row:
         summary = study.summary(grid.run_id(shape))
         world = int(summary.get("world_size") or 1)
-        threads = f", {summary['threads']} threads" if summary.get("device") == "cpu" else ""
+        threads = _threads(summary) if summary.get("device") == "cpu" else ""
         device = f"{summary.get('device_name') or summary.get('device')}{threads} × {world}"
         cards = int(published.value[f"depth={shape[0]};width={shape[1]}"])
         return Row(
@@ -197,7 +200,7 @@ def table10(study: Study) -> Table:
                 Cell(device, f"4090 × {cards}"),
                 Cell(summary.get("wall_time_s")),
                 Cell(summary.get("updates")),
-                Cell(float(summary["train_flops"]) / 1e15 if summary.get("train_flops") is not None else None),
+                Cell(training_per_sample(grid.run_of(study, shape)) * summary["samples"] / 1e15),
             ),
         )
 
@@ -278,9 +281,11 @@ def _lkh_row(study: Study) -> tuple[Row, list[str]]:
     elif seconds is None:
         notes.append("LKH's solutions came from a label cache that keeps no times.")
     else:
-        notes.append(f"LKH's time is wall-clock on {own.get('cores', '?')} CPU cores.")
+        notes.append(
+            "LKH's time is that of its solver calls on one core each, added up; the paper's cores are unknown."
+        )
     cells = (Cell(gap, printed["gap_pct"]), Cell(), Cell(seconds, printed["time_s"]))
-    return Row(("LKH3", f"LKH {own['version']}" if own and own.get("version") else ""), cells), notes
+    return Row(("LKH3", str(own.get("version") or "") if own else ""), cells), notes
 
 
 def table17(study: Study) -> Table:
@@ -342,7 +347,7 @@ def table17(study: Study) -> Table:
 
 def table18(study: Study) -> Table:
     """Beam search with widths 1 to 64."""
-    dataset = grid.labelled_set(study, 100)
+    dataset = grid.searched_set(study)
     beams = study.scale.scaling.beams
 
     def heading(role: int, beam: int) -> str:
@@ -380,6 +385,7 @@ def table18(study: Study) -> Table:
     )
 
 
+AS_CONFIGURED = "As configured here, with the paper's value in parentheses."
 BOOTSTRAP = (
     f"Ranges are 95 % bootstrap intervals over test instances ({power_laws.RESAMPLES:,} resamples); they do not cover "
     "the spread between training seeds. The paper gives none."
@@ -395,6 +401,16 @@ def _gap_interval(
         return None, None
     interval = power_laws.percentile_interval(power_laws.resampled_gaps(lengths, references)[:, 0])
     return interval.low, interval.high
+
+
+def _threads(summary: dict[str, Any]) -> str:
+    count = summary.get("threads")
+    return f", {count} thread{'s' if count != 1 else ''}" if count else ""
+
+
+def _millions(value: Any) -> str:
+    """Two decimals as the paper prints, three digits for the small models of small scales."""
+    return f"{value:,.2f}" if value >= 0.995 else f"{value:.3g}"
 
 
 def _significant(value: Any) -> str:

@@ -1,0 +1,299 @@
+"""The label store: resuming, reuse, refusal of what does not fit, and several processes at once."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuroute import files
+from neuroute.datasets import chunks, labels
+from neuroute.datasets.labels import iterate_shards, load_tours, make_labels
+from neuroute.datasets.streams import coordinates, dataset_coordinates
+from neuroute.errors import NeurouteError
+from neuroute.plan.objects import SHARD, Dataset, Labels
+from neuroute.problems.tsp import canonical, tour_length
+from neuroute.solvers.base import Solver, missing
+
+# Solves in the background, for the tests that kill or race.
+PROGRAM = """
+import json, logging, sys
+from pathlib import Path
+from neuroute.datasets.labels import make_labels
+from neuroute.plan.objects import Dataset, Labels
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO)
+    store, solver, n, count, workers = sys.argv[1:]
+    wanted = Labels(dataset=Dataset(n=int(n), count=int(count)), solver=solver)
+    print(json.dumps(make_labels(wanted, Path(store), [], int(workers))))
+"""
+
+
+def wanted(count: int, n: int = 10, solver: str = "insertion", **more) -> Labels:
+    return Labels(dataset=Dataset(n=n, count=count, **more), solver=solver)
+
+
+def background(tmp_path: Path, *arguments: object) -> subprocess.Popen:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    return subprocess.Popen(
+        [sys.executable, str(program), *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for_chunks(store: Path, count: int) -> None:
+    deadline = time.monotonic() + 60
+    while len(list(store.glob(".partial/*/[0-9]*.npz"))) < count:
+        assert time.monotonic() < deadline, "nothing was solved"
+        time.sleep(0.005)
+
+
+def test_manifest_says_what_was_made(tmp_path):
+    block = wanted(250)
+    manifest = make_labels(block, tmp_path, [], workers=1)
+    tours = load_tours(block, [tmp_path])
+    assert tours.dtype == np.uint8
+    np.testing.assert_array_equal(canonical(tours), tours)
+    assert manifest["mean_length"] == pytest.approx(tour_length(dataset_coordinates(block.dataset), tours).mean())
+    assert (manifest["solved"], manifest["cached"], manifest["count"]) == (250, 0, 250)
+    assert manifest["seconds"] > 0
+    assert manifest["shards"][0]["rows"] == 250
+    json.dumps(manifest)
+    again = make_labels(block, tmp_path, [], workers=1)
+    assert (again.pop("solved"), again.pop("cached")) == (0, 250)
+    assert again == {k: v for k, v in manifest.items() if k not in ("solved", "cached")}
+    assert not list((tmp_path / ".partial").iterdir())
+
+
+def test_tours_do_not_depend_on_workers_or_on_the_order_of_requests(tmp_path):
+    make_labels(wanted(250), tmp_path / "one", [], workers=1)
+    for count in (3, 120, 250):
+        make_labels(wanted(count), tmp_path / "steps", [], workers=1)
+    make_labels(wanted(250), tmp_path / "two", [], workers=2)
+    name = wanted(1).shard_file(0)
+    whole = (tmp_path / "one" / name).read_bytes()
+    assert (tmp_path / "steps" / name).read_bytes() == whole
+    assert (tmp_path / "two" / name).read_bytes() == whole
+    make_labels(wanted(250), tmp_path / "other", [], workers=1, seed=1)
+    assert (tmp_path / "other" / name).read_bytes() != whole
+
+
+def test_a_data_set_across_shards(tmp_path):
+    block = wanted(6, n=5, first=SHARD - 4)
+    manifest = make_labels(block, tmp_path, [], workers=1)
+    assert [(s["shard"], s["rows"]) for s in manifest["shards"]] == [(0, 4), (1, 2)]
+    assert [first for first, _ in iterate_shards(block, [tmp_path])] == [SHARD - 4, SHARD]
+    tours = load_tours(block, [tmp_path])
+    lengths = tour_length(coordinates("uniform", "test", 5, SHARD - 4, 6), tours)
+    assert lengths.mean() == pytest.approx(manifest["mean_length"])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_killed_call_goes_on_and_ends_with_the_same_bytes(tmp_path, workers):
+    pytest.importorskip("elkai")
+    n, count, name = 50, 140, wanted(1, 50, "lkh").shard_file(0)  # seven chunks of a tenth of a second or two
+    make_labels(wanted(count, n, "lkh"), tmp_path / "whole", [], workers=2)
+    store = tmp_path / "killed"
+    process = background(tmp_path, store, "lkh", n, count, workers)
+    wait_for_chunks(store, 2)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    kept = len(list(store.glob(".partial/*/[0-9]*.npz")))
+    assert kept >= 2
+    assert not (store / name).exists()
+    solved = []
+    solve_chunk = chunks.solve_chunk
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunks, "solve_chunk", lambda *a: solved.append(a) or solve_chunk(*a))
+        make_labels(wanted(count, n, "lkh"), store, [], workers=1)
+    assert len(solved) == len(chunks.chunks(0, 0, count, n)) - kept
+    assert (store / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_workers_end_with_a_killed_parent(tmp_path):
+    pytest.importorskip("elkai")
+    process = background(tmp_path, tmp_path / "store", "lkh", 60, 3000, 2)
+    wait_for_chunks(tmp_path / "store", 1)
+    psutil = pytest.importorskip("psutil")
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.communicate()
+    _, alive = psutil.wait_procs(children, timeout=10)
+    assert not alive
+
+
+def test_two_processes_at_once_share_the_work(tmp_path):
+    pytest.importorskip("elkai")
+    pair = [background(tmp_path, tmp_path / "store", "lkh", 50, 100, 1) for _ in range(2)]
+    outputs = [process.communicate(timeout=60) for process in pair]
+    manifests = [json.loads(out) for out, _ in outputs]
+    assert sorted(m["solved"] for m in manifests) == [0, 100]
+    assert manifests[0]["shards"] == manifests[1]["shards"]
+    assert sum("another process is making this shard" in err for _, err in outputs) == 1
+
+
+def test_a_cache_is_used_before_the_solver_and_the_longest_wins(tmp_path, monkeypatch):
+    for name, count in (("short", 20), ("long", 90)):
+        make_labels(wanted(count), tmp_path / name, [], workers=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(labels, "solved", lambda *a: pytest.fail("solved"))
+        patch.setattr(labels, "get", lambda name: _missing_solver())
+        manifest = make_labels(wanted(80), tmp_path / "store", [tmp_path / "short", tmp_path / "long"], workers=1)
+    assert (manifest["solved"], manifest["cached"]) == (0, 80)
+    sidecar = json.loads((tmp_path / "long" / wanted(1).shard_file(0)).with_suffix(".json").read_text())
+    assert manifest["seconds"] == pytest.approx(sidecar["seconds"] * 80 / 90)
+    manifest = make_labels(wanted(120), tmp_path / "store", [tmp_path / "long"], workers=1)
+    assert (manifest["solved"], manifest["cached"]) == (30, 90)
+    make_labels(wanted(120), tmp_path / "plain", [], workers=1)
+    name = wanted(1).shard_file(0)
+    assert (tmp_path / "store" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
+
+
+def _missing_solver() -> Solver:
+    def absent(*_: object) -> str:
+        raise missing("insertion", "get it")
+
+    return Solver("insertion", False, "get it", absent, absent)  # type: ignore[arg-type]
+
+
+def test_a_missing_solver_is_found_before_anything_starts(tmp_path, monkeypatch):
+    monkeypatch.setattr(labels, "get", lambda name: _missing_solver())
+    with pytest.raises(NeurouteError, match="'insertion' is not installed; get it"):
+        make_labels(wanted(5), tmp_path / "store", [], workers=2)
+    assert not list((tmp_path / "store").iterdir())
+
+
+def test_rows_of_unknown_making_have_no_seconds(tmp_path):
+    make_labels(wanted(20), tmp_path / "cache", [], workers=1)
+    (tmp_path / "cache" / wanted(1).shard_file(0)).with_suffix(".json").unlink()
+    manifest = make_labels(wanted(30), tmp_path / "store", [tmp_path / "cache"], workers=1)
+    assert manifest["seconds"] is None
+    assert manifest["version"] is None
+    assert manifest["solver"] == "insertion"
+
+
+def damaged(file: Path, how: str) -> None:
+    tours = np.load(file)
+    if how == "cut short":
+        file.write_bytes(file.read_bytes()[:-7])
+    elif how == "empty":
+        file.write_bytes(b"")
+    elif how == "other type":
+        np.save(file, tours.astype(np.int64))
+    elif how == "other shape":
+        np.save(file, tours[:, :-1])
+    elif how == "no permutation":
+        tours[3, 4] = tours[3, 5]
+        np.save(file, tours)
+    elif how == "other instances":
+        np.save(file, np.roll(tours, 1, axis=0))
+    elif how == "other coordinates":
+        side = file.with_suffix(".json")
+        side.write_text(side.read_text().replace('"instances_sha256": "', '"instances_sha256": "0'))
+    elif how == "sidecar cut short":
+        file.with_suffix(".json").write_text("{")
+
+
+@pytest.mark.parametrize("place", ["store", "cache"])
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("cut short", "cut short"),
+        ("empty", "cut short"),
+        ("other type", "int64"),
+        ("other shape", r"\(20, 29\)"),
+        ("no permutation", "row 3 does not visit every node once"),
+        ("other instances", r"row \d+ is longer than the nearest-neighbour tour"),
+        ("other coordinates", "instances_sha256"),
+        ("sidecar cut short", "no valid sidecar"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path, place, how, message):
+    pytest.importorskip("elkai")
+    block = wanted(20, n=30, solver="lkh")
+    make_labels(block, tmp_path / place, [], workers=1)
+    damaged(tmp_path / place / block.shard_file(0), how)
+    with pytest.raises(NeurouteError, match=f"{place}/.*{message}.*run again") as refusal:
+        make_labels(block, tmp_path / "store", [tmp_path / "cache"], workers=1)
+    assert "\n" not in str(refusal.value)
+
+
+def test_leftovers_of_a_killed_call_are_of_no_harm(tmp_path):
+    name = Path(wanted(1).shard_file(0))
+    partial = tmp_path / ".partial" / name.stem
+    partial.mkdir(parents=True)
+    (partial / "00000_00005.npz").write_bytes(b"half")
+    (tmp_path / f".{name}.123.tmp").write_bytes(b"half")
+    assert make_labels(wanted(5), tmp_path, [], workers=1)["solved"] == 5
+    assert not list(tmp_path.glob(".*.tmp"))
+    assert not partial.exists()
+
+
+def test_a_full_disk_leaves_no_half_file_and_no_loss(tmp_path, monkeypatch):
+    make_labels(wanted(5), tmp_path, [], workers=1)
+    before = (tmp_path / wanted(1).shard_file(0)).read_bytes()
+    real = os.fsync
+
+    def full(fd: int) -> None:
+        if "npy" in os.readlink(f"/proc/self/fd/{fd}"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(fd)
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(NeurouteError, match="disk full"):
+        make_labels(wanted(150), tmp_path, [], workers=1)
+    assert (tmp_path / wanted(1).shard_file(0)).read_bytes() == before
+    assert not list(tmp_path.glob(".*.tmp"))
+    monkeypatch.undo()
+    assert make_labels(wanted(150), tmp_path, [], workers=1)["mean_length"] > 0
+
+
+def test_a_store_that_cannot_be_a_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NeurouteError, match="file"):
+        make_labels(wanted(5), tmp_path / "file", [], workers=1)
+
+
+def test_a_worker_that_dies_is_reported_and_finished_chunks_are_kept(tmp_path):
+    pytest.importorskip("elkai")
+    psutil = pytest.importorskip("psutil")
+    store = tmp_path / "store"
+    process = background(tmp_path, store, "lkh", 60, 3000, 2)
+    wait_for_chunks(store, 1)
+    workers = [p for p in psutil.Process(process.pid).children() if "spawn_main" in " ".join(p.cmdline())]
+    workers[0].kill()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "NeurouteError: a lkh worker died" in err
+    assert "shard 0" in err
+    assert list(store.glob(".partial/*/[0-9]*.npz"))
+
+
+def test_missing_tours_name_the_command(tmp_path):
+    with pytest.raises(NeurouteError, match=r"no 5 tours in .*neuroute label"):
+        load_tours(wanted(5), [tmp_path])
+    make_labels(wanted(4), tmp_path, [], workers=1)
+    with pytest.raises(NeurouteError, match="no 5 tours"):
+        load_tours(wanted(5), [tmp_path])
+
+
+def test_more_than_256_nodes_take_two_bytes(tmp_path):
+    block = wanted(2, n=300)
+    make_labels(block, tmp_path, [], workers=1)
+    assert load_tours(block, [tmp_path]).dtype == np.uint16
+
+
+def test_the_shared_cache_needs_no_solver(tmp_path, shared):
+    manifest = make_labels(wanted(SHARD, n=100, solver="concorde"), tmp_path, [shared / "labels"], workers=2)
+    assert manifest["solved"] == 0
+    assert manifest["mean_length"] == pytest.approx(7.766107, abs=5e-7)

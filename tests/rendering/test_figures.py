@@ -1,0 +1,146 @@
+"""Figures of paper `scaling` on fabricated records: all formats, same bytes, and honest on bad data."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from fabricated import ARTIFACTS, study_of
+from matplotlib.ticker import LogLocator
+
+from neuroute.errors import NeurouteError
+from neuroute.papers.scaling.series import beats_larger, grid_points
+from neuroute.rendering import style
+from neuroute.rendering.render import FIGURE_FORMATS, render, resolve
+
+FIGURES = [name for name in ARTIFACTS if name.startswith("figure")]
+
+
+@pytest.fixture(scope="module")
+def drawn(work: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("figures")
+    for name in FIGURES:
+        render(study_of(name, work), folder / name)
+    return folder
+
+
+def notes(folder: Path, name: str) -> str:
+    return " ".join(json.loads((folder / f"{name}.json").read_text())["notes"])
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_format_is_written_and_the_same_again(name: str, work: Path, drawn: Path, tmp_path: Path) -> None:
+    written = render(study_of(name, work), tmp_path / name)
+    assert [p.suffix[1:] for p in written] == list(FIGURE_FORMATS)
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(p.name for p in written)
+    for path in written:
+        assert path.stat().st_size > 200
+        assert path.read_bytes() == (drawn / path.name).read_bytes()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_points_of_both_sides_are_in_the_csv(name: str, drawn: Path) -> None:
+    assert set(pd.read_csv(drawn / f"{name}.csv").side) == {"measured", "published"}
+
+
+def test_six_published_models_beat_a_larger_one(work: Path) -> None:  # scaling, Section 1
+    every, deeper = beats_larger(grid_points(study_of("figure1", work))["published"])
+    assert len(every) == 6
+    assert every == deeper
+    assert (42, 128) in deeper
+
+
+def test_figure2_refits_the_papers_numbers(drawn: Path) -> None:
+    frame = pd.read_csv(drawn / "figure2.csv")
+    alone = frame[frame.side == "published"].drop_duplicates(["panel", "series"]).set_index("series")
+    assert alone.alpha_linear["all"] == pytest.approx(0.5997, abs=5e-4)
+    assert alone.r2_linear["all"] == pytest.approx(0.794, abs=5e-4)
+    assert alone.alpha_loglog["W=256"] == pytest.approx(0.82, abs=0.005)
+    measured = frame[frame.side == "measured"]
+    assert (measured.alpha_linear_low < measured.alpha_linear).all()
+    assert (measured.alpha_linear < measured.alpha_linear_high).all()
+
+
+def test_figure3_recovers_the_exponents_of_the_logs(drawn: Path) -> None:
+    frame = pd.read_csv(drawn / "figure3.csv")
+    measured = frame[frame.side == "measured"].drop_duplicates("series").set_index("series")
+    assert measured.alpha_loglog["(42, 128)"] == pytest.approx(0.4 + 42 / 120)
+    assert sorted(frame.alpha_printed.dropna()) == [0.47, 0.55, 0.71]
+
+
+def test_figure4_says_which_printed_exponent_does_not_follow(drawn: Path) -> None:
+    assert "(6, 128) 0.82, outside" in notes(drawn, "figure4")
+    assert "(42, 128) 1.71, inside" in notes(drawn, "figure4")
+    frame = pd.read_csv(drawn / "figure4.csv")
+    published = frame[(frame.side == "published") & (frame.series == "(6, 128)") & (frame.beam == 64)]
+    assert published.x.iloc[0] == pytest.approx(64 * 28.752, rel=1e-4)
+
+
+def test_figure5_finds_the_printed_exponents(drawn: Path) -> None:
+    frame = pd.read_csv(drawn / "figure5.csv")
+    published = frame[frame.side == "published"].iloc[0]
+    assert (published.beta_n, published.beta_a) == pytest.approx((0.4955, 0.3954), abs=1e-4)
+
+
+def test_figure6_reports_where_the_floor_is_zero(drawn: Path) -> None:
+    frame = pd.read_csv(drawn / "figure6.csv")
+    floors = frame[frame.side == "published"].drop_duplicates(["depth", "width"]).set_index(["depth", "width"]).gamma
+    assert floors[6, 128] == 0
+    assert floors[42, 512] == pytest.approx(2.098e-4, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_bad_gaps_are_told_and_do_not_crash(name: str, bad_work: Path) -> None:
+    study = study_of(name, bad_work)
+    with np.errstate(all="raise", under="ignore"), style.house():
+        drawing = resolve(study.artifact.function)(study)
+        drawing.figure.draw_without_rendering()
+    told = " ".join(drawing.notes)
+    assert "not positive" in told
+    gaps = drawing.points[drawing.points.side == "measured"].gap_pct
+    assert (gaps <= 0).any()  # kept in the data
+    if (gaps == 0).all() and name != "figure1":  # nothing to fit
+        assert re.search("(?i)no (measured )?fit", told)
+
+
+def test_bad_gaps_are_written_too(bad_work: Path, tmp_path: Path) -> None:
+    for path in render(study_of("figure5", bad_work), tmp_path / "figure5"):
+        assert path.is_file()
+
+
+def test_log_axis_has_readable_ticks() -> None:
+    for values, ticks in (([0.03, 0.4], ["0.05", "0.1", "0.2"]), ([1e-4, 0.5], ["0.001", "0.01", "0.1"])):
+        with style.house():
+            axes = style.new_figure().subplots()
+            style.log_axis(axes, "y", [*values, -1.0, 0.0])
+            low, high = axes.get_ylim()
+            shown = [style.plain_number(t) for t in axes.get_yticks() if low <= t <= high]
+        assert isinstance(axes.yaxis.get_major_locator(), LogLocator)
+        assert set(ticks) <= set(shown)
+        assert len(shown) <= 8
+
+
+def test_nearly_equal_values_still_get_ticks() -> None:
+    with style.house():
+        axes = style.new_figure().subplots()
+        style.log_axis(axes, "y", [5.21, 5.24])
+        low, high = axes.get_ylim()
+        assert sum(low <= t <= high for t in axes.get_yticks()) >= 3
+
+
+def test_plain_numbers() -> None:
+    assert [style.plain_number(v) for v in (0.0001, 0.05, 1, 200, 5e4, 1e6)] == [
+        "0.0001",
+        "0.05",
+        "1",
+        "200",
+        "50k",
+        "1M",
+    ]
+
+
+def test_unknown_function_is_one_clear_error() -> None:
+    with pytest.raises(NeurouteError, match="tables:table99"):
+        resolve("neuroute.papers.scaling.tables:table99")

@@ -1,0 +1,128 @@
+"""The report: one self-contained page from what was rendered."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from fabricated import SCALE, study_of
+
+from neuroute.errors import NeurouteError
+from neuroute.rendering.render import render
+from neuroute.rendering.report import describe, write_report
+
+VOID = {"meta", "img", "br", "link", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """Collects links, ids and images, and checks that tags close in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.images: list[str] = []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.links += [given["href"]] if tag == "a" and given.get("href") else []
+        self.ids += [given["id"]] if given.get("id") else []
+        self.images += [given["src"]] if tag == "img" and given.get("src") else []
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def results(work: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    for name in ("table12", "figure1", "figure3"):
+        render(study_of(name, work), folder / name)
+    return folder
+
+
+def report(results: Path, *names: str) -> str:
+    out = results / "report" / "index.html"
+    write_report({"scaling": [results / n for n in names]}, out, SCALE, {"scaling": "A title with <tags> & more"})
+    return out.read_text()
+
+
+def test_page_is_self_contained_and_well_formed(results: Path) -> None:
+    text = report(results, "table12", "figure1", "figure3")
+    page = Page(text)
+    assert all(image.startswith("data:image/svg+xml;base64,") for image in page.images)
+    assert len(page.images) == 2
+    assert not any(word in text for word in ("http://", "https://", "<script", "@import", "url("))
+    assert len(set(page.ids)) == len(page.ids)
+    assert 'name="viewport"' in text
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_links_lead_to_files_and_sections(results: Path) -> None:
+    page = Page(report(results, "table12", "figure1", "figure3"))
+    for link in page.links:
+        if link.startswith("#"):
+            assert link[1:] in page.ids
+        else:
+            assert (results / "report" / link).is_file()
+    assert "../table12.csv" in page.links
+    assert "../table12.tex" in page.links
+    assert "../figure1.pdf" in page.links
+
+
+def test_scale_numbers_notes_and_source_are_shown(results: Path) -> None:
+    text = report(results, "table12", "figure3")
+    assert "Scale “smoke”" in text
+    assert "Trends are not meaningful" in text
+    assert '<span class="paper">0.464</span>' in text
+    assert "TSP20 uniform × 512 (against concorde)" in text
+    assert "Test CPU" in text
+    assert "bootstrap" in text
+    assert "As printed" in text  # the fits of the figure
+
+
+def test_text_is_escaped(results: Path) -> None:
+    about = json.loads((results / "figure1.json").read_text())
+    about |= {"name": "figure9", "title": "<b>bold</b>", "notes": ["a < b & c"], "alt": 'say "hi"'}
+    (results / "figure9.json").write_text(json.dumps(about))
+    (results / "figure9.svg").write_bytes((results / "figure1.svg").read_bytes())
+    text = report(results, "figure9")
+    assert "<b>bold</b>" not in text
+    assert "&lt;b&gt;bold&lt;/b&gt;" in text
+    assert "a &lt; b &amp; c" in text
+    assert "A title with &lt;tags&gt; &amp; more" in text
+    Page(text)
+
+
+def test_what_was_not_drawn_is_listed_as_such(results: Path) -> None:
+    assert "Not drawn yet" in report(results, "table12", "table4")
+
+
+def test_other_scales_are_marked(results: Path) -> None:
+    about = json.loads((results / "figure1.json").read_text())
+    about["measured_on"]["scale"] = "laptop"
+    (results / "figure8.json").write_text(json.dumps(about))
+    (results / "figure8.svg").write_bytes((results / "figure1.svg").read_bytes())
+    text = report(results, "figure8")
+    assert "mixed scales" in text
+    assert "scale laptop" in text
+
+
+def test_a_lost_file_is_named(results: Path) -> None:
+    about = (results / "table12.json").read_text()
+    (results / "table13.json").write_text(about)
+    with pytest.raises(NeurouteError, match=r"table13\.html: missing"):
+        report(results, "table13")
+
+
+def test_same_page_again(results: Path) -> None:
+    assert report(results, "table12", "figure1") == report(results, "table12", "figure1")
+
+
+def test_describe_without_measurements() -> None:
+    assert describe({"scale": "smoke"}) == ["Follows from the configuration; nothing is measured"]
