@@ -137,9 +137,8 @@ def main() -> None:
     for precision, rate in peak.items():
         print(f"| {precision} | {rate / 1e12:.3f} |")
 
-    print(
-        f"\n| TSP{NODES} | batch | precision | TFLOP/s | of the matrix product | against fp32 |\n|---|---|---|---|---|---|"
-    )
+    print(f"\n| TSP{NODES} | batch | precision | TFLOP/s | of the matrix product | against fp32 |")
+    print("|---|---|---|---|---|---|")
     big = device.type == "cuda"
     for shape in list(SHAPES)[: 1 if quick else None]:
         batch = 1024 if big else {(6, 128): 256, (42, 128): 64, (6, 512): 64}[shape]
@@ -161,9 +160,8 @@ def main() -> None:
         rate, speed_up = decoding_rate(shape, count, device, "fp32")
         print(f"| {shape} | {count} | {rate / 1e12:.3f} | {rate / peak['fp32']:.0%} | {speed_up:.2f}x |", flush=True)
 
-    print(
-        f"\n| labels, {cores} workers | n | bare solver, 1 core | label stage | of cores x bare |\n|---|---|---|---|---|"
-    )
+    print(f"\n| labels, {cores} workers | n | bare solver, 1 core | label stage | of cores x bare |")
+    print("|---|---|---|---|---|")
     for solver, nodes, count in (("concorde", 50, 400), ("concorde", 100, 150), ("lkh", 100, 150)):
         bare, staged = label_rates(solver, nodes, count, cores)
         print(f"| {solver} | {nodes} | {bare:.1f}/s | {staged:.1f}/s | {staged / bare / cores:.0%} |", flush=True)

@@ -75,6 +75,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no
         {"maths": ("3 * x", "4 * x")},
         {"blocks": ("    return x\n", "    return -x\n")},
         {"nets": ("layer(x) * SIZE", "(layer(x)   *   SIZE)")},
+        {"nets": ("def network(x):", "def network(x: float) -> float:")},
+        {"blocks": ("    return maths.double(x)", "    return maths.double(x)  # noqa")},
     ],
 )
 def test_edits_that_change_nothing(package, edit) -> None:  # type: ignore[no-untyped-def]

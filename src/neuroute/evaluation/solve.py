@@ -3,6 +3,7 @@
 import time
 from pathlib import Path
 
+import numpy as np
 import torch
 from matplotlib.figure import Figure
 
@@ -34,13 +35,13 @@ def solve_file(path: Path, model: Path, beam: int, out: Path, device: str) -> st
     )
 
 
-def draw_tour(instance: TsplibInstance, tour: list[int], title: str) -> Figure:
+def draw_tour(instance: TsplibInstance, tour: np.ndarray, title: str) -> Figure:
     """A closed tour over the nodes, at the file's own aspect ratio."""
     figure = Figure(figsize=(6, 6), layout="constrained")
     axes = figure.add_subplot()
-    closed = instance.coords[[*tour, tour[0]]]
+    closed = instance.coords[np.append(tour, tour[0])]
     axes.plot(closed[:, 0], closed[:, 1], linewidth=1.0, color="#3b6ea5")
-    axes.scatter(*instance.coords.T, s=max(2, 400 / len(tour)), color="#222222", zorder=3)
+    axes.scatter(instance.coords[:, 0], instance.coords[:, 1], s=max(2, 400 / len(tour)), color="#222222", zorder=3)
     axes.set_aspect("equal")
     axes.set_axis_off()
     axes.set_title(title, fontsize=9)

@@ -71,7 +71,7 @@ class Plan:
 
     def _bundles_with(self, ids: Iterable[str]) -> list[str]:
         """Bundles that hold these labels, or the first instances of labels that hold them."""
-        found = {}
+        found: dict[str, None] = {}
         for each in ids:
             found[self._bundle_of_labels.get(each) or self._bundle_that_covers(each)] = None
         return list(found)

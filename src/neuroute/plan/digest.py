@@ -2,9 +2,9 @@
 
 Snakemake sees config through params and files through inputs, but not edits in an imported package.  Each stage
 therefore carries a digest of the definitions that its entry point can reach: functions, classes and module-level
-values of this package, followed by name through imports.  Comments, docstrings, formatting and definitions that are
-not reached do not count.  What is addressed by a dotted name at run time (a network, an artifact's function) is
-given as a further entry.
+values of this package, followed by name through imports.  Comments, docstrings, formatting, types inside functions
+and definitions that are not reached do not count.  What is addressed by a dotted name at run time (a network, an
+artifact's function) is given as a further entry.
 """
 
 import ast
@@ -120,8 +120,8 @@ def _module(name: str) -> _Module:
     if path is None:
         raise LookupError(f"no module {name}")
     module = _Module()
-    for statement in ast.parse(path.read_text()).body:
-        _strip_docstrings(statement)
+    for raw in ast.parse(path.read_text()).body:
+        statement = _strip(raw)
         if isinstance(statement, ast.Import | ast.ImportFrom):
             module.imports.update(_imported(statement))
         elif names := _bound_names(statement):
@@ -143,13 +143,47 @@ def _bound_names(statement: ast.stmt) -> list[str]:
     return [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
 
 
-def _strip_docstrings(statement: ast.stmt) -> None:
-    for node in ast.walk(statement):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-            first = node.body[0]
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                node.body = node.body[1:] or [ast.Pass()]
+def _strip(statement: ast.stmt) -> ast.stmt:
+    """Without docstrings, and without the annotations inside functions: they do not run."""
+    return _Behaviour().visit(statement)
+
+
+class _Behaviour(ast.NodeTransformer):
+    """Class bodies keep their annotations: dataclasses and pydantic read them."""
+
+    def __init__(self) -> None:
+        self._depth = 0  # of functions around the node
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        node.returns = None
+        self._depth += 1
+        self._without_docstring(node)
+        self.generic_visit(node)
+        self._depth -= 1
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = _function
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        depth, self._depth = self._depth, 0
+        self._without_docstring(node)
+        self.generic_visit(node)
+        self._depth = depth
+        return node
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST | None:
+        if not self._depth:
+            return node
+        if node.value is None:
+            return ast.Pass()
+        return ast.copy_location(ast.Assign([node.target], self.visit(node.value)), node)
+
+    @staticmethod
+    def _without_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        first = node.body[0]
+        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            node.body = node.body[1:] or [ast.Pass()]

@@ -24,7 +24,7 @@ class SupervisedBatches:
     ) -> None:
         self.run, self.training, self.net = run, run.training, net
         self.data, self.device, self.world, self.memory_gb = data, device, world, memory_gb
-        self.optimizer = torch.optim.AdamW(
+        self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(
             net.parameters(),
             lr=self.training.learning_rate,
             weight_decay=self.training.weight_decay,

@@ -97,7 +97,7 @@ def _train(
     data = TrainingSet(run.data, label_dirs, run.seed, shuffle=run.training.epochs > 1)
     if data.count != run.training.samples:
         raise NeurouteError(f"{run.id}: labels for {data.count} samples, {run.training.samples} are needed")
-    trained = torch.compile(net, dynamic=True) if compile_network else net
+    trained: torch.nn.Module = torch.compile(net, dynamic=True) if compile_network else net  # type: ignore[assignment]
     batches = SupervisedBatches(run, world.wrap(trained, place), data, place, world, memory_gb)
     t = run.training
     loop = TrainingLoop(

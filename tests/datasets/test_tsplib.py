@@ -1,0 +1,97 @@
+"""TSPLIB files: what is read, TSPLIB's own distances, and the line that says what is wrong."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuroute.datasets.tsplib import distances, read_tsplib
+from neuroute.errors import NeurouteError
+
+GOOD = """NAME : square5
+TYPE: TSP
+COMMENT : five points, two spellings of the header
+DIMENSION: 5
+EDGE_WEIGHT_TYPE : EUC_2D
+NODE_COORD_SECTION
+1 0 0
+2 10.0 0
+3 1e1 10
+4 0 10
+5 5 15.5
+EOF
+"""
+
+
+def read(tmp_path: Path, text: str = GOOD):  # type: ignore[no-untyped-def]
+    path = tmp_path / "file.tsp"
+    path.write_text(text)
+    return read_tsplib(path)
+
+
+def test_reads_coordinates_and_rounds_as_tsplib(tmp_path: Path) -> None:
+    instance = read(tmp_path)
+    assert instance.name == "square5"
+    assert instance.coords.shape == (5, 2)
+    tour = np.array([0, 1, 2, 4, 3])
+    assert instance.length(tour) == 10 + 10 + 7 + 7 + 10
+    assert instance.length(tour, rounded=False) == pytest.approx(30 + 2 * np.hypot(5, 5.5))
+
+
+def test_network_view_keeps_the_aspect_ratio(tmp_path: Path) -> None:
+    unit = read(tmp_path).unit_square()
+    assert unit.min() == 0.0
+    assert unit.max() == 1.0
+    assert unit[1, 0] == pytest.approx(10 / 15.5)
+
+
+def test_distances_by_definition() -> None:
+    a, b = np.array([[0.0, 0.0]]), np.array([[10.0, 3.0]])
+    plain = np.hypot(10, 3)  # 10.44
+    assert distances(a, b, "EUC_2D") == [10]
+    assert distances(a, b, "CEIL_2D") == [11]
+    assert distances(a, b, "ATT") == [4]  # 3.30 rounds to 3, which is less, so 4
+    assert distances(a, b, "EUC_2D", rounded=False) == [pytest.approx(plain)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("3 1e1 10\n", "", "DIMENSION says 5, but 4 nodes"),
+        ("4 0 10", "4 nan 10", "line 10: node 4 has a coordinate that is not a number"),
+        ("4 0 10", "3 0 10", "line 10: node 3 appears twice"),
+        ("4 0 10", "4 0", "line 10: expected `node x y`"),
+        ("4 0 10", "4 0 ten", "line 10: expected `node x y`"),
+        ("4 0 10", "4 0 10 1", "two-dimensional"),
+        ("EUC_2D", "EXPLICIT", "EDGE_WEIGHT_TYPE EXPLICIT is not read"),
+        ("TYPE: TSP", "TYPE: ATSP", "TYPE ATSP is not read"),
+        (GOOD[GOOD.index("1 0 0") :], "", "DIMENSION says 5, but 0 nodes"),
+    ],
+)
+def test_bad_files_are_one_clear_line(tmp_path: Path, before: str, after: str, message: str) -> None:
+    assert before in GOOD
+    with pytest.raises(NeurouteError, match=message) as error:
+        read(tmp_path, GOOD.replace(before, after))
+    assert "file.tsp" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_missing_and_binary_files(tmp_path: Path) -> None:
+    with pytest.raises(NeurouteError, match="no such file"):
+        read_tsplib(tmp_path / "absent.tsp")
+    (tmp_path / "b.tsp").write_bytes(b"\xff\xfe\x00\x81")
+    with pytest.raises(NeurouteError, match="not a text file"):
+        read_tsplib(tmp_path / "b.tsp")
+
+
+# TSPLIB's own check of an implementation: the length of the tour 1, 2, ..., n.
+CANONICAL = {"pcb442": 221_440, "att532": 309_636, "gr666": 423_710}
+
+
+@pytest.mark.parametrize("name", CANONICAL)
+def test_canonical_tours_have_tsplibs_lengths(shared: Path, name: str) -> None:
+    path = shared / "benchmarks" / "tsplib" / f"{name}.tsp"
+    if not path.exists():
+        pytest.skip(f"no {path}")
+    instance = read_tsplib(path)
+    assert instance.length(np.arange(len(instance.coords))) == CANONICAL[name]

@@ -1,0 +1,69 @@
+"""An evaluation's records: right numbers, whole files, and refusals."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from neuroute.datasets.labels import load_tours, make_labels
+from neuroute.datasets.streams import dataset_coordinates
+from neuroute.decoding.decode import decode
+from neuroute.errors import NeurouteError
+from neuroute.evaluation.measure import measure
+from neuroute.networks.weights import build, save_checkpoint
+from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Supervised, Test
+from neuroute.problems.tsp import tour_length
+
+LABELS = Labels(dataset=Dataset(n=9, count=12), solver="concorde")
+ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "gate": True, "rezero": True, "train_nodes": 9}
+NETWORK = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=ARGUMENTS)
+RUN = Run(
+    paper="scaling", name="x", network=NETWORK, training=Supervised(samples=1), n=9, data=(LABELS,), validation=LABELS
+)
+TESTS = (Test(labels=LABELS), Test(labels=LABELS, decoding=Decoding(method="beam", beam=3)))
+EVALUATION = Evaluation(run=RUN.id, group="greedy", tests=TESTS)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    make_labels(LABELS, tmp_path / "labels", [], workers=1, progress=False)
+    torch.manual_seed(0)
+    save_checkpoint(tmp_path / "m", build(NETWORK), {"run": RUN.id, "network": NETWORK.model_dump(), "code": "n"})
+    return tmp_path
+
+
+def run_measure(folder: Path, **changes: object) -> pd.DataFrame:
+    options = {"scale": "test", "code": "c", "network_code": "n", "device": "cpu", "threads": 1} | changes
+    out = folder / "out" / "greedy.csv"
+    measure(EVALUATION, RUN, folder / "m", out, [folder / "labels"], **options)  # type: ignore[arg-type]
+    return pd.read_csv(out)
+
+
+def test_gaps_are_ratios_of_means_and_lengths_are_kept(store: Path) -> None:
+    records = run_measure(store)
+    coords = dataset_coordinates(LABELS.dataset)
+    reference = tour_length(coords, load_tours(LABELS, [store / "labels"]))
+    torch.manual_seed(0)
+    net = build(NETWORK)
+    for test in TESTS:
+        own = tour_length(coords, decode(net, torch.from_numpy(coords), test.decoding).numpy())
+        rows = records[records.decoding == test.decoding.id].set_index("metric")
+        assert rows.value["gap_pct"] == pytest.approx(100 * (own.mean() / reference.mean() - 1))
+        assert rows.value["gap_mean_of_ratios_pct"] == pytest.approx(100 * np.mean(own / reference - 1))
+        assert rows.value["length"] == pytest.approx(own.mean())
+        assert rows.value["parameters"] == sum(p.numel() for p in net.parameters())
+        with np.load(store / "out" / "greedy.npz") as lengths:
+            np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|{test.decoding.id}"], own)
+            np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|reference"], reference)
+
+
+def test_other_code_and_missing_labels_are_refused(store: Path) -> None:
+    with pytest.raises(NeurouteError, match="another version of the network's code"):
+        run_measure(store, network_code="other")
+    for file in (store / "labels").glob("*.npy"):
+        file.unlink()
+    with pytest.raises(NeurouteError, match="neuroute label"):
+        run_measure(store)
+    assert not (store / "out").exists()
