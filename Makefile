@@ -37,4 +37,4 @@ schema: env
 	$(BIN)/neuroute schema
 
 clean:
-	rm -rf results/* work .snakemake
+	git clean -fdXq results work .snakemake

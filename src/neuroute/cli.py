@@ -193,6 +193,23 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
 
 @app.command()
 @_guarded
+def keep(
+    folder: Annotated[Path | None, typer.Argument(help="where to; default docs/measured/<scale>")] = None,
+    commit: Annotated[str | None, typer.Option(help="commit that measured; default: the current one")] = None,
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+) -> None:
+    """Copy the rendered artifacts, with commit, date and device in every row, to keep them for the record."""
+    from neuroute.rendering.keep import keep as keep_artifacts
+
+    p = _plan(config, scale)
+    stems = [p.artifact_stem(a) for a in p.artifacts]
+    for path in keep_artifacts(stems, p.scale.name, folder or Path("docs/measured") / p.scale.name, commit):
+        print(path)
+
+
+@app.command()
+@_guarded
 def doctor() -> None:
     """Solve a small instance with every solver; say which are there and how to get the others."""
     from neuroute.solvers.doctor import examine

@@ -1,5 +1,6 @@
 """What a target costs before anything runs: FLOPs, hours and disk, for whatever is not there yet."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +10,11 @@ from neuroute.plan.build import HEADLINE, Plan
 from neuroute.plan.objects import Evaluation, LabelBundle, Labels, Run
 from neuroute.plan.preflight import gpus
 
-# Seconds of one core to label one TSP instance of n nodes, log-log interpolated between measured points
-# (2.6 GHz EPYC core; `make bench` measures yours).
+# Seconds of one core to label one TSP instance of n nodes, log-log interpolated and extrapolated.  Measured on one
+# 2.6 GHz EPYC core, from 200 nodes on with only two or three instances: `make bench` measures yours.
 SOLVER_SECONDS: dict[str, dict[int, float]] = {
-    "concorde": {20: 0.0015, 50: 0.008, 100: 0.05, 200: 0.4, 500: 6.0, 1000: 60.0},
-    "lkh": {20: 0.002, 50: 0.008, 100: 0.03, 200: 0.12, 500: 0.9, 1000: 5.0},
+    "concorde": {20: 0.0076, 50: 0.04, 100: 0.18, 200: 0.38, 500: 15.0},
+    "lkh": {20: 0.0011, 50: 0.009, 100: 0.048, 200: 0.2, 500: 2.0},
 }
 
 
@@ -29,9 +30,13 @@ class Cost:
     gpu_hours: float = 0.0
     disk_mb: float = 0.0
 
+    scale: str = ""  # for artifacts, which all scales write to the same place
+
     @property
     def there(self) -> bool:
-        return self.path.exists()
+        if not self.path.exists():
+            return False
+        return not self.scale or json.loads(self.path.read_text())["measured_on"]["scale"] == self.scale
 
 
 def costs(plan: Plan, target: str | None) -> list[Cost]:
@@ -41,7 +46,10 @@ def costs(plan: Plan, target: str | None) -> list[Cost]:
         *(_label_cost(plan, plan.bundles[b]) for b in bundles),
         *(_train_cost(plan, plan.runs[r]) for r in runs),
         *(_evaluate_cost(plan, plan.evaluations[e]) for e in evaluations),
-        *(Cost("render", a, plan.artifact_stem(a).with_suffix(".json"), disk_mb=0.3) for a in artifacts),
+        *(
+            Cost("render", a, plan.artifact_stem(a).with_suffix(".json"), disk_mb=0.3, scale=plan.scale.name)
+            for a in artifacts
+        ),
     ]
 
 
@@ -56,14 +64,15 @@ def describe(plan: Plan, target: str | None) -> str:
         amount = f"{c.flops:.1e}" if c.flops else ""
         lines.append(f"{c.stage:9} {there:6} {amount:>9} {hours:>12} {c.disk_mb:9.1f}  {c.id}")
     left = [c for c in all_costs if not c.there]
-    total = {k: sum(getattr(c, k) for c in left) for k in ("flops", "cpu_hours", "gpu_hours", "disk_mb")}
-    machine = plan.config.machine
+    work = sum(c.flops for c in left)
+    labels, disk = sum(c.cpu_hours for c in left if c.stage == "labels"), sum(c.disk_mb for c in left)
+    cpu, gpu = plan.config.machine.cpu_gflops_per_thread, plan.config.machine.gpu_tflops
     lines += [
         "",
-        f"{len(left)} of {len(all_costs)} jobs to do: {total['flops']:.2e} FLOP, {total['gpu_hours']:.1f} GPU-hours, "
-        f"{total['cpu_hours']:.2f} CPU-core-hours, {total['disk_mb'] / 1000:.2f} GB of disk",
-        f"(at {machine.cpu_gflops_per_thread:g} GFLOP/s a thread and {machine.gpu_tflops:g} TFLOP/s a GPU, "
-        "config.yaml `machine`; CPU-hours are core-hours; labels found in a cache cost nothing)",
+        f"{len(left)} of {len(all_costs)} jobs to do, {disk / 1000:.2f} GB of disk",
+        f"  labels    {labels:,.2f} core-hours (less what a label cache holds)",
+        f"  networks  {work:.2e} FLOP: {work / cpu / 3.6e12:,.2f} core-hours at {cpu:g} GFLOP/s a thread, "
+        f"or {work / gpu / 3.6e15:,.2f} GPU-hours at {gpu:g} TFLOP/s (config.yaml: machine)",
     ]
     return "\n".join(lines)
 
@@ -103,11 +112,18 @@ def _once(ids: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(ids))
 
 
-def _compute(plan: Plan, amount: float, threads: int) -> dict[str, float]:
-    """FLOPs as hours of this plan's device."""
+def _render_cost(plan: Plan, artifact: str) -> Cost:
+    path = plan.artifact_stem(artifact).with_suffix(".json")
+    return Cost("render", artifact, path, disk_mb=0.3, scale=plan.scale.name)
+
+
+def _computed(plan: Plan, stage: str, name: str, path: Path, amount: float, disk_mb: float) -> Cost:
+    """A job whose cost is `amount` FLOPs on this plan's device."""
     if gpus(plan.config):
-        return {"flops": amount, "gpu_hours": amount / (plan.config.machine.gpu_tflops * 1e12) / 3600}
-    return {"flops": amount, "cpu_hours": amount / (plan.config.machine.cpu_gflops_per_thread * 1e9) / 3600}
+        hours = amount / (plan.config.machine.gpu_tflops * 1e12) / 3600
+        return Cost(stage, name, path, amount, gpu_hours=hours, disk_mb=disk_mb)
+    hours = amount / (plan.config.machine.cpu_gflops_per_thread * 1e9) / 3600
+    return Cost(stage, name, path, amount, cpu_hours=hours, disk_mb=disk_mb)
 
 
 def _label_cost(plan: Plan, bundle: LabelBundle) -> Cost:
@@ -139,7 +155,7 @@ def _train_cost(plan: Plan, run: Run) -> Cost:
     amount += decode * cost.per_solution(run.network, run.n)["gflops_shrinking"] * 1e9
     disk = 4 * 4 * cost.parameters_of(run.network) / 1e6  # weights, and weights with two moments in the state
     path = plan.run_dir(run.id) / "model.safetensors"
-    return Cost("train", run.id, path, disk_mb=disk, **_compute(plan, amount, plan.scale.train_threads))
+    return _computed(plan, "train", run.id, path, amount, disk)
 
 
 def _evaluate_cost(plan: Plan, evaluation: Evaluation) -> Cost:
@@ -151,10 +167,4 @@ def _evaluate_cost(plan: Plan, evaluation: Evaluation) -> Cost:
         for t in evaluation.tests
     )
     disk = sum(8 * t.labels.dataset.count for t in evaluation.tests) / 1e6
-    return Cost(
-        "evaluate",
-        evaluation.id,
-        plan.evaluation_file(evaluation.id),
-        disk_mb=disk,
-        **_compute(plan, amount, plan.scale.evaluate_threads),
-    )
+    return _computed(plan, "evaluate", evaluation.id, plan.evaluation_file(evaluation.id), amount, disk)

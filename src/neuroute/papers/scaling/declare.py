@@ -117,9 +117,11 @@ def evaluations(scale: Scale) -> list[Evaluation]:
                 for b in s.latency_batches.values()
             ]
         out.append(Evaluation(run=run_id(shape), group="greedy", tests=tuple(dict.fromkeys(greedy))))
-        beams = [Test(labels=first, decoding=Decoding(method="beam", beam=b)) for b in s.beams.values() if b > 1]
+        searched = reference(scale, 100, s.beam_count)
+        widths = [w for w in s.beams.values() if w > 1 or searched != first]
         few = reference(scale, 100, s.budget_count)
-        beams += [Test(labels=few, decoding=Decoding(method="beam", beam=b)) for b in s.budgets.get(shape, {}).values()]
+        beams = [Test(labels=searched, decoding=_beam(w)) for w in widths]
+        beams += [Test(labels=few, decoding=_beam(w)) for w in s.budgets.get(shape, {}).values()]
         out.append(Evaluation(run=run_id(shape), group="beam", tests=tuple(dict.fromkeys(beams))))
     out.append(Evaluation(run=run_id("6x128"), group="larger", tests=larger))
     for shape in ("24x64", "96x32"):

@@ -1,0 +1,51 @@
+"""Keep what was measured: the rendered artifacts of a scale, with commit, date and device in every row."""
+
+import datetime
+import subprocess
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+import pandas as pd
+
+from neuroute.errors import NeurouteError
+from neuroute.files import read_json, write_text, write_whole
+from neuroute.rendering.style import with_suffix
+
+
+def keep(stems: Iterable[Path], scale: str, folder: Path, commit: str | None) -> list[Path]:
+    """Copy each artifact drawn at `scale` into `folder`: its CSV with provenance, and a figure's PNG.
+
+    Raises NeurouteError when none was drawn at that scale, or when the commit is not known.
+    """
+    provenance = {"commit": commit or _head(), "date": datetime.date.today().isoformat()}
+    kept = []
+    for stem in stems:
+        if not with_suffix(stem, "json").is_file():
+            continue
+        about = read_json(with_suffix(stem, "json"), "draw it again")
+        on = about["measured_on"]
+        if on["scale"] != scale:
+            continue
+        table = pd.read_csv(with_suffix(stem, "csv"))
+        table = table.assign(**{"device": "; ".join(on.get("devices", [])) or "none", **provenance})
+        write_text(folder / f"{stem.name}.csv", table.to_csv(index=False, lineterminator="\n"))
+        if about["kind"] == "figure":
+            write_whole(folder / f"{stem.name}.png", partial(_copy, with_suffix(stem, "png")))
+        kept.append(folder / f"{stem.name}.csv")
+    if not kept:
+        raise NeurouteError(f"nothing was drawn at scale {scale}; run `snakemake --config scale={scale} all` first")
+    return kept
+
+
+def _copy(source: Path, file: BinaryIO) -> None:
+    file.write(source.read_bytes())
+
+
+def _head() -> str:
+    try:
+        found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        raise NeurouteError("the commit is not known (no git checkout here); give --commit") from None
+    return found.stdout.strip()
