@@ -50,8 +50,8 @@ def test_json_round_trip_and_damage(tmp_path: Path) -> None:
 
 def test_lock_is_exclusive_and_released(tmp_path: Path) -> None:
     lock = tmp_path / "d" / "lock"
-    with exclusive(lock, "training"):
-        with pytest.raises(NeurouteError, match="training is already running"), exclusive(lock, "training"):
-            pass
+    refused = pytest.raises(NeurouteError, match="training is already running")
+    with exclusive(lock, "training"), refused, exclusive(lock, "training"):
+        pass
     with exclusive(lock, "training"):
         pass

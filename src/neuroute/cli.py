@@ -97,6 +97,7 @@ def train(
     threads: Threads = None,
 ) -> None:
     """Train a run; a killed call goes on where it stopped and ends with the same weights."""
+    from neuroute.training.train import Settings
     from neuroute.training.train import train as train_run
 
     p = _plan(config, scale, device=device)
@@ -107,13 +108,15 @@ def train(
         p.run_dir(run),
         p.work / "state" / run / _state_key(r.canonical(), code, _data_digest(p, run)),
         p.label_dirs,
+        Settings(
+            p.config.device,
+            threads or p.scale.train_threads,
+            p.config.memory_gb,
+            p.config.compile,
+            p.config.tensorboard,
+        ),
         code=code,
         network_code=p.network_code(run),
-        device=p.config.device,
-        threads=threads or p.scale.train_threads,
-        memory_gb=p.config.memory_gb,
-        compile_network=p.config.compile,
-        tensorboard=p.config.tensorboard,
     )
 
 

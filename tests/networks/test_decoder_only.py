@@ -1,38 +1,27 @@
 """The decoder-only network: size, formula, invariances."""
 
+import itertools
 import math
 
 import pytest
 import torch
 import torch.nn.functional as F
 
+from neuroute.analysis import flops
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.networks.weights import parameters
 
-# scaling, Table 1 and Table 2: (depth, width) -> exact count behind the printed millions
-COUNTS = {
-    (6, 128): 1_316_877,
-    (6, 256): 5_255_181,
-    (6, 512): 20_996_109,
-    (12, 128): 2_600_217,
-    (12, 256): 10_377_753,
-    (12, 512): 41_464_857,
-    (24, 128): 5_166_897,
-    (24, 256): 20_622_897,
-    (24, 512): 82_402_353,
-    (42, 128): 9_016_917,
-    (42, 256): 35_990_613,
-    (42, 512): 143_808_597,
-    (24, 64): 1_297_329,
-    (96, 32): 1_301_889,
-}
+SHAPES = [*itertools.product((6, 12, 24, 42), (128, 256, 512)), (24, 64), (96, 32)]  # scaling, Tables 1 and 2
 
 
-@pytest.mark.parametrize("shape", COUNTS)
-def test_parameter_counts_are_the_papers(shape: tuple[int, int]) -> None:
+@pytest.mark.parametrize(("depth", "width"), SHAPES)
+@pytest.mark.parametrize("gate", [True, False])
+@pytest.mark.parametrize("rezero", [True, False])
+def test_parameters_are_those_of_the_formula(depth: int, width: int, gate: bool, rezero: bool) -> None:
+    """tests/analysis/test_flops.py holds the formula to the paper's numbers."""
     with torch.device("meta"):
-        net = DecoderOnly(*shape, heads=8)
-    assert parameters(net) == COUNTS[shape]
+        net = DecoderOnly(depth, width, heads=8, gate=gate, rezero=rezero)
+    assert parameters(net) == flops.parameters(depth, width, gate=gate, rezero=rezero)
 
 
 def awake(depth: int = 3, width: int = 32, **options: bool) -> DecoderOnly:

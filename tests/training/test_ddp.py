@@ -7,26 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from neuroute.training.train import train
+from neuroute.training.train import Settings, train
 
 from tiny import make_run
 
+SETTINGS = Settings("cpu", threads=1)
 SCRIPT = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tiny import make_run
-from neuroute.training.train import train
+from neuroute.training.train import Settings, train
+SETTINGS = Settings("cpu", threads=1)
 folder, store = Path(sys.argv[2]), Path(sys.argv[3])
-train(make_run(epochs=2), folder / "out", folder / "state", [store], code="c", network_code="n", threads=1)
+train(make_run(epochs=2), folder / "out", folder / "state", [store], SETTINGS, code="c", network_code="n")
 """
 
 
 def test_two_processes_equal_one(tmp_path: Path, store: Path) -> None:
     alone = tmp_path / "alone"
-    train(
-        make_run(epochs=2), alone / "out", alone / "state", [store], code="c", network_code="n", device="cpu", threads=1
-    )
+    train(make_run(epochs=2), alone / "out", alone / "state", [store], SETTINGS, code="c", network_code="n")
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,17 +20,16 @@ from neuroute.training import sub_paths
 from neuroute.training.data import TrainingSet
 from neuroute.training.distributed import World
 from neuroute.training.supervised import SupervisedBatches
-from neuroute.training.train import train
+from neuroute.training.train import Settings, train
 
 from tiny import make_run
 
 CPU = torch.device("cpu")
+SETTINGS = Settings("cpu", threads=1)
 
 
-def run_training(run: Run, folder: Path, store: Path, **options: Any) -> Path:
-    train(
-        run, folder / "out", folder / "state", [store], code="c", network_code="n", device="cpu", threads=1, **options
-    )
+def run_training(run: Run, folder: Path, store: Path) -> Path:
+    train(run, folder / "out", folder / "state", [store], SETTINGS, code="c", network_code="n")
     return folder / "out"
 
 
@@ -69,10 +67,11 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tiny import make_run
 from neuroute.training import loop
-from neuroute.training.train import train
+from neuroute.training.train import Settings, train
 loop.SAVE_EVERY_S = 0.0
+SETTINGS = Settings("cpu", threads=1)
 folder, store = Path(sys.argv[2]), Path(sys.argv[3])
-train(make_run(epochs=12), folder / "out", folder / "state", [store], code="c", network_code="n", threads=1)
+train(make_run(epochs=12), folder / "out", folder / "state", [store], SETTINGS, code="c", network_code="n")
 """
 
 
@@ -127,7 +126,7 @@ def test_damaged_state_and_missing_labels_are_said(tmp_path: Path, store: Path) 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
 def test_absent_cuda_is_said_first(tmp_path: Path, store: Path) -> None:
     with pytest.raises(NeurouteError, match="no CUDA device"):
-        train(make_run(), tmp_path, tmp_path, [store], code="c", network_code="n", device="cuda")
+        train(make_run(), tmp_path, tmp_path, [store], Settings("cuda"), code="c", network_code="n")
 
 
 @pytest.mark.parametrize(("step", "updates"), [("sub-path", None), ("decision", 1), ("summed", 1)])

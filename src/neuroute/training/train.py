@@ -1,6 +1,8 @@
 """The training stage: a run of the plan -> checkpoint, log and summary."""
 
 import platform
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +26,19 @@ from neuroute.training.supervised import SupervisedBatches
 CHECKPOINT, LOG, SUMMARY = "model.safetensors", "log.jsonl", "run.json"
 
 
+@dataclass(frozen=True)
+class Settings:
+    """How a run is executed.  None of it changes what the run is."""
+
+    device: str = "auto"
+    threads: int | None = None
+    memory_gb: float = 4.0
+    compile: bool = False
+    tensorboard: bool = False
+
+
 def train(
-    run: Run,
-    out: Path,
-    state: Path,
-    label_dirs: list[Path],
-    *,
-    code: str,
-    network_code: str,
-    device: str = "auto",
-    threads: int | None = None,
-    memory_gb: float = 4.0,
-    compile_network: bool = False,
-    tensorboard: bool = False,
+    run: Run, out: Path, state: Path, label_dirs: list[Path], settings: Settings, *, code: str, network_code: str
 ) -> None:
     """Train `run` and write model.safetensors, log.jsonl and run.json into `out`.
 
@@ -44,61 +46,27 @@ def train(
     exported again.  Raises NeurouteError before training when CUDA or labels are missing, or when another process
     trains the same run.
     """
-    place = devices.choose(device)
-    if threads:
-        torch.set_num_threads(threads)
+    place = devices.choose(settings.device)
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
     with join(place) as world:
-        if not world.leads:
-            _train(
-                run,
-                out,
-                state,
-                label_dirs,
-                world,
-                place,
-                memory_gb,
-                compile_network,
-                False,
-                code,
-                network_code,
-            )
-            return
-        with exclusive(state / "lock", f"training of {run.id}"):
-            _train(
-                run,
-                out,
-                state,
-                label_dirs,
-                world,
-                place,
-                memory_gb,
-                compile_network,
-                tensorboard,
-                code,
-                network_code,
-            )
+        alone = exclusive(state / "lock", f"training of {run.id}") if world.leads else nullcontext()
+        with alone:
+            loop, net = _train(run, state, label_dirs, settings, world, place)
+        if world.leads:
+            _export(run, out, loop, net, place, world, code, network_code)
 
 
 def _train(
-    run: Run,
-    out: Path,
-    state: Path,
-    label_dirs: list[Path],
-    world: World,
-    place: torch.device,
-    memory_gb: float,
-    compile_network: bool,
-    tensorboard: bool,
-    code: str,
-    network_code: str,
-) -> None:
+    run: Run, state: Path, label_dirs: list[Path], settings: Settings, world: World, place: torch.device
+) -> tuple[TrainingLoop, torch.nn.Module]:
     torch.manual_seed(run.seed)
     net = build(run.network).to(place)
     data = TrainingSet(run.data, label_dirs, run.seed, shuffle=run.training.epochs > 1)
     if data.count != run.training.samples:
         raise NeurouteError(f"{run.id}: labels for {data.count} samples, {run.training.samples} are needed")
-    trained: torch.nn.Module = torch.compile(net, dynamic=True) if compile_network else net  # type: ignore[assignment]
-    batches = SupervisedBatches(run, world.wrap(trained, place), data, place, world, memory_gb)
+    trained: torch.nn.Module = torch.compile(net, dynamic=True) if settings.compile else net  # type: ignore[assignment]
+    batches = SupervisedBatches(run, world.wrap(trained, place), data, place, world, settings.memory_gb)
     t = run.training
     loop = TrainingLoop(
         net,
@@ -107,17 +75,28 @@ def _train(
         samples=lambda b: (
             (b // t.batches_per_epoch) * t.samples + min(b % t.batches_per_epoch * t.batch_size, t.samples)
         ),
-        validate=_validation(run, net, label_dirs, memory_gb),
+        validate=_validation(run, net, label_dirs, settings.memory_gb),
         validate_after={round(t.batches * i / t.validations) for i in range(1, t.validations + 1)},
         state_dir=state,
         world=world,
         device=place,
-        tensorboard=tensorboard,
+        tensorboard=settings.tensorboard,
     )
     loop.resume()
     loop.run()
-    if not world.leads:
-        return
+    return loop, net
+
+
+def _export(
+    run: Run,
+    out: Path,
+    loop: TrainingLoop,
+    net: torch.nn.Module,
+    place: torch.device,
+    world: World,
+    code: str,
+    network_code: str,
+) -> None:
     save_checkpoint(
         out / CHECKPOINT,
         net,
@@ -142,7 +121,7 @@ def _train(
         "parameters": parameters(net),
         "batches": loop.done,
         "updates": loop.updates,
-        "samples": t.samples * t.epochs,
+        "samples": run.training.samples * run.training.epochs,
         "wall_time_s": round(loop.seconds, 2),
         "peak_memory_mb": round(devices.peak_memory_mb(place), 1),
     }
