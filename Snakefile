@@ -8,7 +8,7 @@ from snakemake.exceptions import WorkflowError
 from neuroute.errors import NeurouteError
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import CONFIG_ENV, parse_config
-from neuroute.plan.preflight import check, gpus
+from neuroute.plan.preflight import check, check_solvers, gpus
 
 
 configfile: "config.yaml"
@@ -17,10 +17,15 @@ configfile: "config.yaml"
 report: "workflow/report/workflow.rst"
 
 
-try:
-    PLAN = build_plan(parse_config(config))
-except NeurouteError as error:
-    raise WorkflowError(str(error))
+def clear(function, *arguments):
+    """Call a function of the package; what a user can mend becomes Snakemake's one-line error."""
+    try:
+        return function(*arguments)
+    except NeurouteError as error:
+        raise WorkflowError(str(error))
+
+
+PLAN = clear(lambda: build_plan(parse_config(config)))
 os.environ[CONFIG_ENV] = json.dumps(config)  # the jobs read the same config, --config overrides included
 GPUS = gpus(PLAN.config)
 PYTHON = sys.executable  # jobs run in the environment that runs Snakemake, activated or not
@@ -39,7 +44,7 @@ include: "workflow/rules/render.smk"
 
 
 onstart:
-    check(PLAN)
+    clear(check, PLAN)
 
 
 rule all:

@@ -157,3 +157,14 @@ def test_what_is_written_says_where_it_was_measured(finished: Path) -> None:
     about = json.loads((finished / "work/micro/runs/scaling/base_6x128/run.json").read_text())
     for field in ("device_name", "threads", "torch", "parameters", "wall_time_s", "code"):
         assert about[field]
+
+
+def test_missing_solver_stops_before_any_job_that_needs_it(tmp_path: Path) -> None:
+    copy_checkout(tmp_path)
+    replace(tmp_path / "src/neuroute/solvers/concorde.py", "in PLACES:", "in ():")
+    run = snakemake_in(tmp_path)
+    done = run("all", check=False)
+    assert done.returncode != 0
+    assert "solver 'concorde' is not installed; run `pip install" in done.stderr + done.stdout
+    assert not (tmp_path / "work").exists() or not list((tmp_path / "work").rglob("*.npy"))
+    assert planned(run, "results/table1.csv") == {"scaling_table1": 1}  # needs no labels

@@ -1,9 +1,16 @@
 # Solutions of instance streams; the shards lie in the label store and survive a failed job.
+def bundle_spec(w):
+    """What is to be solved; stops the workflow here, before any job, when a solver for it is missing."""
+    bundle = f"{w.paper}/{w.name}"
+    clear(check_solvers, PLAN, bundle)
+    return PLAN.bundles[bundle].canonical()
+
+
 rule labels:
     output:
         f"{PLAN.work}/labels/{{paper}}/{{name}}.json",
     params:
-        spec=lambda w: PLAN.bundles[f"{w.paper}/{w.name}"].canonical(),
+        spec=bundle_spec,
         code=lambda w: PLAN.label_code(f"{w.paper}/{w.name}"),
     log:
         f"{PLAN.work}/logs/labels/{{paper}}/{{name}}.log",

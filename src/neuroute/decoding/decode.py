@@ -4,7 +4,7 @@ import contextlib
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from neuroute.decoding.beam import beam_tours
 from neuroute.decoding.greedy import greedy_tours
@@ -16,12 +16,11 @@ def autocast(device: torch.device, precision: str) -> contextlib.AbstractContext
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
 
 
-def batch_size(net: nn.Module, nodes: int, decoding: Decoding, memory_gb: float) -> int:
+def batch_size(net: Any, nodes: int, decoding: Decoding, memory_gb: float) -> int:
     """Instances that fit: about 16 floats of activations per token and channel are alive at once."""
     if decoding.batch_size:
         return decoding.batch_size
-    width = max(p.shape[0] for p in net.parameters() if p.ndim == 2) // 4
-    per_instance = 4 * 16 * max(width, 2) * (nodes + 1) * decoding.beam
+    per_instance = 4 * 16 * net.width * (nodes + 1) * decoding.beam
     # More than about 8192 tokens at once brings no speed on a CPU, only cache misses.
     enough = max(1, 8192 // ((nodes + 1) * decoding.beam)) if next(net.parameters()).device.type == "cpu" else 4096
     return max(1, min(int(memory_gb * 1e9 / per_instance), enough))

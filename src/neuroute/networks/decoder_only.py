@@ -29,7 +29,7 @@ class DecoderOnly(nn.Module):
         train_nodes: int = 100,
     ) -> None:
         super().__init__()
-        self.train_nodes = train_nodes
+        self.width, self.train_nodes = width, train_nodes
         self.embed = nn.Linear(2, width)
         self.start = nn.Linear(width, width)  # the node where the tour has to end: its start
         self.current = nn.Linear(width, width)

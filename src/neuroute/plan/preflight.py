@@ -20,7 +20,7 @@ def gpus(config: Config) -> int:
 
 
 def check(plan: Plan) -> None:
-    """Raises NeurouteError when a GPU or a solver that the plan needs is missing."""
+    """Raises NeurouteError when the GPU or a label cache that config.yaml names is not there."""
     if plan.config.device == "cuda" and not has_gpu():
         raise NeurouteError(
             "config.yaml asks for device 'cuda', but this machine shows no NVIDIA GPU; set `device: auto`"
@@ -28,16 +28,16 @@ def check(plan: Plan) -> None:
     for cache in plan.config.label_caches:
         if not Path(cache).is_dir():
             raise NeurouteError(f"config.yaml: label_caches: no folder {cache}; correct the path or leave it out")
+
+
+def check_solvers(plan: Plan, bundle: str) -> None:
+    """Raises NeurouteError when labels of a bundle have yet to be solved and their solver is not there."""
+    if plan.manifest(bundle).exists():
+        return
     from neuroute.datasets.labels import rows_missing
     from neuroute.solvers.registry import get
 
     folders = [plan.label_store, *map(Path, plan.config.label_caches)]
-    wanted = {
-        labels.solver: labels
-        for bundle in plan.bundles.values()
-        if not plan.manifest(bundle.id).exists()
-        for labels in bundle.labels
-        if rows_missing(labels, folders)
-    }
-    for solver in sorted(wanted):
-        get(solver).version()  # raises when the solver is not there
+    for labels in plan.bundles[bundle].labels:
+        if rows_missing(labels, folders):
+            get(labels.solver).version()
