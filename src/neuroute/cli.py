@@ -227,13 +227,14 @@ def solve(
     file: Annotated[Path, typer.Argument(help="a TSPLIB file (.tsp)")],
     model: Annotated[Path, typer.Option(help="a checkpoint (model.safetensors)")],
     beam: Annotated[int, typer.Option(min=1, help="beam width; 1 is greedy")] = 1,
+    rrc: Annotated[int, typer.Option(min=0, help="iterations of random re-construct after greedy")] = 0,
     out: Annotated[Path | None, typer.Option(help="drawing of the tour (.svg, .pdf or .png)")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
     """Solve a TSPLIB file with a trained model, print the length and draw the tour."""
     from neuroute.evaluation.solve import solve_file
 
-    print(solve_file(file, model, beam, out or Path(f"{file.stem}.svg"), device))
+    print(solve_file(file, model, beam, rrc, out or Path(f"{file.stem}.svg"), device))
 
 
 @app.command()

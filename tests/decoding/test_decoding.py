@@ -47,7 +47,7 @@ def test_greedy_equals_the_plain_loop(net: DecoderOnly, coords: torch.Tensor) ->
 
 
 def test_batched_equals_single(net: DecoderOnly, coords: torch.Tensor) -> None:
-    for decoding in (Decoding(), Decoding(method="beam", beam=3)):
+    for decoding in (Decoding(), Decoding(method="beam", beam=3), Decoding(method="rrc", iterations=8)):
         together = decode(net, coords, decoding)
         assert torch.equal(together, torch.cat([decode(net, c[None], decoding) for c in coords]))
         assert torch.equal(together, decode(net, coords, decoding.model_copy(update={"batch_size": 4})))
@@ -58,6 +58,17 @@ def test_tours_are_permutations(net: DecoderOnly, coords: torch.Tensor) -> None:
         tours = decode(net, coords, decoding)
         assert torch.equal(tours.sort(1).values, torch.arange(N).expand(6, -1))
         assert (tours[:, 0] == 0).all()
+
+
+def test_re_construct_never_worsens_a_tour(net: DecoderOnly, coords: torch.Tensor) -> None:
+    before = lengths(coords, decode(net, coords, Decoding()))
+    for iterations in (1, 5, 40):
+        tours = decode(net, coords, Decoding(method="rrc", iterations=iterations))
+        assert torch.equal(tours.sort(1).values, torch.arange(N).expand(6, -1))
+        after = lengths(coords, tours)
+        assert (after <= before + 1e-12).all()
+        before = after
+    assert (after < lengths(coords, decode(net, coords, Decoding())) - 1e-3).any()
 
 
 def test_beam_one_is_greedy(net: DecoderOnly, coords: torch.Tensor) -> None:

@@ -16,7 +16,8 @@ from neuroute.errors import NeurouteError
 from neuroute.files import exclusive
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Run
-from neuroute.training import sub_paths
+from neuroute.problems import sub_paths
+from neuroute.training import decisions
 from neuroute.training.data import TrainingSet
 from neuroute.training.distributed import World
 from neuroute.training.supervised import SupervisedBatches
@@ -141,11 +142,11 @@ def test_summed_gradient_is_the_sum_over_decisions(store: Path) -> None:
     b = batches(make_run(step="summed"), store)
     coords, tours = b.data.batch(0, 0, 32)
     path = sub_paths.cut(torch.from_numpy(coords), torch.from_numpy(tours), 2, 9, False)
-    losses = [sub_paths.decision_loss(b.net, path, row) for row in sub_paths.decisions(9, "summed")]
+    losses = [decisions.loss(b.net, path, row) for row in decisions.rows(9, "summed")]
     torch.stack(losses).sum().backward()
     expected = [p.grad.clone() for p in b.net.parameters()]
     b.optimizer.zero_grad()
-    for row in sub_paths.decisions(9, "summed"):
+    for row in decisions.rows(9, "summed"):
         b._backward(path, row, 1.0, sync=True)
     for p, e in zip(b.net.parameters(), expected, strict=True):
         torch.testing.assert_close(p.grad, e, rtol=1e-4, atol=1e-6)

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from neuroute.decoding.beam import beam_tours
-from neuroute.decoding.greedy import greedy_tours
+from neuroute.decoding.greedy import Decide, greedy_tours
+from neuroute.decoding.rrc import reconstruct
 from neuroute.plan.objects import Decoding
 
 
@@ -30,18 +31,21 @@ def decode(net: Any, coords: Tensor, decoding: Decoding, memory_gb: float = 4.0,
     """coords (count, n, 2) anywhere -> tours (count, n) int64 on the CPU."""
     device = next(net.parameters()).device
     n = coords.shape[1]
-    scale = net.attention_scale(n) if decoding.log_n else 1.0
 
-    def decide(rows: Tensor) -> Tensor:
-        return net.decide(rows, scale)
+    def decide_for(nodes: int) -> Decide:
+        scale = net.attention_scale(nodes) if decoding.log_n else 1.0
+        return lambda rows: net.decide(rows, scale)
 
-    tours = []
+    def solve(part: Tensor) -> Tensor:
+        nodes = net.encode(part)
+        if decoding.method == "beam" and decoding.beam > 1:
+            return beam_tours(decide_for(n), nodes, part, decoding.beam)
+        tours = greedy_tours(decide_for(n), nodes)
+        if decoding.method == "rrc":
+            # A segment is a smaller problem: the log(n) factor follows its size, from the training size on.
+            return reconstruct(lambda m: decide_for(max(m, net.train_nodes)), nodes, part, tours, decoding.iterations)
+        return tours
+
     with torch.inference_mode(), autocast(device, precision):
-        for part in coords.split(batch_size(net, n, decoding, memory_gb)):
-            part = part.to(device)
-            nodes = net.encode(part)
-            if decoding.method == "beam" and decoding.beam > 1:
-                tours.append(beam_tours(decide, nodes, part, decoding.beam).cpu())
-            else:
-                tours.append(greedy_tours(decide, nodes).cpu())
-    return torch.cat(tours)
+        parts = coords.split(batch_size(net, n, decoding, memory_gb))
+        return torch.cat([solve(part.to(device)).cpu() for part in parts])

@@ -16,14 +16,14 @@ from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding
 
 
-def solve_file(path: Path, model: Path, beam: int, out: Path, device: str) -> str:
+def solve_file(path: Path, model: Path, beam: int, rrc: int, out: Path, device: str) -> str:
     """Solve a TSPLIB file with a checkpoint, draw the tour to `out`, and say how long it is."""
     if out.suffix not in (".svg", ".pdf", ".png"):
         raise NeurouteError(f"--out {out}: the drawing must end in .svg, .pdf or .png")
+    decoding = _decoding(beam, rrc)
     instance = read_tsplib(path)
     net, about = load_checkpoint(model)
     net.to(devices.choose(device))
-    decoding = Decoding(method="beam" if beam > 1 else "greedy", beam=beam)
     began = time.perf_counter()
     tour = decode(net, torch.from_numpy(instance.unit_square())[None], decoding)[0].numpy()
     seconds = time.perf_counter() - began
@@ -33,6 +33,14 @@ def solve_file(path: Path, model: Path, beam: int, out: Path, device: str) -> st
     return (
         f"{instance.name}: n={len(tour)}, length {length:,.0f} ({instance.edge_type}), {seconds:.2f} s; tour in {out}"
     )
+
+
+def _decoding(beam: int, rrc: int) -> Decoding:
+    if beam > 1 and rrc:
+        raise NeurouteError("--beam and --rrc exclude each other: re-construct starts from the greedy tour")
+    if rrc:
+        return Decoding(method="rrc", iterations=rrc)
+    return Decoding(method="beam" if beam > 1 else "greedy", beam=beam)
 
 
 def draw_tour(instance: TsplibInstance, tour: np.ndarray, title: str) -> Figure:

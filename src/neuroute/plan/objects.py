@@ -139,14 +139,15 @@ class Run(Spec):
 class Decoding(Spec):
     """How solutions are built from a model."""
 
-    method: Literal["greedy", "beam"] = "greedy"
+    method: Literal["greedy", "beam", "rrc"] = "greedy"
     beam: int = 1
+    iterations: int = 0  # of random re-construct, after greedy
     log_n: bool = True  # the log(n) attention factor (scaling, Eq. 16)
     batch_size: int | None = None  # None: as many instances as the memory budget holds
 
     @property
     def id(self) -> str:
-        name = "greedy" if self.method == "greedy" else f"beam{self.beam}"
+        name = {"greedy": "greedy", "beam": f"beam{self.beam}", "rrc": f"rrc{self.iterations}"}[self.method]
         return name + ("" if self.log_n else "-nolog") + (f"-b{self.batch_size}" if self.batch_size else "")
 
 

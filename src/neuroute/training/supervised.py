@@ -5,7 +5,8 @@ from torch import Tensor, nn
 
 from neuroute.decoding.decode import autocast
 from neuroute.plan.objects import Run
-from neuroute.training import sub_paths
+from neuroute.problems import sub_paths
+from neuroute.training import decisions
 from neuroute.training.data import TrainingSet
 from neuroute.training.distributed import World
 
@@ -60,7 +61,7 @@ class SupervisedBatches:
             group["lr"] = self.learning_rate(index)
 
         total, updates = torch.zeros((), device=self.device), 0
-        rows = sub_paths.decisions(length, self.training.step)
+        rows = decisions.rows(length, self.training.step)
         for row in rows:
             total += self._backward(path, row, share, sync=self.training.step != "summed" or row == rows[-1])
             if self.training.step != "summed" or row == rows[-1]:
@@ -72,11 +73,11 @@ class SupervisedBatches:
     def _backward(self, path: Tensor, row: int, share: float, sync: bool) -> Tensor:
         """Accumulate the gradient of one decision; returns its loss."""
         total = torch.zeros((), device=self.device)
-        parts = list(sub_paths.micro_batches(path, self._micro_batch(path.shape[1] - row)))
+        parts = list(decisions.micro_batches(path, self._micro_batch(path.shape[1] - row)))
         for i, (part, weight) in enumerate(parts):
             with self.world.sync(self.net, sync and i == len(parts) - 1):
                 with autocast(self.device, self.training.precision):
-                    loss = sub_paths.decision_loss(self.net, part, row)
+                    loss = decisions.loss(self.net, part, row)
                 (loss * (weight * share)).backward()
             total += loss.detach() * weight
         return total

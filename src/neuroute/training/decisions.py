@@ -1,0 +1,31 @@
+"""The decisions along a labelled path, and their loss (LEHD's scheme, which scaling builds on)."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def rows(length: int, step: str) -> range:
+    """First rows of the decisions that are trained: row 0 is where the path starts, the last where it ends.
+
+    The last decision of a path has a single candidate: its loss and gradient are zero, so it is left out.
+    """
+    return range(1) if step == "decision" else range(length - 3)
+
+
+def loss(decide: Callable[[Tensor], Tensor], path: Tensor, row: int) -> Tensor:
+    """Mean cross-entropy of choosing stop row + 1 when standing on stop `row`; path (batch, length, E).
+
+    The label is always the first candidate.  That gives nothing away: the networks are equivariant to the order of
+    the candidates.
+    """
+    logits = decide(path[:, row:]).float()
+    return F.cross_entropy(logits, torch.zeros(len(path), dtype=torch.long, device=path.device))
+
+
+def micro_batches(path: Tensor, limit: int) -> Iterator[tuple[Tensor, float]]:
+    """Parts of at most `limit` instances, each with its share of the batch."""
+    for part in path.split(limit):
+        yield part, len(part) / len(path)
