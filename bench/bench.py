@@ -1,7 +1,6 @@
 """`make bench`: how fast this machine runs the product, as fractions of what the machine can do, in one run.
 
-Prints Markdown; every rate is measured here and now, none is a constant.  `--quick` skips the two large networks and
-the DAG.
+Prints Markdown; every rate is measured here and now, none is a constant.
 """
 
 import argparse
@@ -9,17 +8,14 @@ import os
 import platform
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 
 from neuroute import device as devices
 from neuroute.analysis import flops
-from neuroute.datasets.labels import make_labels
 from neuroute.datasets.streams import coordinates
 from neuroute.decoding.decode import autocast, decode
 from neuroute.networks.decoder_only import DecoderOnly
@@ -100,8 +96,22 @@ def decoding_rate(shape: tuple[int, int], count: int, device: torch.device, prec
     return work / seconds, full_step * (NODES - 1) * count / part / seconds
 
 
+STAGE = """
+import sys, tempfile, time
+from neuroute.plan.objects import Labels
+labels, workers = Labels.model_validate_json(sys.argv[1]), int(sys.argv[2])
+began = time.perf_counter()
+with tempfile.TemporaryDirectory() as folder:
+    make_labels(labels, Path(folder), [], workers, progress=False)
+print(time.perf_counter() - began)
+"""
+
+
 def label_rates(solver: str, nodes: int, count: int, workers: int) -> tuple[float, float]:
-    """Instances per second of the bare solver on one core, and of the label stage on all workers, on the same ones."""
+    """Instances per second of the bare solver on one core, and of the label stage on all workers, on the same ones.
+
+    The stage runs in a process of its own, without torch, as the DAG runs it; starting its workers counts.
+    """
     coords = coordinates("uniform", "val", nodes, 0, count)
     s = registry.get(solver)
     s.solve(coords[0], 0)
@@ -110,67 +120,79 @@ def label_rates(solver: str, nodes: int, count: int, workers: int) -> tuple[floa
         s.solve(c, 0)
     bare = count / (time.perf_counter() - began)
     labels = Labels(dataset=Dataset(split="val", n=nodes, count=count), solver=solver)
-    with tempfile.TemporaryDirectory() as folder:
-        began = time.perf_counter()
-        make_labels(labels, Path(folder), [], workers, progress=False)
-        return bare, count / (time.perf_counter() - began)
-
-
-def dag_seconds(*arguments: str) -> float:
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "snakemake", *arguments], check=True, capture_output=True)
-    return time.perf_counter() - began
+    command = [sys.executable, "-c", STAGE, labels.canonical(), str(workers)]
+    staged = subprocess.run(command, check=True, capture_output=True, text=True)
+    return bare, count / float(staged.stdout)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--compile", action="store_true", help="also with torch.compile")
-    quick, compiled = vars(parser.parse_args()).values()
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"which of {', '.join(PARTS)}; default: all")
+    parser.add_argument("--compile", action="store_true", help="train with torch.compile too")
+    options = parser.parse_args()
+    if unknown := set(options.parts) - set(PARTS):
+        parser.error(f"unknown part {unknown.pop()}; there are {', '.join(PARTS)}")
     device = devices.choose("auto")
     cores = os.cpu_count() or 1
     where = f"{devices.name(device)}, {cores} CPU cores, torch {torch.__version__}, Python {platform.python_version()}"
-    print(f"Measured on: {where}, {time.strftime('%Y-%m-%d')}\n")
+    print(f"Measured on: {where}, {time.strftime('%Y-%m-%d')}")
+    for part in options.parts or PARTS:
+        print(flush=True)
+        PARTS[part](device, cores, options.compile)
 
+
+def bench_training(device: torch.device, cores: int, compiled: bool) -> None:
     peak = {"fp32": matmul_rate(device, torch.float32), "bf16": matmul_rate(device, torch.bfloat16)}
-    print("| matrix product | TFLOP/s |\n|---|---|")
-    for precision, rate in peak.items():
-        print(f"| {precision} | {rate / 1e12:.3f} |")
-
-    print(f"\n| TSP{NODES} | batch | precision | TFLOP/s | of the matrix product | against fp32 |")
+    print(f"Matrix product: fp32 {peak['fp32'] / 1e12:.3f}, bf16 {peak['bf16'] / 1e12:.3f} TFLOP/s\n")
+    print(f"| training, TSP{NODES} | batch | precision | TFLOP/s | of the matrix product | against fp32 |")
     print("|---|---|---|---|---|---|")
-    big = device.type == "cuda"
-    for shape in list(SHAPES)[: 1 if quick else None]:
-        batch = 1024 if big else {(6, 128): 256, (42, 128): 64, (6, 512): 64}[shape]
+    for shape in SHAPES:
+        batch = 1024 if device.type == "cuda" else {(6, 128): 256, (42, 128): 64, (6, 512): 64}[shape]
         for mode in (False, True) if compiled else (False,):
             fp32 = 0.0
             for precision in ("fp32", "bf16"):
                 rate = training_rate(shape, batch, device, precision, mode)
                 fp32 = fp32 or rate
-                what = f"train {shape}{' compiled' if mode else ''}"
+                what = f"{shape}{' compiled' if mode else ''} | {batch} | {precision}"
                 share = f"{rate / peak[precision]:.0%}"
-                print(
-                    f"| {what} | {batch} | {precision} | {rate / 1e12:.3f} | {share} | {rate / fp32:.2f}x |", flush=True
-                )
+                print(f"| {what} | {rate / 1e12:.3f} | {share} | {rate / fp32:.2f}x |", flush=True)
 
-    print(f"\n| greedy TSP{NODES} | instances | TFLOP/s | of the matrix product | against stepping on all nodes |")
+
+def bench_decoding(device: torch.device, cores: int, compiled: bool) -> None:
+    peak = matmul_rate(device, torch.float32)
+    print(f"| greedy, TSP{NODES} | instances | TFLOP/s | of the matrix product | against stepping on all nodes |")
     print("|---|---|---|---|---|")
-    for shape in list(SHAPES)[: 1 if quick else None]:
-        count = 1024 if big else {(6, 128): 256, (42, 128): 24, (6, 512): 24}[shape]
+    for shape in SHAPES:
+        count = 1024 if device.type == "cuda" else {(6, 128): 256, (42, 128): 24, (6, 512): 24}[shape]
         rate, speed_up = decoding_rate(shape, count, device, "fp32")
-        print(f"| {shape} | {count} | {rate / 1e12:.3f} | {rate / peak['fp32']:.0%} | {speed_up:.2f}x |", flush=True)
+        print(f"| {shape} | {count} | {rate / 1e12:.3f} | {rate / peak:.0%} | {speed_up:.2f}x |", flush=True)
 
-    print(f"\n| labels, {cores} workers | n | bare solver, 1 core | label stage | of cores x bare |")
-    print("|---|---|---|---|---|")
-    for solver, nodes, count in (("concorde", 50, 1200), ("lkh", 100, 1000)):
+
+def bench_labels(device: torch.device, cores: int, compiled: bool) -> None:
+    print(f"| labels, {cores} workers | n | instances | bare solver, 1 core | label stage | of cores x bare |")
+    print("|---|---|---|---|---|---|")
+    for solver, nodes, count in (("concorde", 50, 1200), ("lkh", 100, 1500)):
         bare, staged = label_rates(solver, nodes, count, cores)
-        print(f"| {solver} | {nodes} | {bare:.1f}/s | {staged:.1f}/s | {staged / bare / cores:.0%} |", flush=True)
+        share = f"{staged / bare / cores:.0%}"
+        print(f"| {solver} | {nodes} | {count} | {bare:.1f}/s | {staged:.1f}/s | {share} |", flush=True)
 
-    if not quick:
-        print("\n| DAG | seconds |\n|---|---|")
-        print(f"| `snakemake -n all` | {dag_seconds('-n', 'all'):.1f} |")
-        print(f"| `neuroute plan` | {_seconds('-m', 'neuroute.cli', 'plan'):.1f} |")
-        print(f"| start Python and import torch | {_seconds('-c', 'import torch'):.1f} |")
+
+def bench_dag(device: torch.device, cores: int, compiled: bool) -> None:
+    print("| overhead | seconds |\n|---|---|")
+    print(f"| `snakemake -n all` | {_seconds('-m', 'snakemake', '-n', 'all'):.1f} |")
+    print(f"| `snakemake all` with nothing to do | {_noop_seconds()} |")
+    print(f"| `neuroute plan` | {_seconds('-m', 'neuroute.cli', 'plan'):.1f} |")
+    print(f"| start Python and import torch | {_seconds('-c', 'import torch'):.1f} |")
+
+
+def _noop_seconds() -> str:
+    dry = subprocess.run([sys.executable, "-m", "snakemake", "-n", "all"], check=True, capture_output=True, text=True)
+    if "Nothing to be done" not in dry.stdout + dry.stderr:
+        return "run `make all` first"
+    return f"{_seconds('-m', 'snakemake', 'all'):.1f}"
+
+
+PARTS = {"training": bench_training, "decoding": bench_decoding, "labels": bench_labels, "dag": bench_dag}
 
 
 def _seconds(*arguments: str) -> float:
