@@ -104,13 +104,13 @@ def test_a_comment_changes_nothing(edited: Path) -> None:
 
 
 def test_a_plotting_edit_redraws_that_figure(edited: Path) -> None:
-    text = (edited / "src/neuroute/papers/scaling/figures.py").read_text()
+    text = (edited / "src/neuroute/papers/scaling/figures_parameters.py").read_text()
     body = re.search(r"def figure5\(.*?(?=\ndef |\Z)", text, re.S)
     assert body
     new = re.sub(r'(set_[xy]label\(")', r"\1our ", body[0], count=1)
     if new == body[0]:  # the labels are set by a helper: an assignment is an edit as good as any
         new = re.sub(r"\n(    (?!\"\"\")\S)", r"\n    _edited = 1\n\1", body[0], count=1)
-    (edited / "src/neuroute/papers/scaling/figures.py").write_text(text.replace(body[0], new))
+    (edited / "src/neuroute/papers/scaling/figures_parameters.py").write_text(text.replace(body[0], new))
     assert planned(snakemake_in(edited)) == {"all": 1, "report": 1, "scaling_figure5": 1}
 
 

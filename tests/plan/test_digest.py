@@ -109,7 +109,7 @@ def test_stages_do_not_reach_each_other() -> None:
 
     labels = modules("neuroute.datasets.labels:make_labels")
     train = modules("neuroute.training.train:train", DECODER_ONLY)
-    render = modules("neuroute.rendering.render:render", "neuroute.papers.scaling.figures:figure2")
+    render = modules("neuroute.rendering.render:render", "neuroute.papers.scaling.figures_parameters:figure2")
     assert not any(m.startswith(("neuroute.networks", "neuroute.training", "neuroute.rendering")) for m in labels)
     assert not any(m.startswith(("neuroute.rendering", "neuroute.papers", "neuroute.evaluation")) for m in train)
     assert not any(m.startswith(("neuroute.networks", "neuroute.training", "neuroute.solvers")) for m in render)

@@ -12,7 +12,8 @@ from fabricated import ARTIFACTS, CONFIG, RUNS, SCALE, study_of
 
 from neuroute.errors import NeurouteError
 from neuroute.papers.scaling import declare
-from neuroute.papers.scaling.tables import table9, table12
+from neuroute.papers.scaling.tables_results import table12
+from neuroute.papers.scaling.tables_settings import table9
 from neuroute.plan.config import Scale, load_scale, parse_config
 from neuroute.rendering.render import TABLE_FORMATS, render
 from neuroute.rendering.study import Study

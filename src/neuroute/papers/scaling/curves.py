@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from neuroute.analysis import power_laws as laws
 from neuroute.papers.scaling.grid import DEPTHS, WIDTHS, Shape
 from neuroute.rendering import style
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
 DEPTH_COLOUR = dict(zip(DEPTHS, style.ramp("blue", len(DEPTHS)), strict=True))
@@ -21,6 +22,10 @@ WIDTH_COLOUR = dict(zip(WIDTHS, style.ramp("orange", len(WIDTHS)), strict=True))
 WIDTH_MARKER = dict(zip(WIDTHS, style.MARKERS, strict=False))
 HERE, PAPER = "measured", "published"
 SCALES: tuple[laws.Scale, ...] = ("linear", "log-log")
+BOOTSTRAP = (
+    f"Brackets: 95 % bootstrap intervals over test instances, the same resamples for every model ({laws.RESAMPLES:,}); "
+    "they do not cover the spread between training seeds."
+)
 
 
 def colour(shape: Shape) -> str:
@@ -198,3 +203,18 @@ def shape_legend(axes: Axes) -> None:
         Line2D([], [], linestyle="none", marker=m, color=style.GREY, label=str(w)) for w, m in WIDTH_MARKER.items()
     ]
     axes.legend(handles=[blank, *depths, wide, *widths], loc="upper right", handletextpad=0.2, handlelength=1.2)
+
+
+def side_title(study: Study, side: str, printed: str = "printed numbers, refitted") -> str:
+    return f"Here: scale “{study.scale.name}”" if side == HERE else f"Paper: {printed}"
+
+
+def frame(axes: Axes, curves: Sequence[Curve], x_label: str, y_label: str = "Optimality gap (%)") -> None:
+    """Log axes around the points of these curves."""
+    style.log_axis(axes, "x", [x for c in curves for x in c.x])
+    gaps = [y for c in curves for y in c.gaps]
+    style.log_axis(axes, "y", gaps)
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    if not any(y > 0 for y in gaps):
+        style.empty_axes(axes, "no positive gap to draw")

@@ -142,12 +142,12 @@ def artifacts() -> list[Artifact]:
     budget = [f"{run_id(s)}/beam" for s in ("6x128", "6x512", "24x128", "42x128")]
 
     def table(number: int, title: str, **reads: list[str]) -> Artifact:
-        name = f"table{number}"
-        return Artifact(paper=PAPER, name=name, title=title, function=f"{ARTIFACTS}.tables:{name}", **reads)  # type: ignore[arg-type]
+        name, room = f"table{number}", "settings" if number in (1, 9, 10) else "results"
+        return Artifact(paper=PAPER, name=name, title=title, function=f"{ARTIFACTS}.tables_{room}:{name}", **reads)  # type: ignore[arg-type]
 
     def figure(number: int, title: str, **reads: list[str]) -> Artifact:
-        name = f"figure{number}"
-        return Artifact(paper=PAPER, name=name, title=title, function=f"{ARTIFACTS}.figures:{name}", **reads)  # type: ignore[arg-type]
+        name, room = f"figure{number}", "parameters" if number in (1, 2, 5) else "efficiency"
+        return Artifact(paper=PAPER, name=name, title=title, function=f"{ARTIFACTS}.figures_{room}:{name}", **reads)  # type: ignore[arg-type]
 
     return [
         table(1, "Configurations of the twelve models"),

@@ -1,52 +1,14 @@
-"""The tables of paper `scaling`: the paper's rows and columns, measured beside published."""
+"""Tables 2, 4, 12, 17 and 18 of paper `scaling`: the paper's rows and columns, measured beside published."""
 
 from typing import Any
 
 from neuroute.analysis import flops, power_laws
-from neuroute.analysis.cost import training_per_sample
 from neuroute.papers.scaling import grid
+from neuroute.papers.scaling.columns import HERE, WHOLE, millions
 from neuroute.papers.scaling.grid import DEEP_NARROW, GRID, SIZES, Shape
 from neuroute.plan.objects import Decoding
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
-
-WHOLE = fixed(0)
-HERE = "Here"  # heading of the column that says which model plays the paper's role
-
-
-def table1(study: Study) -> Table:
-    """Configurations of the twelve models."""
-    published = {m: grid.printed(study, 1, m, GRID) for m in ("heads", "qkv_dim", "ffn_dim", "params_m")}
-
-    def row(shape: Shape) -> Row:
-        depth, width, heads = grid.size_here(study, shape)
-        here = {
-            "heads": heads,
-            "qkv_dim": width // heads,
-            "ffn_dim": 4 * width,
-            "params_m": flops.parameters(depth, width) / 1e6,
-        }
-        cells = [Cell(here[m], published[m].get(shape)) for m in here]
-        return Row((*shape, grid.name_here(study, shape)), (*cells, Cell(flops.parameters(*shape))))
-
-    return Table(
-        study.artifact.title,
-        ("Depth", "Width", HERE),
-        (
-            Column("heads", "Heads", format=WHOLE),
-            Column("qkv_dim", "QKV dim", format=WHOLE),
-            Column("ffn_dim", "FFN dim", format=WHOLE),
-            Column("parameters_millions", "Parameters", "M", _millions),
-            Column("parameters_at_paper_shape", "Exact count at the paper's shape", format=WHOLE),
-        ),
-        tuple(row(shape) for shape in GRID),
-        (
-            "No run is needed: the counts follow from depth and width, D (13 W² + 7 W + 2) + 2 W² + 6 W + 1.",
-            "The paper prints 36.00M for (42, 256) and 143.80M for (42, 512); the exact counts round to 35.99M and "
-            "143.81M, so these two look rounded to one decimal and padded.",
-        ),
-        AS_CONFIGURED,
-    )
 
 
 def table2(study: Study) -> Table:
@@ -74,7 +36,7 @@ def table2(study: Study) -> Table:
         study.artifact.title,
         ("Model", HERE),
         (
-            Column("parameters_millions", "Parameters", "M", _millions),
+            Column("parametersmillions", "Parameters", "M", millions),
             *(
                 Column(f"gap_tsp{size}_pct", f"TSP{size}", "gap %", at=grid.described(dataset))
                 for size, dataset in sets.items()
@@ -136,88 +98,6 @@ def table4(study: Study) -> Table:
             "128 and 64; it states 1,000 instances, but gaps and times fit Table 18's 10,000.",
             "Its text gives 0.0056 % for the medium-depth model; the table has 0.0044 % there, and 0.0056 % for "
             "(42, 128).",
-        ),
-    )
-
-
-def table9(study: Study) -> Table:
-    """Training hyper-parameters."""
-    published = study.published(9).set_index("key").value
-    run = grid.run_of(study, GRID[0])
-    t = run.training
-    changed = [s for s in GRID if grid.run_of(study, s).training != t]
-    rows: list[tuple[str, Any, str | None]] = [
-        ("Batch size", t.batch_size, "batch_size"),
-        ("Total training steps", t.batches, "total_training_steps"),
-        ("Optimizer", "AdamW", "optimizer"),
-        ("Weight decay", t.weight_decay, "weight_decay"),
-        ("Learning rate", t.learning_rate, "learning_rate"),
-        ("Scheduler", "Exponential", "scheduler"),
-        ("Decay gamma", t.decay_gamma, "decay_gamma"),
-        ("Decay step", t.decay_every, "decay_step"),
-        ("Training instances", t.samples, None),
-        ("Passes over them", t.epochs, None),
-        ("Nodes of a training instance", run.n, None),
-        ("Updates in a step", {"sub-path": "one per decision"}.get(t.step, f"one ({t.step})"), None),
-        ("Warm-up batches", t.warmup_batches, None),
-        ("Precision", t.precision, None),
-    ]
-    notes = [
-        "A step is a batch; learning-rate decay counts batches. The paper leaves open how many optimizer updates a "
-        "step makes; the reading taken here is in the row 'Updates in a step'.",
-        "The last six rows are not in the paper's table. Its text speaks of 60 million instances; 60,000 steps of "
-        "1,024 make 61.44 million.",
-    ]
-    if changed:
-        notes.append(
-            f"config.yaml changes the training of {', '.join(f'({d}, {w})' for d, w in changed)}; the values shown are "
-            f"those of {grid.GRID[0]}."
-        )
-    text: Any = lambda v: v if isinstance(v, str) else f"{v:,}" if isinstance(v, int) else f"{v:g}"  # noqa: E731
-    return Table(
-        study.artifact.title,
-        ("Parameter",),
-        (Column("value", "Value", format=text),),
-        tuple(Row((name,), (Cell(value, _number(published[key]) if key else None),)) for name, value, key in rows),
-        tuple(notes),
-        AS_CONFIGURED,
-    )
-
-
-def table10(study: Study) -> Table:
-    """Training hardware."""
-    published = study.published(10).set_index("key")
-
-    def row(shape: Shape) -> Row:
-        summary = study.summary(grid.run_id(shape))
-        world = int(summary.get("world_size") or 1)
-        threads = _threads(summary) if summary.get("device") == "cpu" else ""
-        device = f"{summary.get('device_name') or summary.get('device')}{threads} × {world}"
-        cards = int(published.value[f"depth={shape[0]};width={shape[1]}"])
-        return Row(
-            (f"D={shape[0]}, W={shape[1]}", grid.name_here(study, shape)),
-            (
-                Cell(device, f"4090 × {cards}"),
-                Cell(summary.get("wall_time_s")),
-                Cell(summary.get("updates")),
-                Cell(training_per_sample(grid.run_of(study, shape)) * summary["samples"] / 1e15),
-            ),
-        )
-
-    return Table(
-        study.artifact.title,
-        ("Configuration", HERE),
-        (
-            Column("device", "Device"),
-            Column("wall_time_s", "Training time", format=duration),
-            Column("updates", "Updates", format=WHOLE),
-            Column("train_pflop", "Training compute", "PFLOP", format=lambda v: f"{v:.3g}"),
-        ),
-        tuple(row(shape) for shape in GRID),
-        (
-            "Training time, updates and compute are not in the paper's table. Compute is counted, not metered: three "
-            "times the forward pass of every trained decision.",
-            "The paper trains (6, 512) on eight cards but (12, 512), twice its size, on four.",
         ),
     )
 
@@ -385,7 +265,6 @@ def table18(study: Study) -> Table:
     )
 
 
-AS_CONFIGURED = "As configured here, with the paper's value in parentheses."
 BOOTSTRAP = (
     f"Ranges are 95 % bootstrap intervals over test instances ({power_laws.RESAMPLES:,} resamples); they do not cover "
     "the spread between training seeds. The paper gives none."
@@ -403,25 +282,6 @@ def _gap_interval(
     return interval.low, interval.high
 
 
-def _threads(summary: dict[str, Any]) -> str:
-    count = summary.get("threads")
-    return f", {count} thread{'s' if count != 1 else ''}" if count else ""
-
-
-def _millions(value: Any) -> str:
-    """Two decimals as the paper prints, three digits for the small models of small scales."""
-    return f"{value:,.2f}" if value >= 0.995 else f"{value:.3g}"
-
-
 def _significant(value: Any) -> str:
     """Four significant digits."""
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def _number(text: str) -> float | int | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
