@@ -142,5 +142,5 @@ def test_plain_numbers() -> None:
 
 
 def test_unknown_function_is_one_clear_error() -> None:
-    with pytest.raises(NeurouteError, match="tables:table99"):
+    with pytest.raises(NeurouteError, match="tables_results:table99"):
         resolve("neuroute.papers.scaling.tables_results:table99")

@@ -36,7 +36,7 @@ def table2(study: Study) -> Table:
         study.artifact.title,
         ("Model", HERE),
         (
-            Column("parametersmillions", "Parameters", "M", millions),
+            Column("parameters_millions", "Parameters", "M", millions),
             *(
                 Column(f"gap_tsp{size}_pct", f"TSP{size}", "gap %", at=grid.described(dataset))
                 for size, dataset in sets.items()

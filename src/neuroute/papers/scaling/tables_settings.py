@@ -33,7 +33,7 @@ def table1(study: Study) -> Table:
             Column("heads", "Heads", format=WHOLE),
             Column("qkv_dim", "QKV dim", format=WHOLE),
             Column("ffn_dim", "FFN dim", format=WHOLE),
-            Column("parametersmillions", "Parameters", "M", millions),
+            Column("parameters_millions", "Parameters", "M", millions),
             Column("parameters_at_paper_shape", "Exact count at the paper's shape", format=WHOLE),
         ),
         tuple(row(shape) for shape in GRID),
