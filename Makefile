@@ -1,5 +1,5 @@
 # Two commands set everything up on a fresh machine: `make all` (the main job at smoke scale) and `make test`.
-PYTHON ?= python3
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || echo python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
 CORES ?= all
@@ -37,4 +37,4 @@ schema: env
 	$(BIN)/neuroute schema
 
 clean:
-	git clean -fdXq results work .snakemake
+	git clean -fdXq results .snakemake

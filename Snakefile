@@ -1,11 +1,13 @@
 # The whole product as one DAG: instances -> labels -> training -> evaluation -> tables and figures -> report.
 # What there is to do comes from the plan (src/neuroute/plan); the rules only say how each kind of thing is made.
+import contextlib
 import json
 import os
 import sys
 
 from snakemake.exceptions import WorkflowError
 from neuroute.errors import NeurouteError
+from neuroute.files import exclusive
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import CONFIG_ENV, parse_config
 from neuroute.plan.preflight import check, check_solvers, gpus
@@ -43,8 +45,13 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/render.smk"
 
 
+RUNNING = contextlib.ExitStack()
+
+
 onstart:
     clear(check, PLAN)
+    # Held until this process ends, however it ends: unlike Snakemake's own lock (profiles/default).
+    clear(RUNNING.enter_context, exclusive(PLAN.label_store.parent / ".lock", "Snakemake"))
 
 
 rule all:

@@ -98,6 +98,8 @@ def decoding_rate(shape: tuple[int, int], count: int, device: torch.device, prec
 
 STAGE = """
 import sys, tempfile, time
+from pathlib import Path
+from neuroute.datasets.labels import make_labels
 from neuroute.plan.objects import Labels
 labels, workers = Labels.model_validate_json(sys.argv[1]), int(sys.argv[2])
 began = time.perf_counter()

@@ -8,7 +8,8 @@ import torch
 from typer.testing import CliRunner
 
 from neuroute.cli import app
-from neuroute.networks.weights import build, save_checkpoint
+from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
+from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Network
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -76,7 +77,7 @@ def checkpoint(tmp_path: Path) -> Path:
     arguments = {"depth": 2, "width": 8, "heads": 2, "train_nodes": 20}
     network = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=arguments)
     torch.manual_seed(0)
-    about = {"run": "scaling/x", "network": network.model_dump(), "code": "c"}
+    about = {"run": "scaling/x", "network": network.model_dump(), "code": code_digest(network.kind)}
     save_checkpoint(tmp_path / "model.safetensors", build(network), about)
     return tmp_path / "model.safetensors"
 
@@ -98,6 +99,15 @@ def test_solve_refuses_bad_files(tmp_path: Path, checkpoint: Path) -> None:
     assert "node 5 has a coordinate that is not a number" in text
     code, text = run("solve", str(tmp_path / "t.tsp"), "--model", str(tmp_path / "none"), "--beam", "0")
     assert code == 2
+
+
+def test_solve_refuses_checkpoints_of_other_code(tmp_path: Path, checkpoint: Path) -> None:
+    (tmp_path / "t.tsp").write_text(TSP)
+    net, about = load_checkpoint(checkpoint)
+    save_checkpoint(checkpoint, net, {**about, "code": "other"})
+    code, text = run("solve", str(tmp_path / "t.tsp"), "--model", str(checkpoint))
+    assert code == 2
+    assert "another version of the network's code" in text
 
 
 def test_schema_command_writes_valid_json(tmp_path: Path) -> None:

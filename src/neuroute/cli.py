@@ -25,7 +25,7 @@ app = typer.Typer(
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="config file; default ./config.yaml")]
 ScaleName = Annotated[str | None, typer.Option("--scale", help="smoke, laptop, gpu, paper, or a .yaml file")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu or cuda; default: the config's")]
-Threads = Annotated[int | None, typer.Option(help="CPU threads; default: the scale's")]
+Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads; default: the scale's")]
 
 
 def _guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -71,7 +71,9 @@ def label(
     bundle: Annotated[str, typer.Argument(help="a label bundle of the plan, e.g. scaling/in_domain")],
     config: ConfigFile = None,
     scale: ScaleName = None,
-    workers: Annotated[int | None, typer.Option(help="solver processes; default: the config's, else all cores")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="solver processes; default: the config's, else all cores")
+    ] = None,
 ) -> None:
     """Solve the instances of a bundle; resumes where a killed call stopped, reuses label caches."""
     import os

@@ -1,5 +1,6 @@
 """Where tensors live: choosing the device, and the memory and name of it."""
 
+import contextlib
 import os
 import platform
 import resource
@@ -12,6 +13,8 @@ from neuroute.errors import NeurouteError
 
 def choose(device: str) -> torch.device:
     """`auto`, `cpu` or `cuda`.  Raises NeurouteError when CUDA is asked for and absent."""
+    if device not in ("auto", "cpu", "cuda"):
+        raise NeurouteError(f"unknown device '{device}'; auto, cpu or cuda")
     if device == "cpu" or (device == "auto" and not torch.cuda.is_available()):
         return torch.device("cpu")
     if not torch.cuda.is_available():
@@ -33,16 +36,31 @@ def name(device: torch.device) -> str:
         return platform.processor() or platform.machine()
 
 
+def memory_budget_gb(device: torch.device, configured: float | None) -> float:
+    """What a job may use for activations: as configured, else 4 GB on a CPU and 60 % of what a GPU has free."""
+    if configured is not None:
+        return configured
+    return 0.6 * torch.cuda.mem_get_info(device)[0] / 1e9 if device.type == "cuda" else 4.0
+
+
 def reset_peak_memory(device: torch.device) -> None:
+    """Start a new peak.  On a CPU Linux forgets the old one; elsewhere the peak is that of the whole process."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
+    else:
+        with contextlib.suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak_memory_mb(device: torch.device) -> float:
-    """CUDA: peak of torch's allocations since the reset.  CPU: peak resident size of this process so far."""
+    """Since the reset, in MiB.  CUDA: torch's allocations.  CPU: resident size of this process, code included."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**20
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    try:
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) / 1024
+    except (OSError, IndexError):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def synchronize(device: torch.device) -> None:

@@ -297,3 +297,14 @@ def test_the_shared_cache_needs_no_solver(tmp_path, shared):
     manifest = make_labels(wanted(SHARD, n=100, solver="concorde"), tmp_path, [shared / "labels"], workers=2)
     assert manifest["solved"] == 0
     assert manifest["mean_length"] == pytest.approx(7.766107, abs=5e-7)
+
+
+def test_loading_refuses_what_is_no_tour(tmp_path: Path) -> None:
+    labels_made = wanted(6)
+    make_labels(labels_made, tmp_path, [], workers=1, progress=False)
+    path = tmp_path / labels_made.shard_file(0)
+    tours = np.load(path)
+    tours[4] = 0
+    np.save(path, tours)
+    with pytest.raises(NeurouteError, match=r"row 4 is not a tour; delete the file and run `neuroute label`"):
+        load_tours(labels_made, [tmp_path])

@@ -111,7 +111,7 @@ def test_a_finished_state_is_only_exported(tmp_path: Path, store: Path) -> None:
 
 
 def test_two_trainings_of_one_run_are_refused(tmp_path: Path, store: Path) -> None:
-    with exclusive(tmp_path / "state" / "lock", "x"), pytest.raises(NeurouteError, match="already running"):
+    with exclusive(tmp_path / "out" / ".lock", "x"), pytest.raises(NeurouteError, match="already running"):
         run_training(make_run(), tmp_path, store)
 
 

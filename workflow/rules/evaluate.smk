@@ -9,6 +9,7 @@ rule evaluate:
     params:
         spec=lambda w: PLAN.evaluations[f"{w.paper}/{w.name}/{w.group}"].canonical(),
         code=lambda w: PLAN.evaluate_code(f"{w.paper}/{w.name}/{w.group}"),
+        on=f"{PLAN.config.device}, {PLAN.scale.evaluate_threads} threads, {PLAN.config.memory_gb} GB",  # times depend on it
     log:
         f"{PLAN.work}/logs/evaluate/{{paper}}/{{name}}/{{group}}.log",
     threads: PLAN.scale.evaluate_threads

@@ -31,7 +31,7 @@ from neuroute.datasets.shard_files import (
 from neuroute.errors import NeurouteError
 from neuroute.files import write_whole
 from neuroute.plan.objects import SHARD, Labels
-from neuroute.problems.tsp import canonical
+from neuroute.problems.tsp import canonical, is_permutation
 from neuroute.solvers.registry import get
 
 log = logging.getLogger(__name__)
@@ -122,13 +122,19 @@ def iterate_shards(labels: Labels, directories: Sequence[Path]) -> Iterator[tupl
         for directory in directories:
             file = ShardFile.open(labels, shard, directory)
             if file and len(file.tours) >= stop:
-                yield shard * SHARD + first, np.array(file.tours[first:stop])
+                tours = np.array(file.tours[first:stop])
+                if not is_permutation(tours).all():
+                    row = first + int(np.argmin(is_permutation(tours)))
+                    raise NeurouteError(
+                        f"{file.path}: row {row} is not a tour; delete the file and run `neuroute label` for its bundle"
+                    )
+                yield shard * SHARD + first, tours
                 break
         else:
             places = ", ".join(map(str, directories))
             raise NeurouteError(
-                f"{labels.shard_file(shard)}: no {stop} tours in {places}; make them with `neuroute label`, "
-                "or let Snakemake do it"
+                f"{labels.shard_file(shard)}: no {stop} tours in {places}; make them with `neuroute label` "
+                "and the id of their bundle (`neuroute plan` lists it)"
             )
 
 

@@ -1,5 +1,6 @@
 """TSPLIB files: reading coordinates, distances as TSPLIB defines them, and the networks' view of an instance."""
 
+import logging
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 from neuroute.errors import NeurouteError
 from neuroute.problems.tsp import check_coordinates
 
+log = logging.getLogger(__name__)
 EDGE_TYPES = ("EUC_2D", "CEIL_2D", "ATT", "GEO")
 
 
@@ -60,6 +62,8 @@ def read_tsplib(path: Path) -> TsplibInstance:
         lines = path.read_text().splitlines()
     except FileNotFoundError:
         raise NeurouteError(f"{path}: no such file") from None
+    except OSError as error:
+        raise NeurouteError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise NeurouteError(f"{path}: not a text file; a TSPLIB .tsp file is expected") from None
     header: dict[str, str] = {}
@@ -82,8 +86,8 @@ def read_tsplib(path: Path) -> TsplibInstance:
     edge_type = header.get("EDGE_WEIGHT_TYPE", "missing")
     if edge_type not in EDGE_TYPES:
         raise NeurouteError(f"{path}: EDGE_WEIGHT_TYPE {edge_type} is not read; only {', '.join(EDGE_TYPES)} are")
-    if header.get("TYPE", "TSP").split()[0] != "TSP":
-        raise NeurouteError(f"{path}: TYPE {header['TYPE']} is not read; only symmetric TSP files are")
+    if header.get("TYPE", "TSP").split()[:1] != ["TSP"]:
+        raise NeurouteError(f"{path}: TYPE {header['TYPE'] or 'nothing'} is not read; only symmetric TSP files are")
     stated = header.get("DIMENSION", "")
     if not stated.isdigit() or int(stated) != len(rows):
         raise NeurouteError(
@@ -92,7 +96,20 @@ def read_tsplib(path: Path) -> TsplibInstance:
         )
     coords = np.array(list(rows.values()), dtype=np.float64).reshape(-1, 2)
     check_coordinates(coords, str(path))
+    if np.abs(coords).max() > 1e12:
+        raise NeurouteError(f"{path}: coordinates beyond 1e12 lose their distances in floating point; rescale them")
+    _warn_of_coincident(path, list(rows), coords)
     return TsplibInstance(header.get("NAME", path.stem), edge_type, coords)
+
+
+def _warn_of_coincident(path: Path, names: list[int], coords: np.ndarray) -> None:
+    """TSPLIB has instances with nodes on one point, so they are solved, but not without a word."""
+    _, first, counts = np.unique(coords, axis=0, return_index=True, return_counts=True)
+    if (counts > 1).any():
+        one = coords[first[counts > 1][0]]
+        same = [names[i] for i in np.flatnonzero((coords == one).all(axis=1))[:2]]
+        extra = int((counts - 1).sum())
+        log.warning("%s: %d nodes lie on the point of another (first: %d and %d); kept as they are", path, extra, *same)
 
 
 def _node(line: str, where: str) -> tuple[int, tuple[float, float]]:

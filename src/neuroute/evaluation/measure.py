@@ -47,7 +47,7 @@ def measure(
     network_code: str,
     device: str = "auto",
     threads: int | None = None,
-    memory_gb: float = 4.0,
+    memory_gb: float | None = None,
 ) -> None:
     """Write `out` (.csv, one row per number) and its .npz twin (lengths per instance).
 
@@ -63,13 +63,14 @@ def measure(
             f"retrain with `neuroute train {run.id}` (or check out the version that wrote it)"
         )
     net.to(place)
+    budget = devices.memory_budget_gb(place, memory_gb)
     rows: list[dict[str, Any]] = []
     lengths: dict[str, np.ndarray] = {}
     for test in evaluation.tests:
         dataset = test.labels.dataset
         coords = dataset_coordinates(dataset)
         reference = tour_length(coords, load_tours(test.labels, label_dirs))
-        own, seconds, peak = _timed(net, coords, test, run.training.precision, memory_gb, place)
+        own, seconds, peak = _timed(net, coords, test, run.training.precision, budget, place)
         lengths[f"{dataset.id}|reference"] = reference
         lengths[f"{dataset.id}|{test.decoding.id}"] = own
         values = {
@@ -95,7 +96,7 @@ def measure(
             "method": test.decoding.method,
             "beam": test.decoding.beam,
             "log_n": test.decoding.log_n,
-            "batch_size": batch_size(net, dataset.n, test.decoding, memory_gb),
+            "batch_size": batch_size(net, dataset.n, test.decoding, budget),
         }
         on = {
             "device": devices.name(place),

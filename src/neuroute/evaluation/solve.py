@@ -13,6 +13,7 @@ from neuroute.decoding.decode import decode
 from neuroute.errors import NeurouteError
 from neuroute.files import write_whole
 from neuroute.networks.weights import load_checkpoint
+from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Decoding
 
 
@@ -23,6 +24,8 @@ def solve_file(path: Path, model: Path, beam: int, rrc: int, out: Path, device: 
     decoding = _decoding(beam, rrc)
     instance = read_tsplib(path)
     net, about = load_checkpoint(model)
+    if about["code"] != code_digest(about["network"]["kind"]):
+        raise NeurouteError(f"{model}: written by another version of the network's code; retrain {about['run']}")
     net.to(devices.choose(device))
     began = time.perf_counter()
     tour = decode(net, torch.from_numpy(instance.unit_square())[None], decoding)[0].numpy()

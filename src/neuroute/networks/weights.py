@@ -14,17 +14,26 @@ from neuroute.errors import NeurouteError
 from neuroute.files import write_whole
 from neuroute.plan.objects import Network
 
+ARCHITECTURES = "neuroute.networks."
 KEY = "neuroute"  # one metadata key holds everything: several would be stored in no fixed order
 
 
 def build(network: Network) -> nn.Module:
     """A fresh network from its dotted name; initialised from torch's current seed."""
     module, _, name = network.kind.partition(":")
+    unknown = NeurouteError(f"network '{network.kind}' does not exist in this version of neuroute")
+    if not module.startswith(ARCHITECTURES):  # a checkpoint names its network: nothing else may be called
+        raise unknown
     try:
         kind = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):
-        raise NeurouteError(f"network '{network.kind}' does not exist in this version of neuroute") from None
-    return kind(**network.arguments)
+        raise unknown from None
+    if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
+        raise unknown
+    try:
+        return kind(**network.arguments)
+    except (TypeError, ValueError) as error:
+        raise NeurouteError(f"{network.kind}: cannot be built with {network.arguments} ({error})") from None
 
 
 def save_checkpoint(path: Path, net: nn.Module, about: dict[str, Any]) -> None:
@@ -45,7 +54,12 @@ def read_about(path: Path) -> dict[str, Any]:
         raise NeurouteError(f"{path}: not a readable safetensors file ({error})") from None
     if KEY not in metadata:
         raise NeurouteError(f"{path}: no '{KEY}' metadata; this is not a checkpoint written by neuroute")
-    return json.loads(metadata[KEY])
+    try:
+        about = json.loads(metadata[KEY])
+        Network.model_validate(about["network"])
+        return {"run": about["run"], "code": about["code"], **about}
+    except (ValueError, KeyError, TypeError):
+        raise NeurouteError(f"{path}: its '{KEY}' metadata is damaged or of another version; retrain the run") from None
 
 
 def load_checkpoint(path: Path, expected: Network | None = None) -> tuple[nn.Module, dict[str, Any]]:

@@ -1,6 +1,7 @@
 """The plan: every object that the chosen papers and scale ask for, and the files that they become."""
 
 import difflib
+import hashlib
 import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import TypeVar
 
 from neuroute.errors import NeurouteError
 from neuroute.plan.config import Config, Scale, load_scale
-from neuroute.plan.digest import code_digest
+from neuroute.plan.digest import ROOT, code_digest
 from neuroute.plan.objects import Artifact, Evaluation, LabelBundle, Run
 
 HEADLINE = "scaling"  # its artifacts lie in results/ itself
@@ -111,10 +112,15 @@ class Plan:
         return code_digest("neuroute.evaluation.measure:measure", kind)
 
     def render_code(self, artifact: str) -> str:
-        return code_digest("neuroute.rendering.render:render", self.artifacts[artifact].function)
+        a = self.artifacts[artifact]
+        files = sorted((ROOT / "papers" / a.paper / "published").glob("*.csv"))
+        files += [ROOT / "rendering" / "house.mplstyle"] if a.kind == "figure" else []
+        return code_digest("neuroute.rendering.render:render", a.function) + _files_digest(files)
 
     def report_code(self) -> str:
-        return code_digest("neuroute.rendering.report:write_report")
+        return code_digest("neuroute.rendering.report:write_report") + _files_digest(
+            [ROOT / "rendering" / "report.html"]
+        )
 
     # -- lookups ----------------------------------------------------------------------------------------------
 
@@ -124,6 +130,11 @@ class Plan:
             return objects[wanted]
         near = difflib.get_close_matches(wanted, objects, n=3, cutoff=0.3) or list(objects)[:3]
         raise NeurouteError(f"unknown {what} '{wanted}'; did you mean {' or '.join(near)}? `neuroute plan` lists all")
+
+
+def _files_digest(files: Iterable[Path]) -> str:
+    """Of what the code reads besides code: printed numbers, styles, templates."""
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()[:16]
 
 
 def _solver_entry(solver: str) -> str:

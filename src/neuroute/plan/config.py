@@ -46,7 +46,7 @@ class TrainingScale(Strict):
         Literal["sub-path", "decision", "summed"],
         Field(description="reading of the paper's 'step': what one batch updates"),
     ] = "sub-path"
-    learning_rate: Annotated[float, Field(gt=0)] = 1.25e-4
+    learning_rate: Annotated[float, Field(gt=0, le=1)] = 1.25e-4
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
     decay_gamma: Annotated[float, Field(gt=0, le=1)] = 0.997
     decay_every: Annotated[int, Field(ge=1, description="batches between two decays")] = 100
@@ -112,7 +112,7 @@ class TrainingChange(Strict):
     epochs: Positive | None = None
     batch_size: Positive | None = None
     step: Literal["sub-path", "decision", "summed"] | None = None
-    learning_rate: Annotated[float, Field(gt=0)] | None = None
+    learning_rate: Annotated[float, Field(gt=0, le=1)] | None = None
     weight_decay: Annotated[float, Field(ge=0)] | None = None
     decay_gamma: Annotated[float, Field(gt=0, le=1)] | None = None
     decay_every: Positive | None = None
@@ -123,7 +123,7 @@ class TrainingChange(Strict):
 class RunChange(Strict):
     """Changes to one run: `runs: {scaling/base_6x128: {seed: 1, training: {learning_rate: 2.0e-4}}}`."""
 
-    seed: Annotated[int, Field(ge=0)] | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**20)] | None = None
     training: TrainingChange = TrainingChange()
 
 
@@ -144,8 +144,17 @@ class Config(Strict):
     ] = "auto"
     gpus_per_run: Annotated[int, Field(ge=1, description="more than one: torchrun with DDP")] = 1
     compile: Annotated[bool, Field(description="torch.compile the networks while training")] = False
-    memory_gb: Annotated[float, Field(gt=0, description="memory one job may use for activations")] = 4.0
-    label_workers: Annotated[int | None, Field(description="solver processes per label job; null: all cores")] = None
+    memory_gb: Annotated[
+        float | None,
+        Field(
+            gt=0,
+            allow_inf_nan=False,
+            description="for a job's activations; null: 4 on CPU, 60 % of what a GPU has free",
+        ),
+    ] = None
+    label_workers: Annotated[int | None, Field(ge=1, description="solver processes per label job; null: all cores")] = (
+        None
+    )
     label_caches: Annotated[list[str], Field(description="folders with label shards to reuse")] = []
     tensorboard: Annotated[bool, Field(description="also write TensorBoard event files")] = False
     work_dir: str = "work"
@@ -176,6 +185,8 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         values = yaml.safe_load(path.read_text())
     except FileNotFoundError:
         raise NeurouteError(f"{path}: no such file; run from the folder that holds the Snakefile") from None
+    except OSError as error:
+        raise NeurouteError(f"{path}: cannot be read ({error.strerror})") from None
     except yaml.YAMLError as error:
         raise NeurouteError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(values, dict):

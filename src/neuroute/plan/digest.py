@@ -106,7 +106,9 @@ def _imported(node: ast.Import | ast.ImportFrom) -> dict[str, Place]:
                 if alias.asname is None:
                     raise ValueError(f"write `from ... import ...` or `import {alias.name} as ...`")
                 bound[alias.asname] = (alias.name, "")
-    elif node.module and node.module.split(".")[0] == PACKAGE and node.level == 0:
+    elif node.level:
+        raise ValueError(f"relative import of {node.module}: write `from {PACKAGE}... import ...`")
+    elif node.module and node.module.split(".")[0] == PACKAGE:
         for alias in node.names:
             is_module = _path(f"{node.module}.{alias.name}") is not None
             place = (f"{node.module}.{alias.name}", "") if is_module else (node.module, alias.name)

@@ -46,10 +46,7 @@ def costs(plan: Plan, target: str | None) -> list[Cost]:
         *(_label_cost(plan, plan.bundles[b]) for b in bundles),
         *(_train_cost(plan, plan.runs[r]) for r in runs),
         *(_evaluate_cost(plan, plan.evaluations[e]) for e in evaluations),
-        *(
-            Cost("render", a, plan.artifact_stem(a).with_suffix(".json"), disk_mb=0.3, scale=plan.scale.name)
-            for a in artifacts
-        ),
+        *(_render_cost(plan, a) for a in artifacts),
     ]
 
 
@@ -57,7 +54,7 @@ def describe(plan: Plan, target: str | None) -> str:
     """The plan of a target as text: one line a job, then the sum of what is still missing."""
     all_costs = costs(plan, target)
     lines = [f"scale {plan.scale.name}: {plan.scale.summary}", ""]
-    lines.append(f"{'stage':9} {'there':6} {'FLOP':>9} {'hours':>12} {'disk MB':>9}  id")
+    lines.append(f"{'stage':9} {'file':6} {'FLOP':>9} {'hours':>12} {'disk MB':>9}  id")
     for c in all_costs:
         hours = f"{c.gpu_hours:.2f} GPU" if c.gpu_hours else f"{c.cpu_hours:.3f} CPU"
         there = "yes" if c.there else "-"
@@ -80,7 +77,7 @@ def describe(plan: Plan, target: str | None) -> str:
 def _closure(plan: Plan, target: str | None) -> tuple[list[str], list[str], list[str], list[str]]:
     """Artifacts, evaluations, runs and label bundles behind a target."""
     artifacts, evaluations, runs, bundles = [], [], [], []
-    if target is None:
+    if target in (None, "all", "report"):
         artifacts = list(plan.artifacts)
     else:
         name = target.removeprefix(f"{plan.config.results_dir}/").rsplit(".", 1)[0] if "." in target else target

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.errors import NeurouteError
-from neuroute.files import write_whole
+from neuroute.files import write_text, write_whole
 from neuroute.networks.weights import all_finite
 from neuroute.training.distributed import World
 
@@ -32,7 +32,7 @@ class Batches(Protocol):
 
 
 class TrainingLoop:
-    """Runs `total` batches and keeps `<state>/state.pt` and `<state>/log.jsonl` in step with each other."""
+    """Runs `total` batches and keeps `<state>/state.pt`, with `<state>/log.jsonl` to follow beside it."""
 
     def __init__(
         self,
@@ -73,6 +73,7 @@ class TrainingLoop:
             "lines": self.lines,
         }
         write_whole(self.dir / "state.pt", lambda file: torch.save(state, file))
+        self._show()
 
     def resume(self) -> None:
         """Continue where a killed run stopped, if it left a state."""
@@ -175,8 +176,13 @@ class TrainingLoop:
             log.info("batch %d/%d: validation gap %.3f %%", self.done, self.total, gap)
         self.world.barrier()
 
+    def _show(self) -> None:
+        """Let the log be followed while training; what counts for resuming is in the state."""
+        write_text(self.dir / "log.jsonl", "".join(line + "\n" for line in self.lines))
+
     def _tell(self, rate: float) -> None:
         if self.world.leads:
+            self._show()
             left = (self.samples(self.total) - self.samples(self.done)) / rate
             trains = [line for line in self.lines if '"train"' in line]
             loss = json.loads(trains[-1])["loss"] if trains else float("nan")

@@ -32,7 +32,7 @@ class Settings:
 
     device: str = "auto"
     threads: int | None = None
-    memory_gb: float = 4.0
+    memory_gb: float | None = None
     compile: bool = False
     tensorboard: bool = False
 
@@ -50,23 +50,28 @@ def train(
     if settings.threads:
         torch.set_num_threads(settings.threads)
     with join(place) as world:
-        alone = exclusive(state / "lock", f"training of {run.id}") if world.leads else nullcontext()
+        alone = exclusive(out / ".lock", f"training of {run.id}") if world.leads else nullcontext()
         with alone:
             loop, net = _train(run, state, label_dirs, settings, world, place)
-        if world.leads:
-            _export(run, out, loop, net, place, world, code, network_code)
+            if world.leads:
+                _export(run, out, loop, net, place, world, code, network_code)
 
 
 def _train(
     run: Run, state: Path, label_dirs: list[Path], settings: Settings, world: World, place: torch.device
 ) -> tuple[TrainingLoop, torch.nn.Module]:
+    budget = devices.memory_budget_gb(place, settings.memory_gb)
+    if (run.training.samples - 1) % run.training.batch_size + 1 < world.size:
+        raise NeurouteError(
+            f"{run.id}: the last batch is smaller than {world.size} processes; change samples or batch_size"
+        )
     torch.manual_seed(run.seed)
     net = build(run.network).to(place)
     data = TrainingSet(run.data, label_dirs, run.seed, shuffle=run.training.epochs > 1)
     if data.count != run.training.samples:
         raise NeurouteError(f"{run.id}: labels for {data.count} samples, {run.training.samples} are needed")
     trained: torch.nn.Module = torch.compile(net, dynamic=True) if settings.compile else net  # type: ignore[assignment]
-    batches = SupervisedBatches(run, world.wrap(trained, place), data, place, world, settings.memory_gb)
+    batches = SupervisedBatches(run, world.wrap(trained, place), data, place, world, budget)
     t = run.training
     loop = TrainingLoop(
         net,
@@ -75,7 +80,7 @@ def _train(
         samples=lambda b: (
             (b // t.batches_per_epoch) * t.samples + min(b % t.batches_per_epoch * t.batch_size, t.samples)
         ),
-        validate=_validation(run, net, label_dirs, settings.memory_gb),
+        validate=_validation(run, net, label_dirs, budget),
         validate_after={round(t.batches * i / t.validations) for i in range(1, t.validations + 1)},
         state_dir=state,
         world=world,
