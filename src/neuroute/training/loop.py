@@ -94,7 +94,7 @@ class TrainingLoop:
     # -- running ----------------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Train to the end.  SIGTERM and Ctrl-C save the state first; a second Ctrl-C stops at once."""
+        """Train to the end.  On SIGTERM or Ctrl-C the batch in hand is finished and the state saved."""
         stop: list[int] = []
         handlers = {s: signal.signal(s, lambda number, _frame: stop.append(number)) for s in _SIGNALS}
         began = told = saved = time.monotonic()
