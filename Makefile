@@ -23,7 +23,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 
 test: env
 	$(BIN)/ruff check .
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 bench: env
 	$(BIN)/python bench/bench.py

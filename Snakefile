@@ -40,6 +40,7 @@ wildcard_constraints:
 
 
 include: "workflow/rules/labels.smk"
+include: "workflow/rules/benchmarks.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/render.smk"

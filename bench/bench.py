@@ -9,34 +9,18 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
+from common import NODES, SHAPES, best_of, network
+from search import bench_growth, bench_search
 
 from neuroute import device as devices
 from neuroute.analysis import flops
 from neuroute.datasets.streams import coordinates
 from neuroute.decoding.decode import autocast, decode
-from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.solvers import registry
-
-NODES = 100
-SHAPES = {(6, 128): 8, (42, 128): 8, (6, 512): 16}  # (depth, width) -> heads
-
-
-def best_of(repeats: int, run: Callable[[], object], device: torch.device) -> float:
-    """Seconds of the fastest of several calls, after one that warms up."""
-    run()
-    seconds = []
-    for _ in range(repeats):
-        devices.synchronize(device)
-        began = time.perf_counter()
-        run()
-        devices.synchronize(device)
-        seconds.append(time.perf_counter() - began)
-    return min(seconds)
 
 
 def matmul_rate(device: torch.device, dtype: torch.dtype) -> float:
@@ -47,19 +31,10 @@ def matmul_rate(device: torch.device, dtype: torch.dtype) -> float:
     return 2 * size**3 / best_of(5, lambda: a @ b, device)
 
 
-def network(shape: tuple[int, int], device: torch.device) -> DecoderOnly:
-    torch.manual_seed(0)
-    net = DecoderOnly(*shape, SHAPES[shape]).to(device)
-    for layer in net.layers:  # away from the identity that ReZero starts as
-        layer.alpha1.data.fill_(0.1)
-        layer.alpha2.data.fill_(0.1)
-    return net
-
-
 def training_rate(shape: tuple[int, int], batch: int, device: torch.device, precision: str, compiled: bool) -> float:
     """FLOP/s of updates at four sizes of the open set, the mean of which is about that of a random sub-path."""
     net = network(shape, device)
-    call = torch.compile(net, dynamic=True) if compiled else net
+    call = torch.compile(net.decide, dynamic=True) if compiled else net.decide
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-5, fused=device.type == "cuda", foreach=device.type == "cpu")
     total = seconds = 0.0
     for tokens in (12, 24, 36, 72):
@@ -194,13 +169,20 @@ def _noop_seconds() -> str:
     return f"{_seconds('-m', 'snakemake', 'all'):.1f}"
 
 
-PARTS = {"training": bench_training, "decoding": bench_decoding, "labels": bench_labels, "dag": bench_dag}
-
-
 def _seconds(*arguments: str) -> float:
     began = time.perf_counter()
     subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
     return time.perf_counter() - began
+
+
+PARTS = {
+    "training": bench_training,
+    "decoding": bench_decoding,
+    "search": bench_search,
+    "growth": bench_growth,
+    "labels": bench_labels,
+    "dag": bench_dag,
+}
 
 
 if __name__ == "__main__":

@@ -32,7 +32,8 @@ def run(*arguments: str) -> tuple[int, str]:
 def test_help_names_every_stage() -> None:
     code, text = run("--help")
     assert code == 0
-    for stage in ("plan", "label", "train", "evaluate", "render", "report", "doctor", "solve"):
+    stages = ("plan", "label", "fetch", "train", "evaluate", "render", "report", "doctor", "solve", "import-weights")
+    for stage in stages:
         assert stage in text
 
 
@@ -46,11 +47,11 @@ def test_plan_estimates_before_anything_runs(scale: str) -> None:
 
 
 def test_plan_of_one_target_lists_only_what_it_needs() -> None:
-    _, text = run("plan", "table12", "--scale", "smoke")
+    _, text = run("plan", "table12", "--scale", "laptop")
     assert "scaling/base_6x128/greedy" in text
     assert "beam" not in text
     assert "deep_24x64" not in text
-    assert run("plan", "results/table12.csv", "--scale", "smoke")[1] == text
+    assert run("plan", "results/table12.csv", "--scale", "laptop")[1] == text
 
 
 @pytest.mark.parametrize(

@@ -140,30 +140,74 @@ def _data_digest(p: Any, run: str) -> str:
 @app.command()
 @_guarded
 def evaluate(
-    evaluation: Annotated[str, typer.Argument(help="an evaluation of the plan, e.g. scaling/base_6x128/greedy")],
+    evaluation: Annotated[
+        str | None, typer.Argument(help="an evaluation of the plan, e.g. scaling/base_6x128/greedy")
+    ] = None,
+    model: Annotated[Path | None, typer.Option(help="instead: a checkpoint, to measure on --data")] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help=".npz, .txt, .pkl, .tsp, .vrp or a folder; or a name in `testsets_dir` or of the plan"),
+    ] = None,
+    beam: Annotated[int, typer.Option(min=1, help="with --model: beam width; 1 is greedy")] = 1,
+    rrc: Annotated[int, typer.Option(min=0, help="with --model: iterations of random re-construct")] = 0,
+    limit: Annotated[int | None, typer.Option(min=1, help="with --model: only the first instances")] = None,
+    out: Annotated[Path | None, typer.Option(help="with --model: write records here (.csv)")] = None,
     config: ConfigFile = None,
     scale: ScaleName = None,
     device: Device = None,
     threads: Threads = None,
 ) -> None:
-    """Decode the test sets of an evaluation with a trained run and record every number."""
-    from neuroute.evaluation.measure import measure
+    """Decode the test sets of an evaluation with a trained run and record every number; or, with --model and --data,
+    measure any checkpoint on any instances."""
+    from neuroute.dotted import resolve
+    from neuroute.evaluation.records import Where
 
+    if model is not None and data is not None and evaluation is None:
+        p = _plan(config, scale, device=device) if config or Path("config.yaml").exists() else None
+        print(_evaluate_data(p, model, data, (beam, rrc), limit, out, device, threads))
+        return
+    for_model = model is not None or data is not None or out is not None or limit is not None or beam > 1 or rrc > 0
+    if evaluation is None or for_model:
+        raise NeurouteError("give either an evaluation of the plan (`neuroute plan` lists them), or --model and --data")
     p = _plan(config, scale, device=device)
     e = p.find(p.evaluations, evaluation, "evaluation")
-    measure(
-        e,
-        p.runs[e.run],
-        p.run_dir(e.run) / "model.safetensors",
-        p.evaluation_file(evaluation),
-        p.label_dirs,
+    benchmark = p.benchmark_of_evaluation(evaluation)
+    where = Where(
         scale=p.scale.name,
         code=p.evaluate_code(evaluation),
         network_code=p.network_code(e.run),
         device=p.config.device,
         threads=threads or p.scale.evaluate_threads,
         memory_gb=p.config.memory_gb,
+        benchmarks=p.benchmark_manifest(benchmark) if benchmark else None,
     )
+    checkpoint = p.run_dir(e.run) / "model.safetensors"
+    resolve(e.entry)(e, p.runs[e.run], checkpoint, p.evaluation_file(evaluation), p.label_dirs, where)
+
+
+def _evaluate_data(
+    p: Any,
+    model: Path,
+    data: str,
+    how: tuple[int, int],
+    limit: int | None,
+    out: Path | None,
+    device: str | None,
+    threads: int | None,
+) -> str:
+    """Measure a checkpoint on the user's instances; `p` is None outside a checkout, where only files are found."""
+    import torch
+
+    from neuroute.evaluation.user import choose_decoding, evaluate, find_instances, load_model
+    from neuroute.plan.config import parse_config
+
+    config = p.config if p else parse_config({"device": device or "auto"}, "options")
+    decoding = choose_decoding(*how)
+    instances = find_instances(data, config.testsets_dir, p.bundles if p else {}, p.label_dirs if p else [])
+    if threads:
+        torch.set_num_threads(threads)
+    loaded = load_model(model, config.device)
+    return evaluate(loaded, instances.first(limit) if limit else instances, decoding, config.memory_gb, out)
 
 
 @app.command()
@@ -241,6 +285,34 @@ def solve(
 
 @app.command()
 @_guarded
+def fetch(
+    benchmark: Annotated[str, typer.Argument(help="tsplib")],
+    to: Annotated[Path | None, typer.Option(help="folder; default: <work_dir>/benchmarks/<benchmark>")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Download a public benchmark and check it, or point at the copy that `benchmarks_dir` of the config names.
+
+    What cannot be had is said and left out: the tables then show the published numbers alone.
+    """
+    from neuroute.datasets.benchmarks import BENCHMARKS
+    from neuroute.datasets.fetch import fetch_tsplib, provide_tsplib
+
+    if benchmark not in BENCHMARKS:
+        raise NeurouteError(f"unknown benchmark '{benchmark}'; known: {', '.join(BENCHMARKS)}")
+    if to is not None:
+        missing = fetch_tsplib(to)
+        if missing:
+            first = next(iter(missing.values()))
+            raise NeurouteError(f"{to}: {len(missing)} files of {benchmark} could not be fetched: {first}")
+        return
+    p = _plan(config, None)
+    manifest = p.benchmark_manifest(benchmark)
+    own_copy = Path(p.config.benchmarks_dir) if p.config.benchmarks_dir else None
+    provide_tsplib(manifest, manifest.with_suffix(""), own_copy)
+
+
+@app.command()
+@_guarded
 def schema(
     folder: Annotated[Path, typer.Argument(help="where to write")] = Path("workflow/schemas"),
 ) -> None:
@@ -251,6 +323,31 @@ def schema(
     for model, name in ((Config, "config"), (Scale, "scale")):
         text = json.dumps(model.model_json_schema(), indent=1, sort_keys=True) + "\n"
         write_text(folder / f"{name}.schema.json", text)
+
+
+@app.command(name="import-weights")
+@_guarded
+def import_weights(
+    file: Annotated[Path, typer.Argument(help="weights: .pt, .pth or .safetensors")],
+    out: Annotated[Path, typer.Option(help="the checkpoint to write (.safetensors)")],
+    network: Annotated[
+        str | None, typer.Option(help="lehd, bq or decoder-only; not needed for a checkpoint of neuroute")
+    ] = None,
+    depth: Annotated[int | None, typer.Option(min=1, help="default: read from the tensors")] = None,
+    width: Annotated[int | None, typer.Option(min=1, help="default: read from the tensors")] = None,
+    heads: Annotated[int | None, typer.Option(min=1, help="default: as published; no tensor tells")] = None,
+    feed_forward: Annotated[int | None, typer.Option(min=1, help="default: read from the tensors")] = None,
+    train_nodes: Annotated[int | None, typer.Option(min=4, help="nodes of the training instances; default 100")] = None,
+) -> None:
+    """Turn weights from elsewhere into a checkpoint, or keep a checkpoint after rewriting its network's code.
+
+    Reads LEHD's published checkpoints for the TSP, and any file whose tensors are called as here. Nothing in the file
+    is executed.
+    """
+    from neuroute.networks.import_weights import import_weights as convert
+
+    shape = {"depth": depth, "width": width, "heads": heads, "feed_forward": feed_forward, "train_nodes": train_nodes}
+    print(convert(file, out, network, shape))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ def copy_checkout(folder: Path) -> None:
     shutil.copy(ROOT / "Snakefile", folder)
     micro = ROOT / "tests" / "data" / "micro.yaml"
     shutil.copy(micro, folder / "workflow" / "scales")
-    (folder / "config.yaml").write_text("scale: micro\ndevice: cpu\n")
+    (folder / "benchmarks").mkdir()
+    (folder / "config.yaml").write_text("scale: micro\ndevice: cpu\nbenchmarks_dir: benchmarks\n")
 
 
 def snakemake_in(folder: Path) -> Snakemake:

@@ -1,5 +1,6 @@
 """An evaluation's records: right numbers, whole files, and refusals."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.errors import NeurouteError
 from neuroute.evaluation.measure import measure
+from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Supervised, Test
 from neuroute.problems.tsp import tour_length
@@ -35,9 +37,9 @@ def store(tmp_path: Path) -> Path:
 
 
 def run_measure(folder: Path, **changes: object) -> pd.DataFrame:
-    options = {"scale": "test", "code": "c", "network_code": "n", "device": "cpu", "threads": 1} | changes
+    where = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
     out = folder / "out" / "greedy.csv"
-    measure(EVALUATION, RUN, folder / "m", out, [folder / "labels"], **options)  # type: ignore[arg-type]
+    measure(EVALUATION, RUN, folder / "m", out, [folder / "labels"], replace(where, **changes))  # type: ignore[arg-type]
     return pd.read_csv(out)
 
 
@@ -67,3 +69,24 @@ def test_other_code_and_missing_labels_are_refused(store: Path) -> None:
     with pytest.raises(NeurouteError, match="neuroute label"):
         run_measure(store)
     assert not (store / "out").exists()
+
+
+def test_milestones_of_reconstruction_are_records_of_their_own(store: Path) -> None:
+    """One run to the last milestone gives what separate runs of each budget give, greedy included."""
+    rrc = Decoding(method="rrc", iterations=6, milestones=(0, 2, 6))
+    where = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+    out = store / "out" / "rrc.csv"
+    evaluation = Evaluation(run=RUN.id, group="rrc", tests=(Test(labels=LABELS, decoding=rrc),))
+    measure(evaluation, RUN, store / "m", out, [store / "labels"], where)
+    records = pd.read_csv(out)
+    assert list(records.decoding.unique()) == ["greedy", "rrc2", "rrc6"]
+    coords = torch.from_numpy(dataset_coordinates(LABELS.dataset))
+    torch.manual_seed(0)
+    net = build(NETWORK)
+    with np.load(out.with_suffix(".npz")) as lengths:
+        for iterations, name in ((0, "greedy"), (2, "rrc2"), (6, "rrc6")):
+            decoding = Decoding(method="rrc", iterations=iterations)
+            own = tour_length(coords.numpy(), decode(net, coords, decoding).numpy())
+            np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|{name}"], own)
+    times = records[records.metric == "time_s"].value
+    assert times.is_monotonic_increasing

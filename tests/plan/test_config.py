@@ -18,9 +18,16 @@ SCALES = sorted(p.stem for p in (ROOT / "workflow" / "scales").glob("*.yaml"))
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_scale_gives_a_plan(scale: str) -> None:
     plan = build_plan(Config(scale=scale))
-    assert len(plan.runs) == 14
+    assert len({run.removesuffix(f"-s{plan.runs[run].seed}") for run in plan.runs}) == 26
+    # the paper's 23 (with LEHD), BQ and SIGD, and LEHD for the CVRP
+    assert {a.name for a in plan.artifacts.values()} == {
+        *(f"table{i}" for i in range(1, 21)),
+        *(f"figure{i}" for i in range(1, 13)),
+    }
     for evaluation in plan.evaluations:
-        assert plan.bundles_of_evaluation(evaluation)
+        assert plan.bundles_of_evaluation(evaluation) or plan.benchmark_of_evaluation(evaluation)
+    for run in plan.runs:
+        assert plan.bundles_of_run(run)
     for artifact in plan.artifacts.values():
         assert set(artifact.evaluations) <= set(plan.evaluations)
         assert set(artifact.runs) <= set(plan.runs)
@@ -43,6 +50,38 @@ def test_paper_scale_is_the_papers() -> None:
     assert (t.learning_rate, t.weight_decay, t.decay_gamma, t.decay_every) == (1.25e-4, 0.01, 0.997, 100)
     assert t.step == "sub-path"
     assert {t.labels.dataset.count for t in plan.evaluations["scaling/base_6x128/greedy"].tests} == {10_000}
+    few = plan.runs["scaling/small01M_42x128"].training  # Table 3
+    assert (few.samples, few.epochs, few.batch_size, few.learning_rate) == (100_000, 60, 1024, 1.25e-4)
+    without = plan.runs["scaling/norezero_42x128"]  # Appendix B.5
+    assert not without.network.arguments["rezero"]
+    assert (without.training.warmup_batches, without.training.warmup_factor) == (50, 0.1)
+    rrc = plan.evaluations["scaling/base_42x512/rrc"].tests  # Table 19
+    assert [(t.labels.dataset.n, t.labels.dataset.count) for t in rrc] == [(100, 1000), (1000, 16)]
+    assert rrc[0].decoding.milestones == (0, 100, 200, 500, 800, 1000)
+    shifted = plan.evaluations["scaling/base_6x128/shifted"].tests  # Tables 14-16
+    assert {(t.labels.dataset.distribution, t.labels.dataset.n) for t in shifted} == {
+        (d, n) for d in ("explosion", "implosion", "cluster") for n in (100, 200, 500, 1000)
+    }
+
+
+def test_baselines_at_paper_scale_are_the_published_recipes() -> None:
+    """LEHD: 150 epochs of 1M samples, Adam 1e-4, times 0.97 an epoch.  BQ-NCO: its training script's defaults."""
+    runs = build_plan(Config(scale="paper")).runs
+    lehd, bq = runs["scaling/lehd_6x128"].training, runs["scaling/bq"].training
+    assert (lehd.samples, lehd.epochs, lehd.batch_size, lehd.learning_rate) == (1_000_000, 150, 1024, 1e-4)
+    assert (lehd.decay_gamma, lehd.decay_every, lehd.weight_decay) == (0.97, lehd.batches_per_epoch, 0)
+    assert (bq.step, bq.sub_paths, bq.keep) == ("decision", "suffix", "best")
+    assert bq.decay_every == 50 * bq.batches_per_epoch
+    assert runs["scaling/sigd"].data == ()
+
+
+def test_a_scale_may_measure_all_of_a_model_in_one_job() -> None:
+    apart, together = build_plan(Config(scale="laptop")), build_plan(Config(scale="smoke"))
+    assert "scaling/base_6x128/greedy" in apart.evaluations
+    assert "scaling/base_6x128/all" in together.evaluations
+    tests = together.evaluations["scaling/base_6x128/all"].tests
+    assert len(tests) == len(set(tests)) > 20
+    assert "scaling/base_6x128/all" in together.artifacts["scaling/table12"].evaluations
 
 
 def test_schemas_are_in_step_with_the_models() -> None:
@@ -103,3 +142,52 @@ def test_impossible_scales_are_refused(tmp_path: Path, path: tuple[Any, ...], va
     (tmp_path / "odd.yaml").write_text(yaml.safe_dump(values))
     with pytest.raises(NeurouteError, match=message):
         load_scale(str(tmp_path / "odd.yaml"))
+
+
+def test_a_change_that_does_not_fit_a_run_is_said() -> None:
+    """SIGD has no labelled samples: a number of them is refused before anything runs."""
+    with pytest.raises(NeurouteError, match="runs.scaling/sigd.training: samples: unknown key"):
+        build_plan(parse_config({"runs": {"scaling/sigd": {"training": {"samples": 5}}}}))
+
+
+def test_a_change_of_a_run_holds_for_all_its_seeds() -> None:
+    change = {"scale": "laptop", "runs": {"scaling/base_6x128": {"training": {"learning_rate": 2e-4}}}}
+    plan = build_plan(parse_config(change))
+    for name in ("base_6x128", "base_6x128-s1", "base_6x128-s2"):
+        assert plan.runs[f"scaling/{name}"].training.learning_rate == 2e-4
+    with pytest.raises(NeurouteError, match="hold for all seeds"):
+        build_plan(parse_config(change | {"runs": {"scaling/base_6x128-s1": {"seed": 5}}}))
+    with pytest.raises(NeurouteError, match="several seeds"):
+        build_plan(parse_config(change | {"runs": {"scaling/base_6x128": {"seed": 5}}}))
+
+
+def test_more_cvrp_samples_are_labelled_where_a_change_asks_for_them() -> None:
+    plan = build_plan(parse_config({"runs": {"scaling/lehd_cvrp": {"training": {"samples": 4000}}}}))
+    assert plan.bundles_of_run("scaling/lehd_cvrp") == ["scaling/cvrp"]
+    assert plan.bundles["scaling/cvrp"].labels[0].dataset.count == 4000
+
+
+def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Supervised training hangs neither on searches nor on SIGD; an evaluation only on its own network's FLOPs."""
+    from neuroute.plan import digest
+
+    plan = build_plan(Config(scale="smoke"))
+    reached: list[str] = []
+    code_digest = digest.code_digest
+
+    def noted(*entries: str) -> str:
+        reached.extend(module for module, _ in digest.reach(entries))
+        return code_digest(*entries)
+
+    monkeypatch.setattr("neuroute.plan.build.code_digest", noted)
+    plan.train_code("scaling/base_6x128")
+    assert "neuroute.training.supervised" in reached
+    for apart in ("decoding.beam", "decoding.rrc", "decoding.sampling", "training.self_improvement", "training.cvrp"):
+        assert f"neuroute.{apart}" not in reached
+    plan.train_code("scaling/sigd")
+    assert "neuroute.decoding.sampling" in reached
+    reached.clear()
+    plan.evaluate_code("scaling/base_6x128/all")
+    assert "neuroute.decoding.beam" in reached
+    assert "neuroute.analysis.flops" in reached
+    assert "neuroute.analysis.flops_baselines" not in reached

@@ -16,6 +16,8 @@ from neuroute.rendering import style
 from neuroute.rendering.render import FIGURE_FORMATS, render, resolve
 
 FIGURES = [name for name in ARTIFACTS if name.startswith("figure")]
+# Figures 7 and 8 show one shape, whose fabricated gaps are not bad enough; test_figures_training_and_probes has them.
+BAD = [name for name in FIGURES if name not in ("figure7", "figure8", "figure10", "figure11", "figure12")]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +44,8 @@ def test_every_format_is_written_and_the_same_again(name: str, work: Path, drawn
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_points_of_both_sides_are_in_the_csv(name: str, drawn: Path) -> None:
-    assert set(pd.read_csv(drawn / f"{name}.csv").side) == {"measured", "published"}
+    sides = {"measured"} if name in ("figure10", "figure11") else {"measured", "published"}  # no numbers in H.2, H.3
+    assert set(pd.read_csv(drawn / f"{name}.csv").side) == sides
 
 
 def test_six_published_models_beat_a_larger_one(work: Path) -> None:  # scaling, Section 1
@@ -91,7 +94,7 @@ def test_figure6_reports_where_the_floor_is_zero(drawn: Path) -> None:
     assert floors[42, 512] == pytest.approx(2.098e-4, rel=1e-3)
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", BAD)
 def test_bad_gaps_are_told_and_do_not_crash(name: str, bad_work: Path) -> None:
     study = study_of(name, bad_work)
     with np.errstate(all="raise", under="ignore"), style.house():

@@ -37,7 +37,7 @@ def run_training(run: Run, folder: Path, store: Path) -> Path:
 def batches(run: Run, store: Path, memory_gb: float = 4.0) -> SupervisedBatches:
     torch.manual_seed(run.seed)
     data = TrainingSet(run.data, [store], run.seed, shuffle=run.training.epochs > 1)
-    return SupervisedBatches(run, build(run.network), data, CPU, World(), memory_gb)
+    return SupervisedBatches(run, decisions.PathDecision(build(run.network)), data, CPU, World(), memory_gb)
 
 
 def test_learns_and_logs(tmp_path: Path, store: Path) -> None:
@@ -142,13 +142,13 @@ def test_summed_gradient_is_the_sum_over_decisions(store: Path) -> None:
     b = batches(make_run(step="summed"), store)
     coords, tours = b.data.batch(0, 0, 32)
     path = sub_paths.cut(torch.from_numpy(coords), torch.from_numpy(tours), 2, 9, False)
-    losses = [decisions.loss(b.net, path, row) for row in decisions.rows(9, "summed")]
+    losses = [decisions.loss(b.model, path, row) for row in decisions.rows(9, "summed")]
     torch.stack(losses).sum().backward()
-    expected = [p.grad.clone() for p in b.net.parameters()]
+    expected = [p.grad.clone() for p in b.model.parameters()]
     b.optimizer.zero_grad()
     for row in decisions.rows(9, "summed"):
         b._backward(path, row, 1.0, sync=True)
-    for p, e in zip(b.net.parameters(), expected, strict=True):
+    for p, e in zip(b.model.parameters(), expected, strict=True):
         torch.testing.assert_close(p.grad, e, rtol=1e-4, atol=1e-6)
 
 
@@ -156,14 +156,14 @@ def test_gradient_accumulation_changes_nothing(store: Path) -> None:
     gradients = []
     for memory_gb in (4.0, 1e-4):
         b = batches(make_run(), store, memory_gb)
-        for layer in b.net.layers:  # type: ignore[union-attr]
+        for layer in b.model.net.layers:  # type: ignore[union-attr]
             layer.alpha1.data.fill_(0.5)
             layer.alpha2.data.fill_(0.5)
         coords, tours = b.data.batch(0, 0, 32)
         path = sub_paths.cut(torch.from_numpy(coords), torch.from_numpy(tours), 0, 10, False)
         assert (b._micro_batch(10) < 32) == (memory_gb < 1)
         b._backward(path, 0, 1.0, sync=True)
-        gradients.append(torch.cat([p.grad.flatten() for p in b.net.parameters() if p.grad is not None]))
+        gradients.append(torch.cat([p.grad.flatten() for p in b.model.parameters() if p.grad is not None]))
     torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-7)
 
 
@@ -178,7 +178,7 @@ def test_bf16_trains(store: Path) -> None:
     b = batches(make_run(precision="bf16"), store)
     losses = [float(b.train(i)[0]) for i in range(4)]
     assert np.isfinite(losses).all()
-    assert all(p.dtype == torch.float32 for p in b.net.parameters())
+    assert all(p.dtype == torch.float32 for p in b.model.parameters())
 
 
 def test_sub_paths_follow_the_tour() -> None:
@@ -208,3 +208,32 @@ def test_training_set_batches_do_not_depend_on_history(store: Path) -> None:
         assert len(np.unique(rows.reshape(120, -1), axis=0)) == 120  # every sample once an epoch
     np.testing.assert_array_equal(late[0], again.batch(2, 96, 24)[0])
     assert not np.array_equal(again.batch(0, 0, 24)[0], again.batch(1, 0, 24)[0])
+
+
+def test_the_best_weights_are_kept_on_demand_also_after_a_kill(tmp_path: Path, store: Path) -> None:
+    """With a learning rate that destroys the network late, the best validation is not the last."""
+    changes = {"keep": "best", "epochs": 3, "learning_rate": 0.5, "decay_gamma": 1.0}
+    out = run_training(make_run(**changes), tmp_path / "a", store)
+    gaps = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines() if '"validation"' in line]
+    best = min(gaps, key=lambda line: line["gap_pct"])
+    assert best["gap_pct"] < gaps[-1]["gap_pct"] or best is gaps[-1]
+    last = run_training(make_run(**changes | {"keep": "last"}), tmp_path / "b", store)
+    same = (out / "model.safetensors").read_bytes() == (last / "model.safetensors").read_bytes()
+    assert not same
+    stopped = torch.load(tmp_path / "a" / "state" / "state.pt", weights_only=True)
+    assert stopped["best"][0] == best["gap_pct"]
+
+
+def test_suffixes_end_where_the_tour_begins(store: Path) -> None:
+    lengths = set()
+    for seed in range(200):
+        start, length, backwards = sub_paths.draw_suffix(torch.Generator().manual_seed(seed), 10)
+        assert start + length == 11
+        assert not backwards
+        lengths.add(length)
+    assert lengths == set(range(3, 11))
+    coords = torch.rand(2, 10, 2)
+    tours = torch.arange(10).expand(2, -1)
+    path = sub_paths.cut(coords, tours, 7, 4, False)
+    torch.testing.assert_close(path, coords[:, [7, 8, 9, 0]])
+    assert batches(make_run(step="decision", sub_paths="suffix"), store).train(0)[1] == 1

@@ -3,6 +3,9 @@ rule evaluate:
     input:
         f"{PLAN.work}/runs/{{paper}}/{{name}}/model.safetensors",
         lambda w: [PLAN.manifest(b) for b in PLAN.bundles_of_evaluation(f"{w.paper}/{w.name}/{w.group}")],
+        lambda w: [
+            PLAN.benchmark_manifest(b) for b in [PLAN.benchmark_of_evaluation(f"{w.paper}/{w.name}/{w.group}")] if b
+        ],
     output:
         f"{PLAN.work}/evaluations/{{paper}}/{{name}}/{{group}}.csv",
         f"{PLAN.work}/evaluations/{{paper}}/{{name}}/{{group}}.npz",

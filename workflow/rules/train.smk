@@ -1,4 +1,14 @@
 # One job per trained model.  Its resume state lies outside the outputs, keyed by spec, code and data.
+def run_gpus(w):
+    """GPUs of one training: self-improvement trains in one process."""
+    alone = PLAN.runs[f"{w.paper}/{w.name}"].training.kind == "self-improvement"
+    return min(GPUS, 1) if alone else GPUS
+
+
+def launcher(w):
+    return f"-m torch.distributed.run --standalone --nproc-per-node {run_gpus(w)}" if run_gpus(w) > 1 else ""
+
+
 rule train:
     input:
         lambda w: [PLAN.manifest(b) for b in PLAN.bundles_of_run(f"{w.paper}/{w.name}")],
@@ -9,12 +19,12 @@ rule train:
     params:
         spec=lambda w: PLAN.runs[f"{w.paper}/{w.name}"].canonical(),
         code=lambda w: PLAN.train_code(f"{w.paper}/{w.name}"),
-        launch=f"-m torch.distributed.run --standalone --nproc-per-node {GPUS}" if GPUS > 1 else "",
+        launch=launcher,
     log:
         f"{PLAN.work}/logs/train/{{paper}}/{{name}}.log",
     threads: PLAN.scale.train_threads
     resources:
-        gpu=GPUS,
+        gpu=run_gpus,
     message:
         "train {wildcards.paper}/{wildcards.name}"
     shell:

@@ -1,32 +1,111 @@
 """FLOPs and sizes of a described network, without building it."""
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from neuroute.analysis import flops
-from neuroute.plan.objects import Network, Run
+from neuroute.analysis import flops, flops_baselines, flops_cvrp
+from neuroute.dotted import resolve
+from neuroute.errors import NeurouteError
+from neuroute.plan.objects import Network, Run, SelfImprovement
 
 
-def _shape(network: Network) -> dict[str, Any]:
-    return {k: network.arguments[k] for k in ("depth", "width", "heads")} | {
-        "gate": network.arguments.get("gate", True)
-    }
+@dataclass(frozen=True)
+class Counts:
+    """What one network takes: an encoder runs once on the nodes, a decision on the tokens that are left."""
+
+    parameters: int
+    decision: Callable[[int], int]  # tokens -> FLOPs
+    encoder: Callable[[int], int] = lambda nodes: 0  # nodes -> FLOPs
+
+
+def decoder_only(
+    *, depth: int, width: int, heads: int, gate: bool = True, rezero: bool = True, train_nodes: int = 100
+) -> Counts:
+    return Counts(
+        flops.parameters(depth, width, gate=gate, rezero=rezero),
+        lambda tokens: flops.decision_flops(depth, width, heads, tokens, gate=gate),
+    )
+
+
+def lehd(
+    *, depth: int = 6, width: int = 128, heads: int = 8, feed_forward: int = 512, train_nodes: int = 100
+) -> Counts:
+    return Counts(
+        flops_baselines.lehd_parameters(depth, width, feed_forward),
+        lambda tokens: flops_baselines.lehd_decision_flops(depth, width, heads, feed_forward, tokens),
+        lambda nodes: flops_baselines.lehd_encoder_flops(width, heads, feed_forward, nodes),
+    )
+
+
+def bq(*, depth: int = 9, width: int = 192, heads: int = 12, feed_forward: int = 512, train_nodes: int = 100) -> Counts:
+    return Counts(
+        flops_baselines.bq_parameters(depth, width, feed_forward),
+        lambda tokens: flops_baselines.bq_decision_flops(depth, width, heads, feed_forward, tokens),
+    )
+
+
+def lehd_cvrp(
+    *, depth: int = 6, width: int = 128, heads: int = 8, feed_forward: int = 512, train_nodes: int = 100
+) -> Counts:
+    return Counts(
+        flops_cvrp.lehd_parameters(depth, width, feed_forward),
+        lambda tokens: flops_cvrp.lehd_decision_flops(depth, width, heads, feed_forward, tokens),
+        lambda nodes: flops_cvrp.lehd_encoder_flops(width, heads, feed_forward, nodes),
+    )
+
+
+# By name, so that an evaluation's code digest holds the counts of its own network only.
+COUNTS = {
+    "neuroute.networks.decoder_only:DecoderOnly": "neuroute.analysis.cost:decoder_only",
+    "neuroute.networks.lehd:Lehd": "neuroute.analysis.cost:lehd",
+    "neuroute.networks.bq:Bq": "neuroute.analysis.cost:bq",
+    "neuroute.networks.lehd_cvrp:LehdCvrp": "neuroute.analysis.cost:lehd_cvrp",
+}
+
+
+def entry_of_counts(kind: str) -> list[str]:
+    """Dotted name, for `code_digest`, of what counts a kind of network; none where nobody counts it."""
+    return [COUNTS[kind]] if kind in COUNTS else []
+
+
+def counts(network: Network) -> Counts:
+    """Raises NeurouteError for a kind of network, or arguments, that nobody has counted."""
+    if network.kind not in COUNTS:
+        raise NeurouteError(f"network '{network.kind}': its FLOPs are not known; add it to COUNTS in analysis/cost.py")
+    try:
+        found: Counts = resolve(COUNTS[network.kind])(**network.arguments)
+        return found
+    except TypeError as error:
+        raise NeurouteError(f"{network.kind}: cannot be counted with {network.arguments} ({error})") from None
 
 
 def parameters_of(network: Network) -> int:
-    """Trainable parameters."""
-    a = network.arguments
-    return flops.parameters(a["depth"], a["width"], gate=a.get("gate", True), rezero=a.get("rezero", True))
+    """Parameters, those that are never trained included."""
+    return counts(network).parameters
 
 
 def per_solution(network: Network, nodes: int, beam: int = 1) -> dict[str, float]:
-    """GFLOPs of one solution: as the paper counts (Table 17), and as computed on the shrinking set."""
-    shape = _shape(network)
+    """GFLOPs of one solution: as the paper counts (Table 17), and as computed on the shrinking set.
+
+    Either way an encoder runs once.  V customers take as many decisions as a TSP of V + 1 nodes.
+    """
+    c = counts(network)
     return {
-        "gflops_paper": flops.beam_flops_paper(**shape, nodes=nodes, beam=beam) / 1e9,
-        "gflops_shrinking": flops.beam_flops(**shape, nodes=nodes, beam=beam) / 1e9,
+        "gflops_paper": (c.encoder(nodes) + beam * flops.solution_paper(c.decision, nodes)) / 1e9,
+        "gflops_shrinking": (c.encoder(nodes) + flops.solution(c.decision, nodes, beam)) / 1e9,
     }
 
 
 def training_per_sample(run: Run) -> float:
-    """FLOPs of one training instance, forward and backward."""
-    return flops.training_flops_per_sample(**_shape(run.network), nodes=run.n, step=run.training.step)
+    """FLOPs of one training instance: forward and backward, and its share of the sampling in self-improvement."""
+    c, t = counts(run.network), run.training
+    if run.validation.dataset.problem == "cvrp":
+        return flops_cvrp.trained_sample(c.decision, run.n, t.step, c.encoder)
+    trained = flops.trained_sample(c.decision, run.n, t.step, t.sub_paths, c.encoder)
+    return trained + (sampling_per_sample(c, run.n, t) if isinstance(t, SelfImprovement) else 0)
+
+
+def sampling_per_sample(c: Counts, nodes: int, training: SelfImprovement) -> float:
+    """Rounds of beam searches for an instance, over the passes that its tour is trained on (and then thrown away)."""
+    one = c.encoder(nodes) + training.rounds * flops.solution(c.decision, nodes, training.beam)
+    return one / training.passes

@@ -1,12 +1,16 @@
 """Parameters and floating-point operations of the decoder-only model (scaling, Table 1, Table 17, Figure 4).
 
+What holds for any constructive network is `solution`, `solution_paper` and `trained_sample`: sums over decisions.
+
 One multiply-add is two FLOPs.  All counts are integers in FLOPs; divide by 1e9 for GFLOPs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
+Amount = Callable[[int], int]  # tokens or nodes -> FLOPs
 Step = Literal["sub-path", "decision", "summed"]
+SubPaths = Literal["random", "suffix"]
 
 
 def parameters(depth: int, width: int, *, gate: bool = True, rezero: bool = True) -> int:
@@ -42,7 +46,7 @@ def greedy_flops_paper(depth: int, width: int, heads: int, nodes: int, *, gate: 
 
     The formula is inferred: it gives both printed numbers, 843.20 and 434.40 GFLOPs, and the paper states none.
     """
-    return (nodes - 1) * decision_flops(depth, width, heads, nodes + 1, gate=gate)
+    return solution_paper(lambda k: decision_flops(depth, width, heads, k, gate=gate), nodes)
 
 
 def beam_flops_paper(depth: int, width: int, heads: int, nodes: int, beam: int, *, gate: bool = True) -> int:
@@ -61,10 +65,17 @@ def beam_flops(
     depth: int, width: int, heads: int, nodes: int, beam: int, *, gate: bool = True, matmul_only: bool = False
 ) -> int:
     """A beam search as it is computed: each decision at its own size, once per beam that is alive then."""
-    return sum(
-        live * decision_flops(depth, width, heads, tokens, gate=gate, matmul_only=matmul_only)
-        for tokens, live in live_beams(nodes, beam)
-    )
+    return solution(lambda k: decision_flops(depth, width, heads, k, gate=gate, matmul_only=matmul_only), nodes, beam)
+
+
+def solution_paper(decision: Amount, nodes: int) -> int:
+    """A greedy solution with every decision at the size of the first: n - 1 times n + 1 tokens."""
+    return (nodes - 1) * decision(nodes + 1)
+
+
+def solution(decision: Amount, nodes: int, beam: int = 1) -> int:
+    """A solution, greedy or by beam search, with every decision at its own size."""
+    return sum(live * decision(tokens) for tokens, live in live_beams(nodes, beam))
 
 
 def live_beams(nodes: int, beam: int) -> Iterator[tuple[int, int]]:
@@ -85,16 +96,24 @@ def training_flops_per_sample(
     gate: bool = True,
     matmul_only: bool = False,
 ) -> float:
+    """Expected cost of one training instance of random sub-paths."""
+    return trained_sample(
+        lambda k: decision_flops(depth, width, heads, k, gate=gate, matmul_only=matmul_only), nodes, step
+    )
+
+
+def trained_sample(
+    decision: Amount, nodes: int, step: Step, sub_paths: SubPaths = "random", encoder: Amount = lambda nodes: 0
+) -> float:
     """Expected cost of one training instance; a backward pass counts as two forward passes.
 
-    The sub-path's length L is uniform on 4..n.  Decision c = 1..L-3 sees k = L - c + 1 tokens; the last decision has
-    one candidate and is skipped.  `decision` trains c = 1 only; `sub-path` and `summed` train all and cost the same.
+    The sub-path's length L is uniform, on 4..n (`random`) or 3..n (`suffix`).  Decision c = 1..L-3 sees
+    k = L - c + 1 tokens; the last decision has one candidate and is skipped.  `decision` trains c = 1 only;
+    `sub-path` and `summed` train all and cost the same.  Each decision runs the encoder on all L nodes.
     """
+    lengths = range(4 if sub_paths == "random" else 3, nodes + 1)
     total = 0
-    for length in range(4, nodes + 1):
+    for length in lengths:
         decisions = 1 if step == "decision" else length - 3
-        total += sum(
-            decision_flops(depth, width, heads, length - c + 1, gate=gate, matmul_only=matmul_only)
-            for c in range(1, decisions + 1)
-        )
-    return 3 * total / (nodes - 3)
+        total += sum(encoder(length) + decision(length - c + 1) for c in range(1, decisions + 1))
+    return 3 * total / len(lengths)

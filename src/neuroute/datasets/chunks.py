@@ -15,10 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroute.datasets.shard_files import stream_part, tour_dtype
+from neuroute.datasets.shard_files import kind_of, stream_part
 from neuroute.errors import NeurouteError
 from neuroute.plan.objects import SHARD, Labels
-from neuroute.problems.tsp import canonical
 from neuroute.solvers.registry import get
 
 Pool = ProcessPoolExecutor | None  # None: solve in this process
@@ -41,23 +40,23 @@ def chunks(shard: int, first: int, stop: int, n: int) -> list[Chunk]:
 
 
 def solve_chunk(labels: Labels, seed: int, chunk: Chunk) -> tuple[np.ndarray, float]:
-    """(canonical tours (rows, n), solver seconds).  An instance's seed depends on `seed` and its number alone."""
-    solve = get(labels.solver).solve
-    coords = stream_part(labels, chunk.shard, chunk.first, chunk.stop)
-    tours = np.empty(coords.shape[:2], dtype=tour_dtype(labels.dataset.n))
+    """(canonical solutions (rows, ...), solver seconds).  An instance's seed depends on `seed` and its number alone."""
+    solver, kind, n = get(labels.solver), kind_of(labels), labels.dataset.n
+    instances = kind.instances(stream_part(labels, chunk.shard, chunk.first, chunk.stop))
+    solutions = np.empty((len(instances), *kind.shape(n)), dtype=kind.dtype(n))
     seconds = 0.0
-    for row, points in enumerate(coords):
+    for row in range(len(instances)):
         instance = chunk.shard * SHARD + chunk.first + row
         start = time.perf_counter()
         try:
-            tours[row] = solve(points, zlib.crc32(f"{seed} {instance}".encode()))
+            solutions[row] = kind.solve(solver, instances[row : row + 1], zlib.crc32(f"{seed} {instance}".encode()))
         except OSError as error:
             raise NeurouteError(
                 f"{labels.solver} could not work in {tempfile.gettempdir()} ({error.strerror}); "
                 "free some space there, or set TMPDIR, and run the same command again"
             ) from None
         seconds += time.perf_counter() - start
-    return canonical(tours), seconds
+    return kind.canonical(solutions), seconds
 
 
 @contextmanager
@@ -93,7 +92,7 @@ def _end_with_parent() -> None:
 
 
 def solved(pool: Pool, labels: Labels, seed: int, wanted: Sequence[Chunk]) -> Iterator[tuple[Chunk, np.ndarray, float]]:
-    """Each chunk with its tours and solver seconds, in the order in which they are done.
+    """Each chunk with its solutions and solver seconds, in the order in which they are done.
 
     Raises NeurouteError when a worker dies.
     """

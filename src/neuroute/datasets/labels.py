@@ -1,8 +1,8 @@
-"""The label store: tours of instance streams, taken from caches or solved, verified, and extended in place.
+"""The label store: solutions of instance streams, taken from caches or solved, verified, and extended in place.
 
-A cache is a folder with one array per shard (`Labels.shard_file`): the tours of the shard's first instances, each
-from node 0 on, its smaller neighbour second.  A `.json` file of the same stem, which may be missing, says how they
-were made (`shard_files.Facts`).
+A cache is a folder with one array per shard (`Labels.shard_file`): the solutions of the shard's first instances.  TSP
+tours go from node 0 on, its smaller neighbour second; for CVRP see `cvrp_kind`.  A `.json` file of the same stem,
+which may be missing, says how they were made (`shard_files.Facts`).
 """
 
 import fcntl
@@ -23,15 +23,15 @@ from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import (
     Facts,
     ShardFile,
-    check_tours,
+    check_solutions,
     instances_digest,
-    tour_dtype,
+    kind_of,
+    stream_part,
     write_shard,
 )
 from neuroute.errors import NeurouteError
 from neuroute.files import write_whole
 from neuroute.plan.objects import SHARD, Labels
-from neuroute.problems.tsp import canonical, is_permutation
 from neuroute.solvers.registry import get
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Shard:
-    tours: np.ndarray  # (rows, n)
+    solutions: np.ndarray  # (rows, ...)
     lengths: np.ndarray  # (rows,)
     facts: Facts  # of these rows
     solved: int  # rows solved in this call
@@ -47,7 +47,7 @@ class _Shard:
 
 @dataclass(frozen=True)
 class _Part:
-    """What the manifest says of one shard; its tours are dropped, so that memory stays that of one shard."""
+    """What the manifest says of one shard; its solutions are dropped, so that memory stays that of one shard."""
 
     shard: int
     rows: int  # of the data set
@@ -59,10 +59,10 @@ class _Part:
 
     @classmethod
     def of(cls, shard: int, first: int, made: _Shard) -> "_Part":
-        used = np.ascontiguousarray(made.tours[first:])
+        used = np.ascontiguousarray(made.solutions[first:])
         digest = hashlib.sha256(used.tobytes()).hexdigest()
         facts = _share(made.facts, len(used))
-        return cls(shard, len(used), digest, float(made.lengths[first:].sum()), facts, len(made.tours), made.solved)
+        return cls(shard, len(used), digest, float(made.lengths[first:].sum()), facts, len(made.solutions), made.solved)
 
 
 def make_labels(
@@ -73,7 +73,7 @@ def make_labels(
     seed: int = 0,
     progress: bool = True,
 ) -> dict[str, Any]:
-    """Make sure that the store holds the tours of a data set; returns its manifest.
+    """Make sure that the store holds the solutions of a data set; returns its manifest.
 
     Rows come from the store, else from the longest file among the caches, else from the solver, in `workers`
     processes.  A killed call goes on where it stopped and ends with the same bytes; a second process waits for the
@@ -109,38 +109,43 @@ def rows_missing(labels: Labels, folders: Sequence[Path]) -> int:
 
 
 def load_tours(labels: Labels, directories: Sequence[Path]) -> np.ndarray:
-    """Tours of a data set: (count, n), uint8 for n <= 256.  Raises NeurouteError when some are not there."""
-    return np.concatenate([tours for _, tours in iterate_shards(labels, directories)])
+    """Tours of a data set: (count, n), uint8 for n <= 256; CVRP: solutions (count, 2, n).
+
+    Raises NeurouteError when some are not there.
+    """
+    return np.concatenate([solutions for _, solutions in iterate_shards(labels, directories)])
 
 
 def iterate_shards(labels: Labels, directories: Sequence[Path]) -> Iterator[tuple[int, np.ndarray]]:
-    """(number of the first instance, tours (rows, n)) for each shard of a data set, one in memory at a time.
+    """(number of the first instance, solutions (rows, ...)) for each shard of a data set, one in memory at a time.
 
     The first directory that holds enough rows serves.  Raises NeurouteError when none does.
     """
+    kind = kind_of(labels)
     for shard, first, stop in labels.dataset.shards():
         for directory in directories:
             file = ShardFile.open(labels, shard, directory)
-            if file and len(file.tours) >= stop:
-                tours = np.array(file.tours[first:stop])
-                if not is_permutation(tours).all():
-                    row = first + int(np.argmin(is_permutation(tours)))
+            if file and len(file.solutions) >= stop:
+                solutions = np.array(file.solutions[first:stop])
+                valid = kind.valid(kind.instances(stream_part(labels, shard, first, stop)), solutions)
+                if not valid.all():
                     raise NeurouteError(
-                        f"{file.path}: row {row} is not a tour; delete the file and run `neuroute label` for its bundle"
+                        f"{file.path}: row {first + int(np.argmin(valid))} is not a {kind.noun}; delete the file and "
+                        "run `neuroute label` for its bundle"
                     )
-                yield shard * SHARD + first, tours
+                yield shard * SHARD + first, solutions
                 break
         else:
             places = ", ".join(map(str, directories))
             raise NeurouteError(
-                f"{labels.shard_file(shard)}: no {stop} tours in {places}; make them with `neuroute label` "
+                f"{labels.shard_file(shard)}: no {stop} {kind.noun}s in {places}; make them with `neuroute label` "
                 "and the id of their bundle (`neuroute plan` lists it)"
             )
 
 
 def _rows_at_hand(labels: Labels, shard: int, folders: Sequence[Path]) -> int:
     files = [ShardFile.open(labels, shard, folder) for folder in folders]
-    return max((len(file.tours) for file in files if file), default=0)
+    return max((len(file.solutions) for file in files if file), default=0)
 
 
 def _ensure(
@@ -155,38 +160,39 @@ def _ensure(
 ) -> _Shard:
     """Rows 0..stop-1 of a shard, which the store holds afterwards.  Rows that it has already stay as they are."""
     path = store / labels.shard_file(shard)
-    tours = np.empty((0, labels.dataset.n), dtype=tour_dtype(labels.dataset.n))
+    kind, n = kind_of(labels), labels.dataset.n
+    solutions = np.empty((0, *kind.shape(n)), dtype=kind.dtype(n))
     lengths = np.empty(0)
     sources: list[Facts] = []
 
     def reuse(file: ShardFile) -> None:
-        nonlocal tours, lengths
-        rows = np.array(file.tours[len(tours) : stop])
-        lengths = np.append(lengths, check_tours(labels, shard, len(tours), rows, str(file.path)))
-        tours = np.concatenate([tours, canonical(rows)])
+        nonlocal solutions, lengths
+        rows = np.array(file.solutions[len(solutions) : stop])
+        lengths = np.append(lengths, check_solutions(labels, shard, len(solutions), rows, str(file.path)))
+        solutions = np.concatenate([solutions, kind.canonical(rows)])
         sources.append(_share({"solver": labels.solver, **file.facts(labels, shard)}, len(rows)))
 
     if own := ShardFile.open(labels, shard, store):
         reuse(own)
-    if len(tours) == stop:
-        return _Shard(tours, lengths, _merged(sources), solved=0)
+    if len(solutions) == stop:
+        return _Shard(solutions, lengths, _merged(sources), solved=0)
     for leftover in store.glob(f".{path.name}.*.tmp"):  # of a killed call; the lock is ours
         leftover.unlink()
     cached = [file for cache in caches if (file := ShardFile.open(labels, shard, cache))]
-    longest = max(cached, key=lambda file: len(file.tours), default=None)
-    if longest and len(longest.tours) > len(tours):
+    longest = max(cached, key=lambda file: len(file.solutions), default=None)
+    if longest and len(longest.solutions) > len(solutions):
         reuse(longest)
-    fresh = stop - len(tours)
+    fresh = stop - len(solutions)
     partial = store / ".partial" / path.stem
     if fresh:
-        rows, new_lengths, seconds = _solve(labels, shard, len(tours), stop, solver_facts, partial, pool, bar)
-        tours, lengths = np.concatenate([tours, rows]), np.append(lengths, new_lengths)
+        rows, new_lengths, seconds = _solve(labels, shard, len(solutions), stop, solver_facts, partial, pool, bar)
+        solutions, lengths = np.concatenate([solutions, rows]), np.append(lengths, new_lengths)
         sources.append({**solver_facts, "seconds": seconds, "count": fresh})
     facts = _merged(sources)
     digest, mean = instances_digest(labels, shard, stop), float(lengths.mean())
-    write_shard(path, tours, {**facts, "instances_sha256": digest, "mean_length": mean})
+    write_shard(path, solutions, {**facts, "instances_sha256": digest, "mean_length": mean})
     shutil.rmtree(partial, ignore_errors=True)
-    return _Shard(tours, lengths, facts, solved=fresh)
+    return _Shard(solutions, lengths, facts, solved=fresh)
 
 
 def _solve(
@@ -199,11 +205,12 @@ def _solve(
     pool: Pool,
     bar: Progress,
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """(tours of rows first..stop-1, their lengths, solver seconds).
+    """(solutions of rows first..stop-1, their lengths, solver seconds).
 
     Each finished chunk is a file that a later call picks up.
     """
-    tours = np.empty((stop - first, labels.dataset.n), dtype=tour_dtype(labels.dataset.n))
+    kind, n = kind_of(labels), labels.dataset.n
+    solutions = np.empty((stop - first, *kind.shape(n)), dtype=kind.dtype(n))
     lengths = np.empty(stop - first)
     seconds = 0.0
     mark = f"{facts['version']}, seed {facts['seed']}"  # a chunk of another making is solved again
@@ -211,15 +218,15 @@ def _solve(
     def put(chunk: Chunk, rows: np.ndarray, took: float, where: str, mend: str) -> None:
         nonlocal seconds
         place = slice(chunk.first - first, chunk.stop - first)
-        lengths[place] = check_tours(labels, shard, chunk.first, rows, where, mend)
-        tours[place] = rows
+        lengths[place] = check_solutions(labels, shard, chunk.first, rows, where, mend)
+        solutions[place] = rows
         seconds += took
 
     waiting: list[Chunk] = []
-    for chunk in chunks(shard, first, stop, labels.dataset.n):
+    for chunk in chunks(shard, first, stop, n):
         path = partial / _chunk_name(chunk)
         found = _read_chunk(path, mark)
-        if found is None or found[0].shape != (chunk.stop - chunk.first, labels.dataset.n):
+        if found is None or found[0].shape != (chunk.stop - chunk.first, *kind.shape(n)):
             waiting.append(chunk)
             continue
         put(chunk, *found, str(path), "delete it and run again")
@@ -228,7 +235,7 @@ def _solve(
         put(chunk, rows, took, f"{labels.solver}, shard {shard} of {labels.id}", "reinstall the solver")
         _write_chunk(partial / _chunk_name(chunk), rows, took, mark)
         bar.add(len(rows))
-    return tours, lengths, seconds
+    return solutions, lengths, seconds
 
 
 def _chunk_name(chunk: Chunk) -> str:

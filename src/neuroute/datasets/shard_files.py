@@ -1,4 +1,7 @@
-"""The files of a label cache: one array of tours per shard, and beside it what is known of how they were made."""
+"""The files of a label cache: one array of solutions per shard, and beside it what is known of how they were made.
+
+What a solution is, and what an instance, is the problem's (`Kind`): TSP tours (rows, n), CVRP solutions (rows, 2, n).
+"""
 
 import hashlib
 import json
@@ -8,69 +11,68 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.datasets.streams import coordinates
+from neuroute.datasets.kind import Kind
 from neuroute.errors import NeurouteError
 from neuroute.files import write_json, write_whole
-from neuroute.plan.objects import SHARD, Labels
-from neuroute.problems.tsp import is_permutation, tour_length
+from neuroute.plan.objects import SHARD, Dataset, Labels
+from neuroute.problems.rooms import room
 
-# Solvers whose tours are never longer than the nearest neighbour's.
-REFERENCES = ("concorde", "lkh", "lkh3", "hgs")
+# Solvers whose solutions are never longer than the nearest neighbour's.
+REFERENCES = ("concorde", "lkh", "lkh3", "hgs", "hgs-short")
 TOLERANCE = 1e-7  # relative
 
 Facts = dict[str, Any]  # solver, version, seed, optimal, seconds, cores, count, instances_sha256, mean_length
 
 
-def tour_dtype(n: int) -> np.dtype:
-    """The smallest unsigned type that holds a node number."""
-    return np.dtype(np.uint8 if n <= 256 else np.uint16 if n <= 65536 else np.uint32)
+def kind_of(labels: Labels) -> Kind:
+    kind: Kind = room(labels.dataset.problem, "labels")
+    return kind
 
 
-def stream_part(labels: Labels, shard: int, first: int, stop: int) -> np.ndarray:
-    """Coordinates of rows first..stop-1 of a shard: float32 (stop - first, n, 2)."""
-    d = labels.dataset
-    return coordinates(d.distribution, d.split, d.n, shard * SHARD + first, stop - first)
+def stream_part(labels: Labels, shard: int, first: int, stop: int) -> Dataset:
+    """Rows first..stop-1 of a shard."""
+    return labels.dataset.model_copy(update={"first": shard * SHARD + first, "count": stop - first})
 
 
-def check_tours(
-    labels: Labels, shard: int, first: int, tours: np.ndarray, where: str, mend: str = "delete it and run again"
+def check_solutions(
+    labels: Labels, shard: int, first: int, solutions: np.ndarray, where: str, mend: str = "delete it and run again"
 ) -> np.ndarray:
-    """Lengths float64 (rows,) of tours (rows, n), which start at row `first` of the shard.
+    """Lengths float64 (rows,) of solutions (rows, ...), which start at row `first` of the shard.
 
-    Raises NeurouteError, naming `where` and the row, for a row that is no permutation, or, from a reference solver,
-    longer than the nearest neighbour's tour: such a tour belongs to another instance.
+    Raises NeurouteError, naming `where` and the row, for a row that is no solution, or, from a reference solver,
+    longer than the nearest neighbour's: such a one belongs to another instance.
     """
-    bad = np.flatnonzero(~is_permutation(tours))
+    kind = kind_of(labels)
+    instances = kind.instances(stream_part(labels, shard, first, first + len(solutions)))
+    bad = np.flatnonzero(~kind.valid(instances, solutions))
     if len(bad):
-        raise NeurouteError(f"{where}: row {first + bad[0]} does not visit every node once; {mend}")
-    coords = stream_part(labels, shard, first, first + len(tours))
-    lengths = tour_length(coords, tours)
-    if labels.solver in REFERENCES:  # compiles, so only where it is needed
-        from neuroute.solvers.nearest import nearest_neighbour_lengths
-
-        bad = np.flatnonzero(lengths > nearest_neighbour_lengths(coords) * (1 + TOLERANCE))
+        raise NeurouteError(f"{where}: row {first + bad[0]} does not {kind.meaning}; {mend}")
+    lengths = kind.lengths(instances, solutions)
+    if labels.solver in REFERENCES:
+        bad = np.flatnonzero(lengths > kind.simple_lengths(instances) * (1 + TOLERANCE))
         if len(bad):
             raise NeurouteError(
-                f"{where}: row {first + bad[0]} is longer than the nearest-neighbour tour, so it belongs to another "
-                f"instance; {mend}"
+                f"{where}: row {first + bad[0]} is longer than the nearest-neighbour {kind.noun.split()[-1]}, so it "
+                f"belongs to another instance; {mend}"
             )
     return lengths
 
 
 @dataclass(frozen=True)
 class ShardFile:
-    """A shard's file in some cache: the tours of the first `len(tours)` instances of the shard, mapped from disk."""
+    """A shard's file in some cache: the solutions of the shard's first instances, mapped from disk."""
 
     path: Path
-    tours: np.ndarray  # (rows, n)
+    solutions: np.ndarray  # (rows, *Kind.shape)
 
     @classmethod
     def open(cls, labels: Labels, shard: int, folder: Path) -> "ShardFile | None":
         """None when the folder has no such file.  Raises NeurouteError for a file that is cut short or ill-formed."""
         path = folder / labels.shard_file(shard)
-        n, dtype = labels.dataset.n, tour_dtype(labels.dataset.n)
+        kind, n = kind_of(labels), labels.dataset.n
+        shape, dtype = kind.shape(n), kind.dtype(n)
         try:
-            tours = np.load(path, mmap_mode="r", allow_pickle=False)
+            solutions = np.load(path, mmap_mode="r", allow_pickle=False)
         except FileNotFoundError:
             return None
         except PermissionError:
@@ -78,12 +80,13 @@ class ShardFile:
         except (ValueError, EOFError, OSError) as error:
             reason = str(error).splitlines()[0] if str(error) else "empty"
             raise NeurouteError(f"{path}: no .npy file, or cut short ({reason}); delete it and run again") from None
-        if tours.dtype != dtype or tours.ndim != 2 or tours.shape[1] != n or len(tours) > SHARD:
+        if solutions.dtype != dtype or solutions.shape[1:] != shape or solutions.ndim == 0 or len(solutions) > SHARD:
+            expected = ", ".join(map(str, shape))
             raise NeurouteError(
-                f"{path}: {tours.dtype} {tours.shape} where {dtype} (up to {SHARD}, {n}) is expected; "
+                f"{path}: {solutions.dtype} {solutions.shape} where {dtype} (up to {SHARD}, {expected}) is expected; "
                 "delete it and run again"
             )
-        return cls(path, tours)
+        return cls(path, solutions)
 
     def facts(self, labels: Labels, shard: int) -> Facts:
         """The sidecar, empty when there is none.  Raises NeurouteError when it speaks of other instances."""
@@ -108,11 +111,15 @@ class ShardFile:
 
 
 def instances_digest(labels: Labels, shard: int, count: int) -> str:
-    """SHA-256 of the float32 coordinates of a shard's first `count` instances."""
-    return hashlib.sha256(stream_part(labels, shard, 0, count).tobytes()).hexdigest()
+    """SHA-256 of the arrays of a shard's first `count` instances (TSP: their float32 coordinates)."""
+    kind = kind_of(labels)
+    digest = hashlib.sha256()
+    for array in kind.arrays(kind.instances(stream_part(labels, shard, 0, count))):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
-def write_shard(path: Path, tours: np.ndarray, facts: Facts) -> None:
+def write_shard(path: Path, solutions: np.ndarray, facts: Facts) -> None:
     """Replace a shard's file and its sidecar, each as a whole."""
-    write_whole(path, lambda file: np.save(file, tours))
+    write_whole(path, lambda file: np.save(file, solutions))
     write_json(path.with_suffix(".json"), facts)

@@ -14,6 +14,11 @@ Fields: 0 POINTS, two draws per node, in node order (the coordinates of uniform 
 | explosion    | points before            | x, y of the centre, radius                  | how far beyond the radius |
 | implosion    | points before            | x, y of the centre, radius, normal variate  |                           |
 
+CVRP instances (uniform; n is the number of customers) have fields of their own:
+        3 CUSTOMERS, two draws per customer: x, y;  4 DEPOT, two draws per instance: x, y;
+        5 DEMANDS, one draw per customer: a whole number from 1 to 9.
+Their capacity is a rule (`cvrp_capacity`), not a draw.
+
 The shapes follow INViT (Fang et al., 2024), which scaling, Section D.2, takes up: all but the uniform instances
 are shifted and scaled at the end, alike on both axes, so that they span the unit square's longer side.
 """
@@ -25,14 +30,19 @@ from scipy.special import log1p, ndtri
 
 from neuroute.errors import NeurouteError
 from neuroute.plan.objects import SHARD, Dataset
+from neuroute.problems.cvrp import Cvrp
 
 SPLITS = {"train": 1, "val": 2, "test": 3}
 DISTRIBUTIONS = {"uniform": 0, "cluster": 1, "explosion": 2, "implosion": 3}
 POINTS, INSTANCE, NODES = 0, 1, 2
+CUSTOMERS, DEPOT, DEMANDS = 3, 4, 5
 
 CENTRES, CENTRE_RANGE = 3, 10.0  # cluster
 RADIUS = (0.1, 0.5)  # explosion and implosion
 BEYOND_RATE = 10.0  # explosion
+LARGEST_DEMAND = 9
+# Capacity from this many customers on: Kool et al. (2019) up to 100, LEHD (Luo et al., 2023) above.
+CAPACITIES = {1: 20, 20: 30, 50: 40, 100: 50, 200: 80, 500: 100, 1000: 250}
 
 Draw = Callable[[int, int], np.ndarray]  # (field, draws per instance) -> uint64 (count, draws)
 
@@ -65,6 +75,35 @@ def coordinates(distribution: str, split: str, n: int, first: int, count: int) -
         out[done : done + rows] = make(_drawer(word, shard, row, rows), n)
         done += rows
     return out
+
+
+def cvrp_dataset(dataset: Dataset) -> Cvrp:
+    """CVRP instances of a data set of n customers; any two calls agree bit for bit on the instances they share.
+
+    Depot and customers are uniform in the unit square, in float32.  Raises NeurouteError for other distributions.
+    """
+    d, n = dataset, dataset.n
+    if d.distribution != "uniform":
+        raise NeurouteError(f"no CVRP stream '{d.distribution}'; the only distribution is uniform")
+    if not 0 < n < 2**32 or d.first < 0 or d.count < 0:
+        raise NeurouteError(f"no CVRP instances {d.first}..{d.first + d.count} with {n} customers; give counts from 1")
+    word = DISTRIBUTIONS[d.distribution] << 40 | SPLITS[d.split] << 32 | n
+    coords = np.empty((d.count, n + 1, 2), dtype=np.float32)
+    demand = np.zeros((d.count, n + 1), dtype=np.int64)
+    done = 0
+    for shard, first, stop in d.shards():
+        draw = _drawer(word, shard, first, stop - first)
+        rows = slice(done, done + stop - first)
+        coords[rows, 0] = _unit(draw(DEPOT, 2))
+        coords[rows, 1:] = _unit(draw(CUSTOMERS, 2 * n)).reshape(-1, n, 2)
+        demand[rows, 1:] = 1 + (_unit(draw(DEMANDS, n)) * LARGEST_DEMAND).astype(np.int64)
+        done = rows.stop
+    return Cvrp(coords, demand, np.full(d.count, cvrp_capacity(n), dtype=np.int64))
+
+
+def cvrp_capacity(n: int) -> int:
+    """Capacity for n customers: that of the largest size in CAPACITIES that is not above n."""
+    return CAPACITIES[max(size for size in CAPACITIES if size <= n)]
 
 
 def _drawer(word: int, shard: int, row: int, rows: int) -> Draw:

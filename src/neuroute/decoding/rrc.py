@@ -1,6 +1,6 @@
 """Random re-construct: improve tours by rebuilding random segments of them (LEHD's RRC), batched over instances."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -9,16 +9,20 @@ from neuroute.decoding.greedy import Decide, complete_paths
 from neuroute.problems.sub_paths import draw
 
 
-@torch.inference_mode()
 def reconstruct(
-    decide_for: Callable[[int], Decide], nodes: Tensor, coords: Tensor, tours: Tensor, iterations: int, seed: int = 0
-) -> Tensor:
-    """Tours (batch, n) that are nowhere longer than the given ones.
+    decide_for: Callable[[int], Decide],
+    encode: Callable[[Tensor], Tensor],
+    coords: Tensor,
+    tours: Tensor,
+    iterations: int,
+    seed: int = 0,
+) -> Iterator[Tensor]:
+    """Yields the tours (batch, n) after each iteration, nowhere longer than before it.
 
-    nodes (batch, n, E), coords (batch, n, 2); `decide_for(m)` decides on paths of m nodes.  Each iteration draws one
-    segment (start, 4..n nodes, direction) for the whole batch, rebuilds it greedily between its two ends, and keeps
-    the new order where it is strictly shorter.  The draws depend on the seed alone, so splitting a batch changes
-    nothing.
+    coords (batch, n, 2); `encode` gives the rows of a segment's nodes from their coordinates, and `decide_for(m)`
+    decides on paths of m nodes.  Each iteration draws one segment (start, 4..n nodes, direction) for the whole batch,
+    rebuilds it greedily between its two ends, and keeps the new order where it is strictly shorter.  The draws depend
+    on the seed alone, so splitting a batch changes nothing.
     """
     generator = torch.Generator().manual_seed(seed)
     batch, n = tours.shape
@@ -28,10 +32,11 @@ def reconstruct(
         start, length, backwards = draw(generator, n)
         tours = (tours.flip(1) if backwards else tours).roll(-start, dims=1)
         old = tours[:, :length]
-        new = old.gather(1, complete_paths(decide_for(length), nodes[instance, old]))
+        rows = encode(coords[instance, old])  # of the segment's nodes only, as in training
+        new = old.gather(1, complete_paths(decide_for(length), rows))
         shorter = _path_length(points[instance, new]) < _path_length(points[instance, old])
         tours = torch.cat([torch.where(shorter[:, None], new, old), tours[:, length:]], dim=1)
-    return tours
+        yield tours
 
 
 def _path_length(points: Tensor) -> Tensor:

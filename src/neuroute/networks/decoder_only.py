@@ -55,6 +55,3 @@ class DecoderOnly(nn.Module):
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, 2) -> logits (batch, available); start and current are left out."""
         return self.head(self.hidden(rows, attention_scale)[:, 1:-1]).squeeze(-1)
-
-    def forward(self, rows: Tensor) -> Tensor:
-        return self.decide(rows)

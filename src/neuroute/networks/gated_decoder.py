@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.attention import attend
+from neuroute.networks.rezero import alpha, scaled_linear
 
 
 class GatedDecoderLayer(nn.Module):
@@ -27,8 +28,8 @@ class GatedDecoderLayer(nn.Module):
         self.gate = nn.Linear(width, width) if gate else None
         self.up = nn.Linear(width, 4 * width)
         self.down = nn.Linear(4 * width, width)
-        self.alpha1 = nn.Parameter(torch.zeros(())) if rezero else None
-        self.alpha2 = nn.Parameter(torch.zeros(())) if rezero else None
+        self.alpha1 = alpha() if rezero else None
+        self.alpha2 = alpha() if rezero else None
 
     def forward(self, x: Tensor, attention_scale: float = 1.0) -> Tensor:
         """x (rows, tokens, width) -> same shape.  Scores are multiplied by attention_scale / sqrt(d_k)."""
@@ -38,12 +39,6 @@ class GatedDecoderLayer(nn.Module):
         attended = attend(q, k, v, attention_scale / math.sqrt(d_k))
         attended = attended.transpose(1, 2).reshape(rows, tokens, width)
         # The ReZero scalars multiply the last weight of their branch (W^2 products) instead of its output (k W).
-        branch = _scaled_linear(attended, self.out, self.alpha1)
+        branch = scaled_linear(attended, self.out, self.alpha1)
         x = x + branch if self.gate is None else torch.addcmul(x, torch.sigmoid(self.gate(x)), branch)
-        return x + _scaled_linear(F.relu(self.up(x)), self.down, self.alpha2)
-
-
-def _scaled_linear(x: Tensor, linear: nn.Linear, alpha: Tensor | None) -> Tensor:
-    if alpha is None:
-        return linear(x)
-    return F.linear(x, alpha * linear.weight, alpha * linear.bias)
+        return x + scaled_linear(F.relu(self.up(x)), self.down, self.alpha2)

@@ -9,10 +9,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from neuroute.analysis.cost import entry_of_counts
 from neuroute.errors import NeurouteError
 from neuroute.plan.config import Config, Scale, load_scale
 from neuroute.plan.digest import ROOT, code_digest
-from neuroute.plan.objects import Artifact, Evaluation, LabelBundle, Run
+from neuroute.plan.objects import (
+    AnyEvaluation,
+    Artifact,
+    BenchmarkEvaluation,
+    Evaluation,
+    LabelBundle,
+    Labels,
+    Run,
+    Test,
+)
+from neuroute.problems.rooms import entries
 
 HEADLINE = "scaling"  # its artifacts lie in results/ itself
 T = TypeVar("T")
@@ -26,7 +37,7 @@ class Plan:
     scale: Scale
     bundles: Mapping[str, LabelBundle]
     runs: Mapping[str, Run]
-    evaluations: Mapping[str, Evaluation]
+    evaluations: Mapping[str, AnyEvaluation]
     artifacts: Mapping[str, Artifact]
     titles: Mapping[str, str]  # of the papers
 
@@ -55,6 +66,14 @@ class Plan:
     def evaluation_file(self, evaluation: str) -> Path:
         return self.work / "evaluations" / f"{evaluation}.csv"
 
+    def benchmark_manifest(self, name: str) -> Path:
+        """What is there of a public benchmark, and where."""
+        return Path(self.config.work_dir) / "benchmarks" / f"{name}.json"
+
+    def benchmark_of_evaluation(self, evaluation: str) -> str | None:
+        e = self.evaluations[evaluation]
+        return e.benchmark if isinstance(e, BenchmarkEvaluation) else None
+
     def artifact_stem(self, artifact: str) -> Path:
         paper, name = artifact.split("/")
         results = Path(self.config.results_dir)
@@ -70,15 +89,14 @@ class Plan:
     def _bundle_of_labels(self) -> dict[str, str]:
         return {labels.id: b.id for b in self.bundles.values() for labels in b.labels}
 
-    def _bundles_with(self, ids: Iterable[str]) -> list[str]:
+    def _bundles_with(self, wanted: Iterable[Labels]) -> list[str]:
         """Bundles that hold these labels, or the first instances of labels that hold them."""
         found: dict[str, None] = {}
-        for each in ids:
-            found[self._bundle_of_labels.get(each) or self._bundle_that_covers(each)] = None
+        for each in wanted:
+            found[self._bundle_of_labels.get(each.id) or self._bundle_that_covers(each)] = None
         return list(found)
 
-    def _bundle_that_covers(self, labels_id: str) -> str:
-        wanted = next(t.labels for e in self.evaluations.values() for t in e.tests if t.labels.id == labels_id)
+    def _bundle_that_covers(self, wanted: Labels) -> str:
         for bundle in self.bundles.values():
             for labels in bundle.labels:
                 same = wanted.model_copy(
@@ -86,35 +104,52 @@ class Plan:
                 )
                 if same == labels and wanted.dataset.count <= labels.dataset.count:
                     return bundle.id
-        raise LookupError(f"no label bundle covers {labels_id}")
+        raise LookupError(f"no label bundle covers {wanted.id}")
 
     def bundles_of_run(self, run: str) -> list[str]:
         r = self.runs[run]
-        return self._bundles_with([*(d.id for d in r.data), r.validation.id])
+        return self._bundles_with([*r.data, r.validation])
 
     def bundles_of_evaluation(self, evaluation: str) -> list[str]:
-        return self._bundles_with(t.labels.id for t in self.evaluations[evaluation].tests)
+        return self._bundles_with(self.evaluations[evaluation].labels)
 
     # -- code digests -----------------------------------------------------------------------------------------
 
     def label_code(self, bundle: str) -> str:
         solvers = sorted({labels.solver for labels in self.bundles[bundle].labels})
-        return code_digest("neuroute.datasets.labels:make_labels", *map(_solver_entry, solvers))
+        problems = {labels.dataset.problem for labels in self.bundles[bundle].labels}
+        return code_digest(
+            "neuroute.datasets.labels:make_labels", *entries(problems, "labels"), *map(_solver_entry, solvers)
+        )
 
     def train_code(self, run: str) -> str:
-        return code_digest("neuroute.training.train:train", self.runs[run].network.kind)
+        r = self.runs[run]
+        problem = entries([r.validation.dataset.problem], "labels", "construct", "decision", r.training.kind)
+        return code_digest("neuroute.training.train:train", r.network.kind, *problem)
 
     def network_code(self, run: str) -> str:
         return code_digest(self.runs[run].network.kind)
 
     def evaluate_code(self, evaluation: str) -> str:
-        kind = self.runs[self.evaluations[evaluation].run].network.kind
-        return code_digest("neuroute.evaluation.measure:measure", kind)
+        e = self.evaluations[evaluation]
+        optima = [ROOT / "datasets" / "tsplib.csv"] if isinstance(e, BenchmarkEvaluation) else []
+        problems = {labels.dataset.problem for labels in e.labels}
+        problem = entries(problems, "labels", "decode", "improve")
+        kind = self.runs[e.run].network.kind
+        digest = code_digest(e.entry, kind, *entry_of_counts(kind), *problem)
+        return digest + (_files_digest(optima) if optima else "")
+
+    def fetch_code(self, benchmark: str) -> str:
+        return code_digest(f"neuroute.datasets.fetch:provide_{benchmark}") + _files_digest(
+            [ROOT / "datasets" / f"{benchmark}.csv"]
+        )
 
     def render_code(self, artifact: str) -> str:
         a = self.artifacts[artifact]
         files = sorted((ROOT / "papers" / a.paper / "published").glob("*.csv"))
         files += [ROOT / "rendering" / "house.mplstyle"] if a.kind == "figure" else []
+        benchmarks = {b for e in a.evaluations if (b := self.benchmark_of_evaluation(e))}
+        files += [ROOT / "datasets" / f"{b}.csv" for b in sorted(benchmarks)]
         return code_digest("neuroute.rendering.render:render", a.function) + _files_digest(files)
 
     def report_code(self) -> str:
@@ -130,6 +165,22 @@ class Plan:
             return objects[wanted]
         near = difflib.get_close_matches(wanted, objects, n=3, cutoff=0.3) or list(objects)[:3]
         raise NeurouteError(f"unknown {what} '{wanted}'; did you mean {' or '.join(near)}? `neuroute plan` lists all")
+
+
+def _together(
+    evaluations: list[AnyEvaluation], artifacts: list[Artifact]
+) -> tuple[list[AnyEvaluation], list[Artifact]]:
+    """All labelled tests of a model as one evaluation, and artifacts that read it instead of its groups."""
+    tests: dict[str, dict[Test, None]] = {}
+    for e in evaluations:
+        if isinstance(e, Evaluation):
+            tests.setdefault(e.run, {}).update(dict.fromkeys(e.tests))
+    together = {run: Evaluation(run=run, group="all", tests=tuple(found)) for run, found in tests.items()}
+    now = {e.id: together[e.run].id if isinstance(e, Evaluation) else e.id for e in evaluations}
+    return (
+        [*together.values(), *(e for e in evaluations if not isinstance(e, Evaluation))],
+        [a.model_copy(update={"evaluations": tuple(dict.fromkeys(now[e] for e in a.evaluations))}) for a in artifacts],
+    )
 
 
 def _files_digest(files: Iterable[Path]) -> str:
@@ -150,7 +201,7 @@ def build_plan(config: Config) -> Plan:
     scale = load_scale(config.scale)
     bundles: list[LabelBundle] = []
     runs: list[Run] = []
-    evaluations: list[Evaluation] = []
+    evaluations: list[AnyEvaluation] = []
     artifacts: list[Artifact] = []
     titles: dict[str, str] = {}
     for paper in config.papers:
@@ -159,8 +210,10 @@ def build_plan(config: Config) -> Plan:
         runs += own
         bundles += declare.bundles(scale, own)
         evaluations += declare.evaluations(scale)
-        artifacts += declare.artifacts()
+        artifacts += declare.artifacts(scale)
         titles[paper] = declare.TITLE
+    if scale.evaluate_together:
+        evaluations, artifacts = _together(evaluations, artifacts)
     plan = Plan(
         config=config,
         scale=scale,

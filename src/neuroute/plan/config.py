@@ -2,14 +2,16 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from neuroute.errors import NeurouteError
+from neuroute.plan.objects import SelfImprovement
 from neuroute.plan.objects import Spec as Strict
 
+M = TypeVar("M", bound=BaseModel)
 CONFIG_ENV = "NEUROUTE_CONFIG"  # the Snakefile hands its merged config to the jobs it starts
 
 
@@ -32,6 +34,12 @@ class DeepNarrow(Shape):
     depth: Annotated[int, Field(ge=1, description="decoder layers")]
 
 
+class BaselineShape(DeepNarrow):
+    """The shape of a network of other authors, whose FFN is not always four times as wide."""
+
+    feed_forward: Annotated[int, Field(ge=1, description="width of the FFN's hidden layer")]
+
+
 Nodes = Annotated[int, Field(ge=4, description="nodes of an instance")]
 Positive = Annotated[int, Field(ge=1)]
 
@@ -46,6 +54,9 @@ class TrainingScale(Strict):
         Literal["sub-path", "decision", "summed"],
         Field(description="reading of the paper's 'step': what one batch updates"),
     ] = "sub-path"
+    sub_paths: Annotated[
+        Literal["random", "suffix"], Field(description="random pieces of the tour (LEHD) or its end (BQ-NCO)")
+    ] = "random"
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 1.25e-4
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
     decay_gamma: Annotated[float, Field(gt=0, le=1)] = 0.997
@@ -54,6 +65,44 @@ class TrainingScale(Strict):
     warmup_factor: Annotated[float, Field(gt=0, le=1)] = 0.1
     precision: Literal["fp32", "bf16"] = "fp32"
     validations: Annotated[int, Field(ge=1, description="greedy validations during training")] = 20
+    keep: Annotated[Literal["last", "best"], Field(description="weights of the checkpoint; best: by validation")] = (
+        "last"
+    )
+
+
+class TrainingChange(Strict):
+    """What may be changed of one run's training; everything else stays as it is."""
+
+    samples: Positive | None = None
+    epochs: Positive | None = None
+    batch_size: Positive | None = None
+    step: Literal["sub-path", "decision", "summed"] | None = None
+    learning_rate: Annotated[float, Field(gt=0, le=1)] | None = None
+    weight_decay: Annotated[float, Field(ge=0)] | None = None
+    decay_gamma: Annotated[float, Field(gt=0, le=1)] | None = None
+    decay_every: Positive | None = None
+    warmup_batches: Annotated[int, Field(ge=0)] | None = None
+    warmup_factor: Annotated[float, Field(gt=0, le=1)] | None = None
+    precision: Literal["fp32", "bf16"] | None = None
+    validations: Positive | None = None
+    sub_paths: Literal["random", "suffix"] | None = None
+    keep: Literal["last", "best"] | None = None
+    instances: Annotated[Positive | None, Field(description="self-improvement only, as are the next four")] = None
+    beam: Positive | None = None
+    rounds: Positive | None = None
+    sigma: Annotated[float, Field(ge=0)] | None = None
+    passes: Positive | None = None
+
+
+class CvrpBaseline(BaselineShape):
+    """LEHD for the CVRP, which no table of the paper shows: trained on demand."""
+
+    customers: Nodes
+    test_count: Positive
+    validation_count: Positive
+    label_solver: str = "hgs-short"
+    reference_solver: str = "hgs"
+    training: TrainingScale
 
 
 class ScalingScale(Strict):
@@ -61,6 +110,9 @@ class ScalingScale(Strict):
 
     sizes: Annotated[dict[int, Nodes], Field(description="the paper's n -> nodes here")]
     test_counts: Annotated[dict[int, Positive], Field(description="the paper's n -> test instances here")]
+    shifted_counts: Annotated[
+        dict[int, Positive], Field(description="Tables 14-16: the paper's n -> test instances here; default: as above")
+    ] = {}
     validation_count: Annotated[int, Field(ge=1, description="validation instances")] = 1000
     depths: Annotated[dict[int, Positive], Field(description="the paper's depth -> layers here")]
     widths: Annotated[dict[int, Shape], Field(description="the paper's width -> shape here")]
@@ -73,7 +125,24 @@ class ScalingScale(Strict):
     ]
     budget_count: Annotated[int, Field(ge=1, description="Table 4: test instances")]
     latency_batches: Annotated[dict[int, Positive], Field(description="Table 17: batch size -> here")]
+    rrc: Annotated[dict[int, Positive], Field(description="Table 19: iterations of random re-construct -> here")]
+    rrc_counts: Annotated[dict[int, Positive], Field(description="Table 19: the paper's n -> test instances here")]
+    tsplib_max_nodes: Annotated[int, Field(ge=51, description="Table 6: instances below this many nodes")] = 5000
+    probe_count: Annotated[int, Field(ge=1, description="Figure 12: test instances with optimal tours")] = 1000
     training: TrainingScale
+    changes: Annotated[
+        dict[str, TrainingChange], Field(description="Tables 3 and 11, Figure 8: what these runs change of `training`")
+    ]
+    seeds: Annotated[
+        dict[str, Positive], Field(description="run -> trainings with different seeds; others have one")
+    ] = {}
+    lehd: Annotated[dict[str, BaselineShape], Field(description="Table 20's shapes of LEHD: '6x128', '24x64'")]
+    lehd_training: TrainingScale
+    lehd_cvrp: CvrpBaseline
+    bq: BaselineShape
+    bq_training: TrainingScale
+    sigd: BaselineShape
+    sigd_training: SelfImprovement
 
     @model_validator(mode="after")
     def _roles_complete(self) -> "ScalingScale":
@@ -86,10 +155,23 @@ class ScalingScale(Strict):
             ("beams", self.beams, {1, 2, 4, 8, 16, 32, 64}),
             ("budgets", self.budgets, {"6x128", "6x512", "24x128", "42x128"}),
             ("latency_batches", self.latency_batches, {50, 100, 1000}),
+            ("rrc", self.rrc, {100, 200, 500, 800, 1000}),
+            ("rrc_counts", self.rrc_counts, {100, 1000}),
+            ("changes", self.changes, {"small01M", "norezero", "data1M", "data10M"}),
+            ("lehd", self.lehd, {"6x128", "24x64"}),
         ]
         for name, given, roles in wanted:
             if set(given) != roles:
                 raise ValueError(f"{name} must name exactly the paper's {sorted(roles)}, got {sorted(given)}")
+        for name, count, limit in (
+            ("beam_count", self.beam_count, self.test_counts[100]),
+            ("budget_count", self.budget_count, self.test_counts[100]),
+            ("probe_count", self.probe_count, self.test_counts[100]),
+            ("rrc_counts.100", self.rrc_counts[100], self.test_counts[100]),
+            ("rrc_counts.1000", self.rrc_counts[1000], self.test_counts[1000]),
+        ):
+            if count > limit:
+                raise ValueError(f"{name} is {count}, but test_counts has only {limit} instances")
         return self
 
 
@@ -102,22 +184,10 @@ class Scale(Strict):
     reference_solver: Annotated[str, Field(description="solver of the test sets' reference solutions")] = "concorde"
     train_threads: Positive = 1
     evaluate_threads: Positive = 1
+    evaluate_together: Annotated[
+        bool, Field(description="one job measures all test sets of a model: starting it costs more than they do")
+    ] = False
     scaling: ScalingScale
-
-
-class TrainingChange(Strict):
-    """What may be changed of one run's training in `config.yaml`; everything else stays the scale's."""
-
-    samples: Positive | None = None
-    epochs: Positive | None = None
-    batch_size: Positive | None = None
-    step: Literal["sub-path", "decision", "summed"] | None = None
-    learning_rate: Annotated[float, Field(gt=0, le=1)] | None = None
-    weight_decay: Annotated[float, Field(ge=0)] | None = None
-    decay_gamma: Annotated[float, Field(gt=0, le=1)] | None = None
-    decay_every: Positive | None = None
-    warmup_batches: Annotated[int, Field(ge=0)] | None = None
-    precision: Literal["fp32", "bf16"] | None = None
 
 
 class RunChange(Strict):
@@ -156,6 +226,10 @@ class Config(Strict):
         None
     )
     label_caches: Annotated[list[str], Field(description="folders with label shards to reuse")] = []
+    benchmarks_dir: Annotated[
+        str | None, Field(description="a local copy of TSPLIB (its folder or the one above); null: download it")
+    ] = None
+    testsets_dir: Annotated[str | None, Field(description="folder of test sets (.npz) to evaluate by name")] = None
     tensorboard: Annotated[bool, Field(description="also write TensorBoard event files")] = False
     work_dir: str = "work"
     results_dir: str = "results"
@@ -173,11 +247,16 @@ def _first_error(error: ValidationError, where: str) -> NeurouteError:
     return NeurouteError(f"{where}: {path or 'top level'}: {message}{more}; see workflow/schemas for what is allowed")
 
 
-def parse_config(values: dict[str, Any], where: str = "config.yaml") -> Config:
+def validated(kind: type[M], values: dict[str, Any], where: str) -> M:
+    """`values` as a model.  Raises NeurouteError that names `where` and the first wrong key."""
     try:
-        return Config.model_validate(values)
+        return kind.model_validate(values)
     except ValidationError as error:
         raise _first_error(error, where) from None
+
+
+def parse_config(values: dict[str, Any], where: str = "config.yaml") -> Config:
+    return validated(Config, values, where)
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
@@ -219,7 +298,4 @@ def load_scale(name: str) -> Scale:
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in scales_dir().glob("*.yaml")))
         raise NeurouteError(f"scale '{name}': no file {path}; known scales: {known}")
-    try:
-        return Scale.model_validate(_read_yaml(path))
-    except ValidationError as error:
-        raise _first_error(error, str(path)) from None
+    return validated(Scale, _read_yaml(path), str(path))

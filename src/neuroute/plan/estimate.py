@@ -7,7 +7,7 @@ from pathlib import Path
 
 from neuroute.analysis import cost
 from neuroute.plan.build import HEADLINE, Plan
-from neuroute.plan.objects import Evaluation, LabelBundle, Labels, Run
+from neuroute.plan.objects import AnyEvaluation, Dataset, Evaluation, LabelBundle, Labels, ProbeEvaluation, Run
 from neuroute.plan.preflight import gpus
 
 # Seconds of one core to label one TSP instance of n nodes, log-log interpolated and extrapolated.  Measured on one
@@ -15,6 +15,8 @@ from neuroute.plan.preflight import gpus
 SOLVER_SECONDS: dict[str, dict[int, float]] = {
     "concorde": {20: 0.0076, 50: 0.04, 100: 0.18, 200: 0.38, 500: 15.0},
     "lkh": {20: 0.0011, 50: 0.009, 100: 0.048, 200: 0.2, 500: 2.0},
+    "hgs": {20: 0.27, 50: 0.8, 100: 2.6},  # CVRP
+    "hgs-short": {20: 0.018, 50: 0.08, 100: 0.2},  # CVRP
 }
 
 
@@ -155,13 +157,19 @@ def _train_cost(plan: Plan, run: Run) -> Cost:
     return _computed(plan, "train", run.id, path, amount, disk)
 
 
-def _evaluate_cost(plan: Plan, evaluation: Evaluation) -> Cost:
+def _evaluate_cost(plan: Plan, evaluation: AnyEvaluation) -> Cost:
+    """Benchmarks are left out (their instances are not known before they are fetched)."""
     network = plan.runs[evaluation.run].network
-    amount = sum(
-        t.labels.dataset.count
-        * cost.per_solution(network, t.labels.dataset.n, t.decoding.beam)["gflops_shrinking"]
-        * 1e9
-        for t in evaluation.tests
-    )
-    disk = sum(8 * t.labels.dataset.count for t in evaluation.tests) / 1e6
+
+    def solution(dataset: Dataset, beam: int = 1) -> float:
+        return dataset.count * cost.per_solution(network, dataset.n, beam)["gflops_shrinking"] * 1e9
+
+    amount, disk = 0.0, sum(8 * labels.dataset.count for labels in evaluation.labels) / 1e6
+    if isinstance(evaluation, Evaluation):
+        for t in evaluation.tests:
+            amount += solution(t.labels.dataset, t.decoding.beam)
+            # A re-constructed segment has half the nodes on average, and costs go with their square at least.
+            amount += t.decoding.iterations * solution(t.labels.dataset) / 3
+    elif isinstance(evaluation, ProbeEvaluation):
+        amount = solution(evaluation.optimal.dataset)
     return _computed(plan, "evaluate", evaluation.id, plan.evaluation_file(evaluation.id), amount, disk)

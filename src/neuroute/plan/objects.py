@@ -5,12 +5,13 @@ Nothing here imports numpy or torch: the Snakefile reads these at parse time.
 
 import hashlib
 import json
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 SHARD = 10_000  # instances in one shard of an instance stream
 
+Problem = Literal["tsp", "cvrp"]
 Distribution = Literal["uniform", "cluster", "explosion", "implosion"]
 Split = Literal["train", "val", "test"]
 
@@ -31,10 +32,10 @@ class Spec(BaseModel):
 class Dataset(Spec):
     """`count` instances of one stream, from instance `first` on.  Never stored: a pure function of these fields."""
 
-    problem: Literal["tsp"] = "tsp"
+    problem: Problem = "tsp"
     distribution: Distribution = "uniform"
     split: Split = "test"
-    n: int
+    n: int  # nodes; CVRP: customers
     count: int
     first: int = 0
 
@@ -42,6 +43,11 @@ class Dataset(Spec):
     def id(self) -> str:
         start = f"_f{self.first}" if self.first else ""
         return f"{self.problem}_{self.distribution}_{self.split}_n{self.n}_c{self.count}{start}"
+
+    @property
+    def nodes(self) -> int:
+        """What an encoder sees of one instance: with the depot."""
+        return self.n + (self.problem == "cvrp")
 
     def shards(self) -> list[tuple[int, int, int]]:
         """(shard, first, stop) for each shard that these instances touch; first and stop count inside the shard."""
@@ -93,10 +99,14 @@ class Supervised(Spec):
     `step` is the reading of the paper's "step" (README, "What is a step?"):
     `sub-path` every decision of the sampled sub-path is its own update; `decision` one update on the first
     decision only; `summed` one update on the summed loss of all decisions.
+    `sub_paths` is how they are cut: `random` (LEHD) anywhere and in either direction; `suffix` (BQ-NCO) the end of
+    the stored tour, so that the destination is always its first node.
+    The optimizer is AdamW; without weight decay it is Adam.
     """
 
     kind: Literal["supervised"] = "supervised"
     step: Literal["sub-path", "decision", "summed"] = "sub-path"
+    sub_paths: Literal["random", "suffix"] = "random"
     samples: int  # labelled instances in the training set
     epochs: int = 1
     batch_size: int = 1024
@@ -108,6 +118,7 @@ class Supervised(Spec):
     warmup_factor: float = 0.1
     precision: Literal["fp32", "bf16"] = "fp32"
     validations: int = 20  # greedy validations, evenly spaced over the samples seen
+    keep: Literal["last", "best"] = "last"  # which weights the checkpoint holds; best: by validation gap
 
     @property
     def batches_per_epoch(self) -> int:
@@ -118,6 +129,53 @@ class Supervised(Spec):
         return self.batches_per_epoch * self.epochs
 
 
+class SelfImprovement(Spec):
+    """Training without labels: sample tours without replacement, imitate the best (SIGD; Pirnay and Grimm, 2024).
+
+    Each epoch samples `beam` x `rounds` distinct tours of `instances` new instances with the best weights so far (by
+    greedy validation) and trains on the shortest of each.  As there: instances anew each epoch, sampling in rounds with
+    the policy shifted between them, next-node training on random sub-paths, the best policy by validation.
+    Assumptions, as scaling says nothing about how its SIGD was trained: every default below; the shift itself (sigma
+    times the mean advantage of the tours through a prefix); an epoch's tours are dropped at its end.
+    The best weights are those of any validation: a multiple of `epochs` has one at the end of each.
+    """
+
+    kind: Literal["self-improvement"] = "self-improvement"
+    epochs: int
+    instances: int  # that are sampled anew in each epoch
+    beam: int = Field(32, ge=1)  # tours of one round of stochastic beam search
+    rounds: int = Field(4, ge=1)
+    sigma: float = Field(0.3, ge=0)  # per unit of length: how far a round's advantages shift the next round's policy
+    passes: int = Field(1, ge=1)  # over the epoch's tours
+    batch_size: int = 1024
+    step: Literal["sub-path", "decision", "summed"] = "decision"
+    sub_paths: Literal["random", "suffix"] = "random"
+    learning_rate: float = 2e-4
+    weight_decay: float = 0.0
+    decay_gamma: float = 1.0
+    decay_every: int = 1  # batches
+    warmup_batches: int = 0
+    warmup_factor: float = 0.1
+    precision: Literal["fp32", "bf16"] = "fp32"
+    validations: int = 20
+
+    @property
+    def samples(self) -> int:
+        """Pseudo-labelled instances that one epoch trains on."""
+        return self.instances * self.passes
+
+    @property
+    def batches_per_epoch(self) -> int:
+        return -(-self.samples // self.batch_size)
+
+    @property
+    def batches(self) -> int:
+        return self.batches_per_epoch * self.epochs
+
+
+Training = Annotated[Supervised | SelfImprovement, Field(discriminator="kind")]
+
+
 class Run(Spec):
     """One trained model."""
 
@@ -125,9 +183,9 @@ class Run(Spec):
     name: str
     role: dict[str, Any] = {}  # what it stands for in the paper: {"depth": 6, "width": 128}
     network: Network
-    training: Supervised
+    training: Training
     n: int  # nodes of the training instances
-    data: tuple[Labels, ...]
+    data: tuple[Labels, ...]  # none for self-improvement
     validation: Labels
     seed: int = 0
 
@@ -137,17 +195,23 @@ class Run(Spec):
 
 
 class Decoding(Spec):
-    """How solutions are built from a model."""
+    """How solutions are built from a model.
+
+    With `milestones`, random re-construct is measured after each of these numbers of iterations in one go, 0 (greedy)
+    included; each becomes a record of its own.
+    """
 
     method: Literal["greedy", "beam", "rrc"] = "greedy"
     beam: int = 1
     iterations: int = 0  # of random re-construct, after greedy
+    milestones: tuple[int, ...] = ()
     log_n: bool = True  # the log(n) attention factor (scaling, Eq. 16)
     batch_size: int | None = None  # None: as many instances as the memory budget holds
 
     @property
     def id(self) -> str:
-        name = {"greedy": "greedy", "beam": f"beam{self.beam}", "rrc": f"rrc{self.iterations}"}[self.method]
+        rrc = f"rrc{self.iterations}" if self.iterations else "greedy"
+        name = {"greedy": "greedy", "beam": f"beam{self.beam}", "rrc": rrc}[self.method]
         return name + ("" if self.log_n else "-nolog") + (f"-b{self.batch_size}" if self.batch_size else "")
 
 
@@ -160,16 +224,65 @@ class Test(Spec):
     decoding: Decoding = Decoding()
 
 
-class Evaluation(Spec):
-    """What is measured of one model in one job: the tests of one group."""
+class _OfRun(Spec):
+    """Something that one job measures of one model."""
 
+    entry: ClassVar[str]  # the function that measures it, `package.module:function`
     run: str  # id of the run
     group: str
-    tests: tuple[Test, ...]
 
     @property
     def id(self) -> str:
         return f"{self.run}/{self.group}"
+
+    @property
+    def labels(self) -> tuple[Labels, ...]:
+        """The labelled instances that it reads."""
+        return ()
+
+
+class Evaluation(_OfRun):
+    """The gaps and times of a model on the labelled test sets of one group."""
+
+    entry: ClassVar[str] = "neuroute.evaluation.measure:measure"
+    kind: Literal["tests"] = "tests"
+    tests: tuple[Test, ...]
+
+    @property
+    def labels(self) -> tuple[Labels, ...]:
+        return tuple(dict.fromkeys(t.labels for t in self.tests))
+
+
+class BenchmarkEvaluation(_OfRun):
+    """The gaps of a model on a public benchmark's instances below `max_nodes` nodes, against published optima."""
+
+    entry: ClassVar[str] = "neuroute.evaluation.benchmarks:measure"
+    kind: Literal["benchmark"] = "benchmark"
+    group: str = "tsplib"
+    benchmark: Literal["tsplib"] = "tsplib"
+    max_nodes: int  # exclusive
+    decoding: Decoding = Decoding()
+
+
+class ProbeEvaluation(_OfRun):
+    """How a model chooses when it is led along optimal tours (scaling, Appendix H).
+
+    Success by neighbour rank over all of `optimal`; last-layer states at decision `decision` of instance `instance`.
+    """
+
+    entry: ClassVar[str] = "neuroute.evaluation.probes:measure"
+    kind: Literal["probe"] = "probe"
+    group: str = "probes"
+    optimal: Labels
+    instance: int = 0
+    decision: int = 0
+
+    @property
+    def labels(self) -> tuple[Labels, ...]:
+        return (self.optimal,)
+
+
+AnyEvaluation = Annotated[Evaluation | BenchmarkEvaluation | ProbeEvaluation, Field(discriminator="kind")]
 
 
 class Artifact(Spec):

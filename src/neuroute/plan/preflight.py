@@ -20,7 +20,7 @@ def gpus(config: Config) -> int:
 
 
 def check(plan: Plan) -> None:
-    """Raises NeurouteError when the GPU or a label cache that config.yaml names is not there."""
+    """Raises NeurouteError when the GPU or a folder that config.yaml names is not there."""
     if plan.config.device == "cuda" and not has_gpu():
         raise NeurouteError(
             "config.yaml asks for device 'cuda', but this machine shows no NVIDIA GPU; set `device: auto`"
@@ -28,6 +28,10 @@ def check(plan: Plan) -> None:
     for cache in plan.config.label_caches:
         if not Path(cache).is_dir():
             raise NeurouteError(f"config.yaml: label_caches: no folder {cache}; correct the path or leave it out")
+    for key in ("benchmarks_dir", "testsets_dir"):
+        folder = getattr(plan.config, key)
+        if folder is not None and not Path(folder).is_dir():
+            raise NeurouteError(f"config.yaml: {key}: no folder {folder}; correct the path or leave it out")
 
 
 def check_solvers(plan: Plan, bundle: str) -> None:

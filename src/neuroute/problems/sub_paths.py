@@ -11,6 +11,12 @@ def draw(generator: torch.Generator, nodes: int) -> tuple[int, int, bool]:
     return start, length, bool(torch.randint(2, (), generator=generator))
 
 
+def draw_suffix(generator: torch.Generator, nodes: int) -> tuple[int, int, bool]:
+    """(start, length, False): the last 3..n rows of the closed tour, which ends on its first stop (BQ-NCO)."""
+    length = int(torch.randint(3, nodes + 1, (), generator=generator))
+    return nodes + 1 - length, length, False
+
+
 def cut(coords: Tensor, tours: Tensor, start: int, length: int, backwards: bool) -> Tensor:
     """The coordinates of `length` consecutive stops of each cyclic tour, in visiting order.
 

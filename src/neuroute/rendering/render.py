@@ -1,10 +1,9 @@
 """Draw one artifact and write it in all its formats."""
 
-import importlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from neuroute.dotted import resolve
 from neuroute.errors import NeurouteError
 from neuroute.files import write_json, write_text
 from neuroute.rendering import style
@@ -19,15 +18,6 @@ FIGURE_FORMATS = ("pdf", "svg", "png", "csv", "json")
 def formats(kind: str) -> tuple[str, ...]:
     """The suffixes that `render` writes for a "table" or a "figure"."""
     return TABLE_FORMATS if kind == "table" else FIGURE_FORMATS
-
-
-def resolve(dotted: str) -> Callable[[Study], Any]:
-    """`package.module:function` -> the function.  Raises NeurouteError when there is none."""
-    module, _, name = dotted.partition(":")
-    try:
-        return getattr(importlib.import_module(module), name)
-    except (ModuleNotFoundError, AttributeError) as error:
-        raise NeurouteError(f"artifact function {dotted}: {error}") from None
 
 
 def render(study: Study, stem: Path) -> list[Path]:

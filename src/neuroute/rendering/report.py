@@ -76,10 +76,15 @@ def _artifact(paper: str, stem: Path, out: Path, scale: Scale) -> dict[str, Any]
 def describe(measured_on: Mapping[str, Any]) -> list[str]:
     """Short phrases on what an artifact was measured on."""
     phrases = []
-    for test in measured_on.get("tests", []):
+    tests = measured_on.get("tests", [])
+    for test in (t for t in tests if not _of_benchmark(t)):
         problem = str(test["test"]).split("_")[0].upper()
         set_of = f"{problem}{test['n']} {test['distribution']} × {test['n_instances']:,}"
         phrases.append(f"{set_of} (against {test['reference']})")
+    for name in dict.fromkeys(str(t["distribution"]) for t in tests if _of_benchmark(t)):
+        nodes = [t["n"] for t in tests if t["distribution"] == name]
+        size = f"{min(nodes)} to {max(nodes):,} nodes"
+        phrases.append(f"{name.upper()} × {len(nodes)}, {size} (against published optima)")
     if measured_on.get("models"):
         seeds = ", ".join(map(str, measured_on.get("seeds", [])))
         models = measured_on["models"]
@@ -91,6 +96,11 @@ def describe(measured_on: Mapping[str, Any]) -> list[str]:
     if measured_on.get("torch"):
         phrases.append(f"torch {', '.join(measured_on['torch'])}")
     return phrases or ["Follows from the configuration; nothing is measured"]
+
+
+def _of_benchmark(test: Mapping[str, Any]) -> bool:
+    """One instance of a public benchmark (tsplib_eil51), of which there may be many."""
+    return str(test["test"]).startswith(f"{test['distribution']}_")
 
 
 def _number(name: str) -> str:

@@ -13,15 +13,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from neuroute.errors import NeurouteError
+from neuroute.evaluation.columns import COLUMNS
 from neuroute.files import read_json
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Artifact, Dataset, Decoding, Run
-
-RECORD_COLUMNS = (
-    "paper", "run", "group", "seed", "test", "distribution", "n", "n_instances", "reference", "decoding", "method",
-    "beam", "log_n", "batch_size", "metric", "value", "unit", "device", "threads", "torch", "scale", "code",
-    "wall_time_s",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,7 @@ class Study:
     def records(self) -> pd.DataFrame:
         """All the artifact's evaluation records, one row per measured number; no rows when it declares none."""
         parts = [_read_records(self.work / "evaluations" / f"{e}.csv") for e in self.artifact.evaluations]
-        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(RECORD_COLUMNS))
+        return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(COLUMNS))
 
     def value(self, metric: str, run: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> float | None:
         """The measured value of one cell, or None where it was not measured.
@@ -70,19 +65,35 @@ class Study:
     def _cell(self, run: str, dataset: Dataset, decoding: Decoding | str) -> pd.DataFrame:
         if "cells" not in self._cache:
             self._cache["cells"] = dict(iter(self.records.groupby(["run", "test", "decoding"])))
-        return self._cache["cells"].get((run, dataset.id, _id(decoding)), self.records.iloc[:0])
+        key = (run, dataset.id, _id(decoding))
+        self._cache.setdefault("used", set()).add(key)
+        return self._cache["cells"].get(key, self.records.iloc[:0])
 
-    def lengths(self, run: str, group: str) -> Mapping[str, NDArray[np.float64]]:
-        """Tour lengths per instance: "<dataset id>|<decoding id>" and "<dataset id>|reference" -> (count,)."""
-        path = self.work / "evaluations" / run / f"{group}.npz"
+    def lengths(
+        self, run: str, dataset: Dataset, decoding: Decoding | str = "greedy"
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """(own, reference) tour lengths (count,) of one cell, or None where it was not measured."""
+        for evaluation in self.artifact.evaluations:
+            if evaluation.rpartition("/")[0] == run:
+                stored = self.arrays(evaluation)
+                own = stored.get(f"{dataset.id}|{_id(decoding)}")
+                if own is not None:
+                    return own, stored[f"{dataset.id}|reference"]
+        return None
+
+    def arrays(self, evaluation: str) -> Mapping[str, NDArray[Any]]:
+        """The .npz twin of an evaluation's records: tour lengths, or what a probe saw."""
+        path = self.work / "evaluations" / f"{evaluation}.npz"
         if path not in self._cache:
             try:
                 with np.load(path) as file:
-                    self._cache[path] = {key: np.asarray(file[key], np.float64) for key in file.files}
+                    self._cache[path] = {key: file[key] for key in file.files}
             except FileNotFoundError:
-                raise NeurouteError(f"{path}: missing; evaluate {run} again") from None
+                raise NeurouteError(f"{path}: missing; evaluate it again: `neuroute evaluate {evaluation}`") from None
             except (OSError, ValueError) as error:
-                raise NeurouteError(f"{path}: not a readable npz ({error}); evaluate {run} again") from None
+                raise NeurouteError(
+                    f"{path}: not a readable npz ({error}); evaluate it again: `neuroute evaluate {evaluation}`"
+                ) from None
         return self._cache[path]
 
     def log(self, run: str, kind: str | None = None) -> pd.DataFrame:
@@ -121,6 +132,9 @@ class Study:
         """Where this artifact's numbers come from: scale, test sets, devices, torch versions."""
         on: dict[str, Any] = {"scale": self.scale.name, "summary": self.scale.summary}
         records = self.records
+        if used := self._cache.get("used"):  # an evaluation may hold more than this artifact shows
+            keys = list(zip(records.run, records.test, records.decoding, strict=True))
+            records = records[[key in used for key in keys]]
         if len(records):
             tests = records[["test", "distribution", "n", "n_instances", "reference"]].drop_duplicates("test")
             on["tests"] = tests.sort_values(["n", "n_instances"]).to_dict("records")

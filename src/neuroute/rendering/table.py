@@ -15,8 +15,8 @@ LEGEND = "Measured here, with the paper's number in parentheses; a number in par
 
 
 def fixed(decimals: int) -> Format:
-    """Numbers with so many decimals; text as it is."""
-    return lambda value: value if isinstance(value, str) else f"{value:,.{decimals}f}"
+    """Numbers with so many decimals, without a minus before zero; text as it is."""
+    return lambda value: value if isinstance(value, str) else f"{value:z,.{decimals}f}"
 
 
 THREE_DECIMALS = fixed(3)
@@ -47,12 +47,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """One value as measured here and as published; `low` and `high` bound the measured one."""
+    """One value as measured here and as published; `low` and `high` bound the measured one.
+
+    `at` is what it was measured on where that is not what its column says; a label or a note must say so too.
+    """
 
     measured: Value = None
     published: Value = None
     low: float | None = None
     high: float | None = None
+    at: str = ""
 
     def __post_init__(self) -> None:
         for name in ("measured", "published", "low", "high"):
@@ -99,8 +103,9 @@ class Table:
                 data[f"{column.key}_measured_high"] = [c.high for c in cells]
             if any(c.published is not None for c in cells):
                 data[f"{column.key}_published"] = [c.published for c in cells]
-            if column.at:
-                data[f"{column.key}_measured_at"] = [column.at if c.measured is not None else None for c in cells]
+            if column.at or any(c.at for c in cells):
+                at = [(c.at or column.at) if c.measured is not None else None for c in cells]
+                data[f"{column.key}_measured_at"] = at
         for key, value in (extra or {}).items():
             data[key] = [value] * len(self.rows)
         return pd.DataFrame(data)
@@ -206,11 +211,14 @@ def _heading(column: Column) -> str:
 
 
 def _measured_at(columns: tuple[Column, ...]) -> tuple[str, ...]:
-    """One line that says what the columns were measured on."""
+    """One line that says what the columns were measured on; a group stands for its columns where they agree."""
     at: dict[str, list[str]] = {}
     for column in columns:
         if column.at:
-            at.setdefault(column.at, []).append(_heading(column) if column.group else column.label)
+            group = {c.at for c in columns if c.group == column.group}
+            name = column.label if not column.group else column.group if len(group) == 1 else _heading(column)
+            names = at.setdefault(column.at, [])
+            names += [name] if name not in names else []
     if len(at) == 1:
         return (f"Measured on {next(iter(at))}.",)
     return (

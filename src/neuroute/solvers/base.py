@@ -14,10 +14,11 @@ GRID = 1e6  # grid units per unit of length
 
 @dataclass(frozen=True)
 class Solver:
-    """A TSP solver.  One module per solver holds it as SOLVER.
+    """A solver of TSP and perhaps CVRP instances.  One module per solver holds it as SOLVER.
 
     `version()` is cheap and raises NeurouteError, saying how to get the solver, when it is missing.
     `solve(coords (n, 2), seed)` returns a tour (n,) int64 of n >= 4 nodes; equal arguments give equal tours.
+    `solve_cvrp(coords (n + 1, 2), demand (n + 1,), capacity, seed)`, depot first, returns routes of customers 1..n.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Solver:
     how_to_get: str
     version: Callable[[], str]
     solve: Callable[[np.ndarray, int], np.ndarray]
+    solve_cvrp: Callable[[np.ndarray, np.ndarray, int, int], list[list[int]]] | None = None
 
 
 def missing(name: str, how_to_get: str) -> NeurouteError:

@@ -1,16 +1,19 @@
-"""Hybrid genetic search (Vidal, 2022) through the package hygese; a TSP is a CVRP with one vehicle.
+"""Hybrid genetic search (Vidal, 2022) through the package hygese, for CVRP; a TSP is a CVRP with one vehicle.
 
 The budget is a number of iterations without improvement, not seconds: labels must not depend on the machine's load.
 """
 
 import importlib
+from typing import Any
 
 import numpy as np
 
+from neuroute.errors import NeurouteError
 from neuroute.solvers.base import Solver, installed_version
 
 HOW_TO_GET = "run `pip install hygese`"
 ITERATIONS = 2_000
+MOST_ITERATIONS = 100_000
 SPAN = 1_000.0  # HGS refuses distances of a very small scale
 
 
@@ -18,15 +21,38 @@ def version() -> str:
     return installed_version("hygese", "hgs", HOW_TO_GET)
 
 
-def solve(coords: np.ndarray, seed: int) -> np.ndarray:
+def solve(coords: np.ndarray, seed: int, iterations: int = ITERATIONS) -> np.ndarray:
     """The best tour (n,) found over coords (n, 2)."""
-    hygese = importlib.import_module("hygese")
-    points = np.asarray(coords, dtype=np.float64)
-    points = (points - points.min(axis=0)) * (SPAN / np.ptp(points, axis=0).max())
-    search = hygese.Solver(hygese.AlgorithmParameters(nbIter=ITERATIONS, seed=seed % 2**31), verbose=False)
-    found = search.solve_tsp({"x_coordinates": points[:, 0], "y_coordinates": points[:, 1]}, rounding=False)
-    (route,) = found.routes
+    (route,) = _search(seed, iterations).solve_tsp(_scaled(coords), rounding=False).routes
     return np.array([0, *route], dtype=np.int64)
 
 
-SOLVER = Solver("hgs", False, HOW_TO_GET, version, solve)
+def solve_cvrp(
+    coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int, iterations: int = ITERATIONS
+) -> list[list[int]]:
+    """The routes of the best solution found, in HGS's default fleet: 1.3 times what the demands fill, and 3 more.
+
+    A search that has met no feasible solution (about one in a thousand of the short ones) is made again, twice as long.
+    Raises NeurouteError when the demands seem not to fit at all.
+    """
+    data = _scaled(coords) | {"demands": np.asarray(demand, dtype=np.float64), "vehicle_capacity": float(capacity)}
+    while iterations <= MOST_ITERATIONS:
+        found = _search(seed, iterations).solve_cvrp(data, rounding=False)
+        if routes := [[int(customer) for customer in route] for route in found.routes if len(route)]:
+            return routes
+        iterations *= 2
+    raise NeurouteError(f"hgs: no feasible routes in {MOST_ITERATIONS} iterations; check the demands")
+
+
+def _search(seed: int, iterations: int) -> Any:
+    hygese = importlib.import_module("hygese")
+    return hygese.Solver(hygese.AlgorithmParameters(nbIter=iterations, seed=seed % 2**31), verbose=False)
+
+
+def _scaled(coords: np.ndarray) -> dict[str, Any]:
+    points = np.asarray(coords, dtype=np.float64)
+    points = (points - points.min(axis=0)) * (SPAN / np.ptp(points, axis=0).max())
+    return {"x_coordinates": points[:, 0], "y_coordinates": points[:, 1]}
+
+
+SOLVER = Solver("hgs", False, HOW_TO_GET, version, solve, solve_cvrp)

@@ -10,6 +10,7 @@ MODULES = {
     "lkh": "neuroute.solvers.lkh",
     "lkh3": "neuroute.solvers.lkh3",
     "hgs": "neuroute.solvers.hgs",
+    "hgs-short": "neuroute.solvers.hgs_short",
     "insertion": "neuroute.solvers.insertion",
     "nearest": "neuroute.solvers.nearest",
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from neuroute.datasets.labels import load_tours
-from neuroute.datasets.streams import dataset_coordinates
+from neuroute.datasets.shard_files import kind_of
 from neuroute.plan.objects import SHARD, Labels
 
 
@@ -29,31 +29,35 @@ class TrainingSet:
         self.count = sum(s.dataset.count for s in self._shards)
         self._load = lru_cache(maxsize=2)(self._load_shard)
 
-    def _load_shard(self, index: int) -> tuple[np.ndarray, np.ndarray]:
+    def _load_shard(self, index: int) -> tuple[np.ndarray, ...]:
         shard = self._shards[index]
-        return dataset_coordinates(shard.dataset), load_tours(shard, self._directories)
+        kind = kind_of(shard)
+        return *kind.arrays(kind.instances(shard.dataset)), load_tours(shard, self._directories)
 
     def _rng(self, epoch: int, what: int) -> np.random.Generator:
         return np.random.Generator(np.random.Philox(key=[self._seed << 32 | epoch, what]))
 
-    def batch(self, epoch: int, start: int, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """Instances start..start+size-1 of an epoch: coords (size, n, 2) float32, tours (size, n) int64."""
+    def batch(self, epoch: int, start: int, size: int) -> tuple[np.ndarray, ...]:
+        """Instances start..start+size-1 of an epoch, and as the last array their solutions, in int64.
+
+        TSP: coords (size, n, 2) float32, tours (size, n).  CVRP: coords (size, n + 1, 2) float32, demand (size, n + 1),
+        capacity (size,), solutions (size, 2, n).
+        """
         shards = np.arange(len(self._shards))
         if self._shuffle:
             shards = self._rng(epoch, 0).permutation(len(shards))
-        coords, tours, first = [], [], 0
+        parts, first = [], 0
         for index in shards:
             count = self._shards[index].dataset.count
             lo, hi = max(start - first, 0), min(start + size - first, count)
             if lo < hi:
                 rows = self._rng(epoch, 1 + int(index)).permutation(count)[lo:hi] if self._shuffle else slice(lo, hi)
-                shard_coords, shard_tours = self._load(int(index))
-                coords.append(shard_coords[rows])
-                tours.append(shard_tours[rows].astype(np.int64))
+                parts.append([array[rows] for array in self._load(int(index))])
             first += count
             if first >= start + size:
                 break
-        return np.concatenate(coords), np.concatenate(tours)
+        *instances, solutions = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return *instances, solutions.astype(np.int64)
 
 
 def _shard_ranges(block: Labels) -> list[tuple[int, int]]:

@@ -1,10 +1,27 @@
 """The decisions along a labelled path, and their loss (LEHD's scheme, which scaling builds on)."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
+
+
+class PathDecision(nn.Module):
+    """What is trained: a constructive network that encodes a path and decides on one of its stops.
+
+    One module, so that DDP and torch.compile see the encoder too.
+    """
+
+    def __init__(self, net: Any) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, path: Tensor, row: int) -> Tensor:
+        """path (batch, length, 2), standing on stop `row` -> logits (batch, candidates) of the stops in between."""
+        net: Any = self.net
+        return net.decide(net.encode(path)[:, row:])
 
 
 def rows(length: int, step: str) -> range:
@@ -15,13 +32,13 @@ def rows(length: int, step: str) -> range:
     return range(1) if step == "decision" else range(length - 3)
 
 
-def loss(decide: Callable[[Tensor], Tensor], path: Tensor, row: int) -> Tensor:
-    """Mean cross-entropy of choosing stop row + 1 when standing on stop `row`; path (batch, length, E).
+def loss(decide: Callable[[Tensor, int], Tensor], path: Tensor, row: int) -> Tensor:
+    """Mean cross-entropy of choosing stop row + 1 when standing on stop `row`; path (batch, length, 2).
 
     The label is always the first candidate.  That gives nothing away: the networks are equivariant to the order of
     the candidates.
     """
-    logits = decide(path[:, row:]).float()
+    logits = decide(path, row).float()
     return F.cross_entropy(logits, torch.zeros(len(path), dtype=torch.long, device=path.device))
 
 

@@ -22,13 +22,20 @@ TELL_EVERY_S = 10.0
 
 
 class Batches(Protocol):
-    """A training scheme: each batch is a function of its index, so nothing but the weights has to be restored."""
+    """A training scheme: each batch is a function of its index, the weights, and what `state` holds.
+
+    The state goes through torch.save and is loaded with weights_only: tensors, numbers, strings, lists, dicts.
+    """
 
     optimizer: torch.optim.Optimizer
 
     def learning_rate(self, index: int) -> float: ...
 
     def train(self, index: int) -> tuple[Tensor, int]: ...
+
+    def state(self) -> dict[str, Any]: ...
+
+    def restore(self, state: dict[str, Any]) -> None: ...
 
 
 class TrainingLoop:
@@ -46,6 +53,7 @@ class TrainingLoop:
         world: World,
         device: torch.device,
         tensorboard: bool = False,
+        keep_best: bool = False,
     ) -> None:
         self.net, self.batches, self.total, self.samples = net, batches, total, samples
         self.validate, self.validate_after = validate, validate_after
@@ -54,8 +62,10 @@ class TrainingLoop:
         self.done = 0
         self.updates = 0
         self.seconds = 0.0  # over all attempts
-        self.loss_sum, self.loss_updates, self.loss_batches = 0.0, 0, 0
+        self.loss_sum, self.loss_updates = 0.0, 0
         self.lines: list[str] = []
+        # The weights of the best validation so far, and its gap, where a run exports these instead of the last.
+        self.keep_best, self.best, self.best_gap = keep_best, dict[str, Tensor](), float("inf")
         self._writer = _tensorboard(state_dir) if tensorboard and world.leads else None
 
     # -- state ------------------------------------------------------------------------------------------------
@@ -69,8 +79,10 @@ class TrainingLoop:
             "done": self.done,
             "updates": self.updates,
             "seconds": self.seconds,
-            "loss": [self.loss_sum, self.loss_updates, self.loss_batches],
+            "loss": [self.loss_sum, self.loss_updates],
             "lines": self.lines,
+            "best": [self.best_gap, self.best],
+            "batches": self.batches.state(),
         }
         write_whole(self.dir / "state.pt", lambda file: torch.save(state, file))
         self._show()
@@ -87,8 +99,10 @@ class TrainingLoop:
         self.net.load_state_dict(state["net"])
         self.batches.optimizer.load_state_dict(state["optimizer"])
         self.done, self.updates, self.seconds = state["done"], state["updates"], state["seconds"]
-        self.loss_sum, self.loss_updates, self.loss_batches = state["loss"]
+        self.loss_sum, self.loss_updates = state["loss"]
         self.lines = state["lines"]
+        self.best_gap, self.best = state["best"]
+        self.batches.restore(state["batches"])
         log.info("resumed at batch %d of %d", self.done, self.total)
 
     # -- running ----------------------------------------------------------------------------------------------
@@ -108,7 +122,6 @@ class TrainingLoop:
                 self.updates += updates
                 self.loss_sum += float(loss)
                 self.loss_updates += updates
-                self.loss_batches += 1
                 now = time.monotonic()
                 self.seconds = before + now - began
                 rate = (self.samples(self.done) - self.samples(start)) / (now - began)
@@ -134,6 +147,10 @@ class TrainingLoop:
                 signal.signal(number, handler)
         self._save()
 
+    def exported(self) -> dict[str, Tensor]:
+        """The weights that the run is left with."""
+        return self.best if self.keep_best and self.best else self.net.state_dict()
+
     def _record(self, line: dict[str, Any]) -> None:
         self.lines.append(json.dumps(line))
         if self._writer is not None:
@@ -155,7 +172,7 @@ class TrainingLoop:
                 "seconds": round(self.seconds, 2),
             }
         )
-        self.loss_sum, self.loss_updates, self.loss_batches = 0.0, 0, 0
+        self.loss_sum, self.loss_updates = 0.0, 0
         if not mean[0].isfinite() or not all_finite(self.net):
             log.warning("loss or weights are not finite at batch %d", self.done)
 
@@ -164,6 +181,9 @@ class TrainingLoop:
             self.net.eval()
             gap = self.validate()
             self.net.train()
+            if self.keep_best and gap < self.best_gap:
+                self.best_gap = gap
+                self.best = {name: value.detach().clone() for name, value in self.net.state_dict().items()}
             self._record(
                 {
                     "kind": "validation",

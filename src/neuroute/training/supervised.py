@@ -1,9 +1,16 @@
 """One batch of supervised training, under each reading of the paper's "step"."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from neuroute.decoding.decode import autocast
+from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Run
 from neuroute.problems import sub_paths
 from neuroute.training import decisions
@@ -11,27 +18,59 @@ from neuroute.training.data import TrainingSet
 from neuroute.training.distributed import World
 
 
+@dataclass(frozen=True)
+class Scheme:
+    """What a training scheme is built from; `supervised` and its like take it and give the batches."""
+
+    run: Run
+    net: nn.Module  # the bare network
+    model: nn.Module  # what is trained: it as decisions, possibly compiled and wrapped
+    label_dirs: list[Path]
+    best: Callable[[], dict[str, Tensor]]  # the best weights so far
+    state_dir: Path  # survives a kill
+    device: torch.device
+    world: World
+    memory_gb: float
+
+
+class Labelled(Protocol):
+    """Instances with tours, in training order."""
+
+    def batch(self, epoch: int, start: int, size: int) -> tuple[np.ndarray, ...]:
+        """Samples start..start+size-1 of an epoch: coords (size, n, 2) float32, tours (size, n) int64."""
+
+
 class SupervisedBatches:
-    """Trains a constructive model on the sub-paths of labelled tours; every batch is a function of (run, index)."""
+    """Trains a constructive model on the sub-paths of labelled tours; every batch is a function of (run, index).
+
+    `model` is the network as a PathDecision, possibly compiled and wrapped.
+    """
 
     def __init__(
         self,
         run: Run,
-        net: nn.Module,
-        data: TrainingSet,
+        model: nn.Module,
+        data: Labelled,
         device: torch.device,
         world: World,
         memory_gb: float,
     ) -> None:
-        self.run, self.training, self.net = run, run.training, net
+        self.run, self.training, self.model = run, run.training, model
         self.data, self.device, self.world, self.memory_gb = data, device, world, memory_gb
         self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(
-            net.parameters(),
+            model.parameters(),
             lr=self.training.learning_rate,
             weight_decay=self.training.weight_decay,
             fused=device.type == "cuda",
             foreach=device.type != "cuda",
         )
+
+    def state(self) -> dict[str, Any]:
+        """Nothing: labels stay what they are."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        pass
 
     def learning_rate(self, index: int) -> float:
         """Exponential decay counted in batches (scaling, Table 9), after an optional linear warm-up."""
@@ -45,39 +84,45 @@ class SupervisedBatches:
         """Train on batch `index`.  Returns the sum of the losses (a scalar on the device) and the updates made."""
         epoch, within = divmod(index, self.training.batches_per_epoch)
         size = min(self.training.batch_size, self.training.samples - within * self.training.batch_size)
-        coords, tours = self.data.batch(epoch, within * self.training.batch_size, size)
-        coords, tours = coords[self.world.rank :: self.world.size], tours[self.world.rank :: self.world.size]
-        generator = torch.Generator().manual_seed((self.run.seed << 40) + index)
-        start, length, backwards = sub_paths.draw(generator, self.run.n)
-        path = sub_paths.cut(
-            torch.from_numpy(coords).to(self.device),
-            torch.from_numpy(tours).to(self.device),
-            start,
-            length,
-            backwards,
-        )
+        arrays = self.data.batch(epoch, within * self.training.batch_size, size)
+        own = [torch.from_numpy(array[self.world.rank :: self.world.size]).to(self.device) for array in arrays]
+        path = self._sub_path(index, *own)
         share = len(path) * self.world.size / size  # ranks may hold unequal parts; DDP averages their gradients
         for group in self.optimizer.param_groups:
             group["lr"] = self.learning_rate(index)
 
         total, updates = torch.zeros((), device=self.device), 0
-        rows = decisions.rows(length, self.training.step)
+        rows = self._rows(path)
         for row in rows:
             total += self._backward(path, row, share, sync=self.training.step != "summed" or row == rows[-1])
             if self.training.step != "summed" or row == rows[-1]:
                 self.optimizer.step()
                 self.optimizer.zero_grad(set_to_none=True)
                 updates += 1
-        return total / len(rows) * updates, updates
+        return total / max(len(rows), 1) * updates, updates
 
-    def _backward(self, path: Tensor, row: int, share: float, sync: bool) -> Tensor:
+    def _sub_path(self, index: int, *arrays: Tensor) -> Any:
+        """What batch `index` trains on: the stops (batch, length, 2) of sub-paths of its coords and tours."""
+        coords, tours = arrays
+        generator = torch.Generator().manual_seed((self.run.seed << 40) + index)
+        draw = sub_paths.draw if self.training.sub_paths == "random" else sub_paths.draw_suffix
+        return sub_paths.cut(coords, tours, *draw(generator, self.run.n))
+
+    def _rows(self, path: Any) -> range:
+        """The stops from which a decision is trained."""
+        return decisions.rows(path.shape[1], self.training.step)
+
+    def _loss(self, path: Any, row: int) -> Tensor:
+        return decisions.loss(self.model, path, row)
+
+    def _backward(self, path: Any, row: int, share: float, sync: bool) -> Tensor:
         """Accumulate the gradient of one decision; returns its loss."""
         total = torch.zeros((), device=self.device)
         parts = list(decisions.micro_batches(path, self._micro_batch(path.shape[1] - row)))
         for i, (part, weight) in enumerate(parts):
-            with self.world.sync(self.net, sync and i == len(parts) - 1):
+            with self.world.sync(self.model, sync and i == len(parts) - 1):
                 with autocast(self.device, self.training.precision):
-                    loss = decisions.loss(self.net, part, row)
+                    loss = self._loss(part, row)
                 (loss * (weight * share)).backward()
             total += loss.detach() * weight
         return total
@@ -87,3 +132,17 @@ class SupervisedBatches:
         arguments = self.run.network.arguments
         per_instance = 4 * 14 * arguments["width"] * arguments["depth"] * tokens
         return max(1, int(self.memory_gb * 1e9 / per_instance))
+
+
+def supervised(scheme: Scheme) -> SupervisedBatches:
+    """Raises NeurouteError when labels are missing."""
+    return SupervisedBatches(scheme.run, scheme.model, labelled(scheme), scheme.device, scheme.world, scheme.memory_gb)
+
+
+def labelled(scheme: Scheme) -> TrainingSet:
+    """The run's labelled instances.  Raises NeurouteError when they are not as many as the run trains on."""
+    run, t = scheme.run, scheme.run.training
+    data = TrainingSet(run.data, scheme.label_dirs, run.seed, shuffle=t.epochs > 1)
+    if data.count != t.samples:
+        raise NeurouteError(f"{run.id}: labels for {data.count} samples, {t.samples} are needed")
+    return data

@@ -11,17 +11,15 @@ import torch
 
 from neuroute import device as devices
 from neuroute.datasets.labels import load_tours
-from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import decode
+from neuroute.datasets.shard_files import kind_of
 from neuroute.errors import NeurouteError
 from neuroute.files import exclusive, write_json, write_text
 from neuroute.networks.weights import build, parameters, save_checkpoint
-from neuroute.plan.objects import Decoding, Run
-from neuroute.problems.tsp import tour_length
-from neuroute.training.data import TrainingSet
+from neuroute.plan.objects import Run, SelfImprovement
+from neuroute.problems.rooms import room
 from neuroute.training.distributed import World, join
 from neuroute.training.loop import TrainingLoop
-from neuroute.training.supervised import SupervisedBatches
+from neuroute.training.supervised import Scheme, SupervisedBatches
 
 CHECKPOINT, LOG, SUMMARY = "model.safetensors", "log.jsonl", "run.json"
 
@@ -67,12 +65,13 @@ def _train(
         )
     torch.manual_seed(run.seed)
     net = build(run.network).to(place)
-    data = TrainingSet(run.data, label_dirs, run.seed, shuffle=run.training.epochs > 1)
-    if data.count != run.training.samples:
-        raise NeurouteError(f"{run.id}: labels for {data.count} samples, {run.training.samples} are needed")
-    trained: torch.nn.Module = torch.compile(net, dynamic=True) if settings.compile else net  # type: ignore[assignment]
-    batches = SupervisedBatches(run, world.wrap(trained, place), data, place, world, budget)
+    problem = run.validation.dataset.problem
+    model: torch.nn.Module = room(problem, "decision")(net)
+    model = torch.compile(model, dynamic=True) if settings.compile else model  # type: ignore[assignment]
+    model = world.wrap(model, place)
     t = run.training
+    scheme = Scheme(run, net, model, label_dirs, lambda: loop.exported(), state, place, world, budget)
+    batches: SupervisedBatches = room(problem, t.kind)(scheme)
     loop = TrainingLoop(
         net,
         batches,
@@ -86,9 +85,11 @@ def _train(
         world=world,
         device=place,
         tensorboard=settings.tensorboard,
+        keep_best=isinstance(t, SelfImprovement) or t.keep == "best",
     )
     loop.resume()
     loop.run()
+    net.load_state_dict(loop.exported())
     return loop, net
 
 
@@ -135,12 +136,12 @@ def _export(
 
 def _validation(run: Run, net: torch.nn.Module, label_dirs: list[Path], memory_gb: float):  # type: ignore[no-untyped-def]
     """A function that decodes the validation set greedily and returns the gap (ratio of means) in percent."""
-    coords = dataset_coordinates(run.validation.dataset)
-    best = float(np.mean(tour_length(coords, load_tours(run.validation, label_dirs))))
-    points = torch.from_numpy(coords)
+    kind, construct = kind_of(run.validation), room(run.validation.dataset.problem, "construct")
+    instances = kind.instances(run.validation.dataset)
+    best = float(np.mean(kind.lengths(instances, load_tours(run.validation, label_dirs))))
 
     def validate() -> float:
-        tours = decode(net, points, Decoding(), memory_gb, run.training.precision)
-        return 100 * (float(np.mean(tour_length(coords, tours.numpy()))) / best - 1)
+        found = construct(net, instances, memory_gb, run.training.precision).numpy()
+        return 100 * (float(np.mean(kind.lengths(instances, found))) / best - 1)
 
     return validate

@@ -1,8 +1,12 @@
-"""What the tables of paper `scaling` have in common."""
+"""What the tables of paper `scaling` have in common: headings, formats and which model plays a role here."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from neuroute.rendering.table import fixed
+from neuroute.papers.scaling import grid
+from neuroute.plan.objects import Dataset
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Column, fixed
 
 WHOLE = fixed(0)
 HERE = "Here"  # heading of the column that says which model plays the paper's role
@@ -11,3 +15,17 @@ HERE = "Here"  # heading of the column that says which model plays the paper's r
 def millions(value: Any) -> str:
     """Two decimals as the paper prints, three digits for the small models of small scales."""
     return f"{value:,.2f}" if value >= 0.995 else f"{value:.3g}"
+
+
+def model_here(study: Study, run: str) -> str:
+    """Depth and width of a run's network, of whichever method it is."""
+    arguments = study.runs[run].network.arguments
+    return f"D={arguments['depth']}, W={arguments['width']}"
+
+
+def gap_columns(sets: Mapping[int, Dataset]) -> tuple[Column, ...]:
+    """One column of gaps for each of the paper's sizes; `sets` holds the data set that stands for it."""
+    return tuple(
+        Column(f"gap_tsp{size}_pct", f"TSP{size}", "gap %", at=grid.described(dataset))
+        for size, dataset in sets.items()
+    )

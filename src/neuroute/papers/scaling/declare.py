@@ -1,180 +1,271 @@
-"""What paper `scaling` trains, measures and shows.  Declarations only; roles are the paper's numbers."""
+"""What paper `scaling` trains and measures.  Declarations only; what is shown is in `artifacts`."""
 
 from collections.abc import Iterable
 
-from neuroute.plan.config import Config, DeepNarrow, Scale, Shape
+from neuroute.errors import NeurouteError
+from neuroute.papers.scaling.artifacts import artifacts
+from neuroute.papers.scaling.roles import (
+    BASELINES,
+    COMPARED,
+    DEEP,
+    DEPTHS,
+    FEW,
+    GRID,
+    LATENCY,
+    LOG_N,
+    PAPER,
+    PROBED,
+    SHIFTED,
+    SIZES,
+    WIDTHS,
+    depth_and_width,
+    reference,
+    seeds,
+    validation,
+    with_seed,
+)
+from neuroute.plan.config import BaselineShape, Config, Scale, Shape, TrainingScale, validated
 from neuroute.plan.objects import (
-    Artifact,
+    AnyEvaluation,
+    BenchmarkEvaluation,
     Dataset,
     Decoding,
     Evaluation,
     LabelBundle,
     Labels,
     Network,
+    ProbeEvaluation,
     Run,
+    SelfImprovement,
+    Split,
     Supervised,
     Test,
 )
 
-PAPER = "scaling"
+__all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]
 TITLE = "Efficient Decoder Scaling Strategy for Neural Routing Solvers"
-DEPTHS, WIDTHS = (6, 12, 24, 42), (128, 256, 512)
-GRID = [f"{d}x{w}" for d in DEPTHS for w in WIDTHS]
-SIZES = (100, 200, 500, 1000)
 BLOCK = 1_000_000  # labels that one job makes at most
-LATENCY = ("12x512", "24x256")  # Table 17
 DECODER_ONLY = "neuroute.networks.decoder_only:DecoderOnly"
-ARTIFACTS = "neuroute.papers.scaling"
+LEHD = "neuroute.networks.lehd:Lehd"
+LEHD_CVRP = "neuroute.networks.lehd_cvrp:LehdCvrp"
+BQ = "neuroute.networks.bq:Bq"
 
 
-def run_id(shape: str, prefix: str = "base") -> str:
-    return f"{PAPER}/{prefix}_{shape}"
+# -- labels ---------------------------------------------------------------------------------------------------------
 
 
-def training_data(scale: Scale, samples: int) -> list[Labels]:
-    """The training set in blocks, each a label job of its own."""
+def training_data(scale: Scale, samples: int) -> tuple[Labels, ...]:
+    """The first instances of the training stream in blocks, each a label job of its own."""
     n = scale.scaling.sizes[100]
-    return [
+    return tuple(
         Labels(
             dataset=Dataset(split="train", n=n, first=first, count=min(BLOCK, samples - first)),
             solver=scale.label_solver,
         )
         for first in range(0, samples, BLOCK)
-    ]
+    )
 
 
-def reference(scale: Scale, size: int, count: int | None = None) -> Labels:
-    s = scale.scaling
-    dataset = Dataset(split="test", n=s.sizes[size], count=count or s.test_counts[size])
-    return Labels(dataset=dataset, solver=scale.reference_solver)
+def cvrp_labels(scale: Scale, split: Split, count: int) -> Labels:
+    c = scale.scaling.lehd_cvrp
+    dataset = Dataset(problem="cvrp", split=split, n=c.customers, count=count)
+    return Labels(dataset=dataset, solver=c.label_solver if split == "train" else c.reference_solver)
 
 
-def bundles(scale: Scale, runs: Iterable[Run]) -> list[LabelBundle]:
-    blocks = {block.id: block for run in runs for block in run.data}
+def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
+    c = scale.scaling.lehd_cvrp
+
+    def most(problem: str) -> int:
+        """The largest training set of that problem; the others are its first instances."""
+        own = [r.training.samples for r in runs if r.validation.dataset.problem == problem and r.data]
+        return max(own, default=0)
+
     first = reference(scale, 100)
     in_domain = [validation(scale), first]
     if scale.reference_solver != "lkh":  # Table 12 has a row for LKH
         in_domain.append(Labels(dataset=first.dataset, solver="lkh"))
+    shifted = tuple(reference(scale, size, distribution=d) for d in SHIFTED for size in SIZES)
     return [
-        *(LabelBundle(paper=PAPER, name=f"train-{i:03d}", labels=(b,)) for i, b in enumerate(blocks.values())),
+        *(
+            LabelBundle(paper=PAPER, name=f"train-{i:03d}", labels=(block,))
+            for i, block in enumerate(training_data(scale, most("tsp")))
+        ),
         LabelBundle(paper=PAPER, name="in_domain", labels=tuple(in_domain)),
         LabelBundle(paper=PAPER, name="larger", labels=tuple(reference(scale, s) for s in SIZES[1:])),
+        LabelBundle(paper=PAPER, name="shifted", labels=shifted),
+        LabelBundle(
+            paper=PAPER,
+            name="cvrp",
+            labels=(
+                cvrp_labels(scale, "train", most("cvrp")),
+                cvrp_labels(scale, "val", c.validation_count),
+                cvrp_labels(scale, "test", c.test_count),
+            ),
+        ),
     ]
 
 
-def validation(scale: Scale) -> Labels:
-    s = scale.scaling
-    dataset = Dataset(split="val", n=s.sizes[100], count=s.validation_count)
-    return Labels(dataset=dataset, solver=scale.reference_solver)
-
-
-def _run(config: Config, scale: Scale, shape: str, prefix: str, depth: int, s: Shape) -> Run:
-    role_depth, role_width = map(int, shape.split("x"))
-    name = f"{prefix}_{shape}"
-    change = config.runs.get(f"{PAPER}/{name}")
-    changed = change.training.model_dump(exclude_none=True) if change else {}
-    training = Supervised(**(scale.scaling.training.model_dump() | changed))
-    return Run(
-        paper=PAPER,
-        name=name,
-        role={"depth": role_depth, "width": role_width},
-        network=Network(
-            kind=DECODER_ONLY,
-            arguments={
-                "depth": depth,
-                "width": s.width,
-                "heads": s.heads,
-                "gate": True,
-                "rezero": True,
-                "train_nodes": scale.scaling.sizes[100],
-            },
-        ),
-        training=training,
-        n=scale.scaling.sizes[100],
-        data=tuple(training_data(scale, training.samples)),
-        validation=validation(scale),
-        seed=change.seed if change and change.seed is not None else 0,
-    )
+# -- runs -----------------------------------------------------------------------------------------------------------
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
     s = scale.scaling
-    grid = [_run(config, scale, f"{d}x{w}", "base", s.depths[d], s.widths[w]) for d in DEPTHS for w in WIDTHS]
-    narrow: dict[str, DeepNarrow] = s.deep_narrow
-    return grid + [_run(config, scale, k, "deep", narrow[k].depth, narrow[k]) for k in ("24x64", "96x32")]
+    trained: dict[str, tuple[dict[str, object], Network, TrainingScale | SelfImprovement]] = {}
+
+    def own(name: str, shape: str, depth: int, wide: Shape, *, gate: bool = True, rezero: bool = True) -> None:
+        role = _depth_and_width(shape)
+        arguments = {"depth": depth, "width": wide.width, "heads": wide.heads, "gate": gate, "rezero": rezero}
+        network = Network(kind=DECODER_ONLY, arguments=arguments | {"train_nodes": s.sizes[100]})
+        change = s.changes.get(name.partition("_")[0])
+        changed = change.model_dump(exclude_none=True) if change else {}
+        trained[name] = role, network, s.training.model_copy(update=changed)
+
+    def baseline(name: str, role: dict[str, object], kind: str, shape: BaselineShape, training: object) -> None:
+        network = Network(kind=kind, arguments=shape.model_dump() | {"train_nodes": s.sizes[100]})
+        trained[name] = role, network, training  # type: ignore[assignment]
+
+    def grid(prefix: str, shape: str, **without: bool) -> None:
+        depth, width = depth_and_width(shape)
+        own(f"{prefix}_{shape}", shape, s.depths[depth], s.widths[width], **without)
+
+    for depth in DEPTHS:
+        for width in WIDTHS:
+            grid("base", f"{depth}x{width}")
+    for shape in DEEP:
+        own(f"deep_{shape}", shape, s.deep_narrow[shape].depth, s.deep_narrow[shape])
+    for shape in FEW:
+        grid("small01M", shape)
+    grid("nogate", "42x128", gate=False)
+    grid("norezero", "42x128", rezero=False)
+    grid("data1M", "12x128")
+    grid("data10M", "12x128")
+    for shape, lehd in s.lehd.items():
+        baseline(f"lehd_{shape}", {"method": "LEHD", **_depth_and_width(shape)}, LEHD, lehd, s.lehd_training)
+    baseline("bq", {"method": "BQ"}, BQ, s.bq, s.bq_training)
+    baseline("sigd", {"method": "SIGD"}, BQ, s.sigd, s.sigd_training)
+
+    return [
+        *(_run(config, scale, name, seed, *trained[name]) for name in trained for seed in range(s.seeds.get(name, 1))),
+        _lehd_cvrp(config, scale),
+    ]
 
 
-def evaluations(scale: Scale) -> list[Evaluation]:
+def _lehd_cvrp(config: Config, scale: Scale) -> Run:
+    """LEHD on the CVRP.  No artifact shows it: `snakemake work/<scale>/runs/scaling/lehd_cvrp/model.safetensors`."""
+    c = scale.scaling.lehd_cvrp
+    shape = {"depth": c.depth, "width": c.width, "heads": c.heads, "feed_forward": c.feed_forward}
+    network = Network(kind=LEHD_CVRP, arguments=shape | {"train_nodes": c.customers})
+    run = _run(config, scale, "lehd_cvrp", 0, {"method": "LEHD"}, network, c.training)
+    data = (cvrp_labels(scale, "train", run.training.samples),)
+    own = {"n": c.customers, "data": data, "validation": cvrp_labels(scale, "val", c.validation_count)}
+    return run.model_copy(update=own)
+
+
+def _depth_and_width(shape: str) -> dict[str, object]:
+    return dict(zip(("depth", "width"), depth_and_width(shape), strict=True))
+
+
+def _run(
+    config: Config,
+    scale: Scale,
+    name: str,
+    seed: int,
+    role: dict[str, object],
+    network: Network,
+    training: TrainingScale | SelfImprovement,
+) -> Run:
+    """The training of a run with one seed; what config.yaml changes of the run holds for all its seeds."""
+    change = config.runs.get(f"{PAPER}/{name}")
+    changed = change.training.model_dump(exclude_none=True) if change else {}
+    if seed and f"{PAPER}/{with_seed(name, seed)}" in config.runs:
+        raise NeurouteError(
+            f"config.yaml: runs.{PAPER}/{with_seed(name, seed)}: changes hold for all seeds; make them to {name}"
+        )
+    if seed and change and change.seed is not None:
+        raise NeurouteError(
+            f"config.yaml: runs.{PAPER}/{name}.seed: scale {scale.name} trains it with several seeds; set the scale's "
+            "`seeds` to 1 first"
+        )
+    kind: type[Supervised | SelfImprovement] = SelfImprovement if isinstance(training, SelfImprovement) else Supervised
+    settled = validated(kind, training.model_dump() | changed, f"config.yaml: runs.{PAPER}/{name}.training")
+    return Run(
+        paper=PAPER,
+        name=with_seed(name, seed),
+        role=role,
+        network=network,
+        training=settled,
+        n=scale.scaling.sizes[100],
+        data=training_data(scale, settled.samples) if isinstance(settled, Supervised) else (),
+        validation=validation(scale),
+        seed=change.seed if change and change.seed is not None else seed,
+    )
+
+
+# -- evaluations ----------------------------------------------------------------------------------------------------
+
+
+def evaluations(scale: Scale) -> list[AnyEvaluation]:
     s = scale.scaling
-    first = reference(scale, 100)
-    larger = tuple(Test(labels=reference(scale, size)) for size in SIZES[1:])
-    out = []
+    out: list[AnyEvaluation] = []
+    first, thousand = reference(scale, 100), reference(scale, 1000)
+    larger = [Test(labels=reference(scale, size)) for size in SIZES[1:]]
+
+    def add(name: str, group: str, tests: Iterable[Test]) -> None:
+        """For the runs that show gaps of training seeds, all seeds."""
+        for each in seeds(scale, name) if group in ("greedy", "larger") else [name]:
+            out.append(Evaluation(run=f"{PAPER}/{each}", group=group, tests=tuple(dict.fromkeys(tests))))
+
     for shape in GRID:
-        greedy = [Test(labels=first)]
-        if shape in LATENCY:
-            greedy += [
-                Test(labels=first, decoding=Decoding(batch_size=min(b, first.dataset.count)))
-                for b in s.latency_batches.values()
-            ]
-        out.append(Evaluation(run=run_id(shape), group="greedy", tests=tuple(dict.fromkeys(greedy))))
-        searched = reference(scale, 100, s.beam_count)
-        widths = [w for w in s.beams.values() if w > 1 or searched != first]
-        few = reference(scale, 100, s.budget_count)
-        beams = [Test(labels=searched, decoding=_beam(w)) for w in widths]
-        beams += [Test(labels=few, decoding=_beam(w)) for w in s.budgets.get(shape, {}).values()]
-        out.append(Evaluation(run=run_id(shape), group="beam", tests=tuple(dict.fromkeys(beams))))
-    out.append(Evaluation(run=run_id("6x128"), group="larger", tests=larger))
-    for shape in ("24x64", "96x32"):
-        out.append(Evaluation(run=run_id(shape, "deep"), group="greedy", tests=(Test(labels=first), *larger)))
+        batches = [min(b, first.dataset.count) for b in s.latency_batches.values()] if shape in LATENCY else []
+        latency = [Test(labels=first, decoding=Decoding(batch_size=b)) for b in batches]
+        add(f"base_{shape}", "greedy", [Test(labels=first), *latency])
+        add(f"base_{shape}", "beam", _beams(scale, shape))
+        add(f"base_{shape}", "larger", larger)
+        shifted = [Test(labels=reference(scale, size, distribution=d)) for d in SHIFTED for size in SIZES]
+        add(f"base_{shape}", "shifted", shifted)
+    for shape in LOG_N:
+        without = Decoding(log_n=False)
+        sets = [reference(scale, size) for size in SIZES]
+        add(f"base_{shape}", "without_log", [Test(labels=labels, decoding=without) for labels in sets])
+    for shape in COMPARED:
+        add(f"base_{shape}", "beam_larger", [Test(labels=thousand, decoding=beam(s.beams[2]))])
+        rrc = Decoding(method="rrc", iterations=max(s.rrc.values()), milestones=(0, *s.rrc.values()))
+        few = [reference(scale, size, count) for size, count in s.rrc_counts.items()]
+        add(f"base_{shape}", "rrc", [Test(labels=labels, decoding=rrc) for labels in few])
+    for name in (*(f"deep_{shape}" for shape in DEEP), "nogate_42x128", "data1M_12x128", "data10M_12x128"):
+        add(name, "greedy", [Test(labels=first)])
+        add(name, "larger", larger)
+    for shape in FEW:
+        add(f"small01M_{shape}", "greedy", [Test(labels=first), Test(labels=thousand)])
+    for name in ("lehd_6x128", "lehd_24x64"):
+        add(name, "greedy", [Test(labels=first)])
+        add(name, "larger", larger)
+    for name in ("bq", "sigd"):
+        add(name, "greedy", [Test(labels=first), Test(labels=thousand)])
+    for name in BASELINES:
+        sets = [reference(scale, 100, s.beam_count), thousand]
+        add(name, "beam", [Test(labels=labels, decoding=beam(s.beams[16])) for labels in sets])
+    add("lehd_cvrp", "greedy", [Test(labels=cvrp_labels(scale, "test", s.lehd_cvrp.test_count))])
+    for name in (*(f"base_{shape}" for shape in COMPARED), *BASELINES):
+        out.append(BenchmarkEvaluation(run=f"{PAPER}/{name}", max_nodes=s.tsplib_max_nodes))
+    # The first decision of a tour has two right answers; the paper does not say which one it draws.
+    decision = min(max(1, s.sizes[100] // 10), s.sizes[100] - 4)
+    for shape in PROBED:
+        probed = reference(scale, 100, s.probe_count)
+        out.append(ProbeEvaluation(run=f"{PAPER}/base_{shape}", optimal=probed, decision=decision))
     return out
 
 
-def _beam(width: int) -> Decoding:
-    return Decoding(method="beam", beam=width) if width > 1 else Decoding()
-
-
-def artifacts() -> list[Artifact]:
-    grid = [run_id(s) for s in GRID]
-    greedy = [f"{r}/greedy" for r in grid]
-    beam = [f"{r}/beam" for r in grid]
-    six = [run_id(s) for s in ("6x128", "6x256", "6x512", "12x128", "24x128", "42x128")]
-    deep = [f"{run_id(s, 'deep')}/greedy" for s in ("24x64", "96x32")]
-    budget = [f"{run_id(s)}/beam" for s in ("6x128", "6x512", "24x128", "42x128")]
-
-    def table(number: int, title: str, **reads: list[str]) -> Artifact:
-        name, room = f"table{number}", "settings" if number in (1, 9, 10) else "results"
-        return Artifact(paper=PAPER, name=name, title=title, function=f"{ARTIFACTS}.tables_{room}:{name}", **reads)  # type: ignore[arg-type]
-
-    def figure(number: int, title: str, **reads: list[str]) -> Artifact:
-        name, room = f"figure{number}", "parameters" if number in (1, 2, 5) else "efficiency"
-        return Artifact(paper=PAPER, name=name, title=title, function=f"{ARTIFACTS}.figures_{room}:{name}", **reads)  # type: ignore[arg-type]
-
+def _beams(scale: Scale, shape: str) -> list[Test]:
+    s = scale.scaling
+    searched = reference(scale, 100, s.beam_count)
+    widths = [w for w in s.beams.values() if w > 1 or searched != reference(scale, 100)]
+    few = reference(scale, 100, s.budget_count)
     return [
-        table(1, "Configurations of the twelve models"),
-        table(
-            2,
-            "Deep and narrow against wide at equal parameters",
-            evaluations=[f"{run_id('6x128')}/greedy", f"{run_id('6x128')}/larger", *deep],
-        ),
-        table(4, "Optimality gap under limited and sufficient inference budgets", evaluations=budget),
-        table(9, "Training hyper-parameters"),
-        table(10, "Training hardware", runs=grid),
-        table(
-            12,
-            "In-domain greedy results of the twelve models",
-            evaluations=greedy,
-            bundles=[f"{PAPER}/in_domain"],
-        ),
-        table(17, "FLOPs and latency by batch size", evaluations=[f"{run_id(s)}/greedy" for s in LATENCY]),
-        table(18, "Beam search with widths 1 to 64", evaluations=greedy + beam),
-        figure(1, "Decoder parameters against optimality gap", evaluations=greedy),
-        figure(2, "Power laws of the gap in parameters: all models, by width, by depth", evaluations=greedy),
-        figure(3, "Data efficiency: gap against training samples", runs=six),
-        figure(
-            4,
-            "Compute efficiency: gap against inference FLOPs",
-            evaluations=[f"{r}/{g}" for r in six for g in ("greedy", "beam")],
-        ),
-        figure(5, "Gap by parameters and depth-to-width ratio", evaluations=greedy),
-        figure(6, "Gap against inference time", evaluations=greedy + beam),
+        *(Test(labels=searched, decoding=beam(w)) for w in widths),
+        *(Test(labels=few, decoding=beam(w)) for w in s.budgets.get(shape, {}).values()),
     ]
+
+
+def beam(width: int) -> Decoding:
+    return Decoding(method="beam", beam=width) if width > 1 else Decoding()

@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from neuroute.analysis import flops
 from neuroute.analysis import power_laws as laws
 from neuroute.papers.scaling import grid
+from neuroute.papers.scaling.cells import first_seed_note
 from neuroute.papers.scaling.curves import (
     BOOTSTRAP,
     DEPTH_COLOUR,
@@ -64,8 +65,9 @@ def figure3(study: Study) -> Drawing:
     notes = [
         "The paper prints α_s for three of the six models and does not publish the curves, so its exponents cannot be "
         "refitted. It has 20 points per model, every 3 million samples.",
-        f"Validation: greedy gap on {grid.declare.validation(study.scale).dataset.count:,} instances of the training "
+        f"Validation: greedy gap on {grid.roles.validation(study.scale).dataset.count:,} instances of the training "
         "size. No intervals: the log keeps mean gaps, and the points of one run depend on each other.",
+        *first_seed_note(study),
         *trouble_notes(curves),
     ]
     alt = "Validation gap over training samples with power-law fits, and the exponents beside the printed ones."
@@ -140,6 +142,7 @@ def figure4(study: Study) -> Drawing:
         "FLOPs follow the paper's convention: each decision at the size of the first, times the beam width. Lines are "
         "log-log fits.",
         BOOTSTRAP,
+        *first_seed_note(study),
         *trouble_notes(list(unique.values())),
     ]
     alt = "Gap over inference GFLOPs under beam search with power-law fits, by width and by depth; here and published."
@@ -215,6 +218,7 @@ def figure6(study: Study) -> Drawing:
             notes.append(f"{hidden} {side} gaps are not positive: neither drawn nor in the relative fits; see the CSV.")
     shape_legend(panels[1])
     notes += [
+        *first_seed_note(study),
         "Lines: Eq. 7 by least squares of the relative error; that of the gap itself sees only the large gaps. γ = 0 "
         "means the fit stops at its bound: the points show no floor.",
         "The paper gives no beam-search times but Table 4's, no coefficients, and does not say which models it draws: "

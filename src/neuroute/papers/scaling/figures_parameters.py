@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 
 from neuroute.analysis import power_laws as laws
 from neuroute.papers.scaling import grid
+from neuroute.papers.scaling.cells import first_seed_note
 from neuroute.papers.scaling.curves import (
     BOOTSTRAP,
     DEPTH_COLOUR,
@@ -67,7 +68,7 @@ def figure1(study: Study) -> Drawing:
         )
     shape_legend(axes_by_side[PAPER])
     claimed = grid.quoted(study, "models_beating_a_larger_one")[None]
-    notes.append(f"The paper's text says {claimed:.0f} of 12.")
+    notes += [f"The paper's text says {claimed:.0f} of 12.", *first_seed_note(study)]
     alt = "Scatter of optimality gap over decoder parameters for twelve models, here and as published."
     return Drawing(figure, pd.DataFrame(rows), tuple(notes), alt)
 
@@ -120,6 +121,7 @@ def figure2(study: Study) -> Drawing:
         "Lines are the linear-scale fits. Colour: depth in (a) and (b), width in (c); marker: width (circle, square, "
         "diamond from narrow to wide).",
         BOOTSTRAP,
+        *first_seed_note(study),
         *trouble_notes(curves),
     ]
     alt = "Six panels of gap over parameters with power-law fits: all models, by width, by depth; here and published."
@@ -190,6 +192,7 @@ def figure5(study: Study) -> Drawing:
         "Lines: the direct fit of Eq. 6 at each ratio that occurs. Marker: width (circle, square, diamond from narrow "
         "to wide).",
         BOOTSTRAP,
+        *first_seed_note(study),
     ]
     printed = {k: grid.quoted(study, q)[None] for k, q in (("β_n", "beta_n"), ("β_a", "beta_a"))}
     alt = "Gap over parameters with fitted lines of constant depth-to-width ratio; here and published."

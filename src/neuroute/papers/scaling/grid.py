@@ -6,19 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuroute.analysis import power_laws as laws
-from neuroute.papers.scaling import declare
+from neuroute.papers.scaling import roles
 from neuroute.plan.objects import Dataset, Run
 from neuroute.rendering.study import Study
 
 Shape = tuple[int, int]  # the paper's (depth, width): the role of a model, whatever its size here
-DEPTHS, WIDTHS, SIZES = declare.DEPTHS, declare.WIDTHS, declare.SIZES
+DEPTHS, WIDTHS, SIZES = roles.DEPTHS, roles.WIDTHS, roles.SIZES
 GRID: list[Shape] = [(d, w) for d in DEPTHS for w in WIDTHS]
 DEEP_NARROW: list[Shape] = [(24, 64), (96, 32)]
-SIX: list[Shape] = [(6, 128), (12, 128), (24, 128), (42, 128), (6, 256), (6, 512)]  # Figures 3 and 4
+SIX: list[Shape] = [roles.depth_and_width(shape) for shape in roles.SIX]
 
 
 def run_id(shape: Shape) -> str:
-    return declare.run_id(f"{shape[0]}x{shape[1]}", "deep" if shape in DEEP_NARROW else "base")
+    return roles.run_id(f"{shape[0]}x{shape[1]}", "deep" if shape in DEEP_NARROW else "base")
 
 
 def run_of(study: Study, shape: Shape) -> Run:
@@ -38,7 +38,7 @@ def name_here(study: Study, shape: Shape) -> str:
 
 def labelled_set(study: Study, size: int, count: int | None = None) -> Dataset:
     """The test set that stands for the paper's TSP`size`."""
-    return declare.reference(study.scale, size, count).dataset
+    return roles.reference(study.scale, size, count).dataset
 
 
 def searched_set(study: Study) -> Dataset:
@@ -54,29 +54,13 @@ def decoding_id(beam: int) -> str:
     return "greedy" if beam == 1 else f"beam{beam}"
 
 
-def lengths(study: Study, shape: Shape, dataset: Dataset, beam: int = 1) -> NDArray[np.float64] | None:
-    """(count,) tour lengths, or None where this cell was not measured."""
-    stored = study.lengths(run_id(shape), _group(study, dataset, beam))
-    return stored.get(f"{dataset.id}|{decoding_id(beam)}")
-
-
-def references(study: Study, shape: Shape, dataset: Dataset, beam: int) -> NDArray[np.float64]:
-    return study.lengths(run_id(shape), _group(study, dataset, beam))[f"{dataset.id}|reference"]
-
-
-def _group(study: Study, dataset: Dataset, beam: int) -> str:
-    """The evaluation that holds a cell."""
-    return "greedy" if beam == 1 and dataset == labelled_set(study, 100) else "beam"
-
-
 def resampled_gaps(study: Study, cells: Iterable[tuple[Shape, int]], dataset: Dataset) -> NDArray[np.float64] | None:
     """Paired bootstrap gaps (resamples, cells) of (model, beam) cells; None when a cell has no lengths."""
-    cells = list(cells)
-    found = [lengths(study, shape, dataset, beam) for shape, beam in cells]
-    if not cells or any(values is None for values in found):
+    found = [study.lengths(run_id(shape), dataset, decoding_id(beam)) for shape, beam in cells]
+    measured = [pair for pair in found if pair is not None]
+    if not measured or len(measured) < len(found):
         return None
-    stacked = np.stack([values for values in found if values is not None])
-    return laws.resampled_gaps(stacked, references(study, cells[0][0], dataset, cells[0][1]))
+    return laws.resampled_gaps(np.stack([own for own, _ in measured]), measured[0][1])
 
 
 def printed(study: Study, table: int, metric: str, shapes: Sequence[Shape], **where: object) -> dict[Shape, float]:

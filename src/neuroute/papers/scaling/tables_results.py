@@ -2,10 +2,21 @@
 
 from typing import Any
 
-from neuroute.analysis import flops, power_laws
+from neuroute.analysis import flops
 from neuroute.papers.scaling import grid
-from neuroute.papers.scaling.columns import HERE, WHOLE, millions
+from neuroute.papers.scaling.cells import (
+    BOOTSTRAP,
+    first_seed_note,
+    gap_cell,
+    gap_cells,
+    mean_value,
+    parameters_cell,
+    printed_gaps,
+    range_notes,
+)
+from neuroute.papers.scaling.columns import HERE, WHOLE, gap_columns, millions
 from neuroute.papers.scaling.grid import DEEP_NARROW, GRID, SIZES, Shape
+from neuroute.papers.scaling.solver_row import solver_row
 from neuroute.plan.objects import Decoding
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
@@ -19,32 +30,19 @@ def table2(study: Study) -> Table:
 
     def row(shape: Shape) -> Row:
         run = grid.run_id(shape)
-        count = study.value("parameters", run, sets[100])
-        cells = [Cell(count / 1e6 if count is not None else None, params.get(shape))]
-        for size, dataset in sets.items():
-            low, high = _gap_interval(
-                study, run, "larger" if shape == (6, 128) and size > 100 else "greedy", dataset.id
-            )
-            cells.append(
-                Cell(study.gap(run, dataset), grid.printed(study, 2, "gap_pct", shapes, n=size).get(shape), low, high)
-            )
-        return Row((f"D={shape[0]}, W={shape[1]}", grid.name_here(study, shape)), tuple(cells))
+        gaps = printed_gaps(study, 2, depth=shape[0], width=shape[1])
+        cells = (parameters_cell(study, run, sets[100], params.get(shape)), *gap_cells(study, run, sets, gaps))
+        return Row((f"D={shape[0]}, W={shape[1]}", grid.name_here(study, shape)), cells)
 
     cost = {s: flops.greedy_flops_paper(*grid.size_here(study, s), grid.labelled_set(study, 100).n) for s in shapes}
     ratios = ", ".join(f"{cost[s] / cost[shapes[0]]:.2f}× for D={s[0]}, W={s[1]}" for s in DEEP_NARROW)
     return Table(
         study.artifact.title,
         ("Model", HERE),
-        (
-            Column("parameters_millions", "Parameters", "M", millions),
-            *(
-                Column(f"gap_tsp{size}_pct", f"TSP{size}", "gap %", at=grid.described(dataset))
-                for size, dataset in sets.items()
-            ),
-        ),
+        (Column("parameters_millions", "Parameters", "M", millions), *gap_columns(sets)),
         tuple(row(shape) for shape in shapes),
         (
-            BOOTSTRAP,
+            *range_notes(study, map(grid.run_id, shapes)),
             f"Equal parameters are not equal cost: a greedy solution takes, at the sizes here, {ratios} the FLOPs of "
             "the first row, because attention grows with depth × width. The paper does not say so.",
             "(24, 64) has 1,297,329 parameters: the printed 1.29M is cut off, not rounded. The paper does not give "
@@ -75,12 +73,11 @@ def table4(study: Study) -> Table:
         for budget, beam in budgets[f"{shape[0]}x{shape[1]}"].items():
             printed = rows[rows.budget == budget].set_index("metric").value
             decoding = Decoding(method="beam", beam=beam)
-            measured = {m: study.value(m, grid.run_id(shape), dataset, decoding) for m in ("gap_pct", "time_s")}
-            low, high = _gap_interval(study, grid.run_id(shape), "beam", dataset.id, decoding.id)
+            run = grid.run_id(shape)
             cells += [
                 Cell(beam, float(printed["beam_size"])),
-                Cell(measured["gap_pct"], float(printed["gap_pct"]), low, high),
-                Cell(measured["time_s"], float(printed["time_s"])),
+                gap_cell(study, run, dataset, float(printed["gap_pct"]), decoding),
+                Cell(study.value("time_s", run, dataset, decoding), float(printed["time_s"])),
             ]
         millions = grid.printed(study, 4, "params_m", shapes)[shape]
         return Row((f"({shape[0]}, {shape[1]}, {millions:.1f}M)", grid.name_here(study, shape)), tuple(cells))
@@ -106,17 +103,17 @@ def table12(study: Study) -> Table:
     """In-domain greedy results of the twelve models."""
     dataset = grid.labelled_set(study, 100)
     gaps, times = (grid.printed(study, 12, m, GRID) for m in ("gap_pct", "time_s"))
-    lkh, notes = _lkh_row(study)
-    rows = [lkh]
+    solver = solver_row(study, 12, {100: dataset})
+    gap, time = solver.cells[100]
+    rows = [Row(("LKH3", solver.here), (gap, Cell(), time))]
     for shape in GRID:
         run = grid.run_id(shape)
-        low, high = _gap_interval(study, run, "greedy", dataset.id)
         rows.append(
             Row(
                 (f"Greedy, depth={shape[0]}, width={shape[1]}", grid.name_here(study, shape)),
                 (
-                    Cell(study.gap(run, dataset), gaps.get(shape), low, high),
-                    Cell(study.value("gap_mean_of_ratios_pct", run, dataset)),
+                    gap_cell(study, run, dataset, gaps.get(shape)),
+                    mean_value(study, "gap_mean_of_ratios_pct", run, dataset),
                     Cell(study.value("time_s", run, dataset), times.get(shape)),
                 ),
             )
@@ -132,40 +129,13 @@ def table12(study: Study) -> Table:
         ),
         tuple(rows),
         (
-            BOOTSTRAP,
+            *range_notes(study, map(grid.run_id, GRID)),
             f"Gap is the ratio of mean lengths against {study.scale.reference_solver}; the paper's is against LKH3 and "
             "does not say how it averages, so the mean of per-instance gaps stands beside it. Times are totals over "
             "the test set; the paper's are on one RTX 4090, for 10,000 instances.",
-            *notes,
+            *solver.notes,
         ),
     )
-
-
-def _lkh_row(study: Study) -> tuple[Row, list[str]]:
-    """LKH's own gap and time from the label job's manifest, and what must be said of them."""
-    published = study.published(12)
-    printed = {str(m): float(v) for m, v in published[published.method == "LKH3"][["metric", "value"]].to_numpy()}
-    dataset = grid.labelled_set(study, 100)
-    labels = {entry["labels"]: entry for entry in study.manifest(study.artifact.bundles[0])["labels"]}
-    own = labels.get(f"{dataset.id}_lkh")
-    reference = labels.get(f"{dataset.id}_{study.scale.reference_solver}")
-    gap, notes = None, []
-    if study.scale.reference_solver == "lkh":
-        gap = 0.0
-        notes.append("LKH is the reference here, so its gap is 0 by construction.")
-    elif own and reference and own.get("mean_length") and reference.get("mean_length"):
-        gap = 100 * (own["mean_length"] / reference["mean_length"] - 1)
-    seconds = own.get("seconds") if own else None
-    if own is None:
-        notes.append("The label manifest holds no LKH solutions of this test set: LKH was not measured here.")
-    elif seconds is None:
-        notes.append("LKH's solutions came from a label cache that keeps no times.")
-    else:
-        notes.append(
-            "LKH's time is that of its solver calls on one core each, added up; the paper's cores are unknown."
-        )
-    cells = (Cell(gap, printed["gap_pct"]), Cell(), Cell(seconds, printed["time_s"]))
-    return Row(("LKH3", str(own.get("version") or "") if own else ""), cells), notes
 
 
 def table17(study: Study) -> Table:
@@ -261,25 +231,9 @@ def table18(study: Study) -> Table:
             "The paper calls its gaps strictly monotone in the beam, but three rows are not: (6, 256) from 32 to 64, "
             "(42, 256) and (42, 512) from 4 to 8; the neighbours suggest misprints.",
             "Its 0.0000 is below the printed precision and against LKH3, which proves no optimality.",
+            *first_seed_note(study),
         ),
     )
-
-
-BOOTSTRAP = (
-    f"Ranges are 95 % bootstrap intervals over test instances ({power_laws.RESAMPLES:,} resamples); they do not cover "
-    "the spread between training seeds. The paper gives none."
-)
-
-
-def _gap_interval(
-    study: Study, run: str, group: str, dataset: str, decoding: str = "greedy"
-) -> tuple[float | None, float | None]:
-    stored = study.lengths(run, group)
-    lengths, references = stored.get(f"{dataset}|{decoding}"), stored.get(f"{dataset}|reference")
-    if lengths is None or references is None:
-        return None, None
-    interval = power_laws.percentile_interval(power_laws.resampled_gaps(lengths, references)[:, 0])
-    return interval.low, interval.high
 
 
 def _significant(value: Any) -> str:

@@ -1,0 +1,40 @@
+"""Parameters and floating-point operations of LEHD for the CVRP, counted as in `flops`."""
+
+from collections.abc import Callable
+
+from neuroute.analysis.flops_baselines import layer_flops
+
+Amount = Callable[[int], int]  # tokens or nodes -> FLOPs
+
+
+def lehd_parameters(depth: int, width: int, feed_forward: int) -> int:
+    """(D + 1) (4 W^2 + 2 W F + 2 W + F) + 2 W^2 + 10 W + 2."""
+    layer = 4 * width**2 + 2 * width * feed_forward + 2 * width + feed_forward
+    return (depth + 1) * layer + 2 * width**2 + 10 * width + 2
+
+
+def lehd_encoder_flops(width: int, heads: int, feed_forward: int, nodes: int, *, matmul_only: bool = False) -> int:
+    """The embedding of coordinates and demand, and one layer, on depot and customers at once."""
+    return 6 * width * nodes + layer_flops(width, heads, feed_forward, nodes, matmul_only=matmul_only)
+
+
+def lehd_decision_flops(
+    depth: int, width: int, heads: int, feed_forward: int, tokens: int, *, matmul_only: bool = False
+) -> int:
+    """One decision: the layers, the projections of depot and current (4 W (W + 1)), the head (4 W per candidate)."""
+    layers = depth * layer_flops(width, heads, feed_forward, tokens, matmul_only=matmul_only)
+    return layers + 4 * width * (width + 1) + 4 * width * (tokens - 2)
+
+
+def trained_sample(decision: Amount, customers: int, step: str, encoder: Amount) -> float:
+    """Expected cost of one training instance; a backward pass counts as two forward passes.
+
+    The sub-path's length L is uniform on 4..V.  Decision c = 1..L-1 sees k = L - c + 2 tokens; `decision` trains c = 1
+    only.  Each decision runs the encoder on the depot and all L customers.
+    """
+    lengths = range(min(4, customers), customers + 1)
+    total = 0
+    for length in lengths:
+        decisions = 1 if step == "decision" else length - 1
+        total += sum(encoder(length + 1) + decision(length - c + 2) for c in range(1, decisions + 1))
+    return 3 * total / len(lengths)

@@ -1,0 +1,32 @@
+"""What the label store, training and evaluation have to know of a problem's instances and solutions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neuroute.plan.objects import Dataset
+from neuroute.solvers.base import Solver
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`instances` is a batch of `count` instances that slices by rows; `solutions` is one array (count, *shape)."""
+
+    noun: str  # what a solution is called in messages
+    meaning: str  # what every solution does
+    shape: Callable[[int], tuple[int, ...]]  # of one solution of an instance of size n
+    dtype: Callable[[int], np.dtype]  # as stored
+    instances: Callable[[Dataset], Any]
+    arrays: Callable[[Any], tuple[np.ndarray, ...]]  # what instances are made of, each (count, ...)
+    valid: Callable[[Any, np.ndarray], np.ndarray]  # (instances, solutions) -> bool (count,)
+    lengths: Callable[[Any, np.ndarray], np.ndarray]  # (instances, solutions) -> float64 (count,)
+    canonical: Callable[[np.ndarray], np.ndarray]  # the form in which solutions are stored
+    simple_lengths: Callable[[Any], np.ndarray]  # of the nearest-neighbour rule, which no reference solver exceeds
+    solve: Callable[[Solver, Any, int], np.ndarray]  # (solver, one instance as a batch of one, seed) -> a solution
+
+
+def unsigned(largest: int) -> np.dtype:
+    """The smallest unsigned type that holds a number."""
+    return np.dtype(np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.uint32)

@@ -1,0 +1,89 @@
+"""The text form that TSPLIB and VRPLIB files share: `KEY : value` lines and sections of numbered rows."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from neuroute.errors import NeurouteError
+from neuroute.problems.tsp import check_coordinates
+
+
+@dataclass(frozen=True)
+class Sections:
+    """A file in parts; `where` names it in messages."""
+
+    where: str
+    header: dict[str, str]
+    rows: dict[str, list[tuple[int, str]]]  # section -> (line number, text)
+
+
+def read_text(path: Path, what: str) -> str:
+    """The text of a file; `what` is expected of it.  Raises NeurouteError when it cannot be read as text."""
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        raise NeurouteError(f"{path}: no such file") from None
+    except OSError as error:
+        raise NeurouteError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise NeurouteError(f"{path}: not a text file; {what} is expected") from None
+
+
+def split(text: str, where: str) -> Sections:
+    """Header and sections of a file's text, up to EOF."""
+    header: dict[str, str] = {}
+    rows: dict[str, list[tuple[int, str]]] = {}
+    current: list[tuple[int, str]] = []
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if not line or line == "EOF":
+            continue
+        key, colon, value = line.partition(":")
+        first = line.split()[0].rstrip(":")
+        if first.endswith("_SECTION"):
+            current = rows.setdefault(first, [])
+        elif colon and not line[0].isdigit():
+            header[key.strip()] = value.strip()
+        else:
+            current.append((number, line))
+    return Sections(where, header, rows)
+
+
+def coordinates(parts: Sections) -> tuple[list[int], np.ndarray]:
+    """Node numbers as the file gives them, and their coordinates (n, 2) float64.
+
+    Raises NeurouteError for malformed rows, nodes given twice, a DIMENSION that disagrees, and points that are no
+    instance.
+    """
+    found: dict[int, tuple[float, float]] = {}
+    for number, line in parts.rows.get("NODE_COORD_SECTION", []):
+        node, point = _node(line, f"{parts.where}, line {number}")
+        if node in found:
+            raise NeurouteError(f"{parts.where}, line {number}: node {node} appears twice; give each node one line")
+        found[node] = point
+    stated = parts.header.get("DIMENSION", "")
+    if not stated.isdigit() or int(stated) != len(found):
+        raise NeurouteError(
+            f"{parts.where}: DIMENSION says {stated or 'nothing'}, but {len(found)} nodes have coordinates; "
+            "is the file cut short?"
+        )
+    coords = np.array(list(found.values()), dtype=np.float64).reshape(-1, 2)
+    check_coordinates(coords, parts.where)
+    if np.abs(coords).max() > 1e12:
+        raise NeurouteError(f"{parts.where}: coordinates beyond 1e12 lose their distances in floating point; rescale")
+    return list(found), coords
+
+
+def _node(line: str, where: str) -> tuple[int, tuple[float, float]]:
+    parts = line.split()
+    try:
+        node, x, y = int(parts[0]), float(parts[1]), float(parts[2])
+    except (ValueError, IndexError):
+        raise NeurouteError(f"{where}: expected `node x y`, got `{line[:60]}`") from None
+    if len(parts) > 3:
+        raise NeurouteError(f"{where}: {len(parts) - 1} coordinates; only two-dimensional instances are read")
+    if not (math.isfinite(x) and math.isfinite(y)):
+        raise NeurouteError(f"{where}: node {node} has a coordinate that is not a number")
+    return node, (x, y)

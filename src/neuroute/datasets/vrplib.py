@@ -1,0 +1,121 @@
+"""VRPLIB files: capacitated instances (.vrp), their solutions (.sol), and what routes cost."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from neuroute.datasets.sections import Sections, coordinates, read_text, split
+from neuroute.datasets.tsplib import distances
+from neuroute.errors import NeurouteError
+
+log = logging.getLogger(__name__)
+EDGE_TYPES = ("EUC_2D", "CEIL_2D", "EXACT_2D")  # EXACT_2D (Li): Euclidean, never rounded
+
+
+@dataclass(frozen=True)
+class VrplibInstance:
+    """A capacitated VRP instance in the file's own units; row 0 is the depot, wherever the file has it.
+
+    Customers 1..n stand in the file's order.
+    """
+
+    name: str
+    edge_type: str
+    coords: np.ndarray  # (n + 1, 2) float64
+    demand: np.ndarray  # (n + 1,) int64, 0 at the depot
+    capacity: int
+
+    def cost(self, routes: Sequence[Sequence[int]], rounded: bool = True) -> float:
+        """Length of routes of customers, depot to depot, with the library's distances or unrounded ones."""
+        path = np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
+        kind, exact = ("EUC_2D", True) if self.edge_type == "EXACT_2D" else (self.edge_type, False)
+        return float(distances(self.coords[path[:-1]], self.coords[path[1:]], kind, rounded and not exact).sum())
+
+    def check(self, routes: Sequence[Sequence[int]], where: str) -> None:
+        """Raises NeurouteError unless every customer is served once and no route carries more than the capacity."""
+        n = len(self.coords) - 1
+        served = np.bincount([c for route in routes for c in route if 1 <= c <= n], minlength=n + 1)
+        strange = next((c for route in routes for c in route if not 1 <= c <= n), None)
+        if strange is not None:
+            raise NeurouteError(f"{where}: there is no customer {strange} among 1..{n} of {self.name}")
+        if (served[1:] != 1).any():
+            customer = int(np.flatnonzero(served[1:] != 1)[0]) + 1
+            raise NeurouteError(f"{where}: customer {customer} is served {served[customer]} times; once is meant")
+        for number, route in enumerate(routes, 1):
+            load = int(self.demand[list(route)].sum())
+            if load > self.capacity:
+                raise NeurouteError(f"{where}: route {number} carries {load}, more than the capacity {self.capacity}")
+
+
+def read_vrplib(path: Path) -> VrplibInstance:
+    """Raises NeurouteError naming the file, the line and the mend for anything that is not a plain CVRP instance."""
+    parts = split(read_text(path, "a VRPLIB .vrp file"), str(path))
+    edge_type, kind = parts.header.get("EDGE_WEIGHT_TYPE", "missing"), parts.header.get("TYPE", "missing")
+    if kind != "CVRP":
+        raise NeurouteError(f"{path}: TYPE {kind or 'nothing'} is not read; only CVRP files are")
+    if edge_type not in EDGE_TYPES:
+        raise NeurouteError(f"{path}: EDGE_WEIGHT_TYPE {edge_type} is not read; only {', '.join(EDGE_TYPES)} are")
+    capacity = parts.header.get("CAPACITY", "")
+    if not capacity.isdigit() or int(capacity) < 1:
+        raise NeurouteError(f"{path}: CAPACITY says {capacity or 'nothing'}; give a whole number above 0")
+    if "DISTANCE" in parts.header:  # Li's sets, which learned solvers take as plain CVRP
+        log.info("%s: its limit on the length of a route (%s) is ignored", path, parts.header["DISTANCE"])
+    nodes, coords = coordinates(parts)
+    demand = _demands(parts, nodes)
+    depot = nodes.index(_depot(parts, nodes))
+    if demand[depot]:
+        raise NeurouteError(f"{path}: the depot, node {nodes[depot]}, has a demand of {demand[depot]}; it must be 0")
+    if demand.max() > int(capacity):
+        most = nodes[int(demand.argmax())]
+        raise NeurouteError(f"{path}: node {most} demands {demand.max()}, more than the capacity {capacity}")
+    order = np.array([depot, *(i for i in range(len(nodes)) if i != depot)])
+    return VrplibInstance(parts.header.get("NAME", path.stem), edge_type, coords[order], demand[order], int(capacity))
+
+
+def _demands(parts: Sections, nodes: list[int]) -> np.ndarray:
+    """(n + 1,) in the order of `nodes`."""
+    found: dict[int, int] = {}
+    for number, line in parts.rows.get("DEMAND_SECTION", []):
+        words = line.split()
+        if len(words) != 2 or not all(w.isdigit() for w in words):
+            raise NeurouteError(f"{parts.where}, line {number}: expected `node demand`, got `{line[:60]}`")
+        if int(words[0]) in found:
+            raise NeurouteError(f"{parts.where}, line {number}: node {words[0]} has a second demand; give it one line")
+        found[int(words[0])] = int(words[1])
+    if set(found) != set(nodes):
+        node = min(set(found) ^ set(nodes))
+        missing = "demand" if node in nodes else "coordinates"
+        raise NeurouteError(f"{parts.where}: node {node} has no {missing}; every node needs both")
+    return np.array([found[node] for node in nodes], dtype=np.int64)
+
+
+def _depot(parts: Sections, nodes: list[int]) -> int:
+    words = [w for _, line in parts.rows.get("DEPOT_SECTION", []) for w in line.split()]
+    given = words[: words.index("-1")] if "-1" in words else words
+    if len(given) != 1 or not given[0].isdigit() or int(given[0]) not in nodes:
+        raise NeurouteError(f"{parts.where}: DEPOT_SECTION names {' '.join(given) or 'no node'}; one node is expected")
+    return int(given[0])
+
+
+def read_solution(path: Path) -> tuple[list[list[int]], float | None]:
+    """Routes of customers 1..n, and the cost that the file states.
+
+    Raises NeurouteError for a file without routes or with rows that cannot be read.
+    """
+    routes: list[list[int]] = []
+    cost: float | None = None
+    for number, raw in enumerate(read_text(path, "a VRPLIB .sol file").splitlines(), 1):
+        key, _, value = raw.strip().partition(":")
+        try:
+            if key.lower().startswith("route"):
+                routes.append([int(word) for word in value.split()])
+            elif key.lower().startswith("cost"):
+                cost = float(raw.split()[-1])
+        except ValueError:
+            raise NeurouteError(f"{path}, line {number}: expected `Route #k: customers` or `Cost c`") from None
+    if not routes:
+        raise NeurouteError(f"{path}: no line `Route #k: customers`; a VRPLIB .sol file is expected")
+    return routes, cost

@@ -1,0 +1,89 @@
+"""Sub-paths of CVRP solutions: the piece that training learns from and that re-construction rebuilds (LEHD).
+
+A sub-path is `length` consecutive stops of the routes laid end to end in a circle; it may begin inside a route and
+always ends where a route does.  Before it is cut, LEHD transforms the solution without changing its cost: all of it is
+read backwards with probability 1/2, and so is each of its routes.  (LEHD's labels are also rotated by routes; the end
+of the sub-path is uniform over the routes' ends before and after, so that step changes nothing and is left out.)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+SHORTEST = 4
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The chance of one batch.  Length and direction are shared by it; the rest is each instance's own."""
+
+    length: int  # 4..V, both inclusive
+    backwards: bool
+    turned: np.ndarray  # (batch, V) bool: whether the k-th route is read backwards
+    end: np.ndarray  # (batch,) in [0, 1): at which of the routes the sub-path ends
+
+    def __getitem__(self, rows: slice) -> "Draw":
+        return Draw(self.length, self.backwards, self.turned[rows], self.end[rows])
+
+
+def draw(seed: int, index: int, customers: int, first: int, count: int) -> Draw:
+    """What chance `index` of a seed holds for instances first..first+count-1, whatever batch they come in."""
+    shared = np.random.Philox(key=np.array([seed, 2 * index], dtype=np.uint64)).random_raw(2)
+    shortest = min(SHORTEST, customers)
+    length = shortest + int(_unit(shared[0]) * (customers - shortest + 1))
+    own = np.random.Philox(key=np.array([seed, 2 * index + 1], dtype=np.uint64))
+    width = customers + 1  # draws per instance
+    steps, skip = divmod(first * width, 4)  # one step of the counter gives four draws
+    own.advance(steps)
+    unit = _unit(own.random_raw(skip + count * width)[skip:]).reshape(count, width)
+    return Draw(length, bool(_unit(shared[1]) < 0.5), unit[:, 1:] < 0.5, unit[:, 0])
+
+
+def _unit(raw: np.ndarray) -> np.ndarray:
+    """The upper 53 bits as a number in [0, 1)."""
+    return (raw >> np.uint64(11)) * 2.0**-53
+
+
+def arranged(solutions: Tensor, draw: Draw) -> Tensor:
+    """The same routes, read and rotated so that the drawn sub-path is the last `length` stops: (batch, 2, V)."""
+    order, via = solutions.unbind(1)
+    if draw.backwards:  # a stop now starts a route where it ended one
+        order, via = order.flip(1), via.roll(-1, dims=1).flip(1)
+    size, device = order.shape[1], order.device
+    stop = torch.arange(size, device=device)
+    starts, closes = via == 1, via.roll(-1, dims=1) == 1  # the first flag is 1, so the last stop closes a route
+    route = starts.cumsum(1) - 1
+    first = torch.where(starts, stop, 0).cummax(1).values
+    last = torch.where(closes, stop, size - 1).flip(1).cummin(1).values.flip(1)
+    turned = torch.from_numpy(draw.turned).to(device).gather(1, route)
+    order = order.gather(1, torch.where(turned, first + last - stop, stop))
+    routes = route[:, -1] + 1
+    chosen = (torch.from_numpy(draw.end).to(device) * routes).long().minimum(routes - 1)
+    end = (closes & (route == chosen[:, None])).int().argmax(1)
+    around = (end[:, None] + 1 + stop) % size
+    return torch.stack([order.gather(1, around), via.gather(1, around)], dim=1)
+
+
+def loads(demand: Tensor, solutions: Tensor) -> Tensor:
+    """What the vehicle has delivered on its route after each stop.
+
+    demand (batch, V + 1) whole numbers, solutions (batch, 2, V) that start at the depot -> (batch, V)
+    """
+    order, via = solutions.unbind(1)
+    served = demand.gather(1, order)
+    total = served.cumsum(1)
+    # Totals never fall, so the largest one before a start of a route is the one before the present route.
+    return total - torch.where(via == 1, total - served, 0).cummax(1).values
+
+
+def path_lengths(depot: Tensor, points: Tensor, via: Tensor) -> Tensor:
+    """Lengths of sub-paths that end at the depot; the way to the first stop counts only if it comes from the depot.
+
+    depot (batch, 2), points (batch, length, 2), via (batch, length) -> (batch,)
+    """
+    out = (points - depot[:, None]).norm(dim=-1)
+    direct = (points[:, 1:] - points[:, :-1]).norm(dim=-1)
+    legs = torch.where(via[:, 1:] == 1, out[:, :-1] + out[:, 1:], direct)
+    return torch.where(via[:, 0] == 1, out[:, 0], 0) + legs.sum(1) + out[:, -1]

@@ -1,0 +1,11 @@
+"""Where the TSP's part of each stage lies."""
+
+ROOMS = {
+    "labels": "neuroute.datasets.tsp_kind:KIND",
+    "decode": "neuroute.decoding.decode:decode",
+    "improve": "neuroute.decoding.decode:improve",
+    "decision": "neuroute.training.decisions:PathDecision",
+    "construct": "neuroute.decoding.decode:construct",
+    "supervised": "neuroute.training.supervised:supervised",
+    "self-improvement": "neuroute.training.self_improvement:self_improvement",
+}

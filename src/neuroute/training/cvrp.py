@@ -1,0 +1,102 @@
+"""Supervised training on sub-paths of labelled CVRP solutions (LEHD)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from neuroute.errors import NeurouteError
+from neuroute.problems.cvrp_sub_paths import Draw, arranged, draw, loads
+from neuroute.training.supervised import Scheme, SupervisedBatches, labelled
+
+
+@dataclass(frozen=True)
+class CvrpPath:
+    """Sub-paths in visiting order; loads are shares of the capacity."""
+
+    coords: Tensor  # (batch, 1 + length, 2), the depot first
+    demand: Tensor  # (batch, 1 + length), 0 at the depot
+    via: Tensor  # (batch, length) int64: 1 where a stop is reached through the depot
+    left: Tensor  # (batch, length): what is in the vehicle after each stop
+
+    def __len__(self) -> int:
+        return len(self.via)
+
+    @property
+    def shape(self) -> torch.Size:
+        return self.via.shape
+
+    def split(self, limit: int) -> Iterator["CvrpPath"]:
+        parts = (a.split(limit) for a in (self.coords, self.demand, self.via, self.left))
+        return (CvrpPath(*part) for part in zip(*parts, strict=True))
+
+
+def cut(coords: Tensor, demand: Tensor, capacity: Tensor, solutions: Tensor, drawn: Draw) -> CvrpPath:
+    """The drawn sub-paths of labelled solutions.
+
+    coords (batch, V + 1, 2), demand (batch, V + 1), capacity (batch,), solutions (batch, 2, V)
+    """
+    solutions = arranged(solutions, drawn)
+    first = solutions.shape[2] - drawn.length
+    left = (capacity[:, None] - loads(demand, solutions)[:, first:]) / capacity[:, None]
+    order, via = solutions[:, :, first:].unbind(1)
+    nodes = torch.cat([torch.zeros_like(order[:, :1]), order], dim=1)
+    points = coords.gather(1, nodes[..., None].expand(-1, -1, 2))
+    share = demand.gather(1, nodes) / capacity[:, None]
+    return CvrpPath(points, share.to(coords.dtype), via, left.to(coords.dtype))
+
+
+class CvrpDecision(nn.Module):
+    """What is trained, as one module so that DDP and torch.compile see the encoder too."""
+
+    def __init__(self, net: Any) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, coords: Tensor, demand: Tensor, left: Tensor, row: int) -> Tensor:
+        """Logits (batch, candidates, 2) of the stops after stop `row`: straight, through the depot.
+
+        coords (batch, 1 + length, 2) and demand (batch, 1 + length), depot first; left (batch,) after stop `row`.
+        """
+        net: Any = self.net
+        rows = net.encode(coords, demand).roll(-1, dims=1)  # the depot last, where every route ends
+        return net.decide(rows[:, row:], left)
+
+
+class CvrpBatches(SupervisedBatches):
+    """Supervised batches of CVRP sub-paths.
+
+    The first stop and the way to it are given; the other length - 1 stops are decisions, the last one too: which
+    customer it is goes without saying, but not whether the vehicle returns before it.
+    """
+
+    def _sub_path(self, index: int, *arrays: Tensor) -> CvrpPath:
+        if self.training.sub_paths != "random":
+            raise NeurouteError(f"{self.run.id}: CVRP sub-paths are cut at random; set `sub_paths: random`")
+        coords, demand, capacity, solutions = arrays
+        # An instance's chance depends on its place in the whole batch, of which this process has every size-th.
+        drawn = draw(self.run.seed, index, self.run.n, 0, len(coords) * self.world.size)
+        return cut(coords, demand, capacity, solutions, drawn[self.world.rank :: self.world.size])
+
+    def _rows(self, path: CvrpPath) -> range:
+        return range(1) if self.training.step == "decision" else range(path.shape[1] - 1)
+
+    def _loss(self, path: CvrpPath, row: int) -> Tensor:
+        return loss(self.model, path, row)
+
+
+def loss(decide: Any, path: CvrpPath, row: int) -> Tensor:
+    """Mean cross-entropy of choosing stop row + 1, and the way to it, among all candidates and both ways.
+
+    The label is always one of the first candidate's two classes, which gives nothing away (see `decisions.loss`).
+    """
+    logits = decide(path.coords, path.demand, path.left[:, row], row).float()
+    return F.cross_entropy(logits.flatten(1), path.via[:, row + 1])
+
+
+def supervised(scheme: Scheme) -> CvrpBatches:
+    """Raises NeurouteError when labels are missing."""
+    return CvrpBatches(scheme.run, scheme.model, labelled(scheme), scheme.device, scheme.world, scheme.memory_gb)

@@ -1,0 +1,184 @@
+"""TSPLIB as a benchmark: which instances, is a file what it says, and fetching that keeps nothing wrong."""
+
+import gzip
+import http.server
+import io
+import json
+import shutil
+import tarfile
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from neuroute.datasets import fetch
+from neuroute.datasets.benchmarks import instance_folder, known, read_known, read_manifest, studied, survey
+from neuroute.errors import NeurouteError
+
+SOME = ("eil51", "berlin52", "st70")
+
+
+@pytest.fixture(scope="session")
+def tsplib(shared: Path) -> Path:
+    return instance_folder(shared / "benchmarks")
+
+
+@pytest.fixture
+def copy(tmp_path: Path, tsplib: Path) -> Path:
+    """A folder with three of the instances."""
+    (tmp_path / "copy").mkdir()
+    for name in SOME:
+        shutil.copy(tsplib / f"{name}.tsp", tmp_path / "copy" / f"{name}.tsp")
+        (tmp_path / "copy" / f"{name}.tsp").chmod(0o644)
+    return tmp_path / "copy"
+
+
+def test_the_papers_instances_are_70_below_5000_nodes() -> None:
+    chosen = studied()
+    assert len(chosen) == 70
+    assert sum(k.nodes < 500 for k in chosen) == 42
+    assert sum(k.nodes > 500 for k in chosen) == 28
+    assert {k.edge_type for k in chosen} == {"EUC_2D"}
+    assert [k.name for k in studied(100)] == ["eil51", "berlin52", "st70", "eil76", "pr76", "rat99"]
+    assert known()["berlin52"].optimum == 7542
+
+
+def test_the_shared_copy_is_whole_and_what_it_says(tsplib: Path) -> None:
+    assert len(known()) == 82
+    assert survey(tsplib) == {}
+    assert instance_folder(tsplib) == tsplib
+
+
+def test_line_endings_headers_and_spellings_do_not_matter(copy: Path) -> None:
+    path = copy / "berlin52.tsp"
+    text = path.read_text().replace("565.0 575.0", "5.65e2 575").replace("NAME:", "COMMENT : of mine\r\nNAME:")
+    assert "5.65e2" in text
+    path.write_bytes(text.replace("\n", "\r\n").encode())
+    assert len(read_known(copy, "berlin52").coords) == 52
+
+
+def test_missing_altered_and_strange_files_are_one_line_each(copy: Path) -> None:
+    (copy / "berlin52.tsp").write_text((copy / "berlin52.tsp").read_text().replace("565.0 575.0", "566.0 575.0"))
+    (copy / "st70.tsp").write_text((copy / "st70.tsp").read_text().replace("EUC_2D", "MAN_2D"))
+    missing = survey(copy)
+    assert set(missing) == set(known()) - {"eil51"}
+    assert "berlin52.tsp: not TSPLIB's berlin52 (52 nodes, EUC_2D)" in missing["berlin52"]
+    assert "EDGE_WEIGHT_TYPE MAN_2D is not read" in missing["st70"]
+    assert "no such file; `neuroute fetch tsplib` gets it" in missing["pr76"]
+    assert not any("\n" in why for why in missing.values())
+    with pytest.raises(NeurouteError, match="no such folder; correct `benchmarks_dir`"):
+        instance_folder(copy / "absent")
+
+
+# -- fetching, from a server of our own -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def server(home: Path) -> Iterator[str]:
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(home))) as own:
+        threading.Thread(target=own.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{own.server_port}"
+        own.shutdown()
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library of three instances, so that a test fetches no more."""
+    only = {name: known()[name] for name in SOME}
+    for module in ("benchmarks", "fetch"):
+        monkeypatch.setattr(f"neuroute.datasets.{module}.known", lambda: only)
+
+
+def zipped(copy: Path, name: str) -> bytes:
+    return gzip.compress((copy / f"{name}.tsp").read_bytes())
+
+
+def archive(home: Path, files: dict[str, bytes]) -> None:
+    with tarfile.open(home / fetch.ARCHIVE, "w:gz") as tar:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+
+
+def test_fetches_file_by_file_and_only_what_is_missing(
+    copy: Path, home: Path, server: str, few: None, tmp_path: Path
+) -> None:
+    for name in SOME:
+        (home / f"{name}.tsp.gz").write_bytes(zipped(copy, name))
+    folder = tmp_path / "got"
+    assert fetch.fetch_tsplib(folder, server) == {}
+    assert survey(folder) == {}
+    (home / "st70.tsp.gz").unlink()  # an intact file is not asked for again; a damaged one is
+    assert fetch.fetch_tsplib(folder, server) == {}
+    (folder / "eil51.tsp").write_text("rubbish")
+    assert fetch.fetch_tsplib(folder, server) == {}
+    assert sorted(p.name for p in folder.iterdir()) == sorted(f"{n}.tsp" for n in SOME)
+
+
+def test_corrupted_downloads_are_not_kept_and_the_archive_helps(
+    copy: Path, home: Path, server: str, few: None, tmp_path: Path
+) -> None:
+    other = (copy / "eil51.tsp").read_bytes().replace(b"1 37 52", b"1 37 53")
+    assert other != (copy / "eil51.tsp").read_bytes()
+    (home / "eil51.tsp.gz").write_bytes(gzip.compress(other))
+    (home / "berlin52.tsp.gz").write_bytes(zipped(copy, "berlin52")[:-40])  # cut short
+    folder = tmp_path / "got"
+    missing = fetch.fetch_tsplib(folder, server)
+    assert set(missing) == set(SOME)
+    assert "not TSPLIB's eil51" in missing["eil51"]
+    assert "not a whole gzip file" in missing["berlin52"]
+    assert "404" in missing["st70"]
+    assert not folder.exists()
+    archive(home, {"../../st70.tsp.gz": zipped(copy, "st70"), "berlin52.tsp": b"\xff", "x/eil51.tsp.gz": b"no"})
+    missing = fetch.fetch_tsplib(folder, server)
+    assert set(missing) == {"eil51", "berlin52"}
+    assert [p.name for p in folder.iterdir()] == ["st70.tsp"]  # whatever folder the archive names
+    (home / fetch.ARCHIVE).write_bytes(b"no archive")
+    assert set(fetch.fetch_tsplib(folder, server)) == {"eil51", "berlin52"}
+
+
+def test_offline_is_said_and_is_no_error(
+    server: str, few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = []
+
+    def no_network(url: str, timeout: float) -> None:
+        asked.append(url)
+        raise OSError("Name or service not known")
+
+    monkeypatch.setattr("urllib.request.urlopen", no_network)
+    manifest = tmp_path / "work" / "tsplib.json"
+    fetch.provide_tsplib(manifest, tmp_path / "work" / "tsplib", None)
+    assert read_manifest(manifest) == (tmp_path / "work" / "tsplib", [])
+    written = json.loads(manifest.read_text())
+    assert written["available"] == []
+    assert all("no connection" in why for why in written["missing"].values())
+    assert len(asked) == 2  # one file and the archive, not all of them
+    assert "3 TSPLIB files are missing" in caplog.text
+
+
+def test_a_copy_of_the_users_own_is_used_in_place(
+    copy: Path, few: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: pytest.fail("nothing is to be downloaded"))
+    (copy / "st70.tsp").unlink()
+    fetch.provide_tsplib(tmp_path / "m.json", tmp_path / "unused", copy)
+    assert read_manifest(tmp_path / "m.json") == (copy, ["eil51", "berlin52"])
+    (tmp_path / "empty").mkdir()
+    fetch.provide_tsplib(tmp_path / "m.json", tmp_path / "unused", tmp_path / "empty")
+    assert read_manifest(tmp_path / "m.json") == (tmp_path / "empty", [])
+    with pytest.raises(NeurouteError, match="correct `benchmarks_dir`"):
+        fetch.provide_tsplib(tmp_path / "m.json", tmp_path / "unused", tmp_path / "absent")

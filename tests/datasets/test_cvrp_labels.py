@@ -1,0 +1,141 @@
+"""The label store with CVRP solutions: made, resumed, extended, verified, refused when they do not fit."""
+
+import json
+
+import numpy as np
+import pytest
+
+from neuroute.datasets import chunks, labels
+from neuroute.datasets.labels import load_tours, make_labels
+from neuroute.datasets.streams import cvrp_dataset
+from neuroute.errors import NeurouteError
+from neuroute.plan.objects import Dataset, Labels
+from neuroute.problems.cvrp import canonical, cost, from_routes, is_feasible
+from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths
+from neuroute.solvers.registry import get
+
+pytest.importorskip("hygese")
+
+
+def wanted(count: int, n: int = 6, solver: str = "hgs-short", **more) -> Labels:
+    return Labels(dataset=Dataset(problem="cvrp", n=n, count=count, **more), solver=solver)
+
+
+def test_labels_are_feasible_canonical_and_as_long_as_the_manifest_says(tmp_path):
+    block = wanted(12)
+    manifest = make_labels(block, tmp_path, [], workers=1, progress=False)
+    solutions, batch = load_tours(block, [tmp_path]), cvrp_dataset(block.dataset)
+    assert (solutions.dtype, solutions.shape) == (np.uint8, (12, 2, 6))
+    assert is_feasible(batch, solutions).all()
+    np.testing.assert_array_equal(canonical(solutions), solutions)
+    assert manifest["mean_length"] == pytest.approx(cost(batch, solutions).mean())
+    assert (manifest["solved"], manifest["cached"], manifest["solver"]) == (12, 0, "hgs-short")
+    assert block.shard_file(0) == "cvrp_uniform_test_n6_s0_hgs-short.npy"
+    again = make_labels(block, tmp_path, [], workers=1, progress=False)
+    assert (again["solved"], again["shards"]) == (0, manifest["shards"])
+
+
+def test_solutions_do_not_depend_on_the_order_of_requests_or_on_a_stop(tmp_path, monkeypatch):
+    n, name = 9, wanted(1, 9).shard_file(0)
+    monkeypatch.setattr(labels, "chunks", lambda shard, first, stop, n: chunks.chunks(shard, first, stop, 100))  # of 10
+    make_labels(wanted(25, n), tmp_path / "whole", [], workers=2, progress=False)
+    for count in (3, 15, 25):
+        make_labels(wanted(count, n), tmp_path / "steps", [], workers=1, progress=False)
+    whole = (tmp_path / "whole" / name).read_bytes()
+    assert (tmp_path / "steps" / name).read_bytes() == whole
+
+    solve_chunk, seen = chunks.solve_chunk, []
+
+    def stops_after_one(*arguments):
+        if seen:
+            raise KeyboardInterrupt
+        seen.append(arguments)
+        return solve_chunk(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunks, "solve_chunk", stops_after_one)
+        with pytest.raises(KeyboardInterrupt):
+            make_labels(wanted(25, n), tmp_path / "stopped", [], workers=1, progress=False)
+        patch.setattr(chunks, "solve_chunk", lambda *a: seen.append(a) or solve_chunk(*a))
+        make_labels(wanted(25, n), tmp_path / "stopped", [], workers=1, progress=False)
+    assert len(seen) == len(chunks.chunks(0, 0, 25, 100)) == 3
+    assert (tmp_path / "stopped" / name).read_bytes() == whole
+
+
+def test_a_cache_serves(tmp_path):
+    make_labels(wanted(7), tmp_path / "cache", [], workers=1, progress=False)
+    manifest = make_labels(wanted(12), tmp_path / "store", [tmp_path / "cache"], workers=1, progress=False)
+    assert (manifest["solved"], manifest["cached"]) == (5, 7)
+    make_labels(wanted(12), tmp_path / "alone", [], workers=1, progress=False)
+    name = wanted(1).shard_file(0)
+    assert (tmp_path / "store" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s[:, ::-1].copy(), "row 0 does not serve every customer once within the capacity"),
+        (lambda s: np.stack([s[:, 0], np.eye(1, s.shape[2], dtype=np.uint8).repeat(len(s), 0)], 1), "row 0 does not"),
+        (lambda s: s[:, 0].copy(), r"uint8 \(12, 20\) where uint8 \(up to 10000, 2, 20\) is expected"),
+        (lambda s: s.astype(np.int32), "int32 .* where uint8"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path, change, message):
+    block = wanted(12, 20)
+    make_labels(block, tmp_path, [], workers=1, progress=False)
+    path = tmp_path / block.shard_file(0)
+    np.save(path, change(np.load(path)))
+    with pytest.raises(NeurouteError, match=message) as caught:
+        make_labels(block, tmp_path, [], workers=1, progress=False)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(NeurouteError):
+        load_tours(block, [tmp_path])
+
+
+def test_solutions_of_other_instances_are_refused(tmp_path):
+    block, other = wanted(12), wanted(12, split="train")
+    make_labels(other, tmp_path, [], workers=1, progress=False)
+    for suffix in (".npy", ".json"):
+        (tmp_path / other.shard_file(0)).with_suffix(suffix).rename(
+            (tmp_path / block.shard_file(0)).with_suffix(suffix)
+        )
+    with pytest.raises(NeurouteError, match="does not serve|longer than the nearest-neighbour|instances_sha256"):
+        make_labels(block, tmp_path, [], workers=1, progress=False)
+    sidecar = (tmp_path / block.shard_file(0)).with_suffix(".json")
+    assert json.loads(sidecar.read_text())["count"] == 12
+
+
+def test_a_solver_without_cvrp_says_so(tmp_path):
+    with pytest.raises(NeurouteError, match="'insertion' does not solve CVRP instances; 'hgs' does"):
+        make_labels(wanted(2, solver="insertion"), tmp_path, [], workers=1, progress=False)
+
+
+def test_hgs_finds_the_optimum_of_tiny_instances_and_repeats_itself():
+    from itertools import permutations, product
+
+    batch = cvrp_dataset(Dataset(problem="cvrp", n=5, count=3))
+    every = np.array([[o, (1, *v)] for o in permutations(range(1, 6)) for v in product((0, 1), repeat=4)])
+    for row in range(3):
+        one = batch[np.full(len(every), row)]
+        best = cost(one, every)[is_feasible(one, every)].min()
+        arguments = batch.coords[row], batch.demand[row], int(batch.capacity[row]), 7
+        routes = get("hgs-short").solve_cvrp(*arguments)
+        assert routes == get("hgs-short").solve_cvrp(*arguments)
+        assert cost(batch[row : row + 1], from_routes(routes)[None])[0] == pytest.approx(best)
+
+
+def test_a_search_without_a_feasible_solution_is_made_longer():
+    """A hundred iterations find none for this instance, a thousand do."""
+    one = cvrp_dataset(Dataset(problem="cvrp", split="train", n=10, first=488, count=1))
+    routes = get("hgs-short").solve_cvrp(one.coords[0], one.demand[0], int(one.capacity[0]), 0)
+    assert is_feasible(one, from_routes(routes)[None]).all()
+
+
+def test_nearest_neighbour_by_hand():
+    from neuroute.problems.cvrp import Cvrp
+
+    line = np.array([[[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [4.0, 0.0]]])
+    demand = np.array([[0, 2, 2, 1]])
+    # Capacity 5: all in one go.  4: 1 and 2, and 4 on its own.  3: 1 and then 4, for 2 does not fit; 2 on its own.
+    for capacity, expected in ((5, 8.0), (4, 4.0 + 8.0), (3, 8.0 + 4.0)):
+        assert nearest_neighbour_lengths(Cvrp(line, demand, np.array([capacity]))) == pytest.approx(expected)

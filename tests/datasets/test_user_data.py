@@ -1,0 +1,274 @@
+"""Instances that users bring: every format, every check, and pickles that cannot do harm."""
+
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from neuroute.datasets.instances import Instances
+from neuroute.datasets.user_data import read_instances
+from neuroute.errors import NeurouteError
+from neuroute.problems.tsp import tour_length
+
+RNG = np.random.default_rng(5)
+COORDS = RNG.random((3, 6, 2))
+TOURS = np.stack([RNG.permutation(6) for _ in range(3)])
+LENGTHS = tour_length(COORDS, TOURS)
+CVRP: dict[str, Any] = {
+    "coords": COORDS,
+    "demand": np.array([[0, 3, 4, 3, 4, 2]] * 3),
+    "capacity": np.array([10, 10, 10]),
+    "node": np.array([[1, 2, 3, 4, 5]] * 3),
+    "via_depot": np.array([[1, 0, 0, 1, 0]] * 3),
+}
+
+
+def npz(path: Path, **arrays: Any) -> Path:
+    np.savez(path / "d.npz", **arrays)
+    return path / "d.npz"
+
+
+def refused(path: Path, message: str) -> None:
+    with pytest.raises(NeurouteError, match=message) as error:
+        read_instances(path)
+    assert path.name in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def lengths(instances: Instances) -> list[float]:
+    return [float(x) for g in instances.groups if g.reference is not None for x in g.reference]
+
+
+# -- npz ------------------------------------------------------------------------------------------------------
+
+
+def test_npz_with_tours_lengths_or_neither(tmp_path: Path) -> None:
+    both = read_instances(npz(tmp_path, coords=COORDS.astype(np.float32), tour=TOURS.astype(np.uint8), length=LENGTHS))
+    assert (both.problem, both.name, both.groups[0].n, both.groups[0].count) == ("tsp", "d", 6, 3)
+    assert lengths(both) == pytest.approx(LENGTHS, rel=1e-6)
+    assert lengths(read_instances(npz(tmp_path, coords=COORDS, length=LENGTHS))) == pytest.approx(LENGTHS)
+    assert read_instances(npz(tmp_path, coords=COORDS)).groups[0].reference is None
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "mean"),
+    [
+        ("tsp200_128_lehd", 200, 10.70361),
+        ("tsp200_128_seed777", 200, 10.69355),
+        ("tsp1000_128_seed777", 1000, 23.15606),
+        ("cvrp200_128", 200, 20.17264),
+        ("cvrp1000_128", 1000, 37.09048),
+    ],
+)
+def test_public_test_sets_have_their_published_mean_lengths(shared: Path, name: str, n: int, mean: float) -> None:
+    path = shared / "testsets" / f"{name}.npz"
+    if not path.exists():
+        pytest.skip(f"no {path}")
+    (group,) = read_instances(path).groups
+    assert (group.n, group.count) == (n, 128)
+    assert group.reference is not None
+    assert group.reference.mean() == pytest.approx(mean, abs=5e-6)
+    if name.startswith("tsp"):  # the stored solutions, measured by ourselves, are their own reference: no gap
+        with np.load(path) as file:
+            own = tour_length(group.coords, file["tour"])
+            assert np.abs(own / file["length"] - 1).max() < 1e-9
+        assert 100 * (own.mean() / group.reference.mean() - 1) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"coords": COORDS[0]}, r"'coords' has shape \(6, 2\)"),
+        ({"coords": COORDS[:, :3]}, "instance 0: an instance needs at least 4 nodes"),
+        ({"coords": np.where(np.arange(3)[:, None, None] == 1, np.nan, COORDS)}, "instance 1: node 0 has a coord"),
+        ({"coords": np.array([[["a", "b"]] * 6] * 3)}, "array 'coords' holds <U1, not numbers"),
+        ({"tour": TOURS[:, :5]}, r"'tour' has shape \(3, 5\)"),
+        ({"tour": np.where(TOURS == 5, 0, TOURS)}, "instance 0: its tour does not visit every node once"),
+        ({"length": LENGTHS * [1, 1, 1.001]}, "instance 2: its stated length differs .* by up to 0.1 %"),
+        ({"length": LENGTHS * [1, -1, 1]}, "instance 1: its stated length is not a number above 0"),
+    ],
+)
+def test_bad_npz_is_one_line_with_the_instance(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    refused(npz(tmp_path, **({"coords": COORDS, "tour": TOURS, "length": LENGTHS} | changes)), message)
+
+
+def test_other_and_damaged_npz(tmp_path: Path) -> None:
+    refused(npz(tmp_path, points=COORDS), "no array 'coords'.*it holds points")
+    refused(npz(tmp_path, coords=np.array([[1.0], [1.0, 2.0]], dtype=object)), "not a readable npz")
+    whole = npz(tmp_path, coords=COORDS).read_bytes()
+    (tmp_path / "d.npz").write_bytes(whole[:-100])
+    refused(tmp_path / "d.npz", "not a readable npz")
+    refused(tmp_path / "absent.npz", "no such file")
+    (tmp_path / "d.doc").write_text("")
+    refused(tmp_path / "d.doc", "instances are read from .npz")
+
+
+def test_cvrp_solutions_are_measured_route_by_route(tmp_path: Path) -> None:
+    instances = read_instances(npz(tmp_path, **CVRP))
+    assert (instances.problem, instances.groups[0].n) == ("cvrp", 5)
+    path = np.array([0, 1, 2, 3, 0, 4, 5])  # via the depot between 3 and 4
+    assert lengths(instances) == pytest.approx(tour_length(COORDS[:, path], np.arange(7)[None].repeat(3, 0)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"demand": np.array([[0, 3, 4, 3, 4, 11]] * 3)}, "a customer demands more than the capacity"),
+        ({"demand": np.array([[1, 3, 4, 3, 4, 2]] * 3)}, "the depot .row 0. has a demand"),
+        ({"via_depot": np.array([[1, 0, 0, 0, 0]] * 3)}, "or overloads a route"),
+        ({"via_depot": np.array([[0, 0, 0, 1, 0]] * 3)}, "or overloads a route"),
+        ({"node": np.array([[1, 2, 3, 4, 4]] * 3)}, "does not serve every customer once"),
+        ({"length": np.array([1.0, 1.0, 1.0])}, "stated length differs"),
+    ],
+)
+def test_bad_cvrp_is_one_line(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    refused(npz(tmp_path, **(CVRP | changes)), f"instance 0: .*{message}")
+
+
+def test_half_a_cvrp_is_one_line(tmp_path: Path) -> None:
+    refused(npz(tmp_path, **{k: v for k, v in CVRP.items() if k != "capacity"}), "no 'capacity' in whole numbers")
+    refused(npz(tmp_path, **(CVRP | {"demand": CVRP["demand"] + 0.5})), "no 'demand' in whole numbers")
+    refused(npz(tmp_path, **{k: v for k, v in CVRP.items() if k != "node"}), "give both or none")
+
+
+# -- text -----------------------------------------------------------------------------------------------------
+
+
+def lehd_line(coords: np.ndarray, tour: np.ndarray) -> str:
+    numbers = " ".join(repr(float(x)) for x in coords.reshape(-1))
+    return f"{numbers} output {' '.join(str(t + 1) for t in [*tour, tour[0]])}"
+
+
+def test_text_of_several_sizes(tmp_path: Path) -> None:
+    lines = [lehd_line(c, t) for c, t in zip(COORDS, TOURS, strict=True)]
+    small = lehd_line(COORDS[0, :4], np.array([0, 2, 1, 3]))
+    (tmp_path / "t.txt").write_text("\n".join([lines[0], small, *lines[1:], ""]))
+    four, six = read_instances(tmp_path / "t.txt").groups
+    assert (four.name, four.n, four.count, six.count) == ("t_n4", 4, 1, 3)
+    assert six.reference == pytest.approx(LENGTHS)
+    assert [g.count for g in read_instances(tmp_path / "t.txt").first(2).groups] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("output 1", "output 2", "line 2: the tour after 'output' must name 4 nodes and the first one again"),
+        ("output 1 3 2", "output 1 3 3", "instance 1: its tour does not visit every node once"),
+        ("0.5 ", "0.5 0.5 ", "line 2: 9 numbers before 'output'"),
+        ("0.5 ", "half ", "line 2: expected numbers"),
+        ("output 1 3 2 4 1", "", "1 of 2 instances have a tour"),
+    ],
+)
+def test_bad_text_is_one_line(tmp_path: Path, before: str, after: str, message: str) -> None:
+    good = "0.5 0.0 1.0 0.0 1.0 1.0 0.0 1.0 output 1 3 2 4 1"
+    assert before in good
+    (tmp_path / "t.txt").write_text(f"{good}\n{good.replace(before, after)}\n")
+    refused(tmp_path / "t.txt", message)
+
+
+# -- pickles --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("form", ["lists", "arrays", "array", "float32", "fortran", "big-endian"])
+def test_pickled_coordinates(tmp_path: Path, protocol: int, form: str) -> None:
+    value: Any = {
+        "lists": COORDS.tolist(),
+        "arrays": list(COORDS),
+        "array": COORDS,
+        "float32": COORDS.astype(np.float32),
+        "fortran": np.asfortranarray(COORDS),
+        "big-endian": COORDS.astype(">f8"),
+    }[form]
+    (tmp_path / "p.pkl").write_bytes(pickle.dumps(value, protocol=protocol))
+    (group,) = read_instances(tmp_path / "p.pkl").groups
+    np.testing.assert_allclose(group.coords, COORDS, rtol=1e-6)
+
+
+class Harmful:
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.file),)
+
+
+@pytest.mark.parametrize("wrap", [lambda x: x, lambda x: [[[0.5, x]]], lambda x: np.array([x], dtype=object)])
+def test_a_harmful_pickle_is_refused_and_nothing_is_executed(tmp_path: Path, wrap: Any) -> None:
+    data = pickle.dumps(wrap(Harmful(tmp_path / "harm")))
+    (tmp_path / "p.pkl").write_bytes(data)
+    refused(tmp_path / "p.pkl", "holds ('posix.mkdir'|an array of type 'O8')")
+    assert not (tmp_path / "harm").exists()
+    if isinstance(wrap(0), int):
+        pickle.loads(data)  # the test can fail: loaded carelessly, it does harm
+        assert (tmp_path / "harm").exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"cbuiltins\neval\n(S'1'\ntR.", "holds 'builtins.eval'"),
+        (b"cnumpy\ndtype\n}S'_function'\nNsb.", "holds a changed function"),
+        (b"cnumpy\nload\n.", "holds 'numpy.load'"),
+        (b"", "not a readable pickle"),
+        (pickle.dumps(COORDS)[:-30], "not a readable pickle"),
+        (pickle.dumps({"coords": COORDS}), "a list of instances is expected"),
+        (pickle.dumps([([0.5, 0.5], COORDS[0].tolist(), [1, 2], 30.0)]), "instance 0: a list of .x, y. is expected"),
+        (pickle.dumps([COORDS[0], COORDS[1, :3]]), "instance 1: an instance needs at least 4 nodes"),
+    ],
+)
+def test_strange_pickles_are_one_line(tmp_path: Path, data: bytes, message: str) -> None:
+    (tmp_path / "p.pkl").write_bytes(data)
+    refused(tmp_path / "p.pkl", message)
+
+
+# -- TSPLIB and VRPLIB ----------------------------------------------------------------------------------------
+
+
+def test_folders_know_the_published_optima(shared: Path, tmp_path: Path) -> None:
+    tsplib = shared / "benchmarks" / "tsplib"
+    if not tsplib.is_dir():
+        pytest.skip(f"no {tsplib}")
+    for name in ("berlin52", "eil51"):
+        (tmp_path / f"{name}.tsp").write_bytes((tsplib / f"{name}.tsp").read_bytes())
+    (tmp_path / "x.tsp").write_text((tmp_path / "eil51.tsp").read_text().replace("37 52", "37 53"))
+    (tmp_path / "matrix.tsp").write_text("TYPE: TSP\nDIMENSION: 2\nEDGE_WEIGHT_TYPE: EXPLICIT\n")
+    groups = {g.name: g for g in read_instances(tmp_path).groups}
+    assert set(groups) == {"berlin52", "eil51", "x"}  # the matrix is left out
+    assert groups["berlin52"].reference == [7542]
+    assert groups["x"].reference is None  # not the published instance
+    assert groups["eil51"].unit_square().max() == 1
+    (tmp_path / "cut.tsp").write_text("\n".join((tmp_path / "eil51.tsp").read_text().split("\n")[:30]))
+    with pytest.raises(NeurouteError, match="cut.tsp: DIMENSION says 51"):
+        read_instances(tmp_path)
+
+
+def test_vrplib_with_the_solution_beside_it(shared: Path, tmp_path: Path) -> None:
+    source = shared / "benchmarks" / "cvrplib_x" / "X-n101-k25.vrp"
+    if not source.exists():
+        pytest.skip(f"no {source}")
+    (tmp_path / source.name).write_bytes(source.read_bytes())
+    assert read_instances(tmp_path / source.name).groups[0].reference is None
+    solution = source.with_suffix(".sol")
+    (tmp_path / solution.name).write_bytes(solution.read_bytes())
+    instances = read_instances(tmp_path)
+    assert (instances.problem, instances.groups[0].n) == ("cvrp", 100)
+    assert instances.groups[0].reference == [27591]
+    (tmp_path / solution.name).write_text(solution.read_text().replace("27591", "27000"))
+    with pytest.raises(NeurouteError, match="X-n101-k25.sol, instance 0: its stated length differs"):
+        read_instances(tmp_path)
+
+
+def test_coordinates_in_the_unit_square_stay_and_others_are_scaled_by_one_factor(tmp_path: Path) -> None:
+    inside = read_instances(npz(tmp_path, coords=COORDS)).groups[0]
+    np.testing.assert_array_equal(inside.unit_square(), COORDS.astype(np.float32))
+    outside = read_instances(npz(tmp_path, coords=COORDS * [100, 1])).groups[0].unit_square()
+    assert (outside.min((1, 2)) == 0).all()
+    assert (outside.max((1, 2)) == 1).all()
+    assert np.ptp(outside[..., 1], axis=1).max() < 0.02  # the aspect ratio is kept
+    mixed = read_instances(npz(tmp_path, coords=COORDS * np.array([1, 100, 1])[:, None, None])).groups[0]
+    np.testing.assert_array_equal(mixed.unit_square()[::2], COORDS[::2].astype(np.float32))
+    np.testing.assert_array_equal(mixed.slice(1, 2).unit_square(), mixed.unit_square()[1:2])

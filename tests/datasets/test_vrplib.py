@@ -1,0 +1,124 @@
+"""VRPLIB files: the best-known solutions of the public sets cost what they say, and bad files say what is wrong."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuroute.datasets.vrplib import read_solution, read_vrplib
+from neuroute.errors import NeurouteError
+
+GOOD = """NAME : five
+TYPE : CVRP
+DIMENSION : 5
+EDGE_WEIGHT_TYPE : EUC_2D
+CAPACITY : 10
+NODE_COORD_SECTION
+1 0 10
+2 3 4
+3 0 0
+4 10 0
+5 10 10
+DEMAND_SECTION
+1 4
+2 5
+3 0
+4 6
+5 3
+DEPOT_SECTION
+ 3
+ -1
+EOF
+"""
+
+
+def read(tmp_path: Path, text: str = GOOD):  # type: ignore[no-untyped-def]
+    path = tmp_path / "five.vrp"
+    path.write_text(text)
+    return read_vrplib(path)
+
+
+def test_the_depot_becomes_row_0_wherever_the_file_has_it(tmp_path: Path) -> None:
+    instance = read(tmp_path)
+    assert instance.coords.tolist() == [[0, 0], [0, 10], [3, 4], [10, 0], [10, 10]]
+    assert instance.demand.tolist() == [0, 4, 5, 6, 3]
+    routes = [[1, 2], [3, 4]]
+    instance.check(routes, "here")
+    assert instance.cost(routes) == 10 + 7 + 5 + 10 + 10 + 14
+    assert instance.cost(routes, rounded=False) == pytest.approx(10 + np.hypot(3, 6) + 5 + 20 + np.hypot(10, 10))
+    exact = read(tmp_path, GOOD.replace("EUC_2D", "EXACT_2D"))
+    assert exact.cost(routes) == instance.cost(routes, rounded=False)
+
+
+@pytest.mark.parametrize(
+    ("routes", "message"),
+    [
+        ([[1, 2], [3]], "customer 4 is served 0 times"),
+        ([[1, 2], [3, 4], [1]], "customer 1 is served 2 times"),
+        ([[1, 3, 4], [2]], "route 1 carries 13, more than the capacity 10"),
+        ([[1, 2], [3, 4, 5]], "no customer 5"),
+    ],
+)
+def test_infeasible_routes_are_refused(tmp_path: Path, routes: list[list[int]], message: str) -> None:
+    with pytest.raises(NeurouteError, match=message):
+        read(tmp_path).check(routes, "x.sol")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("4 10 0\n", "", "DIMENSION says 5, but 4 nodes"),
+        ("4 10 0\n", "4 10 nan\n", "line 10: node 4 has a coordinate that is not a number"),
+        ("4 6\n", "4 -6\n", "line 16: expected `node demand`"),
+        ("4 6\n", "", "node 4 has no demand"),
+        ("4 6\n", "4 6\n9 1\n", "node 9 has no coordinates"),
+        ("4 6\n", "4 6\n4 6\n", "line 17: node 4 has a second demand"),
+        ("4 6\n", "4 11\n", "node 4 demands 11, more than the capacity 10"),
+        ("3 0\n4 6", "3 1\n4 6", "the depot, node 3, has a demand of 1"),
+        (" 3\n -1", " 3\n 4\n -1", "DEPOT_SECTION names 3 4; one node"),
+        (" 3\n -1", " -1", "DEPOT_SECTION names no node"),
+        ("CAPACITY : 10", "CAPACITY : ten", "CAPACITY says ten"),
+        ("TYPE : CVRP", "TYPE : TSP", "TYPE TSP is not read; only CVRP"),
+        (": EUC_2D", ": EXPLICIT", "EDGE_WEIGHT_TYPE EXPLICIT is not read"),
+    ],
+)
+def test_bad_files_are_one_clear_line(tmp_path: Path, before: str, after: str, message: str) -> None:
+    assert before in GOOD
+    with pytest.raises(NeurouteError, match=message) as error:
+        read(tmp_path, GOOD.replace(before, after, 1))
+    assert "five.vrp" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_bad_solutions_are_one_clear_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.sol"
+    path.write_text("Route #1: 1 2\nRoute #2: 3 4\nCost 56\n")
+    assert read_solution(path) == ([[1, 2], [3, 4]], 56)
+    path.write_text("Route #1: 1 two\n")
+    with pytest.raises(NeurouteError, match="line 1: expected `Route"):
+        read_solution(path)
+    path.write_text("nothing\n")
+    with pytest.raises(NeurouteError, match="no line `Route"):
+        read_solution(path)
+
+
+@pytest.mark.parametrize(("folder", "count"), [("cvrplib_x", 100), ("cvrplib_xxl", 10)])
+def test_every_best_known_solution_is_feasible_and_costs_what_it_says(shared: Path, folder: str, count: int) -> None:
+    solutions = sorted((shared / "benchmarks" / folder).glob("*.sol"))
+    if not solutions:
+        pytest.skip(f"no {folder}")
+    assert len(solutions) == count
+    for path in solutions:
+        instance, (routes, stated) = read_vrplib(path.with_suffix(".vrp")), read_solution(path)
+        instance.check(routes, str(path))
+        assert instance.cost(routes) == stated, path.name
+
+
+def test_lis_limit_on_route_lengths_is_ignored_with_a_line(shared: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = shared / "benchmarks" / "cvrplib_li" / "Li_21.vrp"
+    if not path.exists():
+        pytest.skip(f"no {path}")
+    with caplog.at_level("INFO"):
+        instance = read_vrplib(path)
+    assert (len(instance.coords), instance.capacity, instance.coords[0].tolist()) == (561, 1200, [0, 0])
+    assert "limit on the length of a route (1800) is ignored" in caplog.text

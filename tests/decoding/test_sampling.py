@@ -1,0 +1,189 @@
+"""Sampling without replacement: exact against all tours of small instances, never twice, and drawn to what is short."""
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+from torch import Tensor
+
+from neuroute.decoding.sampling import sample_distinct, sample_tours
+from neuroute.errors import NeurouteError
+from neuroute.problems.tsp import is_permutation, tour_length
+
+PAIRS = 200_000
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Tensors are tiny here: several threads would only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def attract(rows: Tensor) -> Tensor:
+    """A policy that depends on where one stands, what is left and where one has to go; far from uniform."""
+    current, open_rows, last = rows[:, :1], rows[:, 1:-1], rows[:, -1:]
+    pull = -4 * (open_rows - current).norm(dim=-1) + 2 * (open_rows - last).norm(dim=-1)
+    return pull + 3 * (open_rows * open_rows.mean(dim=1, keepdim=True)).sum(-1)
+
+
+def instance(n: int, seed: int = 3) -> Tensor:
+    return torch.rand(1, n, 2, generator=torch.Generator().manual_seed(seed))
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def conditional(coords: Tensor, prefix: tuple[int, ...]) -> dict[int, float]:
+    """The policy's next stop after a prefix, by its definition."""
+    left = [node for node in range(len(coords)) if node not in prefix]
+    rows = coords[[prefix[-1], *left, 0]][None]
+    return dict(zip(left, torch.softmax(attract(rows).double(), dim=1)[0].tolist(), strict=True))
+
+
+Policy = dict[tuple[int, ...], dict[int, float]]
+
+
+def policy_of(coords: Tensor) -> Policy:
+    """The next stop after every prefix from node 0."""
+    nodes = range(1, len(coords))
+    prefixes = [(0, *rest) for length in range(len(coords) - 1) for rest in itertools.permutations(nodes, length)]
+    return {prefix: conditional(coords, prefix) for prefix in prefixes}
+
+
+def probabilities(policy: Policy, shift: dict[tuple[int, ...], float] | None = None) -> dict[tuple[int, ...], float]:
+    """Of all tours from node 0; `shift` is added to the log-probability of a prefix's last stop."""
+    found = {(0,): 1.0}
+    while next(iter(found)) in policy:
+        longer = {}
+        for prefix, p in found.items():
+            weights = {node: q * np.exp((shift or {}).get((*prefix, node), 0.0)) for node, q in policy[prefix].items()}
+            for node, weight in weights.items():
+                longer[(*prefix, node)] = p * weight / sum(weights.values())
+        found = longer
+    return found
+
+
+def as_tuples(tours: Tensor) -> list[tuple[int, ...]]:
+    return [tuple(tour) for tour in tours.tolist()]
+
+
+def agrees(counts: Counter, expected: dict, total: int) -> bool:
+    """Chi-square at the 0.1 % level, rare outcomes pooled."""
+    rare = [key for key, p in expected.items() if p * total < 10]
+    observed = [counts[key] for key in expected if key not in set(rare)]
+    wanted = [p * total for key, p in expected.items() if key not in set(rare)]
+    observed.append(total - sum(observed))
+    wanted.append(total - sum(wanted))
+    if wanted[-1] < 5:
+        observed[-2:], wanted[-2:] = [sum(observed[-2:])], [sum(wanted[-2:])]
+    return bool(stats.chisquare(observed, wanted, sum_check=False).pvalue > 1e-3)
+
+
+@pytest.mark.parametrize("n", [5, 6])
+@pytest.mark.parametrize("sigma", [0.0, 2.0])
+@pytest.mark.parametrize(("beam", "rounds"), [(1, 125), (7, 20), (200, 2)])
+def test_rounds_enumerate_every_tour_exactly_once(n: int, sigma: float, beam: int, rounds: int) -> None:
+    coords = torch.rand(3, n, 2, generator=generator(1))
+    sampled = sample_distinct(attract, coords, coords, beam, rounds, sigma, generator())
+    everything = {(0, *rest) for rest in itertools.permutations(range(1, n))}
+    for tours, lengths, valid in zip(sampled.tours, sampled.lengths, sampled.valid, strict=True):
+        found = as_tuples(tours[valid])
+        assert len(found) == len(everything)
+        assert set(found) == everything
+        assert bool(torch.isinf(lengths[~valid]).all())
+
+
+@pytest.mark.parametrize(("beam", "rounds"), [(2, 1), (1, 2)])
+def test_pairs_come_as_in_drawing_without_replacement(beam: int, rounds: int) -> None:
+    """Within a round and across rounds: P(a, then b) = p_a p_b / (1 - p_a); the first alone: p_a."""
+    coords = instance(5)
+    p = probabilities(policy_of(coords[0]))
+    assert max(p.values()) > 4 / len(p)  # far from uniform
+    many = coords.expand(PAIRS, -1, -1)
+    tours = sample_distinct(attract, many, many, beam, rounds, 0.0, generator()).tours
+    firsts, seconds = as_tuples(tours[:, 0]), as_tuples(tours[:, 1])
+    assert agrees(Counter(firsts), p, PAIRS)
+    pairs = {(a, b): p[a] * p[b] / (1 - p[a]) for a in p for b in p if a != b}
+    assert agrees(Counter(zip(firsts, seconds, strict=True)), pairs, PAIRS)
+
+
+def test_the_next_round_follows_the_shifted_policy_without_what_was_sampled() -> None:
+    coords, sigma, times = instance(5, seed=0), 3.0, 50_000
+    many = coords.expand(times, -1, -1)
+    sampled = sample_distinct(attract, many, many, 3, 2, sigma, generator())
+    policy = policy_of(coords[0])
+    lengths = {tour: float(tour_length(coords[0].numpy(), np.array(tour))) for tour in probabilities(policy)}
+
+    def next_round(first: tuple[tuple[int, ...], ...]) -> dict[tuple[int, ...], float]:
+        mean = np.mean([lengths[tour] for tour in first])
+        gains: dict[tuple[int, ...], list[float]] = {}
+        for tour in first:
+            for stop in range(2, len(tour)):  # the last stop is no decision
+                gains.setdefault(tour[:stop], []).append(mean - lengths[tour])
+        p = probabilities(policy, {prefix: sigma * np.mean(g) for prefix, g in gains.items()})
+        p = {tour: 0.0 if tour in first else q for tour, q in p.items()}
+        return {tour: q / sum(p.values()) for tour, q in p.items()}
+
+    firsts = [tuple(sorted(as_tuples(tours[:3]))) for tours in sampled.tours]
+    expected = dict.fromkeys(lengths, 0.0)
+    for first, count in Counter(firsts).items():
+        for tour, q in next_round(first).items():
+            expected[tour] += q * count / times
+    assert agrees(Counter(as_tuples(sampled.tours[:, 3])), expected, times)
+    # the most frequent first round by itself: no averaging hides a wrong shift
+    common, count = Counter(firsts).most_common(1)[0]
+    rows = [i for i, first in enumerate(firsts) if first == common]
+    assert agrees(Counter(as_tuples(sampled.tours[rows, 3])), next_round(common), count)
+
+
+def test_tours_of_larger_instances_are_distinct_and_known_log_probabilities() -> None:
+    coords = torch.rand(4, 20, 2, generator=generator(1))
+    sampled = sample_distinct(lambda rows: 3 * attract(rows), coords, coords, 8, 3, 0.3, generator())
+    assert bool(sampled.valid.all())
+    assert is_permutation(sampled.tours.numpy()).all()
+    np.testing.assert_allclose(sampled.lengths, tour_length(coords.numpy()[:, None], sampled.tours.numpy()))
+    for tours in sampled.tours:
+        assert len(set(as_tuples(tours))) == 24
+    tour, prefix = tuple(sampled.tours[2, 11].tolist()), 7
+    rows = coords[2][[tour[prefix - 1], *tour[prefix:], 0]][None]
+    expected = torch.log_softmax(3 * attract(rows).double(), dim=1)[0, 0]
+    torch.testing.assert_close(sampled.log_p[2, 11, prefix], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_advancing_shortens_what_later_rounds_find() -> None:
+    coords = torch.rand(64, 15, 2, generator=generator(1))
+    means = [
+        float(sample_distinct(attract, coords, coords, 8, 6, sigma, generator()).lengths[:, -8:].mean())
+        for sigma in (0.0, 2.0)
+    ]
+    assert means[1] < 0.97 * means[0]
+
+
+def test_the_shortest_is_returned_and_parts_change_nothing() -> None:
+    coords = torch.rand(5, 12, 2, generator=generator(1))
+    sampled = sample_distinct(attract, coords, coords, 6, 2, 0.3, generator())
+    best = sample_tours(attract, coords, coords, 6, 2, 0.3, generator())
+    np.testing.assert_allclose(tour_length(coords.numpy(), best.numpy()), sampled.lengths.amin(dim=1))
+    assert torch.equal(best, sample_tours(attract, coords, coords, 6, 2, 0.3, generator(), tokens=40))
+
+
+def test_a_sharp_policy_still_finds_other_tours() -> None:
+    """Almost all mass on one tour: what is left after it is below float32's resolution of one."""
+    coords = torch.rand(2, 10, 2, generator=generator(1))
+    sampled = sample_distinct(lambda rows: 200 * attract(rows), coords, coords, 4, 4, 0.3, generator())
+    assert bool(sampled.valid.all())
+    assert all(len(set(as_tuples(tours))) == 16 for tours in sampled.tours)
+
+
+def test_scores_that_are_not_finite_are_said() -> None:
+    coords = torch.rand(2, 6, 2)
+    with pytest.raises(NeurouteError, match="not finite"):
+        sample_tours(lambda rows: attract(rows) * torch.nan, coords, coords, 4, 2, 0.3, generator())

@@ -1,0 +1,180 @@
+"""Probes along optimal tours: counts of known policies, ranks by brute force, and the last-layer states."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor, nn
+
+from neuroute.analysis.representations import separation
+from neuroute.datasets.labels import load_tours, make_labels
+from neuroute.datasets.streams import dataset_coordinates
+from neuroute.errors import NeurouteError
+from neuroute.evaluation.probes import last_layer, measure, success_by_rank
+from neuroute.evaluation.records import Where
+from neuroute.networks.weights import build, save_checkpoint
+from neuroute.plan.objects import Dataset, Labels, Network, ProbeEvaluation, Run, Supervised
+from neuroute.problems.tsp import canonical
+
+N, COUNT = 12, 10
+LABELS = Labels(dataset=Dataset(n=N, count=COUNT), solver="concorde")
+ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "gate": True, "rezero": False, "train_nodes": 9}
+NETWORK = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=ARGUMENTS)
+RUN = Run(
+    paper="scaling", name="x", network=NETWORK, training=Supervised(samples=1), n=N, data=(LABELS,), validation=LABELS
+)
+WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+
+
+class Policy(nn.Module):
+    """A network without weights to learn, which scores candidates by a rule."""
+
+    width = 4
+
+    def __init__(self, score: Any) -> None:
+        super().__init__()
+        self.score, self.unused = score, nn.Parameter(torch.zeros(1))
+
+    def encode(self, coords: Tensor) -> Tensor:
+        return coords
+
+    def attention_scale(self, nodes: int) -> float:
+        return 1.0
+
+    def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
+        return self.score(rows)
+
+
+def nearest(rows: Tensor) -> Tensor:
+    return -(rows[:, 1:-1] - rows[:, :1]).norm(dim=-1)
+
+
+def some_tours(n: int = N, count: int = COUNT) -> tuple[Tensor, Tensor]:
+    """Instances with tours in canonical form; for counting they need not be optimal."""
+    rng = np.random.default_rng(0)
+    tours = canonical(np.stack([rng.permutation(n) for _ in range(count)]))
+    return torch.from_numpy(rng.random((count, n, 2), np.float32)), torch.from_numpy(tours)
+
+
+def small(seed: int = 0) -> Any:
+    torch.manual_seed(seed)
+    return build(NETWORK).eval()
+
+
+def test_the_nearest_neighbour_rule_succeeds_at_rank_1_only() -> None:
+    counts = success_by_rank(Policy(nearest), *some_tours())
+    hits, decisions = counts["hits_available"], counts["decisions_available"]
+    assert hits[0] == decisions[0] > 0
+    assert not hits[1:].any()
+    assert decisions[1:].sum() > decisions[0]
+    for name in ("available", "all"):
+        assert counts[f"decisions_{name}"].sum() == COUNT * (N - 3)
+        assert counts[f"hits_{name}"].sum() == hits.sum()
+        assert counts[f"hits_{name}"].shape == (N - 1,)
+
+
+def test_the_farthest_neighbour_rule_fails_at_rank_1() -> None:
+    counts = success_by_rank(Policy(lambda rows: -nearest(rows)), *some_tours())
+    assert not counts["hits_available"][0]
+    assert counts["hits_available"].sum() > 0
+
+
+def test_ranks_are_those_of_a_sort() -> None:
+    coords, tours = some_tours(7, 3)
+    available, everywhere = np.zeros(6, int), np.zeros(6, int)
+    for points, tour in zip(coords.numpy().astype(float), tours.numpy(), strict=True):
+        for step in range(1, 5):  # neither the first nor the last, forced decision
+            here, optimal = tour[step], tour[step + 1]
+            far = np.linalg.norm(points - points[here], axis=1)
+            neighbours = [k for k in np.argsort(far) if k != here]
+            everywhere[neighbours.index(optimal)] += 1
+            available[[k for k in neighbours if k in tour[step + 1 :]].index(optimal)] += 1
+    counts = success_by_rank(Policy(nearest), coords, tours)
+    np.testing.assert_array_equal(counts["decisions_available"], available)
+    np.testing.assert_array_equal(counts["decisions_all"], everywhere)
+
+
+@pytest.mark.parametrize("value", [0.0, float("nan")], ids=["equal", "nan"])
+def test_a_model_without_preference_is_not_always_right(value: float) -> None:
+    """The optimal node must not win because of where it stands among the candidates."""
+    counts = success_by_rank(Policy(lambda rows: torch.full_like(rows[:, 1:-1, 0], value)), *some_tours(count=200))
+    by_chance = 200 * sum(1 / candidates for candidates in range(2, N - 1))
+    assert counts["hits_all"].sum() == pytest.approx(by_chance, rel=0.2)
+
+
+def test_batched_is_as_one_by_one() -> None:
+    net, (coords, tours) = small(), some_tours()
+    tiny = 4 * 16 * net.width * (N + 1) / 1e9  # room for a single instance
+    together, alone = (success_by_rank(net, coords, tours, memory_gb=m) for m in (4.0, tiny))
+    for key, counts in together.items():
+        np.testing.assert_array_equal(counts, alone[key])
+    batched = np.concatenate([s for _, s in last_layer(net, coords, tours, 2)])
+    single = list(last_layer(net, coords, tours, 2, memory_gb=tiny))
+    assert [first for first, _ in single] == list(range(COUNT))
+    np.testing.assert_allclose(np.concatenate([s for _, s in single]), batched, atol=1e-5)
+
+
+def test_counts_do_not_depend_on_node_numbers() -> None:
+    """Nodes renamed, all but node 0, where tours start."""
+    net, (coords, tours) = small(), some_tours()
+    renamed = torch.cat([torch.zeros(1, dtype=torch.long), 1 + torch.randperm(N - 1)])
+    moved = torch.empty_like(coords)
+    moved[:, renamed] = coords
+    one, other = success_by_rank(net, coords, tours), success_by_rank(net, moved, renamed[tours])
+    assert 0 < one["hits_all"].sum() < one["decisions_all"].sum()
+    for key, counts in one.items():
+        np.testing.assert_array_equal(counts, other[key])
+
+
+def test_states_are_those_that_decide() -> None:
+    """The head on the states gives the logits, the optimal next node's first."""
+    net, (coords, tours) = small(), some_tours()
+    decision = 3
+    states = np.concatenate([s for _, s in last_layer(net, coords, tours, decision)])
+    assert states.shape == (COUNT, N - decision - 1, net.width)
+    path = torch.stack([c[t] for c, t in zip(coords, tours, strict=True)])
+    with torch.inference_mode():
+        logits = net.decide(torch.cat([path[:, decision:], path[:, :1]], 1), net.attention_scale(N))
+        np.testing.assert_allclose(net.head(torch.from_numpy(states)).squeeze(-1), logits, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store")
+    make_labels(LABELS, folder / "labels", [], workers=1, progress=False)
+    save_checkpoint(folder / "m", small(), {"run": RUN.id, "network": NETWORK.model_dump(), "code": "n"})
+    return folder
+
+
+def probe(folder: Path, out: Path, **changes: int) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+    evaluation = ProbeEvaluation(run=RUN.id, optimal=LABELS, **changes)  # type: ignore[arg-type]
+    measure(evaluation, RUN, folder / "m", out / "probes.csv", [folder / "labels"], WHERE)
+    with np.load(out / "probes.npz") as file:
+        return pd.read_csv(out / "probes.csv"), dict(file)
+
+
+def test_records_and_arrays_agree(store: Path, tmp_path: Path) -> None:
+    records, arrays = probe(store, tmp_path, instance=4, decision=2)
+    values = records.set_index("metric").value
+    assert values["decisions"] == COUNT * (N - 3) == arrays["decisions_available"].sum()
+    assert values["success_pct"] == pytest.approx(100 * arrays["hits_available"].sum() / values["decisions"])
+    assert values["parameters"] == sum(p.numel() for p in small().parameters())
+    assert set(records.test) == {LABELS.dataset.id}
+    tours = load_tours(LABELS, [store / "labels"]).astype(int)
+    np.testing.assert_array_equal(arrays["coords"], dataset_coordinates(LABELS.dataset)[4][tours[4, 3:]])
+    assert arrays["states"].shape == (N - 3, 8)
+    assert arrays["separation"].shape == (COUNT,)
+    assert arrays["separation"][4] == pytest.approx(separation(arrays["states"]))
+    assert (arrays["instance"], arrays["decision"]) == (4, 2)
+
+
+def test_places_that_do_not_exist_are_refused(store: Path, tmp_path: Path) -> None:
+    with pytest.raises(NeurouteError, match="instance 10; choose one of 0 to 9"):
+        probe(store, tmp_path, instance=10)
+    with pytest.raises(NeurouteError, match="decision 9; choose one of 0 to 8"):
+        probe(store, tmp_path, decision=9)
+    assert not list(tmp_path.iterdir())
+    probe(store, tmp_path, decision=8)

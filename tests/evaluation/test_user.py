@@ -1,0 +1,189 @@
+"""`neuroute evaluate --model --data`: right numbers on data of any kind, and one line for what does not fit."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from neuroute.cli import app
+from neuroute.datasets.instances import Group, Instances
+from neuroute.datasets.tsplib import read_tsplib
+from neuroute.datasets.user_data import read_instances
+from neuroute.decoding.cvrp import decode as decode_cvrp
+from neuroute.decoding.decode import decode
+from neuroute.errors import NeurouteError
+from neuroute.evaluation.columns import COLUMNS
+from neuroute.evaluation.user import Measured, evaluate, load_model
+from neuroute.networks.weights import build, save_checkpoint
+from neuroute.plan.digest import code_digest
+from neuroute.plan.objects import Decoding, Network
+from neuroute.problems.cvrp import Cvrp, cost
+from neuroute.problems.tsp import tour_length
+
+NETWORK = Network(
+    kind="neuroute.networks.decoder_only:DecoderOnly",
+    arguments={"depth": 2, "width": 8, "heads": 2, "train_nodes": 20},
+)
+COORDS = np.random.default_rng(3).random((5, 9, 2))
+TOURS = np.stack([np.random.default_rng(i).permutation(9) for i in range(5)])
+SQUARE = "NAME: t\nTYPE: TSP\nDIMENSION: 5\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n" + "".join(
+    f"{i} {x} {y}\n" for i, (x, y) in enumerate([(0, 0), (5, 1), (9, 0), (10, 8), (4, 9)], 1)
+)
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    torch.manual_seed(0)
+    about = {"run": "scaling/x", "network": NETWORK.model_dump(), "code": code_digest(NETWORK.kind)}
+    save_checkpoint(tmp_path / "model.safetensors", build(NETWORK), about)
+    return tmp_path / "model.safetensors"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    np.savez(tmp_path / "mine.npz", coords=COORDS, tour=TOURS)
+    return tmp_path / "mine.npz"
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["evaluate", *map(str, arguments)])
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize("options", [(), ("--beam", "2"), ("--rrc", "3"), ("--limit", "2")])
+def test_numbers_are_those_of_the_decoded_tours(
+    tmp_path: Path, checkpoint: Path, data: Path, options: tuple[str, ...]
+) -> None:
+    out = tmp_path / "out" / "records.csv"
+    code, text = run("--model", checkpoint, "--data", data, "--out", out, "--device", "cpu", *options)
+    assert code == 0, text
+    decodings = {
+        "--beam": Decoding(method="beam", beam=2),
+        "--rrc": Decoding(method="rrc", iterations=3),
+    }
+    count = 2 if "--limit" in options else 5
+    decoding = decodings.get(options[0], Decoding()) if options else Decoding()
+    net = load_model(checkpoint, "cpu").net
+    own = tour_length(COORDS, decode(net, torch.from_numpy(COORDS.astype(np.float32)), decoding).numpy())[:count]
+    reference = tour_length(COORDS, TOURS)[:count]
+    records = pd.read_csv(out)
+    assert tuple(records.columns) == COLUMNS
+    values = records.set_index("metric").value
+    assert values["length"] == pytest.approx(own.mean())
+    assert values["gap_pct"] == pytest.approx(100 * (own.mean() / reference.mean() - 1))
+    assert values["gap_mean_of_ratios_pct"] == pytest.approx(100 * np.mean(own / reference - 1))
+    assert (records.n_instances == count).all()
+    with np.load(out.with_suffix(".npz")) as file:
+        np.testing.assert_allclose(file[f"mine|{decoding.id}"], own)
+    assert f"mine: {count} instances, n = 9" in text
+    assert f"{values['gap_pct']:.3f} % (of mean lengths)" in text
+    assert f"{values['length']:.5f}" in text
+
+
+def test_a_reference_of_ones_own_tours_has_no_gap() -> None:
+    lengths = tour_length(COORDS, TOURS)
+    gaps = Measured(Group("x", COORDS, lengths), lengths, lengths, 1.0).gaps()
+    assert gaps == {"gap_pct": 0, "gap_mean_of_ratios_pct": 0, "gap_rounded_pct": 0}
+    assert Measured(Group("x", COORDS), lengths, None, 1.0).gaps() == {}
+
+
+def test_tsplib_files_are_measured_in_their_own_units_by_both_distances(
+    tmp_path: Path, checkpoint: Path, shared: Path
+) -> None:
+    berlin = shared / "benchmarks" / "tsplib" / "berlin52.tsp"
+    if not berlin.exists():
+        pytest.skip(f"no {berlin}")
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "berlin52.tsp").write_bytes(berlin.read_bytes())
+    (tmp_path / "set" / "square.tsp").write_text(SQUARE)
+    model = load_model(checkpoint, "cpu")
+    text = evaluate(model, read_instances(tmp_path / "set"), Decoding(), None, tmp_path / "r.csv")
+    instance = read_tsplib(berlin)
+    tour = decode(model.net, torch.from_numpy(instance.unit_square())[None], Decoding())[0].numpy()
+    records = pd.read_csv(tmp_path / "r.csv").set_index(["test", "metric"]).value
+    gap = 100 * (instance.length(tour, rounded=False) / 7542 - 1)
+    assert records["berlin52", "gap_mean_of_ratios_pct"] == pytest.approx(gap)
+    assert records["berlin52", "gap_rounded_pct"] == pytest.approx(100 * (instance.length(tour) / 7542 - 1))
+    assert ("square", "gap_pct") not in records.index
+    assert "2 instances, n = 5 to 52" in text
+    assert "on the 1 instances with a reference" in text
+
+
+CVRP_NETWORK = Network(
+    kind="neuroute.networks.lehd_cvrp:LehdCvrp",
+    arguments={"depth": 1, "width": 8, "heads": 2, "feed_forward": 8, "train_nodes": 20},
+)
+
+
+@pytest.mark.parametrize("decoding", [Decoding(), Decoding(method="rrc", iterations=2)])
+def test_cvrp_models_solve_cvrp_data(tmp_path: Path, decoding: Decoding) -> None:
+    torch.manual_seed(0)
+    about = {"run": "scaling/c", "network": CVRP_NETWORK.model_dump(), "code": code_digest(CVRP_NETWORK.kind)}
+    save_checkpoint(tmp_path / "c", build(CVRP_NETWORK), about)
+    demand = np.tile([0, 3, 1, 4, 1, 5, 2, 6, 5], (5, 1))
+    order, via = np.tile(np.arange(1, 9), (5, 1)), np.tile([1, 0, 0, 1, 0, 1, 0, 1], (5, 1))
+    solution = {"node": order, "via_depot": via}
+    np.savez(tmp_path / "mine.npz", coords=COORDS, demand=demand, capacity=np.full(5, 11), **solution)
+    model, instances = load_model(tmp_path / "c", "cpu"), read_instances(tmp_path / "mine.npz")
+    text = evaluate(model, instances, decoding, None, tmp_path / "r.csv")
+    problem = Cvrp(COORDS.astype(np.float32), demand, np.full(5, 11))
+    own = cost(Cvrp(COORDS, demand, problem.capacity), decode_cvrp(model.net, problem, decoding).numpy())
+    reference = cost(Cvrp(COORDS, demand, problem.capacity), np.stack([order, via], axis=1))
+    values = pd.read_csv(tmp_path / "r.csv").set_index("metric").value
+    assert values["length"] == pytest.approx(own.mean())
+    assert values["gap_pct"] == pytest.approx(100 * (own.mean() / reference.mean() - 1))
+    assert "5 instances, n = 8" in text
+    with pytest.raises(NeurouteError, match="mine: holds TSP instances, but scaling/c solves CVRP"):
+        evaluate(model, Instances("tsp", "mine", (Group("mine", COORDS),)), decoding, None, None)
+
+
+def test_names_are_found_in_the_config_s_folder_and_in_the_plan(
+    tmp_path: Path, checkpoint: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Path(__file__).resolve().parents[2]
+    config = tmp_path / "config.yaml"
+    config.write_text(f"scale: smoke\ndevice: cpu\nwork_dir: {tmp_path}/work\ntestsets_dir: {tmp_path}\n")
+    monkeypatch.chdir(root)
+    code, text = run("--model", checkpoint, "--data", "mine", "--config", config)
+    assert (code, "mine: 5 instances" in text) == (0, True), text
+    code, text = run("--model", checkpoint, "--data", "theirs", "--config", config)
+    assert (code, len(text.strip().splitlines())) == (2, 1)
+    assert "theirs: no such file, nor" in text
+    code, text = run("--model", checkpoint, "--data", "tsp_uniform_test_n20_c512", "--config", config)
+    assert code == 2
+    assert "neuroute label" in text  # of the plan, but not labelled yet
+
+
+def test_files_need_no_checkout(tmp_path: Path, checkpoint: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, text = run("--model", checkpoint, "--data", data)
+    assert code == 0, text
+    code, text = run("--model", checkpoint, "--data", data, "--device", "tpu")
+    assert (code, len(text.strip().splitlines())) == (2, 1)
+
+
+def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkpoint: Path, data: Path) -> None:
+    np.savez(tmp_path / "bad.npz", coords=COORDS, tour=np.zeros((5, 9), int))
+    cases: list[tuple[tuple[object, ...], str]] = [
+        (("--model", checkpoint), "--model and --data"),
+        (("--data", data), "--model and --data"),
+        ((), "--model and --data"),
+        (("scaling/x", "--limit", 3), "either an evaluation of the plan"),
+        (("scaling/x", "--model", checkpoint, "--data", data), "either an evaluation of the plan"),
+        (("--model", tmp_path / "none", "--data", data), "no such checkpoint"),
+        (("--model", checkpoint, "--data", tmp_path / "bad.npz"), "instance 0: its tour does not visit"),
+        (("--model", checkpoint, "--data", data, "--beam", 2, "--rrc", 2), "exclude each other"),
+        (("--model", checkpoint, "--data", data, "--device", "tpu"), "device: Input should be"),
+    ]
+    for arguments, message in cases:
+        code, text = run(*arguments, "--out", tmp_path / "r.csv")
+        assert (code, len(text.strip().splitlines())) == (2, 1), text
+        assert message in text
+    assert "written as .csv" in run("--model", checkpoint, "--data", data, "--out", tmp_path / "r.txt")[1]
+    assert not list(tmp_path.glob("r.*"))
+    cvrp = Instances("cvrp", "c", (Group("c", COORDS, demand=np.ones((5, 9), int), capacity=np.full(5, 3)),))
+    with pytest.raises(NeurouteError, match="c: holds CVRP instances, but scaling/x solves TSP"):
+        evaluate(load_model(checkpoint, "cpu"), cvrp, Decoding(), None, None)

@@ -1,0 +1,229 @@
+"""The CVRP: lengths, feasibility, forms, and the sub-paths that training and re-construction cut."""
+
+import numpy as np
+import pytest
+import torch
+
+from neuroute.datasets.streams import cvrp_capacity, cvrp_dataset
+from neuroute.errors import NeurouteError
+from neuroute.plan.objects import SHARD, Dataset
+from neuroute.problems.cvrp import (
+    Cvrp,
+    canonical,
+    check_instances,
+    cost,
+    from_routes,
+    is_feasible,
+    to_routes,
+)
+from neuroute.problems.cvrp_sub_paths import Draw, arranged, draw, loads, path_lengths
+
+V = 12
+# Of the first test instance of 12 customers; every value is exact in float32.
+DEMAND = [0, 3, 1, 6, 6, 8, 1, 1, 6, 1, 9, 7, 5]
+COORDS = [[0.3249138593673706, 0.9520453810691833], [0.8649968504905701, 0.9947642087936401]]
+
+
+def instances(count: int = 30, **more) -> Cvrp:
+    return cvrp_dataset(Dataset(problem="cvrp", n=V, count=count, **more))
+
+
+def random_solutions(batch: Cvrp, seed: int = 0) -> np.ndarray:
+    """Customers in random order; a route ends where the next one does not fit, or now and then earlier."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for demand, capacity in zip(batch.demand, batch.capacity, strict=True):
+        routes, load = [[]], 0
+        for customer in rng.permutation(batch.customers) + 1:
+            if load + demand[customer] > capacity or (routes[-1] and rng.random() < 0.2):
+                routes, load = [*routes, []], 0
+            routes[-1].append(int(customer))
+            load += demand[customer]
+        found.append(from_routes(routes))
+    return np.stack(found)
+
+
+def plain_cost(coords: np.ndarray, solution: np.ndarray) -> float:
+    """Route by route, depot to depot."""
+    legs = [np.linalg.norm(coords[a] - coords[b]) for r in to_routes(solution) for a, b in zip([0, *r], [*r, 0])]  # noqa: B905
+    return float(sum(legs))
+
+
+def test_cost_is_that_of_the_routes():
+    batch = instances()
+    solutions = random_solutions(batch)
+    plain = [plain_cost(c.astype(float), s) for c, s in zip(batch.coords, solutions, strict=True)]
+    np.testing.assert_allclose(cost(batch, solutions), plain, rtol=1e-12)
+    assert cost(batch, solutions.astype(np.uint8)).dtype == np.float64
+
+
+@pytest.mark.parametrize(("name", "mean"), [("cvrp200_128", 20.17264), ("cvrp1000_128", 37.09048)])
+def test_public_solutions_have_their_stated_lengths(shared, name, mean):
+    data = np.load(shared / "testsets" / f"{name}.npz")
+    batch = Cvrp(data["coords"], data["demand"].astype(np.int64), data["capacity"].astype(np.int64))
+    check_instances(batch, name)
+    solutions = np.stack([data["node"], data["via_depot"]], axis=1)
+    assert is_feasible(batch, solutions).all()
+    assert round(float(cost(batch, solutions).mean()), 5) == mean
+    np.testing.assert_allclose(cost(batch, canonical(solutions)), data["length"], rtol=1e-9)
+
+
+def test_every_way_to_be_infeasible_is_seen():
+    batch = Cvrp(np.random.default_rng(0).random((1, 5, 2)), np.array([[0, 3, 3, 3, 3]]), np.array([6]))
+    good = from_routes([[1, 2], [3, 4]])[None]
+    assert is_feasible(batch, good).all()
+    for order, via in (
+        ([1, 2, 3, 4], [1, 0, 0, 1]),  # a load of 9
+        ([1, 2, 3, 3], [1, 0, 1, 0]),  # 4 is left out
+        ([1, 2, 3, 5], [1, 0, 1, 0]),  # there is no 5
+        ([0, 2, 3, 4], [1, 0, 1, 0]),  # the depot is no customer
+        ([1, 2, 3, 4], [0, 0, 1, 0]),  # begins at no depot
+        ([1, 2, 3, 4], [1, 0, 2, 0]),  # no flag
+    ):
+        assert not is_feasible(batch, np.array([[order, via]])).any(), (order, via)
+
+
+def test_routes_there_and_back():
+    routes = [[3, 1], [2], [5, 4, 6]]
+    assert to_routes(from_routes(routes)) == routes
+    assert to_routes(from_routes([[], *routes, []])) == routes
+    np.testing.assert_array_equal(from_routes(routes), [[3, 1, 2, 5, 4, 6], [1, 0, 1, 1, 0, 0]])
+
+
+def test_canonical_is_one_form_of_all_that_drive_alike():
+    batch = instances()
+    solutions = random_solutions(batch)
+    expected = [sorted(min(r, r[::-1], key=lambda x: x[0]) for r in to_routes(s)) for s in solutions]
+    assert [to_routes(s) for s in canonical(solutions)] == expected
+    rng = np.random.default_rng(1)
+    shuffled = []
+    for s in solutions:
+        routes = [r[:: rng.choice([-1, 1])] for r in to_routes(s)]
+        shuffled.append(from_routes([routes[i] for i in rng.permutation(len(routes))]))
+    np.testing.assert_array_equal(canonical(np.stack(shuffled)), canonical(solutions))
+    np.testing.assert_array_equal(canonical(canonical(solutions)), canonical(solutions))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda b: Cvrp(b.coords, b.demand + 1, b.capacity), "the depot .row 0. has a demand"),
+        (lambda b: Cvrp(b.coords, b.demand * 0, b.capacity), "demand is not above 0"),
+        (lambda b: Cvrp(b.coords, b.demand, b.capacity * 0 + 2), "more than the capacity"),
+        (lambda b: Cvrp(b.coords * np.nan, b.demand, b.capacity), "not a finite number"),
+        (lambda b: Cvrp(b.coords, b.demand[:, 1:], b.capacity), "do not fit"),
+    ],
+)
+def test_what_is_no_instance_is_refused(change, message):
+    check_instances(instances(), "here")
+    with pytest.raises(NeurouteError, match=message) as caught:
+        check_instances(change(instances()), "here")
+    assert str(caught.value).startswith("here")
+    assert "\n" not in str(caught.value)
+
+
+# -- the stream -------------------------------------------------------------------------------------------------
+
+
+def test_the_stream_is_a_function_of_the_instance():
+    whole, part = instances(8, first=SHARD - 4), instances(3, first=SHARD - 1)
+    for a, b in zip(
+        (whole.coords, whole.demand, whole.capacity), (part.coords, part.demand, part.capacity), strict=True
+    ):
+        np.testing.assert_array_equal(a[3:6], b)
+    assert not np.array_equal(instances(split="train").coords, instances().coords)
+
+
+def test_the_stream_has_the_distributions_it_promises():
+    batch = cvrp_dataset(Dataset(problem="cvrp", n=50, count=2000))
+    check_instances(batch, "stream")
+    assert batch.coords.dtype == np.float32
+    assert 0 <= batch.coords.min() < 0.001
+    assert 0.999 < batch.coords.max() < 1
+    np.testing.assert_allclose(batch.coords.mean((0, 1)), 0.5, atol=0.01)
+    np.testing.assert_allclose(batch.coords[:, 0].mean(0), 0.5, atol=0.02)
+    np.testing.assert_allclose(
+        np.bincount(batch.demand[:, 1:].ravel())[1:] / batch.demand[:, 1:].size, 1 / 9, atol=0.005
+    )
+    with pytest.raises(NeurouteError, match="no CVRP stream 'cluster'"):
+        instances(distribution="cluster")
+
+
+def test_the_stream_does_not_change():
+    """Stored labels belong to these numbers."""
+    batch = instances(1)
+    np.testing.assert_array_equal(batch.demand[0], DEMAND)
+    np.testing.assert_array_equal(batch.coords[0, :2], COORDS)
+
+
+def test_capacities_are_the_literatures():
+    assert [cvrp_capacity(n) for n in (20, 50, 100, 200, 500, 1000)] == [30, 40, 50, 80, 100, 250]
+    assert [cvrp_capacity(n) for n in (3, 19, 99, 150, 5000)] == [20, 20, 40, 50, 250]
+
+
+# -- sub-paths --------------------------------------------------------------------------------------------------
+
+
+def drawn(length: int, backwards: bool, turned: bool, end: float, count: int = 1) -> Draw:
+    return Draw(length, backwards, np.full((count, 6), turned), np.full(count, end))
+
+
+def test_transformations_by_hand():
+    solution = torch.from_numpy(from_routes([[3, 1], [2], [5, 4, 6]]))[None]
+
+    def routes(*how) -> list[list[int]]:
+        return to_routes(arranged(solution, drawn(4, *how))[0].numpy())
+
+    assert routes(False, False, 0.99) == [[3, 1], [2], [5, 4, 6]]
+    assert routes(False, False, 0.0) == [[2], [5, 4, 6], [3, 1]]
+    assert routes(False, False, 0.5) == [[5, 4, 6], [3, 1], [2]]
+    assert routes(False, True, 0.99) == [[1, 3], [2], [6, 4, 5]]
+    assert routes(True, False, 0.99) == [[6, 4, 5], [2], [1, 3]]
+    assert routes(True, True, 0.0) == [[2], [3, 1], [5, 4, 6]]
+
+
+def test_transformations_keep_cost_and_feasibility():
+    batch = instances()
+    solutions = random_solutions(batch)
+    for index in range(20):
+        changed = arranged(torch.from_numpy(solutions), draw(0, index, V, 0, len(batch))).numpy()
+        assert is_feasible(batch, changed).all()
+        np.testing.assert_allclose(cost(batch, changed), cost(batch, solutions))
+        np.testing.assert_array_equal(canonical(changed), canonical(solutions))
+
+
+def test_loads_by_hand():
+    solution = torch.from_numpy(from_routes([[3, 1], [2], [5, 4, 6]]))[None]
+    demand = torch.tensor([[0, 1, 2, 3, 4, 5, 6]])
+    assert loads(demand, solution).tolist() == [[3, 4, 2, 5, 9, 15]]
+
+
+def test_the_length_of_a_whole_solution_is_its_cost_and_of_a_part_its_share():
+    batch = instances()
+    solutions = torch.from_numpy(random_solutions(batch))
+    coords = torch.from_numpy(batch.coords).double()
+    points = coords.gather(1, solutions[:, 0, :, None].expand(-1, -1, 2))
+    whole = path_lengths(coords[:, 0], points, solutions[:, 1])
+    np.testing.assert_allclose(whole.numpy(), cost(batch, solutions.numpy()), rtol=1e-12)
+    square = torch.tensor([[[0.0, 1.0], [1.0, 1.0]]])
+    depot = torch.zeros(1, 2)
+    root = 2**0.5
+    for via, expected in (([0, 0], 1 + root), ([1, 0], 2 + root), ([0, 1], 1 + 2 * root)):
+        assert float(path_lengths(depot, square, torch.tensor([via]))) == pytest.approx(expected)
+
+
+def test_chance_is_an_instances_own_and_covers_everything():
+    whole = draw(3, 7, V, 0, 20)
+    part = draw(3, 7, V, 11, 4)
+    np.testing.assert_array_equal(whole.turned[11:15], part.turned)
+    np.testing.assert_array_equal(whole.end[11:15], part.end)
+    assert (whole.length, whole.backwards) == (part.length, part.backwards)
+    many = [draw(0, i, V, 0, 8) for i in range(400)]
+    assert {d.length for d in many} == set(range(4, V + 1))
+    assert 0.4 < np.mean([d.backwards for d in many]) < 0.6
+    assert 0.47 < np.mean([d.turned for d in many]) < 0.53
+    ends = np.concatenate([d.end for d in many])
+    assert ends.min() >= 0
+    assert ends.max() < 1
+    np.testing.assert_allclose(np.histogram(ends, 4, (0, 1))[0] / len(ends), 0.25, atol=0.03)
+    assert draw(0, 0, 3, 0, 1).length == 3

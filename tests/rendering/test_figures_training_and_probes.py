@@ -1,0 +1,188 @@
+"""Figures 7 to 12 of paper `scaling`: trainings that break, and what the probes show."""
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fabricated import SCALE, study_of
+
+from neuroute.dotted import resolve
+from neuroute.papers.scaling.roles import PROBED
+from neuroute.rendering import style
+from neuroute.rendering.render import render
+from neuroute.rendering.style import Drawing
+
+
+def draw(name: str, work: Path) -> Drawing:
+    study = study_of(name, work)
+    with style.house():
+        drawing = resolve(study.artifact.function)(study)
+        drawing.figure.draw_without_rendering()
+    assert isinstance(drawing, Drawing)
+    return drawing
+
+
+def copy(work: Path, folder: Path, *parts: str) -> Path:
+    for part in parts:
+        shutil.copytree(work / part, folder / part)
+    return folder
+
+
+def log(losses: list[float], gaps: list[float]) -> str:
+    """Ten batches a line; every loss with a validation."""
+    lines: list[dict[str, object]] = [{"kind": "validation", "batch": 0, "samples": 0, "gap_pct": 250.0}]
+    for i, (loss, gap) in enumerate(zip(losses, gaps, strict=True), 1):
+        lines.append({"kind": "train", "batch": 10 * i, "updates": 90 * i, "samples": 320 * i, "loss": loss})
+        lines.append({"kind": "validation", "batch": 10 * i, "samples": 320 * i, "gap_pct": gap})
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def rows_of(drawing: Drawing, key: str) -> dict[str, list[object]]:
+    """First label of each row of the figure's table -> the measured values."""
+    assert drawing.fits is not None
+    at = [c.key for c in drawing.fits.columns].index(key)
+    return {str(row.labels[0]): [row.cells[at].measured, row.cells[at].published] for row in drawing.fits.rows}
+
+
+@pytest.mark.parametrize(
+    ("name", "ends"),
+    [
+        ("figure7", {"with gate": 0.070, "without gate": 0.105}),  # scaling, Table 7
+        ("figure8", {"with ReZero": 0.070, "without ReZero": None}),  # scaling, Table 12
+        ("figure9", {"1M samples": 0.337, "10M samples": 0.302}),  # scaling, Table 11
+    ],
+)
+def test_the_papers_ends_stand_beside_the_curves(name: str, ends: dict[str, float | None], work: Path) -> None:
+    drawing = draw(name, work)
+    assert {label: cells[1] for label, cells in rows_of(drawing, "gap_last_pct").items()} == ends
+    published = drawing.points[drawing.points.side == "published"]
+    assert dict(zip(published.series, published.gap_pct, strict=True)) == {k: v for k, v in ends.items() if v}
+
+
+def test_every_seed_is_drawn_and_their_mean_told(work: Path) -> None:
+    drawing = draw("figure7", work)
+    measured = drawing.points[drawing.points.side == "measured"]
+    assert set(measured.run.dropna()) == {f"scaling/{n}_42x128{s}" for n in ("base", "nogate") for s in ("", "-s1")}
+    ends = measured[(measured.panel == "gap") & (measured.batch == measured.batch.max())]
+    with_gate = ends[ends.series == "with gate"].set_index("seed").gap_pct
+    assert rows_of(drawing, "gap_last_pct")["with gate"][0] == pytest.approx((with_gate[0] + with_gate[1]) / 2)
+    assert with_gate["mean"] == pytest.approx((with_gate[0] + with_gate[1]) / 2)
+    labels = drawing.figure.axes[0].get_legend_handles_labels()[1]
+    assert labels == ["with gate, mean of 2 seeds", "without gate, mean of 2 seeds"]
+    assert len(drawing.figure.axes[0].lines) == 6
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_training_that_breaks_ends_where_it_broke(work: Path, tmp_path: Path, bad: float) -> None:
+    folder = copy(work, tmp_path, "runs")
+    file = folder / "runs" / "scaling" / "norezero_42x128" / "log.jsonl"
+    file.write_text(log([2.0, 1.0, 4.0, bad, bad], [30.0, 20.0, 15.0, 700.0, 800.0]))
+    with np.errstate(all="raise", under="ignore"):
+        drawing = draw("figure8", folder)
+    told = " ".join(drawing.notes)
+    assert "Seed 0 without ReZero: the loss is not finite from batch 40 on" in told
+    assert rows_of(drawing, "gap_last_pct")["without ReZero"][0] == "not finite"
+    assert rows_of(drawing, "loss_rise")["without ReZero"][0] == "not finite"
+    kept = drawing.points[(drawing.points.run == "scaling/norezero_42x128") & (drawing.points.panel == "gap")]
+    assert list(kept.gap_pct) == [250.0, 30.0, 20.0, 15.0, 700.0, 800.0]  # the CSV hides nothing
+    gap_axes = drawing.figure.axes[1]
+    assert gap_axes.get_ylim()[1] < 700
+    crosses = [line for axes in drawing.figure.axes[:2] for line in axes.lines if line.get_marker() == "x"]
+    assert [tuple(line.get_xydata()[0]) for line in crosses] == [(30.0, 4.0), (30.0, 15.0)]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("gaps", [[0.0, 0.0, 0.0], [1.5, -0.2, 0.0]], ids=["none positive", "one positive"])
+def test_gaps_that_have_no_place_on_a_log_axis_are_told(work: Path, tmp_path: Path, gaps: list[float]) -> None:
+    folder = copy(work, tmp_path, "runs")
+    for run in ("base_42x128", "base_42x128-s1", "nogate_42x128", "nogate_42x128-s1"):
+        (folder / "runs" / "scaling" / run / "log.jsonl").write_text(log([2.0, 1.0, 0.5], gaps))
+    with np.errstate(all="raise", under="ignore"):
+        drawing = draw("figure7", folder)
+    hidden = 4 * sum(gap <= 0 for gap in gaps)
+    assert f"{hidden} of 12 validation gaps are not positive" in " ".join(drawing.notes)
+    assert rows_of(drawing, "gap_last_pct")["with gate"][0] == 0
+    empty = [text.get_text() for axes in drawing.figure.axes for text in axes.texts]
+    assert ("nothing positive" in empty) is (hidden == 12)
+
+
+def test_a_training_that_breaks_at_once_is_told_too(work: Path, tmp_path: Path) -> None:
+    folder = copy(work, tmp_path, "runs")
+    for seed in ("", "-s1"):
+        (folder / "runs" / "scaling" / f"base_42x128{seed}" / "log.jsonl").write_text(log([math.nan], [900.0]))
+    (folder / "runs" / "scaling" / "norezero_42x128" / "log.jsonl").write_text(log([math.nan], [900.0]))
+    drawing = draw("figure8", folder)
+    assert sum("not finite from batch 10" in note for note in drawing.notes) == 3
+
+
+def test_spikes_are_measured_against_the_least_loss_before(work: Path, tmp_path: Path) -> None:
+    folder = copy(work, tmp_path, "runs")
+    (folder / "runs" / "scaling" / "norezero_42x128" / "log.jsonl").write_text(log([2.0, 0.5, 4.0, 0.4], [9.0] * 4))
+    drawing = draw("figure8", folder)
+    assert rows_of(drawing, "loss_rise")["without ReZero"][0] == pytest.approx(8)
+    assert "without ReZero 8.00 times" in " ".join(drawing.notes)
+
+
+def test_figure10_marks_one_optimal_node_a_panel(work: Path) -> None:
+    points = draw("figure10", work).points
+    assert points.groupby("panel").optimal_next.sum().tolist() == [1, 1, 1]
+    assert (points[points.optimal_next][["pc1", "pc2"]] >= 0).all(axis=None)
+    assert list(dict.fromkeys(zip(points.depth, points.width, strict=True))) == [(6, 128), (6, 512), (42, 128)]
+
+
+def test_figure11_has_each_pair_once_on_one_colour_scale(work: Path) -> None:
+    drawing = draw("figure11", work)
+    nodes = drawing.points["row"].max() + 1
+    assert len(drawing.points) == 3 * nodes * (nodes + 1) / 2
+    assert (drawing.points[drawing.points["row"] == drawing.points.column].cosine == 1).all()
+    limits = {image.get_clim() for axes in drawing.figure.axes[:3] for image in axes.images}
+    assert len(limits) == 1
+    assert limits.pop() == pytest.approx((drawing.points.cosine.min(), 1), abs=1e-6)
+
+
+def test_figure12_counts_every_decision_under_both_readings(work: Path) -> None:
+    drawing = draw("figure12", work)
+    points = drawing.points
+    measured, published = (points[points.side == side] for side in ("measured", "published"))
+    decisions = SCALE.scaling.probe_count * (SCALE.scaling.sizes[100] - 3)
+    assert set(measured.groupby(["panel", "depth", "width"]).decisions.sum()) == {decisions}
+    asked = measured[measured.decisions > 0]
+    assert ((asked.low_pct <= asked.success_pct + 1e-9) & (asked.success_pct <= asked.high_pct + 1e-9)).all()
+    assert set(published["rank"]) == {">8"}
+    assert sorted(set(published.success_pct)) == [83, 87, 93]  # scaling, Appendix H.4
+    assert any(">8" in c.label for c in drawing.fits.columns)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("name", ["figure10", "figure11"])
+@pytest.mark.parametrize("broken", [PROBED[:1], PROBED], ids=["one", "all"])
+def test_states_of_a_broken_model_are_told(name: str, broken: tuple[str, ...], work: Path, tmp_path: Path) -> None:
+    folder = copy(work, tmp_path, "evaluations")
+    for shape in broken:
+        file = folder / "evaluations" / "scaling" / f"base_{shape}" / "probes.npz"
+        with np.load(file) as stored:
+            arrays = dict(stored)
+        arrays["states"][:] = np.nan
+        arrays["separation"][:] = np.nan
+        np.savez(file, **arrays)
+    drawing = draw(name, folder)
+    texts = [text.get_text() for axes in drawing.figure.axes for text in axes.texts]
+    assert texts.count("states are not finite") == len(broken)
+    if name == "figure10":
+        assert rows_of(drawing, "separation_median")["(6, 128)"][0] == "not finite"
+    for file in render(study_of(name, folder), tmp_path / "out" / name):
+        assert file.is_file()
+
+
+def test_the_first_decision_is_told_to_have_two_right_answers(work: Path, tmp_path: Path) -> None:
+    folder = copy(work, tmp_path, "evaluations")
+    for decision, told in ((0, True), (3, False)):
+        for shape in PROBED:
+            file = folder / "evaluations" / "scaling" / f"base_{shape}" / "probes.npz"
+            with np.load(file) as stored:
+                arrays = dict(stored) | {"decision": np.array(decision)}
+            np.savez(file, **arrays)
+        notes = " ".join(draw("figure10", folder).notes)
+        assert ("either way" in notes) is told
+        assert f"at decision {decision} " in notes

@@ -1,0 +1,201 @@
+"""Tables of paper `scaling` one by one, on fabricated records: what each of them says of its own numbers."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fabricated import ARTIFACTS, CONFIG, RUNS, SCALE, study_of, write_labels
+
+from neuroute.dotted import resolve
+from neuroute.papers.scaling import declare
+from neuroute.papers.scaling.tables_comparison import table5, table6
+from neuroute.papers.scaling.tables_generalisation import table13
+from neuroute.papers.scaling.tables_results import table12
+from neuroute.papers.scaling.tables_settings import table9
+from neuroute.plan.config import parse_config
+from neuroute.rendering.render import render
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Table
+
+SIZES = (100, 200, 500, 1000)
+
+
+def draw(name: str, work: Path) -> Table:
+    study = study_of(name, work)
+    return resolve(study.artifact.function)(study)
+
+
+def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
+    def gap(table: int, depth: int, width: int, n: int) -> float:
+        rows = study_of(f"table{table}", work).published(table)
+        rows = rows[(rows.depth == depth) & (rows.width == width) & (rows.n == n) & (rows.metric == "gap_pct")]
+        return float(rows.value.iloc[-1])  # of Table 11 the 10M samples
+
+    deeper_worse = {t: [n for n in SIZES if gap(t, 42, 128, n) > gap(t, 24, 128, n)] for t in (14, 15, 16)}
+    assert deeper_worse == {14: [100, 1000], 15: list(SIZES), 16: list(SIZES)}
+    assert [gap(t, 24, 512, 1000) > gap(t, 24, 256, 1000) for t in (13, 14, 15, 16)] == [True, True, False, True]
+    assert gap(15, 42, 512, 200) > gap(15, 42, 256, 200)
+    assert gap(11, 12, 128, 1000) == gap(13, 12, 128, 1000)
+    assert gap(13, 12, 128, 200) > max(gap(13, 6, 256, 200), gap(13, 24, 128, 200))
+    for n in SIZES[1:]:  # the row that Table 8 calls (6, 256) with log(n) really is that; (6, 512) is better
+        assert gap(13, 6, 256, n) > gap(13, 6, 512, n)
+
+
+def test_a_run_with_seeds_shows_their_mean_and_spread(work: Path) -> None:
+    study = study_of("table13", work)
+    dataset = declare.reference(SCALE, 200).dataset
+    gaps = [study.gap(f"scaling/base_6x128{seed}", dataset) for seed in ("", "-s1", "-s2")]
+    table = table13(study)
+    cell = table.rows[1].cells[0]
+    assert cell.measured == pytest.approx(np.mean(gaps))
+    assert (cell.low, cell.high) == (min(gaps), max(gaps))
+    assert any("base_6x128 (3)" in note for note in table.notes)
+    assert not any("several seeds" in note for note in draw("table14", work).notes)  # measured for the first seed only
+
+
+def test_table8_compares_the_same_training(work: Path) -> None:
+    study = study_of("table8", work)
+    first = declare.reference(SCALE, 100).dataset
+    by_label = {row.labels[:2]: row.cells[0] for row in draw("table8", work).rows}
+    for setting, decoding in (("w/", "greedy"), ("w/o", "greedy-nolog")):
+        measured = by_label[f"{setting} log(n)", "Ours (D=6, W=128)"].measured
+        assert measured == study.gap("scaling/base_6x128", first, decoding)
+    assert by_label["w/o log(n)", "Ours (D=6, W=256)"].published is None
+    assert by_label["w/o log(n)", "Ours (D=6, W=512)"].published == 0.190
+
+
+def test_table3_and_table11_show_the_data_of_this_scale(work: Path) -> None:
+    few = draw("table3", work).frame()
+    assert set(few.samples_millions_measured) == {0.0005}
+    assert set(few.epochs_published) == {60}
+    more = draw("table11", work).frame()
+    assert list(more.samples_millions_measured) == [0.0002, 0.002]
+    assert list(more.epochs_measured) == [50, 5]
+
+
+def test_table5_says_what_each_row_was_measured_on(work: Path) -> None:
+    roles = SCALE.scaling.model_copy(update={"beam_count": 64})
+    scale = SCALE.model_copy(update={"scaling": roles})
+    artifact = {a.name: a for a in declare.artifacts(scale)}["table5"]
+    table = table5(Study.load(artifact, CONFIG, scale, RUNS, work))  # no beam search was measured on 64 instances
+    assert any("beam searches were measured on TSP20, 64 instances" in note for note in table.notes)
+    for row in table.rows:
+        greedy = str(row.labels[0]).endswith("greedy")
+        assert row.cells[1].at == f"TSP20, {512 if greedy else 64} instances"
+        assert (row.cells[1].measured is not None) == greedy
+        assert row.cells[1].published is not None
+
+
+def test_table6_means_are_over_instances_and_the_limit_is_shown(work: Path) -> None:
+    study = study_of("table6", work)
+    table = table6(study)
+    records = study.records
+    bq = records[(records.run == "scaling/bq") & (records.metric == "gap_pct")]
+    assert table.rows[0].cells[0].measured == pytest.approx(bq.value.mean())
+    rounded = records[(records.run == "scaling/bq") & (records.metric == "gap_rounded_pct")]
+    assert table.rows[3].cells[0].measured == pytest.approx(rounded.value.mean())
+    assert [row.labels[2] for row in table.rows[:3]] == ["20 of 42", "0 of 28", "20 of 70"]
+    assert any("below 150 nodes" in note for note in table.notes)
+
+
+def test_table6_without_the_benchmark_says_how_to_get_it(work: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(work, tmp_path / "copy")
+    for path in copy.glob("evaluations/scaling/*/tsplib.csv"):
+        path.write_text(path.read_text().split("\n", 1)[0] + "\n")
+    render(study_of("table6", copy), tmp_path / "table6")
+    text = (tmp_path / "table6.md").read_text()
+    assert "benchmarks_dir" in text
+    assert "fetch_tsplib" in text
+    assert "0 of 70" in text
+    assert "(5.812)" in text
+
+
+def test_table6_compares_models_on_the_same_instances(work: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(work, tmp_path / "copy")
+    path = copy / "evaluations/scaling/bq/tsplib.csv"
+    path.write_text("".join(line for line in path.read_text().splitlines(True) if "tsplib_eil51," not in line))
+    study = study_of("table6", copy)
+    table = table6(study)
+    assert table.rows[2].labels[2] == "19 of 70"
+    assert "Not measured here: eil51." in table.notes
+    own = study.records[(study.records.run == "scaling/base_6x128") & (study.records.metric == "gap_pct")]
+    assert table.rows[2].cells[3].measured == pytest.approx(own[own.test != "tsplib_eil51"].value.mean())
+
+
+def test_table19_keeps_its_two_test_sets_apart(work: Path) -> None:
+    frame = draw("table19", work).frame()
+    assert list(frame.gap_rrc1000_pct_measured_at.drop_duplicates()) == ["TSP20, 256 instances", "TSP50, 16 instances"]
+    assert frame.gap_rrc0_pct_measured.gt(frame.gap_rrc1000_pct_measured).all()
+    assert "RRC 1000 (40 here)" in draw("table19", work).markdown()
+
+
+def test_solver_row_says_which_solver_it_is(work: Path, tmp_path: Path) -> None:
+    row = draw("table13", work).rows[0]
+    assert row.labels == ("LKH3", "Concorde (kit 0.5.7)")
+    assert [c.measured for c in row.cells] == [0.0, 0.0125 * 64] * 3
+    scale = SCALE.model_copy(update={"reference_solver": "lkh"})
+    bundle = next(b for b in declare.bundles(scale, RUNS) if b.name == "larger")
+    write_labels(tmp_path, bundle)
+    shutil.copytree(work / "evaluations", tmp_path / "evaluations")
+    table = table13(Study.load(ARTIFACTS["table13"], CONFIG, scale, RUNS, tmp_path))
+    assert table.rows[0].labels == ("LKH3", "elkai 2.0.1")
+    assert table.rows[0].cells[0].measured == 0
+    assert any("by construction" in note and "not run" not in note for note in table.notes)
+
+
+@pytest.mark.parametrize("lost", ["all", "one", "times"])
+def test_solver_row_is_honest_about_what_the_manifest_lacks(lost: str, work: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(work, tmp_path / "copy")
+    path = copy / "labels/scaling/larger.json"
+    manifest = json.loads(path.read_text())
+    if lost == "times":
+        for entry in manifest["labels"]:
+            entry["seconds"] = None
+    else:
+        manifest["labels"] = manifest["labels"][: {"all": 0, "one": -1}[lost]]
+    path.write_text(json.dumps(manifest))
+    table = table13(study_of("table13", copy))
+    told = {"all": "3 of 3 test sets", "one": "1 of 3 test sets", "times": "keeps no times"}[lost]
+    assert any(told in note for note in table.notes)
+    assert table.rows[0].cells[-1].measured is None
+    assert table.rows[0].cells[-1].published == 36000
+
+
+def test_table12_reads_like_the_paper(work: Path) -> None:
+    frame = draw("table12", work).frame()
+    assert frame.method[0] == "LKH3"
+    assert frame.gap_pct_measured[0] == pytest.approx(100 * (3.9004 / 3.9 - 1))
+    assert list(frame.method[1:4]) == [f"Greedy, depth=6, width={w}" for w in (128, 256, 512)]
+    assert set(frame.gap_pct_measured_at) == {"TSP20, 512 instances"}
+    inside = frame[1:]
+    assert (inside.gap_pct_measured_low < inside.gap_pct_measured).all()
+    assert (inside.gap_pct_measured < inside.gap_pct_measured_high).all()
+    study = study_of("table12", work)
+    table12(study)
+    assert study.measured_on()["devices"] == ["Test CPU"]
+    assert study.measured_on()["tests"][0]["n"] == 20
+
+
+def test_table18_uses_the_scales_own_beams_and_says_so(work: Path) -> None:
+    assert "Beam 64 (12 here)" in draw("table18", work).markdown()
+    frame = draw("table18", work).frame()
+    assert frame.gap_beam1_pct_measured.gt(frame.gap_beam64_pct_measured).all()
+
+
+def test_table4_keeps_the_small_test_set_apart(work: Path) -> None:
+    assert set(draw("table4", work).frame().limited_gap_pct_measured_at) == {"TSP20, 128 instances"}
+
+
+def test_lkh_as_reference_has_no_gap_by_construction(work: Path) -> None:
+    scale = SCALE.model_copy(update={"reference_solver": "lkh"})
+    table = table12(Study.load(ARTIFACTS["table12"], CONFIG, scale, declare.runs(CONFIG, scale), work))
+    assert table.rows[0].cells[0].measured == 0
+    assert any("by construction" in note for note in table.notes)
+
+
+def test_table9_says_when_single_runs_are_changed(tmp_path: Path) -> None:
+    config = parse_config({"runs": {"scaling/base_12x256": {"training": {"learning_rate": 0.01}}}})
+    study = Study.load(ARTIFACTS["table9"], config, SCALE, declare.runs(config, SCALE), tmp_path)
+    assert any("(12, 256)" in note for note in table9(study).notes)

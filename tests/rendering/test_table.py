@@ -1,0 +1,62 @@
+"""The Table object: its formats, escapes and units."""
+
+import csv
+import io
+
+import pytest
+
+from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
+
+AWKWARD = Table(
+    "A & B <i>",
+    ("Model|s",),
+    (Column("gap_pct", "Gap_%", "%", fixed(2), "50% & more", "TSP20"), Column("note", "Note")),
+    (
+        Row(("x_1",), (Cell(1234.5, 0.5, 1000.0, 1500.0), Cell("<b>bold</b>", "a|b"))),
+        Row((7,), (Cell(None, 0.25), Cell(float("nan")))),
+    ),
+    ("100% of $5 & <script>",),
+)
+
+
+def test_markdown_escapes_bars_and_marks_what_was_not_measured() -> None:
+    text = AWKWARD.markdown()
+    assert "1,234.50 [1,000.00, 1,500.00] (0.50)" in text
+    assert "| 7 | (0.25) | – |" in text
+    assert "Model\\|s" in text
+    assert "a\\|b" in text
+
+
+def test_latex_escapes() -> None:
+    text = AWKWARD.latex()
+    assert r"50\% \& more" in text
+    assert r"x\_1" in text
+    assert r"100\% of \$5 \& <script>" in text
+    assert text.count(r"\toprule") == text.count(r"\bottomrule") == 1
+    bodies = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert {line.replace(r"\&", "").count("&") for line in bodies if "multicolumn" not in line} == {2}
+
+
+def test_html_escapes() -> None:
+    text = AWKWARD.html()
+    assert "<b>bold</b>" not in text
+    assert "&lt;b&gt;bold&lt;/b&gt;" in text
+    assert 'class="paper only"' in text
+
+
+def test_csv_holds_plain_numbers() -> None:
+    rows = list(csv.DictReader(io.StringIO(AWKWARD.csv({"scale": "smoke"}))))
+    assert rows[0]["gap_pct_measured"] == "1234.5"
+    assert rows[0]["gap_pct_measured_at"] == "TSP20"
+    assert rows[1]["gap_pct_measured"] == ""
+    assert rows[1]["gap_pct_published"] == "0.25"
+    assert rows[1]["scale"] == "smoke"
+
+
+def test_a_row_must_fit_the_columns() -> None:
+    with pytest.raises(ValueError, match="does not fit"):
+        Table("t", ("a",), (Column("x", "x"),), (Row(("a",), ()),))
+
+
+def test_durations_in_readable_units() -> None:
+    assert [duration(s) for s in (0.305, 20.4, 84, 3360, 9900)] == ["0.30 s", "20.4 s", "1.4 min", "56.0 min", "2.75 h"]

@@ -1,0 +1,229 @@
+"""Self-improvement: it learns without labels, keeps the best policy only, and resumes byte for byte."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from neuroute.errors import NeurouteError
+from neuroute.networks.weights import build, load_checkpoint
+from neuroute.plan.objects import Run, SelfImprovement
+from neuroute.problems.tsp import is_permutation, tour_length
+from neuroute.training import self_improvement
+from neuroute.training.decisions import PathDecision
+from neuroute.training.distributed import World
+from neuroute.training.self_improvement import SampledTrainingSet, SelfImprovementBatches
+from neuroute.training.train import Settings, train
+
+from tiny import N, make_run
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def self_improving(**training: object) -> Run:
+    settings = {"epochs": 3, "instances": 40, "beam": 4, "rounds": 2, "batch_size": 16, "learning_rate": 2e-3}
+    settings |= {"passes": 2, "validations": 3, "step": "sub-path"}
+    spec = SelfImprovement.model_validate(settings | training)
+    return make_run().model_copy(update={"training": spec, "data": ()})
+
+
+def run_training(run: Run, folder: Path, store: Path) -> Path:
+    train(run, folder / "out", folder / "state", [store], Settings("cpu", threads=1), code="c", network_code="n")
+    return folder / "out"
+
+
+def log_lines(out: Path, kind: str) -> list[dict]:
+    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["kind"] == kind]
+
+
+def training_set(run: Run, memory_gb: float = 4.0) -> SampledTrainingSet:
+    torch.manual_seed(run.seed)
+    net = build(run.network)
+    return SampledTrainingSet(run, net, net.state_dict, CPU, memory_gb)
+
+
+def test_learns_without_labels(tmp_path: Path, store: Path) -> None:
+    run = self_improving(epochs=8, instances=100, beam=8, passes=6, validations=8)
+    gaps = [line["gap_pct"] for line in log_lines(run_training(run, tmp_path, store), "validation")]
+    assert len(gaps) == 9  # before the first batch, and at the end of each epoch
+    assert min(gaps[1:]) < 0.5 * gaps[0]
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["samples"] == 8 * 600
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from test_self_improvement import run_training, self_improving
+from neuroute.training import loop
+loop.SAVE_EVERY_S = 0.0
+run_training(self_improving(epochs=4, validations=4), Path(sys.argv[2]), Path(sys.argv[3]))
+"""
+
+
+def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path, store: Path) -> None:
+    run = self_improving(epochs=4, validations=4)
+    whole = run_training(run, tmp_path / "whole", store)
+    folder, state = tmp_path / "killed", tmp_path / "killed" / "state" / "state.pt"
+    command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(folder), str(store)]
+    process = subprocess.Popen(command, start_new_session=True)
+    while not state.exists() or (done := torch.load(state, weights_only=True)["done"]) < 7:
+        assert process.poll() is None, "the training ended before it could be killed"
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert 5 < done < run.training.batches  # after the first epoch, whose tours came from the first weights
+    resumed = run_training(run, folder, store)
+    assert (resumed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    for kind, kept in (("train", "loss"), ("validation", "gap_pct")):
+        assert [line[kept] for line in log_lines(whole, kind)] == [line[kept] for line in log_lines(resumed, kind)]
+
+
+def test_a_resumed_epoch_keeps_its_tours() -> None:
+    run = self_improving()
+    first, second = (batches_of(run) for _ in range(2))
+    first.train(0)
+    for p in second.sampled._policy.parameters():
+        p.data.fill_(torch.nan)  # would be noticed if it had to sample
+    second.restore(first.state())
+    for a, b in zip(first.sampled.batch(0, 20, 30), second.sampled.batch(0, 20, 30), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_killed_epoch_keeps_the_pages_that_it_has_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuroute.training.self_improvement.TOGETHER", 16)
+    run = self_improving()
+    torch.manual_seed(run.seed)
+    net = build(run.network)
+    whole = SampledTrainingSet(run, net, net.state_dict, CPU, 4.0).batch(0, 0, 30)
+    kept = SampledTrainingSet(run, net, net.state_dict, CPU, 4.0, tmp_path / "pages")
+    kept.batch(0, 0, 30)
+    pages = sorted((tmp_path / "pages").iterdir())
+    assert len(pages) > 2
+    pages[-1].unlink()  # killed before the last
+    sampled: list[int] = []
+    original = self_improvement.sample_tours
+    monkeypatch.setattr(self_improvement, "sample_tours", lambda *args: (sampled.append(1), original(*args))[1])
+    again = SampledTrainingSet(run, net, net.state_dict, CPU, 4.0, tmp_path / "pages")
+    for a, b in zip(whole, again.batch(0, 0, 30), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert len(sampled) == 1
+    again.hold(1, again.tours)  # the next epoch needs them no more
+    assert not list((tmp_path / "pages").iterdir())
+
+
+def batches_of(run: Run, world: World | None = None) -> SelfImprovementBatches:
+    torch.manual_seed(run.seed)
+    net = build(run.network)
+    return SelfImprovementBatches(run, net, PathDecision(net), net.state_dict, CPU, world or World(), 4.0)
+
+
+def weights_that_sampled(run: Run, folder: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> list[dict]:
+    """Trains, and tells which weights sampled each epoch's tours."""
+    used = []
+    sample = SampledTrainingSet._sample
+
+    def watched(self: SampledTrainingSet, epoch: int) -> np.ndarray:
+        tours = sample(self, epoch)
+        used.append({name: value.clone() for name, value in self._policy.state_dict().items()})
+        return tours
+
+    monkeypatch.setattr(SampledTrainingSet, "_sample", watched)
+    run_training(run, folder, store)
+    return used
+
+
+def same(a: dict, b: dict) -> bool:
+    return all(torch.equal(a[name], b[name]) for name in a)
+
+
+def test_a_worse_policy_is_neither_sampled_from_nor_kept(
+    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A learning rate that destroys the network: the weights before training stay the best."""
+    run = self_improving(learning_rate=1.0)
+    used = weights_that_sampled(run, tmp_path, store, monkeypatch)
+    gaps = [line["gap_pct"] for line in log_lines(tmp_path / "out", "validation")]
+    assert min(gaps[1:]) > gaps[0]
+    torch.manual_seed(run.seed)
+    untrained = build(run.network).state_dict()
+    assert [same(weights, untrained) for weights in used] == [True] * 3
+    assert same(load_checkpoint(tmp_path / "out" / "model.safetensors")[0].state_dict(), untrained)
+
+
+def test_a_better_policy_samples_the_next_epoch(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = self_improving(passes=6)
+    used = weights_that_sampled(run, tmp_path, store, monkeypatch)
+    gaps = [line["gap_pct"] for line in log_lines(tmp_path / "out", "validation")]
+    assert gaps[1] < gaps[0]
+    assert not same(used[1], used[0])
+    better = gaps[2] < gaps[1]
+    assert same(used[2], used[1]) is not better
+
+
+def test_every_epoch_has_its_own_instances_and_every_pass_sees_all() -> None:
+    data = training_set(self_improving(passes=3))
+    coords, tours = data.batch(0, 0, 120)
+    assert is_permutation(tours).all()
+    for part in np.split(coords, 3):
+        assert len(np.unique(part.reshape(40, -1), axis=0)) == 40
+    assert not np.array_equal(coords[:40], coords[40:80])
+    later = data.batch(1, 0, 120)[0]
+    assert not (later[:, None] == coords[None]).all((-1, -2)).any()
+
+
+def test_tours_depend_on_seed_and_epoch_and_not_on_memory() -> None:
+    run = self_improving(instances=260)  # more than are sampled together
+    a, b = training_set(run).batch(1, 0, 520), training_set(run, memory_gb=2e-4).batch(1, 0, 520)
+    np.testing.assert_array_equal(a[1], b[1])
+    other = training_set(run.model_copy(update={"seed": 1}))
+    other.batch(1, 0, 1)
+    mine = training_set(run)
+    mine.batch(1, 0, 1)
+    np.testing.assert_array_equal(other.coords, mine.coords)
+    assert not np.array_equal(other.tours, mine.tours)
+
+
+def test_more_samples_give_shorter_labels() -> None:
+    means = []
+    for beam in (1, 4, 16):
+        data = training_set(self_improving(beam=beam))
+        data.batch(0, 0, 1)
+        means.append(tour_length(data.coords, data.tours).mean())
+    assert means[2] < means[1] < means[0]
+
+
+def test_several_processes_are_refused() -> None:
+    with pytest.raises(NeurouteError, match="gpus_per_run: 1"):
+        batches_of(self_improving(), World(0, 2))
+
+
+def test_other_problems_are_refused() -> None:
+    run = self_improving()
+    dataset = run.validation.dataset.model_copy(update={"problem": "cvrp"})
+    validation = run.validation.model_copy(update={"dataset": dataset})
+    with pytest.raises(NeurouteError, match="TSP only"):
+        batches_of(run.model_copy(update={"validation": validation}))
+
+
+def test_bf16_trains() -> None:
+    batches = batches_of(self_improving(precision="bf16"))
+    assert np.isfinite(float(batches.train(0)[0]))
+    assert batches.sampled.tours.shape == (40, N)

@@ -1,0 +1,222 @@
+"""CVRP training: targets, loads, learning, resuming, and the whole way from labels to records."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import torch.nn.functional as F
+
+from neuroute.datasets.labels import make_labels
+from neuroute.datasets.streams import cvrp_dataset
+from neuroute.decoding.cvrp import decode
+from neuroute.errors import NeurouteError
+from neuroute.evaluation.measure import measure
+from neuroute.evaluation.records import Where
+from neuroute.networks.weights import build, load_checkpoint
+from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Supervised, Test
+from neuroute.problems.cvrp import from_routes, is_feasible
+from neuroute.problems.cvrp_sub_paths import Draw
+from neuroute.training.cvrp import CvrpBatches, CvrpDecision, cut, loss
+from neuroute.training.data import TrainingSet
+from neuroute.training.distributed import World
+from neuroute.training.train import Settings, train
+
+pytest.importorskip("hygese")
+N = 10
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def labels(split: str, count: int) -> Labels:
+    return Labels(dataset=Dataset(problem="cvrp", split=split, n=N, count=count), solver="hgs-short")  # type: ignore[arg-type]
+
+
+def make_run(**training: object) -> Run:
+    arguments = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": N}
+    settings = {
+        "samples": 96,
+        "batch_size": 32,
+        "learning_rate": 2e-3,
+        "weight_decay": 0.0,
+        "validations": 3,
+    } | training
+    return Run(
+        paper="scaling",
+        name="tiny_cvrp",
+        network=Network(kind="neuroute.networks.lehd_cvrp:LehdCvrp", arguments=arguments),
+        training=Supervised(**settings),  # type: ignore[arg-type]
+        n=N,
+        data=(labels("train", 96),),
+        validation=labels("val", 16),
+    )
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cvrp_labels")
+    for split, count in (("train", 96), ("val", 16)):
+        make_labels(labels(split, count), folder, [], workers=1, progress=False)
+    return folder
+
+
+def batches(run: Run, store: Path, world: World | None = None, memory_gb: float = 4.0) -> CvrpBatches:
+    torch.manual_seed(run.seed)
+    data = TrainingSet(run.data, [store], run.seed, shuffle=run.training.epochs > 1)
+    return CvrpBatches(run, CvrpDecision(build(run.network)), data, CPU, world or World(), memory_gb)
+
+
+def by_hand(length: int = 4, end: float = 0.99) -> tuple[torch.Tensor, ...]:
+    """coords, demand, capacity, solution of routes 3-1, 2, 5-4-6, and a draw that leaves them as they are."""
+    coords = torch.arange(14.0).view(1, 7, 2)
+    demand, capacity = torch.tensor([[0, 1, 2, 3, 4, 5, 6]]), torch.tensor([16])
+    solution = torch.from_numpy(from_routes([[3, 1], [2], [5, 4, 6]]))[None]
+    draw = Draw(length, False, np.zeros((1, 6), bool), np.array([end]))
+    return coords, demand, capacity, solution, draw  # type: ignore[return-value]
+
+
+def test_a_sub_path_by_hand() -> None:
+    path = cut(*by_hand())  # type: ignore[arg-type]
+    assert path.coords[0, :, 0].tolist() == [0, 4, 10, 8, 12]  # the depot, then 2, 5, 4, 6
+    assert (path.demand[0] * 16).tolist() == [0, 2, 5, 4, 6]
+    assert path.via.tolist() == [[1, 1, 0, 0]]
+    assert (path.left[0] * 16).tolist() == [14, 11, 7, 1]
+
+
+def test_a_sub_path_that_begins_inside_a_route_knows_what_was_served_before() -> None:
+    path = cut(*by_hand(length=5))  # type: ignore[arg-type]
+    assert path.coords[0, :, 0].tolist() == [0, 2, 4, 10, 8, 12]  # 3 was served before 1
+    assert path.via.tolist() == [[0, 1, 1, 0, 0]]
+    assert (path.left[0] * 16).tolist() == [12, 14, 11, 7, 1]
+    around = cut(*by_hand(length=4, end=0.0))  # type: ignore[arg-type]
+    assert around.coords[0, :, 0].tolist() == [0, 8, 12, 6, 2]  # 4, 6 of a route that 5 began; then 3, 1
+    assert (around.left[0] * 16).tolist() == [7, 1, 13, 12]
+
+
+def test_the_target_is_the_next_stop_and_the_way_to_it() -> None:
+    path = cut(*by_hand())  # type: ignore[arg-type]
+    seen = []
+
+    def decide(coords: torch.Tensor, demand: torch.Tensor, left: torch.Tensor, row: int) -> torch.Tensor:
+        seen.append((row, float(left) * 16))
+        torch.manual_seed(row)
+        return torch.randn(1, path.shape[1] - 1 - row, 2)
+
+    for row, way in enumerate((1, 0, 0)):
+        logits = decide(path.coords, path.demand, path.left[:, row], row)
+        expected = -F.log_softmax(logits.flatten(), 0)[way]  # candidate 0: straight is class 0, via the depot class 1
+        torch.testing.assert_close(loss(decide, path, row), expected)
+    assert seen[::2] == [(0, 14), (1, 11), (2, 7)]
+
+
+def test_every_decision_but_the_first_is_an_update(store: Path) -> None:
+    b = batches(make_run(), store)
+    before = torch.cat([p.flatten().clone() for p in b.model.parameters()])
+    total, updates = b.train(0)
+    arrays = [torch.from_numpy(a) for a in b.data.batch(0, 0, 32)]
+    assert updates == b._sub_path(0, *arrays).shape[1] - 1
+    assert float(total) > 0
+    assert not torch.equal(before, torch.cat([p.flatten() for p in b.model.parameters()]))
+    assert batches(make_run(step="decision"), store).train(0)[1] == 1
+    assert batches(make_run(step="summed"), store).train(0)[1] == 1
+    with pytest.raises(NeurouteError, match="cut at random"):
+        batches(make_run(sub_paths="suffix"), store).train(0)
+
+
+def test_the_network_gets_what_it_gets_when_decoding(store: Path) -> None:
+    """Row r of a sub-path: stop r, the stops after it, the depot."""
+    b = batches(make_run(), store)
+    net = b.model.net
+    path = cut(*by_hand())  # type: ignore[arg-type]
+    nodes = net.encode(path.coords, path.demand)  # type: ignore[operator,union-attr]
+    for row in range(3):
+        rows = torch.cat([nodes[:, 1 + row :], nodes[:, :1]], 1)
+        expected = net.decide(rows, path.left[:, row])  # type: ignore[operator,union-attr]
+        torch.testing.assert_close(b.model(path.coords, path.demand, path.left[:, row], row), expected)
+        assert expected.shape == (1, 3 - row, 2)
+
+
+def test_gradient_accumulation_and_several_processes_change_nothing(store: Path) -> None:
+    whole = batches(make_run(), store)
+    arrays = [torch.from_numpy(a) for a in whole.data.batch(0, 0, 32)]
+    path = whole._sub_path(5, *arrays)
+    gradients = []
+    for memory_gb in (4.0, 1e-4):
+        b = batches(make_run(), store, memory_gb=memory_gb)
+        assert (b._micro_batch(5) < 32) == (memory_gb < 1)
+        b._backward(path, 0, 1.0, sync=True)
+        gradients.append(torch.cat([p.grad.flatten() for p in b.model.parameters() if p.grad is not None]))
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-7)
+    for rank in range(3):
+        b = batches(make_run(), store, World(rank, 3))
+        part = b._sub_path(5, *(a[rank::3] for a in arrays))
+        for name in ("coords", "demand", "via", "left"):
+            assert torch.equal(getattr(part, name), getattr(path, name)[rank::3])
+
+
+def test_bf16_trains(store: Path) -> None:
+    b = batches(make_run(precision="bf16"), store)
+    assert np.isfinite([float(b.train(i)[0]) for i in range(2)]).all()
+    found = decode(b.model.net, cvrp_dataset(labels("val", 4).dataset), Decoding(), precision="bf16").numpy()
+    assert is_feasible(cvrp_dataset(labels("val", 4).dataset), found).all()
+
+
+def run_training(run: Run, folder: Path, store: Path) -> Path:
+    train(run, folder / "out", folder / "state", [store], Settings("cpu", 1), code="c", network_code="n")
+    return folder / "out"
+
+
+def test_learns_resumes_to_the_same_bytes_and_is_measured(tmp_path: Path, store: Path) -> None:
+    run = make_run(epochs=10)
+    out = run_training(run, tmp_path / "whole", store)
+    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    gaps = [line["gap_pct"] for line in lines if line["kind"] == "validation"]
+    assert gaps[-1] < 0.6 * gaps[0]
+    # On a sub-path of its own, the trained network is surer of the labels than a fresh one.
+    fresh, trained = batches(run, store), batches(run, store)
+    trained.model.net.load_state_dict(load_checkpoint(out / "model.safetensors")[0].state_dict())  # type: ignore[union-attr]
+    path = fresh._sub_path(3, *(torch.from_numpy(a) for a in fresh.data.batch(0, 0, 96)))
+    rows = range(path.shape[1] - 1)
+    before, after = (sum(loss(b.model, path, row).item() for row in rows) for b in (fresh, trained))
+    assert after < 0.9 * before
+
+    with pytest.MonkeyPatch.context() as patch:
+        real = CvrpBatches.train
+
+        def stops(self: CvrpBatches, index: int) -> tuple[torch.Tensor, int]:
+            if index == 7:
+                import os
+                import signal
+
+                os.kill(os.getpid(), signal.SIGTERM)
+            return real(self, index)
+
+        patch.setattr(CvrpBatches, "train", stops)
+        with pytest.raises(NeurouteError, match="stopped by signal"):
+            run_training(run, tmp_path / "stopped", store)
+    assert torch.load(tmp_path / "stopped" / "state" / "state.pt", weights_only=True)["done"] == 8
+    resumed = run_training(run, tmp_path / "stopped", store)
+    assert (resumed / "model.safetensors").read_bytes() == (out / "model.safetensors").read_bytes()
+
+    tests = tuple(
+        Test(labels=labels("val", 16), decoding=d) for d in (Decoding(), Decoding(method="rrc", iterations=9))
+    )
+    evaluation = Evaluation(run=run.id, group="g", tests=tests)
+    where = Where(scale="smoke", code="c", network_code="n", device="cpu", threads=1)
+    measure(evaluation, run, out / "model.safetensors", tmp_path / "records.csv", [store], where)
+    table = pd.read_csv(tmp_path / "records.csv").set_index(["decoding", "metric"])["value"]
+    assert table["greedy", "gap_pct"] == pytest.approx(gaps[-1])
+    assert -0.5 < table["rrc9", "gap_pct"] < table["greedy", "gap_pct"]
+    assert table["greedy", "gflops_shrinking"] > 0
+    lengths = np.load(tmp_path / "records.npz")
+    assert lengths[f"{labels('val', 16).dataset.id}|reference"].shape == (16,)
