@@ -3,10 +3,18 @@
 import pytest
 import torch
 
+from neuroute.datasets.streams import cvrp_dataset
+from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
+from neuroute.decoding.sampling import sample_tours
+from neuroute.networks.bq import Bq
 from neuroute.networks.decoder_only import DecoderOnly
-from neuroute.plan.objects import Decoding
+from neuroute.networks.lehd import Lehd
+from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.plan.objects import Dataset, Decoding
+from neuroute.problems.cvrp import is_feasible
 
+DEVICE = "cuda"
 pytestmark = [pytest.mark.cuda, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 
 
@@ -48,3 +56,27 @@ def test_bf16_trains_on_cuda() -> None:
         optimizer.zero_grad()
         losses.append(float(loss))
     assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("kind", [Lehd, Bq])
+def test_baselines_decode_on_cuda(kind: type) -> None:
+    """Greedy, beam, re-construct and sampling give tours wherever the network lies."""
+    torch.manual_seed(0)
+    net = kind(depth=2, width=32, heads=2, feed_forward=64, train_nodes=20).to(DEVICE).eval()
+    coords = torch.rand(8, 20, 2)
+    rrc = Decoding(method="rrc", iterations=3)
+    for decoding in (Decoding(), Decoding(method="beam", beam=4), rrc):
+        tours = decode(net, coords, decoding)
+        assert torch.equal(tours.sort(1).values, torch.arange(20).expand(8, -1))
+    there = coords.to(DEVICE)
+    with torch.inference_mode():
+        found = sample_tours(net.decide, net.encode(there), there, 4, 2, 0.3, torch.Generator().manual_seed(0))
+    assert torch.equal(found.cpu().sort(1).values, torch.arange(20).expand(8, -1))
+
+
+def test_cvrp_decodes_on_cuda() -> None:
+    torch.manual_seed(0)
+    net = LehdCvrp(depth=2, width=32, heads=2, feed_forward=64, train_nodes=20).to(DEVICE).eval()
+    instances = cvrp_dataset(Dataset(problem="cvrp", n=20, count=8))
+    for decoding in (Decoding(), Decoding(method="rrc", iterations=3)):
+        assert is_feasible(instances, decode_cvrp(net, instances, decoding).numpy()).all()
