@@ -13,6 +13,7 @@ import time
 import torch
 import torch.nn.functional as F
 from common import NODES, SHAPES, best_of, network
+from pens import bench_pens
 from search import bench_growth, bench_search
 
 from neuroute import device as devices
@@ -180,6 +181,7 @@ PARTS = {
     "decoding": bench_decoding,
     "search": bench_search,
     "growth": bench_growth,
+    "pens": bench_pens,
     "labels": bench_labels,
     "dag": bench_dag,
 }

@@ -150,6 +150,7 @@ def evaluate(
     ] = None,
     beam: Annotated[int, typer.Option(min=1, help="with --model: beam width; 1 is greedy")] = 1,
     rrc: Annotated[int, typer.Option(min=0, help="with --model: iterations of random re-construct")] = 0,
+    rescale: Annotated[float, typer.Option(help="with --model: stretch the coordinates that the model sees")] = 1.0,
     limit: Annotated[int | None, typer.Option(min=1, help="with --model: only the first instances")] = None,
     out: Annotated[Path | None, typer.Option(help="with --model: write records here (.csv)")] = None,
     config: ConfigFile = None,
@@ -164,9 +165,15 @@ def evaluate(
 
     if model is not None and data is not None and evaluation is None:
         p = _plan(config, scale, device=device) if config or Path("config.yaml").exists() else None
-        print(_evaluate_data(p, model, data, (beam, rrc), limit, out, device, threads))
+        print(_evaluate_data(p, model, data, (beam, rrc, rescale), limit, out, device, threads))
         return
-    for_model = model is not None or data is not None or out is not None or limit is not None or beam > 1 or rrc > 0
+    for_model = (
+        model is not None
+        or data is not None
+        or out is not None
+        or limit is not None
+        or (beam, rrc, rescale) != (1, 0, 1.0)
+    )
     if evaluation is None or for_model:
         raise NeurouteError("give either an evaluation of the plan (`neuroute plan` lists them), or --model and --data")
     p = _plan(config, scale, device=device)
@@ -180,6 +187,7 @@ def evaluate(
         threads=threads or p.scale.evaluate_threads,
         memory_gb=p.config.memory_gb,
         benchmarks=p.benchmark_manifest(benchmark) if benchmark else None,
+        rescaling=p.rescaling_of_evaluation(evaluation),
     )
     checkpoint = p.run_dir(e.run) / "model.safetensors"
     resolve(e.entry)(e, p.runs[e.run], checkpoint, p.evaluation_file(evaluation), p.label_dirs, where)
@@ -189,7 +197,7 @@ def _evaluate_data(
     p: Any,
     model: Path,
     data: str,
-    how: tuple[int, int],
+    how: tuple[int, int, float],
     limit: int | None,
     out: Path | None,
     device: str | None,
@@ -274,13 +282,14 @@ def solve(
     model: Annotated[Path, typer.Option(help="a checkpoint (model.safetensors)")],
     beam: Annotated[int, typer.Option(min=1, help="beam width; 1 is greedy")] = 1,
     rrc: Annotated[int, typer.Option(min=0, help="iterations of random re-construct after greedy")] = 0,
+    rescale: Annotated[float, typer.Option(help="stretch the coordinates that the model sees (pens)")] = 1.0,
     out: Annotated[Path | None, typer.Option(help="drawing of the tour (.svg, .pdf or .png)")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
     """Solve a TSPLIB file with a trained model, print the length and draw the tour."""
     from neuroute.evaluation.solve import solve_file
 
-    print(solve_file(file, model, beam, rrc, out or Path(f"{file.stem}.svg"), device))
+    print(solve_file(file, model, beam, rrc, out or Path(f"{file.stem}.svg"), device, rescale))
 
 
 @app.command()

@@ -11,6 +11,7 @@ from neuroute.networks.bq import Bq
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.networks.lehd import Lehd
 from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.networks.pens import Pens
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import is_feasible
 
@@ -80,3 +81,79 @@ def test_cvrp_decodes_on_cuda() -> None:
     instances = cvrp_dataset(Dataset(problem="cvrp", n=20, count=8))
     for decoding in (Decoding(), Decoding(method="rrc", iterations=3)):
         assert is_feasible(instances, decode_cvrp(net, instances, decoding).numpy()).all()
+
+
+POSITIONS = ("alibi", "rope", "both", "coordinates")
+
+
+def pens(positions: str, device: str) -> Pens:
+    torch.manual_seed(0)
+    return Pens(4, 64, 4, 128, positions, train_nodes=40).to(device).eval()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_pens_on_cuda_and_cpu_agree(positions: str) -> None:
+    """With and without absent rows; the random embeddings are the same on both."""
+    coords, lengths = torch.rand(8, 40, 2), torch.tensor([40, 38, 33, 30, 21, 9, 5, 4])
+    here, there = pens(positions, "cpu"), pens(positions, "cuda")
+    with torch.inference_mode():
+        rows, moved = here.encode(coords), there.encode(coords.to(DEVICE))
+        torch.testing.assert_close(moved.cpu(), rows, rtol=1e-5, atol=1e-5)
+        for n in (None, lengths):
+            found = there.decide(moved, lengths=None if n is None else n.to(DEVICE)).cpu()
+            torch.testing.assert_close(found, here.decide(rows, lengths=n), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_pens_in_bf16_is_close_on_cuda(positions: str) -> None:
+    net, coords = pens(positions, "cuda"), torch.rand(32, 40, 2, device=DEVICE)
+    with torch.inference_mode():
+        exact = net.decide(net.encode(coords))
+        with torch.autocast("cuda", torch.bfloat16):
+            half = net.decide(net.encode(coords)).float()
+    assert (half - exact).norm() < 0.05 * exact.norm()
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_pens_decodes_alike_on_cuda_whatever_is_kept(positions: str) -> None:
+    net, coords = pens(positions, "cuda").double(), torch.rand(16, 40, 2, dtype=torch.float64)
+    tours = decode(net, coords, Decoding())
+    assert torch.equal(tours.sort(1).values, torch.arange(40).expand(16, -1))
+    assert torch.equal(decode(net, coords, Decoding(cached=False)), tours)
+    assert torch.equal(decode(net, coords, Decoding(batch_size=1)), tours)
+    assert torch.equal(decode(pens(positions, "cpu").double(), coords, Decoding()), tours)
+    for how in (Decoding(method="beam", beam=4), Decoding(method="rrc", iterations=3, rescale=1.5)):
+        for precision in ("fp32", "bf16"):
+            found = decode(net.float(), coords.float(), how, precision=precision)
+            assert torch.equal(found.sort(1).values, torch.arange(40).expand(16, -1))
+
+
+def test_pens_is_exact_in_parts_on_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = pens("both", "cuda").double()
+    rows = net.encode(torch.rand(2, 101, 2, device=DEVICE, dtype=torch.float64))
+    with torch.inference_mode():
+        whole = net.decide(rows)
+        monkeypatch.setattr(Pens, "DENSE", 0)
+        monkeypatch.setattr(Pens, "PART", 2 * 4 * 101 * 7)
+        for kept in (None, net.pairs(rows, 2 * 101**2)):
+            torch.testing.assert_close(net.decide(rows, pairs=kept), whole, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_pens_trains_on_padded_paths_on_cuda(positions: str, precision: str) -> None:
+    net = pens(positions, "cuda").train()
+    coords = torch.rand(64, 20, 2, device=DEVICE)
+    lengths = torch.randint(4, 21, (64,), device=DEVICE).sort(descending=True).values
+    noise = torch.randn(64, 20, 64, device=DEVICE)
+    first = torch.zeros(64, dtype=torch.long, device=DEVICE)
+    optimizer, losses = torch.optim.AdamW(net.parameters(), lr=1e-3, fused=True), []
+    for _ in range(30):
+        with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bf16"):
+            logits = net.decide(net.encode(coords, noise), lengths=lengths)
+        loss = torch.nn.functional.cross_entropy(logits.float(), first)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(float(loss))
+    assert losses[-1] < losses[0]

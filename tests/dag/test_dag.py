@@ -86,8 +86,9 @@ def test_second_run_does_nothing(finished: Path) -> None:
 def test_job_budget_and_single_targets(tmp_path: Path) -> None:
     copy_checkout(tmp_path)
     run = snakemake_in(tmp_path)
-    assert sum(planned(run, "all", "--config", "scale=smoke").values()) <= 110
-    assert sum(planned(run).values()) <= 110
+    assert sum(planned(run, "all", "--config", "scale=smoke", "papers=['scaling']").values()) <= 110
+    assert sum(planned(run, "all", "--config", "scale=smoke", "papers=['pens']").values()) <= 40
+    assert sum(planned(run).values()) <= 150
     replace(tmp_path / "workflow/scales/micro.yaml", "evaluate_together: true", "evaluate_together: false")
     assert planned(run, "results/table1.csv") == {"scaling_table1": 1}
     assert planned(run, "results/table12.csv") == {
@@ -96,6 +97,9 @@ def test_job_budget_and_single_targets(tmp_path: Path) -> None:
         "evaluate": 12,  # greedy only: no beam search, no larger sizes
         "scaling_table12": 1,
     }
+    jobs = planned(run, "results/pens/table1.csv")  # two models, each with its sweep and then its tests
+    assert (jobs["train"], jobs["evaluate"], jobs["pens_table1"]) == (2, 4, 1)
+    assert set(jobs) == {"labels", "train", "evaluate", "pens_table1"}
 
 
 def test_a_comment_changes_nothing(edited: Path) -> None:
@@ -122,7 +126,7 @@ def test_network_arithmetic_retrains_but_labels_stay(edited: Path) -> None:
     )
     jobs = planned(snakemake_in(edited))
     assert jobs["train"] == 22  # all decoder-only models, but not LEHD, BQ and SIGD
-    assert jobs["evaluate"] == 21 + 4 + 3  # test sets (not of the model without ReZero), TSPLIB, probes
+    assert jobs["evaluate"] == 21  # not of the model without ReZero
     assert "labels" not in jobs
     assert "scaling_table1" not in jobs
 

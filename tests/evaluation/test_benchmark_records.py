@@ -51,7 +51,7 @@ def test_each_instance_is_measured_against_its_optimum(tmp_path: Path, tsplib: P
     unrounded = []
     for name in ("eil51", "berlin52"):
         instance, optimum = read_tsplib(tsplib / f"{name}.tsp"), known()[name].optimum
-        tour = decode(net, torch.from_numpy(instance.unit_square())[None], EVALUATION.decoding)[0].numpy()
+        tour = decode(net, torch.from_numpy(instance.unit_square())[None], EVALUATION.decodings[0])[0].numpy()
         values = records[records.test == f"tsplib_{name}"].set_index("metric").value
         unrounded.append(instance.length(tour, rounded=False))
         assert values["length"] == pytest.approx(unrounded[-1])

@@ -10,6 +10,7 @@ import yaml
 from neuroute.errors import NeurouteError
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
+from neuroute.plan.objects import AttentionEvaluation, BenchmarkEvaluation, RescalingEvaluation, parts_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SCALES = sorted(p.stem for p in (ROOT / "workflow" / "scales").glob("*.yaml"))
@@ -18,14 +19,19 @@ SCALES = sorted(p.stem for p in (ROOT / "workflow" / "scales").glob("*.yaml"))
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_scale_gives_a_plan(scale: str) -> None:
     plan = build_plan(Config(scale=scale))
-    assert len({run.removesuffix(f"-s{plan.runs[run].seed}") for run in plan.runs}) == 26
-    # the paper's 23 (with LEHD), BQ and SIGD, and LEHD for the CVRP
-    assert {a.name for a in plan.artifacts.values()} == {
-        *(f"table{i}" for i in range(1, 21)),
-        *(f"figure{i}" for i in range(1, 13)),
+    own = {run.removesuffix(f"-s{plan.runs[run].seed}") for run in plan.runs if run.startswith("scaling/")}
+    assert len(own) == 26  # the paper's 23 (with LEHD), BQ and SIGD, and LEHD for the CVRP
+    assert len([run for run in plan.runs if run.startswith("pens/")]) == 8
+    assert {a.id for a in plan.artifacts.values()} == {
+        *(f"scaling/table{i}" for i in range(1, 21)),
+        *(f"scaling/figure{i}" for i in range(1, 13)),
+        *(f"pens/table{i}" for i in range(1, 5)),
+        *(f"pens/table_figure{i}" for i in (4, 5)),
+        *(f"pens/figure{i}" for i in range(1, 7)),
     }
-    for evaluation in plan.evaluations:
-        assert plan.bundles_of_evaluation(evaluation) or plan.benchmark_of_evaluation(evaluation)
+    for evaluation in plan.evaluations.values():
+        unlabelled = isinstance(evaluation, RescalingEvaluation | AttentionEvaluation | BenchmarkEvaluation)
+        assert unlabelled or plan.bundles_of_evaluation(evaluation.id)
     for run in plan.runs:
         assert plan.bundles_of_run(run)
     for artifact in plan.artifacts.values():
@@ -64,6 +70,22 @@ def test_paper_scale_is_the_papers() -> None:
     }
 
 
+def test_paper_scale_is_the_papers_for_pens() -> None:
+    """pens, Section 5.1: nine layers of width 192, a million batches of 1,024, 1e-4 to 1e-5, five repeats."""
+    plan = build_plan(Config(scale="paper"))
+    run = plan.runs["pens/pens_a"]
+    shape = {"depth": 9, "width": 192, "heads": 12, "feed_forward": 512, "train_nodes": 100}
+    assert run.network.arguments == shape | {"positions": "alibi"}
+    t = run.training
+    assert (t.batches, t.batch_size, t.learning_rate, t.final_learning_rate) == (1_000_000, 1024, 1e-4, 1e-5)
+    assert (t.sub_paths, t.step, t.scheme) == ("pairs", "decision", "path-tsp")
+    assert plan.scale.pens.repeats == 5
+    assert {size: plan.scale.pens.test_counts[size] for size in (100, 250, 500, 1000, 10_000)} == {
+        100: 128, 250: 128, 500: 128, 1000: 128, 10_000: 10
+    }  # fmt: skip
+    assert plan.scale.pens.sizes == {n: n for n in (20, 50, 100, 250, 500, 1000, 10_000)}
+
+
 def test_baselines_at_paper_scale_are_the_published_recipes() -> None:
     """LEHD: 150 epochs of 1M samples, Adam 1e-4, times 0.97 an epoch.  BQ-NCO: its training script's defaults."""
     runs = build_plan(Config(scale="paper")).runs
@@ -79,7 +101,7 @@ def test_a_scale_may_measure_all_of_a_model_in_one_job() -> None:
     apart, together = build_plan(Config(scale="laptop")), build_plan(Config(scale="smoke"))
     assert "scaling/base_6x128/greedy" in apart.evaluations
     assert "scaling/base_6x128/all" in together.evaluations
-    tests = together.evaluations["scaling/base_6x128/all"].tests
+    tests = [t for part in parts_of(together.evaluations["scaling/base_6x128/all"]) for t in getattr(part, "tests", ())]
     assert len(tests) == len(set(tests)) > 20
     assert "scaling/base_6x128/all" in together.artifacts["scaling/table12"].evaluations
 

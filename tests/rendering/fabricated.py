@@ -118,6 +118,7 @@ def write_evaluation(work: Path, evaluation: Evaluation, run: Run, gap: GapLaw) 
 
 def write_benchmark(work: Path, evaluation: BenchmarkEvaluation, run: Run, gap: GapLaw) -> None:
     rows, lengths = [], []
+    (decoding,) = evaluation.decodings
     names, optima = zip(*((k.name, k.optimum) for k in studied(evaluation.max_nodes)), strict=True)
     for k in studied(evaluation.max_nodes):
         expected = gap(run, k.nodes, 1)
@@ -131,8 +132,8 @@ def write_benchmark(work: Path, evaluation: BenchmarkEvaluation, run: Run, gap: 
         }
         test = f"{evaluation.benchmark}_{k.name}"
         about = {"test": test, "distribution": evaluation.benchmark, "n": k.nodes, "n_instances": 1}
-        rows += records(evaluation.group, run, about | {"reference": "published"}, evaluation.decoding, measured)
-    arrays = {"names": np.array(names), "optima": np.array(optima), evaluation.decoding.id: np.array(lengths)}
+        rows += records(evaluation.group, run, about | {"reference": "published"}, decoding, measured)
+    arrays = {"names": np.array(names), "optima": np.array(optima), decoding.id: np.array(lengths)}
     write_records(work, evaluation, rows, arrays)
 
 

@@ -6,6 +6,7 @@ rule evaluate:
         lambda w: [
             PLAN.benchmark_manifest(b) for b in [PLAN.benchmark_of_evaluation(f"{w.paper}/{w.name}/{w.group}")] if b
         ],
+        lambda w: [f for f in [PLAN.rescaling_of_evaluation(f"{w.paper}/{w.name}/{w.group}")] if f],
     output:
         f"{PLAN.work}/evaluations/{{paper}}/{{name}}/{{group}}.csv",
         f"{PLAN.work}/evaluations/{{paper}}/{{name}}/{{group}}.npz",

@@ -9,10 +9,10 @@ def artifact_inputs(artifact):
 
 
 def artifact_spec(artifact):
-    """What an artifact shows besides its inputs: the scale, and the runs that it reads."""
+    """What an artifact shows besides its inputs: its paper's part of the scale, and the runs that it reads."""
     a = PLAN.artifacts[artifact]
     runs = sorted({*a.runs, *(PLAN.evaluations[e].run for e in a.evaluations)})
-    return "\n".join([a.canonical(), PLAN.scale.canonical(), *(PLAN.runs[r].canonical() for r in runs)])
+    return "\n".join([a.canonical(), PLAN.scale.of(a.paper).canonical(), *(PLAN.runs[r].canonical() for r in runs)])
 
 
 for artifact, a in PLAN.artifacts.items():

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from neuroute.analysis import flops, flops_baselines, flops_cvrp
+from neuroute.analysis import flops, flops_baselines, flops_cvrp, flops_pens
 from neuroute.dotted import resolve
 from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Network, Run, SelfImprovement
@@ -54,12 +54,33 @@ def lehd_cvrp(
     )
 
 
+def pens(
+    *,
+    depth: int = 9,
+    width: int = 192,
+    heads: int = 12,
+    feed_forward: int = 512,
+    positions: str = "alibi",
+    initial: str = "gaussian",
+    output_projection: bool = False,
+    train_nodes: int = 100,
+) -> Counts:
+    shape = (depth, width, feed_forward)
+    return Counts(
+        flops_pens.parameters(*shape, output_projection=output_projection, coordinates=positions == "coordinates"),
+        lambda tokens: flops_pens.decision_flops(
+            *shape, heads, tokens, output_projection=output_projection, alibi=positions in ("alibi", "both")
+        ),
+    )
+
+
 # By name, so that an evaluation's code digest holds the counts of its own network only.
 COUNTS = {
     "neuroute.networks.decoder_only:DecoderOnly": "neuroute.analysis.cost:decoder_only",
     "neuroute.networks.lehd:Lehd": "neuroute.analysis.cost:lehd",
     "neuroute.networks.bq:Bq": "neuroute.analysis.cost:bq",
     "neuroute.networks.lehd_cvrp:LehdCvrp": "neuroute.analysis.cost:lehd_cvrp",
+    "neuroute.networks.pens:Pens": "neuroute.analysis.cost:pens",
 }
 
 

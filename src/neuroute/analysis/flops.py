@@ -10,7 +10,7 @@ from typing import Literal
 
 Amount = Callable[[int], int]  # tokens or nodes -> FLOPs
 Step = Literal["sub-path", "decision", "summed"]
-SubPaths = Literal["random", "suffix"]
+SubPaths = Literal["random", "suffix", "pairs"]
 
 
 def parameters(depth: int, width: int, *, gate: bool = True, rezero: bool = True) -> int:
@@ -107,11 +107,11 @@ def trained_sample(
 ) -> float:
     """Expected cost of one training instance; a backward pass counts as two forward passes.
 
-    The sub-path's length L is uniform, on 4..n (`random`) or 3..n (`suffix`).  Decision c = 1..L-3 sees
-    k = L - c + 1 tokens; the last decision has one candidate and is skipped.  `decision` trains c = 1 only;
-    `sub-path` and `summed` train all and cost the same.  Each decision runs the encoder on all L nodes.
+    The sub-path's length L is uniform, on 4..n (`random`), 3..n (`suffix`) or 4..n + 1 (`pairs`).  Decision
+    c = 1..L-3 sees k = L - c + 1 tokens; the last decision has one candidate and is skipped.  `decision` trains c = 1
+    only; `sub-path` and `summed` train all and cost the same.  Each decision runs the encoder on all L nodes.
     """
-    lengths = range(4 if sub_paths == "random" else 3, nodes + 1)
+    lengths = range(3 if sub_paths == "suffix" else 4, nodes + (2 if sub_paths == "pairs" else 1))
     total = 0
     for length in lengths:
         decisions = 1 if step == "decision" else length - 3

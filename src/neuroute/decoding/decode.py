@@ -1,9 +1,11 @@
 """Decode a whole test set, as many instances at a time as the memory budget holds."""
 
 import contextlib
+import math
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from torch import Tensor
 from neuroute.decoding.beam import beam_tours
 from neuroute.decoding.greedy import Decide, greedy_tours
 from neuroute.decoding.rrc import reconstruct
+from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Decoding
 
 Coords = np.ndarray | Tensor
@@ -24,29 +27,46 @@ def autocast(device: torch.device, precision: str) -> contextlib.AbstractContext
 
 
 def batch_size(net: Any, nodes: int, decoding: Decoding, memory_gb: float) -> int:
-    """Instances that fit: about 16 floats of activations per token and channel are alive at once."""
+    """Instances that fit: about 16 floats of activations per token and channel are alive at once.
+
+    What a network keeps of pairs of tokens has a quarter of the memory to itself.  Raises NeurouteError when the
+    activations of one instance are more than all of it.
+    """
+    per_instance = 4 * 16 * net.width * (nodes + 1) * decoding.beam
+    if per_instance > memory_gb * 1e9:
+        raise NeurouteError(
+            f"an instance of {nodes} nodes needs about {per_instance / 1e9:.2g} GB for its activations, and memory_gb "
+            f"is {memory_gb:.2g}: set it in config.yaml to that or more, or take a smaller instance"
+        )
     if decoding.batch_size:
         return decoding.batch_size
-    per_instance = 4 * 16 * net.width * (nodes + 1) * decoding.beam
+    pairs = getattr(net, "pair_channels", 0) * (nodes + 1) ** 2
+    held = max(1, pair_floats(memory_gb) // pairs) if pairs else 65_535
     if next(net.parameters()).device.type == "cpu":
         enough = 8192 // ((nodes + 1) * decoding.beam)  # more tokens at once bring no speed, only cache misses
     else:
         enough = min(4096, 65_535 // decoding.beam)  # rows of a batch: the limit of a CUDA grid's smaller axes
-    return max(1, min(int(memory_gb * 1e9 / per_instance), enough))
+    return max(1, min(int(memory_gb * 1e9 / per_instance), enough, held))
+
+
+def pair_floats(memory_gb: float) -> int:
+    """Numbers that a network may keep of pairs of tokens: a quarter of the memory."""
+    return int(memory_gb * 1e9 / 16)
 
 
 def decode(net: Any, coords: Coords, decoding: Decoding, memory_gb: float = 4.0, precision: str = "fp32") -> Tensor:
     """coords (count, n, 2) anywhere -> tours (count, n) int64 on the CPU."""
     coords, device = torch.as_tensor(coords), next(net.parameters()).device
 
-    def solve(part: Tensor) -> Tensor:
+    def solve(part: Tensor, first: int) -> Tensor:
         if decoding.method == "beam" and decoding.beam > 1:
-            return beam_tours(_decide_for(net, decoding, part.shape[1]), net.encode(part), part, decoding.beam)
-        return last(_improving(net, part, decoding))
+            encoded = _encode(net, part, decoding, first)
+            return beam_tours(_decide_for(net, decoding, part.shape[1]), encoded, part, decoding.beam)
+        return last(_improving(net, part, decoding, memory_gb, first))
 
     with torch.inference_mode(), autocast(device, precision):
-        parts = coords.split(batch_size(net, coords.shape[1], decoding, memory_gb))
-        return torch.cat([solve(part.to(device)).cpu() for part in parts])
+        size = batch_size(net, coords.shape[1], decoding, memory_gb)
+        return torch.cat([solve(part.to(device), size * i).cpu() for i, part in enumerate(coords.split(size))])
 
 
 def construct(net: Any, coords: Coords, memory_gb: float = 4.0, precision: str = "fp32") -> Tensor:
@@ -57,8 +77,9 @@ def construct(net: Any, coords: Coords, memory_gb: float = 4.0, precision: str =
     coords, device = torch.as_tensor(coords), next(net.parameters()).device
     n = coords.shape[1]
     with torch.inference_mode(), autocast(device, precision):
-        parts = [part.to(device) for part in coords.split(batch_size(net, n, Decoding(), memory_gb))]
-        return torch.cat([greedy_tours(_decide_for(net, Decoding(), n), net.encode(part)).cpu() for part in parts])
+        size = batch_size(net, n, Decoding(), memory_gb)
+        parts = enumerate(coords.split(size))
+        return torch.cat([_greedy(net, part.to(device), Decoding(), memory_gb, size * i).cpu() for i, part in parts])
 
 
 def last(solutions: Iterable[Tensor]) -> Tensor:
@@ -72,8 +93,10 @@ def improve(
     """(iterations, tours (count, n) on the CPU, seconds until then) at each of the decoding's milestones."""
     coords, device = torch.as_tensor(coords), next(net.parameters()).device
     with torch.inference_mode(), autocast(device, precision):
-        parts = coords.split(batch_size(net, coords.shape[1], decoding, memory_gb))
-        return timed_milestones((_improving(net, part.to(device), decoding) for part in parts), decoding.milestones)
+        size = batch_size(net, coords.shape[1], decoding, memory_gb)
+        parts = enumerate(coords.split(size))
+        improving = (_improving(net, part.to(device), decoding, memory_gb, size * i) for i, part in parts)
+        return timed_milestones(improving, decoding.milestones)
 
 
 def timed_milestones(parts: Iterable[Iterator[Tensor]], milestones: Iterable[int]) -> list[tuple[int, Tensor, float]]:
@@ -90,19 +113,46 @@ def timed_milestones(parts: Iterable[Iterator[Tensor]], milestones: Iterable[int
     return [(m, torch.cat(solutions), seconds[m]) for m, solutions in found.items()]
 
 
-def _improving(net: Any, coords: Tensor, decoding: Decoding) -> Iterator[Tensor]:
+def _improving(net: Any, coords: Tensor, decoding: Decoding, memory_gb: float, first: int) -> Iterator[Tensor]:
     """The greedy tours (batch, n), then those after each iteration of random re-construct."""
-    n = coords.shape[1]
-    tours = greedy_tours(_decide_for(net, decoding, n), net.encode(coords))
+    tours = _greedy(net, coords, decoding, memory_gb, first)
     yield tours
     if decoding.method == "rrc":
         # A segment is a smaller problem: the log(n) factor follows its size, from the training size on.
         def decide_for(m: int) -> Decide:
             return _decide_for(net, decoding, max(m, net.train_nodes))
 
-        yield from reconstruct(decide_for, net.encode, coords, tours, decoding.iterations)
+        def encode(part: Tensor) -> Tensor:
+            return _encode(net, part, decoding, first)
+
+        yield from reconstruct(decide_for, encode, coords, tours, decoding.iterations)
+
+
+def _greedy(net: Any, coords: Tensor, decoding: Decoding, memory_gb: float, first: int) -> Tensor:
+    """Tours (batch, n) of coords (batch, n, 2); what a network keeps of pairs of nodes is computed once."""
+    pairs = partial(net.pairs, floats=pair_floats(memory_gb)) if hasattr(net, "pairs") and decoding.cached else None
+    return greedy_tours(_decide_for(net, decoding, coords.shape[1]), _encode(net, coords, decoding, first), pairs)
+
+
+def _encode(net: Any, coords: Tensor, decoding: Decoding, first: int) -> Tensor:
+    """What `decide` reads of coords (batch, n, 2), stretched by the decoding's factor; lengths are of the original.
+
+    `first`: the place of the first instance in its test set, for a network whose embeddings are random.
+    """
+    if decoding.rescale == "best":
+        raise ValueError("the best factor has to be looked up before decoding")
+    if hasattr(net, "draw"):
+        net.draw, net.first = decoding.draw, first
+    return net.encode(coords * decoding.rescale)
 
 
 def _decide_for(net: Any, decoding: Decoding, nodes: int) -> Decide:
+    """The network's decisions on instances of `nodes` nodes.
+
+    The entropy scaling factor follows what is left of an instance (pens, Table 3: BQ changes at the training size
+    too), the log(n) factor of scaling the instance.
+    """
+    if decoding.esf:
+        return lambda rows, *pairs: net.decide(rows, math.log(rows.shape[1]) / math.log(net.train_nodes), *pairs)
     scale = net.attention_scale(nodes) if decoding.log_n else 1.0
-    return lambda rows: net.decide(rows, scale)
+    return lambda rows, *pairs: net.decide(rows, scale, *pairs)

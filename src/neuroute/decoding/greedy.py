@@ -5,29 +5,41 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-Decide = Callable[[Tensor], Tensor]  # rows (batch, 1 + available + 1, E) -> logits (batch, available)
+# rows (batch, 1 + available + 1, E) -> logits (batch, available); a network that reads pairs of rows takes them second
+Decide = Callable[..., Tensor]
 
 
 @torch.inference_mode()
-def complete_paths(decide: Decide, rows: Tensor) -> Tensor:
+def complete_paths(decide: Decide, rows: Tensor, pairs: Tensor | None = None) -> Tensor:
     """Visit the rows between a fixed first and a fixed last one, always the most probable next.
 
-    rows (batch, m, E), in the order [current, available..., destination]; overwritten.
+    rows (batch, m, E), in the order [current, available..., destination]; overwritten, as are pairs (batch, C, m, m),
+    what a network keeps of each pair of rows.
     Returns the visiting order (batch, m): positions in `rows`, 0 first and m-1 last.
 
     The chosen row is swapped to the front and the view moves on by one, so every step computes on the open rows
-    only and moves two rows per instance.  Ties fall on the first of the candidates in their present order.
+    only and moves two rows per instance (of pairs: two rows and two columns).  Ties fall on the first of the candidates
+    in their present order.
     """
     batch, m = rows.shape[:2]
     order = torch.arange(m, device=rows.device).repeat(batch, 1)
     instance = torch.arange(batch, device=rows.device)
     for step in range(m - 3):  # the last decision has a single candidate
-        chosen = decide(rows[:, step:]).argmax(dim=1) + (step + 1)
+        seen = (rows[:, step:],) if pairs is None else (rows[:, step:], pairs[:, :, step:, step:])
+        chosen = decide(*seen).argmax(dim=1) + (step + 1)
         for array in (rows, order):
-            moved = array[:, step + 1].clone()
-            array[:, step + 1] = array[instance, chosen]
-            array[instance, chosen] = moved
+            _swap(array, step + 1, instance, chosen)
+        if pairs is not None:
+            for side in (pairs.transpose(1, 2), pairs.permute(0, 3, 1, 2)):  # rows first, then columns
+                _swap(side[..., step + 1 :], step + 1, instance, chosen)
     return order
+
+
+def _swap(array: Tensor, place: int, instance: Tensor, chosen: Tensor) -> None:
+    """Swap array[:, place] and array[i, chosen[i]] of each instance i."""
+    moved = array[:, place].clone()
+    array[:, place] = array[instance, chosen]
+    array[instance, chosen] = moved
 
 
 def closed_tour_rows(nodes: Tensor) -> Tensor:
@@ -35,6 +47,10 @@ def closed_tour_rows(nodes: Tensor) -> Tensor:
     return torch.cat([nodes, nodes[:, :1]], dim=1)
 
 
-def greedy_tours(decide: Decide, nodes: Tensor) -> Tensor:
-    """nodes (batch, n, E) -> tours (batch, n), each from node 0 (LEHD's convention, which scaling builds on)."""
-    return complete_paths(decide, closed_tour_rows(nodes))[:, :-1]
+def greedy_tours(decide: Decide, nodes: Tensor, pairs_of: Callable[[Tensor], Tensor | None] | None = None) -> Tensor:
+    """nodes (batch, n, E) -> tours (batch, n), each from node 0 (LEHD's convention, which scaling builds on).
+
+    pairs_of(rows) is asked once for what does not change from step to step.
+    """
+    rows = closed_tour_rows(nodes)
+    return complete_paths(decide, rows, pairs_of(rows) if pairs_of else None)[:, :-1]

@@ -19,6 +19,7 @@ from neuroute.datasets.benchmarks import known, read_known, read_manifest, studi
 from neuroute.datasets.tsplib import TsplibInstance
 from neuroute.decoding.decode import decode
 from neuroute.errors import NeurouteError
+from neuroute.evaluation.measure import about_repeats_and_factor
 from neuroute.evaluation.records import Loaded, Where, load_run, write_records
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Run
 from neuroute.problems.tsp import is_permutation
@@ -29,7 +30,8 @@ log = logging.getLogger(__name__)
 def measure(
     evaluation: BenchmarkEvaluation, run: Run, checkpoint: Path, out: Path, label_dirs: list[Path], where: Where
 ) -> None:
-    """Write `out` (.csv) and its .npz twin: names, optima and "<decoding id>" -> unrounded lengths, all (instances,).
+    """Write `out` (.csv) and its .npz twin: names, optima and "<decoding id>" -> unrounded lengths (means of
+    the repeats), all (instances,).
 
     Without any instance (offline, no copy) the records are a header alone.  `label_dirs` is not read.
     Raises NeurouteError when the checkpoint does not fit the run, or an instance is not what the manifest promised.
@@ -40,50 +42,60 @@ def measure(
     names = [k.name for k in studied(evaluation.max_nodes) if k.name in available]
     loaded = load_run(run, checkpoint, where)
     rows: list[dict[str, Any]] = []
-    lengths: list[float] = []
+    lengths: dict[str, list[float]] = {decoding.id: [] for decoding in evaluation.decodings}
     if not names:
         log.warning("%s: no instances of %s are there; nothing is measured", where.benchmarks, evaluation.benchmark)
     else:
-        _tour(loaded, read_known(folder, names[0]), evaluation.decoding)  # warm up
+        _tours(loaded, read_known(folder, names[0]), evaluation.decodings[0])  # warm up
     for count, name in enumerate(names, 1):
         instance, optimum = read_known(folder, name), known()[name].optimum
-        devices.reset_peak_memory(loaded.place)
-        tour, seconds = _tour(loaded, instance, evaluation.decoding)
-        lengths.append(instance.length(tour, rounded=False))
-        values = {
-            "gap_pct": 100 * (lengths[-1] / optimum - 1),
-            "gap_rounded_pct": 100 * (instance.length(tour) / optimum - 1),
-            "length": lengths[-1],
-            "time_s": seconds,
-            "peak_memory_mb": devices.peak_memory_mb(loaded.place),
-        }
-        about = {
-            "test": f"{evaluation.benchmark}_{name}",
-            "distribution": evaluation.benchmark,
-            "n": len(tour),
-            "n_instances": 1,
-            "reference": "published",
-        }
-        rows += loaded.rows(evaluation.group, about, evaluation.decoding, values, seconds)
-        log.info(
-            "%s: %s (%d of %d), gap %.2f %%, %.1f s", evaluation.id, name, count, len(names), values["gap_pct"], seconds
-        )
+        for decoding in evaluation.decodings:
+            devices.reset_peak_memory(loaded.place)
+            tours, seconds = _tours(loaded, instance, decoding)
+            own = np.array([instance.length(tour, rounded=False) for tour in tours])
+            rounded = float(np.mean([instance.length(tour) for tour in tours]))
+            lengths[decoding.id].append(float(own.mean()))
+            values = {
+                "gap_pct": 100 * (own.mean() / optimum - 1),
+                "gap_rounded_pct": 100 * (rounded / optimum - 1),
+                "length": own.mean(),
+                "time_s": seconds,
+                "peak_memory_mb": devices.peak_memory_mb(loaded.place),
+            }
+            n = len(instance.coords)
+            values |= about_repeats_and_factor(loaded, decoding, n, own[:, None], np.array([optimum]))
+            about = {
+                "test": f"{evaluation.benchmark}_{name}",
+                "distribution": evaluation.benchmark,
+                "n": n,
+                "n_instances": 1,
+                "reference": "published",
+            }
+            rows += loaded.rows(evaluation.group, about, decoding, values, seconds)
+            log.info(
+                "%s: %s (%d of %d), %s, gap %.2f %%, %.1f s",
+                evaluation.id,
+                name,
+                count,
+                len(names),
+                decoding.id,
+                values["gap_pct"],
+                seconds,
+            )
     optima = [known()[name].optimum for name in names]
-    arrays = {
-        "names": np.array(names, dtype=np.str_),
-        "optima": np.array(optima, dtype=np.int64),
-        evaluation.decoding.id: np.array(lengths, dtype=np.float64),
-    }
-    write_records(out, rows, arrays)
+    arrays = {"names": np.array(names, dtype=np.str_), "optima": np.array(optima, dtype=np.int64)}
+    write_records(out, rows, arrays | {key: np.array(found, dtype=np.float64) for key, found in lengths.items()})
 
 
-def _tour(loaded: Loaded, instance: TsplibInstance, decoding: Decoding) -> tuple[np.ndarray, float]:
-    """A tour (n,), and the seconds from coordinates to tour."""
+def _tours(loaded: Loaded, instance: TsplibInstance, decoding: Decoding) -> tuple[list[np.ndarray], float]:
+    """A tour (n,) per repeat, and the mean seconds from coordinates to tour."""
     coords = torch.from_numpy(instance.unit_square())[None]
+    draws = loaded.settled(decoding, coords.shape[1]).draws()
     devices.synchronize(loaded.place)
     began = time.perf_counter()
-    tours = decode(loaded.net, coords, decoding, loaded.memory_gb, loaded.run.training.precision).numpy()
-    seconds = time.perf_counter() - began
-    if not is_permutation(tours).all():
+    precision = loaded.run.training.precision
+    tours = [decode(loaded.net, coords, draw, loaded.memory_gb, precision).numpy() for draw in draws]
+    seconds = (time.perf_counter() - began) / len(draws)
+    if not all(is_permutation(found).all() for found in tours):
         raise AssertionError(f"{instance.name}: decoding returned an invalid tour")  # a bug, never the user's
-    return tours[0], seconds
+    return [found[0] for found in tours], seconds

@@ -44,11 +44,11 @@ def measure(
             "n_instances": dataset.count,
             "reference": test.labels.solver,
         }
-        for decoding, own, seconds, peak in _decoded(loaded, instances, test):
+        for decoding, each, seconds, peak in _decoded(loaded, instances, test):
             cell = f"{dataset.id}|{decoding.id}"
             if cell in lengths:  # a milestone (greedy) that another test of this evaluation has measured
                 continue
-            lengths[cell] = own
+            lengths[cell] = own = each.mean(axis=0)
             values = {
                 "gap_pct": 100 * (own.mean() / reference.mean() - 1),
                 "gap_mean_of_ratios_pct": 100 * float(np.mean(own / reference) - 1),
@@ -57,29 +57,49 @@ def measure(
                 "peak_memory_mb": peak,
                 "parameters": parameters(loaded.net),
             }
+            values |= about_repeats_and_factor(loaded, decoding, dataset.n, each, reference)
             if decoding.method != "rrc":
                 values |= cost.per_solution(run.network, dataset.nodes, decoding.beam)
             rows += loaded.rows(evaluation.group, about, decoding, values, seconds)
     write_records(out, rows, lengths)
 
 
+def about_repeats_and_factor(
+    loaded: Loaded, decoding: Decoding, nodes: int, each: np.ndarray, reference: np.ndarray
+) -> dict[str, float]:
+    """What several solutions of each instance differ by, and the scaling factor; each (repeats, count) lengths."""
+    values = {}
+    if decoding.repeats > 1:
+        values["gap_spread_pct"] = float(np.std(100 * each.mean(axis=1) / reference.mean()))
+    if decoding.rescale != 1:
+        values["rescale_factor"] = float(loaded.settled(decoding, nodes).rescale)
+    return values
+
+
 def _decoded(loaded: Loaded, instances: Any, test: Test) -> Iterator[tuple[Decoding, np.ndarray, float, float]]:
-    """(decoding, lengths (count,), seconds, peak memory in MiB) of one test; several with milestones."""
-    kind, precision, decoding = kind_of(test.labels), loaded.run.training.precision, test.decoding
+    """(decoding, lengths (repeats, count), seconds of one repeat, peak memory in MiB) of one test.
+
+    Several with milestones.
+    """
+    kind, precision, asked = kind_of(test.labels), loaded.run.training.precision, test.decoding
     decode, improve = (room(test.labels.dataset.problem, name) for name in ("decode", "improve"))
+    decoding = loaded.settled(asked, test.labels.dataset.n)
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1), "milestones": ()})
     decode(loaded.net, instances[:2], short, loaded.memory_gb, precision)  # warm up
     devices.reset_peak_memory(loaded.place)
     devices.synchronize(loaded.place)
     if decoding.milestones:
-        solutions = improve(loaded.net, instances, decoding, loaded.memory_gb, precision)
+        solutions = [
+            (iterations, [found], seconds)
+            for iterations, found, seconds in improve(loaded.net, instances, decoding, loaded.memory_gb, precision)
+        ]
     else:
         began = time.perf_counter()
-        found = decode(loaded.net, instances, decoding, loaded.memory_gb, precision)
-        solutions = [(decoding.iterations, found, time.perf_counter() - began)]
+        repeats = [decode(loaded.net, instances, each, loaded.memory_gb, precision) for each in decoding.draws()]
+        solutions = [(decoding.iterations, repeats, (time.perf_counter() - began) / len(repeats))]
     peak = devices.peak_memory_mb(loaded.place)
-    for iterations, found, seconds in solutions:
-        if not kind.valid(instances, found.numpy()).all():
+    for iterations, repeats, seconds in solutions:
+        if not all(kind.valid(instances, found.numpy()).all() for found in repeats):
             raise AssertionError(f"{test.labels.id}: decoding returned no {kind.noun}")  # a bug, never the user's
-        part = decoding.model_copy(update={"iterations": iterations, "milestones": ()})
-        yield part, kind.lengths(instances, found.numpy()), seconds, peak
+        part = asked.model_copy(update={"iterations": iterations, "milestones": ()})
+        yield part, np.stack([kind.lengths(instances, found.numpy()) for found in repeats]), seconds, peak

@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 
 from neuroute import device as devices
+from neuroute.analysis.rescaling import factor_for, read_best
 from neuroute.decoding.decode import batch_size
 from neuroute.errors import NeurouteError
 from neuroute.evaluation.columns import COLUMNS
@@ -21,6 +22,8 @@ UNITS = {
     "gap_pct": "%",
     "gap_mean_of_ratios_pct": "%",
     "gap_rounded_pct": "%",
+    "gap_spread_pct": "%",
+    "rescale_factor": "",
     "length": "",
     "time_s": "s",
     "peak_memory_mb": "MiB",
@@ -43,6 +46,7 @@ class Where:
     threads: int | None = None
     memory_gb: float | None = None
     benchmarks: Path | None = None  # manifest of the fetched benchmark
+    rescaling: Path | None = None  # arrays of the model's rescaling: its best factors
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,19 @@ class Loaded:
     place: torch.device
     memory_gb: float
     where: Where
+
+    def settled(self, decoding: Decoding, nodes: int) -> Decoding:
+        """The decoding for instances of so many nodes: with the best scaling factor, without repeats that are alike.
+
+        Raises NeurouteError when the best factor is asked for and has not been measured.
+        """
+        change: dict[str, Any] = {}
+        if decoding.rescale == "best":
+            sizes, best = read_best(self.where.rescaling, self.run.id)
+            change["rescale"] = factor_for(nodes, sizes, best)
+        if not getattr(self.net, "gaussian", False):
+            change["repeats"] = 1
+        return decoding.model_copy(update=change)
 
     def rows(
         self, group: str, test: Mapping[str, Any], decoding: Decoding, values: Mapping[str, float], wall_time_s: float

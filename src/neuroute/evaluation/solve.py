@@ -14,11 +14,11 @@ from neuroute.evaluation.user import choose_decoding, load_model
 from neuroute.files import write_whole
 
 
-def solve_file(path: Path, model: Path, beam: int, rrc: int, out: Path, device: str) -> str:
+def solve_file(path: Path, model: Path, beam: int, rrc: int, out: Path, device: str, rescale: float = 1.0) -> str:
     """Solve a TSPLIB file with a checkpoint, draw the tour to `out`, and say how long it is."""
     if out.suffix not in (".svg", ".pdf", ".png"):
         raise NeurouteError(f"--out {out}: the drawing must end in .svg, .pdf or .png")
-    decoding = choose_decoding(beam, rrc)
+    decoding = choose_decoding(beam, rrc, rescale)
     instance = read_tsplib(path)
     loaded = load_model(model, device)
     about = loaded.about

@@ -78,12 +78,16 @@ def load_model(path: Path, device: str) -> Model:
     return Model(net.to(place), about, place)
 
 
-def choose_decoding(beam: int, rrc: int) -> Decoding:
+def choose_decoding(beam: int, rrc: int, rescale: float = 1.0) -> Decoding:
+    if not (rescale > 0 and np.isfinite(rescale)):
+        raise NeurouteError(
+            f"--rescale {rescale:g}: coordinates are stretched by a number above 0; 1 leaves them as they are"
+        )
     if beam > 1 and rrc:
         raise NeurouteError("--beam and --rrc exclude each other: re-construct starts from the greedy tour")
     if rrc:
-        return Decoding(method="rrc", iterations=rrc)
-    return Decoding(method="beam" if beam > 1 else "greedy", beam=beam)
+        return Decoding(method="rrc", iterations=rrc, rescale=rescale)
+    return Decoding(method="beam" if beam > 1 else "greedy", beam=beam, rescale=rescale)
 
 
 def find_instances(
@@ -129,8 +133,9 @@ def evaluate(
 
 
 def _measure(model: Model, group: Group, decoding: Decoding, memory_gb: float, progress: Progress) -> Measured:
-    # Re-construct draws by an instance's number in the call, for CVRP, so a group is then solved in one.
-    whole = model.problem == "cvrp" and decoding.method == "rrc"
+    # Where something is drawn by an instance's number in the call, a group is solved in one: re-construct of the CVRP,
+    # and random embeddings.
+    whole = (model.problem == "cvrp" and decoding.method == "rrc") or getattr(model.net, "gaussian", False)
     step = group.count if whole else batch_size(model.net, group.coords.shape[1], decoding, memory_gb)
     lengths, rounded, seconds = [], [], 0.0
     for first in range(0, group.count, step):

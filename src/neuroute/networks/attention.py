@@ -1,13 +1,30 @@
-"""Scaled dot-product attention, by the fastest path for the device."""
+"""Scaled dot-product attention, by the fastest path for the device and within bounded memory."""
+
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+Bias = Callable[[int, int], Tensor]  # (first, stop) -> what is added to the scores of these queries
 
-def attend(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
-    """softmax(scale q k^T) v on (batch, heads, tokens, d_k) tensors."""
+
+def attend(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None = None) -> Tensor:
+    """softmax(scale q k^T + bias) v on (batch, heads, tokens, d_k) tensors.
+
+    bias broadcasts to (batch, heads, queries, keys); -inf hides a key.
+    """
     if q.device.type == "cpu" and q.dtype == torch.bfloat16 and torch.is_grad_enabled():
         # The fused CPU kernel's bf16 backward pass takes two to nine times as long as these two products.
-        return torch.softmax(q @ k.transpose(-1, -2) * scale, dim=-1) @ v
-    return F.scaled_dot_product_attention(q, k, v, scale=scale)
+        scores = q @ k.transpose(-1, -2) * scale
+        return torch.softmax(scores if bias is None else scores + bias.to(scores), dim=-1).to(v) @ v
+    return F.scaled_dot_product_attention(q, k, v, scale=scale, attn_mask=None if bias is None else bias.to(q))
+
+
+def attend_in_parts(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Bias, queries: int) -> Tensor:
+    """As `attend`, `queries` queries at a time: the bias is never there as a whole."""
+    parts = [
+        attend(q[:, :, first : first + queries], k, v, scale, bias(first, min(first + queries, q.shape[2])))
+        for first in range(0, q.shape[2], queries)
+    ]
+    return torch.cat(parts, dim=2)

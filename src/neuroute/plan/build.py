@@ -20,8 +20,11 @@ from neuroute.plan.objects import (
     Evaluation,
     LabelBundle,
     Labels,
+    RescalingEvaluation,
     Run,
-    Test,
+    Together,
+    parts_of,
+    reads_best_factor,
 )
 from neuroute.problems.rooms import entries
 
@@ -71,8 +74,15 @@ class Plan:
         return Path(self.config.work_dir) / "benchmarks" / f"{name}.json"
 
     def benchmark_of_evaluation(self, evaluation: str) -> str | None:
+        found = [e.benchmark for e in parts_of(self.evaluations[evaluation]) if isinstance(e, BenchmarkEvaluation)]
+        return found[0] if found else None
+
+    def rescaling_of_evaluation(self, evaluation: str) -> Path | None:
+        """Where the best scaling factors lie that another evaluation of the same model has found."""
         e = self.evaluations[evaluation]
-        return e.benchmark if isinstance(e, BenchmarkEvaluation) else None
+        if isinstance(e, Together) or not reads_best_factor(e):
+            return None
+        return self.evaluation_file(f"{e.run}/rescaling").with_suffix(".npz")
 
     def artifact_stem(self, artifact: str) -> Path:
         paper, name = artifact.split("/")
@@ -98,17 +108,13 @@ class Plan:
 
     def _bundle_that_covers(self, wanted: Labels) -> str:
         for bundle in self.bundles.values():
-            for labels in bundle.labels:
-                same = wanted.model_copy(
-                    update={"dataset": wanted.dataset.model_copy(update={"count": labels.dataset.count})}
-                )
-                if same == labels and wanted.dataset.count <= labels.dataset.count:
-                    return bundle.id
+            if any(_covers(labels, wanted) for labels in bundle.labels):
+                return bundle.id
         raise LookupError(f"no label bundle covers {wanted.id}")
 
     def bundles_of_run(self, run: str) -> list[str]:
         r = self.runs[run]
-        return self._bundles_with([*r.data, r.validation])
+        return self._bundles_with([*r.data, r.validation, *r.also_validation])
 
     def bundles_of_evaluation(self, evaluation: str) -> list[str]:
         return self._bundles_with(self.evaluations[evaluation].labels)
@@ -124,7 +130,7 @@ class Plan:
 
     def train_code(self, run: str) -> str:
         r = self.runs[run]
-        problem = entries([r.validation.dataset.problem], "labels", "construct", "decision", r.training.kind)
+        problem = entries([r.validation.dataset.problem], "labels", "construct", "decision", r.training.scheme)
         return code_digest("neuroute.training.train:train", r.network.kind, *problem)
 
     def network_code(self, run: str) -> str:
@@ -132,11 +138,12 @@ class Plan:
 
     def evaluate_code(self, evaluation: str) -> str:
         e = self.evaluations[evaluation]
-        optima = [ROOT / "datasets" / "tsplib.csv"] if isinstance(e, BenchmarkEvaluation) else []
+        optima = [ROOT / "datasets" / "tsplib.csv"] if self.benchmark_of_evaluation(evaluation) else []
         problems = {labels.dataset.problem for labels in e.labels}
         problem = entries(problems, "labels", "decode", "improve")
         kind = self.runs[e.run].network.kind
-        digest = code_digest(e.entry, kind, *entry_of_counts(kind), *problem)
+        measures = dict.fromkeys(each.entry for each in (e, *parts_of(e)))
+        digest = code_digest(*measures, kind, *entry_of_counts(kind), *problem)
         return digest + (_files_digest(optima) if optima else "")
 
     def fetch_code(self, benchmark: str) -> str:
@@ -170,17 +177,45 @@ class Plan:
 def _together(
     evaluations: list[AnyEvaluation], artifacts: list[Artifact]
 ) -> tuple[list[AnyEvaluation], list[Artifact]]:
-    """All labelled tests of a model as one evaluation, and artifacts that read it instead of its groups."""
-    tests: dict[str, dict[Test, None]] = {}
+    """All evaluations of a model as one, and artifacts that read it instead of its parts."""
+    of_run: dict[str, list[AnyEvaluation]] = {}
     for e in evaluations:
-        if isinstance(e, Evaluation):
-            tests.setdefault(e.run, {}).update(dict.fromkeys(e.tests))
-    together = {run: Evaluation(run=run, group="all", tests=tuple(found)) for run, found in tests.items()}
-    now = {e.id: together[e.run].id if isinstance(e, Evaluation) else e.id for e in evaluations}
-    return (
-        [*together.values(), *(e for e in evaluations if not isinstance(e, Evaluation))],
-        [a.model_copy(update={"evaluations": tuple(dict.fromkeys(now[e] for e in a.evaluations))}) for a in artifacts],
-    )
+        of_run.setdefault(e.run, []).append(e)
+    together = {run: _one(run, found) for run, found in of_run.items()}
+    return list(together.values()), [
+        a.model_copy(
+            update={"evaluations": tuple(dict.fromkeys(together[e.rpartition("/")[0]].id for e in a.evaluations))}
+        )
+        for a in artifacts
+    ]
+
+
+def _one(run: str, evaluations: list[AnyEvaluation]) -> AnyEvaluation:
+    """One evaluation for several of a model; scaling factors come first, as others may ask for the best."""
+    tests = dict.fromkeys(t for e in evaluations if isinstance(e, Evaluation) for t in e.tests)
+    measured = [Evaluation(run=run, group="all", tests=tuple(tests))] if tests else []
+    others = [e for e in evaluations if not isinstance(e, Evaluation | Together)]
+    first = [e for e in others if isinstance(e, RescalingEvaluation)]
+    parts = (*first, *measured, *(e for e in others if e not in first))
+    return measured[0] if parts == tuple(measured) else Together(run=run, parts=parts)
+
+
+def _left_to_label(bundles: list[LabelBundle]) -> list[LabelBundle]:
+    """Each without what an earlier bundle holds: papers share training and test sets."""
+    held: list[Labels] = []
+    out = []
+    for bundle in bundles:
+        own = tuple(labels for labels in bundle.labels if not any(_covers(h, labels) for h in held))
+        held += own
+        if own:
+            out.append(bundle.model_copy(update={"labels": own}))
+    return out
+
+
+def _covers(held: Labels, wanted: Labels) -> bool:
+    """Whether `wanted` is `held`, or its first instances."""
+    count = min(held.dataset.count, wanted.dataset.count)
+    return held.model_copy(update={"dataset": held.dataset.model_copy(update={"count": count})}) == wanted
 
 
 def _files_digest(files: Iterable[Path]) -> str:
@@ -217,7 +252,7 @@ def build_plan(config: Config) -> Plan:
     plan = Plan(
         config=config,
         scale=scale,
-        bundles={b.id: b for b in bundles},
+        bundles={b.id: b for b in _left_to_label(bundles)},
         runs={r.id: r for r in runs},
         evaluations={e.id: e for e in evaluations},
         artifacts={a.id: a for a in artifacts},

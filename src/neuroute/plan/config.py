@@ -55,12 +55,16 @@ class TrainingScale(Strict):
         Field(description="reading of the paper's 'step': what one batch updates"),
     ] = "sub-path"
     sub_paths: Annotated[
-        Literal["random", "suffix"], Field(description="random pieces of the tour (LEHD) or its end (BQ-NCO)")
+        Literal["random", "suffix", "pairs"],
+        Field(description="random pieces of the tour (LEHD), its end (BQ-NCO), or one per instance (PENS only)"),
     ] = "random"
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 1.25e-4
     weight_decay: Annotated[float, Field(ge=0)] = 0.01
     decay_gamma: Annotated[float, Field(gt=0, le=1)] = 0.997
     decay_every: Annotated[int, Field(ge=1, description="batches between two decays")] = 100
+    final_learning_rate: Annotated[
+        float | None, Field(gt=0, le=1, description="of a cosine over all batches, instead of the exponential decay")
+    ] = None
     warmup_batches: Annotated[int, Field(ge=0)] = 0
     warmup_factor: Annotated[float, Field(gt=0, le=1)] = 0.1
     precision: Literal["fp32", "bf16"] = "fp32"
@@ -81,11 +85,12 @@ class TrainingChange(Strict):
     weight_decay: Annotated[float, Field(ge=0)] | None = None
     decay_gamma: Annotated[float, Field(gt=0, le=1)] | None = None
     decay_every: Positive | None = None
+    final_learning_rate: Annotated[float, Field(gt=0, le=1)] | None = None
     warmup_batches: Annotated[int, Field(ge=0)] | None = None
     warmup_factor: Annotated[float, Field(gt=0, le=1)] | None = None
     precision: Literal["fp32", "bf16"] | None = None
     validations: Positive | None = None
-    sub_paths: Literal["random", "suffix"] | None = None
+    sub_paths: Literal["random", "suffix", "pairs"] | None = None
     keep: Literal["last", "best"] | None = None
     instances: Annotated[Positive | None, Field(description="self-improvement only, as are the next four")] = None
     beam: Positive | None = None
@@ -175,6 +180,71 @@ class ScalingScale(Strict):
         return self
 
 
+class PensShape(BaselineShape):
+    """A shape whose heads axial RoPE can split: pairs of channels for x and for y (pens, Section 4.1)."""
+
+    @model_validator(mode="after")
+    def _heads_split(self) -> "PensShape":
+        if self.width // self.heads % 4:
+            raise ValueError(
+                f"RoPE cannot split heads of {self.width // self.heads} channels: width / heads must be a multiple of 4"
+            )
+        return self
+
+
+Factor = Annotated[float, Field(gt=0, allow_inf_nan=False, description="of the coordinates")]
+
+
+class PensScale(Strict):
+    """What the roles of paper `pens` stand for at this scale.  Keys are the paper's numbers.
+
+    BQ and LEHD are those of `scaling`, so its TSP100 must be this paper's.
+    """
+
+    sizes: Annotated[dict[int, Nodes], Field(description="the paper's n -> nodes here")]
+    test_counts: Annotated[dict[int, Positive], Field(description="the paper's n -> test instances here")]
+    timed_counts: Annotated[
+        dict[int, Positive], Field(description="the paper's n -> instances that are timed, one at a time")
+    ]
+    repeats: Annotated[int, Field(ge=1, description="solutions of each instance, with different embeddings")] = 5
+    validation_count: Positive = 1000
+    largest_solver: Annotated[str, Field(description="solver of the largest test set's reference solutions")]
+    network: PensShape
+    training: TrainingScale
+    small_network: Annotated[PensShape, Field(description="Figure 5: the models that are trained on TSP20")]
+    small_training: TrainingScale
+    sweep_counts: Annotated[dict[int, Positive], Field(description="the paper's n -> held-out instances of a sweep")]
+    factors: Annotated[
+        dict[int, list[Factor]], Field(description="the paper's n -> scaling factors of its sweep, at least three")
+    ]
+    attention_factors: Annotated[list[Factor], Field(min_length=1, description="Figure 6: before the best one")]
+    tsplib_max_nodes: Annotated[int, Field(ge=51, description="TSPLIB: instances below this many nodes")] = 10_001
+
+    @model_validator(mode="after")
+    def _roles_complete(self) -> "PensScale":
+        uniform = {100, 250, 500, 1000, 10_000}
+        wanted: list[tuple[str, Any, set[int]]] = [
+            ("sizes", self.sizes, uniform | {20, 50}),
+            ("test_counts", self.test_counts, uniform | {20, 50}),
+            ("timed_counts", self.timed_counts, uniform),
+            ("sweep_counts", self.sweep_counts, uniform),
+            ("factors", self.factors, uniform),
+        ]
+        for name, given, roles in wanted:
+            if set(given) != roles:
+                raise ValueError(f"{name} must name exactly the paper's {sorted(roles)}, got {sorted(given)}")
+        for size, count in self.timed_counts.items():
+            if count > self.test_counts[size]:
+                raise ValueError(f"timed_counts.{size} is {count}, but test_counts has only {self.test_counts[size]}")
+        for size, factors in self.factors.items():
+            if len(set(factors)) < 3 or max(factors) < 1.2 * min(factors):
+                raise ValueError(
+                    f"factors.{size} {factors}: too narrow to have a minimum; give at least three, the largest at "
+                    "least 1.2 times the smallest"
+                )
+        return self
+
+
 class Scale(Strict):
     """A scale binds the papers' roles to sizes."""
 
@@ -188,6 +258,29 @@ class Scale(Strict):
         bool, Field(description="one job measures all test sets of a model: starting it costs more than they do")
     ] = False
     scaling: ScalingScale
+    pens: PensScale
+
+    def of(self, paper: str) -> "ScalePart":
+        """What one paper's artifacts depend on: an edit of another paper's sizes changes nothing of it."""
+        return ScalePart(name=self.name, summary=self.summary, solver=self.reference_solver, sizes=getattr(self, paper))
+
+    @model_validator(mode="after")
+    def _equal_terms(self) -> "Scale":
+        if self.pens.sizes[100] != self.scaling.sizes[100]:
+            raise ValueError(
+                f"pens.sizes.100 is {self.pens.sizes[100]}, but BQ and LEHD are trained at scaling.sizes.100, "
+                f"{self.scaling.sizes[100]} nodes: make them equal"
+            )
+        return self
+
+
+class ScalePart(Strict):
+    """A scale as one paper sees it."""
+
+    name: str
+    summary: str
+    solver: str
+    sizes: ScalingScale | PensScale
 
 
 class RunChange(Strict):
@@ -208,7 +301,7 @@ class Config(Strict):
     """The user's choices: what to run, at which scale, on what."""
 
     scale: Annotated[str, Field(description="a file in workflow/scales, without .yaml")] = "smoke"
-    papers: Annotated[list[Literal["scaling"]], Field(min_length=1)] = ["scaling"]
+    papers: Annotated[list[Literal["scaling", "pens"]], Field(min_length=1)] = ["scaling", "pens"]
     device: Annotated[
         Literal["auto", "cpu", "cuda"], Field(description="auto: CUDA where there is a GPU, else CPU")
     ] = "auto"

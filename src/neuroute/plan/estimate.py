@@ -7,7 +7,17 @@ from pathlib import Path
 
 from neuroute.analysis import cost
 from neuroute.plan.build import HEADLINE, Plan
-from neuroute.plan.objects import AnyEvaluation, Dataset, Evaluation, LabelBundle, Labels, ProbeEvaluation, Run
+from neuroute.plan.objects import (
+    AnyEvaluation,
+    Dataset,
+    Evaluation,
+    LabelBundle,
+    Labels,
+    ProbeEvaluation,
+    RescalingEvaluation,
+    Run,
+    parts_of,
+)
 from neuroute.plan.preflight import gpus
 
 # Seconds of one core to label one TSP instance of n nodes, log-log interpolated and extrapolated.  Measured on one
@@ -165,11 +175,14 @@ def _evaluate_cost(plan: Plan, evaluation: AnyEvaluation) -> Cost:
         return dataset.count * cost.per_solution(network, dataset.n, beam)["gflops_shrinking"] * 1e9
 
     amount, disk = 0.0, sum(8 * labels.dataset.count for labels in evaluation.labels) / 1e6
-    if isinstance(evaluation, Evaluation):
-        for t in evaluation.tests:
-            amount += solution(t.labels.dataset, t.decoding.beam)
-            # A re-constructed segment has half the nodes on average, and costs go with their square at least.
-            amount += t.decoding.iterations * solution(t.labels.dataset) / 3
-    elif isinstance(evaluation, ProbeEvaluation):
-        amount = solution(evaluation.optimal.dataset)
+    for part in parts_of(evaluation):
+        if isinstance(part, Evaluation):
+            for t in part.tests:
+                amount += t.decoding.repeats * solution(t.labels.dataset, t.decoding.beam)
+                # A re-constructed segment has half the nodes on average, and costs go with their square at least.
+                amount += t.decoding.iterations * solution(t.labels.dataset) / 3
+        elif isinstance(part, ProbeEvaluation):
+            amount += solution(part.optimal.dataset)
+        elif isinstance(part, RescalingEvaluation):
+            amount += sum(len(sweep.factors) * solution(sweep.dataset) for sweep in part.sweeps)
     return _computed(plan, "evaluate", evaluation.id, plan.evaluation_file(evaluation.id), amount, disk)

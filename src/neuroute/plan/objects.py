@@ -7,7 +7,7 @@ import hashlib
 import json
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 SHARD = 10_000  # instances in one shard of an instance stream
 
@@ -100,13 +100,14 @@ class Supervised(Spec):
     `sub-path` every decision of the sampled sub-path is its own update; `decision` one update on the first
     decision only; `summed` one update on the summed loss of all decisions.
     `sub_paths` is how they are cut: `random` (LEHD) anywhere and in either direction; `suffix` (BQ-NCO) the end of
-    the stored tour, so that the destination is always its first node.
+    the stored tour, so that the destination is always its first node; `pairs` (pens) an origin and a destination of its
+    own for each instance, and one decision.
     The optimizer is AdamW; without weight decay it is Adam.
     """
 
     kind: Literal["supervised"] = "supervised"
     step: Literal["sub-path", "decision", "summed"] = "sub-path"
-    sub_paths: Literal["random", "suffix"] = "random"
+    sub_paths: Literal["random", "suffix", "pairs"] = "random"
     samples: int  # labelled instances in the training set
     epochs: int = 1
     batch_size: int = 1024
@@ -114,11 +115,25 @@ class Supervised(Spec):
     weight_decay: float = 0.01
     decay_gamma: float = 0.997
     decay_every: int = 100  # batches
+    final_learning_rate: float | None = None  # of a cosine over all batches, instead of the exponential decay
     warmup_batches: int = 0
     warmup_factor: float = 0.1
     precision: Literal["fp32", "bf16"] = "fp32"
     validations: int = 20  # greedy validations, evenly spaced over the samples seen
     keep: Literal["last", "best"] = "last"  # which weights the checkpoint holds; best: by validation gap
+
+    @model_validator(mode="after")
+    def _pairs_decide_once(self) -> "Supervised":
+        if self.sub_paths == "pairs" and self.step != "decision":
+            raise ValueError(
+                f"sub_paths: pairs trains one decision of each path: step must be 'decision', not '{self.step}'"
+            )
+        return self
+
+    @property
+    def scheme(self) -> str:
+        """The room of a problem that trains so."""
+        return "path-tsp" if self.sub_paths == "pairs" else self.kind
 
     @property
     def batches_per_epoch(self) -> int:
@@ -165,6 +180,11 @@ class SelfImprovement(Spec):
         return self.instances * self.passes
 
     @property
+    def scheme(self) -> str:
+        """The room of a problem that trains so."""
+        return self.kind
+
+    @property
     def batches_per_epoch(self) -> int:
         return -(-self.samples // self.batch_size)
 
@@ -187,6 +207,7 @@ class Run(Spec):
     n: int  # nodes of the training instances
     data: tuple[Labels, ...]  # none for self-improvement
     validation: Labels
+    also_validation: tuple[Labels, ...] = ()  # whose gaps are logged beside it
     seed: int = 0
 
     @property
@@ -206,13 +227,25 @@ class Decoding(Spec):
     iterations: int = 0  # of random re-construct, after greedy
     milestones: tuple[int, ...] = ()
     log_n: bool = True  # the log(n) attention factor (scaling, Eq. 16)
+    esf: bool = False  # the entropy scaling factor log_{n_train}(n) instead, n what is left (pens, Appendix A.3)
     batch_size: int | None = None  # None: as many instances as the memory budget holds
+    rescale: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["best"] = 1.0  # of what the network sees
+    draw: int = Field(default=0, ge=0)  # which random embeddings, of a network that has some
+    repeats: int = Field(default=1, ge=1)  # solutions of each instance, draws from `draw` on: lengths are their means
+    cached: bool = True  # what does not change from step to step is computed once; no other tours
 
     @property
     def id(self) -> str:
         rrc = f"rrc{self.iterations}" if self.iterations else "greedy"
         name = {"greedy": "greedy", "beam": f"beam{self.beam}", "rrc": rrc}[self.method]
-        return name + ("" if self.log_n else "-nolog") + (f"-b{self.batch_size}" if self.batch_size else "")
+        name += ("" if self.log_n else "-nolog") + ("-esf" if self.esf else "")
+        name += "" if self.rescale == 1 else f"-x{self.rescale}"
+        name += (f"-d{self.draw}" if self.draw else "") + (f"-r{self.repeats}" if self.repeats > 1 else "")
+        return name + (f"-b{self.batch_size}" if self.batch_size else "") + ("" if self.cached else "-uncached")
+
+    def draws(self) -> list["Decoding"]:
+        """One decoding for each repeat."""
+        return [self.model_copy(update={"draw": self.draw + i, "repeats": 1}) for i in range(self.repeats)]
 
 
 class Test(Spec):
@@ -261,7 +294,41 @@ class BenchmarkEvaluation(_OfRun):
     group: str = "tsplib"
     benchmark: Literal["tsplib"] = "tsplib"
     max_nodes: int  # exclusive
-    decoding: Decoding = Decoding()
+    decodings: tuple[Decoding, ...] = (Decoding(),)
+
+
+class Sweep(Spec):
+    """Held-out instances, which need no labels, and the factors that their coordinates are stretched by."""
+
+    dataset: Dataset
+    factors: tuple[float, ...]
+
+
+class RescalingEvaluation(_OfRun):
+    """Tour length against the factor that coordinates are stretched by, and the best factor (pens, Section 4.2).
+
+    One sweep per size; `rescale: best` of the model's other evaluations looks up what is found here.
+    """
+
+    entry: ClassVar[str] = "neuroute.evaluation.rescaling:measure"
+    kind: Literal["rescaling"] = "rescaling"
+    group: str = "rescaling"
+    sweeps: tuple[Sweep, ...]
+
+
+class AttentionEvaluation(_OfRun):
+    """Where the origin of a path looks: its attention logits on all nodes, by scaling factor (pens, Figure 6).
+
+    Besides, what a drawing of the model needs: its modules, and its decisions on one small instance (Figure 2).
+    """
+
+    entry: ClassVar[str] = "neuroute.evaluation.attention_maps:measure"
+    kind: Literal["attention"] = "attention"
+    group: str = "attention"
+    dataset: Dataset
+    instance: int = 0
+    factors: tuple[float | Literal["best"], ...]
+    small: Dataset = Dataset(split="val", n=6, count=1)  # whose first instance is walked
 
 
 class ProbeEvaluation(_OfRun):
@@ -282,7 +349,43 @@ class ProbeEvaluation(_OfRun):
         return (self.optimal,)
 
 
-AnyEvaluation = Annotated[Evaluation | BenchmarkEvaluation | ProbeEvaluation, Field(discriminator="kind")]
+OneEvaluation = Annotated[
+    Evaluation | BenchmarkEvaluation | RescalingEvaluation | AttentionEvaluation | ProbeEvaluation,
+    Field(discriminator="kind"),
+]
+
+
+class Together(_OfRun):
+    """All evaluations of a model in one job, where starting it costs more than they do.
+
+    Its arrays are those of its parts, each key after "<group>/", but for the labelled tests', whose keys stay.
+    """
+
+    entry: ClassVar[str] = "neuroute.evaluation.together:measure"
+    kind: Literal["together"] = "together"
+    group: str = "all"
+    parts: tuple[OneEvaluation, ...]
+
+    @property
+    def labels(self) -> tuple[Labels, ...]:
+        return tuple(dict.fromkeys(labels for part in self.parts for labels in part.labels))
+
+
+AnyEvaluation = Annotated[OneEvaluation | Together, Field(discriminator="kind")]
+
+
+def parts_of(evaluation: AnyEvaluation) -> tuple[OneEvaluation, ...]:
+    """What an evaluation consists of: itself, unless it is several."""
+    return evaluation.parts if isinstance(evaluation, Together) else (evaluation,)
+
+
+def reads_best_factor(evaluation: OneEvaluation) -> bool:
+    """Whether it needs what the model's rescaling has found."""
+    if isinstance(evaluation, Evaluation):
+        return any(t.decoding.rescale == "best" for t in evaluation.tests)
+    if isinstance(evaluation, BenchmarkEvaluation):
+        return any(d.rescale == "best" for d in evaluation.decodings)
+    return isinstance(evaluation, AttentionEvaluation) and "best" in evaluation.factors
 
 
 class Artifact(Spec):

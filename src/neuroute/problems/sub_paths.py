@@ -25,3 +25,28 @@ def cut(coords: Tensor, tours: Tensor, start: int, length: int, backwards: bool)
     stops = torch.arange(start, start + length, device=tours.device) % tours.shape[1]
     path = tours[:, stops.flip(0) if backwards else stops]
     return coords.gather(1, path[..., None].expand(-1, -1, coords.shape[-1]))
+
+
+def draw_pairs(generator: torch.Generator, instances: int, nodes: int) -> tuple[Tensor, Tensor, Tensor]:
+    """A path of its own for each instance, longest first: start, length and reversed, each (instances,).
+
+    Start in 0..n-1, length in 4..n + 1, both inclusive; n + 1 stops are the closed tour.
+    """
+    start = torch.randint(nodes, (instances,), generator=generator)
+    length = torch.randint(4, nodes + 2, (instances,), generator=generator)
+    backwards = torch.randint(2, (instances,), generator=generator).bool()
+    return start, length.sort(descending=True).values, backwards
+
+
+def cut_pairs(coords: Tensor, tours: Tensor, start: Tensor, length: Tensor, backwards: Tensor) -> Tensor:
+    """The coordinates of the drawn stops of each cyclic tour, in visiting order, the last one in the last row.
+
+    coords (batch, n, 2), tours (batch, n), the rest (batch,) -> (batch, longest, 2); a shorter path's rows before the
+    last repeat stops of the tour that are not on it.
+    """
+    longest = int(length.max())
+    place = torch.arange(longest, device=tours.device).repeat(len(tours), 1)
+    place[:, -1] = length - 1
+    stops = (start[:, None] + torch.where(backwards, -1, 1)[:, None] * place) % tours.shape[1]
+    path = tours.gather(1, stops)
+    return coords.gather(1, path[..., None].expand(-1, -1, coords.shape[-1]))

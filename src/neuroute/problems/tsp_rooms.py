@@ -7,5 +7,6 @@ ROOMS = {
     "decision": "neuroute.training.decisions:PathDecision",
     "construct": "neuroute.decoding.decode:construct",
     "supervised": "neuroute.training.supervised:supervised",
+    "path-tsp": "neuroute.training.path_tsp:path_tsp",
     "self-improvement": "neuroute.training.self_improvement:self_improvement",
 }

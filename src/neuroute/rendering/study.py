@@ -29,14 +29,16 @@ class Study:
     artifact: Artifact
     config: Config
     scale: Scale
-    runs: Mapping[str, Run]  # all runs of the paper, by id
+    runs: Mapping[str, Run]  # all runs of the paper, and those of others that it reads, by id
     work: Path  # <work_dir>/<scale name>
     _cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def load(cls, artifact: Artifact, config: Config, scale: Scale, runs: Iterable[Run], work: Path) -> "Study":
-        """`runs`: the plan's runs; those of other papers are left out."""
-        return cls(artifact, config, scale, {run.id: run for run in runs if run.paper == artifact.paper}, work)
+        """`runs`: the plan's runs; those of other papers are left out, unless the artifact reads them."""
+        read = {e.rpartition("/")[0] for e in artifact.evaluations}
+        own = {run.id: run for run in runs if run.paper == artifact.paper or run.id in read}
+        return cls(artifact, config, scale, own, work)
 
     @cached_property
     def records(self) -> pd.DataFrame:
@@ -75,14 +77,24 @@ class Study:
         """(own, reference) tour lengths (count,) of one cell, or None where it was not measured."""
         for evaluation in self.artifact.evaluations:
             if evaluation.rpartition("/")[0] == run:
-                stored = self.arrays(evaluation)
+                stored = self._stored(evaluation)
                 own = stored.get(f"{dataset.id}|{_id(decoding)}")
                 if own is not None:
                     return own, stored[f"{dataset.id}|reference"]
         return None
 
     def arrays(self, evaluation: str) -> Mapping[str, NDArray[Any]]:
-        """The .npz twin of an evaluation's records: tour lengths, or what a probe saw."""
+        """The .npz twin of an evaluation's records: tour lengths, or what a probe saw.
+
+        Of an evaluation that was measured together with the others of its model, its own part.
+        """
+        run, _, group = evaluation.rpartition("/")
+        if evaluation not in self.artifact.evaluations and f"{run}/all" in self.artifact.evaluations:
+            stored = self._stored(f"{run}/all")
+            return {key.removeprefix(f"{group}/"): a for key, a in stored.items() if key.startswith(f"{group}/")}
+        return self._stored(evaluation)
+
+    def _stored(self, evaluation: str) -> Mapping[str, NDArray[Any]]:
         path = self.work / "evaluations" / f"{evaluation}.npz"
         if path not in self._cache:
             try:

@@ -24,6 +24,7 @@ from neuroute.files import write_whole
 from neuroute.rendering.table import Table
 
 ONE_COLUMN, TWO_COLUMNS = 3.25, 6.75  # inches
+MEASURED, PUBLISHED = "measured", "published"  # the sides of a figure, as its CSV names them
 INK, GREY = "#22262e", "#8a919c"
 GREEN = "#2a9d6f"
 # Light to dark, told apart by lightness alone and, blue against orange, under every common colour blindness.

@@ -18,10 +18,16 @@ class PathDecision(nn.Module):
         super().__init__()
         self.net = net
 
-    def forward(self, path: Tensor, row: int) -> Tensor:
-        """path (batch, length, 2), standing on stop `row` -> logits (batch, candidates) of the stops in between."""
+    def forward(self, path: Tensor, row: int, lengths: Tensor | None = None, noise: Tensor | None = None) -> Tensor:
+        """path (batch, length, 2), standing on stop `row` -> logits (batch, candidates) of the stops in between.
+
+        With lengths (batch,), instances lack the rows before the last one that they are short of; noise
+        (batch, length, width) is for networks whose embeddings are random.  Both ask for a network that knows them.
+        """
         net: Any = self.net
-        return net.decide(net.encode(path)[:, row:])
+        if lengths is None:
+            return net.decide(net.encode(path)[:, row:])
+        return net.decide(net.encode(path, noise)[:, row:], lengths=lengths)
 
 
 def rows(length: int, step: str) -> range:

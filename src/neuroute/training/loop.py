@@ -39,7 +39,10 @@ class Batches(Protocol):
 
 
 class TrainingLoop:
-    """Runs `total` batches and keeps `<state>/state.pt`, with `<state>/log.jsonl` to follow beside it."""
+    """Runs `total` batches and keeps `<state>/state.pt`, with `<state>/log.jsonl` to follow beside it.
+
+    `validate` gives the gap on each validation set by its id; the first decides which weights are the best.
+    """
 
     def __init__(
         self,
@@ -47,7 +50,7 @@ class TrainingLoop:
         batches: Batches,
         total: int,
         samples: Callable[[int], int],
-        validate: Callable[[], float],
+        validate: Callable[[], dict[str, float]],
         validate_after: set[int],
         state_dir: Path,
         world: World,
@@ -179,7 +182,8 @@ class TrainingLoop:
     def _validate(self) -> None:
         if self.world.leads:
             self.net.eval()
-            gap = self.validate()
+            gaps = self.validate()
+            gap = next(iter(gaps.values()))
             self.net.train()
             if self.keep_best and gap < self.best_gap:
                 self.best_gap = gap
@@ -190,10 +194,12 @@ class TrainingLoop:
                     "batch": self.done,
                     "samples": self.samples(self.done),
                     "gap_pct": gap,
+                    "gaps_pct": gaps,
                     "seconds": round(self.seconds, 2),
                 }
             )
-            log.info("batch %d/%d: validation gap %.3f %%", self.done, self.total, gap)
+            told = ", ".join(f"{g:.3f} %" for g in gaps.values())
+            log.info("batch %d/%d: validation gap %s", self.done, self.total, told)
         self.world.barrier()
 
     def _show(self) -> None:

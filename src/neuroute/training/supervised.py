@@ -1,5 +1,6 @@
 """One batch of supervised training, under each reading of the paper's "step"."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 from neuroute.decoding.decode import autocast
 from neuroute.errors import NeurouteError
-from neuroute.plan.objects import Run
+from neuroute.plan.objects import Run, Supervised
 from neuroute.problems import sub_paths
 from neuroute.training import decisions
 from neuroute.training.data import TrainingSet
@@ -73,9 +74,17 @@ class SupervisedBatches:
         pass
 
     def learning_rate(self, index: int) -> float:
-        """Exponential decay counted in batches (scaling, Table 9), after an optional linear warm-up."""
+        """Decay counted in batches, after an optional linear warm-up.
+
+        Exponential (scaling, Table 9) or, with a final rate, half a cosine that ends on it (pens, Section 5.1).
+        """
         t = self.training
-        rate = t.learning_rate * t.decay_gamma ** (index // t.decay_every)
+        final = t.final_learning_rate if isinstance(t, Supervised) else None
+        if final is None:
+            rate = t.learning_rate * t.decay_gamma ** (index // t.decay_every)
+        else:
+            fall = (1 + math.cos(math.pi * index / max(1, t.batches - 1))) / 2
+            rate = final + (t.learning_rate - final) * fall
         if index < t.warmup_batches:
             rate *= t.warmup_factor + (1 - t.warmup_factor) * index / t.warmup_batches
         return rate

@@ -71,7 +71,7 @@ def _train(
     model = world.wrap(model, place)
     t = run.training
     scheme = Scheme(run, net, model, label_dirs, lambda: loop.exported(), state, place, world, budget)
-    batches: SupervisedBatches = room(problem, t.kind)(scheme)
+    batches: SupervisedBatches = room(problem, t.scheme)(scheme)
     loop = TrainingLoop(
         net,
         batches,
@@ -135,13 +135,19 @@ def _export(
 
 
 def _validation(run: Run, net: torch.nn.Module, label_dirs: list[Path], memory_gb: float):  # type: ignore[no-untyped-def]
-    """A function that decodes the validation set greedily and returns the gap (ratio of means) in percent."""
-    kind, construct = kind_of(run.validation), room(run.validation.dataset.problem, "construct")
-    instances = kind.instances(run.validation.dataset)
-    best = float(np.mean(kind.lengths(instances, load_tours(run.validation, label_dirs))))
+    """A function that decodes the validation sets greedily: data set id -> gap (ratio of means) in percent."""
+    sets = []
+    for labels in (run.validation, *run.also_validation):
+        kind = kind_of(labels)
+        instances = kind.instances(labels.dataset)
+        best = float(np.mean(kind.lengths(instances, load_tours(labels, label_dirs))))
+        sets.append((labels.dataset, kind, instances, best))
 
-    def validate() -> float:
-        found = construct(net, instances, memory_gb, run.training.precision).numpy()
-        return 100 * (float(np.mean(kind.lengths(instances, found))) / best - 1)
+    def validate() -> dict[str, float]:
+        gaps = {}
+        for dataset, kind, instances, best in sets:
+            found = room(dataset.problem, "construct")(net, instances, memory_gb, run.training.precision).numpy()
+            gaps[dataset.id] = 100 * (float(np.mean(kind.lengths(instances, found))) / best - 1)
+        return gaps
 
     return validate

@@ -4,16 +4,11 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from neuroute.analysis import power_laws
 from neuroute.papers.scaling import roles
 from neuroute.plan.objects import Dataset, Decoding
+from neuroute.rendering.gaps import BOOTSTRAP, single_gap_cell
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell
-
-BOOTSTRAP = (
-    f"Ranges are 95 % bootstrap intervals over test instances ({power_laws.RESAMPLES:,} resamples); they do not cover "
-    "the spread between training seeds. The paper gives none."
-)
 
 
 def trainings(study: Study, run: str) -> list[str]:
@@ -30,17 +25,6 @@ def gap_cell(
     if len(gaps) > 1:
         return Cell(float(np.mean(list(gaps.values()))), published, min(gaps.values()), max(gaps.values()))
     return single_gap_cell(study, next(iter(gaps), run), dataset, published, decoding)
-
-
-def single_gap_cell(
-    study: Study, run: str, dataset: Dataset, published: float | None = None, decoding: Decoding | str = "greedy"
-) -> Cell:
-    """The gap in % of one training, with its bootstrap interval over the test instances."""
-    gap, stored = study.gap(run, dataset, decoding), study.lengths(run, dataset, decoding)
-    if gap is None or stored is None:
-        return Cell(gap, published)
-    interval = power_laws.percentile_interval(power_laws.resampled_gaps(*stored)[:, 0])
-    return Cell(gap, published, interval.low, interval.high)
 
 
 def mean_value(study: Study, metric: str, run: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> Cell:

@@ -20,7 +20,7 @@ from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 DEPTH_COLOUR = dict(zip(DEPTHS, style.ramp("blue", len(DEPTHS)), strict=True))
 WIDTH_COLOUR = dict(zip(WIDTHS, style.ramp("orange", len(WIDTHS)), strict=True))
 WIDTH_MARKER = dict(zip(WIDTHS, style.MARKERS, strict=False))
-HERE, PAPER = "measured", "published"
+HERE, PAPER = style.MEASURED, style.PUBLISHED
 SCALES: tuple[laws.Scale, ...] = ("linear", "log-log")
 BOOTSTRAP = (
     f"Brackets: 95 % bootstrap intervals over test instances, the same resamples for every model ({laws.RESAMPLES:,}); "

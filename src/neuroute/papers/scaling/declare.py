@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from neuroute.errors import NeurouteError
+from neuroute.papers.labelled import training_blocks
 from neuroute.papers.scaling.artifacts import artifacts
 from neuroute.papers.scaling.roles import (
     BASELINES,
@@ -44,7 +45,6 @@ from neuroute.plan.objects import (
 
 __all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]
 TITLE = "Efficient Decoder Scaling Strategy for Neural Routing Solvers"
-BLOCK = 1_000_000  # labels that one job makes at most
 DECODER_ONLY = "neuroute.networks.decoder_only:DecoderOnly"
 LEHD = "neuroute.networks.lehd:Lehd"
 LEHD_CVRP = "neuroute.networks.lehd_cvrp:LehdCvrp"
@@ -56,14 +56,7 @@ BQ = "neuroute.networks.bq:Bq"
 
 def training_data(scale: Scale, samples: int) -> tuple[Labels, ...]:
     """The first instances of the training stream in blocks, each a label job of its own."""
-    n = scale.scaling.sizes[100]
-    return tuple(
-        Labels(
-            dataset=Dataset(split="train", n=n, first=first, count=min(BLOCK, samples - first)),
-            solver=scale.label_solver,
-        )
-        for first in range(0, samples, BLOCK)
-    )
+    return training_blocks(scale.scaling.sizes[100], samples, scale.label_solver)
 
 
 def cvrp_labels(scale: Scale, split: Split, count: int) -> Labels:

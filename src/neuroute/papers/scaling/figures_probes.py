@@ -26,6 +26,7 @@ from neuroute.papers.scaling.probes import (
     state_notes,
 )
 from neuroute.rendering import style
+from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
@@ -226,7 +227,7 @@ def _success_notes(study: Study, found: Mapping[tuple[str, Shape], Success]) -> 
         if (value := study.value("success_pct", grid.run_id(s), dataset)) is not None
     )
     return [
-        f"Every model is led along the same optimal tours ({grid.described(dataset)}) and asked at each node: "
+        f"Every model is led along the same optimal tours ({described(dataset)}) and asked at each node: "
         f"{total:,} decisions. Left out: the first of a tour, where both neighbours are right, and the last, which has "
         "one candidate.",
         "The paper does not say whether neighbours that were visited count, so both readings are drawn. Rank above "
@@ -252,7 +253,7 @@ def _success_table(
                 value, low, high = (float(a[k]) for a in (result.percent, result.low, result.high))
                 cells.append(Cell(value, printed.get(shape) if at_end else None, low, high))
         rows.append(Row((shape_name(shape), grid.name_here(study, shape)), tuple(cells)))
-    at = grid.described(probed_set(study))
+    at = described(probed_set(study))
     columns = tuple(
         Column(f"success_{reading}_{key}_pct", label, "%", fixed(2), f"Success, rank {words}", at)
         for reading, words in READINGS.items()

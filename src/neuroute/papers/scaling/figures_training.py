@@ -14,6 +14,7 @@ from neuroute.papers.scaling import grid, roles
 from neuroute.papers.scaling.cells import trainings
 from neuroute.papers.scaling.curves import DEPTH_COLOUR, HERE, PAPER
 from neuroute.rendering import style
+from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
@@ -239,7 +240,7 @@ def _draw_ends(axes: Axes, seeds: Sequence[Sequence[Trace]]) -> None:
 def _notes(study: Study, traces: Sequence[Trace]) -> list[str]:
     dataset = roles.validation(study.scale).dataset
     notes = [
-        f"Here: scale “{study.scale.name}”; validation is greedy on {grid.described(dataset)}. Batches are what the "
+        f"Here: scale “{study.scale.name}”; validation is greedy on {described(dataset)}. Batches are what the "
         "paper calls steps.",
     ]
     gaps = [y for t in traces for _, y in t.points("gap")]
@@ -292,7 +293,7 @@ def _table(study: Study, seeds: Sequence[Sequence[Trace]]) -> Table:
         )
         for group in seeds
     ]
-    validation = grid.described(roles.validation(study.scale).dataset)
+    validation = described(roles.validation(study.scale).dataset)
     columns = (
         Column("loss_last", "Last loss", format=fixed(4)),
         Column("loss_rise", "Largest rise of the loss", "times", fixed(2)),

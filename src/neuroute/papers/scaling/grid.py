@@ -46,10 +46,6 @@ def searched_set(study: Study) -> Dataset:
     return labelled_set(study, 100, study.scale.scaling.beam_count)
 
 
-def described(dataset: Dataset) -> str:
-    return f"{dataset.problem.upper()}{dataset.n}, {dataset.count:,} instances"
-
-
 def decoding_id(beam: int) -> str:
     return "greedy" if beam == 1 else f"beam{beam}"
 

@@ -12,6 +12,7 @@ from neuroute.papers.scaling import grid, roles
 from neuroute.papers.scaling.curves import HERE, shape_name
 from neuroute.papers.scaling.grid import Shape
 from neuroute.plan.objects import Dataset
+from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
@@ -95,7 +96,7 @@ def separation_table(study: Study, probes: Sequence[Probe]) -> Table:
             "Median, quartiles",
             format=fixed(2),
             group="Separation of the optimal next node",
-            at=grid.described(probed_set(study)),
+            at=described(probed_set(study)),
         ),
     )
     return Table("Separation of the optimal next node", ("Model", "Here"), columns, rows)

@@ -2,18 +2,12 @@
 
 from neuroute.analysis import flops
 from neuroute.papers.scaling import grid
-from neuroute.papers.scaling.cells import (
-    BOOTSTRAP,
-    gap_cells,
-    parameters_cell,
-    printed_gaps,
-    range_notes,
-    single_gap_cell,
-)
-from neuroute.papers.scaling.columns import HERE, WHOLE, gap_columns, millions, model_here
+from neuroute.papers.scaling.cells import gap_cells, parameters_cell, printed_gaps, range_notes
 from neuroute.papers.scaling.grid import SIZES, Shape
 from neuroute.papers.scaling.roles import FEW, LOG_N, depth_and_width, run_id
 from neuroute.plan.objects import Decoding, Supervised
+from neuroute.rendering.columns import HERE, WHOLE, gap_columns, millions, model_here
+from neuroute.rendering.gaps import BOOTSTRAP, single_gap_cell
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
 

@@ -1,6 +1,5 @@
 """Tables 5, 6 and 20 of paper `scaling`: the models beside LEHD, BQ and SIGD, and LEHD made deep and narrow."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,9 +8,10 @@ import pandas as pd
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.cells import gap_cell, gap_cells, parameters_cell, printed_gaps, range_notes
-from neuroute.papers.scaling.columns import HERE, gap_columns, millions, model_here
 from neuroute.papers.scaling.grid import GRID, SIZES, Shape
 from neuroute.papers.scaling.roles import COMPARED, PAPER, run_id
+from neuroute.rendering.benchmark import not_measured, solved_by_all
+from neuroute.rendering.columns import HERE, described, gap_columns, millions, model_here
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration
 
@@ -53,7 +53,7 @@ def table5(study: Study) -> Table:
         count = lehd_params[6, 128] if method is LEHD else next((v for s, v in params.items() if s == shape), None)
         cells = [parameters_cell(study, method.run, first, count)] if role == 1 else [Cell()]
         for size, dataset in ((100, first if role == 1 else searched), (1000, thousand)):
-            at = grid.described(dataset)
+            at = described(dataset)
             gap = gap_cell(study, method.run, dataset, printed[size, "gap_pct"], decoding)
             time = Cell(study.value("time_s", method.run, dataset, decoding), printed[size, "time_s"])
             cells += [replace(gap, at=at), replace(time, at=at)]
@@ -63,7 +63,7 @@ def table5(study: Study) -> Table:
 
     columns = [Column("parameters_millions", "Parameters", "M", millions)]
     for size, dataset in ((100, first), (1000, thousand)):
-        at, group = grid.described(dataset), f"TSP{size}"
+        at, group = described(dataset), f"TSP{size}"
         columns.append(Column(f"gap_tsp{size}_pct", "Gap", "%", group=group, at=at))
         columns.append(Column(f"time_tsp{size}_s", "Time", "", duration, group, at))
     methods = [LEHD, BQ, SIGD, *MODELS]
@@ -76,7 +76,7 @@ def table5(study: Study) -> Table:
         "The paper prints the same 1.18m for BQ greedy on 10,000 TSP100 and on 128 TSP1000.",
     ]
     if searched != first:
-        notes.insert(1, f"At TSP100 the beam searches were measured on {grid.described(searched)}.")
+        notes.insert(1, f"At TSP100 the beam searches were measured on {described(searched)}.")
     return Table(
         study.artifact.title,
         ("Method", HERE),
@@ -91,7 +91,7 @@ def table6(study: Study) -> Table:
     methods = [BQ, SIGD, LEHD, *MODELS]
     limit = study.scale.scaling.tsplib_max_nodes
     published = study.published(6)
-    measured = _common(study, [m.run for m in methods])
+    measured = solved_by_all(study, [f"{m.run}/tsplib" for m in methods])
     nodes = [k.nodes for k in studied()]
     groups = {  # the paper's rows: its name for them in the printed numbers, nodes from, nodes below
         "< 500": ("<500", 0, 500),
@@ -135,35 +135,13 @@ def table6(study: Study) -> Table:
             f"Means of the instances' gaps to the published optima, greedy. Measured on {measured.test.nunique()} of "
             f"the {sum(n < limit for n in nodes)} EUC_2D instances below {limit:,} nodes, this scale's limit; of "
             f"{len(nodes)} below 5,000, which is the paper's.",
-            *_missing(study, measured, methods),
+            *not_measured(measured, limit, {m.name: m.run for m in methods}),
             "Unrounded lengths against optima in TSPLIB's integer distances, as learned solvers report them: an "
             "optimal tour then shows a gap of its own. Integer: the library's distances, in which it is 0.",
             f"Here: {', '.join(f'{m.name} {model_here(study, m.run)}' for m in methods)}.",
             _weights(study),
         ),
     )
-
-
-def _common(study: Study, runs: Sequence[str]) -> pd.DataFrame:
-    """The TSPLIB records of the instances that every measured model has solved; no rows without any."""
-    records = study.records
-    records = records[records.run.isin(runs) & (records.distribution == "tsplib")]
-    solved = records.groupby("test").run.nunique()
-    return records[records.test.isin(solved.index[solved == records.run.nunique()])]
-
-
-def _missing(study: Study, measured: pd.DataFrame, methods: Sequence[Method]) -> list[str]:
-    """What of the benchmark is not measured, and how to get it."""
-    if not len(measured):
-        return [
-            "No instance of TSPLIB was there, so the printed numbers stand alone. To get them: set `benchmarks_dir` in "
-            "config.yaml to a local copy, or run `snakemake --forcerun fetch_tsplib` where there is a network."
-        ]
-    below = {k.name for k in studied(study.scale.scaling.tsplib_max_nodes)}
-    lacking = sorted(below - {str(test).removeprefix("tsplib_") for test in measured.test})
-    notes = [f"Not measured here: {', '.join(lacking)}."] if lacking else []
-    without = [m.name for m in methods if m.run not in set(measured.run)]
-    return [*notes, f"Not measured here: {', '.join(without)}."] if without else notes
 
 
 def _weights(study: Study) -> str:

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from neuroute.papers.scaling import grid
-from neuroute.papers.scaling.cells import BOOTSTRAP, gap_cell, printed_gaps, range_notes
-from neuroute.papers.scaling.columns import HERE
+from neuroute.papers.scaling.cells import gap_cell, printed_gaps, range_notes
 from neuroute.papers.scaling.grid import GRID, SIZES
 from neuroute.papers.scaling.roles import COMPARED, reference, run_id
 from neuroute.papers.scaling.solver_row import solver_row
 from neuroute.plan.objects import Decoding, Distribution
+from neuroute.rendering.columns import HERE, described
+from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 
@@ -101,7 +102,7 @@ def _generalisation(
         )
     columns: list[Column] = []
     for size, dataset in sets.items():
-        at = grid.described(dataset) + ("" if distribution == "uniform" else f" ({distribution})")
+        at = described(dataset) + ("" if distribution == "uniform" else f" ({distribution})")
         columns.append(Column(f"gap_tsp{size}_pct", "Gap", "%", group=f"TSP{size}", at=at))
         columns.append(Column(f"time_tsp{size}_s", "Time", "", duration, f"TSP{size}", at))
     return Table(
@@ -133,14 +134,14 @@ def table19(study: Study) -> Table:
             cells = [
                 replace(
                     gap_cell(study, run_id(f"{shape[0]}x{shape[1]}"), dataset, printed[k], _rrc(here)),
-                    at=grid.described(dataset),
+                    at=described(dataset),
                 )
                 for k, here in budgets.items()
             ]
             rows.append(
                 Row(
                     (
-                        f"TSP{size} ({grid.described(dataset)} here)",
+                        f"TSP{size} ({described(dataset)} here)",
                         f"Ours (D={shape[0]}, W={shape[1]})",
                         grid.name_here(study, shape),
                     ),

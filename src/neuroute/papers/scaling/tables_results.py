@@ -5,7 +5,6 @@ from typing import Any
 from neuroute.analysis import flops
 from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.cells import (
-    BOOTSTRAP,
     first_seed_note,
     gap_cell,
     gap_cells,
@@ -14,10 +13,11 @@ from neuroute.papers.scaling.cells import (
     printed_gaps,
     range_notes,
 )
-from neuroute.papers.scaling.columns import HERE, WHOLE, gap_columns, millions
 from neuroute.papers.scaling.grid import DEEP_NARROW, GRID, SIZES, Shape
 from neuroute.papers.scaling.solver_row import solver_row
 from neuroute.plan.objects import Decoding
+from neuroute.rendering.columns import HERE, WHOLE, described, gap_columns, millions
+from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 
@@ -57,7 +57,7 @@ def table4(study: Study) -> Table:
     budgets = study.scale.scaling.budgets
     published = study.published(4)
     columns = tuple(
-        Column(f"{budget}_{key}", label, unit, form, group, grid.described(dataset) if key != "beam" else "")
+        Column(f"{budget}_{key}", label, unit, form, group, described(dataset) if key != "beam" else "")
         for budget, group in (("limited", "Limited budget"), ("sufficient", "Sufficient budget (> 1 h)"))
         for key, label, unit, form in (
             ("beam", "Beam", "", WHOLE),
@@ -118,7 +118,7 @@ def table12(study: Study) -> Table:
                 ),
             )
         )
-    at = grid.described(dataset)
+    at = described(dataset)
     return Table(
         study.artifact.title,
         ("Method", HERE),
@@ -181,7 +181,7 @@ def table17(study: Study) -> Table:
                     "",
                     duration,
                     "Time",
-                    grid.described(dataset),
+                    described(dataset),
                 )
                 for role, batch in batches.items()
             ),
@@ -222,7 +222,7 @@ def table18(study: Study) -> Table:
         study.artifact.title,
         ("Model", HERE),
         tuple(
-            Column(f"gap_beam{role}_pct", heading(role, beam), "%", fixed(4), at=grid.described(dataset))
+            Column(f"gap_beam{role}_pct", heading(role, beam), "%", fixed(4), at=described(dataset))
             for role, beam in beams.items()
         ),
         rows,

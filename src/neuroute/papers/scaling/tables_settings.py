@@ -5,8 +5,8 @@ from typing import Any
 from neuroute.analysis import flops
 from neuroute.analysis.cost import training_per_sample
 from neuroute.papers.scaling import grid
-from neuroute.papers.scaling.columns import HERE, WHOLE, millions
 from neuroute.papers.scaling.grid import GRID, Shape
+from neuroute.rendering.columns import HERE, WHOLE, millions
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration
 

@@ -1,9 +1,8 @@
-"""What the tables of paper `scaling` have in common: headings, formats and which model plays a role here."""
+"""What the tables of all papers have in common: headings, formats and which model plays a role here."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from neuroute.papers.scaling import grid
 from neuroute.plan.objects import Dataset
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, fixed
@@ -17,15 +16,20 @@ def millions(value: Any) -> str:
     return f"{value:,.2f}" if value >= 0.995 else f"{value:.3g}"
 
 
+def described(dataset: Dataset) -> str:
+    """A test set in words."""
+    return f"{dataset.problem.upper()}{dataset.n}, {dataset.count:,} instances"
+
+
 def model_here(study: Study, run: str) -> str:
     """Depth and width of a run's network, of whichever method it is."""
     arguments = study.runs[run].network.arguments
     return f"D={arguments['depth']}, W={arguments['width']}"
 
 
-def gap_columns(sets: Mapping[int, Dataset]) -> tuple[Column, ...]:
+def gap_columns(sets: Mapping[int, Dataset], decimals: int = 3) -> tuple[Column, ...]:
     """One column of gaps for each of the paper's sizes; `sets` holds the data set that stands for it."""
     return tuple(
-        Column(f"gap_tsp{size}_pct", f"TSP{size}", "gap %", at=grid.described(dataset))
+        Column(f"gap_tsp{size}_pct", f"TSP{size}", "gap %", fixed(decimals), at=described(dataset))
         for size, dataset in sets.items()
     )

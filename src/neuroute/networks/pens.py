@@ -1,0 +1,193 @@
+"""Positional-encoding neural solvers for the TSP: PENS-A, -R, -AR, and CoordNS, their baseline (pens, Section 4)."""
+
+import math
+from functools import partial
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from neuroute.networks.attention import attend, attend_in_parts
+from neuroute.networks.positions import alibi_slopes, axial_frequencies, axial_rotation, distances
+from neuroute.networks.pre_norm_layer import Attend, PreNormLayer
+
+
+class Pens(nn.Module):
+    """Scores the cities that may follow the origin of a path-TSP; what is left is read anew at every decision.
+
+    `positions` is how attention knows where the cities are: `alibi` (PENS-A), `rope` (PENS-R), `both` (PENS-AR), or
+    `coordinates` (CoordNS: coordinates are projected, attention knows nothing).
+    `initial` is what the cities' embeddings start from, if not from coordinates: Gaussian vectors or zeros.
+
+    D (3 W^2 + 2 W F + 2 W) + 2 W^2 + 3 W parameters, W^2 more per layer with `output_projection`, 2 W more with
+    coordinates.  The paper says 2.8M (Section 5.1) and 2.7M (Table 4) of its 9 layers of width 192: with a projection
+    of the attention's output it would be 3.17M, without it 2.84M.  The paper's formula of attention has none either.
+
+    Open in the paper, and settled so: no biases, ReLU and a last RMSNorm; SSMax's s multiplies the product of query
+    and key, not ALiBi's bias; N is the number of rows of the decision, origin and destination included.
+    """
+
+    DENSE = 1 << 26  # floats of a bias that is held as a whole, for all heads
+    PART = 1 << 24  # floats of the bias of one part of the queries, where it is not
+
+    def __init__(
+        self,
+        depth: int = 9,
+        width: int = 192,
+        heads: int = 12,
+        feed_forward: int = 512,
+        positions: Literal["alibi", "rope", "both", "coordinates"] = "alibi",
+        initial: Literal["gaussian", "zero"] = "gaussian",
+        output_projection: bool = False,
+        train_nodes: int = 100,
+    ) -> None:
+        super().__init__()
+        self.width, self.heads, self.train_nodes = width, heads, train_nodes
+        self.draw = 0  # which Gaussian embeddings: each instance is solved with several
+        self.first = 0  # place in its test set of the first instance that is encoded
+        self.alibi, self.rope = positions in ("alibi", "both"), positions in ("rope", "both")
+        self.gaussian = initial == "gaussian" and positions != "coordinates"
+        self.embed = nn.Linear(2, width, bias=False) if positions == "coordinates" else None
+        self.ends = nn.Parameter(torch.randn(2, width))  # added to the origin, and to the destination
+        self.layers = nn.ModuleList(
+            PreNormLayer(width, heads, feed_forward, output_projection=output_projection) for _ in range(depth)
+        )
+        self.norm = nn.RMSNorm(width, eps=1e-6)
+        self.query = nn.Linear(width, width, bias=False)
+        self.key = nn.Linear(width, width, bias=False)
+        self.pair_channels = heads if self.alibi else 0  # of `pairs`, at most
+        self.frequencies = axial_frequencies(width // heads) if self.rope else None
+        self.slopes = alibi_slopes(heads) if self.alibi else None
+
+    # -- once per instance ------------------------------------------------------------------------------------------
+
+    def encode(self, coords: Tensor, noise: Tensor | None = None) -> Tensor:
+        """coords (batch, nodes, 2) -> rows (batch, nodes, E): coordinates, rotation, embedding, side by side.
+
+        The Gaussian embeddings are `noise` (batch, nodes, width), or those of `self.draw`: a function of that number,
+        the instance's place in its test set and the node's, so that it is solved alike whatever the batch.
+        """
+        parts = [coords]
+        if self.frequencies is not None:
+            parts.append(axial_rotation(coords, self.frequencies))
+        if self.gaussian:
+            drawn = self._gaussian(coords) if noise is None else noise
+            parts.append(drawn.to(coords))
+        return torch.cat(parts, dim=-1)
+
+    def _gaussian(self, coords: Tensor) -> Tensor:
+        """One stream per instance: the same embeddings for all would make a draw good or bad for a whole test set."""
+        batch, nodes = coords.shape[:2]
+        # A CPU generator heeds 32 bits of its seed: draws lie far apart in these, by the golden ratio.
+        seeds = ((self.draw * 2_654_435_769 + self.first + i) % 2**32 for i in range(batch))
+        streams = (torch.Generator().manual_seed(seed) for seed in seeds)
+        drawn = [torch.randn(nodes, self.width, generator=stream) for stream in streams]
+        return torch.stack(drawn).to(coords.device)
+
+    def pairs(self, rows: Tensor, floats: int | None = None) -> Tensor | None:
+        """What a decision needs of each pair of rows (batch, tokens, E), for `decide` to take slices of.
+
+        With ALiBi, (batch, C, tokens, tokens): the bias of each head, C = heads, where that makes at most `floats`
+        numbers (default: DENSE), else the distances, C = 1, or nothing where even these are more.
+        """
+        if self.slopes is None:
+            return None
+        batch, tokens = rows.shape[:2]
+        limit = self.DENSE if floats is None else floats
+        if batch * tokens * tokens > limit:
+            return None
+        apart = distances(rows[..., :2], rows[..., :2])[:, None]
+        return self._bias(apart) if apart.numel() * self.heads <= limit else apart
+
+    def _bias(self, apart: Tensor) -> Tensor:
+        """distances (batch, 1, p, q) -> ALiBi's bias (batch, heads, p, q)."""
+        assert self.slopes is not None
+        return apart * -self.slopes.view(-1, 1, 1).to(apart)
+
+    # -- once per decision ------------------------------------------------------------------------------------------
+
+    def attention_scale(self, nodes: int) -> float:
+        """One: SSMax follows the rows of a decision by itself."""
+        return 1.0
+
+    def decide(
+        self,
+        rows: Tensor,
+        attention_scale: float = 1.0,
+        pairs: Tensor | None = None,
+        lengths: Tensor | None = None,
+    ) -> Tensor:
+        """rows (batch, 1 + available + 1, E) in the order [origin, available..., destination] -> (batch, available).
+
+        `pairs`, of these rows, saves computing them again.  With `lengths` (batch,), the rows of each instance, those
+        that an instance lacks lie before the destination: they are not seen, and their logits are -inf.
+        """
+        h = self.hidden(rows, attention_scale, pairs, lengths)
+        logits = (self.query(h[:, :1]) @ self.key(h[:, 1:-1]).transpose(1, 2)).squeeze(1)
+        return logits if lengths is None else logits.masked_fill(~_present(rows, lengths)[:, 1:-1], -math.inf)
+
+    def hidden(
+        self,
+        rows: Tensor,
+        attention_scale: float = 1.0,
+        pairs: Tensor | None = None,
+        lengths: Tensor | None = None,
+    ) -> Tensor:
+        """Last-layer states (batch, 1 + available + 1, width) of the same rows, normalised."""
+        h = self.embedded(rows)
+        rotation = rows[..., 2 : 2 + self.width // self.heads] if self.rope else None
+        if rows.shape[-1] % 2 and rotation is not None:
+            rotation = rotation.contiguous()
+        attending = self._attending(rows, pairs, lengths)
+        scale, sharpness = self.ssmax(rows, attention_scale, lengths)
+        for layer in self.layers:
+            h = layer(h, attending, scale, sharpness, rotation)
+        return self.norm(h)
+
+    def embedded(self, rows: Tensor) -> Tensor:
+        """What enters the first layer: (batch, tokens, width)."""
+        if self.embed is not None:
+            h = self.embed(rows[..., :2])
+        elif self.gaussian:
+            h = rows[..., -self.width :]
+        else:
+            h = rows.new_zeros(*rows.shape[:2], self.width)
+        origin, destination = self.ends
+        return torch.cat([h[:, :1] + origin, h[:, 1:-1], h[:, -1:] + destination], dim=1)
+
+    def ssmax(self, rows: Tensor, attention_scale: float, lengths: Tensor | None) -> tuple[float, Tensor | None]:
+        """s = log(N + 1), one for all instances or, with lengths, one each: (batch,)."""
+        if lengths is None:
+            return attention_scale * math.log(rows.shape[1] + 1), None
+        return attention_scale, (lengths + 1).to(rows.dtype).log()
+
+    def _attending(self, rows: Tensor, pairs: Tensor | None, lengths: Tensor | None) -> Attend:
+        """Attention on these rows, as a function of queries, keys, values and scale."""
+        hidden = None
+        if lengths is not None:
+            hidden = rows.new_zeros(rows.shape[:2]).masked_fill(~_present(rows, lengths), -math.inf)[:, None, None]
+        if self.slopes is None:
+            return partial(attend, bias=hidden)
+        batch, tokens = rows.shape[:2]
+        if pairs is None:
+            pairs = self.pairs(rows)
+        if pairs is not None and pairs.shape[1] == 1 and batch * self.heads * tokens**2 <= self.DENSE:
+            pairs = self._bias(pairs)
+        if pairs is not None and pairs.shape[1] == self.heads:
+            return partial(attend, bias=pairs if hidden is None else pairs + hidden)
+
+        def bias(first: int, stop: int) -> Tensor:
+            if pairs is None:
+                apart = distances(rows[:, first:stop, :2], rows[..., :2])[:, None]
+            else:
+                apart = pairs[:, :, first:stop]
+            own = self._bias(apart)
+            return own if hidden is None else own + hidden
+
+        return partial(attend_in_parts, bias=bias, queries=max(1, self.PART // (batch * self.heads * tokens)))
+
+
+def _present(rows: Tensor, lengths: Tensor) -> Tensor:
+    """Which rows are there: bool (batch, tokens).  The last one, the destination, always is."""
+    places = torch.arange(rows.shape[1], device=rows.device)
+    return (places < lengths[:, None] - 1) | (places == rows.shape[1] - 1)

@@ -1,0 +1,121 @@
+"""What paper `pens` trains and measures.  Declarations only; what is shown is in `artifacts`."""
+
+from neuroute.papers.labelled import training_blocks, training_bundles
+from neuroute.papers.pens import roles
+from neuroute.papers.pens.artifacts import artifacts
+from neuroute.papers.pens.roles import BQ, ESF, LEHD, PAPER, SIZES, SMALL, SMALL_SIZES, TIMED, reference, validation
+from neuroute.papers.scaling import declare as scaling
+from neuroute.plan.config import Config, PensShape, Scale, TrainingScale, validated
+from neuroute.plan.objects import (
+    AnyEvaluation,
+    AttentionEvaluation,
+    BenchmarkEvaluation,
+    Decoding,
+    Evaluation,
+    LabelBundle,
+    Labels,
+    Network,
+    RescalingEvaluation,
+    Run,
+    Supervised,
+    Sweep,
+    Test,
+)
+
+__all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]
+TITLE = "Solving the Traveling Salesman Problem with Positional Encoding"
+PENS = "neuroute.networks.pens:Pens"
+
+
+def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
+    own = [r for r in runs if r.paper == PAPER]
+    baselines = [r for r in runs if r.paper != PAPER]
+    tests = [reference(scale, size) for size in (*SMALL_SIZES[:2], *SIZES[:-1])]
+    return [
+        *(b for b in scaling.bundles(scale, baselines) if b.name.startswith("train-") or b.name == "in_domain"),
+        *training_bundles(PAPER, own),
+        LabelBundle(
+            paper=PAPER, name="tests", labels=(validation(scale, 20), validation(scale, 100), *dict.fromkeys(tests))
+        ),
+        LabelBundle(paper=PAPER, name="largest", labels=(reference(scale, SIZES[-1]),)),
+    ]
+
+
+def runs(config: Config, scale: Scale) -> list[Run]:
+    p = scale.pens
+    own = [
+        _run(config, scale, name, 100, {"positions": positions}, p.network, p.training)
+        for name, positions in roles.POSITIONS.items()
+    ]
+    small = [
+        _run(config, scale, name, 20, {"positions": positions, "initial": initial}, p.small_network, p.small_training)
+        for name, (positions, initial) in SMALL.items()
+    ]
+    return [*own, *small, *(r for r in scaling.runs(config, scale) if r.id in (BQ, LEHD))]
+
+
+def _run(
+    config: Config, scale: Scale, name: str, size: int, role: dict[str, str], shape: PensShape, training: TrainingScale
+) -> Run:
+    """The training of a model on the paper's TSP`size`, with what config.yaml changes of it."""
+    change = config.runs.get(f"{PAPER}/{name}")
+    changed = change.training.model_dump(exclude_none=True) if change else {}
+    settled = validated(Supervised, training.model_dump() | changed, f"config.yaml: runs.{PAPER}/{name}.training")
+    n = scale.pens.sizes[size]
+    return Run(
+        paper=PAPER,
+        name=name,
+        role=role,
+        network=Network(kind=PENS, arguments=shape.model_dump() | role | {"train_nodes": n}),
+        training=settled,
+        n=n,
+        data=training_blocks(n, settled.samples, scale.label_solver),
+        validation=validation(scale, size),
+        also_validation=(validation(scale, 100),) if size != 100 else (),  # Figure 5b
+        seed=change.seed if change and change.seed is not None else 0,
+    )
+
+
+def evaluations(scale: Scale) -> list[AnyEvaluation]:
+    p = scale.pens
+    repeated, rescaled = roles.repeated(scale), roles.rescaled(scale)
+    out: list[AnyEvaluation] = []
+
+    def tests(run: str, group: str, *decodings: Decoding) -> None:
+        """All sizes, with the instances that are timed one by one."""
+        found = [Test(labels=reference(scale, size), decoding=d) for d in decodings for size in SIZES]
+        found += [Test(labels=timed, decoding=TIMED) for timed in _timed(scale)]
+        if ESF in decodings:
+            found += [Test(labels=t, decoding=TIMED.model_copy(update={"esf": True})) for t in _timed(scale)]
+        out.append(Evaluation(run=run, group=group, tests=tuple(dict.fromkeys(found))))
+
+    for name in roles.POSITIONS:
+        scaled = name in roles.RESCALED
+        sizes = SIZES if scaled else SIZES[-1:]
+        sweeps = [Sweep(dataset=roles.held_out(scale, n), factors=tuple(sorted(set(p.factors[n])))) for n in sizes]
+        out.append(RescalingEvaluation(run=roles.run_id(name), sweeps=tuple(sweeps)))
+        tests(roles.run_id(name), "uniform", repeated, *([rescaled] if scaled else []))
+        if scaled:
+            decodings = (repeated, rescaled)
+            out.append(BenchmarkEvaluation(run=roles.run_id(name), max_nodes=p.tsplib_max_nodes, decodings=decodings))
+        if name in roles.MAPPED:
+            largest = roles.held_out(scale, SIZES[-1])
+            out.append(
+                AttentionEvaluation(
+                    run=roles.run_id(name), dataset=largest, factors=(*sorted(set(p.attention_factors)), "best")
+                )
+            )
+    for name in SMALL:
+        small = tuple(Test(labels=reference(scale, size), decoding=repeated) for size in SMALL_SIZES)
+        out.append(Evaluation(run=roles.run_id(name), group="uniform", tests=small))
+    baselines: dict[str, tuple[Decoding, ...]] = {BQ: (Decoding(), ESF), LEHD: (Decoding(),)}
+    for run, greedy in baselines.items():
+        tests(run, f"uniform_{PAPER}", *greedy)
+        out.append(
+            BenchmarkEvaluation(run=run, group=f"tsplib_{PAPER}", max_nodes=p.tsplib_max_nodes, decodings=greedy)
+        )
+    return out
+
+
+def _timed(scale: Scale) -> list[Labels]:
+    return [reference(scale, size, count) for size, count in scale.pens.timed_counts.items()]

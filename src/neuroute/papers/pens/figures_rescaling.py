@@ -1,0 +1,225 @@
+"""Figure 3 of paper `pens`: tour length against the factor that coordinates are stretched by, and its best value."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.markers import CARETUP
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from numpy.typing import NDArray
+
+from neuroute.papers.pens import roles
+from neuroute.papers.pens.cells import printed
+from neuroute.papers.pens.looks import COLOUR, MARKER
+from neuroute.plan.objects import Dataset
+from neuroute.rendering import style
+from neuroute.rendering.columns import described
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+
+LETTERS = "abc"
+FAR = 30.0  # % above the shortest length
+
+
+@dataclass(frozen=True)
+class Swept:
+    """One model's sweep at one size."""
+
+    name: str
+    size: int  # the paper's
+    dataset: Dataset
+    factors: NDArray[np.float64]  # (f,)
+    lengths: NDArray[np.float64]  # (f,) mean tour lengths on the original coordinates
+    parabola: NDArray[np.float64]  # a, b, c of a x^2 + b x + c; nan where nothing could be fitted
+    between: tuple[float, float]  # the smallest and the largest factor that it is fitted to
+    best: float
+    interior: bool  # whether the parabola has its minimum between these
+    printed: float | None  # the paper's best factor
+
+    @property
+    def unit(self) -> float:
+        """The length that others are relative to: at the factor nearest to 1."""
+        return float(self.lengths[np.argmin(np.abs(np.log(self.factors)))])
+
+    @property
+    def relative(self) -> NDArray[np.float64]:
+        """Lengths, in % above the one at factor 1."""
+        return 100 * (self.lengths / self.unit - 1)
+
+    def curve(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The parabola at factors x, in the same %."""
+        a, b, c = self.parabola
+        return 100 * (((a * x + b) * x + c) / self.unit - 1)
+
+    @property
+    def fitted(self) -> bool:
+        return bool(np.isfinite(self.parabola).all())
+
+    def rows(self) -> list[dict[str, Any]]:
+        about = {"series": roles.NAMES[self.name], "size": self.size, "n": self.dataset.n}
+        fit = dict(zip(("parabola_a", "parabola_b", "parabola_c"), self.parabola.tolist(), strict=True))
+        fit |= {"fitted_from": self.between[0], "fitted_to": self.between[1]}
+        found = {"best_factor": self.best, "interior": self.interior} | fit
+        rows: list[dict[str, Any]] = [
+            {"side": MEASURED, **about, "factor": x, "length": y, "relative_pct": r, **found}
+            for x, y, r in zip(self.factors, self.lengths, self.relative, strict=True)
+        ]
+        if self.printed is not None:
+            rows.append({"side": PUBLISHED, **about, "n": self.size, "best_factor": self.printed})
+        return rows
+
+
+def figure3(study: Study) -> Drawing:
+    """Tour length over scaling factors with the fitted parabolas, a row for each model and a column for each size."""
+    swept = {name: _swept(study, name) for name in roles.RESCALED}
+    figure = new_figure(height=4.7)
+    panels = figure.subplots(len(swept), len(roles.SIZES), sharex="col", squeeze=False)
+    limits = {size: _limits([found[i] for found in swept.values()]) for i, size in enumerate(roles.SIZES)}
+    for row, (name, found) in enumerate(swept.items()):
+        for axes, each in zip(panels[row], found, strict=True):
+            _draw(axes, each)
+            axes.set_xlim(*limits[each.size])
+            if row == 0:
+                here = f"TSP{each.dataset.n:,}"
+                paper = f"\n(paper: {each.size:,})" if each.dataset.n != each.size else ""
+                axes.set_title(here + paper, loc="center", fontsize=7.5)
+        panels[row, 0].set_ylabel(f"({LETTERS[row]}) {roles.NAMES[name]}\nlength against\nfactor 1 (%)")
+    panels[-1, len(roles.SIZES) // 2].set_xlabel("Scaling factor of the coordinates")
+    figure.legend(handles=_legend(), loc="outside lower center", ncols=4, columnspacing=1.4)
+    rows = [row for found in swept.values() for each in found for row in each.rows()]
+    alt = "Mean tour length against the coordinates' scaling factor with parabolas, for three models and five sizes."
+    every = [each for found in swept.values() for each in found]
+    return Drawing(figure, pd.DataFrame(rows), tuple(_notes(study, every)), alt, _table(study, swept))
+
+
+def _swept(study: Study, name: str) -> list[Swept]:
+    stored = study.arrays(f"{roles.run_id(name)}/rescaling")
+    return [_of_size(study, name, size, stored) for size in roles.SIZES]
+
+
+def _of_size(study: Study, name: str, size: int, stored: Mapping[str, NDArray[Any]]) -> Swept:
+    dataset = roles.held_out(study.scale, size)
+    at = int(np.flatnonzero(stored["sizes"] == dataset.n)[0])
+    factors, lengths, parabola = (
+        np.asarray(stored[f"{dataset.id}|{key}"], np.float64) for key in ("factors", "lengths", "parabola")
+    )
+    best, interior = float(stored["best"][at]), bool(stored["interior"][at])
+    between = (float(stored[f"{dataset.id}|fitted"][0]), float(stored[f"{dataset.id}|fitted"][1]))
+    paper = _printed(study, name).get(size)
+    return Swept(name, size, dataset, factors, lengths, parabola, between, best, interior, paper)
+
+
+def _printed(study: Study, name: str) -> dict[int, float]:
+    """The paper's n -> its best factor; Table 1 has none of PENS-AR."""
+    rows = printed(study, "table1", metric="scale_factor", scaled="yes", method=roles.NAMES[name])
+    return {int(n): float(value) for n, value in zip(rows.n, rows.value, strict=True)}
+
+
+def _limits(swept: Sequence[Swept]) -> tuple[float, float]:
+    """Room for every factor of a size, the paper's as well."""
+    values = [v for each in swept for v in (*each.factors, each.best)]
+    values += [each.printed for each in swept if each.printed is not None]
+    margin = 0.07 * (max(values) - min(values))
+    return min(values) - margin, max(values) + margin
+
+
+def _draw(axes: Axes, each: Swept) -> None:
+    colour = COLOUR[each.name]
+    seen = np.isfinite(each.relative)
+    axes.xaxis.set_major_locator(MaxNLocator(3))
+    axes.yaxis.set_major_locator(MaxNLocator(4))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}".replace("-", "−")))
+    axes.tick_params(labelsize=6)
+    if not seen.any():
+        style.empty_axes(axes, "lengths are\nnot finite")
+        return
+    axes.axhline(0, color=style.GREY, linewidth=0.5, zorder=1)
+    # What lies far above what is fitted would flatten the rest: it is drawn at the panel's upper edge.
+    far = seen & (each.relative > each.relative[seen].min() + FAR)
+    near = seen & ~far
+    axes.plot(
+        each.factors[near], each.relative[near], MARKER[each.name], color=colour, markersize=3.6,
+        markeredgecolor="white", markeredgewidth=0.4, zorder=3,
+    )  # fmt: skip
+    low, high = float(each.relative[near].min()), float(each.relative[near].max())
+    if each.fitted:
+        x = np.linspace(*each.between, 80)
+        y = each.curve(x)
+        axes.plot(x, y, "-" if each.interior else ":", color=colour, linewidth=1, zorder=2)
+        low, high = min(low, float(y.min())), max(high, float(y.max()))
+    axes.axvline(each.best, color=colour, linewidth=0.8, linestyle="--", zorder=1, alpha=0.8)
+    span = (high - low) or 1.0
+    axes.set_ylim(low - 0.12 * span, high + (0.32 if each.interior else 0.5) * span)
+    axes.plot(
+        each.factors[far], np.full(far.sum(), 0.97), CARETUP, transform=axes.get_xaxis_transform(), color=colour,
+        markersize=4.5, zorder=3,
+    )  # fmt: skip
+    words = f"×{each.best:.2f}" if each.interior else f"×{each.best:.2f}, no\nminimum inside"
+    axes.text(
+        0.5, 0.99, words, transform=axes.transAxes, ha="center", va="top", fontsize=6.5, zorder=4, linespacing=1.1,
+        bbox={"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none"},
+    )  # fmt: skip
+    if each.printed is not None:
+        axes.plot(
+            each.printed, 0.0, "^", transform=axes.get_xaxis_transform(), clip_on=False, markersize=5.5,
+            markerfacecolor="white", markeredgecolor=style.INK, markeredgewidth=0.9, zorder=5,
+        )  # fmt: skip
+
+
+def _legend() -> list[Line2D]:
+    return [
+        Line2D([], [], linestyle="none", marker="o", color=style.GREY, label="mean length at a factor"),
+        Line2D([], [], color=style.GREY, linewidth=1, label="fitted parabola (dotted: no minimum inside)"),
+        Line2D([], [], color=style.GREY, linewidth=0.8, linestyle="--", label="best factor here"),
+        Line2D(
+            [], [], linestyle="none", marker="^", markerfacecolor="white", markeredgecolor=style.INK,
+            label="the paper's (Table 1)",
+        ),
+    ]  # fmt: skip
+
+
+def _notes(study: Study, swept: Sequence[Swept]) -> list[str]:
+    counts = ", ".join(
+        f"{dataset.count:,} TSP{dataset.n:,}"
+        for dataset in dict.fromkeys(roles.held_out(study.scale, size) for size in roles.SIZES)
+    )
+    notes = [
+        f"Held-out instances of the validation stream, never those of the tests: {counts}. Greedy, the same random "
+        "embeddings at every factor; lengths are on the original coordinates. Trained on "
+        f"TSP{study.scale.pens.sizes[100]:,}, one seed.",
+        "Each panel has a vertical axis of its own; an arrow at its upper edge is a length more than "
+        f"{FAR:.0f} % above the shortest. The parabola is fitted to the lengths at most a tenth above the shortest (the "
+        "paper does not say to which); the best factor is its minimum where that lies between them, else the best "
+        "factor swept.",
+        "The paper draws PENS-A only, prints best factors of PENS-A and PENS-R (Table 1), none of PENS-AR, and no "
+        "lengths; its factors belong to its sizes and its training on TSP-100.",
+    ]
+    outside = [f"{roles.NAMES[each.name]} at TSP{each.dataset.n:,}" for each in swept if not each.interior]
+    if outside:
+        notes.append(f"No minimum inside the sweep: {', '.join(outside)}.")
+    bare = [f"TSP{each.dataset.n:,}" for each in swept if not np.any(np.isclose(each.factors, 1))]
+    if bare:
+        notes.append(f"Without factor 1 in the sweep, so relative to the factor nearest to it: {', '.join(set(bare))}.")
+    return notes
+
+
+def _table(study: Study, swept: Mapping[str, Sequence[Swept]]) -> Table:
+    """Best factors, here and printed."""
+    rows = [
+        Row(
+            (roles.NAMES[name],),
+            tuple(Cell(each.best if np.isfinite(each.best) else "not finite", each.printed) for each in found),
+        )
+        for name, found in swept.items()
+    ]
+    columns = tuple(
+        Column(f"factor_{size}", f"TSP{size:,}", "", fixed(2), at=described(dataset))
+        for size in roles.SIZES
+        for dataset in [roles.held_out(study.scale, size)]
+    )
+    return Table("Best scaling factors", ("Model",), columns, tuple(rows))

@@ -1,0 +1,93 @@
+"""Supervised training on path-TSPs: an origin and a destination of its own on each instance's optimal tour (pens)."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from neuroute.errors import NeurouteError
+from neuroute.problems.sub_paths import cut_pairs, draw_pairs
+from neuroute.training.supervised import Scheme, SupervisedBatches, labelled
+
+LEAST = 32  # instances of a part: smaller ones cost more in calls than they save in rows
+PARTS = 8
+
+
+@dataclass(frozen=True)
+class PathTsps:
+    """Paths of different lengths, longest first: [origin, stops..., absent rows..., destination]."""
+
+    stops: Tensor  # (batch, longest, 2)
+    lengths: Tensor  # (batch,) int64: rows that are there
+    noise: Tensor | None  # (batch, longest, width)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def shape(self) -> torch.Size:
+        return self.stops.shape
+
+    def split(self, limit: int) -> Iterator["PathTsps"]:
+        """Parts of at most `limit` instances, each without the rows that all of it lacks."""
+        for first in range(0, len(self), limit):
+            own = slice(first, first + limit)
+            longest = int(self.lengths[first])
+
+            def trimmed(array: Tensor, own: slice = own, longest: int = longest) -> Tensor:
+                return torch.cat([array[own, : longest - 1], array[own, -1:]], dim=1)
+
+            noise = None if self.noise is None else trimmed(self.noise)
+            yield PathTsps(trimmed(self.stops), self.lengths[own], noise)
+
+
+class PathTspBatches(SupervisedBatches):
+    """One update per batch, on the decision after the origin.
+
+    Each instance has a path of 4 to n + 1 rows: shorter ones leave no choice, n + 1 rows are the tour itself, whose
+    origin is its destination.  Instances of a batch are sorted by the length of their path and computed in parts, so
+    that few absent rows are: the gradient is that of the whole batch.
+    """
+
+    def _sub_path(self, index: int, *arrays: Tensor) -> PathTsps:
+        coords, tours = arrays
+        # A CPU generator heeds 32 bits of its seed: runs lie far apart in these, by the golden ratio.
+        number = index * self.world.size + self.world.rank + self.run.seed * 2_654_435_769
+        generator = torch.Generator().manual_seed(number % 2**32)
+        drawn = draw_pairs(generator, len(tours), self.run.n)
+        stops = cut_pairs(coords, tours, *(d.to(coords.device) for d in drawn))
+        noise = None
+        if self.network.gaussian:
+            on = torch.Generator(self.device).manual_seed(int(torch.randint(2**62, (), generator=generator)))
+            shape = (*stops.shape[:2], self.network.width)
+            noise = torch.randn(shape, generator=on, device=self.device)
+        return PathTsps(stops, drawn[1].to(coords.device), noise)
+
+    @property
+    def network(self) -> Any:
+        model: Any = self.model
+        while not hasattr(model, "net"):  # below DDP and torch.compile
+            model = model.module if hasattr(model, "module") else model._orig_mod
+        return model.net
+
+    def _rows(self, path: Any) -> range:
+        return range(1)
+
+    def _loss(self, path: Any, row: int) -> Tensor:
+        logits = self.model(path.stops, row, path.lengths, path.noise).float()
+        return F.cross_entropy(logits, logits.new_zeros(len(path), dtype=torch.long))
+
+    def _micro_batch(self, tokens: int) -> int:
+        part = max(LEAST, math.ceil(self.training.batch_size / self.world.size / PARTS))
+        return min(part, super()._micro_batch(tokens))
+
+
+def path_tsp(scheme: Scheme) -> PathTspBatches:
+    """Raises NeurouteError when labels are missing, or the network cannot be trained on paths of different lengths."""
+    if not hasattr(scheme.net, "draw"):
+        raise NeurouteError(f"{scheme.run.id}: sub_paths: pairs needs a network that hides rows: a Pens")
+    return PathTspBatches(scheme.run, scheme.model, labelled(scheme), scheme.device, scheme.world, scheme.memory_gb)

@@ -1,0 +1,139 @@
+"""The best scaling factor: known parabolas, sweeps without a minimum, interpolation, and files that are none."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuroute.analysis.rescaling import check_factors, factor_for, fit_parabola, read_best
+from neuroute.errors import NeurouteError
+
+FACTORS = np.array([1.0, 1.2, 1.5, 2.0, 2.5, 3.0])
+
+
+def test_an_exact_parabola_is_recovered() -> None:
+    lengths = 0.7 * FACTORS**2 - 2.8 * FACTORS + 75.0
+    fit = fit_parabola(FACTORS, lengths)
+    assert (fit.a, fit.b, fit.c) == pytest.approx((0.7, -2.8, 75.0), rel=1e-9)
+    assert fit.best == pytest.approx(2.0, rel=1e-9)
+    assert fit.interior
+    np.testing.assert_allclose(fit(FACTORS), lengths, rtol=1e-12)
+
+
+def test_the_fit_is_that_of_least_squares_in_any_order() -> None:
+    rng = np.random.default_rng(1)
+    lengths = 0.3 * (FACTORS - 1.8) ** 2 + 7.7 + rng.normal(0, 0.01, len(FACTORS))
+    expected = np.polyfit(FACTORS, lengths, 2)
+    order = rng.permutation(len(FACTORS))
+    fit = fit_parabola(FACTORS[order], lengths[order])
+    np.testing.assert_allclose([fit.a, fit.b, fit.c], expected, rtol=1e-9)
+    assert fit.best == pytest.approx(-expected[1] / (2 * expected[0]))
+    assert fit.best not in FACTORS
+
+
+@pytest.mark.parametrize(
+    ("lengths", "best"),
+    [
+        (-((FACTORS - 1.8) ** 2) + 10, 3.0),  # concave: the vertex is the longest
+        ((FACTORS - 4.0) ** 2 + 10, 3.0),  # the minimum lies beyond the sweep
+        ((FACTORS - 0.5) ** 2 + 10, 1.0),  # before it
+        (2 * FACTORS + 10, 1.0),  # a line
+        (np.full(6, 7.7), 1.0),  # the factor changes nothing
+    ],
+    ids=["concave", "beyond", "before", "line", "flat"],
+)
+def test_without_a_minimum_inside_the_best_swept_factor_is_taken(lengths: np.ndarray, best: float) -> None:
+    fit = fit_parabola(FACTORS, lengths)
+    assert not fit.interior
+    assert fit.best == best
+    np.testing.assert_allclose(fit(FACTORS), lengths, rtol=1e-9)
+
+
+def test_ties_fall_on_no_stretching() -> None:
+    assert fit_parabola([0.5, 1.0, 2.0, 3.0], [4.0, 4.0, 4.0, 4.0]).best == 1.0
+    assert fit_parabola([0.5, 1.5, 3.0], [4.0, 5.0, 4.0]).best == 0.5
+
+
+@pytest.mark.parametrize(
+    ("factors", "message"),
+    [
+        ([1.0, 2.0, 2.0], "x: 2 different factors are too few for a minimum; give at least 3"),
+        ([], "x: 0 different factors are too few"),
+        ([1.0, 0.0, 2.0], "x: factor 0; coordinates are stretched by factors above 0"),
+        ([1.0, -1.5, 2.0], "x: factor -1.5; coordinates"),
+        ([1.0, float("nan"), 2.0], "x: factor nan; coordinates"),
+    ],
+)
+def test_sweeps_that_can_have_no_minimum_are_refused(factors: list[float], message: str) -> None:
+    with pytest.raises(NeurouteError) as error:
+        check_factors(factors, "x")
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+    with pytest.raises(NeurouteError):
+        fit_parabola(factors, np.ones(len(factors)), "x")
+
+
+def test_lengths_that_are_no_numbers_are_refused() -> None:
+    with pytest.raises(NeurouteError, match=r"^x: the mean length at factor 1.5 is not a finite number"):
+        fit_parabola([1.0, 1.5, 2.0], [1.0, float("inf"), 1.0], "x")
+
+
+def test_factors_between_sizes() -> None:
+    sizes, best = np.array([100, 250, 10_000]), np.array([1.1, 1.3, 3.1])
+    assert [factor_for(n, sizes, best) for n in sizes] == best.tolist()
+    assert factor_for(175, sizes, best) == pytest.approx(1.2)
+    assert factor_for(5125, sizes, best) == pytest.approx(2.2)
+    assert factor_for(51, sizes, best) == 1.1
+    assert factor_for(20_000, sizes, best) == 3.1
+    assert factor_for(7, [1000], [1.7]) == 1.7
+
+
+def test_the_best_factors_are_read(tmp_path: Path) -> None:
+    np.savez(tmp_path / "r.npz", sizes=np.array([100, 500]), best=np.array([1.0, 2.5]))
+    sizes, best = read_best(tmp_path / "r.npz", "pens/pens_a")
+    assert sizes.tolist() == [100, 500]
+    assert sizes.dtype == np.int64
+    assert best.tolist() == [1.0, 2.5]
+
+
+@pytest.mark.parametrize("what", ["pens/pens_a", "pens/pens_a/uniform"])
+def test_missing_factors_say_what_to_run(what: str, tmp_path: Path) -> None:
+    for path in (None, tmp_path / "none.npz"):
+        with pytest.raises(NeurouteError) as error:
+            read_best(path, what)
+        assert str(error.value).startswith(f"{what}: the model's best scaling factors are missing")
+        assert "`neuroute evaluate pens/pens_a/rescaling`" in str(error.value)
+        assert "\n" not in str(error.value)
+
+
+BROKEN = {
+    "other": {"a": np.ones(2)},
+    "lengths": {"sizes": np.array([100, 500]), "best": np.ones(3)},
+    "order": {"sizes": np.array([500, 100]), "best": np.ones(2)},
+    "twice": {"sizes": np.array([100, 100]), "best": np.ones(2)},
+    "nan": {"sizes": np.array([100]), "best": np.array([float("nan")])},
+    "zero": {"sizes": np.array([100]), "best": np.zeros(1)},
+    "empty": {"sizes": np.empty(0), "best": np.empty(0)},
+    "scalar": {"sizes": np.array(100), "best": np.array(1.0)},
+    "text": {"sizes": np.array(["a"]), "best": np.array([1.0])},
+    "objects": {"sizes": np.array([100], object), "best": np.array([1.0])},  # a pickle: never loaded
+}
+
+
+@pytest.mark.parametrize("kind", [*BROKEN, "bytes", "npy", "cut"])
+def test_files_that_hold_no_factors_are_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.npz"
+    if kind in BROKEN:
+        np.savez(path, **BROKEN[kind])  # type: ignore[arg-type]
+    elif kind == "bytes":
+        path.write_bytes(b"no array")
+    else:
+        with path.open("wb") as file:
+            np.save(file, np.ones(3))
+        if kind == "cut":
+            np.savez(path, sizes=np.array([100]), best=np.ones(1))
+            path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(NeurouteError) as error:
+        read_best(path, "pens/pens_a")
+    assert str(error.value).startswith(f"{path}: holds no best scaling factors")
+    assert "delete it, and `neuroute evaluate pens/pens_a/rescaling`" in str(error.value)

@@ -1,0 +1,235 @@
+"""The origin's attention logits against a dense float64 reference, the walk, and what the network is made of."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from neuroute.datasets.streams import dataset_coordinates
+from neuroute.decoding.decode import autocast, decode
+from neuroute.errors import NeurouteError
+from neuroute.evaluation.attention_maps import measure, modules, origin_logits, path_ends, walk
+from neuroute.evaluation.records import Where
+from neuroute.networks.weights import build, save_checkpoint
+from neuroute.plan.objects import AttentionEvaluation, Dataset, Decoding, Labels, Network, Run, Supervised
+
+DATASET = Dataset(split="val", n=14, count=3)
+POSITIONS = ("alibi", "rope", "both", "coordinates")
+WIDTH, HEADS = 16, 2
+WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+
+
+def run_of(positions: str, **arguments: Any) -> Run:
+    shape = {"depth": 3, "width": WIDTH, "heads": HEADS, "feed_forward": 24, "positions": positions, **arguments}
+    labels = Labels(dataset=DATASET, solver="concorde")  # not read
+    return Run(
+        paper="pens",
+        name=positions,
+        network=Network(kind="neuroute.networks.pens:Pens", arguments=shape),
+        training=Supervised(samples=1),
+        n=14,
+        data=(labels,),
+        validation=labels,
+    )
+
+
+def small(run: Run) -> Any:
+    torch.manual_seed(1)
+    net = build(run.network).eval()
+    with torch.no_grad():
+        for p in net.parameters():  # norms that are no longer all ones
+            p.add_(0.1 * torch.randn_like(p))
+    return net
+
+
+def dense(net: Any, positions: str, coords: np.ndarray, origin: int, destination: int) -> np.ndarray:
+    """The origin's logits (n,) by the paper's formulas on whole score matrices, one head after the other."""
+    w = {name: t.double().numpy() for name, t in net.state_dict().items()}
+    n, d = len(coords), WIDTH // HEADS
+    coords = coords.astype(np.float64)
+
+    def rms(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        return x / np.sqrt((x**2).mean(1, keepdims=True) + 1e-6) * weight
+
+    def turned(x: np.ndarray) -> np.ndarray:
+        """Axial RoPE: node by node, the first half of the channels with x, the second with y."""
+        out = x.copy()
+        for node in range(n):
+            for axis in (0, 1):
+                for i in range(d // 4):
+                    angle = 14 * 100 ** (-i / (d / 4)) * coords[node, axis]
+                    at = axis * d // 2 + 2 * i
+                    pair = complex(x[node, at], x[node, at + 1]) * complex(math.cos(angle), math.sin(angle))
+                    out[node, at : at + 2] = pair.real, pair.imag
+        return out
+
+    if positions == "coordinates":
+        x = coords @ w["embed.weight"].T
+    else:
+        x = torch.randn(n, WIDTH, generator=torch.Generator().manual_seed(0)).double().numpy()
+    x[origin] += w["ends"][0]
+    x[destination] += w["ends"][1]
+    apart = np.array([[math.dist(a, b) for b in coords] for a in coords])
+    rows = []
+    for layer in range(3):
+        at = f"layers.{layer}."
+        q, k, v = (rms(x, w[at + "attention_norm.weight"]) @ m.T for m in np.split(w[at + "qkv.weight"], 3))
+        attended = np.empty_like(x)
+        for head in range(HEADS):
+            mine = slice(head * d, (head + 1) * d)
+            own_q, own_k = q[:, mine], k[:, mine]
+            if positions in ("rope", "both"):
+                own_q, own_k = turned(own_q), turned(own_k)
+            scores = math.log(n + 1) * own_q @ own_k.T / math.sqrt(d)
+            if positions in ("alibi", "both"):
+                scores = scores - 10 / math.sqrt(2) ** head * apart
+            rows.append(scores[origin])
+            weights = np.exp(scores - scores.max(1, keepdims=True))
+            attended[:, mine] = weights / weights.sum(1, keepdims=True) @ v[:, mine]
+        x = x + attended
+        x = (
+            x
+            + np.maximum(rms(x, w[at + "feed_forward_norm.weight"]) @ w[at + "up.weight"].T, 0)
+            @ w[at + "down.weight"].T
+        )
+    return np.mean(rows, axis=0)
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.5])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_logits_are_those_of_a_dense_reference(positions: str, factor: float) -> None:
+    net = small(run_of(positions))
+    coords = dataset_coordinates(DATASET)[0] * np.float32(factor)
+    expected = dense(net, positions, coords, 3, 8)
+    with torch.inference_mode():
+        found = origin_logits(net, torch.from_numpy(coords), 3, 8)
+        exact = origin_logits(net.double(), torch.from_numpy(coords).double(), 3, 8)
+    assert found.shape == (14,)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    np.testing.assert_allclose(exact, expected, atol=1e-9)
+    assert np.ptp(expected) > 0.1
+
+
+def test_logits_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the network holds no bias as a whole, as at 10,000 nodes."""
+    net, coords = small(run_of("both")), torch.from_numpy(dataset_coordinates(DATASET)[1])
+    with torch.inference_mode():
+        whole = origin_logits(net, coords, 0, 13)
+        monkeypatch.setattr(type(net), "DENSE", 1)
+        monkeypatch.setattr(type(net), "PART", HEADS * 14 * 3)
+        parts = origin_logits(net, coords, 0, 13)
+    np.testing.assert_allclose(parts, whole, atol=1e-5)
+
+
+def test_mixed_precision_is_near() -> None:
+    net, coords = small(run_of("both")), torch.from_numpy(dataset_coordinates(DATASET)[1])
+    with torch.inference_mode():
+        exact = origin_logits(net, coords, 0, 13)
+        with autocast(torch.device("cpu"), "bf16"):
+            mixed = origin_logits(net, coords, 0, 13)
+    assert mixed.dtype == torch.float32
+    assert 0 < (mixed - exact).abs().max() < 0.1 * np.ptp(exact.numpy())
+
+
+def test_the_network_is_left_as_it_was() -> None:
+    net, coords = small(run_of("alibi")), torch.from_numpy(dataset_coordinates(DATASET)[0])
+    origin_logits(net, coords, 0, 1)
+    assert all(not layer._forward_pre_hooks for layer in net.layers)
+
+
+def test_the_ends_of_the_path_are_fixed_and_distinct() -> None:
+    assert path_ends(14) == path_ends(14)
+    for n in (4, 14, 10_000):
+        origin, destination = path_ends(n)
+        assert origin != destination
+        assert 0 <= min(origin, destination) <= max(origin, destination) < n
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_the_walk_is_greedy_decoding(positions: str) -> None:
+    net, coords = small(run_of(positions)), dataset_coordinates(Dataset(split="val", n=6, count=1))
+    with torch.inference_mode():
+        tour, probabilities = walk(net, torch.from_numpy(coords[0]))
+    np.testing.assert_array_equal(tour, decode(net, coords, Decoding())[0])
+    np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-6)
+    for decision, chances in enumerate(probabilities):
+        assert chances.argmax() == tour[decision + 1]
+        assert not chances[tour[: decision + 1]].any()
+        assert (chances[tour[decision + 1 :]] > 0).all()
+    assert probabilities[-1].max() == 1
+
+
+def test_modules_are_those_of_the_live_network() -> None:
+    net = small(run_of("coordinates", output_projection=True))
+    *found, last = modules(net)
+    by_name = {m["name"]: m for m in found}
+    assert list(by_name) == [
+        "", "embed", "layers", "layers.0", "layers.0.attention_norm", "layers.0.qkv", "layers.0.out",
+        "layers.0.feed_forward_norm", "layers.0.up", "layers.0.down", "norm", "query", "key",
+    ]  # fmt: skip
+    assert by_name[""] == {"name": "", "kind": "Pens", "shapes": {"ends": [2, WIDTH]}}
+    assert by_name["layers"] == {"name": "layers", "kind": "ModuleList", "shapes": {}, "copies": 3}
+    assert by_name["layers.0.qkv"] == {
+        "name": "layers.0.qkv",
+        "kind": "Linear",
+        "shapes": {"weight": [3 * WIDTH, WIDTH]},
+    }
+    counted = sum(
+        math.prod(shape) * (3 if m["name"].startswith("layers.0") else 1)
+        for m in found
+        for shape in m["shapes"].values()
+    )
+    assert last == {"parameters": counted} == {"parameters": sum(p.numel() for p in net.parameters())}
+
+
+def mapped(run: Run, out: Path, where: Where = WHERE, **changes: Any) -> dict[str, np.ndarray]:
+    save_checkpoint(out / "m", small(run), {"run": run.id, "network": run.network.model_dump(), "code": "n"})
+    evaluation = AttentionEvaluation(**{"run": run.id, "dataset": DATASET, "factors": (1.0, 2.0), **changes})
+    measure(evaluation, run, out / "m", out / "attention.csv", [], where)
+    with np.load(out / "attention.npz", allow_pickle=False) as file:
+        return dict(file)
+
+
+def test_records_and_arrays(tmp_path: Path) -> None:
+    run = run_of("alibi")
+    np.savez(tmp_path / "r.npz", sizes=np.array([10, 18]), best=np.array([1.0, 2.0]))
+    where = replace(WHERE, rescaling=tmp_path / "r.npz")
+    arrays = mapped(run, tmp_path, where, instance=2, factors=(1.0, 3.0, "best"))
+    assert arrays["factors"].tolist() == [1.0, 3.0, 1.5]
+    np.testing.assert_array_equal(arrays["coords"], dataset_coordinates(DATASET)[2])
+    origin, destination = int(arrays["origin"]), int(arrays["destination"])
+    assert (origin, destination) == path_ends(14)
+    assert arrays["logits"].dtype == np.float32
+    for factor, logits in zip(arrays["factors"], arrays["logits"], strict=True):
+        expected = dense(small(run), "alibi", arrays["coords"] * np.float32(factor), origin, destination)
+        np.testing.assert_allclose(logits, expected, atol=1e-4)
+    assert arrays["small_coords"].shape == (6, 2)
+    assert sorted(arrays["small_tour"]) == list(range(6))
+    assert arrays["small_probabilities"].shape == (5, 6)
+    assert json.loads(str(arrays["modules"]))[-1] == {"parameters": sum(p.numel() for p in small(run).parameters())}
+    header, *records = (tmp_path / "attention.csv").read_text().splitlines()
+    assert len(records) == 1
+    assert "parameters" in records[0].split(",")
+    assert "run" in header.split(",")
+
+
+def test_bad_input_is_one_line(tmp_path: Path) -> None:
+    run = run_of("alibi")
+    for changes, message in (
+        ({"instance": 3}, "pens/alibi/attention: instance 3; choose one of 0 to 2"),
+        ({"factors": (1.0, -2.0)}, "pens/alibi/attention: factor -2; coordinates are stretched by factors above 0"),
+        ({"factors": ("best",)}, "pens/alibi: the model's best scaling factors are missing; `neuroute evaluate"),
+    ):
+        with pytest.raises(NeurouteError) as error:
+            mapped(run, tmp_path, **changes)
+        assert str(error.value).startswith(message)
+        assert "\n" not in str(error.value)
+    bq = Network(kind="neuroute.networks.bq:Bq", arguments={"depth": 1, "width": 8, "heads": 2, "feed_forward": 8})
+    with pytest.raises(NeurouteError, match="attention: attention is mapped of networks of paper pens, not of Bq"):
+        mapped(run.model_copy(update={"network": bq}), tmp_path)
+    assert not (tmp_path / "attention.csv").exists()

@@ -1,0 +1,82 @@
+"""`neuroute solve` with a checkpoint of each PENS variant: TSPLIB files in, tours and their lengths out."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from neuroute.cli import app
+from neuroute.datasets.tsplib import read_tsplib
+from neuroute.decoding.decode import decode
+from neuroute.errors import NeurouteError
+from neuroute.evaluation.solve import solve_file
+from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
+from neuroute.plan.digest import code_digest
+from neuroute.plan.objects import Decoding, Network
+
+KIND = "neuroute.networks.pens:Pens"
+VARIANTS = [("alibi", "gaussian"), ("rope", "gaussian"), ("both", "zero"), ("coordinates", "gaussian")]
+NODES = 12
+LINE = re.compile(r"^(\S+): n=(\d+), length ([\d,]+) \((\w+)\), [\d.]+ s; tour in (.+)$")
+
+
+def checkpoint(folder: Path, positions: str, initial: str) -> Path:
+    arguments = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": 20}
+    network = Network(kind=KIND, arguments={**arguments, "positions": positions, "initial": initial})
+    torch.manual_seed(0)
+    about = {"run": f"pens/{positions}", "network": network.model_dump(), "code": code_digest(KIND)}
+    save_checkpoint(folder / "model.safetensors", build(network), about)
+    return folder / "model.safetensors"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    points = np.random.default_rng(5).integers(0, 1000, (NODES, 2))
+    lines = "".join(f"{i} {x} {y}\n" for i, (x, y) in enumerate(points, 1))
+    head = f"NAME: dozen\nTYPE: TSP\nDIMENSION: {NODES}\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
+    (tmp_path / "dozen.tsp").write_text(head + lines + "EOF\n")
+    return tmp_path / "dozen.tsp"
+
+
+@pytest.mark.parametrize(("positions", "initial"), VARIANTS)
+@pytest.mark.parametrize("search", [(1, 0), (3, 0), (1, 5)])
+def test_each_variant_solves_a_file(
+    tmp_path: Path, file: Path, positions: str, initial: str, search: tuple[int, int]
+) -> None:
+    model, drawing = checkpoint(tmp_path, positions, initial), tmp_path / "tour.svg"
+    beam, rrc = search
+    said = LINE.match(solve_file(file, model, beam, rrc, drawing, "cpu"))
+    assert said
+    net, _ = load_checkpoint(model)
+    instance = read_tsplib(file)
+    method = "rrc" if rrc else "beam" if beam > 1 else "greedy"
+    how = Decoding(method=method, beam=beam, iterations=rrc)  # type: ignore[arg-type]
+    tour = decode(net, torch.from_numpy(instance.unit_square())[None], how)[0].numpy()
+    assert sorted(tour) == list(range(NODES))
+    assert said.groups() == ("dozen", str(NODES), f"{instance.length(tour):,.0f}", "EUC_2D", str(drawing))
+    assert drawing.read_text().rstrip().endswith("</svg>")
+
+
+def test_the_command_line_solves_and_refuses(tmp_path: Path, file: Path) -> None:
+    model, drawing = checkpoint(tmp_path, "both", "gaussian"), tmp_path / "tour.png"
+    arguments = ["solve", str(file), "--model", str(model), "--out", str(drawing), "--device", "cpu"]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    assert "dozen: n=12" in done.output
+    assert drawing.exists()
+    with pytest.raises(NeurouteError, match="must end in"):
+        solve_file(file, model, 1, 0, tmp_path / "tour.txt", "cpu")
+
+
+@pytest.mark.parametrize(("positions", "initial"), VARIANTS)
+def test_each_variant_solves_berlin52(tmp_path: Path, shared: Path, positions: str, initial: str) -> None:
+    path = shared / "benchmarks" / "tsplib" / "berlin52.tsp"
+    if not path.is_file():
+        pytest.skip("no copy of TSPLIB")
+    said = LINE.match(solve_file(path, checkpoint(tmp_path, positions, initial), 1, 0, tmp_path / "t.svg", "cpu"))
+    assert said
+    assert said[2] == "52"
+    assert int(said[3].replace(",", "")) >= 7542  # the published optimum

@@ -1,0 +1,79 @@
+"""Attention with a bias: every path gives what softmax(scale q k^T + bias) v says."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from neuroute.networks.attention import attend, attend_in_parts
+
+SCALE = 0.37
+
+
+def dense(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
+    scores = torch.einsum("bhqd,bhkd->bhqk", q, k) * SCALE
+    weights = (scores if bias is None else scores + bias).exp()
+    return torch.einsum("bhqk,bhkd->bhqd", weights / weights.sum(-1, keepdim=True), v)
+
+
+def drawn(dtype: torch.dtype = torch.float64) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    return [torch.randn(3, 2, 11, 8, generator=generator, dtype=torch.float64).to(dtype) for _ in range(3)]
+
+
+def biases() -> dict[str, Tensor | None]:
+    generator = torch.Generator().manual_seed(2)
+    full = -5 * torch.rand(3, 2, 11, 11, generator=generator, dtype=torch.float64)
+    hidden = torch.zeros(3, 1, 1, 11, dtype=torch.float64)
+    hidden[1, ..., 4:7] = -math.inf
+    return {"none": None, "of heads": full, "of all heads": full[:, :1], "hiding keys": hidden, "both": full + hidden}
+
+
+@pytest.mark.parametrize("name", biases())
+def test_equals_the_dense_softmax(name: str) -> None:
+    q, k, v = drawn()
+    bias = biases()[name]
+    torch.testing.assert_close(attend(q, k, v, SCALE, bias), dense(q, k, v, bias), rtol=1e-12, atol=1e-12)
+
+
+def test_a_view_into_a_larger_bias_is_read_at_its_place() -> None:
+    """Decoding hands over the lower right corner of what it keeps of each pair."""
+    q, k, v = drawn()
+    kept = -torch.rand(3, 2, 16, 16, dtype=torch.float64)
+    corner = kept[:, :, 5:, 5:]
+    torch.testing.assert_close(attend(q, k, v, SCALE, corner), dense(q, k, v, corner.clone()), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("queries", [1, 4, 11, 50])
+def test_in_parts_equals_at_once(queries: int) -> None:
+    q, k, v = drawn()
+    bias = biases()["both"]
+    assert bias is not None
+    asked = []
+
+    def part(first: int, stop: int) -> Tensor:
+        asked.append((first, stop))
+        return bias[:, :, first:stop]
+
+    found = attend_in_parts(q, k, v, SCALE, part, queries)
+    torch.testing.assert_close(found, attend(q, k, v, SCALE, bias), rtol=1e-12, atol=1e-12)
+    assert asked == [(first, min(first + queries, 11)) for first in range(0, 11, queries)]
+
+
+@pytest.mark.parametrize("name", biases())
+def test_the_branch_that_trains_in_bf16_on_cpu(name: str) -> None:
+    """Forward and gradients are those of the exact formula, to the digits of bf16."""
+    bias = biases()[name]
+    exact = [t.bfloat16().double().requires_grad_() for t in drawn()]
+    half = [t.detach().bfloat16().requires_grad_() for t in exact]
+    expected, found = dense(*exact, bias), attend(*half, SCALE, bias)
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.double(), expected, rtol=0.03, atol=0.03)
+    weight = torch.randn(expected.shape, dtype=torch.float64)
+    (expected * weight).sum().backward()
+    (found * weight.bfloat16()).sum().backward()
+    for e, f in zip(exact, half, strict=True):
+        assert e.grad is not None
+        assert f.grad is not None
+        assert (f.grad.double() - e.grad).norm() < 0.03 * e.grad.norm()

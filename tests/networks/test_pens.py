@@ -1,0 +1,269 @@
+"""PENS: size, formulas, and that neither padding, parts, order nor company change a decision."""
+
+import itertools
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from neuroute.analysis import flops_pens
+from neuroute.errors import NeurouteError
+from neuroute.networks.pens import Pens
+from neuroute.networks.weights import build, parameters
+from neuroute.plan.objects import Network
+
+POSITIONS = ("alibi", "rope", "both", "coordinates")
+BOTH = list(itertools.product(POSITIONS, ("gaussian", "zero")))
+VARIANTS = list(itertools.product(POSITIONS, ("gaussian", "zero"), (False, True)))
+
+
+def tiny(positions: str, **options: Any) -> Pens:
+    """A float64 network whose parameters all differ from what they start as."""
+    torch.manual_seed(0)
+    net = Pens(3, 24, 3, 40, positions, train_nodes=20, **options).double().eval()  # type: ignore[arg-type]
+    for p in net.parameters():
+        p.data += 0.1 * torch.randn_like(p)
+    return net
+
+
+def paths(batch: int = 4, rows: int = 13) -> Tensor:
+    return torch.rand(batch, rows, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+
+
+# -- size ---------------------------------------------------------------------------------------------------------
+
+
+def size(*shape: int, **options: Any) -> int:
+    with torch.device("meta"):
+        return parameters(Pens(*shape, **options))
+
+
+def test_published_size() -> None:
+    """2.8M (pens, Section 5.1); 2.7M by Table 4.  A projection of the attention's output would make it 3.2M."""
+    for positions in ("alibi", "rope", "both"):
+        assert size(positions=positions) == 2_842_560
+    assert round(size() / 1e6, 1) == 2.8
+    assert size(output_projection=True) == 2_842_560 + 9 * 192**2 == 3_174_336
+    assert size(positions="coordinates") == 2_842_560 + 384
+    assert size(initial="zero") == size()
+
+
+@pytest.mark.parametrize("shape", [(9, 192, 12, 512), (1, 16, 2, 24), (3, 64, 8, 128), (4, 48, 3, 200)])
+@pytest.mark.parametrize("projection", [False, True])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_parameters_are_those_of_the_formula(shape: tuple[int, ...], projection: bool, positions: str) -> None:
+    depth, width, _, feed_forward = shape
+    expected = flops_pens.parameters(
+        depth, width, feed_forward, output_projection=projection, coordinates=positions == "coordinates"
+    )
+    assert size(*shape, positions=positions, output_projection=projection) == expected
+
+
+def test_a_width_that_does_not_divide_into_heads_is_one_clear_line() -> None:
+    with pytest.raises(NeurouteError, match="width 10 is not divisible by 4 heads"):
+        build(Network(kind="neuroute.networks.pens:Pens", arguments={"width": 10, "heads": 4}))
+
+
+# -- formulas -----------------------------------------------------------------------------------------------------
+
+
+def normalised(x: Tensor, weight: Tensor) -> Tensor:
+    return x / ((x**2).mean(-1, keepdim=True) + 1e-6).sqrt() * weight
+
+
+def turned(x: Tensor, coords: Tensor) -> Tensor:
+    """x (tokens, d): the first half in pairs by x, the second by y (pens, Section 4.1)."""
+    tokens, d = x.shape
+    out = torch.empty_like(x)
+    for t, (axis, i) in itertools.product(range(tokens), itertools.product(range(2), range(d // 4))):
+        angle = 14 * 100 ** (-i / (d / 4)) * coords[t, axis]
+        a, b = x[t, axis * d // 2 + 2 * i], x[t, axis * d // 2 + 2 * i + 1]
+        out[t, axis * d // 2 + 2 * i] = a * angle.cos() - b * angle.sin()
+        out[t, axis * d // 2 + 2 * i + 1] = a * angle.sin() + b * angle.cos()
+    return out
+
+
+def by_the_book(net: Pens, coords: Tensor, noise: Tensor, positions: str) -> Tensor:
+    """One decision on coords (N, 2) of a single instance, head by head (pens, Sections 4.1 and 4.3, Appendix A.3)."""
+    count, heads = len(coords), net.heads
+    x = coords @ net.embed.weight.T if net.embed is not None else noise.clone()
+    x[0] += net.ends[0]
+    x[-1] += net.ends[1]
+    for layer in net.layers:
+        normed = normalised(x, layer.attention_norm.weight)
+        w_q, w_k, w_v = layer.qkv.weight.chunk(3)
+        d = w_q.shape[0] // heads
+        outputs = []
+        for h in range(heads):
+            q, k, v = (normed @ w[h * d : (h + 1) * d].T for w in (w_q, w_k, w_v))
+            if positions in ("rope", "both"):
+                q, k = turned(q, coords), turned(k, coords)
+            scores = math.log(count + 1) * q @ k.T / math.sqrt(d)
+            if positions in ("alibi", "both"):
+                scores = scores - 10 / math.sqrt(2) ** h * (coords[:, None] - coords[None]).norm(dim=-1)
+            outputs.append(torch.softmax(scores, dim=-1) @ v)
+        attended = torch.cat(outputs, dim=-1)
+        x = x + (attended if layer.out is None else attended @ layer.out.weight.T)
+        inner = normalised(x, layer.feed_forward_norm.weight) @ layer.up.weight.T
+        x = x + inner.clamp(min=0) @ layer.down.weight.T
+    x = normalised(x, net.norm.weight)
+    return (x[1:-1] @ net.key.weight.T) @ (net.query.weight @ x[0])
+
+
+@pytest.mark.parametrize(("positions", "initial", "projection"), VARIANTS)
+def test_equals_the_formulas(positions: str, initial: str, projection: bool) -> None:
+    net, coords = tiny(positions, initial=initial, output_projection=projection), paths(3, 9)
+    noise = torch.randn(3, 9, 24, dtype=torch.float64)
+    seen = noise if initial == "gaussian" else torch.zeros_like(noise)
+    with torch.no_grad():
+        found = net.decide(net.encode(coords, noise))
+        expected = [by_the_book(net, c, s, positions) for c, s in zip(coords, seen, strict=True)]
+    torch.testing.assert_close(found, torch.stack(expected), rtol=1e-10, atol=1e-10)
+
+
+def test_ssmax_follows_the_rows_of_the_decision() -> None:
+    """s = log(N + 1) with N rows; an instance that lacks rows goes by those that it has."""
+    net, rows = tiny("alibi"), paths(2, 10)
+    assert net.ssmax(rows, 1.0, None) == (pytest.approx(math.log(11)), None)
+    assert net.ssmax(rows, 2.0, None) == (pytest.approx(2 * math.log(11)), None)
+    scale, sharpness = net.ssmax(rows, 1.0, torch.tensor([10, 6]))
+    assert scale == 1.0
+    assert sharpness is not None
+    torch.testing.assert_close(sharpness, torch.tensor([11.0, 7.0], dtype=torch.float64).log(), rtol=1e-15, atol=0)
+    assert not torch.allclose(net.decide(net.encode(rows), 2.0), net.decide(net.encode(rows)), atol=1e-3)
+
+
+# -- embeddings ---------------------------------------------------------------------------------------------------
+
+
+def test_embeddings_follow_the_draw_and_the_place_alone() -> None:
+    """An instance has embeddings of its own: one bad draw for all would spoil a whole test set."""
+    net, coords = tiny("rope"), paths(5)
+
+    def encoded(draw: int, part: Tensor, place: int = 0) -> Tensor:
+        net.draw, net.first = draw, place
+        return net.encode(part)
+
+    first = encoded(3, coords)
+    torch.manual_seed(99)  # torch's own state has no say
+    assert torch.equal(encoded(3, coords), first)
+    assert torch.equal(encoded(3, coords[2:3], place=2), first[2:3])  # nor have other instances
+    assert (first[0, :, 10:] != first[1, :, 10:]).all()
+    assert torch.equal(encoded(4, coords)[..., :10], first[..., :10])  # coordinates and rotation
+    assert (encoded(4, coords)[..., 10:] != first[..., 10:]).all()
+
+
+def test_no_two_draws_or_instances_share_embeddings() -> None:
+    net, drawn = tiny("alibi"), []
+    for net.draw in range(6):
+        drawn.append(net.encode(torch.zeros(4, 7, 2))[..., 2:].flatten(1))
+    vectors = torch.cat(drawn)
+    assert len(vectors.unique(dim=0)) == 24
+    assert len(vectors.unique()) > 0.99 * vectors.numel()
+
+
+def test_gaussian_embeddings_are_standard_normal() -> None:
+    drawn = Pens(1, 192, 12, 8).encode(torch.rand(1, 500, 2))[0, :, 2:]
+    assert drawn.shape == (500, 192)
+    assert abs(drawn.mean()) < 5 / math.sqrt(drawn.numel())
+    assert abs(drawn.var() - 1) < 5 * math.sqrt(2 / drawn.numel())
+
+
+@pytest.mark.parametrize(("positions", "initial"), BOTH)
+def test_rows_hold_only_what_a_variant_reads(positions: str, initial: str) -> None:
+    net = tiny(positions, initial=initial)
+    gaussian = initial == "gaussian" and positions != "coordinates"
+    assert net.gaussian == gaussian
+    width = 2 + (8 if positions in ("rope", "both") else 0) + (24 if gaussian else 0)
+    assert net.encode(paths()).shape == (4, 13, width)
+
+
+def test_without_random_embeddings_the_draw_means_nothing() -> None:
+    for net in (tiny("coordinates"), tiny("alibi", initial="zero")):
+        before = net.decide(net.encode(paths()))
+        net.draw = 7
+        assert torch.equal(net.decide(net.encode(paths())), before)
+
+
+# -- what may not matter ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_a_batch_decides_as_its_instances_do(positions: str) -> None:
+    net = tiny(positions)
+    rows = net.encode(paths())
+    together = net.decide(rows)
+    alone = torch.cat([net.decide(one[None]) for one in rows])
+    torch.testing.assert_close(together, alone, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_order_of_the_candidates_does_not_matter(positions: str) -> None:
+    net = tiny(positions)
+    rows, shuffle = net.encode(paths()), torch.randperm(11)
+    shuffled = torch.cat([rows[:, :1], rows[:, 1:-1][:, shuffle], rows[:, -1:]], dim=1)
+    torch.testing.assert_close(net.decide(shuffled), net.decide(rows)[:, shuffle], rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_origin_and_destination_are_told_apart(positions: str) -> None:
+    net = tiny(positions)
+    rows = net.encode(paths())
+    assert not torch.allclose(net.decide(rows), net.decide(rows.flip(1)).flip(1), atol=1e-3)
+
+
+@pytest.mark.parametrize(("positions", "initial"), BOTH)
+def test_rows_that_are_not_there_change_nothing(positions: str, initial: str) -> None:
+    net, coords, lengths = tiny(positions, initial=initial), paths(5, 13), torch.tensor([13, 12, 9, 5, 4])
+    noise = torch.randn(5, 13, 24, dtype=torch.float64)
+    together = net.decide(net.encode(coords, noise), lengths=lengths)
+    for i, n in enumerate(lengths.tolist()):
+        there = [*range(n - 1), 12]  # the last row is the destination
+        alone = net.decide(net.encode(coords[i : i + 1, there], noise[i : i + 1, there]))[0]
+        torch.testing.assert_close(together[i, : n - 2], alone, rtol=1e-10, atol=1e-10)
+        assert (together[i, n - 2 :] == -math.inf).all()
+
+
+@pytest.mark.parametrize("positions", ["alibi", "both"])
+@pytest.mark.parametrize("padded", [False, True])
+def test_chunked_equals_unchunked(monkeypatch: pytest.MonkeyPatch, positions: str, padded: bool) -> None:
+    """The bias as a whole, from distances or from coordinates; all queries at once, some, or one at a time."""
+    net, coords = tiny(positions), paths()
+    rows, lengths = net.encode(coords), torch.tensor([13, 11, 8, 5]) if padded else None
+    expected = net.decide(rows, lengths=lengths)
+    many, few, none = net.pairs(rows, floats=1 << 20), net.pairs(rows, floats=4 * 13**2), net.pairs(rows, floats=10)
+    assert many is not None
+    assert few is not None
+    assert (many.shape, few.shape, none) == ((4, 3, 13, 13), (4, 1, 13, 13), None)
+    for dense, part in ((1 << 26, 1 << 24), (0, 1 << 24), (0, 4 * 3 * 13 * 5), (0, 1)):
+        monkeypatch.setattr(Pens, "DENSE", dense)
+        monkeypatch.setattr(Pens, "PART", part)
+        for pairs in (many, few, none):
+            found = net.decide(rows, pairs=pairs, lengths=lengths)
+            torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-11)
+
+
+def test_the_bias_is_never_there_as_a_whole_when_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    net, largest = tiny("alibi"), 0
+    rows, bias = net.encode(paths()), net._bias
+
+    def watched(apart: Tensor) -> Tensor:
+        nonlocal largest
+        largest = max(largest, apart.numel() * net.heads)
+        return bias(apart)
+
+    monkeypatch.setattr(net, "_bias", watched)
+    monkeypatch.setattr(Pens, "DENSE", 0)
+    monkeypatch.setattr(Pens, "PART", 4 * 3 * 13 * 2)
+    net.decide(rows)
+    assert largest == 4 * 3 * 13 * 2
+
+
+def test_variants_without_a_bias_keep_nothing_of_pairs() -> None:
+    for positions in ("rope", "coordinates"):
+        net = tiny(positions)
+        assert net.pairs(net.encode(paths())) is None
+        assert net.pair_channels == 0
+    assert tiny("both").pair_channels == 3

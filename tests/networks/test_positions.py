@@ -1,0 +1,85 @@
+"""Slopes, frequencies, distances, turns: the paper's formulas, and what must follow from them (pens, Section 4.1)."""
+
+import math
+
+import pytest
+import torch
+
+from neuroute.errors import NeurouteError
+from neuroute.networks.positions import alibi_slopes, axial_frequencies, axial_rotation, distances, rotate
+from neuroute.networks.weights import build
+from neuroute.plan.objects import Network
+
+
+def test_slopes_are_the_papers() -> None:
+    """Appendix A.3: 10 / sqrt(2)^h, of 12 heads from 10 down to 10 / 2^5.5."""
+    slopes = alibi_slopes(12).tolist()
+    assert slopes == pytest.approx([10 / math.sqrt(2) ** h for h in range(12)], rel=1e-14)
+    assert slopes[0] == 10
+    assert slopes[2] == pytest.approx(5)
+    assert slopes[11] == pytest.approx(0.2209708691207961)
+
+
+def test_frequencies_are_the_papers() -> None:
+    """Section 4.1: 14 * 100^(-i / (d / 4)), i up to d / 4 - 1, of heads of 16 channels: 14, 4.43, 1.4, 0.443."""
+    assert axial_frequencies(16).tolist() == pytest.approx([14, 14 / math.sqrt(10), 1.4, 1.4 / math.sqrt(10)])
+    assert axial_frequencies(4).tolist() == [14]
+
+
+@pytest.mark.parametrize("width", [2, 6, 10, 18])
+def test_a_head_that_axial_rope_cannot_split_is_one_clear_line(width: int) -> None:
+    with pytest.raises(ValueError, match=f"head of {width} channels.*multiple of 4"):
+        axial_frequencies(width)
+    network = Network(
+        kind="neuroute.networks.pens:Pens", arguments={"width": 3 * width, "heads": 3, "positions": "rope"}
+    )
+    with pytest.raises(NeurouteError, match=f"cannot be built.*head of {width} channels.*multiple of 4") as refused:
+        build(network)
+    assert "\n" not in str(refused.value)
+    build(network.model_copy(update={"arguments": {**network.arguments, "positions": "alibi"}}))  # nothing to split
+
+
+def test_distances_are_exact_where_points_nearly_coincide() -> None:
+    a, b = torch.rand(2, 5, 2, dtype=torch.float64), torch.rand(2, 7, 2, dtype=torch.float64)
+    expected = (a[:, :, None] - b[:, None]).square().sum(-1).sqrt()
+    torch.testing.assert_close(distances(a, b), expected, rtol=1e-14, atol=0)
+    close = torch.tensor([[[0.7, 0.3], [0.7 + 2**-20, 0.3]]])
+    assert distances(close, close)[0, 0, 1].item() == pytest.approx((close[0, 1, 0] - close[0, 0, 0]).item(), rel=1e-6)
+
+
+def test_the_first_half_turns_with_x_and_the_second_with_y() -> None:
+    x, frequencies = torch.randn(1, 2, 3, 8, dtype=torch.float64), axial_frequencies(8)
+    coords = torch.rand(1, 3, 2, dtype=torch.float64)
+    turned = rotate(x, axial_rotation(coords, frequencies))
+    for token in range(3):
+        for pair, angle in enumerate(a * f for a in coords[0, token].tolist() for f in frequencies.tolist()):
+            turn = torch.tensor(
+                [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]], dtype=torch.float64
+            )
+            channels = slice(2 * pair, 2 * pair + 2)
+            for head in range(2):
+                expected = turn @ x[0, head, token, channels]
+                torch.testing.assert_close(turned[0, head, token, channels], expected, rtol=1e-13, atol=1e-14)
+
+
+def test_products_depend_on_differences_of_places_alone() -> None:
+    q, k = torch.randn(2, 4, 3, 6, 16, dtype=torch.float64).unbind(0)
+    coords, frequencies = torch.rand(4, 6, 2, dtype=torch.float64), axial_frequencies(16)
+
+    def products(places: torch.Tensor) -> torch.Tensor:
+        rotation = axial_rotation(places, frequencies)
+        return rotate(q, rotation) @ rotate(k, rotation).transpose(2, 3)
+
+    shift = torch.tensor([2.5, -0.75], dtype=torch.float64)
+    torch.testing.assert_close(products(coords + shift), products(coords), rtol=1e-11, atol=1e-11)
+    torch.testing.assert_close(products(coords).diagonal(dim1=2, dim2=3), (q * k).sum(-1), rtol=1e-11, atol=1e-11)
+    assert not torch.allclose(products(coords.flip(-1)), products(coords), atol=1e-2)
+
+
+def test_turns_of_half_precision_are_made_in_single() -> None:
+    """bf16 has no digits for the angles of stretched instances: only the result is rounded."""
+    x, coords = torch.randn(1, 1, 9, 8), 5 * torch.rand(1, 9, 2)
+    rotation = axial_rotation(coords, axial_frequencies(8))
+    turned = rotate(x.bfloat16(), rotation)
+    assert turned.dtype == torch.bfloat16
+    assert torch.equal(turned, rotate(x.bfloat16().float(), rotation).bfloat16())

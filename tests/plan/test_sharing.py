@@ -1,0 +1,106 @@
+"""What papers share: labels are made once, trainings are one and the same, a model's evaluations may be one job."""
+
+import pytest
+
+from neuroute.errors import NeurouteError
+from neuroute.plan.build import Plan, build_plan
+from neuroute.plan.config import load_scale, parse_config
+from neuroute.plan.objects import AttentionEvaluation, Evaluation, RescalingEvaluation, Together, parts_of
+
+
+@pytest.fixture(scope="module")
+def both() -> Plan:
+    return build_plan(parse_config({"scale": "smoke", "papers": ["scaling", "pens"]}))
+
+
+@pytest.fixture(scope="module")
+def alone() -> Plan:
+    return build_plan(parse_config({"scale": "smoke", "papers": ["pens"]}))
+
+
+def test_no_label_is_made_by_two_bundles(both: Plan) -> None:
+    seen: dict[tuple[object, ...], int] = {}
+    for bundle in both.bundles.values():
+        for labels in bundle.labels:
+            d = labels.dataset
+            key = (d.problem, d.distribution, d.split, d.n, d.first, labels.solver)
+            seen[key] = seen.get(key, 0) + 1
+    assert [key for key, times in seen.items() if times > 1] == []
+
+
+@pytest.mark.parametrize("papers", [["pens"], ["scaling", "pens"], ["pens", "scaling"]])
+@pytest.mark.parametrize("scale", ["smoke", "laptop", "gpu", "paper"])
+def test_all_labels_are_provided_whatever_the_papers(papers: list[str], scale: str) -> None:
+    plan = build_plan(parse_config({"scale": scale, "papers": papers}))
+    for run in plan.runs:
+        assert plan.bundles_of_run(run)
+    for evaluation in plan.evaluations:
+        plan.bundles_of_evaluation(evaluation)
+    for artifact in plan.artifacts.values():
+        assert set(artifact.evaluations) <= set(plan.evaluations)
+        assert set(artifact.runs) <= set(plan.runs)
+
+
+def test_baselines_are_the_same_trainings(both: Plan, alone: Plan) -> None:
+    for run in ("scaling/bq", "scaling/lehd_6x128"):
+        assert alone.runs[run] == both.runs[run]
+    assert set(alone.runs) & {"scaling/base_6x128", "scaling/lehd_cvrp"} == set()
+
+
+def test_one_job_measures_a_model_and_finds_its_factors_first(both: Plan) -> None:
+    merged = both.evaluations["pens/pens_a/all"]
+    assert isinstance(merged, Together)
+    kinds = [type(part) for part in parts_of(merged)]
+    assert kinds[:2] == [RescalingEvaluation, Evaluation]
+    assert AttentionEvaluation in kinds
+    assert isinstance(both.evaluations["pens/small_a_zero/all"], Evaluation)  # nothing to merge
+    assert both.rescaling_of_evaluation("pens/pens_a/all") is None  # it has its own
+
+
+def test_what_asks_for_the_best_factor_waits_for_the_sweep() -> None:
+    plan = build_plan(parse_config({"scale": "laptop", "papers": ["pens"]}))
+    sweep = plan.evaluation_file("pens/pens_a/rescaling").with_suffix(".npz")
+    for group in ("uniform", "tsplib", "attention"):
+        assert plan.rescaling_of_evaluation(f"pens/pens_a/{group}") == sweep
+    assert plan.rescaling_of_evaluation("pens/coordns/uniform") is None
+    assert plan.rescaling_of_evaluation("scaling/bq/uniform_pens") is None
+
+
+def test_a_paper_depends_on_its_own_part_of_a_scale() -> None:
+    scale = load_scale("smoke")
+    other = scale.model_copy(update={"pens": scale.pens.model_copy(update={"repeats": 2})})
+    assert scale.of("scaling") == other.of("scaling")
+    assert scale.of("pens") != other.of("pens")
+
+
+def test_papers_are_trained_on_the_same_size() -> None:
+    scale = load_scale("smoke").model_dump()
+    scale["pens"]["sizes"][100] += 1
+    with pytest.raises(ValueError, match="make them equal"):
+        type(load_scale("smoke")).model_validate(scale)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"factors": {100: [1.0, 1.05, 1.1]}}, "too narrow to have a minimum"),
+        ({"factors": {100: [0.8, 1.2]}}, "at least three"),
+        ({"factors": {100: [0.0, 1.0, 2.0]}}, "greater than 0"),
+        ({"network": {"depth": 1, "width": 18, "heads": 3, "feed_forward": 8}}, "multiple of 4"),
+        ({"timed_counts": {100: 10_000}}, "timed_counts.100"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused(change: dict[str, dict[object, object]], message: str) -> None:
+    pens = load_scale("smoke").pens.model_dump()
+    pens |= {key: (pens[key] | value if key != "network" else value) for key, value in change.items()}
+    with pytest.raises(ValueError, match=message):
+        type(load_scale("smoke").pens).model_validate(pens)
+
+
+def test_a_factor_that_is_not_positive_is_refused() -> None:
+    from neuroute.evaluation.user import choose_decoding
+
+    for wrong in (0.0, -1.0, float("nan")):
+        with pytest.raises(NeurouteError, match="--rescale .* above 0"):
+            choose_decoding(1, 0, wrong)
+    assert choose_decoding(1, 0, 2.0).id == "greedy-x2.0"

@@ -1,0 +1,285 @@
+"""Figures of paper `pens` on fabricated records: drawn numbers are the records', and bad data is told."""
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fabricated_pens import ARTIFACTS, SCALE, best_factor, fabricate_pens, hopeless, study
+
+from neuroute.dotted import resolve
+from neuroute.errors import NeurouteError
+from neuroute.networks.pens import Pens
+from neuroute.networks.weights import parameters
+from neuroute.papers.pens import roles
+from neuroute.papers.pens.layout import Model
+from neuroute.rendering import style
+from neuroute.rendering.render import FIGURE_FORMATS, render
+from neuroute.rendering.style import Drawing
+
+FIGURES = [name for name in ARTIFACTS if name.startswith("figure")]
+Arrays = dict[str, np.ndarray]
+
+
+@pytest.fixture(scope="module")
+def pens(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pens")
+    fabricate_pens(folder)
+    return folder
+
+
+def draw(name: str, work: Path) -> Drawing:
+    artifact = study(name, work)
+    with style.house():
+        drawing = resolve(artifact.artifact.function)(artifact)
+        drawing.figure.draw_without_rendering()
+    assert isinstance(drawing, Drawing)
+    return drawing
+
+
+def texts(drawing: Drawing) -> list[str]:
+    return [text.get_text() for axes in drawing.figure.axes for text in axes.texts]
+
+
+@pytest.fixture
+def changed(pens: Path, tmp_path: Path) -> Callable[[str, Callable[[Arrays], Any]], Path]:
+    """A copy of the records, one evaluation's arrays of which are changed."""
+
+    def change(evaluation: str, edit: Callable[[Arrays], Any]) -> Path:
+        folder = tmp_path / "changed"
+        if not folder.exists():
+            shutil.copytree(pens, folder)
+        file = folder / "evaluations" / f"{evaluation}.npz"
+        with np.load(file) as stored:
+            arrays = dict(stored)
+        edit(arrays)
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+        return folder
+
+    return change
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_format_is_written_and_the_same_again(name: str, pens: Path, tmp_path: Path) -> None:
+    first, again = (render(study(name, pens), tmp_path / str(i) / name) for i in range(2))
+    assert [p.suffix[1:] for p in first] == list(FIGURE_FORMATS)
+    for a, b in zip(first, again, strict=True):
+        assert a.stat().st_size > 200
+        assert a.read_bytes() == b.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["figure1", "figure3", "figure4", "figure5"])
+def test_both_sides_are_drawn(name: str, pens: Path) -> None:
+    assert set(draw(name, pens).points.side) == {"measured", "published"}
+
+
+# -- Figures 1 and 4 ------------------------------------------------------------------------------------------------
+
+
+def test_bars_are_the_records_and_table_3(pens: Path) -> None:
+    points = draw("figure1", pens).points
+    published = points[points.side == "published"].set_index("series").gap_pct
+    assert published["PENS-A, scaled"] == 5.46  # pens, Table 3
+    assert published["CoordNS"] == 23.47  # pens, Figure 4
+    assert len(published) == 13
+    measured = points[points.side == "measured"].set_index("series")
+    assert set(published.index) - set(measured.index) == {"INViT-2V", "INViT-3V", "DGL"}
+    records = study("figure1", pens)
+    dataset = roles.reference(SCALE, 10_000).dataset
+    for label, run, decoding in (
+        ("BQ-NCO + ESF", roles.BQ, roles.ESF),
+        ("PENS-AR", "pens/pens_ar", roles.repeated(SCALE)),
+        ("PENS-AR, scaled", "pens/pens_ar", roles.rescaled(SCALE)),
+    ):
+        assert measured.gap_pct[label] == records.gap(run, dataset, decoding)
+        assert measured.low_pct[label] < measured.gap_pct[label] < measured.high_pct[label]
+
+
+def test_the_papers_ranking_is_told_from_its_numbers(pens: Path) -> None:
+    notes = " ".join(draw("figure1", pens).notes)
+    assert "PENS-AR, scaled (7.13) is behind INViT-2V (7.08), INViT-3V (7.05)" in notes
+    assert "PENS-A, scaled (5.46)" not in notes
+
+
+def test_a_solver_without_records_says_so_on_its_row(pens: Path, tmp_path: Path) -> None:
+    shutil.copytree(pens / "evaluations", tmp_path / "evaluations")
+    file = tmp_path / "evaluations" / roles.LEHD / "uniform_pens.csv"
+    file.write_text(file.read_text().splitlines()[0] + "\n")
+    drawing = draw("figure1", tmp_path)
+    assert texts(drawing).count(" not measured") == 1
+    assert texts(drawing).count(" published only") == 3
+
+
+def test_gaps_over_sizes_are_the_records(pens: Path) -> None:
+    drawing = draw("figure4", pens)
+    points = drawing.points
+    measured = points[points.side == "measured"].set_index(["series", "size"])
+    assert set(measured.n) == {SCALE.pens.sizes[size] for size in roles.SIZES}
+    for name in roles.POSITIONS:
+        dataset = roles.reference(SCALE, 500).dataset
+        expected = study("figure4", pens).gap(roles.run_id(name), dataset, roles.repeated(SCALE))
+        assert measured.gap_pct[roles.NAMES[name], 500] == expected
+    published = points[points.side == "published"].set_index(["series", "size"]).gap_pct
+    assert published["PENS-R", 10_000] == 16.73  # pens, Figure 4
+    assert published["PENS-AR", 100] == 0.20  # pens, Table 3
+
+
+@pytest.fixture(scope="module")
+def hopeless_pens(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hopeless")
+    fabricate_pens(folder, hopeless)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["figure1", "figure4", "figure5"])
+def test_gaps_of_zero_and_below_are_kept_and_told(name: str, hopeless_pens: Path) -> None:
+    with np.errstate(all="raise", under="ignore"):
+        drawing = draw(name, hopeless_pens)
+    measured = drawing.points[drawing.points.side == "measured"].gap_pct
+    assert (measured < 1e-6).any()
+    if name != "figure1":  # bars may be negative
+        hidden = int((measured < 1e-6).sum())
+        told = [int(note.split()[0]) for note in drawing.notes if "are not positive" in note]
+        assert sum(told) == hidden
+    for axes in drawing.figure.axes:
+        assert axes.get_yscale() != "log" or axes.get_ylim()[0] > 1e-8
+
+
+# -- Figure 3 -------------------------------------------------------------------------------------------------------
+
+
+def test_sweeps_are_drawn_relative_to_factor_1(pens: Path) -> None:
+    drawing = draw("figure3", pens)
+    points = drawing.points
+    measured = points[points.side == "measured"]
+    assert (measured[measured.factor == 1].relative_pct == 0).all()
+    chosen = measured[(measured.series == "PENS-A") & (measured["size"] == 10_000)]
+    stored = study("figure3", pens).arrays("pens/pens_a/rescaling")
+    dataset = roles.held_out(SCALE, 10_000)
+    assert list(chosen.length) == list(stored[f"{dataset.id}|lengths"])
+    run = study("figure3", pens).runs["pens/pens_a"]
+    assert set(chosen.best_factor) == {best_factor(run, dataset.n)}
+    published = points[points.side == "published"].set_index(["series", "size"]).best_factor
+    assert published["PENS-A", 10_000] == 2.08  # pens, Table 1
+    assert "PENS-AR" not in published.index.get_level_values(0)
+
+
+def test_a_sweep_without_a_minimum_is_drawn_and_told(
+    changed: Callable[[str, Callable[[Arrays], Any]], Path],
+) -> None:
+    dataset = roles.held_out(SCALE, 1000)
+
+    def concave(arrays: Arrays) -> None:
+        arrays["interior"][arrays["sizes"] == dataset.n] = False
+        arrays["best"][arrays["sizes"] == dataset.n] = 2.5
+        arrays[f"{dataset.id}|parabola"][:] = np.nan
+
+    drawing = draw("figure3", changed("pens/pens_r/rescaling", concave))
+    assert f"No minimum inside the sweep: PENS-R at TSP{dataset.n}." in drawing.notes
+    assert texts(drawing).count("×2.50, no\nminimum inside") == 1
+
+
+def test_lengths_that_are_not_finite_leave_an_honest_panel(
+    changed: Callable[[str, Callable[[Arrays], Any]], Path],
+) -> None:
+    dataset = roles.held_out(SCALE, 250)
+
+    def broken(arrays: Arrays) -> None:
+        arrays[f"{dataset.id}|lengths"][:] = np.nan
+        arrays[f"{dataset.id}|parabola"][:] = np.nan
+
+    drawing = draw("figure3", changed("pens/pens_a/rescaling", broken))
+    assert texts(drawing).count("lengths are\nnot finite") == 1
+
+
+# -- Figure 5 -------------------------------------------------------------------------------------------------------
+
+
+def test_training_curves_are_the_logs_of_both_sizes(pens: Path) -> None:
+    points = draw("figure5", pens).points
+    curves = points[points.panel == "b"]
+    log = study("figure5", pens).log("pens/small_r_zero", "validation")
+    for size in (20, 100):
+        dataset = roles.validation(SCALE, size).dataset
+        mine = curves[(curves.run == "pens/small_r_zero") & (curves["size"] == size)]
+        assert list(mine.gap_pct) == [gaps[dataset.id] for gaps in log.gaps_pct]
+        assert list(mine.batch) == list(log.batch)
+    ends = points[(points.panel == "a") & (points.side == "published")].set_index(["series", "initial", "size"]).gap_pct
+    assert ends["PENS-R", "zero", 100] == 9.896  # pens, Figure 5a
+    assert ends["PENS-A", "Gaussian", 20] == 0.178
+
+
+def test_a_log_of_one_size_is_drawn_for_that_size(pens: Path, tmp_path: Path) -> None:
+    for part in ("evaluations", "runs"):
+        shutil.copytree(pens / part, tmp_path / part)
+    line = {"kind": "validation", "batch": 3, "samples": 96, "gap_pct": 4.5, "seconds": 1}
+    (tmp_path / "runs" / "pens" / "small_r_zero" / "log.jsonl").write_text(json.dumps(line) + "\n")
+    curves = draw("figure5", tmp_path).points
+    mine = curves[(curves.panel == "b") & (curves.run == "pens/small_r_zero")]
+    assert [tuple(row) for row in mine[["size", "batch", "gap_pct"]].to_numpy()] == [(20, 3, 4.5)]
+
+
+# -- Figures 2 and 6 ------------------------------------------------------------------------------------------------
+
+
+def test_the_walk_is_the_networks_own(pens: Path) -> None:
+    drawing = draw("figure2", pens)
+    walk = drawing.points[drawing.points.panel == "a"]
+    stored = study("figure2", pens).arrays("pens/pens_a/attention")
+    chosen = walk[walk.chosen.astype(bool)]
+    assert [ord(name) - ord("A") for name in chosen.node] == list(stored["small_tour"][1:])
+    assert walk.groupby("decision").probability.sum().to_numpy() == pytest.approx(np.ones(5))
+    assert (walk.groupby("decision").place.apply(lambda place: (place == "origin").sum()) == 1).all()
+
+
+@pytest.mark.parametrize("output_projection", [False, True])
+def test_the_layout_counts_what_a_live_network_has(output_projection: bool) -> None:
+    attention_maps = pytest.importorskip("neuroute.evaluation.attention_maps")
+    net = Pens(depth=3, width=32, heads=4, feed_forward=64, output_projection=output_projection)
+    model = Model.read(json.dumps(attention_maps.modules(net)), {"depth": 3, "heads": 4})
+    rest = sum(math.prod(shape) for name, shape in model.shapes.items() if not name.startswith("layers."))
+    assert model.depth * model.layer_parameters + rest == model.parameters == parameters(net)
+    assert model.shape("layers.0.qkv.weight") == "96 × 32"
+    assert bool(model.shape("layers.0.out.weight")) is output_projection
+
+
+def test_modules_of_another_network_are_one_clear_error() -> None:
+    with pytest.raises(NeurouteError, match=r"no layers\.0\.qkv; evaluate its attention again"):
+        Model.read(
+            json.dumps([{"name": "embed", "kind": "Linear", "shapes": {"weight": [8, 2]}}]), {"depth": 1, "heads": 1}
+        )
+
+
+def test_maps_hold_every_logit_once(pens: Path) -> None:
+    drawing = draw("figure6", pens)
+    points, n = drawing.points, SCALE.pens.sizes[10_000]
+    assert points.groupby("series", sort=False).size().to_dict() == {roles.NAMES[m]: n for m in roles.MAPPED}
+    stored = study("figure6", pens).arrays("pens/pens_r/attention")
+    mine = points[points.series == "PENS-R"]
+    assert mine.logit_best.to_numpy() == pytest.approx(stored["logits"][-1], abs=1e-4)
+    assert set(mine.best_factor) == {stored["factors"][-1]}
+    assert list(mine.node[mine.place == "origin"]) == [int(stored["origin"])]
+    assert list(mine.node[mine.place == "destination"]) == [int(stored["destination"])]
+
+
+def test_where_the_origin_looks_is_told_in_numbers(changed: Callable[[str, Callable[[Arrays], Any]], Path]) -> None:
+    def exact(arrays: Arrays) -> None:
+        coords, destination = arrays["coords"].astype(float), int(arrays["destination"])
+        apart = np.linalg.norm(coords - coords[int(arrays["origin"])], axis=1)
+        logits = np.stack([-apart, apart, np.zeros_like(apart), np.full_like(apart, np.nan)])
+        logits[:3, destination] = 99
+        arrays |= {"logits": logits, "factors": np.array([1.0, 2.0, 3.0, 1.25])}
+
+    drawing = draw("figure6", changed("pens/pens_a/attention", exact))
+    assert drawing.fits is not None
+    mine = [row for row in drawing.fits.rows if row.labels[0] == "PENS-A"]
+    assert [row.labels[1] for row in mine] == ["×1", "×2", "×3", "best, ×1.25"]
+    nearness = [row.cells[0].measured for row in mine]
+    assert nearness[:2] == pytest.approx([1, -1])
+    assert nearness[2:] == ["all equal", "not finite"]
+    assert [row.cells[1].measured for row in mine][:3] == [100, 100, 100]
+    assert texts(drawing).count("not finite") == 1

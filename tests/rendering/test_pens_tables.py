@@ -1,0 +1,376 @@
+"""Tables of paper `pens` on fabricated records: cells are what the records say, printed numbers in the right ones."""
+
+import json
+import shutil
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from fabricated_pens import ARTIFACTS, EVALUATIONS, RUNS, SCALE, best_factor, fabricate_pens, hopeless, study
+
+from neuroute.analysis import flops_pens
+from neuroute.datasets.benchmarks import studied
+from neuroute.dotted import resolve
+from neuroute.papers.pens import roles
+from neuroute.papers.pens.cells import printed
+from neuroute.plan.build import _together
+from neuroute.plan.objects import Decoding, Evaluation
+from neuroute.rendering.render import TABLE_FORMATS, render
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Cell, Table
+
+TABLES = [name for name in ARTIFACTS if name.startswith("table")]
+SIZES = (100, 250, 500, 1000, 10_000)
+GROUPS = {"1-100": (1, 100), "101-1000": (101, 1000), "1001-10000": (1001, 10_000)}
+REPEATED, RESCALED, TIMED = Decoding(repeats=5), Decoding(repeats=5, rescale="best"), Decoding(batch_size=1)
+SOURCE = {"table_figure4": "figure4_table", "table_figure5": "figure5a_table"}
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pens")
+    fabricate_pens(folder)
+    return folder
+
+
+@cache  # folders that are changed are changed before they are drawn
+def draw(name: str, work: Path) -> Table:
+    return of(study(name, work))
+
+
+def of(found: Study) -> Table:
+    return resolve(found.artifact.function)(found)
+
+
+def row(table: Table, *labels: str) -> tuple[Cell, ...]:
+    (found,) = [r.cells for r in table.rows if r.labels[: len(labels)] == labels]
+    return found
+
+
+def cell(table: Table, column: str, *labels: str) -> Cell:
+    return row(table, *labels)[[c.key for c in table.columns].index(column)]
+
+
+def records(work: Path, evaluation: str) -> pd.DataFrame:
+    return pd.read_csv(work / "evaluations" / f"{evaluation}.csv")
+
+
+def recorded(work: Path, evaluation: str, dataset_id: str, decoding: Decoding, metric: str) -> float:
+    frame = records(work, evaluation)
+    where = (frame.test == dataset_id) & (frame.decoding == decoding.id) & (frame.metric == metric)
+    return float(frame.loc[where, "value"].item())
+
+
+def set_id(size: int, count: int | None = None) -> str:
+    return roles.reference(SCALE, size, count).dataset.id
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_format_is_written_and_the_same_again(name: str, work: Path, tmp_path: Path) -> None:
+    once, again = (render(study(name, work), tmp_path / folder / name) for folder in ("once", "again"))
+    assert [p.suffix[1:] for p in once] == list(TABLE_FORMATS)
+    assert [p.read_bytes() for p in once] == [p.read_bytes() for p in again]
+    frame = pd.read_csv(tmp_path / "once" / f"{name}.csv")
+    assert set(frame.scale) == {"smoke"}
+    assert frame.filter(like="_measured").notna().any().any()
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name != "table4"])
+def test_every_published_number_is_shown(name: str, work: Path) -> None:
+    found = study(name, work)
+    values = Counter(float(v) for v in found.published(SOURCE.get(name, name)).value.dropna())
+    assert values == Counter(c.published for r in of(found).rows for c in r.cells if c.published is not None)
+
+
+def test_table1_gaps_and_factors(work: Path) -> None:
+    table = draw("table1", work)
+    assert [r.labels[:2] for r in table.rows] == [
+        (model, coordinates) for model in ("PENS-A", "PENS-R") for coordinates in ("original", "rescaled")
+    ]
+    run = next(r for r in RUNS if r.id == "pens/pens_a")
+    for size in SIZES:
+        key = f"gap_tsp{size}_pct"
+        for label, decoding in (("original", REPEATED), ("rescaled", RESCALED)):
+            shown = cell(table, key, "PENS-A", label)
+            assert shown.measured == recorded(work, "pens/pens_a/uniform", set_id(size), decoding, "gap_pct")
+            assert shown.low < shown.measured < shown.high
+        assert cell(table, f"factor_tsp{size}", "PENS-A", "original") == Cell()
+        assert cell(table, f"factor_tsp{size}", "PENS-A", "rescaled").measured == best_factor(
+            run, SCALE.pens.sizes[size]
+        )
+    assert cell(table, "gap_tsp10000_pct", "PENS-A", "rescaled").published == 5.46
+    assert cell(table, "factor_tsp10000", "PENS-A", "rescaled").published == 2.08
+    assert cell(table, "gap_tsp500_pct", "PENS-R", "original").published == 0.95
+    notes = " ".join(table.notes)
+    assert "from 9.47 to 5.46 %" in notes
+    assert "the tables print 9.74 %" in notes
+    assert "1.78" in notes
+    assert "no minimum" not in notes
+
+
+def test_table1_says_where_a_sweep_has_no_minimum(work: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(work, tmp_path / "copy")
+    path = copy / "evaluations/pens/pens_r/rescaling.npz"
+    with np.load(path) as file:
+        arrays = dict(file)
+    arrays["interior"] = arrays["sizes"] != SCALE.pens.sizes[1000]
+    np.savez(path, **arrays)
+    (note,) = [n for n in draw("table1", copy).notes if "no minimum inside the sweep" in n]
+    assert f"for PENS-R at TSP1000 (TSP{SCALE.pens.sizes[1000]} here):" in note
+
+
+ROWS = ["BQ-NCO", "BQ-NCO + ESF", "LEHD", "INViT-2V", "INViT-3V", "DGL"]
+PENS = ["PENS-A", "PENS-R", "PENS-AR"]
+
+
+def test_table2_is_rescaled_where_the_paper_is(work: Path) -> None:
+    table = draw("table2", work)
+    assert [r.labels[0] for r in table.rows] == ROWS + PENS
+    for size in SIZES:
+        decoding = RESCALED if size >= 1000 else REPEATED
+        shown = cell(table, f"gap_tsp{size}_pct", "PENS-AR")
+        assert shown.measured == recorded(work, "pens/pens_ar/uniform", set_id(size), decoding, "gap_pct")
+        timed = set_id(size, SCALE.pens.timed_counts[size])
+        assert timed != set_id(size)  # so that a mix-up shows
+        time = cell(table, f"time_tsp{size}_s", "PENS-AR").measured
+        assert time == recorded(work, "pens/pens_ar/uniform", timed, TIMED, "time_s")
+    frame = records(work, "pens/pens_a/tsplib")
+    for name, (least, most) in GROUPS.items():
+        decoding = RESCALED if least > 1000 else REPEATED
+        own = frame[(frame.n >= least) & (frame.n <= most) & (frame.decoding == decoding.id)]
+        key = f"tsplib_{name.replace('-', '_')}"
+        gap, time = cell(table, f"gap_{key}_pct", "PENS-A"), cell(table, f"time_{key}_s", "PENS-A")
+        assert gap.measured == pytest.approx(own[own.metric == "gap_pct"].value.mean())
+        assert time.measured == pytest.approx(own[own.metric == "time_s"].value.sum())
+    at = {c.key: c.at for c in table.columns}
+    assert [at[f"gap_tsplib_{k.replace('-', '_')}_pct"] for k in GROUPS] == [
+        f"{k} of {k} instances" for k in (12, 36, 24)
+    ]
+    assert at["time_tsp100_s"] == f"TSP{SCALE.pens.sizes[100]}, {SCALE.pens.timed_counts[100]:,} instances"
+    assert cell(table, "gap_tsp1000_pct", "PENS-R").published == 1.52
+    assert cell(table, "gap_tsp500_pct", "PENS-R").published == 0.95
+    assert cell(table, "gap_tsplib_1001_10000_pct", "PENS-AR").published == 5.51
+    assert cell(table, "time_tsp10000_s", "BQ-NCO + ESF").published == 19320
+
+
+def test_table2_baselines(work: Path) -> None:
+    table = draw("table2", work)
+    esf = Decoding(esf=True)
+    for label, decoding in (("BQ-NCO", Decoding()), ("BQ-NCO + ESF", esf)):
+        shown = cell(table, "gap_tsp1000_pct", label).measured
+        assert shown == recorded(work, "scaling/bq/uniform_pens", set_id(1000), decoding, "gap_pct")
+    timed = set_id(1000, SCALE.pens.timed_counts[1000])
+    assert cell(table, "time_tsp1000_s", "BQ-NCO + ESF").measured == recorded(
+        work, "scaling/bq/uniform_pens", timed, Decoding(esf=True, batch_size=1), "time_s"
+    )
+    frame = records(work, "scaling/bq/tsplib_pens")
+    own = frame[(frame.n > 1000) & (frame.decoding == esf.id) & (frame.metric == "gap_pct")]
+    assert cell(table, "gap_tsplib_1001_10000_pct", "BQ-NCO + ESF").measured == pytest.approx(own.value.mean())
+    for label in ("INViT-2V", "INViT-3V", "DGL"):
+        assert all(c.measured is None and c.published is not None for c in row(table, label))
+    assert all(c.measured is not None for r in table.rows for c in r.cells if r.labels[0] not in ROWS[3:])
+
+
+def test_table3_has_both_rows_of_each_model(work: Path) -> None:
+    table = draw("table3", work)
+    assert [r.labels[0] for r in table.rows] == ROWS + [m + s for m in PENS for s in ("", " (scaled)")]
+    for label, decoding in (("PENS-R", REPEATED), ("PENS-R (scaled)", RESCALED)):
+        shown = cell(table, "gap_tsp250_pct", label)
+        assert shown.measured == recorded(work, "pens/pens_r/uniform", set_id(250), decoding, "gap_pct")
+        frame = records(work, "pens/pens_r/tsplib")
+        own = frame[(frame.n <= 100) & (frame.decoding == decoding.id) & (frame.metric == "gap_pct")]
+        assert cell(table, "gap_tsplib_1_100_pct", label).measured == pytest.approx(own.value.mean())
+    plain, scaled = (cell(table, "time_tsp500_s", label).measured for label in ("PENS-R", "PENS-R (scaled)"))
+    assert plain == scaled
+    assert cell(table, "gap_tsp10000_pct", "PENS-A").published == 9.74
+    assert cell(table, "gap_tsp10000_pct", "PENS-A (scaled)").published == 5.46
+
+
+def test_only_instances_that_all_have_solved_count(work: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(work, tmp_path / "copy")
+    path = copy / "evaluations/pens/pens_ar/tsplib.csv"
+    frame = pd.read_csv(path)
+    frame[~((frame.test == "tsplib_berlin52") & (frame.decoding == RESCALED.id))].to_csv(path, index=False)
+    table = draw("table3", copy)
+    (at,) = {c.at for c in table.columns if c.key.endswith("tsplib_1_100_pct")}
+    assert at == "11 of 12 instances"
+    own = records(work, "pens/pens_a/tsplib")
+    own = own[(own.n <= 100) & (own.test != "tsplib_berlin52")]
+    own = own[(own.decoding == REPEATED.id) & (own.metric == "gap_pct")]
+    assert cell(table, "gap_tsplib_1_100_pct", "PENS-A").measured == pytest.approx(own.value.mean())
+    assert "Not measured here: berlin52." in table.notes
+
+
+@pytest.mark.parametrize("name", ["table2", "table3"])
+def test_without_tsplib_the_printed_numbers_stand_alone(name: str, work: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(work, tmp_path / "copy")
+    for path in copy.glob("evaluations/*/*/tsplib*.csv"):
+        path.write_text(path.read_text().split("\n", 1)[0] + "\n")
+    table = draw(name, copy)
+    for r in table.rows:
+        for c, k in zip(r.cells, table.columns, strict=True):
+            assert c.published is not None
+            if k.group.startswith("TSPLIB"):
+                assert c.measured is None
+            elif r.labels[0] not in ROWS[3:]:
+                assert c.measured is not None
+    assert any("No instance of TSPLIB was there" in note for note in table.notes)
+    render(study(name, copy), tmp_path / name)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_cells_that_were_not_measured_leave_the_published_number(name: str, work: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(work, tmp_path / "copy")
+    for evaluation in ARTIFACTS[name].evaluations:
+        path = copy / "evaluations" / f"{evaluation}.csv"
+        path.write_text(path.read_text().split("\n", 1)[0] + "\n")
+        np.savez(path.with_suffix(".npz"))
+    table = draw(name, copy)
+    assert all(c.measured is None for r in table.rows for c in r.cells)
+    shown = [[c.published for c in r.cells] for r in draw(name, work).rows]
+    assert [[c.published for c in r.cells] for r in table.rows] == shown
+    render(study(name, copy), tmp_path / name)
+
+
+def test_negative_and_zero_gaps_are_shown(tmp_path: Path) -> None:
+    fabricate_pens(tmp_path / "work", hopeless)
+    for name in TABLES:
+        render(study(name, tmp_path / "work"), tmp_path / name)
+
+
+def merged(work: Path) -> None:
+    """Make of each model's evaluations one, as scales do that evaluate together; BQ's with the other paper's too."""
+    folder = work / "evaluations"
+    of_run: dict[str, list] = {}
+    for evaluation in EVALUATIONS:
+        of_run.setdefault(evaluation.run, []).append(evaluation)
+    for run, parts in of_run.items():
+        tables, arrays = [], {}
+        for part in parts:
+            tables.append(pd.read_csv(folder / f"{part.id}.csv"))
+            if part.group == "tsplib_pens":  # what `scaling` measures of the same model, in the same file
+                other = tables[-1][tables[-1].decoding == "greedy"]
+                tables.append(other.assign(group="tsplib", value=other.value * 3))
+            prefix = "" if isinstance(part, Evaluation) else f"{part.group}/"
+            with np.load(folder / f"{part.id}.npz") as file:
+                arrays |= {prefix + key: file[key] for key in file.files}
+        shutil.rmtree(folder / run)
+        (folder / run).mkdir()
+        pd.concat(tables).to_csv(folder / run / "all.csv", index=False)
+        np.savez(folder / run / "all.npz", **arrays)
+
+
+def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(work, tmp_path / "copy")
+    merged(copy)
+    _, artifacts = _together(list(EVALUATIONS), [ARTIFACTS[name] for name in TABLES])
+    for artifact in artifacts:
+        assert all(e.endswith("/all") for e in artifact.evaluations)
+        one, several = of(replace(study(artifact.name, copy), artifact=artifact)), draw(artifact.name, work)
+        assert (one.csv(), one.notes) == (several.csv(), several.notes)
+
+
+def test_table4_counts_parameters(work: Path) -> None:
+    table = draw("table4", work)
+    a = next(r for r in RUNS if r.id == "pens/pens_a").network.arguments
+    own = flops_pens.parameters(a["depth"], a["width"], a["feed_forward"])
+    assert cell(table, "parameters_millions", "PENS").measured == own / 1e6
+    assert cell(table, "parameters_millions", "PENS").published == 2.7
+    bq = recorded(work, "scaling/bq/uniform_pens", set_id(100), Decoding(), "parameters")
+    for label in ("BQ-NCO", "BQ-NCO+ESF"):
+        assert cell(table, "parameters_millions", label).measured == bq / 1e6
+        assert cell(table, "parameters_millions", label).published == 3.1
+    assert cell(table, "parameters_millions", "INViT-2V/3V") == Cell(None, "1.7/2.6")
+    assert cell(table, "graph_type", "DGL").published == "Sparsified"
+    notes = " ".join(table.notes)
+    assert "2.8M parameters, this table 2.7M" in notes
+    assert "3.17M" in notes
+    assert "2,842,560" in notes
+
+
+def test_figure_tables(work: Path) -> None:
+    four, five = draw("table_figure4", work), draw("table_figure5", work)
+    assert [r.labels[0] for r in four.rows] == ["CoordNS", "PENS-A", "PENS-R"]
+    for size in SIZES:
+        shown = cell(four, f"gap_tsp{size}_pct", "CoordNS").measured
+        assert shown == recorded(work, "pens/coordns/uniform", set_id(size), REPEATED, "gap_pct")
+    assert cell(four, "gap_tsp10000_pct", "CoordNS").published == 23.47
+    assert cell(four, "gap_tsp10000_pct", "PENS-A").published == 9.74
+    assert [r.labels[:2] for r in five.rows] == [
+        (model, init) for model in ("PENS-A", "PENS-R") for init in ("Zero init", "Gaussian init")
+    ]
+    shown = cell(five, "gap_tsp100_pct", "PENS-R", "Gaussian init")
+    assert shown.measured == recorded(work, "pens/small_r_gauss/uniform", set_id(100), REPEATED, "gap_pct")
+    assert shown.published == 3.459
+    assert cell(five, "gap_tsp20_pct", "PENS-A", "Zero init").published == 0.096
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name != "table4"])
+def test_notes_tell_of_repeats_and_their_spread(name: str, work: Path) -> None:
+    """The largest spread of the cells shown, not of others that the same records hold."""
+    found = study(name, work)
+    text = " ".join(of(found).notes)
+    tests = {set_id(size) for size in (roles.SMALL_SIZES if name == "table_figure5" else SIZES)}
+    frame = found.records[(found.records.metric == "gap_spread_pct") & found.records.test.isin(tests)]
+    assert f"{frame.value.max():.3f} points" in text
+    assert "5 solutions of each instance" in text
+    assert "One training of each model." in text
+
+
+def test_other_reference_solvers_and_single_solutions_are_said(work: Path) -> None:
+    change = {"largest_solver": "lkh", "repeats": 1}
+    scale = SCALE.model_copy(update={"pens": SCALE.pens.model_copy(update=change)})
+    notes = " ".join(of(replace(study("table_figure4", work), scale=scale)).notes)
+    assert "against Concorde's tours, at TSP10000" in notes
+    assert "LKH's tours" in notes
+    assert "solved once here, five times in the paper" in notes
+
+
+def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
+    def gaps(table: str, artifact: str, **where: object) -> dict[str, float]:
+        rows = printed(study(artifact, work), table, **where)
+        rows = rows[rows.metric == "gap_pct"]
+        return dict(zip(rows.n, rows.value, strict=True))
+
+    two = {m: gaps("table2", "table2", method=m) for m in ROWS + PENS}
+    three = {(m, s): gaps("table3", "table3", method=m, scaled=s) for m in PENS for s in ("no", "yes")}
+    coordns = gaps("figure4_table", "table_figure4", method="CoordNS")
+    assert three["PENS-AR", "yes"]["10000"] == two["PENS-AR"]["10000"] == 7.13
+    assert two["INViT-3V"]["10000"] == 7.05
+    assert two["INViT-2V"]["10000"] == 7.08
+    assert coordns["1000"] == 1.51
+    assert coordns["1000"] < min(g["1000"] for g in [*two.values(), *three.values()])
+    assert all(coordns[n] < three["PENS-A", "no"][n] for n in ("250", "500"))
+    assert all(two["PENS-AR"][n] < two["PENS-R"][n] for n in ("100", "250", "500"))
+    scaled = {"1000", "10000", "1001-10000"}
+    for model in PENS:
+        for n, gap in two[model].items():
+            assert gap == three[model, "yes" if n in scaled else "no"][n]
+    (note,) = [n for n in draw("table2", work).notes if n.startswith("PENS is rescaled")]
+    assert "TSP1000, TSP10000, TSPLIB 1001-10000 and nowhere else" in note
+    zero, gauss = (gaps("figure5a_table", "table_figure5", method="PENS-A", init=init) for init in ("zero", "gaussian"))
+    assert [n for n in zero if gauss[n] > zero[n]] == ["20", "50"]
+    assert two["LEHD"]["1000"] == 3.06
+    assert two["BQ-NCO"]["1000"] == 2.19
+    other = study("table2", work)
+    other = replace(other, artifact=other.artifact.model_copy(update={"paper": "scaling"})).published(5)
+    other = other[(other.decoding == "greedy") & (other.n == 1000) & (other.metric == "gap_pct")]
+    assert dict(zip(other.method, other.value, strict=True)).items() >= {"LEHD": 3.168, "BQ": 2.274}.items()
+
+
+def test_the_groups_of_tsplib_are_the_papers(work: Path) -> None:
+    nodes = [k.nodes for k in studied(10_001)]
+    rows = study("table2", work).published("table2")
+    for name, (least, most) in GROUPS.items():
+        (count,) = set(rows[rows.n == name].n_instances)
+        assert sum(least <= n <= most for n in nodes) == count
+
+
+def test_notes_reach_the_report(work: Path, tmp_path: Path) -> None:
+    render(study("table2", work), tmp_path / "table2")
+    told = json.loads((tmp_path / "table2.json").read_text())
+    assert "behind INViT-3V (7.05 %)" in " ".join(told["notes"])

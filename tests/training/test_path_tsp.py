@@ -1,0 +1,278 @@
+"""Training on path-TSPs: the loss of padded batches, their parts, the schedule, and that it learns and resumes."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from pydantic import ValidationError
+
+from neuroute.errors import NeurouteError
+from neuroute.networks.weights import build
+from neuroute.plan.objects import Network, Run, Supervised
+from neuroute.problems.sub_paths import cut_pairs, draw_pairs
+from neuroute.training import path_tsp
+from neuroute.training.data import TrainingSet
+from neuroute.training.decisions import PathDecision
+from neuroute.training.distributed import World
+from neuroute.training.path_tsp import PathTspBatches, PathTsps
+from neuroute.training.train import Settings, train
+
+from tiny import N, labels, make_run
+
+CPU = torch.device("cpu")
+SETTINGS = Settings("cpu", threads=1)
+POSITIONS = ("alibi", "rope", "both", "coordinates")
+
+
+def pens_run(positions: str = "alibi", initial: str = "gaussian", **training: object) -> Run:
+    arguments = {"depth": 2, "width": 32, "heads": 4, "feed_forward": 64, "train_nodes": N}
+    settings = {"samples": 120, "batch_size": 32, "learning_rate": 2e-3, "final_learning_rate": 2e-4, "validations": 3}
+    return Run(
+        paper="pens",
+        name=f"tiny_{positions}_{initial}",
+        network=Network(
+            kind="neuroute.networks.pens:Pens", arguments={**arguments, "positions": positions, "initial": initial}
+        ),
+        training=Supervised(**{"sub_paths": "pairs", "step": "decision"} | settings | training),  # type: ignore[arg-type]
+        n=N,
+        data=(labels("train", 120),),
+        validation=labels("val", 16),
+        also_validation=(labels("val", 8),),
+    )
+
+
+def run_training(run: Run, folder: Path, store: Path) -> Path:
+    train(run, folder / "out", folder / "state", [store], SETTINGS, code="c", network_code="n")
+    return folder / "out"
+
+
+def batches(run: Run, store: Path, memory_gb: float = 4.0) -> PathTspBatches:
+    torch.manual_seed(run.seed)
+    data = TrainingSet(run.data, [store], run.seed, shuffle=run.training.epochs > 1)
+    return PathTspBatches(run, PathDecision(build(run.network)), data, CPU, World(), memory_gb)
+
+
+def some_paths(b: PathTspBatches, index: int = 0) -> PathTsps:
+    return b._sub_path(index, *map(torch.from_numpy, b.data.batch(0, 0, 32)))
+
+
+# -- the loss -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("initial", ["gaussian", "zero"])
+def test_the_loss_of_a_batch_is_the_mean_over_its_paths(store: Path, positions: str, initial: str) -> None:
+    """Each path alone, without rows that it lacks: -log p of its second stop."""
+    b = batches(pens_run(positions, initial), store)
+    b.model.double()
+    paths = some_paths(b)
+    assert len(paths.lengths.unique()) > 3
+    noise = None if paths.noise is None else paths.noise.double()
+    paths = PathTsps(paths.stops.double(), paths.lengths, noise)
+    net, losses = b.network, []
+    for i, n in enumerate(paths.lengths.tolist()):
+        there = [*range(n - 1), paths.shape[1] - 1]
+        rows = net.encode(paths.stops[i : i + 1, there], None if noise is None else noise[i : i + 1, there])
+        logits = net.decide(rows).float()
+        assert logits.shape == (1, n - 2)
+        losses.append(F.cross_entropy(logits, torch.zeros(1, dtype=torch.long)))
+    torch.testing.assert_close(b._loss(paths, 0), torch.stack(losses).mean(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("positions", ["both", "coordinates"])
+def test_the_gradient_of_the_parts_is_that_of_the_batch(
+    store: Path, positions: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gradients, losses = [], []
+    for least in (32, 5):  # the last part has two paths
+        monkeypatch.setattr(path_tsp, "LEAST", least)
+        b = batches(pens_run(positions), store)
+        assert b._micro_batch(N) == least
+        paths = some_paths(b)
+        losses.append(b._backward(paths, 0, 1.0, sync=True))
+        gradients.append(torch.cat([p.grad.flatten() for p in b.model.parameters() if p.grad is not None]))
+        assert len(gradients[-1]) == sum(p.numel() for p in b.model.parameters())
+    torch.testing.assert_close(losses[0], losses[1], rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-6)
+
+
+def test_parts_hold_the_same_paths_with_fewer_rows(store: Path) -> None:
+    paths = some_paths(batches(pens_run(), store))
+    assert paths.noise is not None
+    parts = list(paths.split(5))
+    assert [len(p) for p in parts] == [5] * 6 + [2]
+    assert torch.equal(torch.cat([p.lengths for p in parts]), paths.lengths)
+    assert sum(p.stops.shape[0] * p.stops.shape[1] for p in parts) < paths.stops.shape[0] * paths.stops.shape[1]
+    for k, part in enumerate(parts):
+        assert part.noise is not None
+        longest = int(part.lengths.max())
+        assert part.stops.shape[1] == part.noise.shape[1] == longest
+        own = slice(5 * k, 5 * k + 5)
+        for whole, trimmed in ((paths.stops, part.stops), (paths.noise, part.noise)):
+            assert torch.equal(trimmed[:, :-1], whole[own, : longest - 1])
+            assert torch.equal(trimmed[:, -1], whole[own, -1])
+
+
+def test_little_memory_makes_small_parts(store: Path) -> None:
+    assert batches(pens_run(), store)._micro_batch(N) == path_tsp.LEAST
+    assert batches(pens_run(), store, memory_gb=1e-4)._micro_batch(N) < path_tsp.LEAST
+    large = batches(pens_run(batch_size=1024), store)
+    assert large._micro_batch(N) == 1024 // path_tsp.PARTS
+
+
+def test_a_batch_is_a_function_of_the_run_and_its_number(store: Path) -> None:
+    """Paths and embeddings: anew for each batch and seed, the same whatever was drawn before."""
+    run = pens_run()
+    first, second = (some_paths(batches(run, store), index) for index in (0, 1))
+    torch.manual_seed(77)
+    again = some_paths(batches(run, store), 0)
+    other = some_paths(batches(run.model_copy(update={"seed": 1}), store), 0)
+    for name in ("stops", "lengths", "noise"):
+        assert torch.equal(getattr(first, name), getattr(again, name))
+        assert not torch.equal(getattr(first, name), getattr(second, name))
+        assert not torch.equal(getattr(first, name), getattr(other, name))
+
+
+def test_paths_are_those_of_the_labelled_tours(store: Path) -> None:
+    b = batches(pens_run(), store)
+    coords, tours = map(torch.from_numpy, b.data.batch(0, 0, 32))
+    drawn = draw_pairs(torch.Generator().manual_seed(0), 32, N)
+    assert torch.equal(some_paths(b).stops, cut_pairs(coords, tours, *drawn))
+    assert torch.equal(some_paths(b).lengths, drawn[1])
+
+
+def test_only_random_embeddings_are_drawn(store: Path) -> None:
+    for positions, initial, drawn in (
+        ("rope", "gaussian", True),
+        ("rope", "zero", False),
+        ("coordinates", "gaussian", False),
+    ):
+        noise = some_paths(batches(pens_run(positions, initial), store)).noise
+        assert (noise is not None) == drawn
+        if noise is not None:
+            assert noise.shape == (32, noise.shape[1], 32)
+
+
+# -- the schedule -------------------------------------------------------------------------------------------------
+
+
+def test_the_learning_rate_falls_along_half_a_cosine(store: Path) -> None:
+    """From 1e-4 in the first batch to 1e-5 in the last (pens, Section 5.1)."""
+    run = pens_run(epochs=10, learning_rate=1e-4, final_learning_rate=1e-5)
+    b = batches(run, store)
+    rates = [b.learning_rate(i) for i in range(run.training.batches)]
+    assert len(rates) == 40
+    assert rates[0] == pytest.approx(1e-4, rel=1e-12)
+    assert rates[-1] == pytest.approx(1e-5, rel=1e-12)
+    assert all(later < earlier for earlier, later in pairwise(rates))
+    assert rates[13] == pytest.approx(1e-5 + 9e-5 * 0.75)  # a third of the way: cos(pi / 3) = 1 / 2
+    assert (rates[19] + rates[20]) / 2 == pytest.approx(5.5e-5)
+    b.train(20)
+    assert b.optimizer.param_groups[0]["lr"] == rates[20]
+
+
+def test_a_single_batch_has_the_first_rate(store: Path) -> None:
+    assert batches(pens_run(batch_size=120), store).learning_rate(0) == 2e-3
+
+
+# -- whole runs ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("positions", "initial"), [("alibi", "gaussian"), ("rope", "zero"), ("both", "gaussian"), ("coordinates", "zero")]
+)
+def test_learns_and_logs(tmp_path: Path, store: Path, positions: str, initial: str) -> None:
+    """RoPE alone with Gaussian embeddings stays where guessing is for longer than a test may take."""
+    out = run_training(pens_run(positions, initial, epochs=25, learning_rate=8e-3), tmp_path, store)
+    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    losses = [line["loss"] for line in lines if line["kind"] == "train"]
+    # What guessing costs: 2 to n - 1 candidates, all equally often.
+    guess = np.mean([math.log(candidates) for candidates in range(2, N)])
+    assert np.mean(losses[-16:]) < 0.75 * guess
+    validations = [line for line in lines if line["kind"] == "validation"]
+    assert len(validations) == 4
+    own, also = (dataset.id for dataset in (labels("val", 16).dataset, labels("val", 8).dataset))
+    for line in validations:
+        assert list(line["gaps_pct"]) == [own, also]
+        assert line["gap_pct"] == line["gaps_pct"][own]
+    assert validations[-1]["gap_pct"] < 0.7 * validations[0]["gap_pct"]
+    about = json.loads((out / "run.json").read_text())
+    assert about["updates"] == about["batches"] == 25 * 4
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from test_path_tsp import SETTINGS, pens_run
+from neuroute.training import loop
+from neuroute.training.train import train
+loop.SAVE_EVERY_S = 0.0
+folder, store = Path(sys.argv[2]), Path(sys.argv[3])
+train(pens_run("both", epochs=20), folder / "out", folder / "state", [store], SETTINGS, code="c", network_code="n")
+"""
+
+
+def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path, store: Path) -> None:
+    run = pens_run("both", epochs=20)
+    whole = run_training(run, tmp_path / "whole", store)
+    folder = tmp_path / "killed"
+    command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(folder), str(store)]
+    process = subprocess.Popen(command, start_new_session=True)
+    while not (folder / "state" / "state.pt").exists():
+        assert process.poll() is None, "the training ended before it could be killed"
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    state = torch.load(folder / "state" / "state.pt", weights_only=True)
+    assert 0 < state["done"] < 20 * 4
+    resumed = run_training(run, folder, store)
+    assert (resumed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    kept = ("kind", "batch", "updates", "samples", "loss", "lr", "gap_pct", "gaps_pct")
+    logs = [
+        [{k: line.get(k) for k in kept} for line in map(json.loads, (out / "log.jsonl").read_text().splitlines())]
+        for out in (whole, resumed)
+    ]
+    assert logs[0] == logs[1]
+
+
+def test_bf16_trains(store: Path) -> None:
+    for positions in ("both", "coordinates"):
+        b = batches(pens_run(positions, precision="bf16"), store)
+        exact = batches(pens_run(positions), store)
+        losses = [float(b.train(i)[0]) for i in range(4)]
+        assert losses == pytest.approx([float(exact.train(i)[0]) for i in range(4)], rel=0.05)
+        assert all(p.dtype == torch.float32 for p in b.model.parameters())
+
+
+def test_pairs_with_a_network_that_cannot_hide_rows_are_one_clear_line(tmp_path: Path, store: Path) -> None:
+    arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": N}
+    bq = Network(kind="neuroute.networks.bq:Bq", arguments=arguments)
+    with pytest.raises(NeurouteError, match="pens/tiny.*sub_paths: pairs needs a network.*Pens") as refused:
+        run_training(pens_run().model_copy(update={"network": bq}), tmp_path, store)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "out" / "model.safetensors").exists()
+
+
+@pytest.mark.parametrize("step", ["sub-path", "summed"])
+def test_pairs_are_one_decision_each(step: str) -> None:
+    with pytest.raises(ValidationError, match=f"step must be 'decision', not '{step}'"):
+        pens_run(step=step)
+
+
+def test_other_runs_log_a_single_validation_set(tmp_path: Path, store: Path) -> None:
+    out = run_training(make_run(validations=1), tmp_path, store)
+    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    assert all(
+        list(line["gaps_pct"]) == [labels("val", 16).dataset.id] for line in lines if line["kind"] == "validation"
+    )
