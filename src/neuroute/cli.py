@@ -261,7 +261,8 @@ def keep(
 
     p = _plan(config, scale)
     stems = [p.artifact_stem(a) for a in p.artifacts]
-    for path in keep_artifacts(stems, p.scale.name, folder or Path("docs/measured") / p.scale.name, commit):
+    results, folder = Path(p.config.results_dir), folder or Path("docs/measured") / p.scale.name
+    for path in keep_artifacts(results, stems, p.scale.name, folder, commit):
         print(path)
 
 

@@ -21,7 +21,7 @@ FLAT = 1e-9  # of the mean length: a parabola that rises less than this over the
 
 @dataclass(frozen=True)
 class Parabola:
-    """a x^2 + b x + c through the lengths of a sweep about its shortest, by least squares, and the factor that follows."""
+    """a x^2 + b x + c through the lengths about a sweep's shortest, by least squares, and the factor that follows."""
 
     a: float
     b: float

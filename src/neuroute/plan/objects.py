@@ -328,7 +328,7 @@ class AttentionEvaluation(_OfRun):
     dataset: Dataset
     instance: int = 0
     factors: tuple[float | Literal["best"], ...]
-    small: Dataset = Dataset(split="val", n=6, count=1)  # whose first instance is walked
+    small: Dataset = Dataset(split="val", n=6, first=9, count=1)  # whose instance is walked: its cities lie apart
 
 
 class ProbeEvaluation(_OfRun):

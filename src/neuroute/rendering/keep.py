@@ -14,9 +14,10 @@ from neuroute.files import read_json, write_text, write_whole
 from neuroute.rendering.style import with_suffix
 
 
-def keep(stems: Iterable[Path], scale: str, folder: Path, commit: str | None) -> list[Path]:
+def keep(results: Path, stems: Iterable[Path], scale: str, folder: Path, commit: str | None) -> list[Path]:
     """Copy each artifact drawn at `scale` into `folder`: its CSV with provenance, and a figure's PNG.
 
+    Each lies where it does in `results`: those of other papers than the headline's in a folder of their own.
     Raises NeurouteError when none was drawn at that scale, or when the commit is not known.
     """
     provenance = {"commit": commit or _head(), "date": datetime.date.today().isoformat()}
@@ -30,10 +31,11 @@ def keep(stems: Iterable[Path], scale: str, folder: Path, commit: str | None) ->
             continue
         table = pd.read_csv(with_suffix(stem, "csv"))
         table = table.assign(**{"device": "; ".join(on.get("devices", [])) or "none", **provenance})
-        write_text(folder / f"{stem.name}.csv", table.to_csv(index=False, lineterminator="\n"))
+        to = folder / stem.relative_to(results)
+        write_text(with_suffix(to, "csv"), table.to_csv(index=False, lineterminator="\n"))
         if about["kind"] == "figure":
-            write_whole(folder / f"{stem.name}.png", partial(_copy, with_suffix(stem, "png")))
-        kept.append(folder / f"{stem.name}.csv")
+            write_whole(with_suffix(to, "png"), partial(_copy, with_suffix(stem, "png")))
+        kept.append(with_suffix(to, "csv"))
     if not kept:
         raise NeurouteError(f"nothing was drawn at scale {scale}; run `snakemake --config scale={scale} all` first")
     return kept

@@ -156,8 +156,8 @@ def _draw(axes: Axes, each: Swept) -> None:
     span = (high - low) or 1.0
     axes.set_ylim(low - 0.12 * span, high + (0.32 if each.interior else 0.5) * span)
     axes.plot(
-        each.factors[far], np.full(far.sum(), 0.97), CARETUP, transform=axes.get_xaxis_transform(), color=colour,
-        markersize=4.5, zorder=3,
+        each.factors[far], np.full(far.sum(), 0.97), linestyle="none", marker=CARETUP, color=colour, markersize=4.5,
+        transform=axes.get_xaxis_transform(), zorder=3,
     )  # fmt: skip
     words = f"×{each.best:.2f}" if each.interior else f"×{each.best:.2f}, no\nminimum inside"
     axes.text(
@@ -193,8 +193,8 @@ def _notes(study: Study, swept: Sequence[Swept]) -> list[str]:
         "embeddings at every factor; lengths are on the original coordinates. Trained on "
         f"TSP{study.scale.pens.sizes[100]:,}, one seed.",
         "Each panel has a vertical axis of its own; an arrow at its upper edge is a length more than "
-        f"{FAR:.0f} % above the shortest. The parabola is fitted to the lengths at most a tenth above the shortest (the "
-        "paper does not say to which); the best factor is its minimum where that lies between them, else the best "
+        f"{FAR:.0f} % above the shortest. The parabola is fitted to the lengths at most a tenth above the shortest "
+        "(the paper does not say to which); the best factor is its minimum where that lies between them, else the best "
         "factor swept.",
         "The paper draws PENS-A only, prints best factors of PENS-A and PENS-R (Table 1), none of PENS-AR, and no "
         "lengths; its factors belong to its sizes and its training on TSP-100.",

@@ -1,0 +1,164 @@
+"""Repeats, the best factor, and several evaluations of a model in one job: the numbers of separate ones."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from neuroute.datasets.benchmarks import write_manifest
+from neuroute.datasets.labels import load_tours, make_labels
+from neuroute.datasets.streams import dataset_coordinates
+from neuroute.decoding.decode import decode
+from neuroute.dotted import resolve
+from neuroute.errors import NeurouteError
+from neuroute.evaluation.records import Where
+from neuroute.networks.weights import build, save_checkpoint
+from neuroute.plan.objects import (
+    AnyEvaluation,
+    AttentionEvaluation,
+    BenchmarkEvaluation,
+    Dataset,
+    Decoding,
+    Evaluation,
+    Labels,
+    Network,
+    RescalingEvaluation,
+    Run,
+    Supervised,
+    Sweep,
+    Test,
+    Together,
+)
+from neuroute.problems.tsp import tour_length
+
+LABELS = Labels(dataset=Dataset(n=9, count=10), solver="concorde")
+SHAPE = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 24, "train_nodes": 9}
+REPEATED = Decoding(repeats=3)
+BEST = Decoding(repeats=2, rescale="best")
+TIMES = {"time_s", "peak_memory_mb"}
+
+
+def run_of(positions: str) -> Run:
+    network = Network(kind="neuroute.networks.pens:Pens", arguments={**SHAPE, "positions": positions})
+    training = Supervised(samples=1)
+    return Run(paper="pens", name="x", network=network, training=training, n=9, data=(LABELS,), validation=LABELS)
+
+
+RUN = run_of("alibi")
+TESTS = Evaluation(
+    run=RUN.id,
+    group="uniform",
+    tests=tuple(Test(labels=LABELS, decoding=d) for d in (Decoding(), REPEATED, BEST, Decoding(batch_size=1))),
+)
+SWEEP = RescalingEvaluation(
+    run=RUN.id,
+    sweeps=tuple(Sweep(dataset=Dataset(split="val", n=n, count=4), factors=(0.6, 1.0, 1.5)) for n in (6, 12)),
+)
+TSPLIB = BenchmarkEvaluation(run=RUN.id, max_nodes=60, decodings=(Decoding(), BEST))
+MAPS = AttentionEvaluation(run=RUN.id, dataset=Dataset(split="val", n=12, count=4), factors=(1.0, "best"))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("together")
+    make_labels(LABELS, folder / "labels", [], workers=1, progress=False)
+    for run in (RUN, run_of("coordinates")):
+        torch.manual_seed(0)
+        net = build(run.network)
+        about = {"run": run.id, "network": run.network.model_dump(), "code": "n"}
+        save_checkpoint(folder / run.network.arguments["positions"], net, about)
+    return folder
+
+
+def measured(
+    store: Path, evaluation: AnyEvaluation, run: Run = RUN, **changes: object
+) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+    where = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+    out = store / "out" / f"{evaluation.group}.csv"
+    checkpoint = store / run.network.arguments["positions"]
+    resolve(evaluation.entry)(evaluation, run, checkpoint, out, [store / "labels"], replace(where, **changes))  # type: ignore[arg-type]
+    with np.load(out.with_suffix(".npz")) as file:
+        return pd.read_csv(out), dict(file)
+
+
+def values(records: pd.DataFrame, decoding: Decoding) -> pd.Series:
+    return records[records.decoding == decoding.id].set_index("metric").value
+
+
+def test_repeats_are_means_over_draws(store: Path) -> None:
+    sweep, _ = measured(store, SWEEP)
+    records, arrays = measured(store, TESTS, rescaling=store / "out" / "rescaling.npz")
+    coords = dataset_coordinates(LABELS.dataset)
+    reference = tour_length(coords, load_tours(LABELS, [store / "labels"]))
+    torch.manual_seed(0)
+    net = build(RUN.network)
+    own = np.stack([tour_length(coords, decode(net, coords, Decoding(draw=i)).numpy()) for i in range(3)])
+    assert len({tuple(each) for each in own}) > 1  # an untrained network depends on its embeddings
+    found = values(records, REPEATED)
+    np.testing.assert_array_equal(arrays[f"{LABELS.dataset.id}|{REPEATED.id}"], own.mean(0))
+    assert found["gap_pct"] == pytest.approx(100 * (own.mean() / reference.mean() - 1))
+    assert found["gap_spread_pct"] == pytest.approx(np.std(100 * own.mean(1) / reference.mean()))
+    alone, together = values(records, Decoding(batch_size=1)), values(records, Decoding())
+    assert alone["gap_pct"] == pytest.approx(together["gap_pct"])  # one at a time, the same draws
+    assert len(sweep)
+
+
+def test_the_best_factor_is_interpolated_from_the_sweep(store: Path) -> None:
+    _, sweep = measured(store, SWEEP)
+    records, _ = measured(store, TESTS, rescaling=store / "out" / "rescaling.npz")
+    assert values(records, BEST)["rescale_factor"] == pytest.approx(sweep["best"].mean())  # 9 is midway of 6 and 12
+    assert "rescale_factor" not in values(records, REPEATED)
+    with pytest.raises(NeurouteError, match="best scaling factors are missing"):
+        measured(store, TESTS)
+
+
+def test_networks_without_random_embeddings_are_solved_once(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_of("coordinates")
+    calls: list[Decoding] = []
+
+    def counted(net: object, coords: object, decoding: Decoding, *rest: object) -> torch.Tensor:
+        calls.append(decoding)
+        return decode(net, coords, decoding, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("neuroute.decoding.decode.decode", counted)
+    evaluation = Evaluation(run=run.id, group="uniform", tests=(Test(labels=LABELS, decoding=REPEATED),))
+    records, _ = measured(store, evaluation, run)
+    assert len(calls) == 2  # the warm-up, and one solution
+    assert values(records, REPEATED)["gap_spread_pct"] == 0
+
+
+def test_together_is_each_alone(store: Path, shared: Path) -> None:
+    manifest = store / "tsplib.json"
+    write_manifest(manifest, shared / "benchmarks" / "tsplib", {})
+    parts = (SWEEP, TESTS.model_copy(update={"group": "all"}), TSPLIB, MAPS)
+    records, arrays = measured(store, Together(run=RUN.id, parts=parts), benchmarks=manifest)
+    found = {"rescaling": store / "out" / "rescaling.npz", "benchmarks": manifest}
+    seen = 0
+    for part in parts:
+        own, own_arrays = measured(store, part, **({} if part is SWEEP else found))
+        merged = records[records.group == part.group]
+        steady = [~frame.metric.isin(TIMES) for frame in (own, merged)]
+        pd.testing.assert_frame_equal(
+            own[steady[0]].drop(columns="wall_time_s").reset_index(drop=True),
+            merged[steady[1]].drop(columns="wall_time_s").reset_index(drop=True),
+            check_dtype=False,
+        )
+        seen += len(merged)
+        for key, array in own_arrays.items():
+            name = key if part.group == "all" else f"{part.group}/{key}"
+            np.testing.assert_array_equal(arrays[name], array)
+    assert seen == len(records)
+    assert {f"greedy{e}" for e in ("", "-xbest-r2")} <= set(records[records.group == "tsplib"].decoding)
+
+
+def test_nothing_is_written_when_a_part_fails(store: Path) -> None:
+    out = store / "out" / "all.csv"
+    out.unlink(missing_ok=True)
+    labels = LABELS.model_copy(update={"dataset": Dataset(n=9, count=10, split="train")})  # not solved
+    missing = Evaluation(run=RUN.id, group="all", tests=(Test(labels=labels),))
+    with pytest.raises(NeurouteError):
+        measured(store, Together(run=RUN.id, parts=(SWEEP, missing)))
+    assert not out.exists()
