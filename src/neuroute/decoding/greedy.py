@@ -7,6 +7,7 @@ from torch import Tensor
 
 # rows (batch, 1 + available + 1, E) -> logits (batch, available); a network that reads pairs of rows takes them second
 Decide = Callable[..., Tensor]
+PACK = 8  # of what a network keeps of pairs, the part that may be left behind: one over this
 
 
 @torch.inference_mode()
@@ -19,19 +20,23 @@ def complete_paths(decide: Decide, rows: Tensor, pairs: Tensor | None = None) ->
 
     The chosen row is swapped to the front and the view moves on by one, so every step computes on the open rows
     only and moves two rows per instance (of pairs: two rows and two columns).  Ties fall on the first of the candidates
-    in their present order.
+    in their present order.  Pairs are packed anew whenever an eighth of their rows has been left: attention reads
+    neighbouring memory then.
     """
     batch, m = rows.shape[:2]
     order = torch.arange(m, device=rows.device).repeat(batch, 1)
     instance = torch.arange(batch, device=rows.device)
+    left = 0  # rows that pairs no longer has
     for step in range(m - 3):  # the last decision has a single candidate
-        seen = (rows[:, step:],) if pairs is None else (rows[:, step:], pairs[:, :, step:, step:])
+        if pairs is not None and PACK * (step - left) > pairs.shape[-1]:
+            pairs, left = pairs[:, :, step - left :, step - left :].contiguous(), step
+        seen = (rows[:, step:],) if pairs is None else (rows[:, step:], pairs[:, :, step - left :, step - left :])
         chosen = decide(*seen).argmax(dim=1) + (step + 1)
         for array in (rows, order):
             _swap(array, step + 1, instance, chosen)
         if pairs is not None:
             for side in (pairs.transpose(1, 2), pairs.permute(0, 3, 1, 2)):  # rows first, then columns
-                _swap(side[..., step + 1 :], step + 1, instance, chosen)
+                _swap(side[..., step + 1 - left :], step + 1 - left, instance, chosen - left)
     return order
 
 

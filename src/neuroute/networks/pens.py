@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from neuroute.networks.attention import attend, attend_in_parts
 from neuroute.networks.positions import alibi_slopes, axial_frequencies, axial_rotation, distances
 from neuroute.networks.pre_norm_layer import Attend, PreNormLayer
+from neuroute.seeds import stream_seed
 
 
 class Pens(nn.Module):
@@ -28,7 +29,8 @@ class Pens(nn.Module):
     """
 
     DENSE = 1 << 26  # floats of a bias that is held as a whole, for all heads
-    PART = 1 << 24  # floats of the bias of one part of the queries, where it is not
+    PART = 1 << 22  # floats of the bias of one part of the queries, where it is not; on a GPU GPU_PARTS times as many
+    GPU_PARTS = 16
 
     def __init__(
         self,
@@ -78,8 +80,7 @@ class Pens(nn.Module):
     def _gaussian(self, coords: Tensor) -> Tensor:
         """One stream per instance: the same embeddings for all would make a draw good or bad for a whole test set."""
         batch, nodes = coords.shape[:2]
-        # A CPU generator heeds 32 bits of its seed: draws lie far apart in these, by the golden ratio.
-        seeds = ((self.draw * 2_654_435_769 + self.first + i) % 2**32 for i in range(batch))
+        seeds = (stream_seed(self.draw, self.first + i) for i in range(batch))
         streams = (torch.Generator().manual_seed(seed) for seed in seeds)
         drawn = [torch.randn(nodes, self.width, generator=stream) for stream in streams]
         return torch.stack(drawn).to(coords.device)
@@ -184,7 +185,8 @@ class Pens(nn.Module):
             own = self._bias(apart)
             return own if hidden is None else own + hidden
 
-        return partial(attend_in_parts, bias=bias, queries=max(1, self.PART // (batch * self.heads * tokens)))
+        floats = self.PART * (1 if rows.device.type == "cpu" else self.GPU_PARTS)
+        return partial(attend_in_parts, bias=bias, queries=max(1, floats // (batch * self.heads * tokens)))
 
 
 def _present(rows: Tensor, lengths: Tensor) -> Tensor:

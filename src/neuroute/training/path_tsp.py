@@ -11,6 +11,7 @@ from torch import Tensor
 
 from neuroute.errors import NeurouteError
 from neuroute.problems.sub_paths import cut_pairs, draw_pairs
+from neuroute.seeds import stream_seed
 from neuroute.training.supervised import Scheme, SupervisedBatches, labelled
 
 LEAST = 32  # instances of a part: smaller ones cost more in calls than they save in rows
@@ -55,9 +56,8 @@ class PathTspBatches(SupervisedBatches):
 
     def _sub_path(self, index: int, *arrays: Tensor) -> PathTsps:
         coords, tours = arrays
-        # A CPU generator heeds 32 bits of its seed: runs lie far apart in these, by the golden ratio.
-        number = index * self.world.size + self.world.rank + self.run.seed * 2_654_435_769
-        generator = torch.Generator().manual_seed(number % 2**32)
+        number = index * self.world.size + self.world.rank
+        generator = torch.Generator().manual_seed(stream_seed(self.run.seed, number))
         drawn = draw_pairs(generator, len(tours), self.run.n)
         stops = cut_pairs(coords, tours, *(d.to(coords.device) for d in drawn))
         noise = None

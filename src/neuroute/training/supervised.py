@@ -14,6 +14,7 @@ from neuroute.decoding.decode import autocast
 from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Run, Supervised
 from neuroute.problems import sub_paths
+from neuroute.seeds import stream_seed
 from neuroute.training import decisions
 from neuroute.training.data import TrainingSet
 from neuroute.training.distributed import World
@@ -113,7 +114,7 @@ class SupervisedBatches:
     def _sub_path(self, index: int, *arrays: Tensor) -> Any:
         """What batch `index` trains on: the stops (batch, length, 2) of sub-paths of its coords and tours."""
         coords, tours = arrays
-        generator = torch.Generator().manual_seed((self.run.seed << 40) + index)
+        generator = torch.Generator().manual_seed(stream_seed(self.run.seed, index))
         draw = sub_paths.draw if self.training.sub_paths == "random" else sub_paths.draw_suffix
         return sub_paths.cut(coords, tours, *draw(generator, self.run.n))
 
