@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from neuroute.analysis import flops, flops_baselines, flops_cvrp, flops_pens
+from neuroute.analysis import flops, flops_baselines, flops_cvrp, flops_pens, flops_sit
 from neuroute.dotted import resolve
 from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Network, Run, SelfImprovement
@@ -74,6 +74,43 @@ def pens(
     )
 
 
+def sit(
+    *,
+    depth: int = 6,
+    width: int = 128,
+    heads: int = 8,
+    feed_forward: int = 512,
+    representatives: int = 15,
+    attention: flops_sit.Attention = "cross",
+    train_nodes: int = 1000,
+) -> Counts:
+    return Counts(
+        flops_sit.parameters(depth, width, feed_forward, representatives, attention=attention),
+        lambda tokens: flops_sit.decision_flops(
+            depth, width, heads, feed_forward, representatives, tokens, attention=attention
+        ),
+    )
+
+
+def sit_cvrp(
+    *,
+    depth: int = 6,
+    width: int = 128,
+    heads: int = 8,
+    feed_forward: int = 512,
+    representatives: int = 15,
+    attention: flops_sit.Attention = "cross",
+    detach_customers: bool = False,
+    train_nodes: int = 1000,
+) -> Counts:
+    return Counts(
+        flops_sit.parameters(depth, width, feed_forward, representatives, attention=attention, cvrp=True),
+        lambda tokens: flops_sit.decision_flops(
+            depth, width, heads, feed_forward, representatives, tokens, attention=attention, cvrp=True
+        ),
+    )
+
+
 # By name, so that an evaluation's code digest holds the counts of its own network only.
 COUNTS = {
     "neuroute.networks.decoder_only:DecoderOnly": "neuroute.analysis.cost:decoder_only",
@@ -81,6 +118,8 @@ COUNTS = {
     "neuroute.networks.bq:Bq": "neuroute.analysis.cost:bq",
     "neuroute.networks.lehd_cvrp:LehdCvrp": "neuroute.analysis.cost:lehd_cvrp",
     "neuroute.networks.pens:Pens": "neuroute.analysis.cost:pens",
+    "neuroute.networks.sit:Sit": "neuroute.analysis.cost:sit",
+    "neuroute.networks.sit_cvrp:SitCvrp": "neuroute.analysis.cost:sit_cvrp",
 }
 
 

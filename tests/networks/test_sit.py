@@ -1,0 +1,269 @@
+"""SIT for the TSP: sizes, equations, folding and slicing, invariances, that all of it learns and decodes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from sit_by_the_book import tsp_logits
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import neuroute.networks.linear_cross_attention as blocks
+from neuroute.decoding.decode import decode
+from neuroute.networks.linear_cross_attention import CrossLayer, seen_by, slices
+from neuroute.networks.sit import Sit
+from neuroute.networks.weights import build, load_checkpoint, parameters, save_checkpoint
+from neuroute.plan.objects import Decoding, Network
+from neuroute.training.decisions import PathDecision, loss
+
+# Heads times representatives: less than the width, so that long streams are folded; and more, so that none are.
+FOLDING = {"depth": 3, "width": 24, "heads": 3, "feed_forward": 40, "representatives": 4}
+PLAIN = {"depth": 2, "width": 12, "heads": 3, "feed_forward": 20, "representatives": 15}
+TWIN = FOLDING | {"attention": "self"}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """These networks are too small for threads to help."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def small(shape: dict = FOLDING, dtype: torch.dtype = torch.float64) -> Sit:
+    torch.manual_seed(0)
+    return Sit(**shape).to(dtype).eval()
+
+
+def rows(batch: int = 3, tokens: int = 60) -> Tensor:
+    return torch.rand(batch, tokens, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+
+def without_gradients(net: Sit, seen: Tensor) -> Tensor:
+    with torch.inference_mode():
+        return net.decide(seen).clone()
+
+
+def test_published_size() -> None:
+    """sit's own code: 384 of the embedding, 16 linears, 6 modules of two halves, 129 of the head."""
+    with torch.device("meta"):
+        net = Sit()
+    assert parameters(net.embed) == 384
+    assert parameters(net.decoder.start) + parameters(net.decoder.current) == 264_192
+    assert [parameters(layer) for layer in net.decoder.layers] == [394_752] * 6
+    assert parameters(net.head) == 129
+    assert parameters(net) == 2_633_217
+
+
+@pytest.mark.parametrize("shape", [FOLDING, PLAIN, TWIN, FOLDING | {"representatives": 1}])
+@pytest.mark.parametrize("tokens", [3, 9, 60])
+def test_equals_the_equations(shape: dict, tokens: int) -> None:
+    net, seen = small(shape), rows(tokens=tokens)
+    expected = tsp_logits(net, seen)
+    assert expected.shape == (3, tokens - 2)
+    torch.testing.assert_close(net.decide(seen), expected, rtol=1e-11, atol=1e-11)
+    torch.testing.assert_close(without_gradients(net, seen), expected, rtol=1e-11, atol=1e-11)
+
+
+def test_the_published_shape_equals_the_equations_in_float32() -> None:
+    net, seen = small({}, torch.float32), rows(2, 300)
+    assert net.decoder.layers[0].gather.folds(16, 314)
+    expected = tsp_logits(net, seen)
+    for found in (net.decide(seen.float()), without_gradients(net, seen.float())):
+        torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_long_streams_are_folded_and_short_ones_are_not() -> None:
+    with torch.device("meta"):
+        layer = CrossLayer(128, 8, 512)
+    assert layer.folds(16, 129)
+    assert not layer.folds(16, 128)
+    with torch.device("meta"):
+        layer = CrossLayer(32, 8, 64)
+    assert not layer.folds(16, 100_000)
+
+
+def test_folded_attention_is_attention() -> None:
+    torch.manual_seed(0)
+    layer = CrossLayer(24, 3, 40).double()
+    few, many = torch.randn(2, 5, 24).double(), torch.randn(2, 50, 24).double()
+    exact = {"rtol": 1e-12, "atol": 1e-12}
+    for scale in (1.0, 1.7):
+        with torch.no_grad():
+            torch.testing.assert_close(layer.gathered(few, many, scale), layer.attended(few, many, scale), **exact)
+            found = layer.looked_up(many, *layer.folded(few, scale))
+            torch.testing.assert_close(found, layer.attended(many, few, scale), **exact)
+    assert not torch.allclose(layer.attended(few, many, 1.0), layer.attended(few, many, 1.7))
+
+
+def test_fused_and_explicit_products_agree() -> None:
+    """A CPU takes the first, a GPU the second."""
+    torch.manual_seed(0)
+    queries, stream = torch.randn(2, 12, 24).double(), torch.randn(2, 50, 24).double()
+    with torch.no_grad():
+        fused, explicit = (seen_by(queries, stream, fused=fused) for fused in (True, False))
+    torch.testing.assert_close(fused, explicit, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [FOLDING, PLAIN])
+@pytest.mark.parametrize("tokens_at_once", [1, 7, 64, 150])
+def test_sliced_is_unsliced(monkeypatch: pytest.MonkeyPatch, shape: dict, tokens_at_once: int) -> None:
+    net, seen = small(shape), rows(5, 50)
+    whole = without_gradients(net, seen)
+    monkeypatch.setattr(blocks, "CPU_FLOATS", tokens_at_once * shape["feed_forward"])
+    torch.testing.assert_close(without_gradients(net, seen), whole, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("batch", "tokens", "limit"), [(1, 10, 3), (4, 10, 3), (4, 10, 25), (5, 2, 4), (3, 7, 0)])
+def test_slices_cover_everything_once(batch: int, tokens: int, limit: int) -> None:
+    seen = torch.zeros(batch, tokens)
+    for part in slices(batch, tokens, limit):
+        assert seen[part].is_contiguous()
+        assert seen[part].numel() <= max(1, limit)
+        seen[part] += 1
+    assert (seen == 1).all()
+
+
+class Largest(TorchDispatchMode):
+    """The most numbers in a tensor that any operation returns."""
+
+    numbers = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        for tensor in found if isinstance(found, tuple | list) else (found,):
+            if isinstance(tensor, Tensor):
+                self.numbers = max(self.numbers, tensor.numel())
+        return found
+
+
+def test_nothing_larger_than_the_stream_is_ever_there() -> None:
+    """No product of nodes with nodes, and no FFN of all nodes: 1.2 million numbers here."""
+    net, seen = small(dtype=torch.float32), torch.rand(1, 30_000, 2)
+    with torch.no_grad(), Largest() as largest:
+        net.decide(seen)
+    assert largest.numbers == (30_000 + 3) * 24
+
+
+def test_rows_are_not_overwritten() -> None:
+    net, seen = small(), rows()
+    before = seen.clone()
+    without_gradients(net, seen)
+    assert torch.equal(seen, before)
+
+
+@pytest.mark.parametrize("shape", [FOLDING, TWIN])
+def test_order_of_the_candidates_does_not_matter(shape: dict) -> None:
+    net, seen = small(shape), rows()
+    shuffle = torch.randperm(58)
+    shuffled = torch.cat([seen[:, :1], seen[:, 1:-1][:, shuffle], seen[:, -1:]], 1)
+    for decide in (net.decide, lambda x: without_gradients(net, x)):
+        torch.testing.assert_close(decide(shuffled), decide(seen)[:, shuffle], rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("shape", [FOLDING, TWIN])
+def test_both_ends_and_every_candidate_matter(shape: dict) -> None:
+    net, seen = small(shape), rows(1)
+    logits = net.decide(seen)
+    assert not torch.allclose(net.decide(seen.flip(1)).flip(1), logits)  # destination and current are told apart
+    for place in (0, 30, 59):
+        moved = seen.clone()
+        moved[:, place] += 0.3
+        assert ((net.decide(moved) - logits).abs() > 1e-9).all(), place
+
+
+def test_repetitions_are_told_apart() -> None:
+    net, seen = small(), rows()
+    logits = net.decide(seen)
+    weight = net.decoder.current.weight
+    weight.data[24:48] = weight.data[:24]  # the second repetition becomes a copy of the first
+    assert not torch.allclose(net.decide(seen), logits)
+
+
+def test_a_batch_decides_as_its_instances_do() -> None:
+    net, seen = small(), rows(6)
+    for decide in (net.decide, lambda x: without_gradients(net, x)):
+        alone = torch.cat([decide(one[None]) for one in seen])
+        torch.testing.assert_close(decide(seen), alone, rtol=1e-12, atol=1e-12)
+
+
+def test_the_attention_scale_scales() -> None:
+    net, seen = small(), rows()
+    assert net.attention_scale(10_000) == 1.0
+    sharper = net.decide(seen, 2.0)
+    assert not torch.allclose(sharper, net.decide(seen))
+    with torch.inference_mode():
+        torch.testing.assert_close(net.decide(seen, 2.0).clone(), sharper, rtol=1e-11, atol=1e-11)
+
+
+def test_hidden_states_are_those_that_the_head_reads() -> None:
+    net, seen = small(), rows()
+    states = net.hidden(seen)
+    assert states.shape == (3, 60, 24)
+    torch.testing.assert_close(net.head(states)[:, 1:-1, 0], net.decide(seen), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [FOLDING, PLAIN, TWIN])
+def test_everything_learns(shape: dict) -> None:
+    net = small(shape)
+    loss(PathDecision(net), rows(8, 12), 2).backward()
+    idle = {name for name, p in net.named_parameters() if p.grad is None or not p.grad.any()}
+    assert idle <= {"head.bias"}  # which adds the same to all scores
+
+
+def test_gradients_are_those_of_finite_differences() -> None:
+    net, seen = small({"depth": 1, "width": 4, "heads": 2, "feed_forward": 6, "representatives": 2}), rows(1, 6)
+    assert torch.autograd.gradcheck(net.decide, seen.requires_grad_())
+
+
+def test_decoding_gives_tours() -> None:
+    for shape in (FOLDING, PLAIN, TWIN):
+        net, coords = small(shape), rows(5, 23)
+        greedy = decode(net, coords, Decoding())
+        for how in (Decoding(), Decoding(method="beam", beam=3), Decoding(method="rrc", iterations=5)):
+            assert torch.equal(decode(net, coords, how).sort(dim=1).values, torch.arange(23).expand(5, 23)), how.id
+        assert torch.equal(decode(net, coords, Decoding(log_n=False)), greedy)  # SIT has no such factor
+        assert torch.equal(torch.cat([decode(net, one[None], Decoding()) for one in coords]), greedy)
+
+
+def test_greedy_equals_the_plain_loop() -> None:
+    net, coords = small(), rows(2, 30)
+    for tour, points in zip(decode(net, coords, Decoding()).tolist(), coords, strict=True):
+        found, left = [0], list(range(1, 30))
+        while left:
+            logits = tsp_logits(net, points[[found[-1], *left, 0]][None])
+            found.append(left.pop(int(logits.argmax())))
+        assert tour == found
+
+
+def test_a_checkpoint_keeps_the_network(tmp_path) -> None:
+    network = Network(kind="neuroute.networks.sit:Sit", arguments=FOLDING)
+    torch.manual_seed(0)
+    net = build(network)
+    save_checkpoint(tmp_path / "a.safetensors", net, {"run": "r", "code": "c", "network": network.model_dump()})
+    loaded, _ = load_checkpoint(tmp_path / "a.safetensors", network)
+    assert torch.equal(loaded.decide(rows().float()), net.decide(rows().float()))
+
+
+def test_bf16_stays_close() -> None:
+    net, seen = small({}, torch.float32), rows(2, 300).float()
+    expected = without_gradients(net, seen)
+    with torch.autocast("cpu", torch.bfloat16):
+        for found in (net.decide(seen), without_gradients(net, seen)):
+            assert found.dtype == torch.bfloat16
+            torch.testing.assert_close(found.float(), expected, rtol=0.1, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"heads": 5}, "not divisible"),
+        ({"representatives": 0}, "at least one"),
+        ({"attention": "linear"}, "neither 'cross' nor 'self'"),
+    ],
+)
+def test_what_cannot_be_built(wrong: dict, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        Sit(**(FOLDING | wrong))
