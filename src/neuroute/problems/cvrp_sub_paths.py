@@ -6,7 +6,7 @@ read backwards with probability 1/2, and so is each of its routes.  (LEHD's labe
 of the sub-path is uniform over the routes' ends before and after, so that step changes nothing and is left out.)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -87,3 +87,87 @@ def path_lengths(depot: Tensor, points: Tensor, via: Tensor) -> Tensor:
     direct = (points[:, 1:] - points[:, :-1]).norm(dim=-1)
     legs = torch.where(via[:, 1:] == 1, out[:, :-1] + out[:, 1:], direct)
     return torch.where(via[:, 0] == 1, out[:, 0], 0) + legs.sum(1) + out[:, -1]
+
+
+def draw_within(seed: int, index: int, customers: int, first: int, count: int, longest: int) -> Draw:
+    """As `draw`, with a length in 4..longest."""
+    third = np.random.Philox(key=np.array([seed, 2 * index], dtype=np.uint64)).random_raw(3)[2]  # `draw` takes two
+    shortest = min(SHORTEST, customers)
+    length = shortest + int(_unit(third) * (longest - shortest + 1))
+    return replace(draw(seed, index, customers, first, count), length=length)
+
+
+def by_angle(coords: Tensor, solutions: Tensor) -> Tensor:
+    """The same routes in the order of the angle under which the depot sees their middles, so that neighbours in the
+    solution are neighbours in the plane (the published code of sit; its paper says nothing of the order).
+
+    coords (batch, V + 1, 2), solutions (batch, 2, V) -> (batch, 2, V)
+    """
+    order, via = solutions.unbind(1)
+    route = via.cumsum(1) - 1
+    out = (coords.gather(1, order[..., None].expand(-1, -1, 2)) - coords[:, :1]).double()
+    middle = torch.zeros_like(out).scatter_add_(1, route[..., None].expand(-1, -1, 2), out)  # times the route's stops
+    angle = torch.atan2(middle[..., 1], middle[..., 0]).gather(1, route)
+    place = angle.argsort(dim=1, stable=True)  # a route's stops have one angle, so they stay together and in order
+    return torch.stack([order.gather(1, place), via.gather(1, place)], dim=1)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Sub-paths that share no stop, the longest first: stops first..first + size - 1 of an instance's solution.
+
+    Each ends where a route does, and may begin inside one.
+    """
+
+    instance: Tensor  # (blocks,) int64
+    first: Tensor  # (blocks,) int64
+    size: Tensor  # (blocks,) int64, at least 2: of a single stop nothing can change
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+
+def cut_off(via: Tensor, length: int, most: int | None = None) -> Blocks:
+    """Blocks of `length` stops from the beginning on, each without the route that goes on behind it (sit, B.3).
+
+    via (batch, V); of a solution, floor(V / length) or `most`, less those that lie within one route.
+    """
+    batch, stops = via.shape
+    first = length * torch.arange(min(stops // length, most or stops), device=via.device).expand(batch, -1)
+    size = _last_ends(via).gather(1, first + length - 1) - first + 1
+    return _longest_first(first, size)
+
+
+def from_the_end(via: Tensor, length: int, most: int | None = None) -> Blocks:
+    """Blocks of exactly `length` stops, from the end backwards, each up to the end of a route: the published code's.
+
+    Between two blocks at least one stop is left out, at most a route.  (There all instances of a batch get as many
+    as the one with the fewest; here each gets what it holds, so that batches may be split.)  via (batch, V)
+    """
+    batch, stops = via.shape
+    ends = _last_ends(via)
+    first = torch.full((batch,), stops - length, device=via.device)
+    found = []
+    for _ in range(min(stops // length, most or stops)):
+        found.append(first)
+        behind = ends.gather(1, (first - 2).clamp(min=0)[:, None])[:, 0]
+        first = torch.where(first >= 2, behind - length + 1, -1)
+        if not (first >= 0).any():
+            break
+    starts = torch.stack(found, dim=1)
+    return _longest_first(starts, torch.where(starts >= 0, length, 0))
+
+
+def _last_ends(via: Tensor) -> Tensor:
+    """The last stop up to each, itself included, that ends a route, -1 before the first: flags (batch, V) -> same."""
+    stop = torch.arange(via.shape[1], device=via.device)
+    closes = torch.cat([via[:, 1:] == 1, torch.ones_like(via[:, :1], dtype=torch.bool)], dim=1)
+    return torch.where(closes, stop, -1).cummax(1).values
+
+
+def _longest_first(first: Tensor, size: Tensor) -> Blocks:
+    """first and size (batch, blocks) as one list, without what is shorter than 2."""
+    instance, block = (size >= 2).nonzero(as_tuple=True)
+    first, size = first[instance, block], size[instance, block]
+    order = size.argsort(descending=True, stable=True)
+    return Blocks(instance[order], first[order], size[order])

@@ -28,8 +28,8 @@ class Finding:
 
     def line(self) -> str:
         if not self.found:
-            return f"{self.name:10} missing  {self.remedy}"
-        return f"{self.name:10} ok       {self.ratio:.4f} x best, {self.seconds:.4f} s   {self.version}"
+            return f"{self.name:19} missing  {self.remedy}"
+        return f"{self.name:19} ok       {self.ratio:.4f} x best, {self.seconds:.4f} s   {self.version}"
 
 
 def examine() -> list[Finding]:

@@ -12,6 +12,8 @@ MODULES = {
     "hgs": "neuroute.solvers.hgs",
     "hgs-short": "neuroute.solvers.hgs_short",
     "insertion": "neuroute.solvers.insertion",
+    "insertion-angle": "neuroute.solvers.insertion_cvrp",
+    "insertion-published": "neuroute.solvers.insertion_published",
     "nearest": "neuroute.solvers.nearest",
 }
 

@@ -1,0 +1,217 @@
+"""PRC for the TSP: never worse, never broken, equal to a loop over instances and blocks, optimal with an oracle."""
+
+import itertools
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from neuroute.decoding.greedy import complete_paths
+from neuroute.decoding.prc import prc
+from neuroute.decoding.rrc import reconstruct
+from neuroute.errors import NeurouteError
+from neuroute.networks.lehd import Lehd
+from neuroute.problems.sub_paths import draw_within, longest_sub_path
+from neuroute.solvers import insertion, nearest
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """These networks are too small for threads to help."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def net() -> Lehd:
+    torch.manual_seed(2)
+    return Lehd(depth=2, width=16, heads=4, feed_forward=24, train_nodes=10).double().eval()
+
+
+def random_instances(batch: int, n: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Coordinates, some of them on a coarse grid, so that nodes and lengths coincide; and random tours."""
+    rng = np.random.default_rng(seed)
+    coords = rng.random((batch, n, 2))
+    coords[::2] = np.round(coords[::2] * 3) / 3
+    return torch.from_numpy(coords), torch.from_numpy(rng.permuted(np.tile(np.arange(n), (batch, 1)), axis=1))
+
+
+def length_of(coords: Tensor, tour: Tensor) -> float:
+    """By Python's complex numbers, edge by edge."""
+    stops = [complex(*coords[node].tolist()) for node in tour.tolist()]
+    return sum(abs(a - b) for a, b in zip(stops, [*stops[1:], stops[0]], strict=True))
+
+
+def whims(seed: int):
+    """Decisions by chance, to the nearest, and by perverse rules: to the farthest node, all alike, no numbers."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def decide(rows: Tensor) -> Tensor:
+        way = (rows[:, 1:-1] - rows[:, :1]).norm(dim=-1)
+        chance = torch.rand(way.shape, generator=generator)
+        kinds = (way, -way, -way, torch.zeros_like(way), torch.full_like(way, torch.nan), chance, chance, chance)
+        return kinds[int(torch.randint(len(kinds), (), generator=generator))]
+
+    return decide
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_never_worse_and_never_broken_whatever_is_decided(seed: int) -> None:
+    """60 x 40 instances x 10 iterations, of 4..30 nodes."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 31))
+    coords, tours = random_instances(40, n, seed)
+    longest = [None, 4, n][seed % 3]
+    decide = whims(seed)
+    found = prc(lambda m: decide, lambda c: c, coords, tours, 10, longest=longest, seed=seed)
+    before = [length_of(c, t) for c, t in zip(coords, tours, strict=True)]
+    first = before
+    for now in found:
+        assert (now.dtype, now.shape) == (torch.int64, tours.shape)
+        assert all(sorted(tour) == list(range(n)) for tour in now.tolist())
+        after = [length_of(c, t) for c, t in zip(coords, now, strict=True)]
+        assert all(a <= b + 1e-12 for a, b in zip(after, before, strict=True))
+        before = after
+    assert sum(before) < sum(first)
+
+
+def plain(net: Lehd, coords: Tensor, tours: Tensor, iterations: int, longest: int, seed: int) -> list[list[int]]:
+    """Instance by instance, block by block, on lists."""
+    generator, n = torch.Generator().manual_seed(seed), tours.shape[1]
+    now = tours.tolist()
+    for _ in range(iterations):
+        start, length, backwards = draw_within(generator, n, longest)
+        for i in range(len(now)):
+            tour = now[i][::-1] if backwards else now[i]
+            tour = tour[start:] + tour[:start]
+            for block in range(n // length):
+                old = tour[block * length : (block + 1) * length]
+                order = complete_paths(net.decide, net.encode(coords[i, old][None]))[0].tolist()
+                new = [old[k] for k in order]
+                ways = [sum(abs(complex(*(coords[i, a] - coords[i, b]))) for a, b in itertools.pairwise(p))
+                        for p in (new, old)]  # fmt: skip
+                if ways[0] < ways[1]:
+                    tour[block * length : (block + 1) * length] = new
+            now[i] = tour
+    return now
+
+
+def test_equals_the_loop_over_instances_and_blocks(net: Lehd) -> None:
+    coords, tours = torch.rand(5, 23, 2).double(), torch.stack([torch.randperm(23) for _ in range(5)])
+    with torch.inference_mode():
+        found = [tours, *prc(lambda m: net.decide, net.encode, coords, tours, 12, longest=9, seed=4)]
+        assert found[-1].tolist() == plain(net, coords, tours, 12, 9, 4)
+    assert not torch.equal(found[-1], tours)
+
+
+def test_seeds_fix_everything_and_splitting_changes_nothing(net: Lehd) -> None:
+    coords, tours = torch.rand(6, 19, 2).double(), torch.stack([torch.randperm(19) for _ in range(6)])
+    go = partial(prc, lambda m: net.decide, net.encode, iterations=8, longest=7)
+    together = list(go(coords, tours, seed=3))
+    asked = []
+
+    def three(length: int) -> int:
+        asked.append(length)
+        return 3
+
+    for again in (go(coords, tours, seed=3), go(coords, tours, seed=3, at_once=three)):
+        assert all(torch.equal(a, b) for a, b in zip(together, again, strict=True))
+    assert len(asked) == 8
+    assert set(asked) <= set(range(4, 8))
+    for part in (slice(0, 2), slice(2, 6)):
+        assert torch.equal(together[-1][part], list(go(coords[part], tours[part], seed=3))[-1])
+    rest = list(go(coords, together[4], seed=3, done=5))
+    assert len(rest) == 3
+    assert torch.equal(rest[-1], together[-1])
+    assert not torch.equal(together[-1], list(go(coords, tours, seed=4))[-1])
+
+
+def test_one_block_of_any_length_is_random_re_construct(net: Lehd) -> None:
+    coords, tours = random_instances(6, 17, 1)
+    one = prc(lambda m: net.decide, net.encode, coords, tours, 10, longest=17, most_blocks=1, seed=5)
+    other = reconstruct(lambda m: net.decide, net.encode, coords, tours, 10, seed=5)
+    assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def ranks_in_the_best_path(coords: Tensor) -> Tensor:
+    """Rows of one number: the place of each node (blocks, m, 2) in the shortest path between its block's ends."""
+    m = coords.shape[1]
+    every = torch.tensor([(0, *middle, m - 1) for middle in itertools.permutations(range(1, m - 1))])
+    steps = coords[:, every].diff(dim=2).norm(dim=-1).sum(-1)
+    return every[steps.argmin(1)].argsort(1)[..., None].double()
+
+
+@pytest.mark.parametrize("longest", [4, 7])
+def test_a_network_that_knows_the_best_paths_leaves_nothing_else(longest: int) -> None:
+    """After one iteration each block is a shortest path between its ends, and the stops behind the blocks stay."""
+    n = 21
+    coords, tours = torch.rand(30, n, 2).double(), torch.stack([torch.randperm(n) for _ in range(30)])
+    lengths = []
+
+    def decide_for(m: int):
+        lengths.append(m)
+        return lambda rows: -rows[:, 1:-1, 0]
+
+    for now in prc(decide_for, ranks_in_the_best_path, coords, tours, 6, longest=longest, seed=1):
+        (m,) = lengths
+        blocks = coords.gather(1, now[..., None].expand(-1, -1, 2))[:, : n // m * m].reshape(-1, m, 2)
+        every = torch.tensor([(0, *middle, m - 1) for middle in itertools.permutations(range(1, m - 1))])
+        best = blocks[:, every].diff(dim=2).norm(dim=-1).sum(-1).amin(1)
+        torch.testing.assert_close(blocks.diff(dim=1).norm(dim=-1).sum(-1), best)
+        lengths.clear()
+
+
+def test_a_cap_leaves_the_blocks_behind_it_alone() -> None:
+    coords, tours = torch.rand(8, 40, 2).double(), torch.stack([torch.randperm(40) for _ in range(8)])
+    start, length, backwards = draw_within(torch.Generator().manual_seed(7), 40, 4)
+    cut = (tours.flip(1) if backwards else tours).roll(-start, dims=1)
+    free, capped = (
+        next(prc(lambda m: lambda r: -r[:, 1:-1, 0], ranks_in_the_best_path, coords, tours, 1, longest=4,
+                 most_blocks=most, seed=7))
+        for most in (None, 3)
+    )  # fmt: skip
+    assert length == 4
+    assert torch.equal(capped[:, 12:], cut[:, 12:])
+    assert torch.equal(capped[:, :12], free[:, :12])
+    assert not torch.equal(free[:, 12:], cut[:, 12:])
+    assert torch.equal(free[:, 40:], cut[:, 40:])
+
+
+@pytest.mark.parametrize("solver", [insertion, nearest])
+def test_any_tours_will_do_and_stay_plain_tensors(net: Lehd, solver) -> None:
+    """Tours of other solvers; and what comes out may be trained on: no tensor of inference mode."""
+    net.float()
+    coords = torch.rand(4, 60, 2)
+    tours = torch.from_numpy(np.stack([solver.solve(c, 0) for c in coords.numpy()]))
+    *_, last = prc(lambda m: net.decide, net.encode, coords, tours, 5)
+    assert not last.is_inference()
+    assert not last.requires_grad
+    assert torch.equal(last.sort(1).values, torch.arange(60).expand(4, -1))
+
+
+@pytest.mark.parametrize("longest", [3, 0, -1, 21])
+def test_a_longest_sub_path_that_cannot_be_is_refused_at_once(longest: int) -> None:
+    coords, tours = random_instances(1, 20, 0)
+    with pytest.raises(NeurouteError, match=r"give a number from 4 to 20") as refusal:
+        prc(lambda m: whims(0), lambda c: c, coords, tours, 1, longest=longest)
+    assert "\n" not in str(refusal.value)
+
+
+def test_without_a_stated_longest_it_is_1000_or_all() -> None:
+    assert [longest_sub_path(None, n) for n in (20, 1000, 100_000)] == [20, 1000, 1000]
+    assert longest_sub_path(20, 20) == 20
+
+
+def test_lengths_starts_and_directions_are_drawn_alike() -> None:
+    generator, count = torch.Generator().manual_seed(0), 20_000
+    drawn = torch.tensor([draw_within(generator, 12, 9) for _ in range(count)])
+    for values, choices in zip(drawn.T, (range(12), range(4, 10), range(2)), strict=True):
+        p = 1 / len(choices)
+        found = torch.bincount(values, minlength=max(choices) + 1)
+        assert found[list(choices)].sum() == count
+        assert (found[list(choices)] - count * p).abs().max() < 5 * (count * p * (1 - p)) ** 0.5

@@ -1,0 +1,402 @@
+"""PRC for the CVRP: never worse, always feasible, equal to a loop over instances and pieces, optimal with an oracle."""
+
+import itertools
+import math
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from neuroute.datasets.streams import cvrp_dataset
+from neuroute.decoding import cvrp as rrc
+from neuroute.decoding.cvrp import Batch
+from neuroute.decoding.prc_cvrp import RULES, complete, prc
+from neuroute.errors import NeurouteError
+from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.plan.objects import Dataset
+from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible, to_routes
+from neuroute.problems.cvrp_sub_paths import Blocks, arranged, by_angle, cut_off, draw, draw_within, from_the_end
+from neuroute.solvers.insertion_cvrp import solve_cvrp
+
+Routes = list[list[int]]
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """These networks are too small for threads to help."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def net() -> LehdCvrp:
+    torch.manual_seed(2)
+    return LehdCvrp(depth=2, width=16, heads=4, feed_forward=24, train_nodes=10).double().eval()
+
+
+def random_instances(batch: int, customers: int, seed: int, grid: bool = True) -> tuple[Cvrp, Tensor]:
+    """Instances of many tightnesses, half of them on a coarse grid (ties), and random feasible solutions."""
+    rng = np.random.default_rng(seed)
+    coords = rng.random((batch, customers + 1, 2))
+    if grid:
+        coords[::2] = np.round(coords[::2] * 3) / 3
+    demand = rng.integers(1, 10, (batch, customers + 1))
+    demand[:, 0] = 0
+    instances = Cvrp(coords, demand, rng.integers(9, 9 + 5 * customers, batch))
+    return instances, torch.from_numpy(np.stack([random_solution(instances, i, rng) for i in range(batch)]))
+
+
+def random_solution(instances: Cvrp, i: int, rng: np.random.Generator) -> np.ndarray:
+    routes: Routes = []
+    load, capacity = 0, int(instances.capacity[i])
+    for customer in (1 + rng.permutation(instances.customers)).tolist():
+        need = int(instances.demand[i, customer])
+        if not routes or load + need > capacity or rng.random() < 0.15:
+            routes, load = [*routes, []], 0
+        routes[-1].append(customer)
+        load += need
+    return from_routes(routes)
+
+
+def nearest_neighbour(instances: Cvrp, i: int) -> np.ndarray:
+    points = [complex(*p) for p in instances.coords[i].tolist()]
+    waiting, here, left, routes = set(range(1, len(points))), 0, 0, []
+    while waiting:
+        fits = [c for c in sorted(waiting) if instances.demand[i, c] <= left]
+        if not fits:
+            here, left, routes = 0, int(instances.capacity[i]), [*routes, []]
+            continue
+        here = min(fits, key=lambda c: abs(points[c] - points[here]))
+        waiting.remove(here)
+        routes[-1].append(here)
+        left -= int(instances.demand[i, here])
+    return from_routes(routes)
+
+
+def checked_length(instances: Cvrp, i: int, solution: list[list[int]]) -> float:
+    """Stop by stop: every customer once, no route above the capacity; the length, by Python's complex numbers."""
+    order, via = solution
+    assert sorted(order) == list(range(1, instances.customers + 1))
+    assert set(via) <= {0, 1}
+    assert via[0] == 1
+    points = [complex(*p) for p in instances.coords[i].tolist()]
+    here, load, length = 0, 0, 0.0
+    for customer, flag in zip(order, via, strict=True):
+        if flag:
+            length, here, load = length + abs(points[here] - points[0]), 0, 0
+        length, here, load = (
+            length + abs(points[customer] - points[here]),
+            customer,
+            load + instances.demand[i, customer],
+        )
+        assert load <= instances.capacity[i]
+    return length + abs(points[here] - points[0])
+
+
+def whims(seed: int):
+    """Decisions by chance, to the nearest, and by perverse rules: straight on, home, farthest, all alike, NaN."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def decide(rows: Tensor, left: Tensor) -> Tensor:
+        assert ((left >= 0) & (left <= 1)).all()
+        assert (rows[:, -1, 2] == 0).all()  # the depot is last, and nowhere else
+        assert (rows[:, :-1, 2] > 0).all()
+        way = (rows[:, 1:-1, :2] - rows[:, :1, :2]).norm(dim=-1)[..., None].repeat(1, 1, 2)
+        chance = torch.rand(way.shape, generator=generator)
+        lean = torch.tensor([10.0, 0.0])
+        nearest = torch.tensor([0.1, 0.0]) - way
+        kinds = (way, nearest, nearest, way + lean, way - lean, chance + lean, chance - lean, chance, chance)
+        kinds += (torch.zeros_like(way), torch.full_like(way, torch.nan))
+        return kinds[int(torch.randint(len(kinds), (), generator=generator))]
+
+    return decide
+
+
+def features(coords: Tensor, share: Tensor) -> Tensor:
+    return torch.cat([coords, share[..., None]], dim=-1)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("seed", range(40))
+def test_never_worse_and_never_broken_whatever_is_decided(seed: int, rule) -> None:
+    """2 x 40 x 30 instances x 10 iterations, of 4..30 customers, from one to as many routes."""
+    customers = int(np.random.default_rng(seed).integers(4, 31))
+    instances, solutions = random_instances(30, customers, seed)
+    decide = whims(seed)
+    found = prc(
+        lambda m: decide, features, Batch.of(instances, CPU), solutions, 10, rule=rule, seed=seed,
+        longest=[None, 4, customers][seed % 3], at_once=[None, lambda m: 7][seed % 2],
+    )  # fmt: skip
+    before = [checked_length(instances, i, s) for i, s in enumerate(solutions.tolist())]
+    first = sum(before)
+    for now in found:
+        assert (now.dtype, now.shape) == (torch.int64, solutions.shape)
+        after = [checked_length(instances, i, s) for i, s in enumerate(now.tolist())]
+        assert all(a <= b + 1e-12 for a, b in zip(after, before, strict=True))
+        assert is_feasible(instances, now.numpy()).all()
+        np.testing.assert_allclose(cost(instances, now.numpy()), after)
+        before = after
+    assert sum(before) < first
+
+
+def plain(
+    net: LehdCvrp, instances: Cvrp, solutions: Tensor, iterations: int, longest: int, seed: int
+) -> list[list[list[int]]]:
+    """Instance by instance, piece by piece, on lists, by the paper's rule; only the arrangement is not written anew."""
+    batch, customers = len(instances), instances.customers
+    tensors = Batch.of(instances, CPU)
+    for index in range(iterations):
+        drawn = draw_within(seed, index, customers, 0, batch, longest)
+        now = arranged(by_angle(tensors.coords, solutions), drawn).tolist()
+        for i, (order, via) in enumerate(now):
+            points = [complex(*p) for p in instances.coords[i].tolist()]
+            for block in range(customers // drawn.length):
+                begin = block * drawn.length
+                end = begin + drawn.length
+                while end > begin and end < customers and via[end] == 0:  # the route that goes on behind it
+                    end -= 1
+                if end - begin < 2:
+                    continue
+                head = begin
+                while via[head] == 0:
+                    head -= 1
+                left = int(instances.capacity[i]) - sum(int(instances.demand[i, c]) for c in order[head : begin + 1])
+                path, flags = decided(net, instances, i, order[begin:end], left)
+                ways = []
+                for stops, ways_there in ((path, flags), (order[begin:end], via[begin:end])):
+                    legs = zip(itertools.pairwise(stops), ways_there[1:], strict=True)
+                    ways.append(abs(points[stops[-1]] - points[0]) + sum(
+                        abs(points[a] - points[0]) + abs(points[b] - points[0]) if flag else abs(points[a] - points[b])
+                        for (a, b), flag in legs
+                    ))  # fmt: skip
+                if ways[0] < ways[1]:
+                    order[begin:end], via[begin + 1 : end] = path, flags[1:]
+        solutions = torch.tensor(now)
+    return solutions.tolist()
+
+
+def decided(net: LehdCvrp, instances: Cvrp, i: int, stops: list[int], left: int) -> tuple[list[int], list[int]]:
+    capacity = int(instances.capacity[i])
+    nodes = [0, *stops]
+    share = torch.from_numpy(instances.demand[i, nodes] / capacity)[None]
+    embedded = dict(zip(nodes, net.encode(torch.from_numpy(instances.coords[i, nodes])[None], share)[0], strict=True))
+    path, flags, waiting = [stops[0]], [-1], stops[1:]
+    while waiting:
+        rows = torch.stack([embedded[c] for c in (path[-1], *waiting, 0)])[None]
+        best = int(net.decide(rows, torch.tensor([left / capacity]).double()).flatten().argmax())
+        place, flag = divmod(best, 2)
+        waiting[0], waiting[place] = waiting[place], waiting[0]
+        need = int(instances.demand[i, waiting[0]])
+        flag = flag or int(need > left)
+        left = (capacity if flag else left) - need
+        path, flags, waiting = [*path, waiting[0]], [*flags, flag], waiting[1:]
+    return path, flags
+
+
+def test_equals_the_loop_over_instances_and_pieces(net: LehdCvrp) -> None:
+    instances, solutions = random_instances(12, 23, 1, grid=False)
+    with torch.inference_mode():
+        *_, found = prc(lambda m: net.decide, net.encode, Batch.of(instances, CPU), solutions, 12, longest=11, seed=4)
+        assert found.tolist() == plain(net, instances, solutions, 12, 11, 4)
+
+
+def test_paths_of_several_sizes_are_completed_as_each_alone(net: LehdCvrp) -> None:
+    sizes, longest = [9, 9, 6, 5, 2], 9
+    rows, demand = torch.rand(5, longest + 1, 16).double(), torch.randint(1, 10, (5, longest + 1))
+    demand[:, -1] = 0
+    capacity, left = torch.full((5,), 20), torch.tensor([20, 0, 5, 9, 3])
+    with torch.inference_mode():
+        order, via = complete(net.decide, rows.clone(), demand.clone(), capacity, left, sizes)
+        for i, size in enumerate(sizes):
+            one = slice(i, i + 1)
+            alone = rows[one, -size - 1 :].clone(), demand[one, -size - 1 :].clone()
+            places, flags = rrc.complete(net.decide, *alone, capacity[one], left[one])
+            skip = longest - size
+            assert torch.equal(order[i, skip + 1 :], places[0] + skip)
+            assert torch.equal(order[i, : skip + 1], torch.arange(skip + 1))
+            assert torch.equal(via[i, skip + 1 :], flags[0])
+    assert left.tolist() == [20, 0, 5, 9, 3]
+
+
+def test_seeds_fix_everything_and_splitting_changes_nothing(net: LehdCvrp) -> None:
+    instances, solutions = random_instances(6, 24, 0, grid=False)
+    go = partial(prc, lambda m: net.decide, net.encode, iterations=8, longest=13)
+    batch = Batch.of(instances, CPU)
+    together = list(go(batch, solutions, seed=3))
+    for again in (go(batch, solutions, seed=3), go(batch, solutions, seed=3, at_once=lambda m: 2)):
+        assert all(torch.equal(a, b) for a, b in zip(together, again, strict=True))
+    for part in (slice(0, 2), slice(2, 6)):
+        apart = list(go(Batch.of(instances[part], CPU), solutions[part], seed=3, first=part.start))
+        assert torch.equal(together[-1][part], apart[-1])
+    rest = list(go(batch, together[4], seed=3, done=5))
+    assert len(rest) == 3
+    assert torch.equal(rest[-1], together[-1])
+    assert not torch.equal(together[-1], list(go(batch, solutions, seed=4))[-1])
+
+
+def test_the_papers_example_of_pieces() -> None:
+    """B.3: of (0, 1, 2, 3, 4, 5, 0, 6, 7, 0, 8, 9, 10, 0), fours are 1-4, which lie within a route, and 5, 6, 7 | 8."""
+    via = torch.tensor([[1, 0, 0, 0, 0, 1, 0, 1, 0, 0]])
+    found = cut_off(via, 4)
+    assert (found.instance.tolist(), found.first.tolist(), found.size.tolist()) == ([0], [4], [3])
+    both = cut_off(torch.cat([via, torch.ones_like(via)]), 4)
+    assert both.instance.tolist() == [1, 1, 0]
+    assert both.first.tolist() == [0, 4, 4]
+    assert both.size.tolist() == [4, 4, 3]
+    assert len(cut_off(via, 4, most=1)) == 0
+
+
+def test_the_published_pieces_end_with_routes_and_skip_an_adjacent_one() -> None:
+    via = torch.tensor([[1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0]])  # routes of 3, 2, 3 and 3 stops
+    assert from_the_end(via, 4).first.tolist() == [7, 1]  # the last ends before 7 are 4 and 2: 4 - 4 + 1
+    assert from_the_end(via, 3).first.tolist() == [8, 2]  # 7 is adjacent, so 4; then nothing ends before 2 with room
+    assert from_the_end(via, 4, most=1).first.tolist() == [7]
+    assert from_the_end(via, 11).first.tolist() == [0]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_pieces_share_no_stop_and_end_where_routes_do(rule: str) -> None:
+    for seed in range(50):
+        customers = 4 + seed % 20
+        _, solutions = random_instances(20, customers, seed)
+        via, length = solutions[:, 1], 4 + seed % (customers - 3)
+        found: Blocks = RULES[rule](via, length)
+        assert found.size.tolist() == sorted(found.size.tolist(), reverse=True)
+        taken = torch.zeros_like(via)
+        for i, first, size in zip(found.instance, found.first, found.size, strict=True):
+            taken[i, first : first + size] += 1
+            assert 2 <= size <= length
+            assert rule == "cut-off" or size == length
+            assert first + size == customers or via[i, first + size] == 1
+            if rule == "cut-off":
+                assert first % length == 0
+                assert not via[i, first + size + 1 : first + length].any()
+        assert taken.max() <= 1
+
+
+def test_routes_are_ordered_by_angle_and_otherwise_untouched() -> None:
+    instances, solutions = random_instances(20, 25, 3, grid=False)
+    found = by_angle(torch.from_numpy(instances.coords), solutions)
+    for i in range(20):
+        before, after = to_routes(solutions[i].numpy()), to_routes(found[i].numpy())
+        assert sorted(before) == sorted(after)
+        middles = [instances.coords[i, route].mean(0) - instances.coords[i, 0] for route in after]
+        angles = [math.atan2(y, x) for x, y in middles]
+        assert angles == sorted(angles)
+
+
+def best_way_on(rows: Tensor, demand: list[int], left: int, capacity: int) -> tuple[float, int]:
+    """(length, first choice 2 * place + flag) of the best way from rows[0] over all others to the last row."""
+    points = [complex(*p) for p in rows[:, :2].tolist()]
+    home, best = points[-1], (math.inf, 0)
+    customers = range(1, len(points) - 1)
+    for order in itertools.permutations(customers):
+        for flags in itertools.product((0, 1), repeat=len(order)):
+            here, load, length = points[0], left, 0.0
+            for customer, flag in zip(order, flags, strict=True):
+                if flag:
+                    length, here, load = length + abs(here - home), home, capacity
+                length, here, load = length + abs(points[customer] - here), points[customer], load - demand[customer]
+                if load < 0:
+                    break
+            else:
+                best = min(best, (length + abs(here - home), 2 * (order[0] - 1) + flags[0]))
+    return best
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_network_that_knows_the_best_way_leaves_no_other(rule) -> None:
+    """After each iteration no piece can be arranged any better with what is in the vehicle where it begins."""
+    instances, solutions = random_instances(5, 12, 5)
+    batch = Batch.of(instances, CPU)
+    scale = 10_000  # capacities of one size, so that loads can be told from shares
+
+    def decide(rows: Tensor, left: Tensor) -> Tensor:
+        logits = torch.zeros(len(rows), rows.shape[1] - 2, 2)
+        for i in range(len(rows)):
+            demand = (rows[i, :, 2] * scale).round().int().tolist()
+            choice = best_way_on(rows[i], demand, round(float(left[i]) * scale), scale)[1]
+            logits[i].view(-1)[choice] = 1
+        return logits
+
+    even = Batch(batch.coords, batch.demand, torch.full_like(batch.capacity, scale))
+    even = Batch(even.coords, even.demand * (scale // batch.capacity)[:, None], even.capacity)
+    improved = 0
+    for index, now in enumerate(prc(lambda m: decide, features, even, solutions, 6, rule=rule, longest=5, seed=2)):
+        drawn = draw_within(2, index, 12, 0, 5, 5)
+        pieces = RULES[rule](arranged(by_angle(even.coords, solutions), drawn)[:, 1], drawn.length)
+        for i, first, size in zip(pieces.instance, pieces.first, pieces.size, strict=True):
+            order, via = now[i].tolist()
+            nodes = [*order[first : first + size], 0]
+            head = max(k for k in range(first + 1) if via[k])
+            left = scale - int(even.demand[i, order[head : first + 1]].sum())
+            best, _ = best_way_on(even.coords[i, nodes], even.demand[i, nodes].tolist(), left, scale)
+            points = [complex(*p) for p in even.coords[i, nodes].tolist()]
+            flags = [*via[first + 1 : first + size], 0]
+            found = sum(
+                abs(a - points[-1]) + abs(b - points[-1]) if flag else abs(a - b)
+                for (a, b), flag in zip(itertools.pairwise(points), flags, strict=True)
+            )
+            assert found == pytest.approx(best)
+        improved += not torch.equal(cost_of(even, now), cost_of(even, solutions))
+        solutions = now
+    assert improved
+
+
+def cost_of(batch: Batch, solutions: Tensor) -> Tensor:
+    instances = Cvrp(batch.coords.numpy(), batch.demand.numpy(), batch.capacity.numpy())
+    return torch.from_numpy(cost(instances, solutions.numpy())).round(decimals=9)
+
+
+def test_any_solutions_will_do_and_stay_plain_tensors(net: LehdCvrp) -> None:
+    """Insertion in its forms, nearest neighbour and the network's own; what comes out may be trained on."""
+    net.float()
+    instances = cvrp_dataset(Dataset(problem="cvrp", n=60, count=3))
+    batch, solutions = Batch.of(instances, CPU), []
+    for i in range(3):
+        one = instances.coords[i], instances.demand[i], int(instances.capacity[i]), 0
+        solutions.append([from_routes(solve_cvrp(*one, depot_slip=slip)) for slip in (False, True)])
+        solutions[-1] += [from_routes(solve_cvrp(*one, order="random")), nearest_neighbour(instances, i)]
+    starts = [*torch.from_numpy(np.stack(solutions, axis=1)), rrc.construct(net, instances)]
+    for start in starts:
+        *_, last = prc(lambda m: net.decide, net.encode, batch, start, 5)
+        assert is_feasible(instances, last.numpy()).all()
+        assert (cost(instances, last.numpy()) <= cost(instances, start.numpy()) + 1e-9).all()
+        assert not last.is_inference()
+        assert not last.requires_grad
+
+
+def test_one_route_longer_than_every_piece_stays_as_it_is() -> None:
+    """No piece of four or five ends where a route does but the last: nothing may break."""
+    instances, _ = random_instances(2, 10, 0)
+    instances = Cvrp(instances.coords, instances.demand, np.array([500, 500]))
+    solutions = torch.from_numpy(np.stack([from_routes([list(range(1, 11))])] * 2))
+    decide = whims(0)
+    for now in prc(lambda m: decide, features, Batch.of(instances, CPU), solutions, 6, longest=6):
+        assert is_feasible(instances, now.numpy()).all()
+
+
+@pytest.mark.parametrize("longest", [3, 0, -1, 21])
+def test_a_longest_sub_path_that_cannot_be_is_refused_at_once(longest: int) -> None:
+    instances, solutions = random_instances(1, 20, 0)
+    with pytest.raises(NeurouteError, match=r"give a number from 4 to 20") as refusal:
+        prc(lambda m: whims(0), features, Batch.of(instances, CPU), solutions, 1, longest=longest)
+    assert "\n" not in str(refusal.value)
+
+
+def test_lengths_are_drawn_alike_and_the_rest_as_for_re_construct() -> None:
+    count = 10_000
+    drawn = [draw_within(1, i, 30, 0, 1, 9).length for i in range(count)]
+    found = np.bincount(drawn, minlength=10)
+    assert found[4:].sum() == count
+    assert np.abs(found[4:] - count / 6).max() < 5 * (count * 5 / 36) ** 0.5
+    one, other = draw_within(1, 5, 30, 2, 4, 9), draw(1, 5, 30, 2, 4)
+    assert one.backwards == other.backwards
+    np.testing.assert_array_equal(one.turned, other.turned)
+    np.testing.assert_array_equal(one.end, other.end)
