@@ -289,8 +289,10 @@ def solve(
 ) -> None:
     """Solve a TSPLIB file with a trained model, print the length and draw the tour."""
     from neuroute.evaluation.solve import solve_file
+    from neuroute.plan.config import load_config
 
-    print(solve_file(file, model, beam, rrc, out or Path(f"{file.stem}.svg"), device, rescale))
+    memory_gb = load_config().memory_gb if Path("config.yaml").exists() else None
+    print(solve_file(file, model, beam, rrc, out or Path(f"{file.stem}.svg"), device, rescale, memory_gb))
 
 
 @app.command()

@@ -4,5 +4,5 @@ GOLDEN = 2_654_435_769  # 2^32 over the golden ratio: its multiples lie far apar
 
 
 def stream_seed(stream: int, number: int) -> int:
-    """The seed of draw `number` of a stream; the first billion numbers of the first few streams all differ."""
+    """The seed of draw `number` of a stream: of few streams, hundreds of millions of numbers all differ."""
     return (stream * GOLDEN + number) % 2**32

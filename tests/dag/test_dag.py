@@ -55,7 +55,12 @@ def test_all_artifacts_appear(finished: Path) -> None:
     for number in FIGURES:
         for ending in ("pdf", "svg", "png", "json"):
             assert (results / f"figure{number}.{ending}").stat().st_size > 0
+    for artifact in ("table1", "table2", "table3", "table4", "table_figure4", "table_figure5"):
+        assert (results / "pens" / f"{artifact}.csv").stat().st_size > 0
+    for number in range(1, 7):
+        assert (results / "pens" / f"figure{number}.pdf").stat().st_size > 0
     page = (results / "index.html").read_text()
+    assert "Table of Figure 4" in page
     for name in (*(f"Table {n}" for n in TABLES), *(f"Figure {n}" for n in FIGURES)):
         assert name in page
     assert "micro" in page

@@ -142,12 +142,12 @@ def test_the_network_is_left_as_it_was() -> None:
     assert all(not layer._forward_pre_hooks for layer in net.layers)
 
 
-def test_the_ends_of_the_path_are_fixed_and_distinct() -> None:
-    assert path_ends(14) == path_ends(14)
-    for n in (4, 14, 10_000):
-        origin, destination = path_ends(n)
-        assert origin != destination
-        assert 0 <= min(origin, destination) <= max(origin, destination) < n
+def test_the_ends_of_the_path_are_far_apart_and_distinct() -> None:
+    coords = np.random.default_rng(0).random((400, 2), dtype=np.float32)
+    origin, destination = path_ends(coords)
+    assert np.linalg.norm(coords[origin] - 0.3) < 0.1
+    assert np.linalg.norm(coords[destination] - 0.7) < 0.1
+    assert path_ends(np.zeros((4, 2), np.float32)) == (0, 1)
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
@@ -203,7 +203,7 @@ def test_records_and_arrays(tmp_path: Path) -> None:
     assert arrays["factors"].tolist() == [1.0, 3.0, 1.5]
     np.testing.assert_array_equal(arrays["coords"], dataset_coordinates(DATASET)[2])
     origin, destination = int(arrays["origin"]), int(arrays["destination"])
-    assert (origin, destination) == path_ends(14)
+    assert (origin, destination) == path_ends(dataset_coordinates(DATASET)[2])
     assert arrays["logits"].dtype == np.float32
     for factor, logits in zip(arrays["factors"], arrays["logits"], strict=True):
         expected = dense(small(run), "alibi", arrays["coords"] * np.float32(factor), origin, destination)

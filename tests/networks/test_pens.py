@@ -267,3 +267,20 @@ def test_variants_without_a_bias_keep_nothing_of_pairs() -> None:
         assert net.pairs(net.encode(paths())) is None
         assert net.pair_channels == 0
     assert tiny("both").pair_channels == 3
+
+
+# -- one head, compiled, misspelt -----------------------------------------------------------------------------------
+
+
+def test_one_head_has_its_bias_once() -> None:
+    torch.manual_seed(0)
+    net = Pens(2, 8, 1, 12, positions="alibi").eval()
+    rows = net.encode(torch.rand(2, 9, 2))
+    kept = net.decide(rows, pairs=net.pairs(rows))
+    net.DENSE, net.PART = 0, 1
+    torch.testing.assert_close(kept, net.decide(rows))
+
+
+def test_an_unknown_position_is_refused() -> None:
+    with pytest.raises(ValueError, match="'alibbi'"):
+        Pens(1, 8, 1, 8, positions="alibbi")  # type: ignore[arg-type]

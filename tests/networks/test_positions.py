@@ -83,3 +83,20 @@ def test_turns_of_half_precision_are_made_in_single() -> None:
     turned = rotate(x.bfloat16(), rotation)
     assert turned.dtype == torch.bfloat16
     assert torch.equal(turned, rotate(x.bfloat16().float(), rotation).bfloat16())
+
+
+def test_compiled_rotation_has_the_gradient_of_the_eager_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The branch that torch.compile takes: its own gradient of complex products is wrong."""
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 5, 8, dtype=torch.float64)
+    rotation = axial_rotation(torch.rand(2, 5, 2, dtype=torch.float64), axial_frequencies(8))
+    weights = torch.randn_like(x)
+    found = []
+    for compiling in (False, True):
+        monkeypatch.setattr(torch.compiler, "is_compiling", lambda compiling=compiling: compiling)
+        own = x.clone().requires_grad_()
+        turned = rotate(own, rotation)
+        (turned * weights).sum().backward()
+        found.append((turned.detach(), own.grad))
+    for eager, compiled in zip(*found, strict=True):
+        torch.testing.assert_close(eager, compiled)

@@ -34,9 +34,10 @@ def batch_size(net: Any, nodes: int, decoding: Decoding, memory_gb: float) -> in
     """
     per_instance = 4 * 16 * net.width * (nodes + 1) * decoding.beam
     if per_instance > memory_gb * 1e9:
+        beam = f" with beam {decoding.beam}" if decoding.beam > 1 else ""
         raise NeurouteError(
-            f"an instance of {nodes} nodes needs about {per_instance / 1e9:.2g} GB for its activations, and memory_gb "
-            f"is {memory_gb:.2g}: set it in config.yaml to that or more, or take a smaller instance"
+            f"an instance of {nodes} nodes{beam} needs about {per_instance / 1e9:.2g} GB for its activations, and "
+            f"memory_gb is {memory_gb:.2g}: set it in config.yaml to that or more, or take a smaller instance or beam"
         )
     if decoding.batch_size:
         return decoding.batch_size

@@ -26,7 +26,7 @@ from neuroute.networks.pre_norm_layer import PreNormLayer
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import AttentionEvaluation, Decoding, Run
 
-ENDS_SEED = 0  # of the draw of origin and destination
+ORIGIN, DESTINATION = (0.3, 0.3), (0.7, 0.7)  # of the unit square
 
 
 def measure(
@@ -49,7 +49,7 @@ def measure(
             "choose such a run"
         )
     coords = dataset_coordinates(evaluation.dataset)[evaluation.instance]
-    origin, destination = path_ends(len(coords))
+    origin, destination = path_ends(coords)
     factors = [_settled(loaded, factor, len(coords)) for factor in evaluation.factors]
     small = dataset_coordinates(evaluation.small)[0]
     with torch.inference_mode(), autocast(loaded.place, run.training.precision):
@@ -90,10 +90,15 @@ def _settled(loaded: Loaded, factor: Any, nodes: int) -> float:
 # -- the origin's logits --------------------------------------------------------------------------------------------
 
 
-def path_ends(n: int) -> tuple[int, int]:
-    """Origin and destination of the path: two nodes of n, drawn with a fixed seed (the paper does not say which)."""
-    origin, destination = np.random.default_rng(ENDS_SEED).choice(n, 2, replace=False)
-    return int(origin), int(destination)
+def path_ends(coords: np.ndarray) -> tuple[int, int]:
+    """Origin and destination of the path: the nodes of coords (n, 2) nearest to two points far apart.
+
+    The paper does not say which.  Far apart, so that looking at the destination is more than looking at what is near.
+    """
+    origin = int(np.square(coords - ORIGIN).sum(-1).argmin())
+    away = np.square(coords - DESTINATION).sum(-1)
+    away[origin] = np.inf
+    return origin, int(away.argmin())
 
 
 def origin_logits(net: Pens, coords: Tensor, origin: int, destination: int) -> Tensor:

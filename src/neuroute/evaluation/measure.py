@@ -85,7 +85,7 @@ def _decoded(loaded: Loaded, instances: Any, test: Test) -> Iterator[tuple[Decod
     decode, improve = (room(test.labels.dataset.problem, name) for name in ("decode", "improve"))
     decoding = loaded.settled(asked, test.labels.dataset.n)
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1), "milestones": ()})
-    decode(loaded.net, instances[:2], short, loaded.memory_gb, precision)  # warm up
+    decode(loaded.net, instances[: min(2, decoding.batch_size or 2)], short, loaded.memory_gb, precision)  # warm up
     devices.reset_peak_memory(loaded.place)
     devices.synchronize(loaded.place)
     if decoding.milestones:

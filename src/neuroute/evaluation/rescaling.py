@@ -97,8 +97,9 @@ def _tell(evaluation: RescalingEvaluation, sweep: Sweep, fit: Parabola) -> None:
     if fit.interior:
         log.info("%s: %s: best factor %.3f", evaluation.id, sweep.dataset.id, fit.best)
         return
+    at_an_end = fit.best in (min(sweep.factors), max(sweep.factors))
     log.warning(
-        "%s: %s: no minimum between the factors %g and %g, so the best of them, %g, is taken; "
-        "widen this size's `factors` in the scale file",
-        evaluation.id, sweep.dataset.id, min(sweep.factors), max(sweep.factors), fit.best,
+        "%s: %s: the parabola has no minimum between the factors %g and %g that it is fitted to, so the best swept "
+        "one, %g, is taken; %s this size's `factors` in the scale file",
+        evaluation.id, sweep.dataset.id, fit.low, fit.high, fit.best, "widen" if at_an_end else "add some near it to",
     )  # fmt: skip

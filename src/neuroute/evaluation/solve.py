@@ -9,12 +9,22 @@ from matplotlib.figure import Figure
 
 from neuroute.datasets.tsplib import TsplibInstance, read_tsplib
 from neuroute.decoding.decode import decode
+from neuroute.device import memory_budget_gb
 from neuroute.errors import NeurouteError
 from neuroute.evaluation.user import choose_decoding, load_model
 from neuroute.files import write_whole
 
 
-def solve_file(path: Path, model: Path, beam: int, rrc: int, out: Path, device: str, rescale: float = 1.0) -> str:
+def solve_file(
+    path: Path,
+    model: Path,
+    beam: int,
+    rrc: int,
+    out: Path,
+    device: str,
+    rescale: float = 1.0,
+    memory_gb: float | None = None,
+) -> str:
     """Solve a TSPLIB file with a checkpoint, draw the tour to `out`, and say how long it is."""
     if out.suffix not in (".svg", ".pdf", ".png"):
         raise NeurouteError(f"--out {out}: the drawing must end in .svg, .pdf or .png")
@@ -25,7 +35,9 @@ def solve_file(path: Path, model: Path, beam: int, rrc: int, out: Path, device: 
     if loaded.problem != "tsp":
         raise NeurouteError(f"{model}: {about['run']} solves {loaded.problem.upper()}, not TSP")
     began = time.perf_counter()
-    tour = decode(loaded.net, torch.from_numpy(instance.unit_square())[None], decoding)[0].numpy()
+    tour = decode(
+        loaded.net, torch.from_numpy(instance.unit_square())[None], decoding, memory_budget_gb(loaded.place, memory_gb)
+    )[0].numpy()
     seconds = time.perf_counter() - began
     length = instance.length(tour)
     drawing = draw_tour(instance, tour, f"{instance.name}: {length:,.0f}  ({about['run']}, {decoding.id})")

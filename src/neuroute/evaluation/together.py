@@ -26,8 +26,13 @@ def measure(evaluation: Together, run: Run, checkpoint: Path, out: Path, label_d
             resolve(part.entry)(part, run, checkpoint, own, label_dirs, where)
             if isinstance(part, RescalingEvaluation):
                 where = replace(where, rescaling=own.with_suffix(".npz"))
-            rows += [{str(k): v for k, v in row.items()} for row in pd.read_csv(own).to_dict("records")]
+            rows += [{str(k): v for k, v in row.items()} for row in _read(own).to_dict("records")]
             prefix = "" if isinstance(part, Evaluation) else f"{part.group}/"
             with np.load(own.with_suffix(".npz")) as file:
                 arrays |= {f"{prefix}{key}": file[key] for key in file.files}
     write_records(out, rows, arrays)
+
+
+def _read(path: Path) -> pd.DataFrame:
+    """A digest of digits and one e is no number."""
+    return pd.read_csv(path, dtype={"code": str})

@@ -114,6 +114,8 @@ def evaluate(
     """Solve all instances, write records to `out` (.csv, with its .npz twin of lengths), and say how it went."""
     if out is not None and out.suffix != ".csv":
         raise NeurouteError(f"--out {out}: records are written as .csv")
+    if model.problem == "cvrp" and decoding.rescale != 1:
+        raise NeurouteError("--rescale: stretches the coordinates of the TSP only; leave it out for the CVRP")
     if model.problem != instances.problem:
         raise NeurouteError(
             f"{instances.name}: holds {instances.problem.upper()} instances, but {model.about['run']} solves "

@@ -12,6 +12,8 @@ from neuroute.networks.positions import alibi_slopes, axial_frequencies, axial_r
 from neuroute.networks.pre_norm_layer import Attend, PreNormLayer
 from neuroute.seeds import stream_seed
 
+POSITIONS = ("alibi", "rope", "both", "coordinates")
+
 
 class Pens(nn.Module):
     """Scores the cities that may follow the origin of a path-TSP; what is left is read anew at every decision.
@@ -44,6 +46,10 @@ class Pens(nn.Module):
         train_nodes: int = 100,
     ) -> None:
         super().__init__()
+        if positions not in POSITIONS or initial not in ("gaussian", "zero"):
+            raise ValueError(
+                f"positions '{positions}', initial '{initial}': one of {', '.join(POSITIONS)}; gaussian, zero"
+            )
         self.width, self.heads, self.train_nodes = width, heads, train_nodes
         self.draw = 0  # which Gaussian embeddings: each instance is solved with several
         self.first = 0  # place in its test set of the first instance that is encoded
@@ -137,8 +143,6 @@ class Pens(nn.Module):
         """Last-layer states (batch, 1 + available + 1, width) of the same rows, normalised."""
         h = self.embedded(rows)
         rotation = rows[..., 2 : 2 + self.width // self.heads] if self.rope else None
-        if rows.shape[-1] % 2 and rotation is not None:
-            rotation = rotation.contiguous()
         attending = self._attending(rows, pairs, lengths)
         scale, sharpness = self.ssmax(rows, attention_scale, lengths)
         for layer in self.layers:
@@ -172,7 +176,7 @@ class Pens(nn.Module):
         batch, tokens = rows.shape[:2]
         if pairs is None:
             pairs = self.pairs(rows)
-        if pairs is not None and pairs.shape[1] == 1 and batch * self.heads * tokens**2 <= self.DENSE:
+        if pairs is not None and pairs.shape[1] < self.heads and batch * self.heads * tokens**2 <= self.DENSE:
             pairs = self._bias(pairs)
         if pairs is not None and pairs.shape[1] == self.heads:
             return partial(attend, bias=pairs if hidden is None else pairs + hidden)

@@ -47,8 +47,10 @@ def rotate(x: Tensor, rotation: Tensor) -> Tensor:
 
     One product of complex numbers, in float32 or float64 whatever x is: angles of large instances need the digits.
     """
-    exact = x.to(rotation.dtype)
-    turned = torch.view_as_complex(exact.unflatten(-1, (-1, 2))) * torch.view_as_complex(
-        rotation.unflatten(-1, (-1, 2))
-    ).unsqueeze(1)
-    return torch.view_as_real(turned).flatten(-2).to(x.dtype)
+    pairs, turns = x.to(rotation.dtype).unflatten(-1, (-1, 2)), rotation.unflatten(-1, (-1, 2)).unsqueeze(1)
+    if torch.compiler.is_compiling():  # torch.compile's gradient of a product of complex numbers is wrong
+        (a, b), (cosine, sine) = pairs.unbind(-1), turns.unbind(-1)
+        turned = torch.stack([a * cosine - b * sine, a * sine + b * cosine], dim=-1)
+    else:
+        turned = torch.view_as_real(torch.view_as_complex(pairs) * torch.view_as_complex(turns))
+    return turned.flatten(-2).to(x.dtype)

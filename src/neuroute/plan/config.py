@@ -236,6 +236,11 @@ class PensScale(Strict):
         for size, count in self.timed_counts.items():
             if count > self.test_counts[size]:
                 raise ValueError(f"timed_counts.{size} is {count}, but test_counts has only {self.test_counts[size]}")
+        for name, training in (("training", self.training), ("small_training", self.small_training)):
+            if (training.sub_paths, training.step) != ("pairs", "decision"):
+                raise ValueError(f"{name}: PENS is trained on path-TSPs: `sub_paths: pairs` and `step: decision`")
+        if len({self.sizes[role] for role in uniform}) < len(uniform):
+            raise ValueError(f"sizes {self.sizes}: those of the paper's {sorted(uniform)} must all differ")
         for size, factors in self.factors.items():
             if len(set(factors)) < 3 or max(factors) < 1.2 * min(factors):
                 raise ValueError(

@@ -17,7 +17,9 @@ def solved_by_all(study: Study, evaluations: Iterable[str]) -> pd.DataFrame:
     records = records[(records.run + "/" + records.group).isin(list(evaluations))]
     ways = records.run + " " + records.decoding
     solved = ways.groupby(records.test).nunique()
-    return records[records.test.isin(solved.index[solved == ways.nunique()])]
+    found = records[records.test.isin(solved.index[solved == ways.nunique()])]
+    study.mark(found)
+    return found
 
 
 def not_measured(measured: pd.DataFrame, max_nodes: int, runs: Mapping[str, str]) -> list[str]:

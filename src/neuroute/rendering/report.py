@@ -80,7 +80,7 @@ def describe(measured_on: Mapping[str, Any]) -> list[str]:
     for test in (t for t in tests if not _of_benchmark(t)):
         problem = str(test["test"]).split("_")[0].upper()
         set_of = f"{problem}{test['n']} {test['distribution']} × {test['n_instances']:,}"
-        phrases.append(f"{set_of} (against {test['reference']})")
+        phrases.append(set_of if test["reference"] == "none" else f"{set_of} (against {test['reference']})")
     for name in dict.fromkeys(str(t["distribution"]) for t in tests if _of_benchmark(t)):
         nodes = [t["n"] for t in tests if t["distribution"] == name]
         size = f"{min(nodes)} to {max(nodes):,} nodes"
@@ -104,9 +104,10 @@ def _of_benchmark(test: Mapping[str, Any]) -> bool:
 
 
 def _number(name: str) -> str:
-    """table12 -> Table 12"""
+    """table12 -> Table 12, table_figure4 -> Table of Figure 4"""
+    name = name.replace("table_figure", "table of Figure ")
     word = name.rstrip("0123456789")
-    return f"{word.capitalize()} {name[len(word) :]}".strip()
+    return f"{word[:1].upper()}{word[1:].rstrip()} {name[len(word) :]}".strip()
 
 
 def _read(path: Path) -> bytes:

@@ -83,12 +83,18 @@ class Study:
                     return own, stored[f"{dataset.id}|reference"]
         return None
 
+    def mark(self, rows: pd.DataFrame) -> None:
+        """Count these records among what the artifact shows."""
+        keys = zip(rows.run, rows.test, rows.decoding, strict=True)
+        self._cache.setdefault("used", set()).update(keys)
+
     def arrays(self, evaluation: str) -> Mapping[str, NDArray[Any]]:
         """The .npz twin of an evaluation's records: tour lengths, or what a probe saw.
 
         Of an evaluation that was measured together with the others of its model, its own part.
         """
         run, _, group = evaluation.rpartition("/")
+        self.mark(self.records[(self.records.run == run) & (self.records.group == group)])
         if evaluation not in self.artifact.evaluations and f"{run}/all" in self.artifact.evaluations:
             stored = self._stored(f"{run}/all")
             return {key.removeprefix(f"{group}/"): a for key, a in stored.items() if key.startswith(f"{group}/")}

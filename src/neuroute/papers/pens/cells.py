@@ -54,7 +54,7 @@ def gap_notes(study: Study, runs: Iterable[str], sets: Mapping[int, Dataset], *d
     repeats = study.scale.pens.repeats
     notes = [f"One training of each model. {BOOTSTRAP}"]
     if repeats > 1:
-        apart = f"; their gaps' standard deviation is {max(found):.3f} points at most in this table" if found else ""
+        apart = f"; their gaps' standard deviation is {max(found):.3f} points at most" if found else ""
         notes.append(
             f"Gaps are ratios of mean lengths, the means over {repeats} solutions of each instance with different "
             f"random embeddings{apart}. Models without random embeddings would give the same tour each time, so they "

@@ -1,5 +1,6 @@
 """What paper `pens` trains and measures.  Declarations only; what is shown is in `artifacts`."""
 
+from neuroute.errors import NeurouteError
 from neuroute.papers.labelled import training_blocks, training_bundles
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.artifacts import artifacts
@@ -61,6 +62,8 @@ def _run(
     change = config.runs.get(f"{PAPER}/{name}")
     changed = change.training.model_dump(exclude_none=True) if change else {}
     settled = validated(Supervised, training.model_dump() | changed, f"config.yaml: runs.{PAPER}/{name}.training")
+    if settled.sub_paths != "pairs":
+        raise NeurouteError(f"config.yaml: runs.{PAPER}/{name}.training.sub_paths: PENS is trained on `pairs` only")
     n = scale.pens.sizes[size]
     return Run(
         paper=PAPER,

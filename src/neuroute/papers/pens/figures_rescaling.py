@@ -201,7 +201,7 @@ def _notes(study: Study, swept: Sequence[Swept]) -> list[str]:
     ]
     outside = [f"{roles.NAMES[each.name]} at TSP{each.dataset.n:,}" for each in swept if not each.interior]
     if outside:
-        notes.append(f"No minimum inside the sweep: {', '.join(outside)}.")
+        notes.append(f"No minimum between the fitted factors: {', '.join(outside)}.")
     bare = [f"TSP{each.dataset.n:,}" for each in swept if not np.any(np.isclose(each.factors, 1))]
     if bare:
         notes.append(f"Without factor 1 in the sweep, so relative to the factor nearest to it: {', '.join(set(bare))}.")

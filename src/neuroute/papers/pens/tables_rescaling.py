@@ -62,8 +62,8 @@ def _without_minimum(study: Study, sets: dict[int, Dataset]) -> list[str]:
     if not found:
         return []
     return [
-        f"The parabola has no minimum inside the sweep for {'; '.join(found)}: the factor there is the best of those "
-        "tried, and a wider sweep may find a better one."
+        f"The parabola has no minimum between the factors that it is fitted to for {'; '.join(found)}: the factor "
+        "there is the best of those tried, and a wider or finer sweep may find a better one."
     ]
 
 
