@@ -135,6 +135,7 @@ def test_pens_is_exact_in_parts_on_cuda(monkeypatch: pytest.MonkeyPatch) -> None
         whole = net.decide(rows)
         monkeypatch.setattr(Pens, "DENSE", 0)
         monkeypatch.setattr(Pens, "PART", 2 * 4 * 101 * 7)
+        monkeypatch.setattr(Pens, "GPU_PARTS", 1)
         for kept in (None, net.pairs(rows, 2 * 101**2)):
             torch.testing.assert_close(net.decide(rows, pairs=kept), whole, rtol=1e-10, atol=1e-10)
 
@@ -157,3 +158,12 @@ def test_pens_trains_on_padded_paths_on_cuda(positions: str, precision: str) -> 
         optimizer.zero_grad()
         losses.append(float(loss))
     assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("nodes", [39, 47, 60])
+def test_pens_decodes_in_single_precision_with_any_corner_kept(nodes: int) -> None:
+    """Rows of the kept biases start anywhere in memory, and fused kernels want them aligned."""
+    torch.manual_seed(0)
+    coords = torch.rand(3, nodes, 2)
+    tours = decode(pens("alibi", "cuda"), coords, Decoding())
+    assert torch.equal(tours.sort(1).values, torch.arange(nodes).expand(3, -1))

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.attention import attend, attend_in_parts
@@ -179,6 +180,8 @@ class Pens(nn.Module):
         if pairs is not None and pairs.shape[1] < self.heads and batch * self.heads * tokens**2 <= self.DENSE:
             pairs = self._bias(pairs)
         if pairs is not None and pairs.shape[1] == self.heads:
+            if pairs.device.type == "cuda":  # the fused kernel loads aligned rows: of a corner it would copy each layer
+                pairs = F.pad(pairs, (0, -tokens % 8))[..., :tokens]
             return partial(attend, bias=pairs if hidden is None else pairs + hidden)
 
         def bias(first: int, stop: int) -> Tensor:

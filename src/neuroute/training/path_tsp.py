@@ -51,7 +51,8 @@ class PathTspBatches(SupervisedBatches):
 
     Each instance has a path of 4 to n + 1 rows: shorter ones leave no choice, n + 1 rows are the tour itself, whose
     origin is its destination.  Instances of a batch are sorted by the length of their path and computed in parts, so
-    that few absent rows are: the gradient is that of the whole batch.
+    that few absent rows are: the gradient is that of the whole batch.  Each process draws for its own instances: a run
+    on several GPUs is another sample of the same run.
     """
 
     def _sub_path(self, index: int, *arrays: Tensor) -> PathTsps:
