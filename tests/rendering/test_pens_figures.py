@@ -179,7 +179,7 @@ def test_a_sweep_without_a_minimum_is_drawn_and_told(
         arrays[f"{dataset.id}|parabola"][:] = np.nan
 
     drawing = draw("figure3", changed("pens/pens_r/rescaling", concave))
-    assert f"No minimum inside the sweep: PENS-R at TSP{dataset.n}." in drawing.notes
+    assert f"No minimum between the fitted factors: PENS-R at TSP{dataset.n}." in drawing.notes
     assert texts(drawing).count("×2.50, no\nminimum inside") == 1
 
 

@@ -119,7 +119,7 @@ def test_table1_says_where_a_sweep_has_no_minimum(work: Path, tmp_path: Path) ->
         arrays = dict(file)
     arrays["interior"] = arrays["sizes"] != SCALE.pens.sizes[1000]
     np.savez(path, **arrays)
-    (note,) = [n for n in draw("table1", copy).notes if "no minimum inside the sweep" in n]
+    (note,) = [n for n in draw("table1", copy).notes if "no minimum between the factors" in n]
     assert f"for PENS-R at TSP1000 (TSP{SCALE.pens.sizes[1000]} here):" in note
 
 
