@@ -83,12 +83,13 @@ class PathTspBatches(SupervisedBatches):
         return F.cross_entropy(logits, logits.new_zeros(len(path), dtype=torch.long))
 
     def _micro_batch(self, tokens: int) -> int:
-        # ALiBi's bias is there for all heads and pairs besides the activations.
-        arguments = self.run.network.arguments
-        bias = 4 * arguments["heads"] * tokens**2 * (arguments["depth"] if self.training.precision == "bf16" else 1)
-        fit = int(self.memory_gb * 1e9 / (bias + self.memory_gb * 1e9 / super()._micro_batch(tokens)))
+        """Instances of one part: PARTS of a batch where memory allows, with ALiBi's bias beside the activations."""
+        budget, arguments = self.memory_gb * 1e9, self.run.network.arguments
+        activations = budget / super()._micro_batch(tokens)  # bytes of one instance
+        copies = arguments["depth"] if self.training.precision == "bf16" else 1  # a layer casts the bias
+        bias = 4 * arguments["heads"] * tokens**2 * copies
         part = max(LEAST, math.ceil(self.training.batch_size / self.world.size / PARTS))
-        return max(1, min(part, fit))
+        return max(1, min(part, int(budget / (activations + bias))))
 
 
 def path_tsp(scheme: Scheme) -> PathTspBatches:
