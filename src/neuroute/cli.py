@@ -25,6 +25,10 @@ app = typer.Typer(
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="config file; default ./config.yaml")]
 ScaleName = Annotated[str | None, typer.Option("--scale", help="smoke, laptop, gpu, paper, or a .yaml file")]
 Device = Annotated[str | None, typer.Option(help="auto, cpu or cuda; default: the config's")]
+Start = Annotated[
+    str | None, typer.Option(help="what --prc starts from: greedy (default), insertion, nearest and other insertions")
+]
+Longest = Annotated[int | None, typer.Option(help="most stops of a sub-path of --prc; default 1000, or all")]
 Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads; default: the scale's")]
 
 
@@ -105,10 +109,12 @@ def train(
     p = _plan(config, scale, device=device)
     r = p.find(p.runs, run, "run")
     code = p.train_code(run)
+    start = p.run_dir(r.start) / "model.safetensors" if r.start else None
+    started = [_file_digest(start, f"train it with `neuroute train {r.start}`")] if start else []
     train_run(
         r,
         p.run_dir(run),
-        p.work / "state" / run / _state_key(r.canonical(), code, _data_digest(p, run)),
+        p.work / "state" / run / _state_key(r.canonical(), code, _data_digest(p, run), *started),
         p.label_dirs,
         Settings(
             p.config.device,
@@ -119,7 +125,15 @@ def train(
         ),
         code=code,
         network_code=p.network_code(run),
+        start=start,
     )
+
+
+def _file_digest(path: Path, mend: str) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except FileNotFoundError:
+        raise NeurouteError(f"{path}: missing; {mend}") from None
 
 
 def _state_key(*parts: str) -> str:
@@ -150,6 +164,9 @@ def evaluate(
     ] = None,
     beam: Annotated[int, typer.Option(min=1, help="with --model: beam width; 1 is greedy")] = 1,
     rrc: Annotated[int, typer.Option(min=0, help="with --model: iterations of random re-construct")] = 0,
+    prc: Annotated[int, typer.Option(min=0, help="with --model: iterations of parallel local re-construction")] = 0,
+    start: Start = None,
+    longest: Longest = None,
     rescale: Annotated[float, typer.Option(help="with --model: stretch the coordinates that the model sees")] = 1.0,
     limit: Annotated[int | None, typer.Option(min=1, help="with --model: only the first instances")] = None,
     out: Annotated[Path | None, typer.Option(help="with --model: write records here (.csv)")] = None,
@@ -165,14 +182,15 @@ def evaluate(
 
     if model is not None and data is not None and evaluation is None:
         p = _plan(config, scale, device=device) if config or Path("config.yaml").exists() else None
-        print(_evaluate_data(p, model, data, (beam, rrc, rescale), limit, out, device, threads))
+        how = {"beam": beam, "rrc": rrc, "rescale": rescale, "prc": prc, "start": start, "longest": longest}
+        print(_evaluate_data(p, model, data, how, limit, out, device, threads))
         return
     for_model = (
         model is not None
         or data is not None
         or out is not None
         or limit is not None
-        or (beam, rrc, rescale) != (1, 0, 1.0)
+        or (beam, rrc, rescale, prc, start, longest) != (1, 0, 1.0, 0, None, None)
     )
     if evaluation is None or for_model:
         raise NeurouteError("give either an evaluation of the plan (`neuroute plan` lists them), or --model and --data")
@@ -197,7 +215,7 @@ def _evaluate_data(
     p: Any,
     model: Path,
     data: str,
-    how: tuple[int, int, float],
+    how: dict[str, Any],
     limit: int | None,
     out: Path | None,
     device: str | None,
@@ -206,11 +224,12 @@ def _evaluate_data(
     """Measure a checkpoint on the user's instances; `p` is None outside a checkout, where only files are found."""
     import torch
 
-    from neuroute.evaluation.user import choose_decoding, evaluate, find_instances, load_model
+    from neuroute.evaluation.options import choose_decoding
+    from neuroute.evaluation.user import evaluate, find_instances, load_model
     from neuroute.plan.config import parse_config
 
     config = p.config if p else parse_config({"device": device or "auto"}, "options")
-    decoding = choose_decoding(*how)
+    decoding = choose_decoding(**how)
     instances = find_instances(data, config.testsets_dir, p.bundles if p else {}, p.label_dirs if p else [])
     if threads:
         torch.set_num_threads(threads)
@@ -279,26 +298,36 @@ def doctor() -> None:
 @app.command()
 @_guarded
 def solve(
-    file: Annotated[Path, typer.Argument(help="a TSPLIB file (.tsp)")],
+    file: Annotated[Path, typer.Argument(help="a TSPLIB file (.tsp) or a VRPLIB file (.vrp)")],
     model: Annotated[Path, typer.Option(help="a checkpoint (model.safetensors)")],
     beam: Annotated[int, typer.Option(min=1, help="beam width; 1 is greedy")] = 1,
     rrc: Annotated[int, typer.Option(min=0, help="iterations of random re-construct after greedy")] = 0,
+    prc: Annotated[int, typer.Option(min=0, help="iterations of parallel local re-construction (sit)")] = 0,
+    start: Start = None,
+    brought: Annotated[
+        Path | None, typer.Option("--from", help="instead: a solution of your own (.tour or .sol) to improve by --prc")
+    ] = None,
+    longest: Longest = None,
     rescale: Annotated[float, typer.Option(help="stretch the coordinates that the model sees (pens)")] = 1.0,
-    out: Annotated[Path | None, typer.Option(help="drawing of the tour (.svg, .pdf or .png)")] = None,
+    out: Annotated[Path | None, typer.Option(help="drawing of the solution (.svg, .pdf or .png)")] = None,
+    save: Annotated[Path | None, typer.Option(help="keep the solution here (.tour or .sol)")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
-    """Solve a TSPLIB file with a trained model, print the length and draw the tour."""
+    """Solve a TSPLIB or VRPLIB file with a trained model, or improve a solution of it, print the length and draw it."""
+    from neuroute.evaluation.options import choose_decoding
     from neuroute.evaluation.solve import solve_file
     from neuroute.plan.config import load_config
 
     memory_gb = load_config().memory_gb if Path("config.yaml").exists() else None
-    print(solve_file(file, model, beam, rrc, out or Path(f"{file.stem}.svg"), device, rescale, memory_gb))
+    decoding = choose_decoding(beam, rrc, rescale, prc, start, longest)
+    drawing = out or Path(f"{file.stem}.svg")
+    print(solve_file(file, model, decoding, drawing, device, memory_gb, brought=brought, save=save))
 
 
 @app.command()
 @_guarded
 def fetch(
-    benchmark: Annotated[str, typer.Argument(help="tsplib")],
+    benchmark: Annotated[str, typer.Argument(help="tsplib or cvrplib")],
     to: Annotated[Path | None, typer.Option(help="folder; default: <work_dir>/benchmarks/<benchmark>")] = None,
     config: ConfigFile = None,
 ) -> None:
@@ -306,13 +335,13 @@ def fetch(
 
     What cannot be had is said and left out: the tables then show the published numbers alone.
     """
-    from neuroute.datasets.benchmarks import BENCHMARKS
-    from neuroute.datasets.fetch import fetch_tsplib, provide_tsplib
+    from neuroute.datasets.benchmarks import library
+    from neuroute.datasets.fetch import fetch as fetch_files
+    from neuroute.datasets.fetch import provide
 
-    if benchmark not in BENCHMARKS:
-        raise NeurouteError(f"unknown benchmark '{benchmark}'; known: {', '.join(BENCHMARKS)}")
+    library(benchmark)  # an unknown one ends here, before a config is read
     if to is not None:
-        missing = fetch_tsplib(to)
+        missing = fetch_files(benchmark, to)
         if missing:
             first = next(iter(missing.values()))
             raise NeurouteError(f"{to}: {len(missing)} files of {benchmark} could not be fetched: {first}")
@@ -320,7 +349,7 @@ def fetch(
     p = _plan(config, None)
     manifest = p.benchmark_manifest(benchmark)
     own_copy = Path(p.config.benchmarks_dir) if p.config.benchmarks_dir else None
-    provide_tsplib(manifest, manifest.with_suffix(""), own_copy)
+    provide(benchmark, manifest, manifest.with_suffix(""), own_copy)
 
 
 @app.command()

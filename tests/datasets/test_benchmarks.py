@@ -1,5 +1,6 @@
-"""TSPLIB as a benchmark: which instances, is a file what it says, and fetching that keeps nothing wrong."""
+"""TSPLIB and CVRPLIB as benchmarks: which instances, is a file what it says, and fetching that keeps nothing wrong."""
 
+import csv
 import gzip
 import http.server
 import io
@@ -14,15 +15,39 @@ from pathlib import Path
 import pytest
 
 from neuroute.datasets import fetch
-from neuroute.datasets.benchmarks import instance_folder, known, read_known, read_manifest, studied, survey
+from neuroute.datasets.benchmarks import (
+    known,
+    library,
+    optimum_of,
+    read_known,
+    read_manifest,
+    studied,
+    survey,
+    write_manifest,
+)
+from neuroute.datasets.vrplib import read_solution
 from neuroute.errors import NeurouteError
+from neuroute.plan.digest import reach
 
 SOME = ("eil51", "berlin52", "st70")
+ARCHIVE = "ALL_tsp.tar.gz"
 
 
 @pytest.fixture(scope="session")
 def tsplib(shared: Path) -> Path:
-    return instance_folder(shared / "benchmarks")
+    folder = shared / "benchmarks" / "tsplib"
+    if not folder.is_dir():
+        pytest.skip(f"no {folder}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def cvrplib(shared: Path) -> Path:
+    """The folder above its three sets."""
+    folder = shared / "benchmarks"
+    if not (folder / "cvrplib_x").is_dir():
+        pytest.skip(f"no {folder / 'cvrplib_x'}")
+    return folder
 
 
 @pytest.fixture
@@ -48,7 +73,7 @@ def test_the_papers_instances_are_70_below_5000_nodes() -> None:
 def test_the_shared_copy_is_whole_and_what_it_says(tsplib: Path) -> None:
     assert len(known()) == 82
     assert survey(tsplib) == {}
-    assert instance_folder(tsplib) == tsplib
+    assert survey(tsplib.parent) == {}  # the folder above serves as well
 
 
 def test_line_endings_headers_and_spellings_do_not_matter(copy: Path) -> None:
@@ -68,8 +93,71 @@ def test_missing_altered_and_strange_files_are_one_line_each(copy: Path) -> None
     assert "EDGE_WEIGHT_TYPE MAN_2D is not read" in missing["st70"]
     assert "no such file; `neuroute fetch tsplib` gets it" in missing["pr76"]
     assert not any("\n" in why for why in missing.values())
-    with pytest.raises(NeurouteError, match="no such folder; correct `benchmarks_dir`"):
-        instance_folder(copy / "absent")
+
+
+# -- CVRPLIB --------------------------------------------------------------------------------------------------
+
+
+def test_the_shared_copy_of_cvrplib_is_whole_and_what_it_says(cvrplib: Path, tmp_path: Path) -> None:
+    sets = [k.set for k in known("cvrplib").values()]
+    assert {name: sets.count(name) for name in set(sets)} == {"X": 100, "Arnold": 10, "Li": 12}
+    assert survey(cvrplib, "cvrplib") == {}
+    assert set(known("cvrplib")) - set(survey(cvrplib / "cvrplib_li", "cvrplib")) == {f"Li_{i}" for i in range(21, 33)}
+    (tmp_path / "cvrplib").symlink_to(cvrplib / "cvrplib_xxl")
+    assert len(survey(tmp_path, "cvrplib")) == 112
+
+
+def test_best_costs_are_those_of_the_solutions_that_are_there(cvrplib: Path) -> None:
+    for name, about in known("cvrplib").items():
+        instance = read_known(cvrplib, name, "cvrplib")
+        assert len(instance.coords) == about.nodes
+        path = next(cvrplib.glob(f"cvrplib_*/{name}.sol"), None)
+        if about.set == "Li":
+            assert path is None
+        else:
+            assert path is not None
+            routes, _ = read_solution(path)
+            instance.check(routes, name)
+            assert instance.cost(routes) == about.optimum, name
+        if about.nodes < 200:
+            assert optimum_of(instance, "cvrplib") == about.optimum
+
+
+def test_large_scale_studies_take_the_instances_of_sit(shared: Path) -> None:
+    tsp, cvrp = studied(100_000, 1000), studied(100_000, 1001, "cvrplib")
+    assert [sum(k.nodes <= 5000 for k in tsp), len(tsp)] == [23, 33]  # Table 2: 23 to 5K nodes, 10 above
+    assert [sum(k.nodes - 1 <= 7000 for k in cvrp), len(cvrp)] == [8, 14]  # 8 to 7K customers, 6 above
+    assert max(k.nodes for k in tsp) == 85_900
+    assert studied(100_000, 1000, "cvrplib") == cvrp
+    groups = shared / "benchmarks" / "groups.csv"
+    if not groups.is_file():
+        pytest.skip(f"no {groups}")
+    with groups.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {k.name for k in tsp} == {r["name"] for r in rows if r["group"] == "SIT_TSPLIB_33"}
+    assert {k.name for k in cvrp} == {r["name"] for r in rows if r["group"] == "SIT_CVRPLIB_14"}
+    pens = {r["name"] for r in rows if r["group"] == "PENS_TSPLIB_72"}
+    assert {k.name for k in studied(10_001)} == pens
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("CAPACITY : \t206", "CAPACITY : 207"), ("1\t365\t689", "1\t365\t690"), ("2\t38", "2\t39")],
+)
+def test_an_altered_file_of_cvrplib_is_one_line(cvrplib: Path, tmp_path: Path, before: str, after: str) -> None:
+    text = (cvrplib / "cvrplib_x" / "X-n101-k25.vrp").read_text()
+    assert before in text
+    path = tmp_path / "X-n101-k25.vrp"
+    path.write_text(text.replace(before, after))
+    with pytest.raises(NeurouteError, match="not CVRPLIB's X-n101-k25 .101 nodes.*`neuroute fetch cvrplib` gets"):
+        read_known(tmp_path, "X-n101-k25", "cvrplib")
+    with pytest.raises(NeurouteError, match="X-n106-k14.vrp: no such file; `neuroute fetch cvrplib` gets it"):
+        read_known(tmp_path, "X-n106-k14", "cvrplib")
+
+
+def test_unknown_benchmarks_are_one_line() -> None:
+    with pytest.raises(NeurouteError, match="unknown benchmark 'solomon'; known: tsplib, cvrplib"):
+        library("solomon")
 
 
 # -- fetching, from a server of our own -----------------------------------------------------------------------
@@ -98,7 +186,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A library of three instances, so that a test fetches no more."""
     only = {name: known()[name] for name in SOME}
     for module in ("benchmarks", "fetch"):
-        monkeypatch.setattr(f"neuroute.datasets.{module}.known", lambda: only)
+        monkeypatch.setattr(f"neuroute.datasets.{module}.known", lambda benchmark="tsplib": only)
 
 
 def zipped(copy: Path, name: str) -> bytes:
@@ -106,7 +194,7 @@ def zipped(copy: Path, name: str) -> bytes:
 
 
 def archive(home: Path, files: dict[str, bytes]) -> None:
-    with tarfile.open(home / fetch.ARCHIVE, "w:gz") as tar:
+    with tarfile.open(home / ARCHIVE, "w:gz") as tar:
         for name, data in files.items():
             member = tarfile.TarInfo(name)
             member.size = len(data)
@@ -119,12 +207,12 @@ def test_fetches_file_by_file_and_only_what_is_missing(
     for name in SOME:
         (home / f"{name}.tsp.gz").write_bytes(zipped(copy, name))
     folder = tmp_path / "got"
-    assert fetch.fetch_tsplib(folder, server) == {}
+    assert fetch.fetch("tsplib", folder, server) == {}
     assert survey(folder) == {}
     (home / "st70.tsp.gz").unlink()  # an intact file is not asked for again; a damaged one is
-    assert fetch.fetch_tsplib(folder, server) == {}
+    assert fetch.fetch("tsplib", folder, server) == {}
     (folder / "eil51.tsp").write_text("rubbish")
-    assert fetch.fetch_tsplib(folder, server) == {}
+    assert fetch.fetch("tsplib", folder, server) == {}
     assert sorted(p.name for p in folder.iterdir()) == sorted(f"{n}.tsp" for n in SOME)
 
 
@@ -136,18 +224,18 @@ def test_corrupted_downloads_are_not_kept_and_the_archive_helps(
     (home / "eil51.tsp.gz").write_bytes(gzip.compress(other))
     (home / "berlin52.tsp.gz").write_bytes(zipped(copy, "berlin52")[:-40])  # cut short
     folder = tmp_path / "got"
-    missing = fetch.fetch_tsplib(folder, server)
+    missing = fetch.fetch("tsplib", folder, server)
     assert set(missing) == set(SOME)
     assert "not TSPLIB's eil51" in missing["eil51"]
     assert "not a whole gzip file" in missing["berlin52"]
     assert "404" in missing["st70"]
     assert not folder.exists()
     archive(home, {"../../st70.tsp.gz": zipped(copy, "st70"), "berlin52.tsp": b"\xff", "x/eil51.tsp.gz": b"no"})
-    missing = fetch.fetch_tsplib(folder, server)
+    missing = fetch.fetch("tsplib", folder, server)
     assert set(missing) == {"eil51", "berlin52"}
     assert [p.name for p in folder.iterdir()] == ["st70.tsp"]  # whatever folder the archive names
-    (home / fetch.ARCHIVE).write_bytes(b"no archive")
-    assert set(fetch.fetch_tsplib(folder, server)) == {"eil51", "berlin52"}
+    (home / ARCHIVE).write_bytes(b"no archive")
+    assert set(fetch.fetch("tsplib", folder, server)) == {"eil51", "berlin52"}
 
 
 def test_offline_is_said_and_is_no_error(
@@ -161,7 +249,7 @@ def test_offline_is_said_and_is_no_error(
 
     monkeypatch.setattr("urllib.request.urlopen", no_network)
     manifest = tmp_path / "work" / "tsplib.json"
-    fetch.provide_tsplib(manifest, tmp_path / "work" / "tsplib", None)
+    fetch.provide("tsplib", manifest, tmp_path / "work" / "tsplib", None)
     assert read_manifest(manifest) == (tmp_path / "work" / "tsplib", [])
     written = json.loads(manifest.read_text())
     assert written["available"] == []
@@ -175,10 +263,41 @@ def test_a_copy_of_the_users_own_is_used_in_place(
 ) -> None:
     monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: pytest.fail("nothing is to be downloaded"))
     (copy / "st70.tsp").unlink()
-    fetch.provide_tsplib(tmp_path / "m.json", tmp_path / "unused", copy)
+    fetch.provide("tsplib", tmp_path / "m.json", tmp_path / "unused", copy)
     assert read_manifest(tmp_path / "m.json") == (copy, ["eil51", "berlin52"])
     (tmp_path / "empty").mkdir()
-    fetch.provide_tsplib(tmp_path / "m.json", tmp_path / "unused", tmp_path / "empty")
+    fetch.provide("tsplib", tmp_path / "m.json", tmp_path / "unused", tmp_path / "empty")
     assert read_manifest(tmp_path / "m.json") == (tmp_path / "empty", [])
     with pytest.raises(NeurouteError, match="correct `benchmarks_dir`"):
-        fetch.provide_tsplib(tmp_path / "m.json", tmp_path / "unused", tmp_path / "absent")
+        fetch.provide("tsplib", tmp_path / "m.json", tmp_path / "unused", tmp_path / "absent")
+
+
+def test_cvrplib_comes_from_a_folder_for_each_set(
+    cvrplib: Path, home: Path, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("X-n101-k25", "Leuven1", "Li_21")
+    only = {name: known("cvrplib")[name] for name in names}
+    for module in ("benchmarks", "fetch"):
+        monkeypatch.setattr(f"neuroute.datasets.{module}.known", lambda benchmark: only)
+    for name, folder, source in zip(names, ("X", "Arnold", "Li"), ("x", "xxl", "li"), strict=True):
+        (home / folder).mkdir()
+        shutil.copy(cvrplib / f"cvrplib_{source}" / f"{name}.vrp", home / folder / f"{name}.vrp")
+    (home / "Arnold" / "Leuven1.vrp").chmod(0o644)
+    (home / "Arnold" / "Leuven1.vrp").write_text("<html>moved</html>")
+    folder = tmp_path / "got"
+    missing = fetch.fetch("cvrplib", folder, server)
+    assert set(missing) == {"Leuven1"}
+    assert "the downloaded Leuven1.vrp: TYPE missing is not read" in missing["Leuven1"]
+    assert sorted(p.name for p in folder.iterdir()) == ["Li_21.vrp", "X-n101-k25.vrp"]
+    write_manifest(tmp_path / "m.json", folder, missing, "cvrplib")
+    assert read_manifest(tmp_path / "m.json", "cvrplib") == (folder, ["X-n101-k25", "Li_21"])
+
+
+def test_one_benchmarks_code_is_no_part_of_anothers() -> None:
+    def modules(benchmark: str) -> set[str]:
+        entries = ("neuroute.datasets.fetch:provide", f"neuroute.datasets.{benchmark}_library:LIBRARY")
+        return {module for module, _ in reach(entries)}
+
+    assert "neuroute.datasets.vrplib" not in modules("tsplib")
+    assert "neuroute.datasets.tsplib_library" not in modules("cvrplib")
+    assert "neuroute.datasets.vrplib" in modules("cvrplib")

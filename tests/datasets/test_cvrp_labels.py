@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from neuroute.datasets import chunks, labels
+from neuroute.datasets.cvrp_kind import KIND
 from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.errors import NeurouteError
@@ -105,9 +106,10 @@ def test_solutions_of_other_instances_are_refused(tmp_path):
     assert json.loads(sidecar.read_text())["count"] == 12
 
 
-def test_a_solver_without_cvrp_says_so(tmp_path):
-    with pytest.raises(NeurouteError, match="'insertion' does not solve CVRP instances; 'hgs' does"):
-        make_labels(wanted(2, solver="insertion"), tmp_path, [], workers=1, progress=False)
+def test_a_solver_without_cvrp_says_so():
+    instance = cvrp_dataset(Dataset(problem="cvrp", n=5, count=1))
+    with pytest.raises(NeurouteError, match="'concorde' does not solve CVRP instances; 'hgs' does"):
+        KIND.solve(get("concorde"), instance, 0)
 
 
 def test_hgs_finds_the_optimum_of_tiny_instances_and_repeats_itself():

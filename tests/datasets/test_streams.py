@@ -4,8 +4,16 @@ import hashlib
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
-from neuroute.datasets.streams import DISTRIBUTIONS, coordinates, dataset_coordinates
+from neuroute.datasets.streams import (
+    CAPACITIES,
+    DISTRIBUTIONS,
+    coordinates,
+    cvrp_capacity,
+    cvrp_dataset,
+    dataset_coordinates,
+)
 from neuroute.errors import NeurouteError
 from neuroute.plan.objects import SHARD, Dataset
 from neuroute.problems.tsp import canonical, is_permutation, tour_length
@@ -59,6 +67,37 @@ def test_streams_differ_in_every_part_of_their_key():
 def test_a_data_set_is_its_part_of_the_stream():
     data = Dataset(distribution="explosion", split="val", n=6, count=5, first=3)
     np.testing.assert_array_equal(dataset_coordinates(data), coordinates("explosion", "val", 6, 3, 5))
+
+
+def test_a_stated_capacity_changes_no_customer_and_no_demand():
+    ruled = Dataset(problem="cvrp", n=100, count=4, first=SHARD - 2)
+    stated = ruled.model_copy(update={"capacity": 333})
+    with_rule, with_capacity = cvrp_dataset(ruled), cvrp_dataset(stated)
+    np.testing.assert_array_equal(with_capacity.coords, with_rule.coords)
+    np.testing.assert_array_equal(with_capacity.demand, with_rule.demand)
+    assert with_rule.capacity.tolist() == [50] * 4
+    assert with_capacity.capacity.tolist() == [333] * 4
+    assert ruled.id != stated.id  # labels of the one are not those of the other
+    assert stated.stem == "cvrp_uniform_test_n100_q333"
+
+
+def test_capacities_by_size_are_those_of_the_papers():
+    # Kool et al. (2019), LEHD (Luo et al., 2023), sit: "250 for CVRP1K, 500 for CVRP5K, 1,000 for CVRP10K, and 2,000
+    # for CVRP50K/100K" (Section 5)
+    sizes = {10: 20, 20: 30, 50: 40, 100: 50, 200: 80, 500: 100, 1000: 250, 5000: 500}
+    sizes |= {10_000: 1000, 50_000: 2000, 100_000: 2000}
+    assert {n: cvrp_capacity(n) for n in sizes} == sizes
+    assert [cvrp_capacity(n) for n in (999, 4999, 9999, 49_999)] == [100, 250, 500, 1000]
+    assert min(CAPACITIES.values()) >= 9  # the largest demand
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [({"capacity": 8, "problem": "cvrp"}, "greater than or equal to 9"), ({"capacity": 50}, "is for problem 'cvrp'")],
+)
+def test_capacities_that_cannot_be_are_refused(fields, message):
+    with pytest.raises(ValidationError, match=message):
+        Dataset(n=100, count=1, **fields)
 
 
 @pytest.mark.parametrize("distribution", ["cluster", "explosion", "implosion"])

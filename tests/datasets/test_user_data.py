@@ -251,7 +251,10 @@ def test_vrplib_with_the_solution_beside_it(shared: Path, tmp_path: Path) -> Non
     if not source.exists():
         pytest.skip(f"no {source}")
     (tmp_path / source.name).write_bytes(source.read_bytes())
-    assert read_instances(tmp_path / source.name).groups[0].reference is None
+    assert read_instances(tmp_path / source.name).groups[0].reference == [27591]  # CVRPLIB's own, by its content
+    (tmp_path / source.name).write_text(source.read_text().replace("146\t180", "146\t181"))
+    assert read_instances(tmp_path / source.name).groups[0].reference is None  # another one
+    (tmp_path / source.name).write_bytes(source.read_bytes())
     solution = source.with_suffix(".sol")
     (tmp_path / solution.name).write_bytes(solution.read_bytes())
     instances = read_instances(tmp_path)
@@ -272,3 +275,41 @@ def test_coordinates_in_the_unit_square_stay_and_others_are_scaled_by_one_factor
     mixed = read_instances(npz(tmp_path, coords=COORDS * np.array([1, 100, 1])[:, None, None])).groups[0]
     np.testing.assert_array_equal(mixed.unit_square()[::2], COORDS[::2].astype(np.float32))
     np.testing.assert_array_equal(mixed.slice(1, 2).unit_square(), mixed.unit_square()[1:2])
+
+
+@pytest.mark.parametrize(
+    ("name", "customers", "mean"), [("cvrp200_128", 200, 20.1726), ("cvrp1000_128", 1000, 37.0905)]
+)
+def test_public_cvrp_sets_are_feasible_and_as_long_as_published(
+    shared: Path, name: str, customers: int, mean: float
+) -> None:
+    path = shared / "testsets" / f"{name}.npz"
+    if not path.is_file():
+        pytest.skip(f"no {path}")
+    group = read_instances(path).groups[0]  # refuses solutions that are infeasible or of another length
+    assert (group.count, group.n) == (128, customers)
+    assert group.reference is not None
+    assert group.reference.mean() == pytest.approx(mean, abs=5e-5)
+    with np.load(path) as file:
+        arrays = {key: file[key] for key in file.files}
+    for i in range(0, 128, 16):  # once more, customer by customer
+        left, here, length = int(arrays["capacity"][i]), arrays["coords"][i, 0].astype(float), 0.0
+        depot, served = here, []
+        for customer, via in zip(arrays["node"][i], arrays["via_depot"][i], strict=True):
+            point = arrays["coords"][i, customer].astype(float)
+            if via:
+                length += float(np.hypot(*(here - depot)))
+                here, left = depot, int(arrays["capacity"][i])
+            length, here = length + float(np.hypot(*(point - here))), point
+            left -= int(arrays["demand"][i, customer])
+            assert left >= 0
+            served.append(int(customer))
+        assert sorted(served) == list(range(1, customers + 1))
+        assert length + np.hypot(*(here - depot)) == pytest.approx(group.reference[i])
+
+
+def test_capacities_that_carry_nothing_are_one_line(tmp_path: Path) -> None:
+    demand = np.tile([0, *[1] * (COORDS.shape[1] - 1)], (len(COORDS), 1))
+    for capacity in (0, -3):
+        full = np.full(len(COORDS), capacity)
+        refused(npz(tmp_path, coords=COORDS, demand=demand, capacity=full), "'capacity' is not above 0")

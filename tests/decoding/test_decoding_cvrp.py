@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding.cvrp import Batch, complete, decode, improve
+from neuroute.decoding.cvrp import decode, improve
+from neuroute.decoding.cvrp_paths import Batch, complete
 from neuroute.errors import NeurouteError
 from neuroute.networks.lehd_cvrp import LehdCvrp
 from neuroute.plan.objects import Dataset, Decoding

@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuroute.decoding.decode import reconstructing
 from neuroute.decoding.greedy import complete_paths
 from neuroute.decoding.prc import prc
-from neuroute.decoding.rrc import reconstruct
 from neuroute.errors import NeurouteError
 from neuroute.networks.lehd import Lehd
+from neuroute.plan.objects import Decoding
 from neuroute.problems.sub_paths import draw_within, longest_sub_path
 from neuroute.solvers import insertion, nearest
 
@@ -80,7 +81,9 @@ def test_never_worse_and_never_broken_whatever_is_decided(seed: int) -> None:
     assert sum(before) < sum(first)
 
 
-def plain(net: Lehd, coords: Tensor, tours: Tensor, iterations: int, longest: int, seed: int) -> list[list[int]]:
+def plain(
+    net: Lehd, coords: Tensor, tours: Tensor, iterations: int, longest: int, seed: int, blocks: int = 99
+) -> list[list[int]]:
     """Instance by instance, block by block, on lists."""
     generator, n = torch.Generator().manual_seed(seed), tours.shape[1]
     now = tours.tolist()
@@ -89,7 +92,7 @@ def plain(net: Lehd, coords: Tensor, tours: Tensor, iterations: int, longest: in
         for i in range(len(now)):
             tour = now[i][::-1] if backwards else now[i]
             tour = tour[start:] + tour[:start]
-            for block in range(n // length):
+            for block in range(min(n // length, blocks)):
                 old = tour[block * length : (block + 1) * length]
                 order = complete_paths(net.decide, net.encode(coords[i, old][None]))[0].tolist()
                 new = [old[k] for k in order]
@@ -131,11 +134,14 @@ def test_seeds_fix_everything_and_splitting_changes_nothing(net: Lehd) -> None:
     assert not torch.equal(together[-1], list(go(coords, tours, seed=4))[-1])
 
 
-def test_one_block_of_any_length_is_random_re_construct(net: Lehd) -> None:
-    coords, tours = random_instances(6, 17, 1)
-    one = prc(lambda m: net.decide, net.encode, coords, tours, 10, longest=17, most_blocks=1, seed=5)
-    other = reconstruct(lambda m: net.decide, net.encode, coords, tours, 10, seed=5)
-    assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+def test_random_re_construct_is_one_block_of_any_length(net: Lehd) -> None:
+    """By the loop over instances: one segment of 4..n nodes of each tour an iteration (LEHD)."""
+    coords, tours = torch.rand(6, 17, 2).double(), torch.stack([torch.randperm(17) for _ in range(6)])
+    with torch.inference_mode():
+        found = list(reconstructing(net, coords, tours, Decoding(method="rrc", iterations=10), 4.0, seed=5))
+        assert found[-1].tolist() == plain(net, coords, tours, 10, 17, 5, blocks=1)
+    assert len(found) == 10
+    assert not torch.equal(found[-1], tours)
 
 
 def ranks_in_the_best_path(coords: Tensor) -> Tensor:

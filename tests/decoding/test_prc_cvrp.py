@@ -12,7 +12,7 @@ from torch import Tensor
 
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding import cvrp as rrc
-from neuroute.decoding.cvrp import Batch
+from neuroute.decoding.cvrp_paths import Batch
 from neuroute.decoding.prc_cvrp import RULES, complete, prc
 from neuroute.errors import NeurouteError
 from neuroute.networks.lehd_cvrp import LehdCvrp

@@ -1,4 +1,4 @@
-"""Records on TSPLIB: each instance against its published optimum, by both distances."""
+"""Records on TSPLIB and CVRPLIB: each instance against its published optimum or best cost, by both distances."""
 
 from pathlib import Path
 
@@ -9,13 +9,16 @@ import torch
 
 from neuroute.datasets.benchmarks import known, write_manifest
 from neuroute.datasets.tsplib import read_tsplib
+from neuroute.datasets.vrplib import read_vrplib
+from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
 from neuroute.errors import NeurouteError
 from neuroute.evaluation.benchmarks import measure
 from neuroute.evaluation.columns import COLUMNS
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, save_checkpoint
-from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Labels, Network, Run, Supervised
+from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network, Run, Supervised
+from neuroute.problems.cvrp import Cvrp, to_routes
 
 ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "train_nodes": 20}
 NETWORK = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=ARGUMENTS)
@@ -79,3 +82,69 @@ def test_a_file_that_vanished_is_one_line_and_no_records(tmp_path: Path) -> None
     with pytest.raises(NeurouteError, match="eil51.tsp: no such file; `neuroute fetch tsplib` gets it"):
         measured(tmp_path, tmp_path, {})
     assert not (tmp_path / "out").exists()
+
+
+# -- CVRPLIB --------------------------------------------------------------------------------------------------
+
+CVRP_NETWORK = Network(
+    kind="neuroute.networks.sit_cvrp:SitCvrp",
+    arguments={"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "train_nodes": 20},
+)
+CVRP_LABELS = Labels(dataset=Dataset(problem="cvrp", n=20, count=1), solver="hgs")
+CVRP_RUN = RUN.model_copy(update={"network": CVRP_NETWORK, "data": (CVRP_LABELS,), "validation": CVRP_LABELS})
+NAMES = ("X-n101-k25", "X-n106-k14")
+PRC = Decoding(method="prc", iterations=2, start="insertion-published")
+
+
+def cvrplib_measured(tmp_path: Path, folder: Path, evaluation: BenchmarkEvaluation, run: Run) -> pd.DataFrame:
+    torch.manual_seed(0)
+    about = {"run": run.id, "network": run.network.model_dump(), "code": "n"}
+    save_checkpoint(tmp_path / "m", build(run.network), about)
+    write_manifest(tmp_path / "m.json", folder, {k: "" for k in known("cvrplib") if k not in NAMES}, "cvrplib")
+    where = Where("test", "c", "n", device="cpu", threads=1, benchmarks=tmp_path / "m.json")
+    measure(evaluation, run, tmp_path / "m", tmp_path / "cvrplib.csv", [], where)
+    return pd.read_csv(tmp_path / "cvrplib.csv")
+
+
+def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(tmp_path: Path, shared: Path) -> None:
+    folder = shared / "benchmarks"
+    if not (folder / "cvrplib_x").is_dir():
+        pytest.skip("no copy of CVRPLIB")
+    by_steps = PRC.model_copy(update={"milestones": (0, 2)})
+    decodings = (Decoding(), by_steps)
+    evaluation = BenchmarkEvaluation(
+        run=RUN.id, group="cvrplib", benchmark="cvrplib", min_nodes=101, max_nodes=107, decodings=decodings
+    )
+    records = cvrplib_measured(tmp_path, folder, evaluation, CVRP_RUN)
+    assert set(records.decoding) == {"greedy", "insertion-published", "prc2-insertion-published"}
+    assert list(dict.fromkeys(records.test)) == [f"cvrplib_{name}" for name in NAMES]
+    assert set(records.n) == {101, 106}  # with the depot
+    torch.manual_seed(0)
+    net = build(CVRP_NETWORK)
+    with np.load(tmp_path / "cvrplib.npz") as file:
+        arrays = dict(file)
+    assert arrays["names"].tolist() == list(NAMES)
+    assert arrays["optima"].tolist() == [27591, 26362]
+    for i, name in enumerate(NAMES):
+        instance = read_vrplib(folder / "cvrplib_x" / f"{name}.vrp")
+        low, high = instance.coords.min(), instance.coords.max()
+        square = ((instance.coords - low) / (high - low)).astype(np.float32)  # depot and customers alike
+        inputs = Cvrp(square[None], instance.demand[None], np.array([instance.capacity]))
+        for decoding in (Decoding(), PRC, PRC.model_copy(update={"iterations": 0})):
+            routes = to_routes(decode_cvrp(net, inputs, decoding)[0].numpy())
+            instance.check(routes, name)
+            values = records[(records.test == f"cvrplib_{name}") & (records.decoding == decoding.id)]
+            values = values.set_index("metric").value
+            cost, best = instance.cost(routes, rounded=False), arrays["optima"][i]
+            assert values["length"] == pytest.approx(cost)
+            assert arrays[decoding.id][i] == pytest.approx(cost)
+            assert values["gap_pct"] == pytest.approx(100 * (cost / best - 1))
+            assert values["gap_rounded_pct"] == pytest.approx(100 * (instance.cost(routes) / best - 1))
+            assert values["gap_rounded_pct"] >= 0
+    assert (arrays["prc2-insertion-published"] <= arrays["insertion-published"]).all()
+
+
+def test_a_benchmark_is_for_models_of_its_problem(tmp_path: Path) -> None:
+    evaluation = BenchmarkEvaluation(run=RUN.id, group="cvrplib", benchmark="cvrplib", max_nodes=200)
+    with pytest.raises(NeurouteError, match="scaling/x/cvrplib: CVRPLIB is for models of the CVRP"):
+        cvrplib_measured(tmp_path, tmp_path, evaluation, RUN)

@@ -48,12 +48,12 @@ def test_each_variant_solves_a_file(
 ) -> None:
     model, drawing = checkpoint(tmp_path, positions, initial), tmp_path / "tour.svg"
     beam, rrc = search
-    said = LINE.match(solve_file(file, model, beam, rrc, drawing, "cpu"))
+    method = "rrc" if rrc else "beam" if beam > 1 else "greedy"
+    how = Decoding(method=method, beam=beam, iterations=rrc)  # type: ignore[arg-type]
+    said = LINE.match(solve_file(file, model, how, drawing, "cpu"))
     assert said
     net, _ = load_checkpoint(model)
     instance = read_tsplib(file)
-    method = "rrc" if rrc else "beam" if beam > 1 else "greedy"
-    how = Decoding(method=method, beam=beam, iterations=rrc)  # type: ignore[arg-type]
     tour = decode(net, torch.from_numpy(instance.unit_square())[None], how)[0].numpy()
     assert sorted(tour) == list(range(NODES))
     assert said.groups() == ("dozen", str(NODES), f"{instance.length(tour):,.0f}", "EUC_2D", str(drawing))
@@ -68,7 +68,7 @@ def test_the_command_line_solves_and_refuses(tmp_path: Path, file: Path) -> None
     assert "dozen: n=12" in done.output
     assert drawing.exists()
     with pytest.raises(NeurouteError, match="must end in"):
-        solve_file(file, model, 1, 0, tmp_path / "tour.txt", "cpu")
+        solve_file(file, model, Decoding(), tmp_path / "tour.txt", "cpu")
 
 
 @pytest.mark.parametrize(("positions", "initial"), VARIANTS)
@@ -76,7 +76,7 @@ def test_each_variant_solves_berlin52(tmp_path: Path, shared: Path, positions: s
     path = shared / "benchmarks" / "tsplib" / "berlin52.tsp"
     if not path.is_file():
         pytest.skip("no copy of TSPLIB")
-    said = LINE.match(solve_file(path, checkpoint(tmp_path, positions, initial), 1, 0, tmp_path / "t.svg", "cpu"))
+    said = LINE.match(solve_file(path, checkpoint(tmp_path, positions, initial), Decoding(), tmp_path / "t.svg", "cpu"))
     assert said
     assert said[2] == "52"
     assert int(said[3].replace(",", "")) >= 7542  # the published optimum

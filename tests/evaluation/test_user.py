@@ -10,18 +10,20 @@ from typer.testing import CliRunner
 
 from neuroute.cli import app
 from neuroute.datasets.instances import Group, Instances
+from neuroute.datasets.labels import make_labels
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.datasets.user_data import read_instances
 from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
 from neuroute.errors import NeurouteError
 from neuroute.evaluation.columns import COLUMNS
-from neuroute.evaluation.user import Measured, evaluate, load_model
+from neuroute.evaluation.user import Measured, evaluate, find_instances, load_model
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.digest import code_digest
-from neuroute.plan.objects import Decoding, Network
+from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
 from neuroute.problems.cvrp import Cvrp, cost
 from neuroute.problems.tsp import tour_length
+from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths
 
 NETWORK = Network(
     kind="neuroute.networks.decoder_only:DecoderOnly",
@@ -53,7 +55,17 @@ def run(*arguments: object) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-@pytest.mark.parametrize("options", [(), ("--beam", "2"), ("--rrc", "3"), ("--limit", "2")])
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--beam", "2"),
+        ("--rrc", "3"),
+        ("--limit", "2"),
+        ("--prc", "3"),
+        ("--prc", "3", "--start", "insertion", "--longest", "5"),
+    ],
+)
 def test_numbers_are_those_of_the_decoded_tours(
     tmp_path: Path, checkpoint: Path, data: Path, options: tuple[str, ...]
 ) -> None:
@@ -63,9 +75,12 @@ def test_numbers_are_those_of_the_decoded_tours(
     decodings = {
         "--beam": Decoding(method="beam", beam=2),
         "--rrc": Decoding(method="rrc", iterations=3),
+        "--prc": Decoding(method="prc", iterations=3),
     }
     count = 2 if "--limit" in options else 5
     decoding = decodings.get(options[0], Decoding()) if options else Decoding()
+    if "--start" in options:
+        decoding = decoding.model_copy(update={"start": "insertion", "longest": 5})
     net = load_model(checkpoint, "cpu").net
     own = tour_length(COORDS, decode(net, torch.from_numpy(COORDS.astype(np.float32)), decoding).numpy())[:count]
     reference = tour_length(COORDS, TOURS)[:count]
@@ -118,7 +133,10 @@ CVRP_NETWORK = Network(
 )
 
 
-@pytest.mark.parametrize("decoding", [Decoding(), Decoding(method="rrc", iterations=2)])
+@pytest.mark.parametrize(
+    "decoding",
+    [Decoding(), Decoding(method="rrc", iterations=2), Decoding(method="prc", iterations=2, start="insertion")],
+)
 def test_cvrp_models_solve_cvrp_data(tmp_path: Path, decoding: Decoding) -> None:
     torch.manual_seed(0)
     about = {"run": "scaling/c", "network": CVRP_NETWORK.model_dump(), "code": code_digest(CVRP_NETWORK.kind)}
@@ -176,6 +194,12 @@ def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkp
         (("--model", tmp_path / "none", "--data", data), "no such checkpoint"),
         (("--model", checkpoint, "--data", tmp_path / "bad.npz"), "instance 0: its tour does not visit"),
         (("--model", checkpoint, "--data", data, "--beam", 2, "--rrc", 2), "exclude each other"),
+        (("--model", checkpoint, "--data", data, "--prc", 2, "--rrc", 2), "exclude each other"),
+        (("--model", checkpoint, "--data", data, "--start", "nearest"), "--start and --longest are for --prc"),
+        (("--model", checkpoint, "--data", data, "--prc", 2, "--start", "none"), "--start none: unknown"),
+        (("--model", checkpoint, "--data", data, "--prc", 2, "--longest", 3), "--longest 3"),
+        (("--model", checkpoint, "--data", data, "--prc", 2, "--longest", 10), "mine: --longest 10 is more than its 9"),
+        (("scaling/x", "--prc", 3), "either an evaluation of the plan"),
         (("--model", checkpoint, "--data", data, "--device", "tpu"), "device: Input should be"),
     ]
     for arguments, message in cases:
@@ -187,3 +211,15 @@ def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkp
     cvrp = Instances("cvrp", "c", (Group("c", COORDS, demand=np.ones((5, 9), int), capacity=np.full(5, 3)),))
     with pytest.raises(NeurouteError, match="c: holds CVRP instances, but scaling/x solves TSP"):
         evaluate(load_model(checkpoint, "cpu"), cvrp, Decoding(), None, None)
+
+
+def test_a_labelled_cvrp_set_of_the_plan_is_read_as_one(tmp_path: Path) -> None:
+    labels = Labels(dataset=Dataset(problem="cvrp", n=12, count=3), solver="nearest")
+    bundle = LabelBundle(paper="x", name="y", labels=(labels,))
+    make_labels(labels, tmp_path, [], 1)
+    group = find_instances(labels.dataset.id, None, {bundle.id: bundle}, [tmp_path]).groups[0]
+    assert (group.count, group.n, group.coords.shape) == (3, 12, (3, 13, 2))
+    assert group.capacity is not None
+    assert group.capacity.tolist() == [20] * 3
+    instances = group.cvrp(group.coords)
+    np.testing.assert_allclose(group.reference, nearest_neighbour_lengths(instances), rtol=1e-12)

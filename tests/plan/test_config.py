@@ -1,5 +1,6 @@
 """Config and scales: what is accepted, and the one line that says what is wrong."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,24 @@ import yaml
 from neuroute.errors import NeurouteError
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
-from neuroute.plan.objects import AttentionEvaluation, BenchmarkEvaluation, RescalingEvaluation, parts_of
+from neuroute.plan.objects import (
+    AttentionEvaluation,
+    BenchmarkEvaluation,
+    EfficiencyEvaluation,
+    Reconstruction,
+    RescalingEvaluation,
+    RoundEvaluation,
+    parts_of,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
+UNLABELLED = (
+    RescalingEvaluation,
+    AttentionEvaluation,
+    BenchmarkEvaluation,
+    EfficiencyEvaluation,
+    RoundEvaluation,
+)
 SCALES = sorted(p.stem for p in (ROOT / "workflow" / "scales").glob("*.yaml"))
 
 
@@ -28,10 +44,11 @@ def test_every_scale_gives_a_plan(scale: str) -> None:
         *(f"pens/table{i}" for i in range(1, 5)),
         *(f"pens/table_figure{i}" for i in (4, 5)),
         *(f"pens/figure{i}" for i in range(1, 7)),
+        *(f"sit/table{i}" for i in range(1, 12)),
+        *(f"sit/figure{i}" for i in range(1, 4)),
     }
     for evaluation in plan.evaluations.values():
-        unlabelled = isinstance(evaluation, RescalingEvaluation | AttentionEvaluation | BenchmarkEvaluation)
-        assert unlabelled or plan.bundles_of_evaluation(evaluation.id)
+        assert isinstance(evaluation, UNLABELLED) or plan.bundles_of_evaluation(evaluation.id)
     for run in plan.runs:
         assert plan.bundles_of_run(run)
     for artifact in plan.artifacts.values():
@@ -68,6 +85,88 @@ def test_paper_scale_is_the_papers() -> None:
     assert {(t.labels.dataset.distribution, t.labels.dataset.n) for t in shifted} == {
         (d, n) for d in ("explosion", "implosion", "cluster") for n in (100, 200, 500, 1000)
     }
+
+
+def test_paper_scale_is_the_papers_for_sit() -> None:
+    """sit, Section 5 and Tables 5 and 6, against the printed settings themselves."""
+    plan = build_plan(Config(scale="paper"))
+    with (ROOT / "src/neuroute/papers/sit/published/table6.csv").open() as file:
+        printed = {row["key"]: float(row["value"]) for row in csv.DictReader(file)}
+    for size, name in {1000: "1k", 5000: "5k", 10_000: "10k", 50_000: "50k", 100_000: "100k"}.items():
+        for problem in ("tsp", "cvrp"):
+            run = plan.runs[f"sit/{problem}_{name}"]
+            t = run.training
+            assert isinstance(t, Reconstruction)
+            assert run.n == size
+            assert run.start == (f"sit/warm_{problem}" if size == 1000 else f"sit/{problem}_1k")
+            own = {
+                key.split(".")[1]: v
+                for key, v in printed.items()
+                if key.split(".")[0] == run.name.upper().replace("_", "")
+            }
+            assert t.samples == own["dataset_size"]
+            assert t.rounds == own["self_improved_iteration"]
+            assert t.epochs_per_round == own["training_epoch"]
+            assert t.batch_size == own["training_batch_size"]
+            assert t.reconstructions == own["reconstruction_iteration"]
+            assert (t.learning_rate, t.decay_gamma) == (1e-4, 0.97)
+            assert (t.longest, t.clip, t.initial, t.starts, t.rule) == (None, None, "labels", "instance", "cut-off")
+            assert t.validations == t.epochs
+    shape = {"depth": 6, "width": 128, "heads": 8, "feed_forward": 512, "representatives": 15, "train_nodes": 1000}
+    assert plan.runs["sit/tsp_1k"].network.arguments == shape
+    assert plan.runs["sit/cvrp_self"].network.arguments["attention"] == "self"
+    assert plan.runs["sit/tsp_10k_lmax100"].training.longest == 100  # Table 5
+    tests = {t.labels.dataset.n: t.labels.dataset.count for t in plan.evaluations["sit/warm_tsp/sit"].tests}
+    assert tests == {1000: 128}
+    budgets = plan.evaluations["sit/cvrp_100k/sit"].tests[1].decoding
+    assert budgets.milestones == (0, 10, 50, 100, 500, 1000)
+    assert budgets.start == "insertion-published"
+
+
+def test_sizes_that_are_not_trained_take_the_next_smaller_model() -> None:
+    plan = build_plan(Config(scale="smoke"))
+    assert {"sit/tsp_1k", "sit/tsp_10k", "sit/cvrp_1k"} <= set(plan.runs)
+    assert not {"sit/tsp_5k", "sit/tsp_100k", "sit/cvrp_5k"} & set(plan.runs)
+    sizes = plan.scale.sit.tsp.sizes
+    decoded = {
+        t.labels.dataset.n for part in parts_of(plan.evaluations["sit/tsp_10k/all"]) for t in getattr(part, "tests", ())
+    }
+    assert {sizes[10_000], sizes[50_000], sizes[100_000]} <= decoded
+    assert sizes[5000] not in decoded
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("longest", "100"), 3, "longest"),
+        (("longest", "10000"), 10**6, "give a number from 4 to tsp.sizes.10000"),
+        (("repetitions", "7"), 1, "none of the paper's"),
+        (("tsp", "warm_up", "reconstructions"), 1, "warm_up is one round"),
+        (("tsp", "training", "1000", "validations"), 7, "no multiple"),
+        (("cvrp", "tam_capacities", "1000"), None, "tam_capacities"),
+        (("tsp", "training", "1000", "longest"), 2000, "longest is above"),
+    ],
+)
+def test_sizes_of_sit_that_do_not_fit_are_refused(
+    tmp_path: Path, path: tuple[str, ...], value: object, words: str
+) -> None:
+    values = yaml.safe_load((ROOT / "workflow" / "scales" / "smoke.yaml").read_text())
+    place = values["sit"] = json.loads(json.dumps(values["sit"]), object_hook=_integer_keys)
+    for key in path[:-1]:
+        place = place[int(key) if key.isdigit() else key]
+    last = int(path[-1]) if path[-1].isdigit() else path[-1]
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(values))
+    with pytest.raises(NeurouteError, match=words) as caught:
+        load_scale(str(tmp_path / "own.yaml"))
+    assert "\n" not in str(caught.value)
+
+
+def _integer_keys(given: dict[str, Any]) -> dict[Any, Any]:
+    return {int(k) if k.isdigit() else k: v for k, v in given.items()}
 
 
 def test_paper_scale_is_the_papers_for_pens() -> None:
@@ -204,8 +303,9 @@ def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("neuroute.plan.build.code_digest", noted)
     plan.train_code("scaling/base_6x128")
     assert "neuroute.training.supervised" in reached
-    for apart in ("decoding.beam", "decoding.rrc", "decoding.sampling", "training.self_improvement", "training.cvrp"):
-        assert f"neuroute.{apart}" not in reached
+    apart = ("decoding.beam", "decoding.prc", "decoding.sampling", "training.self_improvement", "training.cvrp")
+    for other in (*apart, "training.reconstruction"):
+        assert f"neuroute.{other}" not in reached
     plan.train_code("scaling/sigd")
     assert "neuroute.decoding.sampling" in reached
     reached.clear()

@@ -10,7 +10,7 @@ from neuroute.plan.objects import AttentionEvaluation, Evaluation, RescalingEval
 
 @pytest.fixture(scope="module")
 def both() -> Plan:
-    return build_plan(parse_config({"scale": "smoke", "papers": ["scaling", "pens"]}))
+    return build_plan(parse_config({"scale": "smoke", "papers": ["scaling", "pens", "sit"]}))
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +23,14 @@ def test_no_label_is_made_by_two_bundles(both: Plan) -> None:
     for bundle in both.bundles.values():
         for labels in bundle.labels:
             d = labels.dataset
-            key = (d.problem, d.distribution, d.split, d.n, d.first, labels.solver)
+            key = (d.stem, d.first, labels.solver)
             seen[key] = seen.get(key, 0) + 1
     assert [key for key, times in seen.items() if times > 1] == []
 
 
-@pytest.mark.parametrize("papers", [["pens"], ["scaling", "pens"], ["pens", "scaling"]])
+@pytest.mark.parametrize(
+    "papers", [["pens"], ["sit"], ["pens", "scaling"], ["scaling", "pens", "sit"], ["sit", "pens", "scaling"]]
+)
 @pytest.mark.parametrize("scale", ["smoke", "laptop", "gpu", "paper"])
 def test_all_labels_are_provided_whatever_the_papers(papers: list[str], scale: str) -> None:
     plan = build_plan(parse_config({"scale": scale, "papers": papers}))
@@ -98,7 +100,7 @@ def test_sizes_that_cannot_be_are_refused(change: dict[str, dict[object, object]
 
 
 def test_a_factor_that_is_not_positive_is_refused() -> None:
-    from neuroute.evaluation.user import choose_decoding
+    from neuroute.evaluation.options import choose_decoding
 
     for wrong in (0.0, -1.0, float("nan")):
         with pytest.raises(NeurouteError, match="--rescale .* above 0"):

@@ -107,7 +107,7 @@ def test_table6_without_the_benchmark_says_how_to_get_it(work: Path, tmp_path: P
     render(study_of("table6", copy), tmp_path / "table6")
     text = (tmp_path / "table6.md").read_text()
     assert "benchmarks_dir" in text
-    assert "fetch_tsplib" in text
+    assert "fetch_benchmark" in text
     assert "0 of 70" in text
     assert "(5.812)" in text
 

@@ -1,15 +1,17 @@
 # Public benchmarks: downloaded once, or the user's own copy.  Being offline does not fail: the manifest then says so,
-# and the tables show the published numbers alone; `snakemake --forcerun fetch_tsplib` tries again.
-rule fetch_tsplib:
+# and the tables show the published numbers alone; `snakemake --forcerun fetch_benchmark` tries again.
+rule fetch_benchmark:
     output:
-        PLAN.benchmark_manifest("tsplib"),
+        PLAN.benchmark_manifest("{benchmark}"),
     params:
         own_copy=PLAN.config.benchmarks_dir,
-        code=PLAN.fetch_code("tsplib"),
+        code=lambda w: PLAN.fetch_code(w.benchmark),
+    wildcard_constraints:
+        benchmark="tsplib|cvrplib",
     log:
-        f"{PLAN.work}/logs/fetch/tsplib.log",
+        f"{PLAN.work}/logs/fetch/{{benchmark}}.log",
     localrule: True
     message:
-        "fetch tsplib"
+        "fetch {wildcards.benchmark}"
     shell:
-        "{PYTHON} -m neuroute.cli fetch tsplib > {log} 2>&1"
+        "{PYTHON} -m neuroute.cli fetch {wildcards.benchmark} > {log} 2>&1"

@@ -1,7 +1,7 @@
 # One job per trained model.  Its resume state lies outside the outputs, keyed by spec, code and data.
 def run_gpus(w):
-    """GPUs of one training: self-improvement trains in one process."""
-    alone = PLAN.runs[f"{w.paper}/{w.name}"].training.kind == "self-improvement"
+    """GPUs of one training: those that make their own labels run in one process."""
+    alone = PLAN.runs[f"{w.paper}/{w.name}"].training.kind in ("self-improvement", "reconstruction")
     return min(GPUS, 1) if alone else GPUS
 
 
@@ -9,9 +9,16 @@ def launcher(w):
     return f"-m torch.distributed.run --standalone --nproc-per-node {run_gpus(w)}" if run_gpus(w) > 1 else ""
 
 
+def start_of(w):
+    """The weights that a run starts from, where these are not random."""
+    start = PLAN.runs[f"{w.paper}/{w.name}"].start
+    return [PLAN.run_dir(start) / "model.safetensors"] if start else []
+
+
 rule train:
     input:
         lambda w: [PLAN.manifest(b) for b in PLAN.bundles_of_run(f"{w.paper}/{w.name}")],
+        start_of,
     output:
         f"{PLAN.work}/runs/{{paper}}/{{name}}/model.safetensors",
         f"{PLAN.work}/runs/{{paper}}/{{name}}/log.jsonl",

@@ -3,10 +3,20 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from neuroute.analysis import flops, flops_baselines, flops_cvrp, flops_pens, flops_sit
+from neuroute.analysis import (
+    flops,
+    flops_baselines,
+    flops_cvrp,
+    flops_pens,
+    flops_pomo,
+    flops_reconstruction,
+    flops_sit,
+)
 from neuroute.dotted import resolve
 from neuroute.errors import NeurouteError
-from neuroute.plan.objects import Network, Run, SelfImprovement
+from neuroute.plan.objects import Network, Reconstruction, Run, SelfImprovement
+
+LONGEST = 1000  # stops of a sub-path, where nothing else is said (sit, Table 6)
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,44 @@ def lehd_cvrp(
         flops_cvrp.lehd_parameters(depth, width, feed_forward),
         lambda tokens: flops_cvrp.lehd_decision_flops(depth, width, heads, feed_forward, tokens),
         lambda nodes: flops_cvrp.lehd_encoder_flops(width, heads, feed_forward, nodes),
+    )
+
+
+def bq_cvrp(
+    *,
+    depth: int = 9,
+    width: int = 192,
+    heads: int = 12,
+    feed_forward: int = 512,
+    attention: flops_sit.Attention = "self",
+    representatives: int = 15,
+    train_nodes: int = 100,
+) -> Counts:
+    return Counts(
+        flops_cvrp.bq_parameters(depth, width, feed_forward, representatives, attention=attention),
+        lambda tokens: flops_cvrp.bq_decision_flops(
+            depth, width, heads, feed_forward, representatives, tokens, attention=attention
+        ),
+    )
+
+
+def pomo(
+    *,
+    depth: int = 6,
+    width: int = 128,
+    heads: int = 8,
+    feed_forward: int = 512,
+    clipping: float = 10.0,
+    train_nodes: int = 100,
+) -> Counts:
+    """Of one tour.  A decision on k tokens is that of k - 1 nodes: as many as there are when a tour begins.
+
+    POMO's decisions do not shrink: `per_solution` as the paper counts is what they take, with a beam for the starts.
+    """
+    return Counts(
+        flops_pomo.parameters(depth, width, feed_forward),
+        lambda tokens: flops_pomo.decision_flops(width, heads, tokens - 1),
+        lambda nodes: flops_pomo.encoder_flops(depth, width, heads, feed_forward, nodes),
     )
 
 
@@ -117,6 +165,8 @@ COUNTS = {
     "neuroute.networks.lehd:Lehd": "neuroute.analysis.cost:lehd",
     "neuroute.networks.bq:Bq": "neuroute.analysis.cost:bq",
     "neuroute.networks.lehd_cvrp:LehdCvrp": "neuroute.analysis.cost:lehd_cvrp",
+    "neuroute.networks.bq_cvrp:BqCvrp": "neuroute.analysis.cost:bq_cvrp",
+    "neuroute.networks.pomo:Pomo": "neuroute.analysis.cost:pomo",
     "neuroute.networks.pens:Pens": "neuroute.analysis.cost:pens",
     "neuroute.networks.sit:Sit": "neuroute.analysis.cost:sit",
     "neuroute.networks.sit_cvrp:SitCvrp": "neuroute.analysis.cost:sit_cvrp",
@@ -157,9 +207,12 @@ def per_solution(network: Network, nodes: int, beam: int = 1) -> dict[str, float
 
 
 def training_per_sample(run: Run) -> float:
-    """FLOPs of one training instance: forward and backward, and its share of the sampling in self-improvement."""
+    """FLOPs of one training instance: forward and backward, and its share of making the solutions it is trained on."""
     c, t = counts(run.network), run.training
-    if run.validation.dataset.problem == "cvrp":
+    cvrp = run.validation.dataset.problem == "cvrp"
+    if isinstance(t, Reconstruction):
+        return reconstruction_per_sample(c, run.n, t, cvrp=cvrp)
+    if cvrp:
         return flops_cvrp.trained_sample(c.decision, run.n, t.step, c.encoder)
     trained = flops.trained_sample(c.decision, run.n, t.step, t.sub_paths, c.encoder)
     return trained + (sampling_per_sample(c, run.n, t) if isinstance(t, SelfImprovement) else 0)
@@ -169,3 +222,15 @@ def sampling_per_sample(c: Counts, nodes: int, training: SelfImprovement) -> flo
     """Rounds of beam searches for an instance, over the passes that its tour is trained on (and then thrown away)."""
     one = c.encoder(nodes) + training.rounds * flops.solution(c.decision, nodes, training.beam)
     return one / training.passes
+
+
+def reconstruction_per_sample(c: Counts, stops: int, training: Reconstruction, *, cvrp: bool) -> float:
+    """Sub-paths, and re-constructions over a round's epochs; greedy first solutions over all epochs."""
+    longest = min(stops, training.longest or LONGEST)
+    trained = flops_reconstruction.trained_sample(c.decision, c.encoder, longest, training.step, cvrp=cvrp)
+    each = flops_reconstruction.iteration(c.decision, c.encoder, stops, longest, training.most_blocks, cvrp=cvrp)
+    total = trained + training.reconstructions * each / training.epochs_per_round
+    if training.initial == "greedy":
+        nodes = stops + cvrp
+        total += (c.encoder(nodes) + flops.solution(c.decision, nodes)) / training.epochs
+    return total

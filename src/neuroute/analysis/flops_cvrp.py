@@ -1,8 +1,9 @@
-"""Parameters and floating-point operations of LEHD for the CVRP, counted as in `flops`."""
+"""Parameters and floating-point operations of LEHD and BQ-NCO for the CVRP, counted as in `flops`."""
 
 from collections.abc import Callable
 
 from neuroute.analysis.flops_baselines import layer_flops
+from neuroute.analysis.flops_sit import Attention, half_parameters, module_flops
 
 Amount = Callable[[int], int]  # tokens or nodes -> FLOPs
 
@@ -24,6 +25,39 @@ def lehd_decision_flops(
     """One decision: the layers, the projections of depot and current (4 W (W + 1)), the head (4 W per candidate)."""
     layers = depth * layer_flops(width, heads, feed_forward, tokens, matmul_only=matmul_only)
     return layers + 4 * width * (width + 1) + 4 * width * (tokens - 2)
+
+
+def bq_parameters(
+    depth: int, width: int, feed_forward: int, representatives: int, *, attention: Attention = "self"
+) -> int:
+    """D (4 W^2 + 2 W F + 3 W + F + 2) + 9 W + 2; cross-attention: 2 D (4 W^2 + 2 W F + 2 W + F + 2) + (r + 8) W + 2."""
+    half = half_parameters(width, feed_forward) + 2
+    if attention == "cross":
+        return 2 * depth * half + (representatives + 8) * width + 2
+    return depth * (half + width) + 9 * width + 2
+
+
+def bq_decision_flops(
+    depth: int,
+    width: int,
+    heads: int,
+    feed_forward: int,
+    representatives: int,
+    tokens: int,
+    *,
+    attention: Attention = "self",
+    matmul_only: bool = False,
+) -> int:
+    """One decision: the embedding (8 W k), the layers, the head (4 W per candidate).
+
+    Cross-attention: modules of r + 1 representatives and a stream of these and the candidates, as in SIT.
+    """
+    if attention == "cross":
+        m = representatives + 1
+        layer = module_flops(width, heads, feed_forward, m, tokens - 2 + m, matmul_only=matmul_only)
+    else:
+        layer = layer_flops(width, heads, feed_forward, tokens, matmul_only=matmul_only)
+    return depth * layer + 8 * width * tokens + 4 * width * (tokens - 2)
 
 
 def trained_sample(decision: Amount, customers: int, step: str, encoder: Amount) -> float:

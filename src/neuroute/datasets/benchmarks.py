@@ -1,107 +1,162 @@
 """Public benchmark instances: which there are, what they hold, and which of them lie in a folder.
 
-`tsplib.csv` lists TSPLIB's symmetric instances with Euclidean coordinates: nodes, edge type, the published optimum
-(TSPLIB's own list of best solutions) and a digest of the content, so that a file is what it says it is.
+`<benchmark>.csv` lists a benchmark's instances: nodes, edge type, the best cost known and a digest of the content, so
+that a file is what it says it is.  What its files are like says `<benchmark>_library.py`.
+
+* `tsplib`: TSPLIB's symmetric instances with Euclidean coordinates; the costs are the optima of TSPLIB's own list.
+* `cvrplib`: of CVRPLIB, the sets X (Uchoa et al., 2017), Arnold (Antwerp1 to Flanders2; also called XXL or AGS) and Li
+  (Li_21 to Li_32).  The costs of X and Arnold are those of CVRPLIB's best solutions, each computed anew from its
+  routes; Li's are those that its files state, and keep to a limit on routes' lengths that learned solvers ignore.
 """
 
 import csv
-import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from neuroute.datasets.sections import read_text
-from neuroute.datasets.tsplib import TsplibInstance, parse_tsplib
+from neuroute.dotted import resolve
 from neuroute.errors import NeurouteError
 from neuroute.files import read_json, write_json
 
-BENCHMARKS = ("tsplib",)
-TSPLIB = Path(__file__).with_name("tsplib.csv")
+BENCHMARKS = ("tsplib", "cvrplib")
+LARGE = 1000  # nodes from which on a study is one of large instances
 
 
 @dataclass(frozen=True)
 class Known:
-    """A published instance: `optimum` is in the library's integer distances."""
+    """A published instance: `optimum`, or the best cost known, is in the library's own distances."""
 
     name: str
-    nodes: int
+    nodes: int  # with the depot
     edge_type: str
-    optimum: int
+    optimum: float
     sha256: str  # of the content, not of the file
+    set: str = ""  # of the instances that were published together
+
+
+@dataclass(frozen=True)
+class Library:
+    """What the files of a benchmark are like, where they come from, and how a model meets their instances."""
+
+    name: str
+    title: str
+    problem: str
+    suffix: str
+    folders: tuple[str, ...]  # in which a copy may lie, inside the folder that is named
+    home: str
+    path: Callable[[Known], str]  # from there to the file
+    archive: str | None  # one file there with all instances
+    parse: Callable[[str, str, str], Any]  # (text, where, name) -> an instance
+    sha256: Callable[[Any], str]  # of what makes an instance the published one
+    inputs: Callable[[Any], Any]  # an instance as `decode` takes it, as a batch of one
+    length: Callable[[Any, np.ndarray, bool], float]  # (instance, one solution, rounded): raises where it is none
+
+
+def library(benchmark: str) -> Library:
+    """Raises NeurouteError for an unknown benchmark."""
+    if benchmark not in BENCHMARKS:
+        raise NeurouteError(f"unknown benchmark '{benchmark}'; known: {', '.join(BENCHMARKS)}")
+    found: Any = resolve(f"neuroute.datasets.{benchmark}_library:LIBRARY")
+    about: Library = found
+    return about
 
 
 @cache
-def known() -> dict[str, Known]:
-    """TSPLIB's instances by name, smallest first."""
-    with TSPLIB.open(newline="") as file:
+def known(benchmark: str = "tsplib") -> dict[str, Known]:
+    """A benchmark's instances by name, smallest first."""
+    with Path(__file__).with_name(f"{benchmark}.csv").open(newline="") as file:
         rows = [
-            Known(r["name"], int(r["nodes"]), r["edge_type"], int(r["optimum"]), r["sha256"])
+            Known(
+                r["name"],
+                int(r["nodes"]),
+                r["edge_type"],
+                float(r.get("optimum") or r["best_known"]),
+                r["sha256"],
+                r.get("set", ""),
+            )
             for r in csv.DictReader(file)
         ]
     return {k.name: k for k in sorted(rows, key=lambda k: (k.nodes, k.name))}
 
 
-def studied(max_nodes: int = 5000) -> list[Known]:
-    """The instances of scaling's Table 6 below `max_nodes` nodes: EUC_2D, 70 below 5,000.
+def studied(max_nodes: int = 5000, min_nodes: int = 0, benchmark: str = "tsplib") -> list[Known]:
+    """The instances of a study of `min_nodes` (inclusive) to `max_nodes` (exclusive) nodes.
 
+    CVRPLIB: all of them; 14 from 1,001 nodes on (sit, Table 2).  TSPLIB: EUC_2D, 70 below 5,000 nodes (scaling, Table
+    6); a study of large instances alone, from 1,000 nodes on, also takes CEIL_2D, whose distances are rounded up: so it
+    has 33, 23 of them up to 5,000 nodes, as many as sit's Table 2, which calls all of them EUC_2D.
     linhp318 is lin318 with an edge that must be in the tour, hence another optimum: not counted.
     """
-    return [k for k in known().values() if k.edge_type == "EUC_2D" and k.nodes < max_nodes and k.name != "linhp318"]
+    found = [k for k in known(benchmark).values() if min_nodes <= k.nodes < max_nodes]
+    if benchmark != "tsplib":
+        return found
+    types = ("EUC_2D", "CEIL_2D") if min_nodes >= LARGE else ("EUC_2D",)
+    return [k for k in found if k.edge_type in types and k.name != "linhp318"]
 
 
-def content_sha256(instance: TsplibInstance) -> str:
-    """Of edge type and coordinates as parsed: line endings, headers and spellings of a number do not matter."""
-    coords = np.ascontiguousarray(instance.coords, dtype="<f8") + 0.0  # -0.0 is 0.0
-    return hashlib.sha256(f"{instance.edge_type}\n".encode() + coords.tobytes()).hexdigest()
-
-
-def verify(instance: TsplibInstance, expected: Known, where: str) -> None:
+def verify(instance: Any, expected: Known, where: str, benchmark: str = "tsplib") -> None:
     """Raises NeurouteError when this is not the published instance."""
-    if content_sha256(instance) != expected.sha256:
+    about = library(benchmark)
+    if about.sha256(instance) != expected.sha256:
         n = len(instance.coords)
         raise NeurouteError(
-            f"{where}: not TSPLIB's {expected.name} ({expected.nodes} nodes, {expected.edge_type}): "
-            f"{n} nodes, {instance.edge_type}, other content; `neuroute fetch tsplib` gets the original"
+            f"{where}: not {about.title}'s {expected.name} ({expected.nodes} nodes, {expected.edge_type}): "
+            f"{n} nodes, {instance.edge_type}, other content; `neuroute fetch {benchmark}` gets the original"
         )
 
 
-def instance_folder(folder: Path) -> Path:
-    """Where the .tsp files are: `folder` itself, or its folder `tsplib`.  Raises NeurouteError when it is no folder."""
+def check_folder(folder: Path) -> None:
+    """Raises NeurouteError when the user's copy is no folder."""
     if not folder.is_dir():
         raise NeurouteError(f"{folder}: no such folder; correct `benchmarks_dir` in config.yaml")
-    return folder / "tsplib" if (folder / "tsplib").is_dir() else folder
 
 
-def read_known(folder: Path, name: str) -> TsplibInstance:
+def instance_file(folder: Path, name: str, benchmark: str = "tsplib") -> Path:
+    """Where a file of a copy is, or would be: in `folder`, or in one of the library's folders inside it."""
+    about = library(benchmark)
+    places = [folder / sub / f"{name}{about.suffix}" for sub in (*about.folders, "")]
+    return next((path for path in places if path.is_file()), places[-1])
+
+
+def read_known(folder: Path, name: str, benchmark: str = "tsplib") -> Any:
     """A published instance of a folder.  Raises NeurouteError when it is missing, altered or unreadable."""
-    path = folder / f"{name}.tsp"
+    path, about = instance_file(folder, name, benchmark), library(benchmark)
     if not path.is_file():
-        raise NeurouteError(f"{path}: no such file; `neuroute fetch tsplib` gets it")
-    instance = parse_tsplib(read_text(path, "a TSPLIB .tsp file"), str(path), name)
-    verify(instance, known()[name], str(path))
+        raise NeurouteError(f"{path}: no such file; `neuroute fetch {benchmark}` gets it")
+    instance = about.parse(read_text(path, f"a {about.title} {about.suffix} file"), str(path), name)
+    verify(instance, known(benchmark)[name], str(path), benchmark)
     return instance
 
 
-def survey(folder: Path) -> dict[str, str]:
-    """What of TSPLIB a folder lacks: name -> why."""
+def survey(folder: Path, benchmark: str = "tsplib") -> dict[str, str]:
+    """What of a benchmark a folder lacks: name -> why."""
     missing = {}
-    for name in known():
+    for name in known(benchmark):
         try:
-            read_known(folder, name)
+            read_known(folder, name, benchmark)
         except NeurouteError as error:
             missing[name] = str(error)
     return missing
 
 
-def write_manifest(path: Path, folder: Path, missing: dict[str, str]) -> None:
+def write_manifest(path: Path, folder: Path, missing: dict[str, str], benchmark: str = "tsplib") -> None:
     """Say where the benchmark is and what of it is there, for the jobs that measure on it."""
-    available = [name for name in known() if name not in missing]
-    write_json(path, {"benchmark": "tsplib", "folder": str(folder), "available": available, "missing": missing})
+    available = [name for name in known(benchmark) if name not in missing]
+    write_json(path, {"benchmark": benchmark, "folder": str(folder), "available": available, "missing": missing})
 
 
-def read_manifest(path: Path) -> tuple[Path, list[str]]:
+def read_manifest(path: Path, benchmark: str = "tsplib") -> tuple[Path, list[str]]:
     """(folder, names of the instances that are there)."""
-    manifest = read_json(path, "make it with `neuroute fetch tsplib`")
-    return Path(manifest["folder"]), [str(name) for name in manifest["available"] if name in known()]
+    manifest = read_json(path, f"make it with `neuroute fetch {benchmark}`")
+    return Path(manifest["folder"]), [str(name) for name in manifest["available"] if name in known(benchmark)]
+
+
+def optimum_of(instance: Any, benchmark: str) -> float | None:
+    """The published optimum, or best cost known, of an instance that is one of the benchmark's; by its content."""
+    digest = library(benchmark).sha256(instance)
+    return next((k.optimum for k in known(benchmark).values() if k.sha256 == digest and k.name != "linhp318"), None)

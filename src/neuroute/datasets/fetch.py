@@ -1,4 +1,7 @@
-"""Download TSPLIB from its home: file by file, else the one archive; nothing is kept that is not what it should be."""
+"""Download a benchmark from its home: file by file, else the one archive; nothing is kept that is not as it should be.
+
+TSPLIB and CVRPLIB give single files; TSPLIB has an archive as well.  See `cvrplib_library` on CVRPLIB's addresses.
+"""
 
 import gzip
 import http.client
@@ -10,98 +13,111 @@ import urllib.request
 import zlib
 from pathlib import Path
 
-from neuroute.datasets.benchmarks import instance_folder, known, survey, verify, write_manifest
+from neuroute.datasets.benchmarks import (
+    Library,
+    check_folder,
+    instance_file,
+    known,
+    library,
+    survey,
+    verify,
+    write_manifest,
+)
 from neuroute.datasets.progress import Progress
-from neuroute.datasets.tsplib import parse_tsplib
 from neuroute.errors import NeurouteError
 from neuroute.files import write_whole
 
 log = logging.getLogger(__name__)
-SOURCE = "http://comopt.ifi.uni-heidelberg.de/software/TSPLIB95/tsp"
-ARCHIVE = "ALL_tsp.tar.gz"
 TIMEOUT = 20.0  # seconds without an answer
 LARGEST = 64 * 2**20  # bytes; far above any file of the library, below what would hurt
 
 
-def fetch_tsplib(folder: Path, source: str = SOURCE) -> dict[str, str]:
-    """Get what `folder` lacks of TSPLIB; returns what is still missing afterwards: name -> why.
+def fetch(benchmark: str, folder: Path, source: str | None = None) -> dict[str, str]:
+    """Get what `folder` lacks of a benchmark; returns what is still missing afterwards: name -> why.
 
     Files that are there and intact stay; others are replaced, each whole.  Being offline is not an error.
+    `source` stands in for the library's home.  Raises NeurouteError for an unknown benchmark.
     """
-    wanted = list(survey(folder))
+    about = library(benchmark)
+    source = source or about.home
+    wanted = list(survey(folder, benchmark))
     failed: dict[str, str] = {}
-    with Progress(len(wanted), "TSPLIB", show=True) as progress:
+    with Progress(len(wanted), about.title, show=True) as progress:
         for name in wanted:
+            url = f"{source}/{about.path(known(benchmark)[name])}"
             try:
-                _keep(folder, name, _unzip(_download(f"{source}/{name}.tsp.gz")))
+                data = _download(url)
+                _keep(about, folder, name, _unzip(data) if url.endswith(".gz") else data)
             except _NoConnection as error:  # nor will the others get one
-                failed = dict.fromkeys(wanted[wanted.index(name) :], str(error))
+                failed |= dict.fromkeys(wanted[wanted.index(name) :], str(error))
                 break
             except NeurouteError as error:
                 failed[name] = str(error)
             progress.add(1)
+    if failed and about.archive:
+        log.warning("%d of %d files failed (%s); trying %s", len(failed), len(wanted), _first(failed), about.archive)
+        failed = _from_archive(about, folder, f"{source}/{about.archive}", failed)
     if failed:
-        log.warning("%d of %d files failed (%s); trying %s", len(failed), len(wanted), _first(failed), ARCHIVE)
-        failed = _from_archive(folder, source, failed)
-    if failed:
-        log.warning("%d TSPLIB files are missing (%s)", len(failed), _first(failed))
+        log.warning("%d %s files are missing (%s)", len(failed), about.title, _first(failed))
     return failed
 
 
-def provide_tsplib(manifest: Path, folder: Path, own_copy: Path | None) -> None:
+def provide(benchmark: str, manifest: Path, folder: Path, own_copy: Path | None) -> None:
     """Write the manifest of the user's own copy (`benchmarks_dir`), or of `folder` after fetching into it.
 
     A partial copy is used as far as it goes, with a warning for each file that is missing or altered.
     """
+    title, all_of_it = library(benchmark).title, known(benchmark)
     if own_copy is None:
-        missing = fetch_tsplib(folder)
+        missing = fetch(benchmark, folder)
     else:
-        folder = instance_folder(own_copy)
-        missing = survey(folder)
-        if len(missing) == len(known()):
-            log.warning("%s: none of TSPLIB's instances, or none as published; nothing is measured on them", folder)
-        for why in missing.values() if len(missing) < len(known()) else ():
+        check_folder(own_copy)
+        folder = own_copy
+        missing = survey(folder, benchmark)
+        if len(missing) == len(all_of_it):
+            log.warning("%s: no instance of %s, or none as published; nothing is measured on them", folder, title)
+        for why in missing.values() if len(missing) < len(all_of_it) else ():
             log.warning("%s", why)
-    write_manifest(manifest, folder, missing)
-    log.info("TSPLIB: %d of %d instances in %s", len(known()) - len(missing), len(known()), folder)
+    write_manifest(manifest, folder, missing, benchmark)
+    log.info("%s: %d of %d instances in %s", title, len(all_of_it) - len(missing), len(all_of_it), folder)
 
 
-def _from_archive(folder: Path, source: str, wanted: dict[str, str]) -> dict[str, str]:
+def _from_archive(about: Library, folder: Path, url: str, wanted: dict[str, str]) -> dict[str, str]:
     """Take `wanted` out of the one archive; returns what is still missing, with the reason it had before or a new one.
 
     Members are read in memory: nothing of the archive decides where a file is written.
     """
     failed = dict(wanted)
     try:
-        data = _download(f"{source}/{ARCHIVE}")
+        data = _download(url)
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
             for member in archive:
-                name = Path(member.name).name.removesuffix(".gz").removesuffix(".tsp")
+                name = Path(member.name).name.removesuffix(".gz").removesuffix(about.suffix)
                 content = archive.extractfile(member) if name in failed and member.size <= LARGEST else None
                 if content is None:
                     continue
                 raw = content.read()
                 try:
-                    _keep(folder, name, _unzip(raw) if member.name.endswith(".gz") else raw)
+                    _keep(about, folder, name, _unzip(raw) if member.name.endswith(".gz") else raw)
                     del failed[name]
                 except NeurouteError as error:
                     failed[name] = str(error)
     except NeurouteError as error:
         log.warning("%s", error)
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
-        log.warning("%s/%s: not a readable archive (%s)", source, ARCHIVE, error)
+        log.warning("%s: not a readable archive (%s)", url, error)
     return failed
 
 
-def _keep(folder: Path, name: str, data: bytes) -> None:
-    """Write an instance once its content is known to be right."""
-    where = f"the downloaded {name}.tsp"
+def _keep(about: Library, folder: Path, name: str, data: bytes) -> None:
+    """Write an instance once its content is known to be right; where one is that was found wrong, in its place."""
+    where = f"the downloaded {name}{about.suffix}"
     try:
         text = data.decode()
     except UnicodeDecodeError:
         raise NeurouteError(f"{where}: not a text file") from None
-    verify(parse_tsplib(text, where, name), known()[name], where)
-    write_whole(folder / f"{name}.tsp", lambda file: file.write(data))
+    verify(about.parse(text, where, name), known(about.name)[name], where, about.name)
+    write_whole(instance_file(folder, name, about.name), lambda file: file.write(data))
 
 
 class _NoConnection(NeurouteError):

@@ -41,8 +41,8 @@ CENTRES, CENTRE_RANGE = 3, 10.0  # cluster
 RADIUS = (0.1, 0.5)  # explosion and implosion
 BEYOND_RATE = 10.0  # explosion
 LARGEST_DEMAND = 9
-# Capacity from this many customers on: Kool et al. (2019) up to 100, LEHD (Luo et al., 2023) above.
-CAPACITIES = {1: 20, 20: 30, 50: 40, 100: 50, 200: 80, 500: 100, 1000: 250}
+# Capacity from this many customers on: Kool et al. (2019) up to 100, LEHD (Luo et al., 2023) to 1000, sit above.
+CAPACITIES = {1: 20, 20: 30, 50: 40, 100: 50, 200: 80, 500: 100, 1000: 250, 5000: 500, 10_000: 1000, 50_000: 2000}
 
 Draw = Callable[[int, int], np.ndarray]  # (field, draws per instance) -> uint64 (count, draws)
 
@@ -98,7 +98,7 @@ def cvrp_dataset(dataset: Dataset) -> Cvrp:
         coords[rows, 1:] = _unit(draw(CUSTOMERS, 2 * n)).reshape(-1, n, 2)
         demand[rows, 1:] = 1 + (_unit(draw(DEMANDS, n)) * LARGEST_DEMAND).astype(np.int64)
         done = rows.stop
-    return Cvrp(coords, demand, np.full(d.count, cvrp_capacity(n), dtype=np.int64))
+    return Cvrp(coords, demand, np.full(d.count, d.capacity or cvrp_capacity(n), dtype=np.int64))
 
 
 def cvrp_capacity(n: int) -> int:

@@ -21,6 +21,7 @@ class TsplibInstance:
     name: str
     edge_type: str
     coords: np.ndarray
+    numbers: np.ndarray | None = None  # (n,) of the nodes in the file; None: 1 to n
 
     def unit_square(self) -> np.ndarray:
         """Coordinates as the papers feed them: one offset and one scale for both axes, float32."""
@@ -72,8 +73,9 @@ def parse_tsplib(text: str, where: str, name: str) -> TsplibInstance:
     kind = parts.header.get("TYPE", "TSP")
     if kind.split()[:1] != ["TSP"]:
         raise NeurouteError(f"{where}: TYPE {kind or 'nothing'} is not read; only symmetric TSP files are")
-    _, coords = coordinates(parts)
-    return TsplibInstance(parts.header.get("NAME", name), edge_type, coords)
+    nodes, coords = coordinates(parts)
+    numbers = None if nodes == list(range(1, len(nodes) + 1)) else np.array(nodes)
+    return TsplibInstance(parts.header.get("NAME", name), edge_type, coords, numbers)
 
 
 def _warn_of_coincident(where: str, coords: np.ndarray) -> None:

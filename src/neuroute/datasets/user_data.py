@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroute.datasets.benchmarks import content_sha256, known
+from neuroute.datasets.benchmarks import optimum_of
 from neuroute.datasets.instances import Group, Instances, agreed, check_instances, lengths_of, refuse
 from neuroute.datasets.pickled import read_pickle
 from neuroute.datasets.sections import read_text
@@ -72,6 +72,8 @@ def _cvrp(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> Grou
     for key in ("demand", "capacity"):
         if key not in arrays or (arrays[key] % 1 != 0).any():
             raise NeurouteError(f"{path}: no '{key}' in whole numbers, which CVRP instances need")
+    if (arrays["capacity"] <= 0).any():
+        raise NeurouteError(f"{path}: 'capacity' is not above 0; give every instance a vehicle that carries something")
     instances = Cvrp(coords, arrays["demand"].astype(np.int64), arrays["capacity"].astype(np.int64))
     check_cvrp(instances, str(path))
     shape = (len(coords), coords.shape[1] - 1)
@@ -184,17 +186,17 @@ def _folder(path: Path) -> Instances:
 def _tsplib(path: Path) -> Group:
     """With the published optimum as the reference, where the content is one of TSPLIB's own."""
     instance = read_tsplib(path)
-    digest = content_sha256(instance)
-    optimum = next((k.optimum for k in known().values() if k.sha256 == digest and k.name != "linhp318"), None)
+    optimum = optimum_of(instance, "tsplib")
     reference = None if optimum is None else np.array([optimum], dtype=np.float64)
     return Group(path.stem, instance.coords[None], reference, tsplib=instance)
 
 
 def _vrplib(path: Path) -> Group:
-    """With the cost of the .sol file beside it as the reference, where there is one."""
+    """With the cost of the .sol file beside it as the reference; else the best one known, of one of CVRPLIB's own."""
     instance = read_vrplib(path)
     solution = path.with_suffix(".sol")
-    reference = None
+    best = optimum_of(instance, "cvrplib")
+    reference = None if best is None else np.array([best], dtype=np.float64)
     if solution.is_file():
         routes, stated = read_solution(solution)
         instance.check(routes, str(solution))

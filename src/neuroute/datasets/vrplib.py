@@ -28,6 +28,11 @@ class VrplibInstance:
     demand: np.ndarray  # (n + 1,) int64, 0 at the depot
     capacity: int
 
+    def unit_square(self) -> np.ndarray:
+        """Coordinates as the papers feed them: one offset and one scale for both axes, float32."""
+        low, high = self.coords.min(), self.coords.max()
+        return ((self.coords - low) / (high - low)).astype(np.float32)
+
     def cost(self, routes: Sequence[Sequence[int]], rounded: bool = True) -> float:
         """Length of routes of customers, depot to depot, with the library's distances or unrounded ones."""
         path = np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
@@ -52,27 +57,32 @@ class VrplibInstance:
 
 def read_vrplib(path: Path) -> VrplibInstance:
     """Raises NeurouteError naming the file, the line and the mend for anything that is not a plain CVRP instance."""
-    parts = split(read_text(path, "a VRPLIB .vrp file"), str(path))
+    return parse_vrplib(read_text(path, "a VRPLIB .vrp file"), str(path), path.stem)
+
+
+def parse_vrplib(text: str, where: str, name: str) -> VrplibInstance:
+    """The instance of a file's text; `name` is for a file that states none."""
+    parts = split(text, where)
     edge_type, kind = parts.header.get("EDGE_WEIGHT_TYPE", "missing"), parts.header.get("TYPE", "missing")
     if kind != "CVRP":
-        raise NeurouteError(f"{path}: TYPE {kind or 'nothing'} is not read; only CVRP files are")
+        raise NeurouteError(f"{where}: TYPE {kind or 'nothing'} is not read; only CVRP files are")
     if edge_type not in EDGE_TYPES:
-        raise NeurouteError(f"{path}: EDGE_WEIGHT_TYPE {edge_type} is not read; only {', '.join(EDGE_TYPES)} are")
+        raise NeurouteError(f"{where}: EDGE_WEIGHT_TYPE {edge_type} is not read; only {', '.join(EDGE_TYPES)} are")
     capacity = parts.header.get("CAPACITY", "")
     if not capacity.isdigit() or int(capacity) < 1:
-        raise NeurouteError(f"{path}: CAPACITY says {capacity or 'nothing'}; give a whole number above 0")
+        raise NeurouteError(f"{where}: CAPACITY says {capacity or 'nothing'}; give a whole number above 0")
     if "DISTANCE" in parts.header:  # Li's sets, which learned solvers take as plain CVRP
-        log.info("%s: its limit on the length of a route (%s) is ignored", path, parts.header["DISTANCE"])
+        log.info("%s: its limit on the length of a route (%s) is ignored", where, parts.header["DISTANCE"])
     nodes, coords = coordinates(parts)
     demand = _demands(parts, nodes)
     depot = nodes.index(_depot(parts, nodes))
     if demand[depot]:
-        raise NeurouteError(f"{path}: the depot, node {nodes[depot]}, has a demand of {demand[depot]}; it must be 0")
+        raise NeurouteError(f"{where}: the depot, node {nodes[depot]}, has a demand of {demand[depot]}; it must be 0")
     if demand.max() > int(capacity):
         most = nodes[int(demand.argmax())]
-        raise NeurouteError(f"{path}: node {most} demands {demand.max()}, more than the capacity {capacity}")
+        raise NeurouteError(f"{where}: node {most} demands {demand.max()}, more than the capacity {capacity}")
     order = np.array([depot, *(i for i in range(len(nodes)) if i != depot)])
-    return VrplibInstance(parts.header.get("NAME", path.stem), edge_type, coords[order], demand[order], int(capacity))
+    return VrplibInstance(parts.header.get("NAME", name), edge_type, coords[order], demand[order], int(capacity))
 
 
 def _demands(parts: Sections, nodes: list[int]) -> np.ndarray:

@@ -14,11 +14,14 @@ from torch import Tensor
 
 from neuroute.decoding.beam import beam_tours
 from neuroute.decoding.greedy import Decide, greedy_tours
-from neuroute.decoding.rrc import reconstruct
+from neuroute.decoding.prc import prc
 from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Decoding
+from neuroute.problems.sub_paths import longest_sub_path
+from neuroute.solvers.registry import get
 
 Coords = np.ndarray | Tensor
+TOGETHER = 1 << 20  # nodes of the instances that parallel re-construction has in hand, whose blocks go to the network
 
 
 def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager[Any]:
@@ -66,7 +69,7 @@ def decode(net: Any, coords: Coords, decoding: Decoding, memory_gb: float = 4.0,
         return last(_improving(net, part, decoding, memory_gb, first))
 
     with torch.inference_mode(), autocast(device, precision):
-        size = batch_size(net, coords.shape[1], decoding, memory_gb)
+        size = instances_at_once(net, coords.shape[1], decoding, memory_gb)
         return torch.cat([solve(part.to(device), size * i).cpu() for i, part in enumerate(coords.split(size))])
 
 
@@ -94,7 +97,7 @@ def improve(
     """(iterations, tours (count, n) on the CPU, seconds until then) at each of the decoding's milestones."""
     coords, device = torch.as_tensor(coords), next(net.parameters()).device
     with torch.inference_mode(), autocast(device, precision):
-        size = batch_size(net, coords.shape[1], decoding, memory_gb)
+        size = instances_at_once(net, coords.shape[1], decoding, memory_gb)
         parts = enumerate(coords.split(size))
         improving = (_improving(net, part.to(device), decoding, memory_gb, size * i) for i, part in parts)
         return timed_milestones(improving, decoding.milestones)
@@ -114,19 +117,76 @@ def timed_milestones(parts: Iterable[Iterator[Tensor]], milestones: Iterable[int
     return [(m, torch.cat(solutions), seconds[m]) for m, solutions in found.items()]
 
 
+def instances_at_once(net: Any, nodes: int, decoding: Decoding, memory_gb: float) -> int:
+    """Instances of a batch.  Parallel re-construction takes their blocks as memory allows, so it may have many.
+
+    Raises NeurouteError for sub-paths that these instances cannot have, and for embeddings that a split would change.
+    """
+    if decoding.method != "prc":
+        return batch_size(net, nodes, decoding, memory_gb)
+    longest_sub_path(decoding.longest, nodes)
+    if getattr(net, "gaussian", False):
+        raise NeurouteError("parallel re-construction is not for networks with random embeddings; take method 'rrc'")
+    return decoding.batch_size or max(1, TOGETHER // nodes)
+
+
 def _improving(net: Any, coords: Tensor, decoding: Decoding, memory_gb: float, first: int) -> Iterator[Tensor]:
-    """The greedy tours (batch, n), then those after each iteration of random re-construct."""
-    tours = _greedy(net, coords, decoding, memory_gb, first)
+    """The tours (batch, n) that decoding starts from, then those after each iteration of re-construction."""
+    tours = started(net, coords, decoding, memory_gb, first)
     yield tours
-    if decoding.method == "rrc":
-        # A segment is a smaller problem: the log(n) factor follows its size, from the training size on.
-        def decide_for(m: int) -> Decide:
-            return _decide_for(net, decoding, max(m, net.train_nodes))
+    if decoding.method in ("rrc", "prc"):
+        if hasattr(net, "draw"):
+            net.draw, net.first = decoding.draw, first
+        yield from reconstructing(net, coords, tours, decoding, memory_gb)
 
-        def encode(part: Tensor) -> Tensor:
-            return _encode(net, part, decoding, first)
 
-        yield from reconstruct(decide_for, encode, coords, tours, decoding.iterations)
+def started(net: Any, coords: Tensor, decoding: Decoding, memory_gb: float, first: int) -> Tensor:
+    """What re-construction starts from: the network's greedy tours (batch, n), or a solver's, seeded by number."""
+    if decoding.method != "prc":
+        return _greedy(net, coords, decoding, memory_gb, first)
+    if decoding.start == "greedy":
+        size = batch_size(net, coords.shape[1], decoding.model_copy(update={"batch_size": None}), memory_gb)
+        parts = enumerate(coords.split(size))
+        return torch.cat([_greedy(net, part, decoding, memory_gb, first + size * i) for i, part in parts])
+    solve, points = get(decoding.start).solve, coords.cpu().numpy()
+    tours = np.stack([solve(instance, first + i) for i, instance in enumerate(points)])
+    return torch.from_numpy(tours.astype(np.int64)).to(coords.device)
+
+
+def reconstructing(
+    net: Any,
+    coords: Tensor,
+    tours: Tensor,
+    decoding: Decoding,
+    memory_gb: float,
+    *,
+    seed: int = 0,
+    done: int = 0,
+) -> Iterator[Tensor]:
+    """The tours (batch, n) after each of the decoding's iterations of random or parallel local re-construction.
+
+    coords and tours lie on the network's device.  With `done`, `tours` are those after as many iterations.
+    Raises NeurouteError for a longest sub-path that cannot be.
+    """
+
+    # A segment is a smaller problem: the log(n) factor follows its size, from the training size on.
+    def decide_for(m: int) -> Decide:
+        return _decide_for(net, decoding, max(m, net.train_nodes))
+
+    def encode(part: Tensor) -> Tensor:
+        return net.encode(part * _factor(decoding))
+
+    go = partial(prc, decide_for, encode, coords, tours, decoding.iterations, seed=seed, done=done)
+    if decoding.method == "rrc":  # one block of any length, and no more of them than there are instances
+        return go(longest=tours.shape[1], most_blocks=1)
+    return go(
+        longest=decoding.longest, most_blocks=decoding.most_blocks, at_once=partial(blocks_at_once, net, memory_gb)
+    )
+
+
+def blocks_at_once(net: Any, memory_gb: float, nodes: int) -> int:
+    """Blocks of so many nodes that fit."""
+    return batch_size(net, nodes, Decoding(), memory_gb)
 
 
 def _greedy(net: Any, coords: Tensor, decoding: Decoding, memory_gb: float, first: int) -> Tensor:
@@ -140,11 +200,15 @@ def _encode(net: Any, coords: Tensor, decoding: Decoding, first: int) -> Tensor:
 
     `first`: the place of the first instance in its test set, for a network whose embeddings are random.
     """
-    if decoding.rescale == "best":
-        raise ValueError("the best factor has to be looked up before decoding")
     if hasattr(net, "draw"):
         net.draw, net.first = decoding.draw, first
-    return net.encode(coords * decoding.rescale)
+    return net.encode(coords * _factor(decoding))
+
+
+def _factor(decoding: Decoding) -> float:
+    if decoding.rescale == "best":
+        raise ValueError("the best factor has to be looked up before decoding")
+    return decoding.rescale
 
 
 def _decide_for(net: Any, decoding: Decoding, nodes: int) -> Decide:

@@ -1,6 +1,6 @@
 """Parallel local re-construction (PRC): rebuild many segments of every tour at once (sit, Section 4.3, Algorithm 3).
 
-Random re-construct (`rrc`) is the case of one block per tour and no limit to its length.
+Random re-construct (LEHD's RRC) is the case of one block per tour and no limit to its length.
 """
 
 from collections.abc import Callable, Iterator

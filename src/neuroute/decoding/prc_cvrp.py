@@ -10,7 +10,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from neuroute.decoding.cvrp import Batch, Decide
+from neuroute.decoding.cvrp_paths import Batch, Decide
 from neuroute.problems.cvrp_sub_paths import (
     Blocks,
     arranged,
@@ -128,7 +128,7 @@ def _rows(encode: Encode, coords: Tensor, share: Tensor, instance: Tensor, nodes
 def complete(
     decide: Decide, rows: Tensor, demand: Tensor, capacity: Tensor, left: Tensor, sizes: list[int]
 ) -> tuple[Tensor, Tensor]:
-    """`decoding.cvrp.complete` for paths of several sizes: nothing is padded or masked, whatever the network.
+    """`cvrp_paths.complete` for paths of several sizes: nothing is padded or masked, whatever the network.
 
     rows (paths, longest + 1, E) and demand (paths, longest + 1): of path i, the last sizes[i] + 1 columns are
     [current, available..., depot], and the longest path comes first; both are overwritten.  capacity and left (paths,).

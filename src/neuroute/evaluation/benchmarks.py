@@ -1,28 +1,26 @@
-"""The evaluation stage on a public benchmark: one model, one instance at a time, against the published optima.
+"""The evaluation stage on a public benchmark: one model, one instance at a time, against the best costs published.
 
 Instances keep their own shape: coordinates are moved and scaled into the unit square by one offset and one scale for
-both axes, lengths are of the original coordinates.  Two conventions are recorded: unrounded lengths, as learned
-solvers report them (a tour that is optimal in the library's integers then shows a small gap), and the library's own
-integer distances, in which the optimum has a gap of exactly 0.
+both axes, with the depot; lengths are of the original coordinates.  Two conventions are recorded: unrounded lengths, as
+learned solvers report them (a tour that is optimal in the library's integers then shows a small gap), and the library's
+own distances, in which the best solution known has a gap of exactly 0.
 """
 
 import logging
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from neuroute import device as devices
-from neuroute.datasets.benchmarks import known, read_known, read_manifest, studied
-from neuroute.datasets.tsplib import TsplibInstance
-from neuroute.decoding.decode import decode
+from neuroute.datasets.benchmarks import Library, known, library, read_known, read_manifest, studied
 from neuroute.errors import NeurouteError
 from neuroute.evaluation.measure import about_repeats_and_factor
 from neuroute.evaluation.records import Loaded, Where, load_run, write_records
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Run
-from neuroute.problems.tsp import is_permutation
+from neuroute.problems.rooms import room
 
 log = logging.getLogger(__name__)
 
@@ -30,72 +28,95 @@ log = logging.getLogger(__name__)
 def measure(
     evaluation: BenchmarkEvaluation, run: Run, checkpoint: Path, out: Path, label_dirs: list[Path], where: Where
 ) -> None:
-    """Write `out` (.csv) and its .npz twin: names, optima and "<decoding id>" -> unrounded lengths (means of
-    the repeats), all (instances,).
+    """Write `out` (.csv) and its .npz twin: names, optima (or best costs) and "<decoding id>" -> unrounded lengths
+    (means of the repeats), all (instances,).
 
     Without any instance (offline, no copy) the records are a header alone.  `label_dirs` is not read.
-    Raises NeurouteError when the checkpoint does not fit the run, or an instance is not what the manifest promised.
+    Raises NeurouteError when the checkpoint does not fit the run or the benchmark, or an instance is not what the
+    manifest promised.
     """
+    benchmark, about = evaluation.benchmark, library(evaluation.benchmark)
     if where.benchmarks is None:
-        raise NeurouteError(f"{evaluation.id}: no manifest of {evaluation.benchmark}; `neuroute fetch tsplib` makes it")
-    folder, available = read_manifest(where.benchmarks)
-    names = [k.name for k in studied(evaluation.max_nodes) if k.name in available]
+        raise NeurouteError(f"{evaluation.id}: no manifest of {benchmark}; `neuroute fetch {benchmark}` makes it")
+    if run.validation.dataset.problem != about.problem:
+        raise NeurouteError(f"{evaluation.id}: {about.title} is for models of the {about.problem.upper()}")
+    folder, available = read_manifest(where.benchmarks, benchmark)
+    chosen = studied(evaluation.max_nodes, evaluation.min_nodes, benchmark)
+    names = [k.name for k in chosen if k.name in available]
     loaded = load_run(run, checkpoint, where)
     rows: list[dict[str, Any]] = []
-    lengths: dict[str, list[float]] = {decoding.id: [] for decoding in evaluation.decodings}
+    lengths: dict[str, list[float]] = {part.id: [] for asked in evaluation.decodings for part in _parts(asked)}
     if not names:
-        log.warning("%s: no instances of %s are there; nothing is measured", where.benchmarks, evaluation.benchmark)
+        log.warning("%s: no instances of %s are there; nothing is measured", where.benchmarks, benchmark)
     else:
-        _tours(loaded, read_known(folder, names[0]), evaluation.decodings[0])  # warm up
+        _warm_up(loaded, about, read_known(folder, names[0], benchmark), evaluation.decodings[0])
     for count, name in enumerate(names, 1):
-        instance, optimum = read_known(folder, name), known()[name].optimum
-        for decoding in evaluation.decodings:
+        instance, optimum = read_known(folder, name, benchmark), known(benchmark)[name].optimum
+        n = len(instance.coords)
+        test = {
+            "test": f"{benchmark}_{name}",
+            "distribution": benchmark,
+            "n": n,
+            "n_instances": 1,
+            "reference": "published",
+        }
+        measured: set[str] = set()
+        for asked in evaluation.decodings:
             devices.reset_peak_memory(loaded.place)
-            tours, seconds = _tours(loaded, instance, decoding)
-            own = np.array([instance.length(tour, rounded=False) for tour in tours])
-            rounded = float(np.mean([instance.length(tour) for tour in tours]))
-            lengths[decoding.id].append(float(own.mean()))
-            values = {
-                "gap_pct": 100 * (own.mean() / optimum - 1),
-                "gap_rounded_pct": 100 * (rounded / optimum - 1),
-                "length": own.mean(),
-                "time_s": seconds,
-                "peak_memory_mb": devices.peak_memory_mb(loaded.place),
-            }
-            n = len(instance.coords)
-            values |= about_repeats_and_factor(loaded, decoding, n, own[:, None], np.array([optimum]))
-            about = {
-                "test": f"{evaluation.benchmark}_{name}",
-                "distribution": evaluation.benchmark,
-                "n": n,
-                "n_instances": 1,
-                "reference": "published",
-            }
-            rows += loaded.rows(evaluation.group, about, decoding, values, seconds)
-            log.info(
-                "%s: %s (%d of %d), %s, gap %.2f %%, %.1f s",
-                evaluation.id,
-                name,
-                count,
-                len(names),
-                decoding.id,
-                values["gap_pct"],
-                seconds,
-            )
-    optima = [known()[name].optimum for name in names]
-    arrays = {"names": np.array(names, dtype=np.str_), "optima": np.array(optima, dtype=np.int64)}
+            for decoding, solutions, seconds in _solved(loaded, about, instance, asked):
+                if decoding.id in measured:  # a milestone that is also asked for by itself
+                    continue
+                measured.add(decoding.id)
+                own, rounded = (_lengths(about, instance, solutions, r) for r in (False, True))
+                lengths[decoding.id].append(float(own.mean()))
+                values = {
+                    "gap_pct": 100 * (own.mean() / optimum - 1),
+                    "gap_rounded_pct": 100 * (rounded.mean() / optimum - 1),
+                    "length": own.mean(),
+                    "time_s": seconds,
+                    "peak_memory_mb": devices.peak_memory_mb(loaded.place),
+                }
+                values |= about_repeats_and_factor(loaded, decoding, n, own[:, None], np.array([optimum]))
+                rows += loaded.rows(evaluation.group, test, decoding, values, seconds)
+                how = (evaluation.id, name, count, len(names), decoding.id, values["gap_pct"], seconds)
+                log.info("%s: %s (%d of %d), %s, gap %.2f %%, %.1f s", *how)
+    optima = [known(benchmark)[name].optimum for name in names]
+    arrays = {"names": np.array(names, dtype=np.str_), "optima": np.array(optima, dtype=np.float64)}
     write_records(out, rows, arrays | {key: np.array(found, dtype=np.float64) for key, found in lengths.items()})
 
 
-def _tours(loaded: Loaded, instance: TsplibInstance, decoding: Decoding) -> tuple[list[np.ndarray], float]:
-    """A tour (n,) per repeat, and the mean seconds from coordinates to tour."""
-    coords = torch.from_numpy(instance.unit_square())[None]
-    draws = loaded.settled(decoding, coords.shape[1]).draws()
+def _parts(decoding: Decoding) -> list[Decoding]:
+    """What is recorded of a decoding: itself, or one for each of its milestones."""
+    return [decoding.model_copy(update={"iterations": m, "milestones": ()}) for m in decoding.milestones] or [decoding]
+
+
+def _solved(
+    loaded: Loaded, about: Library, instance: Any, asked: Decoding
+) -> Iterator[tuple[Decoding, list[np.ndarray], float]]:
+    """(decoding, a solution per repeat, mean seconds from coordinates to solution), for each of the parts."""
+    inputs, precision = about.inputs(instance), loaded.run.training.precision
+    settled = loaded.settled(asked, len(instance.coords))
     devices.synchronize(loaded.place)
+    if asked.milestones:
+        improve = room(about.problem, "improve")
+        found = improve(loaded.net, inputs, settled, loaded.memory_gb, precision)
+        for iterations, solutions, seconds in found:
+            yield asked.model_copy(update={"iterations": iterations, "milestones": ()}), [solutions[0].numpy()], seconds
+        return
+    decode, draws = room(about.problem, "decode"), settled.draws()
     began = time.perf_counter()
-    precision = loaded.run.training.precision
-    tours = [decode(loaded.net, coords, draw, loaded.memory_gb, precision).numpy() for draw in draws]
-    seconds = (time.perf_counter() - began) / len(draws)
-    if not all(is_permutation(found).all() for found in tours):
-        raise AssertionError(f"{instance.name}: decoding returned an invalid tour")  # a bug, never the user's
-    return [found[0] for found in tours], seconds
+    each = [decode(loaded.net, inputs, draw, loaded.memory_gb, precision)[0].numpy() for draw in draws]
+    yield asked, each, (time.perf_counter() - began) / len(draws)
+
+
+def _warm_up(loaded: Loaded, about: Library, instance: Any, decoding: Decoding) -> None:
+    short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1), "milestones": (), "repeats": 1})
+    list(_solved(loaded, about, instance, short))
+
+
+def _lengths(about: Library, instance: Any, solutions: list[np.ndarray], rounded: bool) -> np.ndarray:
+    """Of a solution per repeat: float64 (repeats,)."""
+    try:
+        return np.array([about.length(instance, solution, rounded) for solution in solutions])
+    except NeurouteError as error:  # a bug, never the user's
+        raise AssertionError(f"decoding returned no solution: {error}") from error

@@ -58,7 +58,7 @@ def measure(
                 "parameters": parameters(loaded.net),
             }
             values |= about_repeats_and_factor(loaded, decoding, dataset.n, each, reference)
-            if decoding.method != "rrc":
+            if decoding.method not in ("rrc", "prc"):
                 values |= cost.per_solution(run.network, dataset.nodes, decoding.beam)
             rows += loaded.rows(evaluation.group, about, decoding, values, seconds)
     write_records(out, rows, lengths)

@@ -32,6 +32,7 @@ UNITS = {
     "parameters": "",
     "success_pct": "%",
     "decisions": "",
+    "out_of_memory": "",
 }
 
 

@@ -1,60 +1,145 @@
-"""Solve a file that the user brings, and draw the tour."""
+"""Solve a file that the user brings, or improve the solution that comes with it; draw and keep what is found."""
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import torch
 from matplotlib.figure import Figure
 
-from neuroute.datasets.tsplib import TsplibInstance, read_tsplib
-from neuroute.decoding.decode import decode
+from neuroute.datasets.benchmarks import Library, library
+from neuroute.datasets.instances import TOLERANCE
+from neuroute.datasets.sections import read_text
+from neuroute.datasets.tour_files import read_tour, write_solution, write_tour
+from neuroute.datasets.tsplib import read_tsplib
+from neuroute.datasets.vrplib import VrplibInstance, read_solution
 from neuroute.device import memory_budget_gb
 from neuroute.errors import NeurouteError
-from neuroute.evaluation.user import choose_decoding, load_model
+from neuroute.evaluation.drawing import draw_routes, draw_tour
+from neuroute.evaluation.improve_own import improved
+from neuroute.evaluation.options import check_decoding
+from neuroute.evaluation.user import load_model
 from neuroute.files import write_whole
+from neuroute.plan.objects import Decoding
+from neuroute.problems.cvrp import from_routes, to_routes
+from neuroute.problems.rooms import room
+
+LIBRARIES = {".tsp": "tsplib", ".vrp": "cvrplib"}
+SOLUTIONS = {"tsp": ".tour", "cvrp": ".sol"}  # endings of the files that hold solutions
+NOUNS = {"tsp": "tour", "cvrp": "routes"}
+
+
+@dataclass(frozen=True)
+class _File:
+    """A user's instance."""
+
+    about: Library
+    instance: Any
+
+    @property
+    def problem(self) -> str:
+        return self.about.problem
+
+    @property
+    def stops(self) -> int:
+        return len(self.instance.coords) - (self.problem == "cvrp")
+
+    def length(self, solution: np.ndarray) -> float:
+        """In the file's own distances."""
+        return self.about.length(self.instance, solution, True)
+
+    def written(self, length: float) -> str:
+        return f"{length:,.2f}" if self.instance.edge_type == "EXACT_2D" else f"{length:,.0f}"
+
+    def draw(self, solution: np.ndarray, title: str) -> Figure:
+        if self.problem == "cvrp":
+            return draw_routes(self.instance, to_routes(solution), title)
+        return draw_tour(self.instance, solution, title)
+
+    def keep(self, path: Path, solution: np.ndarray) -> None:
+        if self.problem == "cvrp":
+            write_solution(path, self.instance, to_routes(solution))
+        else:
+            write_tour(path, self.instance, solution)
 
 
 def solve_file(
     path: Path,
     model: Path,
-    beam: int,
-    rrc: int,
+    decoding: Decoding,
     out: Path,
     device: str,
-    rescale: float = 1.0,
     memory_gb: float | None = None,
+    *,
+    brought: Path | None = None,
+    save: Path | None = None,
 ) -> str:
-    """Solve a TSPLIB file with a checkpoint, draw the tour to `out`, and say how long it is."""
+    """Solve a TSPLIB or VRPLIB file with a checkpoint, draw the solution to `out`, and say how long it is.
+
+    With `brought` (.tour or .sol), that solution is improved by the decoding, parallel local re-construction, and
+    never gets longer in the file's own distances.  `save` (.tour or .sol) keeps what was found.
+    Raises NeurouteError, before anything is solved or written, for files and a model that do not go together.
+    """
     if out.suffix not in (".svg", ".pdf", ".png"):
         raise NeurouteError(f"--out {out}: the drawing must end in .svg, .pdf or .png")
-    decoding = choose_decoding(beam, rrc, rescale)
-    instance = read_tsplib(path)
+    if brought is not None and (decoding.method != "prc" or decoding.start != "greedy"):
+        raise NeurouteError("--from: the solution of a file is improved by --prc, as in --prc 100, without --start")
+    file = _read(path)
+    for option, other in (("--from", brought), ("--save", save)):
+        if other is not None and other.suffix != SOLUTIONS[file.problem]:
+            ending = SOLUTIONS[file.problem]
+            raise NeurouteError(f"{option} {other}: a solution of a {path.suffix} file is a file that ends in {ending}")
+    start = None if brought is None else _read_start(brought, file)
     loaded = load_model(model, device)
-    about = loaded.about
-    if loaded.problem != "tsp":
-        raise NeurouteError(f"{model}: {about['run']} solves {loaded.problem.upper()}, not TSP")
+    run = loaded.about["run"]
+    if loaded.problem != file.problem:
+        solves, is_one = loaded.problem.upper(), file.problem.upper()
+        raise NeurouteError(f"{model}: {run} solves {solves}, not {is_one}, of which {path.name} is an instance")
+    check_decoding(file.problem, file.stops, decoding, path.name)
+    budget = memory_budget_gb(loaded.place, memory_gb)
+    inputs = file.about.inputs(file.instance)
     began = time.perf_counter()
-    tour = decode(
-        loaded.net, torch.from_numpy(instance.unit_square())[None], decoding, memory_budget_gb(loaded.place, memory_gb)
-    )[0].numpy()
+    if start is None:
+        solution = room(file.problem, "decode")(loaded.net, inputs, decoding, budget)[0].numpy()
+    else:
+        solution = improved(loaded.net, inputs, start, decoding, budget, file.length)
     seconds = time.perf_counter() - began
-    length = instance.length(tour)
-    drawing = draw_tour(instance, tour, f"{instance.name}: {length:,.0f}  ({about['run']}, {decoding.id})")
-    write_whole(out, lambda file: drawing.savefig(file, format=out.suffix[1:]))
+    length, before = file.written(file.length(solution)), "" if start is None else file.written(file.length(start))
+    if save is not None:
+        file.keep(save, solution)
+    of = "" if brought is None else f" from {brought.name}"
+    drawing = file.draw(solution, f"{file.instance.name}: {length}  ({run}, {decoding.id}{of})")
+    write_whole(out, lambda opened: drawing.savefig(opened, format=out.suffix[1:]))
+    routes = f"{len(to_routes(solution))} routes, " if file.problem == "cvrp" else ""
+    was = f", before {before}" if before else ""
+    kept = f", kept in {save}" if save is not None else ""
     return (
-        f"{instance.name}: n={len(tour)}, length {length:,.0f} ({instance.edge_type}), {seconds:.2f} s; tour in {out}"
+        f"{file.instance.name}: n={file.stops}, {routes}length {length} ({file.instance.edge_type}){was}, "
+        f"{seconds:.2f} s; {NOUNS[file.problem]} in {out}{kept}"
     )
 
 
-def draw_tour(instance: TsplibInstance, tour: np.ndarray, title: str) -> Figure:
-    """A closed tour over the nodes, at the file's own aspect ratio."""
-    figure = Figure(figsize=(6, 6), layout="constrained")
-    axes = figure.add_subplot()
-    closed = instance.coords[np.append(tour, tour[0])]
-    axes.plot(closed[:, 0], closed[:, 1], linewidth=1.0, color="#3b6ea5")
-    axes.scatter(instance.coords[:, 0], instance.coords[:, 1], s=max(2, 400 / len(tour)), color="#222222", zorder=3)
-    axes.set_aspect("equal")
-    axes.set_axis_off()
-    axes.set_title(title, fontsize=9)
-    return figure
+def _read(path: Path) -> _File:
+    if path.suffix not in LIBRARIES:
+        raise NeurouteError(f"{path}: a TSPLIB file (.tsp) or a VRPLIB file (.vrp) is expected")
+    about = library(LIBRARIES[path.suffix])
+    if path.suffix == ".tsp":
+        return _File(about, read_tsplib(path))
+    return _File(about, about.parse(read_text(path, "a VRPLIB .vrp file"), str(path), path.stem))
+
+
+def _read_start(path: Path, file: _File) -> np.ndarray:
+    """The user's solution.  Raises NeurouteError when it is none, or one of another instance."""
+    if file.problem == "tsp":
+        return read_tour(path, file.instance)
+    instance: VrplibInstance = file.instance
+    routes, stated = read_solution(path)
+    instance.check(routes, str(path))
+    costs = np.array([instance.cost(routes, rounded) for rounded in (True, False)])
+    if stated is not None and (np.abs(costs - stated) > TOLERANCE * costs).all():
+        raise NeurouteError(
+            f"{path}: states a cost of {stated:g}, but these routes cost {costs[0]:g} in {instance.name}; if it is no "
+            "solution of another instance, leave out its line `Cost`"
+        )
+    return from_routes(routes)

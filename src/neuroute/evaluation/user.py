@@ -16,15 +16,16 @@ from neuroute import device as devices
 from neuroute.datasets.instances import Group, Instances
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.progress import Progress
-from neuroute.datasets.streams import dataset_coordinates
+from neuroute.datasets.shard_files import REFERENCES, kind_of
 from neuroute.datasets.user_data import read_instances
 from neuroute.decoding.decode import batch_size
 from neuroute.errors import NeurouteError
 from neuroute.evaluation.columns import COLUMNS
+from neuroute.evaluation.options import check_decoding
 from neuroute.evaluation.records import UNITS, write_records
 from neuroute.networks.weights import describe, load_checkpoint
 from neuroute.plan.digest import code_digest
-from neuroute.plan.objects import Decoding, LabelBundle, Network
+from neuroute.plan.objects import Decoding, LabelBundle, Labels, Network
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.rooms import room
 from neuroute.problems.tsp import is_permutation, tour_length
@@ -78,18 +79,6 @@ def load_model(path: Path, device: str) -> Model:
     return Model(net.to(place), about, place)
 
 
-def choose_decoding(beam: int, rrc: int, rescale: float = 1.0) -> Decoding:
-    if not (rescale > 0 and np.isfinite(rescale)):
-        raise NeurouteError(
-            f"--rescale {rescale:g}: coordinates are stretched by a number above 0; 1 leaves them as they are"
-        )
-    if beam > 1 and rrc:
-        raise NeurouteError("--beam and --rrc exclude each other: re-construct starts from the greedy tour")
-    if rrc:
-        return Decoding(method="rrc", iterations=rrc, rescale=rescale)
-    return Decoding(method="beam" if beam > 1 else "greedy", beam=beam, rescale=rescale)
-
-
 def find_instances(
     data: str, testsets_dir: str | None, bundles: Mapping[str, LabelBundle], label_dirs: list[Path]
 ) -> Instances:
@@ -98,14 +87,22 @@ def find_instances(
         return read_instances(Path(data))
     if testsets_dir is not None and (Path(testsets_dir) / f"{data}.npz").is_file():
         return read_instances(Path(testsets_dir) / f"{data}.npz")
-    for bundle in bundles.values():
-        for labels in bundle.labels:
-            if labels.dataset.id == data:
-                coords = dataset_coordinates(labels.dataset).astype(np.float64)
-                reference = tour_length(coords, load_tours(labels, label_dirs))
-                return Instances("tsp", data, (Group(data, coords, reference),))
+    of_plan = [labels for bundle in bundles.values() for labels in bundle.labels if labels.dataset.id == data]
+    if of_plan:  # by several solvers perhaps, of which one that bounds others is the better yardstick
+        return _labelled(next((labels for labels in of_plan if labels.solver in REFERENCES), of_plan[0]), label_dirs)
     place = f"{testsets_dir}/{data}.npz" if testsets_dir else "a test set (`testsets_dir` in config.yaml is not set)"
     raise NeurouteError(f"--data {data}: no such file, nor {place}, nor a labelled data set of the plan")
+
+
+def _labelled(labels: Labels, label_dirs: list[Path]) -> Instances:
+    """A labelled data set of the plan."""
+    kind, dataset = kind_of(labels), labels.dataset
+    instances = kind.instances(dataset)
+    reference = kind.lengths(instances, load_tours(labels, label_dirs))
+    coords, *loads = kind.arrays(instances)
+    demand, capacity = loads or (None, None)
+    group = Group(dataset.id, coords.astype(np.float64), reference, demand, capacity)
+    return Instances(dataset.problem, dataset.id, (group,))
 
 
 def evaluate(
@@ -114,18 +111,19 @@ def evaluate(
     """Solve all instances, write records to `out` (.csv, with its .npz twin of lengths), and say how it went."""
     if out is not None and out.suffix != ".csv":
         raise NeurouteError(f"--out {out}: records are written as .csv")
-    if model.problem == "cvrp" and decoding.rescale != 1:
-        raise NeurouteError("--rescale: stretches the coordinates of the TSP only; leave it out for the CVRP")
     if model.problem != instances.problem:
         raise NeurouteError(
             f"{instances.name}: holds {instances.problem.upper()} instances, but {model.about['run']} solves "
             f"{model.problem.upper()}"
         )
+    for group in instances.groups:
+        check_decoding(model.problem, group.n, decoding, group.name)
     budget = devices.memory_budget_gb(model.place, memory_gb)
+    short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1)})
     total = sum(g.count for g in instances.groups)
     measured = []
     with Progress(total, instances.name, show=True) as progress:
-        _solve(model, instances.groups[0].slice(0, 1), decoding, budget)  # warm up
+        _solve(model, instances.groups[0].slice(0, 1), short, budget)  # warm up
         for group in instances.groups:
             measured.append(_measure(model, group, decoding, budget, progress))
     if out is not None:
@@ -136,8 +134,9 @@ def evaluate(
 
 def _measure(model: Model, group: Group, decoding: Decoding, memory_gb: float, progress: Progress) -> Measured:
     # Where something is drawn by an instance's number in the call, a group is solved in one: re-construct of the CVRP,
-    # and random embeddings.
-    whole = (model.problem == "cvrp" and decoding.method == "rrc") or getattr(model.net, "gaussian", False)
+    # solutions that insertion starts with, and random embeddings.
+    drawn = decoding.method == "prc" or (model.problem == "cvrp" and decoding.method == "rrc")
+    whole = drawn or getattr(model.net, "gaussian", False)
     step = group.count if whole else batch_size(model.net, group.coords.shape[1], decoding, memory_gb)
     lengths, rounded, seconds = [], [], 0.0
     for first in range(0, group.count, step):

@@ -46,9 +46,19 @@ class CrossLayer(nn.Module):
 
     def attended(self, x: Tensor, context: Tensor, attention_scale: float) -> Tensor:
         """MHA(x, context), every side projected."""
+        q, k, v = self.projected(x, context)
+        return self.out(attend(q, k, v, attention_scale * self.scale).transpose(1, 2).flatten(2))
+
+    def weights(self, x: Tensor, context: Tensor, attention_scale: float) -> Tensor:
+        """What `attended` weighs the context with: (batch, heads, p, q), every p sums to 1.  To be looked at."""
+        q, k, _ = self.projected(x, context)
+        return torch.softmax(q @ k.transpose(-1, -2) * (attention_scale * self.scale), dim=-1)
+
+    def projected(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries of x, keys and values of the context: (batch, heads, tokens, width / heads)."""
         q = self._heads(self.query(x)).transpose(1, 2)
         k, v = (self._heads(part).transpose(1, 2) for part in self.key_value(context).chunk(2, dim=-1))
-        return self.out(attend(q, k, v, attention_scale * self.scale).transpose(1, 2).flatten(2))
+        return q, k, v
 
     def transformed(self, x: Tensor) -> Tensor:
         """FFN(x)."""

@@ -17,12 +17,14 @@ from neuroute.plan.objects import (
     AnyEvaluation,
     Artifact,
     BenchmarkEvaluation,
+    EfficiencyEvaluation,
     Evaluation,
     LabelBundle,
     Labels,
     RescalingEvaluation,
     Run,
     Together,
+    decodings_of,
     parts_of,
     reads_best_factor,
 )
@@ -74,6 +76,7 @@ class Plan:
         return Path(self.config.work_dir) / "benchmarks" / f"{name}.json"
 
     def benchmark_of_evaluation(self, evaluation: str) -> str | None:
+        """There is at most one: a run solves one problem, and each problem has one benchmark."""
         found = [e.benchmark for e in parts_of(self.evaluations[evaluation]) if isinstance(e, BenchmarkEvaluation)]
         return found[0] if found else None
 
@@ -138,25 +141,29 @@ class Plan:
 
     def evaluate_code(self, evaluation: str) -> str:
         e = self.evaluations[evaluation]
-        optima = [ROOT / "datasets" / "tsplib.csv"] if self.benchmark_of_evaluation(evaluation) else []
-        problems = {labels.dataset.problem for labels in e.labels}
+        benchmark = self.benchmark_of_evaluation(evaluation)
+        run = self.runs[e.run]
+        problems = {run.validation.dataset.problem, *(labels.dataset.problem for labels in e.labels)}
         problem = entries(problems, "labels", "decode", "improve")
-        kind = self.runs[e.run].network.kind
+        libraries = [_library_entry(benchmark)] if benchmark else []
+        timed = [part for part in parts_of(e) if isinstance(part, EfficiencyEvaluation)]
+        kinds = dict.fromkeys([run.network.kind, *(n.kind for part in timed for n in part.networks.values())])
+        counts = [entry for kind in kinds for entry in entry_of_counts(kind)]
+        starts = sorted({_solver_entry(d.start) for d in decodings_of(e) if d.start != "greedy"})
         measures = dict.fromkeys(each.entry for each in (e, *parts_of(e)))
-        digest = code_digest(*measures, kind, *entry_of_counts(kind), *problem)
-        return digest + (_files_digest(optima) if optima else "")
+        digest = code_digest(*measures, *kinds, *counts, *problem, *libraries, *starts)
+        return digest + (_files_digest([_instances_of(benchmark)]) if benchmark else "")
 
     def fetch_code(self, benchmark: str) -> str:
-        return code_digest(f"neuroute.datasets.fetch:provide_{benchmark}") + _files_digest(
-            [ROOT / "datasets" / f"{benchmark}.csv"]
-        )
+        code = code_digest("neuroute.datasets.fetch:provide", _library_entry(benchmark))
+        return code + _files_digest([_instances_of(benchmark)])
 
     def render_code(self, artifact: str) -> str:
         a = self.artifacts[artifact]
         files = sorted((ROOT / "papers" / a.paper / "published").glob("*.csv"))
         files += [ROOT / "rendering" / "house.mplstyle"] if a.kind == "figure" else []
         benchmarks = {b for e in a.evaluations if (b := self.benchmark_of_evaluation(e))}
-        files += [ROOT / "datasets" / f"{b}.csv" for b in sorted(benchmarks)]
+        files += [_instances_of(b) for b in sorted(benchmarks)]
         return code_digest("neuroute.rendering.render:render", a.function) + _files_digest(files)
 
     def report_code(self) -> str:
@@ -212,6 +219,21 @@ def _left_to_label(bundles: list[LabelBundle]) -> list[LabelBundle]:
     return out
 
 
+def _reading_what_holds(
+    artifacts: list[Artifact], declared: list[LabelBundle], left: list[LabelBundle]
+) -> list[Artifact]:
+    """Artifacts that read the bundles which in the end hold the labels of those that they name."""
+    labels_of = {b.id: b.labels for b in declared}
+
+    def holder(wanted: Labels) -> str:
+        return next(b.id for b in left if any(_covers(held, wanted) for held in b.labels))
+
+    def read(artifact: Artifact) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(holder(labels) for name in artifact.bundles for labels in labels_of[name]))
+
+    return [a.model_copy(update={"bundles": read(a)}) for a in artifacts]
+
+
 def _covers(held: Labels, wanted: Labels) -> bool:
     """Whether `wanted` is `held`, or its first instances."""
     count = min(held.dataset.count, wanted.dataset.count)
@@ -221,6 +243,14 @@ def _covers(held: Labels, wanted: Labels) -> bool:
 def _files_digest(files: Iterable[Path]) -> str:
     """Of what the code reads besides code: printed numbers, styles, templates."""
     return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()[:16]
+
+
+def _library_entry(benchmark: str) -> str:
+    return f"neuroute.datasets.{benchmark}_library:LIBRARY"
+
+
+def _instances_of(benchmark: str) -> Path:
+    return ROOT / "datasets" / f"{benchmark}.csv"
 
 
 def _solver_entry(solver: str) -> str:
@@ -249,10 +279,12 @@ def build_plan(config: Config) -> Plan:
         titles[paper] = declare.TITLE
     if scale.evaluate_together:
         evaluations, artifacts = _together(evaluations, artifacts)
+    left = _left_to_label(bundles)
+    artifacts = _reading_what_holds(artifacts, bundles, left)
     plan = Plan(
         config=config,
         scale=scale,
-        bundles={b.id: b for b in _left_to_label(bundles)},
+        bundles={b.id: b for b in left},
         runs={r.id: r for r in runs},
         evaluations={e.id: e for e in evaluations},
         artifacts={a.id: a for a in artifacts},

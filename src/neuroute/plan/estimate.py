@@ -6,15 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from neuroute.analysis import cost
+from neuroute.analysis.flops_reconstruction import iteration
 from neuroute.plan.build import HEADLINE, Plan
 from neuroute.plan.objects import (
     AnyEvaluation,
     Dataset,
+    Decoding,
     Evaluation,
     LabelBundle,
     Labels,
+    Network,
     ProbeEvaluation,
     RescalingEvaluation,
+    RoundEvaluation,
     Run,
     parts_of,
 )
@@ -111,10 +115,21 @@ def _closure(plan: Plan, target: str | None) -> tuple[list[str], list[str], list
     for e in evaluations:
         runs.append(plan.evaluations[e].run)
         bundles += plan.bundles_of_evaluation(e)
-    runs = _once(runs)
+    runs = _with_starts(plan, _once(runs))
     for r in runs:
         bundles += plan.bundles_of_run(r)
     return artifacts, evaluations, runs, [b for b in plan.bundles if b in set(bundles)]
+
+
+def _with_starts(plan: Plan, runs: list[str]) -> list[str]:
+    """Runs after those whose weights they start from."""
+    found: list[str] = []
+    for run in runs:
+        chain = [run]
+        while start := plan.runs[chain[-1]].start:
+            chain.append(start)
+        found += reversed(chain)
+    return _once(found)
 
 
 def _once(ids: Iterable[str]) -> list[str]:
@@ -167,6 +182,17 @@ def _train_cost(plan: Plan, run: Run) -> Cost:
     return _computed(plan, "train", run.id, path, amount, disk)
 
 
+def _reconstructions(network: Network, dataset: Dataset, decoding: Decoding) -> float:
+    """FLOPs of what comes after the first solutions."""
+    if decoding.method == "prc":
+        c, longest = cost.counts(network), min(dataset.n, decoding.longest or cost.LONGEST)
+        cvrp, most = dataset.problem == "cvrp", decoding.most_blocks
+        each = iteration(c.decision, c.encoder, dataset.n, longest, most, cvrp=cvrp)
+    else:  # a segment has half the nodes on average, and costs go with their square at least
+        each = cost.per_solution(network, dataset.n)["gflops_shrinking"] * 1e9 / 3
+    return dataset.count * decoding.iterations * each
+
+
 def _evaluate_cost(plan: Plan, evaluation: AnyEvaluation) -> Cost:
     """Benchmarks are left out (their instances are not known before they are fetched)."""
     network = plan.runs[evaluation.run].network
@@ -178,9 +204,11 @@ def _evaluate_cost(plan: Plan, evaluation: AnyEvaluation) -> Cost:
     for part in parts_of(evaluation):
         if isinstance(part, Evaluation):
             for t in part.tests:
-                amount += t.decoding.repeats * solution(t.labels.dataset, t.decoding.beam)
-                # A re-constructed segment has half the nodes on average, and costs go with their square at least.
-                amount += t.decoding.iterations * solution(t.labels.dataset) / 3
+                if t.decoding.start == "greedy":
+                    amount += t.decoding.repeats * solution(t.labels.dataset, t.decoding.beam)
+                amount += _reconstructions(network, t.labels.dataset, t.decoding)
+        elif isinstance(part, RoundEvaluation):
+            amount += solution(part.dataset) + _reconstructions(network, part.dataset, part.decoding)
         elif isinstance(part, ProbeEvaluation):
             amount += solution(part.optimal.dataset)
         elif isinstance(part, RescalingEvaluation):

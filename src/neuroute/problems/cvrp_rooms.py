@@ -7,4 +7,5 @@ ROOMS = {
     "decision": "neuroute.training.cvrp:CvrpDecision",
     "construct": "neuroute.decoding.cvrp:construct",
     "supervised": "neuroute.training.cvrp:supervised",
+    "reconstruction": "neuroute.training.reconstruction_cvrp:reconstruction",
 }

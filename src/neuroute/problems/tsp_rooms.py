@@ -9,4 +9,5 @@ ROOMS = {
     "supervised": "neuroute.training.supervised:supervised",
     "path-tsp": "neuroute.training.path_tsp:path_tsp",
     "self-improvement": "neuroute.training.self_improvement:self_improvement",
+    "reconstruction": "neuroute.training.reconstruction_tsp:reconstruction",
 }

@@ -84,7 +84,7 @@ def describe(measured_on: Mapping[str, Any]) -> list[str]:
     for name in dict.fromkeys(str(t["distribution"]) for t in tests if _of_benchmark(t)):
         nodes = [t["n"] for t in tests if t["distribution"] == name]
         size = f"{min(nodes)} to {max(nodes):,} nodes"
-        phrases.append(f"{name.upper()} × {len(nodes)}, {size} (against published optima)")
+        phrases.append(f"{name.upper()} × {len(nodes)}, {size} (against the best costs published)")
     if measured_on.get("models"):
         seeds = ", ".join(map(str, measured_on.get("seeds", [])))
         models = measured_on["models"]

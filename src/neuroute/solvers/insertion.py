@@ -1,4 +1,4 @@
-"""Random insertion: nodes in random order, each put where it lengthens the tour least (sit, Algorithm 1)."""
+"""Random insertion: nodes in random order, each put where it lengthens the tour least (sit, Algorithms 1 and 2)."""
 
 import numba
 import numpy as np
@@ -22,6 +22,13 @@ def solve(coords: np.ndarray, seed: int) -> np.ndarray:
     """Tour (n,) of coords (n, 2): O(n^2) time, O(n) memory, float64."""
     order = insertion_order(len(coords), seed)
     return order[_insert(np.asarray(coords, dtype=np.float64)[order])]
+
+
+def solve_cvrp(coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int) -> list[list[int]]:
+    """Routes of customers 1..n, inserted in random order; see `insertion_cvrp`."""
+    from neuroute.solvers.insertion_cvrp import solve_cvrp as insert  # which takes the order from here
+
+    return insert(coords, demand, capacity, seed, order="random")
 
 
 @numba.njit(cache=True)
@@ -68,4 +75,4 @@ def _insert(points: np.ndarray) -> np.ndarray:
     return tour
 
 
-SOLVER = Solver("insertion", False, HOW_TO_GET, version, solve)
+SOLVER = Solver("insertion", False, HOW_TO_GET, version, solve, solve_cvrp)

@@ -1,9 +1,13 @@
-"""Nearest neighbour from node 0: the simplest tour, and the yardstick that no label may exceed."""
+"""Nearest neighbour from node 0: the simplest tour, and the yardstick that no label may exceed.
+
+For the CVRP see `nearest_cvrp`.
+"""
 
 import numba
 import numpy as np
 
 from neuroute.solvers.base import Solver, installed_version
+from neuroute.solvers.nearest_cvrp import solve_cvrp
 
 HOW_TO_GET = "run `pip install numba`"
 
@@ -56,4 +60,4 @@ def _lengths(coords: np.ndarray) -> np.ndarray:
     return lengths
 
 
-SOLVER = Solver("nearest", False, HOW_TO_GET, version, solve)
+SOLVER = Solver("nearest", False, HOW_TO_GET, version, solve, solve_cvrp)

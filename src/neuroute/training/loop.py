@@ -37,6 +37,9 @@ class Batches(Protocol):
 
     def restore(self, state: dict[str, Any]) -> None: ...
 
+    def notes(self) -> list[dict[str, Any]]:
+        """What the log should say besides losses and validations, once: lines with a "kind" of their own."""
+
 
 class TrainingLoop:
     """Runs `total` batches and keeps `<state>/state.pt`, with `<state>/log.jsonl` to follow beside it.
@@ -67,6 +70,7 @@ class TrainingLoop:
         self.seconds = 0.0  # over all attempts
         self.loss_sum, self.loss_updates = 0.0, 0
         self.lines: list[str] = []
+        self._signals: list[int] = []
         # The weights of the best validation so far, and its gap, where a run exports these instead of the last.
         self.keep_best, self.best, self.best_gap = keep_best, dict[str, Tensor](), float("inf")
         self._writer = _tensorboard(state_dir) if tensorboard and world.leads else None
@@ -112,7 +116,7 @@ class TrainingLoop:
 
     def run(self) -> None:
         """Train to the end.  On SIGTERM or Ctrl-C the batch in hand is finished and the state saved."""
-        stop: list[int] = []
+        stop = self._signals
         handlers = {s: signal.signal(s, lambda number, _frame: stop.append(number)) for s in _SIGNALS}
         began = told = saved = time.monotonic()
         before, start = self.seconds, self.done
@@ -121,6 +125,9 @@ class TrainingLoop:
         try:
             while self.done < self.total:
                 loss, updates = self.batches.train(self.done)
+                self.seconds = before + time.monotonic() - began
+                for note in self.batches.notes():
+                    self._note(note)
                 self.done += 1
                 self.updates += updates
                 self.loss_sum += float(loss)
@@ -150,6 +157,10 @@ class TrainingLoop:
                 signal.signal(number, handler)
         self._save()
 
+    def stopping(self) -> bool:
+        """Whether SIGTERM or Ctrl-C has asked to stop."""
+        return bool(self._signals)
+
     def exported(self) -> dict[str, Tensor]:
         """The weights that the run is left with."""
         return self.best if self.keep_best and self.best else self.net.state_dict()
@@ -157,8 +168,13 @@ class TrainingLoop:
     def _record(self, line: dict[str, Any]) -> None:
         self.lines.append(json.dumps(line))
         if self._writer is not None:
-            name = "gap_pct" if line["kind"] == "validation" else "loss"
+            name = {"validation": "gap_pct", "train": "loss", "round": "length_after"}[line["kind"]]
             self._writer.add_scalar(name, line[name], line["samples"])
+
+    def _note(self, note: dict[str, Any]) -> None:
+        """A line that belongs before the batch in hand."""
+        samples = self.samples(self.done)
+        self._record({**note, "batch": self.done, "samples": samples, "seconds": round(self.seconds, 2)})
 
     def _log_loss(self, rate: float) -> None:
         mean = self.world.sum(torch.tensor([self.loss_sum, float(self.loss_updates)], device=self.device))

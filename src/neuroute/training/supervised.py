@@ -29,6 +29,7 @@ class Scheme:
     model: nn.Module  # what is trained: it as decisions, possibly compiled and wrapped
     label_dirs: list[Path]
     best: Callable[[], dict[str, Tensor]]  # the best weights so far
+    stopping: Callable[[], bool]  # whether a signal asks to stop: for what takes longer than a batch
     state_dir: Path  # survives a kill
     device: torch.device
     world: World
@@ -57,7 +58,8 @@ class SupervisedBatches:
         world: World,
         memory_gb: float,
     ) -> None:
-        self.run, self.training, self.model = run, run.training, model
+        self.run, self.model = run, model
+        self.training: Any = run.training  # of the kind that the subclass is for
         self.data, self.device, self.world, self.memory_gb = data, device, world, memory_gb
         self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(
             model.parameters(),
@@ -73,6 +75,10 @@ class SupervisedBatches:
 
     def restore(self, state: dict[str, Any]) -> None:
         pass
+
+    def notes(self) -> list[dict[str, Any]]:
+        """None: losses and validations say all."""
+        return []
 
     def learning_rate(self, index: int) -> float:
         """Decay counted in batches, after an optional linear warm-up.
@@ -106,10 +112,13 @@ class SupervisedBatches:
         for row in rows:
             total += self._backward(path, row, share, sync=self.training.step != "summed" or row == rows[-1])
             if self.training.step != "summed" or row == rows[-1]:
-                self.optimizer.step()
-                self.optimizer.zero_grad(set_to_none=True)
+                self._update()
                 updates += 1
         return total / max(len(rows), 1) * updates, updates
+
+    def _update(self) -> None:
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
 
     def _sub_path(self, index: int, *arrays: Tensor) -> Any:
         """What batch `index` trains on: the stops (batch, length, 2) of sub-paths of its coords and tours."""

@@ -14,8 +14,8 @@ from neuroute.datasets.labels import load_tours
 from neuroute.datasets.shard_files import kind_of
 from neuroute.errors import NeurouteError
 from neuroute.files import exclusive, write_json, write_text
-from neuroute.networks.weights import build, parameters, save_checkpoint
-from neuroute.plan.objects import Run, SelfImprovement
+from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint
+from neuroute.plan.objects import Network, Reconstruction, Run, SelfImprovement
 from neuroute.problems.rooms import room
 from neuroute.training.distributed import World, join
 from neuroute.training.loop import TrainingLoop
@@ -36,27 +36,44 @@ class Settings:
 
 
 def train(
-    run: Run, out: Path, state: Path, label_dirs: list[Path], settings: Settings, *, code: str, network_code: str
+    run: Run,
+    out: Path,
+    state: Path,
+    label_dirs: list[Path],
+    settings: Settings,
+    *,
+    code: str,
+    network_code: str,
+    start: Path | None = None,
 ) -> None:
     """Train `run` and write model.safetensors, log.jsonl and run.json into `out`.
 
-    `state` is the folder that survives a kill; the caller keys it by spec, code and data.  A finished state is only
-    exported again.  Raises NeurouteError before training when CUDA or labels are missing, or when another process
-    trains the same run.
+    `state` is the folder that survives a kill; the caller keys it by spec, code, data and start.  A finished state is
+    only exported again.  `start` is the checkpoint of the run that this one starts from, where it does.
+    Raises NeurouteError before training when CUDA, labels or the start are missing, when the start's weights do not
+    fit, or when another process trains the same run.
     """
+    if (start is None) != (run.start is None):
+        raise ValueError(f"{run.id} starts from {run.start or 'random weights'}, and not from {start}")
     place = devices.choose(settings.device)
     if settings.threads:
         torch.set_num_threads(settings.threads)
     with join(place) as world:
         alone = exclusive(out / ".lock", f"training of {run.id}") if world.leads else nullcontext()
         with alone:
-            loop, net = _train(run, state, label_dirs, settings, world, place)
+            loop, net = _train(run, state, label_dirs, settings, world, place, start)
             if world.leads:
                 _export(run, out, loop, net, place, world, code, network_code)
 
 
 def _train(
-    run: Run, state: Path, label_dirs: list[Path], settings: Settings, world: World, place: torch.device
+    run: Run,
+    state: Path,
+    label_dirs: list[Path],
+    settings: Settings,
+    world: World,
+    place: torch.device,
+    start: Path | None,
 ) -> tuple[TrainingLoop, torch.nn.Module]:
     budget = devices.memory_budget_gb(place, settings.memory_gb)
     if (run.training.samples - 1) % run.training.batch_size + 1 < world.size:
@@ -64,13 +81,18 @@ def _train(
             f"{run.id}: the last batch is smaller than {world.size} processes; change samples or batch_size"
         )
     torch.manual_seed(run.seed)
-    net = build(run.network).to(place)
+    net = build(run.network)
+    if start is not None:
+        net.load_state_dict(_weights_to_start(run, start))
+    net = net.to(place)
     problem = run.validation.dataset.problem
     model: torch.nn.Module = room(problem, "decision")(net)
     model = torch.compile(model, dynamic=True) if settings.compile else model  # type: ignore[assignment]
     model = world.wrap(model, place)
     t = run.training
-    scheme = Scheme(run, net, model, label_dirs, lambda: loop.exported(), state, place, world, budget)
+    scheme = Scheme(
+        run, net, model, label_dirs, lambda: loop.exported(), lambda: loop.stopping(), state, place, world, budget
+    )
     batches: SupervisedBatches = room(problem, t.scheme)(scheme)
     loop = TrainingLoop(
         net,
@@ -85,12 +107,28 @@ def _train(
         world=world,
         device=place,
         tensorboard=settings.tensorboard,
-        keep_best=isinstance(t, SelfImprovement) or t.keep == "best",
+        keep_best=isinstance(t, SelfImprovement | Reconstruction) or t.keep == "best",
     )
     loop.resume()
     loop.run()
     net.load_state_dict(loop.exported())
     return loop, net
+
+
+def _weights_to_start(run: Run, checkpoint: Path) -> dict[str, torch.Tensor]:
+    """Raises NeurouteError for another architecture; the size that it was trained on may be another."""
+    net, about = load_checkpoint(checkpoint)
+    found = Network.model_validate(about["network"])
+    if _without_size(found) != _without_size(run.network):
+        raise NeurouteError(
+            f"{checkpoint}: holds {describe(found)}, but {run.id} is a {describe(run.network)}: "
+            "let it start from a run with the same network"
+        )
+    return net.state_dict()
+
+
+def _without_size(network: Network) -> Network:
+    return Network(kind=network.kind, arguments={k: v for k, v in network.arguments.items() if k != "train_nodes"})
 
 
 def _export(

@@ -89,7 +89,7 @@ def figure8(study: Study) -> Drawing:
         _variant("base_42x128", "with ReZero", BLUE, "o", ends),
         _variant("norezero_42x128", "without ReZero", ORANGE, "s", None),
     ]
-    training = study.runs[variants[1].run].training
+    training = grid.labelled_training(study.runs[variants[1].run])
     notes = [
         f"Without ReZero the learning rate warms up over {training.warmup_batches} batches from a factor "
         f"{training.warmup_factor:g} (Appendix B.5).",

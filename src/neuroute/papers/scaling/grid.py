@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from neuroute.analysis import power_laws as laws
 from neuroute.papers.scaling import roles
-from neuroute.plan.objects import Dataset, Run
+from neuroute.plan.objects import Dataset, Run, Supervised
 from neuroute.rendering.study import Study
 
 Shape = tuple[int, int]  # the paper's (depth, width): the role of a model, whatever its size here
@@ -23,6 +23,13 @@ def run_id(shape: Shape) -> str:
 
 def run_of(study: Study, shape: Shape) -> Run:
     return study.runs[run_id(shape)]
+
+
+def labelled_training(run: Run) -> Supervised:
+    """How one of the paper's own models is trained: all of them with labels."""
+    if not isinstance(run.training, Supervised):
+        raise TypeError(f"{run.id} is not trained with labels")
+    return run.training
 
 
 def size_here(study: Study, shape: Shape) -> tuple[int, int, int]:

@@ -50,7 +50,7 @@ def table9(study: Study) -> Table:
     """Training hyper-parameters."""
     published = study.published(9).set_index("key").value
     run = grid.run_of(study, GRID[0])
-    t = run.training
+    t = grid.labelled_training(run)
     changed = [s for s in GRID if grid.run_of(study, s).training != t]
     rows: list[tuple[str, Any, str | None]] = [
         ("Batch size", t.batch_size, "batch_size"),

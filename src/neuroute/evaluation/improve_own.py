@@ -1,0 +1,51 @@
+"""Improve a solution that the user brings by parallel local re-construction (sit, Section 4.3)."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neuroute.datasets.progress import Progress
+from neuroute.decoding.cvrp import reconstructing as reconstructing_cvrp
+from neuroute.decoding.cvrp_paths import Batch
+from neuroute.decoding.decode import instances_at_once, reconstructing
+from neuroute.plan.objects import Decoding
+from neuroute.problems.cvrp import Cvrp
+
+
+def improved(
+    net: Any,
+    instance: np.ndarray | Cvrp,
+    solution: np.ndarray,
+    decoding: Decoding,
+    memory_gb: float,
+    length: Callable[[np.ndarray], float],
+) -> np.ndarray:
+    """The shortest, by `length`, of a solution and of what each iteration makes of it.
+
+    `instance` is a batch of one, coordinates (1, n, 2) or `Cvrp`, in the unit square; the solution is a tour (n,) or
+    customers and flags (2, V).  Re-construction shortens distances in the unit square; a library's own distances are
+    rounded or of another kind, so by them its last solution may not be its shortest, and could be longer than the
+    first.  Raises NeurouteError for a longest sub-path that cannot be.
+    """
+    best, shortest = solution, length(solution)
+    with torch.inference_mode(), Progress(decoding.iterations, "re-construction", show=True) as progress:
+        for found in _iterations(net, instance, solution, decoding, memory_gb):
+            new = found[0].cpu().numpy()
+            if (now := length(new)) < shortest:
+                best, shortest = new, now
+            progress.add(1)
+    return best
+
+
+def _iterations(
+    net: Any, instance: np.ndarray | Cvrp, solution: np.ndarray, decoding: Decoding, memory_gb: float
+) -> Iterator[Tensor]:
+    device = next(net.parameters()).device
+    start = torch.from_numpy(solution.astype(np.int64))[None].to(device)
+    instances_at_once(net, solution.shape[-1], decoding, memory_gb)  # refuses what cannot be
+    if isinstance(instance, Cvrp):
+        return reconstructing_cvrp(net, Batch.of(instance, device), start, decoding, memory_gb)
+    return reconstructing(net, torch.from_numpy(instance).to(device), start, decoding, memory_gb)

@@ -1,0 +1,139 @@
+"""The decisions of one instance, one at a time and at any point of its construction, for what they take to be measured.
+
+Which nodes are left, and the weights, are of no account: only how many there are.
+"""
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from neuroute.analysis.cost import Counts
+from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
+from neuroute.decoding.cvrp import Batch
+from neuroute.decoding.greedy import closed_tour_rows
+from neuroute.decoding.multi_start import greedy, nothing_closed
+from neuroute.plan.objects import Dataset
+
+
+class Construction(Protocol):
+    """One instance, which a network builds a solution of."""
+
+    most: int  # tokens of the first decision: what is left, where the construction is and where it ends
+    fewest: int  # tokens of the last one that is computed
+    share: float  # of the instance's solutions that are built at once; the others take as long again
+
+    def encode(self) -> Any:
+        """What is computed once, and kept for all decisions."""
+
+    def state(self, kept: Any, tokens: int) -> Any:
+        """What is there before a decision on so many tokens."""
+
+    def decide(self, state: Any) -> Tensor:
+        """The decision; may be repeated on the same state."""
+
+    def flops(self, counts: Counts, tokens: int) -> float:
+        """Of one decision, for all of the instance's solutions."""
+
+    def encoder_flops(self, counts: Counts) -> float: ...
+
+
+class _OneSolution:
+    """A network that reads what is left, and builds one solution."""
+
+    share = 1.0
+    most: int
+
+    def state(self, kept: Any, tokens: int) -> Any:
+        return kept[:, -tokens:]  # as in greedy construction: a view, which moves on by a row with every decision
+
+    def flops(self, counts: Counts, tokens: int) -> float:
+        return counts.decision(tokens)
+
+
+class Path(_OneSolution):
+    """A tour of the TSP by one network; coords (1, n, 2)."""
+
+    fewest = 4
+
+    def __init__(self, net: Any, coords: Tensor) -> None:
+        self.net, self.coords = net, coords
+        self.most = coords.shape[1] + 1
+        self.scale = net.attention_scale(coords.shape[1])
+
+    def encode(self) -> Tensor:
+        return closed_tour_rows(self.net.encode(self.coords))
+
+    def decide(self, state: Tensor) -> Tensor:
+        found: Tensor = self.net.decide(state, self.scale)
+        return found.argmax(dim=1)
+
+    def encoder_flops(self, counts: Counts) -> float:
+        return counts.encoder(self.most - 1)
+
+
+class Routes(_OneSolution):
+    """A solution of the CVRP; coords (1, 1 + V, 2), demand (1, 1 + V) in shares of the capacity, the depot first."""
+
+    fewest = 3
+
+    def __init__(self, net: Any, coords: Tensor, demand: Tensor) -> None:
+        self.net, self.coords, self.demand = net, coords, demand
+        self.most = coords.shape[1] + 1
+        self.scale = net.attention_scale(coords.shape[1])
+        self.left = torch.full_like(demand[:, 0], 0.5)
+
+    def encode(self) -> Tensor:
+        return closed_tour_rows(self.net.encode(self.coords, self.demand))
+
+    def decide(self, state: Tensor) -> Tensor:
+        found: Tensor = self.net.decide(state, self.left, self.scale)
+        return found.flatten(1).argmax(dim=1)
+
+    def encoder_flops(self, counts: Counts) -> float:
+        return counts.encoder(self.most - 1)
+
+
+class Starts:
+    """Tours of the TSP from every node, `tours` of them at a time; coords (1, n, 2).
+
+    They do not shrink: every decision is on all nodes, those that were visited left out afterwards.
+    """
+
+    fewest = 4
+
+    def __init__(self, net: Any, coords: Tensor, tours: int | None = None) -> None:
+        self.net, self.coords = net, coords
+        self.nodes = coords.shape[1]
+        self.most = self.nodes + 1
+        self.tours = self.nodes if tours is None else tours
+        self.share = self.tours / self.nodes
+
+    def encode(self) -> Any:
+        return self.net.prepare(self.net.encode(self.coords))
+
+    def state(self, kept: Any, tokens: int) -> Any:
+        """The same nodes are closed to all tours: a real set of tours would have closed as many, others to each."""
+        starts = torch.arange(self.tours, device=self.coords.device)[None]
+        closed = nothing_closed(starts, self.nodes, kept.nodes.dtype)
+        closed[..., : self.most - tokens + 1] = -torch.inf
+        return kept, starts, starts, closed
+
+    def decide(self, state: Any) -> Tensor:
+        return greedy(self.net.decide(*state))
+
+    def flops(self, counts: Counts, tokens: int) -> float:
+        return self.nodes * counts.decision(self.most)
+
+    def encoder_flops(self, counts: Counts) -> float:
+        return counts.encoder(self.nodes)
+
+
+def posed(net: Any, dataset: Dataset, nodes: int | None = None, tours: int | None = None) -> Construction:
+    """The first instance of a data set, or that of its first so many nodes, on the network's device."""
+    one, place = dataset.model_copy(update={"count": 1}), next(net.parameters()).device
+    if dataset.problem == "cvrp":
+        batch = Batch.of(cvrp_dataset(one), place)
+        return Routes(net, batch.coords[:, :nodes], batch.share[:, :nodes])
+    coords = torch.from_numpy(dataset_coordinates(one)).to(place)[:, :nodes]
+    return Starts(net, coords, tours) if getattr(net, "multi_start", False) else Path(net, coords)

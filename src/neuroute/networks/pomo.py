@@ -1,0 +1,91 @@
+"""POMO for the TSP: an encoder of all nodes, and a light decoder for many tours at once (Kwon et al., 2020)."""
+
+import math
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from neuroute.networks.attention import attend
+from neuroute.networks.post_norm_layer import PostNormLayer
+
+
+class Prepared(NamedTuple):
+    """What the decisions of an instance share."""
+
+    nodes: Tensor  # (batch, nodes, width), as encoded; logits are products with them
+    keys: Tensor  # (batch, heads, nodes, d_k)
+    values: Tensor
+    of_first: Tensor  # (batch, nodes, width): what a node adds to the query of tours that it starts
+    of_current: Tensor  # (batch, nodes, width): what it adds where it is the last stop
+
+
+class Pomo(nn.Module):
+    """Scores the nodes that may come next in each of several tours of an instance, which differ in where they start.
+
+    D (4 W^2 + 2 W F + 6 W + F) + 5 W^2 + 4 W parameters: 1,269,760 as published for the TSP.
+
+    As in the published code (the NEW_py_ver of POMO, TSP): instance norm; the query is made of the first and the
+    current stop, without the mean of the graph; products with the encoded nodes themselves over sqrt(W), not sqrt(d_k),
+    and `clipping` * tanh of them before what is visited is left out.
+
+    Names of the published tensors: encoder.embedding is `embed`; of encoder.layers.i, Wq, Wk, Wv are `qkv` one below
+    the other, multi_head_combine is `out`, add_n_normalization_1.norm `attention_norm`, feed_forward.W1 and W2 `up`
+    and `down`, add_n_normalization_2.norm `feed_forward_norm`; of the decoder, Wq_first and Wq_last are `ends`, Wk and
+    Wv `key_value`, likewise, and multi_head_combine is `combine`.
+
+    A decision is about tours that have begun, not about rows that are left: `multi_start` tells that apart.
+    """
+
+    multi_start: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        depth: int = 6,
+        width: int = 128,
+        heads: int = 8,
+        feed_forward: int = 512,
+        clipping: float = 10.0,
+        train_nodes: int = 100,
+    ) -> None:
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width {width} is not divisible by {heads} heads")
+        self.width, self.heads, self.clipping, self.train_nodes = width, heads, clipping, train_nodes
+        self.embed = nn.Linear(2, width)
+        self.layers = nn.ModuleList(PostNormLayer(width, heads, feed_forward) for _ in range(depth))
+        self.ends = nn.Linear(width, 2 * width, bias=False)
+        self.key_value = nn.Linear(width, 2 * width, bias=False)
+        self.combine = nn.Linear(width, width)
+
+    def encode(self, coords: Tensor) -> Tensor:
+        """coords (batch, nodes, 2) -> (batch, nodes, width)."""
+        h = self.embed(coords)
+        for layer in self.layers:
+            h = layer(h)
+        return h
+
+    def prepare(self, encoded: Tensor) -> Prepared:
+        """encoded (batch, nodes, width) -> what is computed once for all decisions."""
+        keys, values = (self._heads(part) for part in self.key_value(encoded).chunk(2, dim=-1))
+        return Prepared(encoded, keys, values, *self.ends(encoded).chunk(2, dim=-1))
+
+    def decide(self, prepared: Prepared, first: Tensor, current: Tensor, closed: Tensor) -> Tensor:
+        """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it has been.
+
+        first and current (batch, tours) int64: where a tour began, and where it is; closed (batch, tours, nodes): -inf
+        at what it has visited, 0 elsewhere.  With gradients `closed` must not be overwritten before they are taken.
+        """
+        query = _of(prepared.of_first, first) + _of(prepared.of_current, current)
+        scale = 1 / math.sqrt(self.width // self.heads)
+        seen = attend(self._heads(query), prepared.keys, prepared.values, scale, closed[:, None])
+        query = self.combine(seen.transpose(1, 2).flatten(2)) * (1 / math.sqrt(self.width))
+        return torch.add(closed, torch.tanh(query @ prepared.nodes.transpose(1, 2)), alpha=self.clipping)
+
+    def _heads(self, x: Tensor) -> Tensor:
+        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+
+
+def _of(rows: Tensor, nodes: Tensor) -> Tensor:
+    """rows (batch, n, width) of nodes (batch, tours) -> (batch, tours, width)."""
+    return rows.gather(1, nodes[..., None].expand(-1, -1, rows.shape[2]))

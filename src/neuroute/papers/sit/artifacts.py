@@ -1,0 +1,103 @@
+"""The tables and figures of paper `sit`, and the measurements that each of them reads."""
+
+from neuroute.papers.sit import roles
+from neuroute.papers.sit.roles import BASELINES, PAPER, PROBLEMS, SIZES, run_id
+from neuroute.plan.config import Scale
+from neuroute.plan.objects import Artifact, Problem
+
+FOLDER = "neuroute.papers.sit"
+ROOMS = {
+    "table_comparison": ("table1",),
+    "table_benchmarks": ("table2",),
+    "tables_ablations": ("table3", "table10"),
+    "tables_analysis": ("table4", "table5", "table7"),
+    "tables_settings": ("table6", "table11"),
+    "tables_test_sets": ("table8", "table9"),
+    "figures_model": ("figure1", "figure2"),
+    "figure_repetitions": ("figure3",),
+}
+
+
+def artifacts(scale: Scale) -> list[Artifact]:
+    rooms = {name: room for room, names in ROOMS.items() for name in names}
+
+    def show(name: str, title: str, evaluations: list[str] | None = None, **more: tuple[str, ...]) -> Artifact:
+        return Artifact(
+            paper=PAPER,
+            name=name,
+            title=title,
+            function=f"{FOLDER}.{rooms[name]}:{name}",
+            evaluations=tuple(dict.fromkeys(evaluations or ())),
+            **more,
+        )
+
+    def measured(*names: str) -> list[str]:
+        return [f"{run_id(name)}/{PAPER}" for name in names]
+
+    def models(problem: Problem) -> list[str]:
+        return measured(*dict.fromkeys(roles.model(scale, problem, size) for size in SIZES))
+
+    main = [e for problem in PROBLEMS for e in models(problem)]
+    baselines = [_tests(run) for problem in PROBLEMS for run in BASELINES[problem].values()]
+    ablated = measured("cvrp_1k", roles.NO_SIT, roles.SELF)
+    benchmarks = [
+        _benchmark(problem, run)
+        for problem in PROBLEMS
+        for run in (run_id(f"{problem}_1k"), *BASELINES[problem].values())
+    ]
+    crossed = measured(*(roles.with_cross_attention(size) for size in scale.sit.bq_sit))
+    repeated = tuple(roles.with_repetitions(count) for count in scale.sit.repetitions)
+    solvers = tuple(f"{PAPER}/{name}" for name in ("tests-tsp", "tests-cvrp", "solvers"))
+    trained = (*(f"warm_{problem}" for problem in PROBLEMS), roles.model(scale, "tsp", 1000))
+    return [
+        show(
+            "table1",
+            "TSP and CVRP at five sizes: solvers, neural baselines, greedy and PRC",
+            [*main, *measured("warm_tsp", "warm_cvrp"), *baselines],
+            bundles=solvers,
+        ),
+        show("table2", "TSPLIB and CVRPLIB above 1,000 nodes", benchmarks),
+        show(
+            "table3",
+            "Without self-improved training, without cross-attention",
+            [*ablated, f"{run_id('cvrp_1k')}/efficiency"],
+        ),
+        show("table4", "Time and memory of greedy decoding", [f"{run_id('tsp_1k')}/efficiency"]),
+        show(
+            "table5",
+            "The longest partial solution in training and inference",
+            measured(*(roles.with_longest(longest) for longest in roles.LONGEST)),
+        ),
+        show("table6", "Training settings"),
+        show("table7", "What PRC starts from", main),
+        show("table8", "TAM's test sets", measured("cvrp_1k"), bundles=(f"{PAPER}/tam", f"{PAPER}/solvers")),
+        show(
+            "table9",
+            "Small instances",
+            [*measured("tsp_1k", "cvrp_1k"), *baselines],
+            bundles=solvers[:2],
+        ),
+        show(
+            "table10",
+            "BQ with cross-attention and self-improved training",
+            [_tests(BASELINES["cvrp"]["BQ"]), *crossed, f"{run_id('cvrp_1k')}/efficiency"],
+        ),
+        show("table11", "Licences of the codes and data"),
+        show("figure1", "The network, drawn from a decoding state", [f"{run_id('tsp_1k')}/round"]),
+        show(
+            "figure2",
+            "Self-improved training, drawn from a real round",
+            [f"{run_id('tsp_1k')}/round"],
+            runs=tuple(run_id(name) for name in trained if name != "warm_cvrp"),
+        ),
+        show("figure3", "Repetitions of the last node", measured(*repeated)),
+    ]
+
+
+def _tests(run: str) -> str:
+    return f"{run}/{PAPER}" if run.startswith(f"{PAPER}/") else f"{run}/tests_{PAPER}"
+
+
+def _benchmark(problem: Problem, run: str) -> str:
+    name = "tsplib" if problem == "tsp" else "cvrplib"
+    return f"{run}/{name}" if run.startswith(f"{PAPER}/") else f"{run}/{name}_{PAPER}"

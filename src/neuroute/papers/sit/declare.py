@@ -1,0 +1,314 @@
+"""What paper `sit` trains and measures.  Declarations only; what is shown is in `artifacts`."""
+
+from typing import Any
+
+from neuroute.papers.scaling import declare as scaling
+from neuroute.papers.sit import roles
+from neuroute.papers.sit.artifacts import artifacts
+from neuroute.papers.sit.roles import BASELINES, PAPER, PROBLEMS, SIZES, reference, run_id, validation
+from neuroute.plan.config import Config, Scale, TrainingScale, validated
+from neuroute.plan.objects import (
+    AnyEvaluation,
+    Benchmark,
+    BenchmarkEvaluation,
+    Dataset,
+    Decoding,
+    EfficiencyEvaluation,
+    Evaluation,
+    LabelBundle,
+    Labels,
+    Network,
+    Problem,
+    Reconstruction,
+    RoundEvaluation,
+    Run,
+    Start,
+    Supervised,
+    Test,
+)
+
+__all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]
+TITLE = "Boosting Neural Combinatorial Optimization for Large-Scale Vehicle Routing Problems"
+SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit_cvrp:SitCvrp"}
+BQ_CVRP = "neuroute.networks.bq_cvrp:BqCvrp"
+POMO = "neuroute.networks.pomo:Pomo"
+
+
+# -- labels ---------------------------------------------------------------------------------------------------------
+
+
+def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
+    own = [r for r in runs if r.paper == PAPER]
+    tsp = [r for r in runs if r.id in BASELINES["tsp"].values()]
+    labelled = [r for r in runs if r.validation.dataset.problem == "cvrp" and isinstance(r.training, Supervised)]
+    most = max(r.training.samples for r in labelled)
+    out = [b for b in scaling.bundles(scale, tsp) if b.name.startswith("train-") or b.name == "in_domain"]
+
+    def bundle(name: str, labels: list[Labels]) -> None:
+        out.append(LabelBundle(paper=PAPER, name=name, labels=tuple(dict.fromkeys(labels))))
+
+    bundle("initial", _largest([labels for r in own if isinstance(r.training, Reconstruction) for labels in r.data]))
+    count = scale.scaling.lehd_cvrp.validation_count
+    bundle("labelled", [scaling.cvrp_labels(scale, "train", most), scaling.cvrp_labels(scale, "val", count)])
+    for problem in PROBLEMS:
+        p = roles.sizes(scale, problem)
+        tests = [reference(scale, problem, size) for size in SIZES]
+        small = [roles.small(scale, problem, size) for size in roles.SMALL_SIZES]
+        bundle(f"tests-{problem}", [*(validation(scale, problem, size) for size in p.training), *tests, *small])
+    bundle("tam", [roles.tam(scale, size) for size in roles.TAM_SIZES])
+    bundle("solvers", [labels for problem in PROBLEMS for labels in solver_rows(scale, problem)])
+    return out
+
+
+def solver_rows(scale: Scale, problem: Problem) -> list[Labels]:
+    """What Tables 1 and 8 show of solvers besides the reference: insertion, and others where the scale runs them."""
+    p, out = roles.sizes(scale, problem), []
+    for size in SIZES:
+        dataset = reference(scale, problem, size).dataset
+        others = [roles.INITIAL[problem], *p.other_solvers.get(size, [])]
+        out += [Labels(dataset=dataset, solver=solver) for solver in others]
+    if problem == "cvrp":
+        tam = [roles.tam(scale, size).dataset for size in roles.TAM_SIZES]
+        out += [Labels(dataset=dataset, solver=roles.INITIAL[problem]) for dataset in tam]
+    return out
+
+
+def _largest(labels: list[Labels]) -> list[Labels]:
+    """Of labels of one stream the most; the others are its first instances."""
+    found: dict[tuple[str, str], Labels] = {}
+    for each in labels:
+        key = (each.dataset.stem, each.solver)
+        if key not in found or found[key].dataset.count < each.dataset.count:
+            found[key] = each
+    return list(found.values())
+
+
+# -- runs -----------------------------------------------------------------------------------------------------------
+
+
+def runs(config: Config, scale: Scale) -> list[Run]:
+    s, out = scale.sit, []
+
+    def improved(
+        name: str,
+        problem: Problem,
+        size: int,
+        training: Reconstruction,
+        role: dict[str, object],
+        start: str | None = None,
+        network: Network | None = None,
+        **change: Any,
+    ) -> None:
+        n = roles.sizes(scale, problem).sizes[size]
+        settled = _settled(config, name, training)
+        out.append(
+            Run(
+                paper=PAPER,
+                name=name,
+                role=role,
+                network=network or _sit(scale, problem, n, **change),
+                training=settled,
+                n=n,
+                data=(roles.training_labels(scale, problem, size, settled.samples),),
+                start=run_id(start) if start else None,
+                validation=validation(scale, problem, size),
+                seed=_seed(config, name),
+            )
+        )
+
+    for problem in PROBLEMS:
+        p = roles.sizes(scale, problem)
+        warm = f"warm_{problem}"
+        improved(warm, problem, 1000, p.warm_up, {"size": 1000})
+        for size, training in p.training.items():
+            first = warm if size == 1000 else f"{problem}_1k"
+            improved(f"{problem}_{roles.short(size)}", problem, size, training, {"size": size}, first)
+    for longest in roles.LONGEST:
+        if longest != 1000:
+            training = s.tsp.training[10_000].model_copy(update={"longest": s.longest[longest]})
+            improved(roles.with_longest(longest), "tsp", 10_000, training, {"longest": longest}, "tsp_1k")
+    alone = _from_scratch(s.cvrp.training[1000])
+    improved(roles.SELF, "cvrp", 1000, alone, {"attention": "self"}, attention="self")
+    out.append(_labelled(config, scale, roles.NO_SIT, _sit(scale, "cvrp", _cvrp100(scale)), s.cvrp.no_sit))
+    bq = Network(kind=BQ_CVRP, arguments=s.bq.model_dump() | {"train_nodes": _cvrp100(scale)})
+    out.append(_labelled(config, scale, "bq_cvrp", bq, s.bq_training))
+    for size, training in s.bq_sit.items():
+        shape = s.bq.model_dump() | {"train_nodes": s.cvrp.sizes[size], "attention": "cross"}
+        cross = Network(kind=BQ_CVRP, arguments=shape | {"representatives": s.network.representatives})
+        improved(roles.with_cross_attention(size), "cvrp", size, training, {"size": size}, network=cross)
+    for count, here in s.repetitions.items():
+        role: dict[str, object] = {"repetitions": count}
+        name = roles.with_repetitions(count)
+        improved(name, "tsp", 1000, s.repetition_training, role, representatives=here)
+    baselines = {run for of_problem in BASELINES.values() for run in of_problem.values()}
+    return [*out, *(r for r in scaling.runs(config, scale) if r.id in baselines)]
+
+
+def _from_scratch(training: Reconstruction) -> Reconstruction:
+    """The same with a round of warm-up before it."""
+    rounds = training.rounds + 1
+    validations = training.validations // training.rounds * rounds
+    return training.model_copy(
+        update={"rounds": rounds, "warm_up": True, "validations": validations, "epochs_before": 0}
+    )
+
+
+def _cvrp100(scale: Scale) -> int:
+    return scale.scaling.lehd_cvrp.customers
+
+
+def _sit(scale: Scale, problem: Problem, n: int, **change: Any) -> Network:
+    return Network(kind=SIT[problem], arguments=scale.sit.network.model_dump() | {"train_nodes": n} | change)
+
+
+def _settled(config: Config, name: str, training: Reconstruction) -> Reconstruction:
+    """The training with what config.yaml changes of it."""
+    change = config.runs.get(run_id(name))
+    changed = change.training.model_dump(exclude_none=True) if change else {}
+    return validated(Reconstruction, training.model_dump() | changed, f"config.yaml: runs.{run_id(name)}.training")
+
+
+def _seed(config: Config, name: str) -> int:
+    change = config.runs.get(run_id(name))
+    return change.seed if change and change.seed is not None else 0
+
+
+def _labelled(config: Config, scale: Scale, name: str, network: Network, training: TrainingScale) -> Run:
+    """A training on solutions of the labelled CVRP100 that LEHD has in `scaling`."""
+    change = config.runs.get(run_id(name))
+    changed = change.training.model_dump(exclude_none=True) if change else {}
+    settled = validated(Supervised, training.model_dump() | changed, f"config.yaml: runs.{run_id(name)}.training")
+    return Run(
+        paper=PAPER,
+        name=name,
+        role={"size": 100},
+        network=network,
+        training=settled,
+        n=_cvrp100(scale),
+        data=(scaling.cvrp_labels(scale, "train", settled.samples),),
+        validation=scaling.cvrp_labels(scale, "val", scale.scaling.lehd_cvrp.validation_count),
+        seed=_seed(config, name),
+    )
+
+
+# -- evaluations ----------------------------------------------------------------------------------------------------
+
+
+def evaluations(scale: Scale) -> list[AnyEvaluation]:
+    s = scale.sit
+    tests: dict[str, list[Test]] = {}
+
+    def test(run: str, labels: Labels, *decodings: Decoding) -> None:
+        tests.setdefault(run, []).extend(Test(labels=labels, decoding=d) for d in decodings or (Decoding(),))
+
+    for problem in PROBLEMS:
+        test(run_id(f"warm_{problem}"), reference(scale, problem, 1000))
+        for size in SIZES:
+            starts: tuple[Start, ...] = ("greedy", "nearest")
+            others = (roles.prc_from(scale, start) for start in starts)
+            own = run_id(roles.model(scale, problem, size))
+            test(own, reference(scale, problem, size), Decoding(), roles.prc(scale, problem), *others)
+        for size in roles.SMALL_SIZES:
+            small = roles.small(scale, problem, size)
+            test(run_id(f"{problem}_1k"), small, Decoding(), roles.prc_of(scale, problem, 100))
+    for longest in roles.LONGEST:
+        labels = reference(scale, "tsp", 10_000)
+        test(
+            run_id(roles.with_longest(longest)),
+            labels,
+            *(roles.prc_with_longest(scale, each) for each in roles.LONGEST),
+        )
+    for size in roles.ABLATED:
+        for name in ("cvrp_1k", roles.NO_SIT, roles.SELF):
+            test(run_id(name), reference(scale, "cvrp", size))
+    for size in roles.TAM_SIZES:
+        test(run_id("cvrp_1k"), roles.tam(scale, size))
+    for size in s.bq_sit:
+        test(run_id(roles.with_cross_attention(size)), reference(scale, "cvrp", size))
+    for count in s.repetitions:
+        test(run_id(roles.with_repetitions(count)), reference(scale, "tsp", 1000))
+    for problem in PROBLEMS:
+        for name, run in BASELINES[problem].items():
+            for size in SIZES[:3]:
+                test(run, reference(scale, problem, size))
+            for size in roles.SMALL_SIZES:
+                test(run, roles.small(scale, problem, size))
+            for size in roles.searched(scale, problem):
+                test(run, reference(scale, problem, size), *search(scale, problem, name))
+    out: list[AnyEvaluation] = [
+        Evaluation(run=run, group=PAPER if run.startswith(f"{PAPER}/") else f"tests_{PAPER}", tests=_once(found))
+        for run, found in tests.items()
+    ]
+    for problem in PROBLEMS:
+        greedy_and_prc = (Decoding(), roles.prc_of(scale, problem, 1000))
+        out.append(_benchmark(scale, problem, run_id(f"{problem}_1k"), greedy_and_prc))
+        out += [_benchmark(scale, problem, run, (Decoding(),)) for run in BASELINES[problem].values()]
+    return [*out, *_efficiency(scale), _round(scale)]
+
+
+def _once(tests: list[Test]) -> tuple[Test, ...]:
+    return tuple(dict.fromkeys(tests))
+
+
+def search(scale: Scale, problem: Problem, method: str) -> list[Decoding]:
+    """What Table 1 shows of a baseline besides greedy decoding, where it can be done here."""
+    if method == "LEHD":
+        return [Decoding(method="rrc", iterations=scale.sit.rrc)]
+    return [scaling.beam(scale.sit.beam)] if problem == "tsp" else []
+
+
+def _benchmark(scale: Scale, problem: Problem, run: str, decodings: tuple[Decoding, ...]) -> BenchmarkEvaluation:
+    least, most = roles.sizes(scale, problem).benchmark_nodes
+    name: Benchmark = "tsplib" if problem == "tsp" else "cvrplib"
+    group = name if run.startswith(f"{PAPER}/") else f"{name}_{PAPER}"
+    return BenchmarkEvaluation(
+        run=run, group=group, benchmark=name, min_nodes=least, max_nodes=most, decodings=decodings
+    )
+
+
+def _efficiency(scale: Scale) -> list[AnyEvaluation]:
+    """Table 4 hangs on the TSP's main run, Tables 3 and 10 on the CVRP's; the weights are random."""
+    s = scale.sit
+    shapes: dict[str, dict[str, object]] = {name: shape.model_dump() for name, shape in s.efficiency_shapes.items()}
+    shapes["sit"] |= {"representatives": s.network.representatives}
+
+    def network(kind: str, shape: str, **more: object) -> Network:
+        return Network(kind=kind, arguments=shapes[shape] | more)
+
+    tsp = {
+        "POMO": network(POMO, "pomo"),
+        "SIGD": network(scaling.BQ, "sigd"),
+        "LEHD": network(scaling.LEHD, "lehd"),
+        "SIT": network(SIT["tsp"], "sit"),
+    }
+    cvrp = {
+        "SIT": network(SIT["cvrp"], "sit"),
+        "self-attention": network(SIT["cvrp"], "sit", attention="self"),
+        "BQ": network(BQ_CVRP, "bq"),
+        "BQ+cross-attention": network(BQ_CVRP, "bq", attention="cross", representatives=s.network.representatives),
+    }
+    measured: list[tuple[str, Problem, dict[str, Network], tuple[int, ...]]] = [
+        ("tsp_1k", "tsp", tsp, SIZES),
+        ("cvrp_1k", "cvrp", cvrp, roles.ABLATED),
+    ]
+    return [
+        EfficiencyEvaluation(
+            run=run_id(run),
+            networks=networks,
+            datasets=tuple(roles.efficiency(scale, problem, size) for size in sizes),
+            decisions=s.efficiency_decisions,
+        )
+        for run, problem, networks, sizes in measured
+    ]
+
+
+def _round(scale: Scale) -> RoundEvaluation:
+    """Figures 1 and 2: on an instance of the validation stream, with blocks short enough to be seen.
+
+    The second one: of the first, at small sizes, random insertion leaves nothing to improve.
+    """
+    n = scale.sit.tsp.sizes[1000]
+    decoding = roles.prc_of(scale, "tsp", 50).model_copy(update={"longest": max(4, n // 4)})
+    return RoundEvaluation(
+        run=run_id("tsp_1k"), dataset=Dataset(split="val", n=n, first=1, count=1), decoding=decoding, decision=n // 3
+    )

@@ -1,0 +1,104 @@
+"""Figure 3 of paper `sit`: what repeating the last node among the representatives brings (Appendix C)."""
+
+import math
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from neuroute.papers.pens.looks import bounds, drawable
+from neuroute.papers.sit import roles
+from neuroute.plan.objects import Reconstruction
+from neuroute.rendering import style
+from neuroute.rendering.columns import described
+from neuroute.rendering.gaps import BOOTSTRAP, single_gap_cell
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import MEASURED, Drawing, new_figure
+
+CHOSEN = 15  # repetitions in all experiments of the paper
+
+
+def figure3(study: Study) -> Drawing:
+    """The gap of short trainings against the repetitions of the last node, with the parameters of each."""
+    rows = _rows(study)
+    figure = new_figure(4.6, 2.7)
+    axes = figure.subplots()
+    _draw(axes, rows)
+    alt = "Optimality gap against the number of repetitions of the last node among the representative nodes."
+    columns = ["side", "repetitions", "repetitions_here", "n", "run", "gap_pct", "low_pct", "high_pct", "parameters"]
+    return Drawing(figure, pd.DataFrame(rows, columns=columns), tuple(_notes(study, rows)), alt)
+
+
+def _rows(study: Study) -> list[dict[str, Any]]:
+    dataset = roles.reference(study.scale, "tsp", 1000).dataset
+    rows = []
+    for count, here in sorted(study.scale.sit.repetitions.items()):
+        run = roles.run_id(roles.with_repetitions(count))
+        cell = single_gap_cell(study, run, dataset)
+        if not isinstance(cell.measured, float):
+            continue
+        low, high = bounds(cell) or (None, None)
+        about = {"side": MEASURED, "repetitions": count, "repetitions_here": here, "n": dataset.n, "run": run}
+        values = {"gap_pct": cell.measured, "low_pct": low, "high_pct": high}
+        rows.append(about | values | {"parameters": study.value("parameters", run, dataset)})
+    return rows
+
+
+def _draw(axes: Axes, rows: list[dict[str, Any]]) -> None:
+    colour = style.RAMPS["blue"][2]
+    shown = [row for row in rows if math.isfinite(drawable(row["gap_pct"]))]
+    axes.set_ylabel("Optimality gap (%)")
+    axes.set_xlabel("Repetitions of the last node, and parameters of the network")
+    if not shown:
+        style.empty_axes(axes, "no positive gap to draw")
+        return
+    x = [row["repetitions_here"] for row in shown]
+    y = [row["gap_pct"] for row in shown]
+    axes.plot(x, y, color=colour, marker="o", markeredgecolor="white", markersize=5.5, zorder=3)
+    for row in shown:
+        if row["low_pct"] is not None:
+            axes.plot([row["repetitions_here"]] * 2, [row["low_pct"], row["high_pct"]], color=colour, linewidth=0.9)
+        chosen = row["repetitions"] == CHOSEN
+        axes.annotate(
+            f"{row['gap_pct']:.2f} %", (row["repetitions_here"], row["gap_pct"]), (5, 4), textcoords="offset points",
+            fontsize=6.5, fontweight="bold" if chosen else "normal", color=colour,
+        )  # fmt: skip
+    axes.set_xticks(x, [_tick(row) for row in shown])
+    room = 0.12 * (max(x) - min(x)) or 0.5
+    axes.set_xlim(min(x) - 0.5 * room, max(x) + 1.2 * room)
+    low = min(row["gap_pct"] if row["low_pct"] is None else row["low_pct"] for row in shown)
+    high = max(row["gap_pct"] if row["high_pct"] is None else row["high_pct"] for row in shown)
+    axes.set_ylim(max(0.0, low - 0.2 * (high - low)), high + 0.15 * (high - low) + 1e-9)
+    axes.grid(visible=False, axis="x")
+
+
+def _tick(row: dict[str, Any]) -> str:
+    """5 (15), 41 k: what is repeated here, the paper's number where it differs, and the parameters."""
+    here, count, parameters = row["repetitions_here"], row["repetitions"], row["parameters"]
+    name = str(here) if here == count else f"{here} ({count})"
+    if parameters is None or not math.isfinite(parameters):
+        return name
+    return f"{name}\n{parameters / 1e6:.2f} M" if parameters >= 1e6 else f"{name}\n{parameters / 1e3:.1f} k"
+
+
+def _notes(study: Study, rows: list[dict[str, Any]]) -> list[str]:
+    dataset = roles.reference(study.scale, "tsp", 1000).dataset
+    training: Reconstruction = study.scale.sit.repetition_training
+    numbers = study.scale.sit.repetitions
+    renamed = any(count != here for count, here in numbers.items())
+    notes = [
+        f"Trained anew for each number, {training.rounds} rounds of {training.epochs_per_round} epochs on "
+        f"{training.samples:,} instances (the paper: two self-improved iterations on TSP1K); greedy on "
+        f"{described(dataset)}. Each repetition has a linear of its own, hence the parameters."
+        + (" In parentheses: the paper's number." if renamed else ""),
+        BOOTSTRAP + " One training of each number.",
+        f"The paper plots this and prints neither numbers nor which repetitions it tried; it chooses {CHOSEN}.",
+    ]
+    told = [f"{r['repetitions_here']}: {r['gap_pct']:.3f} %" for r in rows]
+    if told:
+        notes.append(f"Gaps here by repetitions: {'; '.join(told)}.")
+    if hidden := [r for r in rows if not math.isfinite(drawable(r["gap_pct"]))]:
+        notes.append(f"{len(hidden)} of {len(rows)} gaps are not positive: not drawn; they are in the CSV.")
+    if missing := len(numbers) - len(rows):
+        notes.append(f"{missing} of {len(numbers)} numbers of repetitions were not measured.")
+    return notes

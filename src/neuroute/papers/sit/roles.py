@@ -1,0 +1,126 @@
+"""The models and test sets of paper `sit`, by the paper's own numbers, whatever they are at a scale."""
+
+from typing import Literal
+
+from neuroute.papers.scaling.roles import PAPER as SCALING
+from neuroute.plan.config import Scale
+from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Split, Start
+from neuroute.plan.scale_sit import SIZES, SitProblem
+
+PAPER = "sit"
+PROBLEMS: tuple[Problem, ...] = ("tsp", "cvrp")
+ABLATED = (1000, 5000, 10_000)  # Table 3
+SMALL_SIZES = (300, 500, 700)  # Table 9
+TAM_SIZES = (1000, 2000, 5000, 7000)  # Table 8
+BQ_SIZES: tuple[Literal[1000], Literal[5000]] = (1000, 5000)  # Table 10
+LONGEST = (100, 1000, 10_000)  # Table 5
+# The paper's random insertion, as its code does it.
+INITIAL: dict[Problem, Start] = {"tsp": "insertion", "cvrp": "insertion-published"}
+BASELINES = {  # the same trainings as in `scaling`
+    "tsp": {"LEHD": f"{SCALING}/lehd_6x128", "BQ": f"{SCALING}/bq", "SIGD": f"{SCALING}/sigd"},
+    "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{PAPER}/bq_cvrp"},
+}
+NO_SIT, SELF = "cvrp_no_sit", "cvrp_self"  # Table 3
+
+
+def run_id(name: str) -> str:
+    return f"{PAPER}/{name}"
+
+
+def short(size: int) -> str:
+    """1k for 1000."""
+    return f"{size // 1000}k"
+
+
+def model(scale: Scale, problem: Problem, size: int) -> str:
+    """Name of the run whose model solves the paper's instances of that size at this scale."""
+    return f"{problem}_{short(sizes(scale, problem).trained(size))}"
+
+
+def with_longest(longest: int) -> str:
+    """Name of the run of Table 5 that is trained with that l_max; 1,000 is the main run."""
+    return "tsp_10k" if longest == 1000 else f"tsp_10k_lmax{longest}"
+
+
+def with_repetitions(count: int) -> str:
+    """Name of the run of Figure 3 with so many repetitions of the last node."""
+    return f"repeat{count}"
+
+
+def with_cross_attention(size: int) -> str:
+    """Name of the run of Table 10: BQ with cross-attention, trained by SIT."""
+    return f"bq_cross_{short(size)}"
+
+
+def sizes(scale: Scale, problem: Problem) -> SitProblem:
+    return scale.sit.tsp if problem == "tsp" else scale.sit.cvrp
+
+
+def reference(scale: Scale, problem: Problem, size: int) -> Labels:
+    """The labelled test set that stands for the paper's TSP or CVRP of that size."""
+    p = sizes(scale, problem)
+    dataset = Dataset(problem=problem, split="test", n=p.sizes[size], count=p.test_counts[size])
+    return Labels(dataset=dataset, solver=p.references[size])
+
+
+def validation(scale: Scale, problem: Problem, size: int) -> Labels:
+    p = sizes(scale, problem)
+    return _labels(problem, "val", p.sizes[size], p.validation_counts[size], p.references[size])
+
+
+def training_labels(scale: Scale, problem: Problem, size: int, samples: int) -> Labels:
+    """The initial solutions of a data set of self-improved training (sit, Algorithm 2)."""
+    return _labels(problem, "train", sizes(scale, problem).sizes[size], samples, INITIAL[problem])
+
+
+def _labels(problem: Problem, split: Split, n: int, count: int, solver: str) -> Labels:
+    return Labels(dataset=Dataset(problem=problem, split=split, n=n, count=count), solver=solver)
+
+
+def small(scale: Scale, problem: Problem, size: int) -> Labels:
+    """Table 9's test set of that size."""
+    p = sizes(scale, problem)
+    capacity = scale.sit.cvrp.small_capacity if problem == "cvrp" else None
+    dataset = Dataset(problem=problem, split="test", n=p.small_sizes[size], count=p.small_count, capacity=capacity)
+    return Labels(dataset=dataset, solver=p.references[1000])
+
+
+def tam(scale: Scale, size: int) -> Labels:
+    """Table 8's test set of that size."""
+    c = scale.sit.cvrp
+    dataset = Dataset(
+        problem="cvrp", split="test", n=c.tam_sizes[size], count=c.tam_count, capacity=c.tam_capacities[size]
+    )
+    return Labels(dataset=dataset, solver=c.tam_solver)
+
+
+def efficiency(scale: Scale, problem: Problem, size: int) -> Dataset:
+    """One instance whose construction is timed (Tables 3, 4 and 10)."""
+    return Dataset(problem=problem, split="test", n=scale.sit.efficiency_sizes[size], count=1)
+
+
+def prc(scale: Scale, problem: Problem) -> Decoding:
+    """PRC from random insertion, with every budget of Table 1 on the way."""
+    budgets = tuple(sorted(set(scale.sit.prc.values())))
+    return Decoding(method="prc", start=INITIAL[problem], iterations=budgets[-1], milestones=(0, *budgets))
+
+
+def prc_of(scale: Scale, problem: Problem, budget: int) -> Decoding:
+    """One of these budgets."""
+    return prc(scale, problem).model_copy(update={"iterations": scale.sit.prc[budget], "milestones": ()})
+
+
+def prc_from(scale: Scale, start: Start) -> Decoding:
+    """PRC100 from another solution (Table 7)."""
+    return Decoding(method="prc", start=start, iterations=scale.sit.prc[100])
+
+
+def prc_with_longest(scale: Scale, longest: int) -> Decoding:
+    """PRC100 with one of Table 5's l_max."""
+    stops = scale.sit.longest[longest]
+    return Decoding(method="prc", start=INITIAL["tsp"], iterations=scale.sit.prc[100], longest=stops)
+
+
+def searched(scale: Scale, problem: Problem) -> list[int]:
+    """The paper's sizes on which baselines are run with beams and random re-construct here."""
+    return [s for s in SIZES if sizes(scale, problem).sizes[s] <= scale.sit.beam_max_nodes]

@@ -1,0 +1,106 @@
+"""Frozen descriptions, and the first of them: instances, their solutions, networks.
+
+Each has one readable id and serialises to canonical JSON.  Nothing here imports numpy or torch: the Snakefile reads
+these at parse time.
+"""
+
+import hashlib
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+SHARD = 10_000  # instances in one shard of an instance stream
+
+Problem = Literal["tsp", "cvrp"]
+Distribution = Literal["uniform", "cluster", "explosion", "implosion"]
+Split = Literal["train", "val", "test"]
+
+
+class Spec(BaseModel):
+    """A frozen description; unknown or ill-typed fields are refused when it is built."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def canonical(self) -> str:
+        """JSON text with sorted keys: equal specs give equal bytes, so it serves as a Snakemake param."""
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+
+    def digest(self) -> str:
+        return hashlib.sha256(self.canonical().encode()).hexdigest()[:16]
+
+
+class Dataset(Spec):
+    """`count` instances of one stream, from instance `first` on.  Never stored: a pure function of these fields."""
+
+    problem: Problem = "tsp"
+    distribution: Distribution = "uniform"
+    split: Split = "test"
+    n: int  # nodes; CVRP: customers
+    count: int
+    first: int = 0
+    capacity: int | None = Field(default=None, ge=9)  # CVRP, demands are 1 to 9; None: the rule for n customers
+
+    @model_validator(mode="after")
+    def _only_vehicles_have_a_capacity(self) -> "Dataset":
+        if self.capacity is not None and self.problem != "cvrp":
+            raise ValueError(f"capacity {self.capacity} is for problem 'cvrp', not '{self.problem}'")
+        return self
+
+    @property
+    def id(self) -> str:
+        start = f"_f{self.first}" if self.first else ""
+        return f"{self.stem}_c{self.count}{start}"
+
+    @property
+    def stem(self) -> str:
+        """The stream that these instances are from."""
+        capacity = f"_q{self.capacity}" if self.capacity else ""
+        return f"{self.problem}_{self.distribution}_{self.split}_n{self.n}{capacity}"
+
+    @property
+    def nodes(self) -> int:
+        """What an encoder sees of one instance: with the depot."""
+        return self.n + (self.problem == "cvrp")
+
+    def shards(self) -> list[tuple[int, int, int]]:
+        """(shard, first, stop) for each shard that these instances touch; first and stop count inside the shard."""
+        last = self.first + self.count
+        return [
+            (s, max(self.first - s * SHARD, 0), min(last - s * SHARD, SHARD))
+            for s in range(self.first // SHARD, -(-last // SHARD))
+        ]
+
+
+class Labels(Spec):
+    """Solutions of a data set by one solver."""
+
+    dataset: Dataset
+    solver: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.dataset.id}_{self.solver}"
+
+    def shard_file(self, shard: int) -> str:
+        """Name of a shard's file in any label cache."""
+        return f"{self.dataset.stem}_s{shard}_{self.solver}.npy"
+
+
+class LabelBundle(Spec):
+    """Labels that one job makes together (starting a process costs more than a small shard)."""
+
+    paper: str
+    name: str
+    labels: tuple[Labels, ...]
+
+    @property
+    def id(self) -> str:
+        return f"{self.paper}/{self.name}"
+
+
+class Network(Spec):
+    """An architecture by dotted name (`package.module:Class`) and its keyword arguments."""
+
+    kind: str
+    arguments: dict[str, Any]

@@ -1,0 +1,168 @@
+"""How models are trained: one spec for each training scheme."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from neuroute.plan.specs import Spec
+
+
+class Supervised(Spec):
+    """Supervised training on sub-paths of labelled tours (scaling, Section 3 and Table 9).
+
+    `step` is the reading of the paper's "step" (README, "What is a step?"):
+    `sub-path` every decision of the sampled sub-path is its own update; `decision` one update on the first
+    decision only; `summed` one update on the summed loss of all decisions.
+    `sub_paths` is how they are cut: `random` (LEHD) anywhere and in either direction; `suffix` (BQ-NCO) the end of
+    the stored tour, so that the destination is always its first node; `pairs` (pens) an origin and a destination of its
+    own for each instance, and one decision.
+    The optimizer is AdamW; without weight decay it is Adam.
+    """
+
+    kind: Literal["supervised"] = "supervised"
+    step: Literal["sub-path", "decision", "summed"] = "sub-path"
+    sub_paths: Literal["random", "suffix", "pairs"] = "random"
+    samples: int  # labelled instances in the training set
+    epochs: int = 1
+    batch_size: int = 1024
+    learning_rate: float = 1.25e-4
+    weight_decay: float = 0.01
+    decay_gamma: float = 0.997
+    decay_every: int = 100  # batches
+    final_learning_rate: float | None = None  # of a cosine over all batches, instead of the exponential decay
+    warmup_batches: int = 0
+    warmup_factor: float = 0.1
+    precision: Literal["fp32", "bf16"] = "fp32"
+    validations: int = 20  # greedy validations, evenly spaced over the samples seen
+    keep: Literal["last", "best"] = "last"  # which weights the checkpoint holds; best: by validation gap
+
+    @model_validator(mode="after")
+    def _pairs_decide_once(self) -> "Supervised":
+        if self.sub_paths == "pairs" and self.step != "decision":
+            raise ValueError(
+                f"sub_paths: pairs trains one decision of each path: step must be 'decision', not '{self.step}'"
+            )
+        return self
+
+    @property
+    def scheme(self) -> str:
+        """The room of a problem that trains so."""
+        return "path-tsp" if self.sub_paths == "pairs" else self.kind
+
+    @property
+    def batches_per_epoch(self) -> int:
+        return -(-self.samples // self.batch_size)
+
+    @property
+    def batches(self) -> int:
+        return self.batches_per_epoch * self.epochs
+
+
+class SelfImprovement(Spec):
+    """Training without labels: sample tours without replacement, imitate the best (SIGD; Pirnay and Grimm, 2024).
+
+    Each epoch samples `beam` x `rounds` distinct tours of `instances` new instances with the best weights so far (by
+    greedy validation) and trains on the shortest of each.  As there: instances anew each epoch, sampling in rounds with
+    the policy shifted between them, next-node training on random sub-paths, the best policy by validation.
+    Assumptions, as scaling says nothing about how its SIGD was trained: every default below; the shift itself (sigma
+    times the mean advantage of the tours through a prefix); an epoch's tours are dropped at its end.
+    The best weights are those of any validation: a multiple of `epochs` has one at the end of each.
+    """
+
+    kind: Literal["self-improvement"] = "self-improvement"
+    epochs: int
+    instances: int  # that are sampled anew in each epoch
+    beam: int = Field(32, ge=1)  # tours of one round of stochastic beam search
+    rounds: int = Field(4, ge=1)
+    sigma: float = Field(0.3, ge=0)  # per unit of length: how far a round's advantages shift the next round's policy
+    passes: int = Field(1, ge=1)  # over the epoch's tours
+    batch_size: int = 1024
+    step: Literal["sub-path", "decision", "summed"] = "decision"
+    sub_paths: Literal["random", "suffix"] = "random"
+    learning_rate: float = 2e-4
+    weight_decay: float = 0.0
+    decay_gamma: float = 1.0
+    decay_every: int = 1  # batches
+    warmup_batches: int = 0
+    warmup_factor: float = 0.1
+    precision: Literal["fp32", "bf16"] = "fp32"
+    validations: int = 20
+
+    @property
+    def samples(self) -> int:
+        """Pseudo-labelled instances that one epoch trains on."""
+        return self.instances * self.passes
+
+    @property
+    def scheme(self) -> str:
+        """The room of a problem that trains so."""
+        return self.kind
+
+    @property
+    def batches_per_epoch(self) -> int:
+        return -(-self.samples // self.batch_size)
+
+    @property
+    def batches(self) -> int:
+        return self.batches_per_epoch * self.epochs
+
+
+class Reconstruction(Spec):
+    """Self-improved training without labels (sit, Algorithm 1, Table 6).
+
+    Each of `rounds` begins with the best weights so far (by greedy validation), improves all solutions of one fixed
+    data set by `reconstructions` iterations of parallel local re-construction, and trains `epochs_per_round` epochs on
+    sub-paths of them, of 4 to `longest` stops, one update for each stop.  Without re-constructions a round is the
+    warm-up on the solutions as they are given.  Defaults are the paper's; the published code differs in what is marked.
+    """
+
+    kind: Literal["reconstruction"] = "reconstruction"
+    samples: int = Field(ge=1)  # instances of the data set, which stay the same
+    rounds: int = Field(ge=1)  # the paper's self-improved iterations
+    epochs_per_round: int = Field(20, ge=1)
+    reconstructions: int = Field(100, ge=0)
+    warm_up: bool = False  # the first round, too, trains on the solutions as they are given
+    batch_size: int = Field(256, ge=1)
+    longest: int | None = Field(None, ge=4)  # l_max; None: 1000, or all stops of shorter solutions
+    initial: Literal["labels", "greedy"] = "labels"  # what is improved first; published at larger scales: greedy
+    starts: Literal["instance", "batch"] = "instance"  # who draws where a sub-path starts (TSP); published: batch
+    rule: Literal["cut-off", "from-the-end"] = "cut-off"  # how CVRP solutions are cut; published: from-the-end
+    most_blocks: int | None = Field(None, ge=1)  # of one solution in one iteration; published: 250 (TSP)
+    step: Literal["sub-path", "decision", "summed"] = "sub-path"
+    learning_rate: float = 1e-4
+    decay_gamma: float = 0.97  # per epoch
+    epochs_before: int = Field(0, ge=0)  # that the rate has fallen in already; published: it never starts anew
+    clip: float | None = Field(None, gt=0)  # largest norm of a gradient; published: 10
+    weight_decay: float = 0.0
+    precision: Literal["fp32", "bf16"] = "fp32"
+    validations: int = Field(ge=1)  # a multiple of `rounds`, so that each ends with one; the paper: one an epoch
+
+    @model_validator(mode="after")
+    def _rounds_end_with_a_validation(self) -> "Reconstruction":
+        if self.validations % self.rounds:
+            raise ValueError(f"validations: {self.validations} is no multiple of the {self.rounds} rounds")
+        return self
+
+    @property
+    def scheme(self) -> str:
+        """The room of a problem that trains so."""
+        return self.kind
+
+    @property
+    def epochs(self) -> int:
+        return self.rounds * self.epochs_per_round
+
+    @property
+    def batches_per_epoch(self) -> int:
+        return -(-self.samples // self.batch_size)
+
+    @property
+    def batches_per_round(self) -> int:
+        return self.batches_per_epoch * self.epochs_per_round
+
+    @property
+    def batches(self) -> int:
+        return self.batches_per_epoch * self.epochs
+
+
+Training = Annotated[Supervised | SelfImprovement | Reconstruction, Field(discriminator="kind")]

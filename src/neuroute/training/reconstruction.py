@@ -1,0 +1,254 @@
+"""Self-improved training without labels: rounds of re-construction of one fixed data set, and training on it (sit).
+
+Algorithm 1: the best weights so far improve all solutions by parallel local re-construction, then the network learns
+from sub-paths of them.  What differs between problems is in `reconstruction_tsp` and `reconstruction_cvrp`.
+"""
+
+import logging
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neuroute.datasets.labels import load_tours
+from neuroute.datasets.shard_files import kind_of
+from neuroute.decoding.decode import autocast
+from neuroute.errors import NeurouteError
+from neuroute.files import write_whole
+from neuroute.plan.objects import Decoding, Reconstruction, Run
+from neuroute.problems.rooms import room
+from neuroute.problems.sub_paths import longest_sub_path
+from neuroute.seeds import stream_seed
+from neuroute.training.supervised import Scheme, SupervisedBatches
+
+log = logging.getLogger("neuroute.train")
+SAVE_EVERY_S = 30.0
+TELL_EVERY_S = 10.0
+# Nodes of the instances that are re-constructed together: enough to keep the device busy, few enough that one iteration
+# on a CPU is soon done and kept.
+TOGETHER = {"cpu": 1 << 14, "cuda": 1 << 20}
+
+
+class ReconstructedSet:
+    """A fixed set of instances, all in memory, and the best known solution of each.
+
+    Solutions are re-constructed in parts, kept in files in `<state>/solutions` with the iterations that they have
+    behind them, so that a killed run goes on where it was.  Parts change nothing but rounding: draws depend on the
+    round and on the number of an instance.
+
+    Raises NeurouteError when labels are missing or not as many as the run trains on.
+    """
+
+    def __init__(self, scheme: Scheme) -> None:
+        self.scheme, self.run, self.training = scheme, scheme.run, training_of(scheme.run)
+        self.kind, self.device = kind_of(self.run.validation), scheme.device
+        self.count = sum(labels.dataset.count for labels in self.run.data)
+        if self.count != self.training.samples:
+            raise NeurouteError(
+                f"{self.run.id}: labels for {self.count} samples, {self.training.samples} are needed; "
+                "give `data` as many as `samples`"
+            )
+        parts = [self.kind.arrays(self.kind.instances(labels.dataset)) for labels in self.run.data]
+        self.arrays = tuple(np.concatenate(each) for each in zip(*parts, strict=True))
+        labels = [load_tours(labels, scheme.label_dirs) for labels in self.run.data]
+        self.solutions = np.concatenate(labels).astype(np.int32)
+        self.round = -1  # none yet
+        self._files = scheme.state_dir / "solutions"
+        self._epoch, self._order = -1, np.empty(0, np.int64)
+
+    # -- what a problem brings ----------------------------------------------------------------------------------
+
+    def instances(self, rows: slice) -> Any:
+        """As the problem's decoding takes them."""
+        raise NotImplementedError
+
+    def reconstructing(self, instances: Any, solutions: Tensor, seed: int, first: int, done: int) -> Iterator[Tensor]:
+        """Solutions after each iteration; `first` is the number of the first of these instances."""
+        raise NotImplementedError
+
+    # -- training data ------------------------------------------------------------------------------------------
+
+    def batch(self, epoch: int, start: int, size: int) -> tuple[np.ndarray, ...]:
+        """Instances start..start+size-1 of an epoch, which has an order of its own, and their solutions in int64."""
+        if epoch != self._epoch:
+            shuffle = np.random.Generator(np.random.Philox(key=[self.run.seed << 32 | epoch, 0]))
+            self._epoch, self._order = epoch, shuffle.permutation(self.count)
+        rows = self._order[start : start + size]
+        return *(array[rows] for array in self.arrays), self.solutions[rows].astype(np.int64)
+
+    def hold(self, number: int, solutions: np.ndarray) -> None:
+        """Go on with a round whose solutions are known; the files of earlier rounds are no longer needed."""
+        self.round, self.solutions = number, solutions
+        if self._files.is_dir():
+            for file in self._files.glob("*.npz"):
+                if int(file.name.partition("-")[0]) < number:
+                    file.unlink()
+
+    # -- re-construction ----------------------------------------------------------------------------------------
+
+    def iterations(self, number: int) -> int:
+        """Re-constructions of a round; none of a warm-up."""
+        return 0 if self.training.warm_up and number == 0 else self.training.reconstructions
+
+    @property
+    def decoding(self) -> Decoding:
+        t = self.training
+        return Decoding(
+            method="prc", iterations=t.reconstructions, longest=t.longest, rule=t.rule, most_blocks=t.most_blocks
+        )
+
+    def improve(self, number: int) -> dict[str, Any]:
+        """Begin round `number` with what the network makes of the solutions so far; what the log says of it.
+
+        Raises NeurouteError when the run is asked to stop; what has been done is then kept.
+        """
+        began, size = time.monotonic(), max(1, TOGETHER[self.device.type] // self.run.n)
+        before, after, parts = 0.0, 0.0, []
+        for first in range(0, self.count, size):
+            solutions, length = self._improve_part(number, slice(first, min(first + size, self.count)))
+            parts.append(solutions)
+            before += length * len(solutions) / self.count
+            after += self._mean_length(slice(first, first + size), solutions) * len(solutions) / self.count
+        self.hold(number, np.concatenate(parts))
+        seconds = time.monotonic() - began
+        log.info(
+            "round %d: %d solutions, mean length %.4f before and %.4f after %d re-constructions, %.1f s",
+            number, self.count, before, after, self.iterations(number), seconds,
+        )  # fmt: skip
+        return {
+            "kind": "round",
+            "round": number,
+            "iterations": self.iterations(number),
+            "length_before": before,
+            "length_after": after,
+            "reconstruction_s": round(seconds, 2),
+        }
+
+    def _improve_part(self, number: int, rows: slice) -> tuple[np.ndarray, float]:
+        """Some of the solutions after all iterations, and their mean length before."""
+        t, path = self.training, self._files / f"{number}-{rows.start}-{rows.stop}.npz"
+        if path.exists():
+            now, done, before = _load(path)
+        else:
+            now, done = self._initial(number, rows), 0
+            before = self._mean_length(rows, now)
+        if done == self.iterations(number):
+            return now, before
+
+        def keep() -> None:
+            write_whole(path, lambda file: np.savez(file, solutions=now, done=done, before=before))
+
+        saved = told = time.monotonic()
+        seed = stream_seed(self.run.seed, t.batches + number)  # batches have the numbers below
+        solutions = torch.from_numpy(now.astype(np.int64)).to(self.device)
+        with torch.inference_mode(), autocast(self.device, t.precision):
+            for found in self.reconstructing(self.instances(rows), solutions, seed, rows.start, done):
+                done += 1
+                now = found.cpu().numpy().astype(np.int32)
+                if self.scheme.stopping():
+                    keep()
+                    raise NeurouteError(
+                        f"stopped by a signal at re-construction {done} of {t.reconstructions} of instances "
+                        f"{rows.start} to {rows.stop - 1}, round {number}; run it again to go on"
+                    )
+                if time.monotonic() - told > TELL_EVERY_S:
+                    told = time.monotonic()
+                    log.info(
+                        "round %d: instances %d to %d of %d, re-construction %d of %d, mean length %.4f",
+                        number, rows.start, rows.stop - 1, self.count, done, t.reconstructions,
+                        self._mean_length(rows, now),
+                    )  # fmt: skip
+                if time.monotonic() - saved > SAVE_EVERY_S:
+                    keep()
+                    saved = time.monotonic()
+        keep()
+        return now, before
+
+    def _initial(self, number: int, rows: slice) -> np.ndarray:
+        t = self.training
+        if number or t.initial == "labels":
+            return self.solutions[rows]
+        construct = room(self.run.validation.dataset.problem, "construct")
+        found = construct(self.scheme.net, self.instances(rows), self.scheme.memory_gb, t.precision)
+        return found.numpy().astype(np.int32)
+
+    def _mean_length(self, rows: slice, solutions: np.ndarray) -> float:
+        return float(np.mean(self.kind.lengths(self.instances(rows), solutions)))
+
+
+def _load(path: Path) -> tuple[np.ndarray, int, float]:
+    """(solutions, iterations that they have behind them, mean length before them)."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return file["solutions"], int(file["done"]), float(file["before"])
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise NeurouteError(f"{path}: unreadable solutions ({error}); delete it to re-construct them anew") from None
+
+
+class Rounds(SupervisedBatches):
+    """Supervised batches of a data set that each round improves first, with the best weights so far.
+
+    A batch is a function of (run, index) and of the solutions of its round, which is why these belong to the state.
+    The moments of the optimizer go on from round to round, as published, unless they are no numbers any more (the
+    paper's Appendix C and its code tell of such trainings).
+
+    Raises NeurouteError for several processes, and for sub-paths that instances of this size cannot have.
+    """
+
+    def __init__(self, scheme: Scheme, data: ReconstructedSet) -> None:
+        run = scheme.run
+        if scheme.world.size > 1:
+            raise NeurouteError(f"{run.id}: self-improved training runs in one process; set `gpus_per_run: 1`")
+        self.rounds = training_of(run)
+        self.longest = longest_sub_path(self.rounds.longest, run.n)
+        super().__init__(run, scheme.model, data, scheme.device, scheme.world, scheme.memory_gb)
+        self.scheme, self.reconstructed = scheme, data
+        self._notes: list[dict[str, Any]] = []
+
+    def state(self) -> dict[str, Any]:
+        return {"round": self.reconstructed.round, "solutions": torch.from_numpy(self.reconstructed.solutions)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        if state["round"] >= 0:
+            self.reconstructed.hold(state["round"], state["solutions"].cpu().numpy())
+
+    def notes(self) -> list[dict[str, Any]]:
+        notes, self._notes = self._notes, []
+        return notes
+
+    def learning_rate(self, index: int) -> float:
+        """Decay counted in epochs, from where earlier trainings have brought it (sit, Table 6)."""
+        t = self.rounds
+        return t.learning_rate * t.decay_gamma ** (t.epochs_before + index // t.batches_per_epoch)
+
+    def train(self, index: int) -> tuple[Tensor, int]:
+        number = index // self.rounds.batches_per_round
+        if number != self.reconstructed.round:
+            self._begin(number)
+        return super().train(index)
+
+    def _begin(self, number: int) -> None:
+        self.scheme.net.load_state_dict(self.scheme.best())
+        moments = [value for state in self.optimizer.state.values() for value in state.values()]
+        if not all(bool(value.isfinite().all()) for value in moments):
+            log.warning("round %d: the optimizer's moments are not finite; they start anew", number)
+            self.optimizer.state.clear()
+        self.scheme.net.eval()
+        self._notes.append(self.reconstructed.improve(number))
+        self.scheme.net.train()
+
+    def _update(self) -> None:
+        if self.rounds.clip is not None:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.rounds.clip)
+        super()._update()
+
+
+def training_of(run: Run) -> Reconstruction:
+    if not isinstance(run.training, Reconstruction):
+        raise TypeError(f"{run.id} is not trained by re-construction")
+    return run.training

@@ -1,0 +1,246 @@
+"""What is drawn of SIT is what it does: its decisions, its attention weights by a dense reference, PRC's own blocks."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from neuroute.datasets.streams import dataset_coordinates
+from neuroute.decoding.decode import decode
+from neuroute.decoding.prc import prc
+from neuroute.errors import NeurouteError
+from neuroute.evaluation.records import Where
+from neuroute.evaluation.rounds import decision_state, measure, modules, one_iteration
+from neuroute.networks.linear_cross_attention import CrossLayer, CrossModule
+from neuroute.networks.sit import Sit
+from neuroute.networks.weights import build, save_checkpoint
+from neuroute.plan.objects import Dataset, Decoding, Labels, Network, RoundEvaluation, Run, Supervised
+from neuroute.solvers.registry import get
+
+N, R, WIDTH, HEADS = 16, 3, 16, 2
+DATASET = Dataset(split="val", n=N, count=1, first=2)
+WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+PRC = Decoding(method="prc", start="insertion", iterations=6, longest=5)
+Arrays = dict[str, np.ndarray]
+
+
+def run_of(**arguments: Any) -> Run:
+    shape = {"depth": 3, "width": WIDTH, "heads": HEADS, "feed_forward": 24, "representatives": R, **arguments}
+    labels = Labels(dataset=DATASET, solver="concorde")  # not read
+    return Run(
+        paper="sit",
+        name="tiny",
+        network=Network(kind="neuroute.networks.sit:Sit", arguments=shape),
+        training=Supervised(samples=1),
+        n=N,
+        data=(labels,),
+        validation=labels,
+    )
+
+
+def small(run: Run) -> Any:
+    torch.manual_seed(1)
+    return build(run.network).eval()
+
+
+def points() -> torch.Tensor:
+    return torch.from_numpy(dataset_coordinates(DATASET))
+
+
+# -- one decision ---------------------------------------------------------------------------------------------------
+
+
+def dense_looks(net: Sit, rows: torch.Tensor) -> np.ndarray:
+    """(modules, r + 1, tokens): weights of the first halves by the paper's formulas, head by head in float64."""
+    w = {name: t.double().numpy() for name, t in net.state_dict().items()}
+    x = rows[0].double().numpy() @ w["embed.weight"].T + w["embed.bias"]
+    repeated = (x[0] @ w["decoder.current.weight"].T + w["decoder.current.bias"]).reshape(R, WIDTH)
+    start = (x[-1] @ w["decoder.start.weight"].T + w["decoder.start.bias"])[None]
+    z, h = np.concatenate([repeated, start]), np.concatenate([repeated, x[1:-1], start])
+    looks = []
+    for layer in range(3):
+        for half in ("gather", "spread"):
+            at = f"decoder.layers.{layer}.{half}."
+            own, other = (z, h) if half == "gather" else (h, z)
+            key, value = np.split(w[at + "key_value.weight"], 2)
+            d, heads, weights = WIDTH // HEADS, [], []
+            for head in range(HEADS):
+                mine = slice(head * d, (head + 1) * d)
+                scores = own @ w[at + "query.weight"].T[:, mine] @ (other @ key.T[:, mine]).T / math.sqrt(d)
+                chances = np.exp(scores - scores.max(1, keepdims=True))
+                weights.append(chances / chances.sum(1, keepdims=True))
+                heads.append(weights[-1] @ other @ value.T[:, mine])
+            if half == "gather":
+                looks.append(np.mean(weights, axis=0))
+            own = own + np.concatenate(heads, axis=1) @ w[at + "out.weight"].T + w[at + "out.bias"]
+            inner = np.maximum(own @ w[at + "up.weight"].T + w[at + "up.bias"], 0)
+            own = own + inner @ w[at + "down.weight"].T + w[at + "down.bias"]
+            z, h = (own, h) if half == "gather" else (z, own)
+    return np.stack(looks)
+
+
+@pytest.mark.parametrize("visited", [[0, 7, 3, 12], [0]], ids=["on the way", "at the start"])
+def test_the_state_is_that_of_a_dense_reference(visited: list[int]) -> None:
+    net = small(run_of())
+    with torch.inference_mode():
+        state = decision_state(net, points(), torch.tensor([visited]))
+    left = [i for i in range(N) if i not in visited]
+    seen = [visited[-1], *left, 0]
+    rows = points()[:, seen]
+    looks = dense_looks(net, rows)
+    expected = np.full((3, R + 1, N), np.nan)
+    for token, node in enumerate([visited[-1]] * (R - 1) + seen):
+        before = np.nan_to_num(expected[..., node])
+        expected[..., node] = before + looks[..., token]
+    np.testing.assert_allclose(state["attention"], expected, atol=1e-5)
+    np.testing.assert_allclose(np.nansum(state["attention"], axis=-1), 1, atol=1e-5)
+    with torch.inference_mode():
+        chances = torch.softmax(net.decide(rows)[0], 0).numpy()
+    np.testing.assert_allclose(state["probabilities"][left], chances, atol=1e-6)
+    assert np.isnan(np.delete(state["probabilities"], left)).all()
+    assert (state["visited"].tolist(), int(state["destination"])) == (visited, 0)
+    assert all(not layer._forward_pre_hooks for layer in net.decoder.layers)
+
+
+def test_weights_are_those_that_the_layer_attends_with() -> None:
+    """With them, values and the output projection make what `attended` makes."""
+    torch.manual_seed(0)
+    layer, x, context = CrossLayer(WIDTH, HEADS, 8).double(), torch.randn(2, 3, WIDTH), torch.randn(2, 9, WIDTH)
+    x, context = x.double(), context.double()
+    _, _, v = layer.projected(x, context)
+    attended = layer.out((layer.weights(x, context, 1.7) @ v).transpose(1, 2).flatten(2))
+    torch.testing.assert_close(attended, layer.attended(x, context, 1.7))
+
+
+def test_modules_are_those_of_the_live_network() -> None:
+    net = small(run_of())
+    *found, last = modules(net)
+    by_name = {m["name"]: m for m in found}
+    assert by_name["decoder.layers"]["copies"] == 3
+    assert by_name["decoder.current"]["shapes"] == {"weight": [R * WIDTH, WIDTH], "bias": [R * WIDTH]}
+    assert by_name["decoder.layers.0.gather.key_value"]["shapes"] == {"weight": [2 * WIDTH, WIDTH]}
+    assert not any(name.startswith("decoder.layers.1") for name in by_name)
+    counted = sum(
+        math.prod(shape) * (3 if m["name"].startswith("decoder.layers.0") else 1)
+        for m in found
+        for shape in m["shapes"].values()
+    )
+    assert last == {"parameters": counted} == {"parameters": sum(p.numel() for p in net.parameters())}
+
+
+# -- one iteration --------------------------------------------------------------------------------------------------
+
+
+class Nearest(Sit):
+    """Goes to the nearest candidate: greedy, but no fool, so that blocks are improved."""
+
+    def decide(self, rows: torch.Tensor, attention_scale: float = 1.0) -> torch.Tensor:
+        return -(rows[:, 1:-1] - rows[:, :1]).norm(dim=-1)
+
+
+def length_of(coords: np.ndarray, tour: np.ndarray) -> float:
+    return float(np.linalg.norm(coords[tour] - coords[np.roll(tour, -1)], axis=1).sum())
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("most", [None, 2])
+def test_the_iteration_is_prcs(seed: int, most: int | None) -> None:
+    generator = np.random.default_rng(seed)
+    coords = generator.random((40, 2), dtype=np.float32)
+    tours = torch.from_numpy(generator.permutation(40))[None]
+    net, place = Nearest(depth=1, width=8, heads=1, feed_forward=8), torch.from_numpy(coords)[None]
+    decoding = Decoding(method="prc", iterations=5, longest=9, most_blocks=most)
+    found = one_iteration(net, place, tours, decoding)
+    steps = prc(lambda _: net.decide, net.encode, place, tours, 5, longest=9, most_blocks=most)
+    expected = [tours, *steps]
+    number = int(found["iteration"])
+    np.testing.assert_array_equal(found["after"], expected[number][0])
+    assert found["rounds"] == pytest.approx([length_of(coords, t[0].numpy()) for t in expected[1:]])
+    before, after, length = found["before"], found["after"], int(found["length"])
+    assert length_of(coords, before) == pytest.approx(length_of(coords, expected[number - 1][0].numpy()))
+    assert len(found["first"]) == min(40 // length, most or 40)
+    assert found["improved"].any()
+    covered = np.zeros(40, bool)
+    for first, improved in zip(found["first"], found["improved"], strict=True):
+        inside = slice(first, first + length)
+        assert sorted(before[inside]) == sorted(after[inside])
+        assert (before[first], before[first + length - 1]) == (after[first], after[first + length - 1])
+        legs = [np.linalg.norm(np.diff(coords[t[inside]], axis=0), axis=1).sum() for t in (before, after)]
+        assert (legs[1] < legs[0]) if improved else (before[inside] == after[inside]).all()
+        covered[inside] = True
+    np.testing.assert_array_equal(before[~covered], after[~covered])
+
+
+def test_without_any_improvement_the_first_iteration_is_kept() -> None:
+    coords = np.stack([np.cos(np.arange(12) / 2), np.sin(np.arange(12) / 2)], axis=1).astype(np.float32)
+    net, place = Nearest(depth=1, width=8, heads=1, feed_forward=8), torch.from_numpy(coords)[None]
+    found = one_iteration(net, place, torch.arange(12)[None], Decoding(method="prc", iterations=3))
+    assert int(found["iteration"]) == 1
+    assert not found["improved"].any()
+    np.testing.assert_array_equal(found["before"], found["after"])
+    assert found["rounds"] == pytest.approx([length_of(coords, np.arange(12))] * 3)
+
+
+# -- the stage ------------------------------------------------------------------------------------------------------
+
+
+def measured(run: Run, out: Path, **changes: Any) -> Arrays:
+    save_checkpoint(out / "m", small(run), {"run": run.id, "network": run.network.model_dump(), "code": "n"})
+    wanted = {"run": run.id, "dataset": DATASET, "decoding": PRC, "decision": 5, **changes}
+    measure(RoundEvaluation(**wanted), run, out / "m", out / "round.csv", [], WHERE)
+    with np.load(out / "round.npz", allow_pickle=False) as file:
+        return dict(file)
+
+
+@pytest.mark.parametrize("start", ["insertion", "nearest", "greedy"])
+def test_records_and_arrays(start: str, tmp_path: Path) -> None:
+    run = run_of()
+    arrays = measured(run, tmp_path, decoding=PRC.model_copy(update={"start": start}))
+    coords = dataset_coordinates(DATASET)
+    np.testing.assert_array_equal(arrays["coords"], coords[0])
+    greedy = decode(small(run), coords, Decoding())[0]
+    np.testing.assert_array_equal(arrays["visited"], greedy[:5])
+    assert int(np.nanargmax(arrays["probabilities"])) == int(greedy[5])
+    assert arrays["attention"].shape == (3, R + 1, N)
+    assert str(arrays["start"]) == start
+    initial = np.asarray(greedy) if start == "greedy" else get(start).solve(coords[0], 0)
+    if int(arrays["iteration"]) == 1:
+        assert length_of(coords[0], arrays["before"]) == pytest.approx(length_of(coords[0], initial))
+    assert len(arrays["rounds"]) == PRC.iterations
+    assert json.loads(str(arrays["modules"]))[-1] == {"parameters": sum(p.numel() for p in small(run).parameters())}
+    header, *records = (tmp_path / "round.csv").read_text().splitlines()
+    assert len(records) == 1
+    assert "parameters" in records[0].split(",")
+    assert "round" in records[0].split(",")
+    assert "run" in header.split(",")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"decision": 0}, r"decision 0; choose one of 1 to 15"),
+        ({"decision": N}, r"decision 16; choose one of 1 to 15"),
+        ({"decoding": Decoding()}, r"choose `method: prc`"),
+        ({"decoding": PRC.model_copy(update={"longest": N + 1})}, r"at most 17 of 16 stops"),
+        ({"dataset": Dataset(problem="cvrp", split="val", n=N, count=1)}, r"of the TSP, not of CVRP"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_clear_error(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(NeurouteError, match=message) as error:
+        measured(run_of(), tmp_path, **changes)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "round.csv").exists()
+
+
+def test_self_attention_has_no_representatives_that_look(tmp_path: Path) -> None:
+    with pytest.raises(NeurouteError, match="SIT for the TSP with cross-attention"):
+        measured(run_of(attention="self"), tmp_path)
+
+
+def test_every_module_is_looked_at() -> None:
+    net = small(run_of())
+    assert [type(layer) for layer in net.decoder.layers] == [CrossModule] * 3

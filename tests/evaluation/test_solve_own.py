@@ -1,0 +1,295 @@
+"""`neuroute solve` on routes and on solutions that users bring: improved, never worsened, refused in one line."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from neuroute.cli import app
+from neuroute.datasets.tour_files import read_tour
+from neuroute.datasets.tsplib import read_tsplib
+from neuroute.datasets.vrplib import read_solution, read_vrplib
+from neuroute.evaluation.solve import solve_file
+from neuroute.networks.weights import build, save_checkpoint
+from neuroute.plan.digest import code_digest
+from neuroute.plan.objects import Decoding, Network
+
+NODES = 30
+POINTS = np.random.default_rng(7).integers(0, 1000, (NODES, 2))
+DEMANDS = np.random.default_rng(8).integers(1, 10, NODES)
+PRC = Decoding(method="prc", iterations=40, longest=12)
+
+
+def coordinates(points: np.ndarray) -> str:
+    return "NODE_COORD_SECTION\n" + "".join(f"{i} {x} {y}\n" for i, (x, y) in enumerate(points, 1))
+
+
+def tsp(points: np.ndarray = POINTS, kind: str = "EUC_2D") -> str:
+    head = f"NAME: mine\nTYPE: TSP\nDIMENSION: {len(points)}\nEDGE_WEIGHT_TYPE: {kind}\n"
+    return head + coordinates(points) + "EOF\n"
+
+
+def vrp(points: np.ndarray = POINTS, capacity: int = 40, kind: str = "EUC_2D") -> str:
+    demands = "".join(f"{i} {0 if i == 1 else d}\n" for i, d in enumerate(DEMANDS, 1))
+    return (
+        f"NAME: mine\nTYPE: CVRP\nDIMENSION: {len(points)}\nEDGE_WEIGHT_TYPE: {kind}\nCAPACITY: {capacity}\n"
+        f"{coordinates(points)}DEMAND_SECTION\n{demands}DEPOT_SECTION\n1\n-1\nEOF\n"
+    )
+
+
+def tour(order: list[int]) -> str:
+    return f"TYPE : TOUR\nDIMENSION : {NODES}\nTOUR_SECTION\n" + "\n".join(map(str, order)) + "\n-1\nEOF\n"
+
+
+def sol(routes: list[list[int]]) -> str:
+    return "".join(f"Route #{i}: {' '.join(map(str, r))}\n" for i, r in enumerate(routes, 1))
+
+
+ALONE = [[customer] for customer in range(1, NODES)]  # a vehicle for each
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # small tensors: more threads bring nothing
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> dict[str, Path]:
+    found = {}
+    for problem, name in (("tsp", "sit:Sit"), ("cvrp", "sit_cvrp:SitCvrp")):
+        arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": 20}
+        network = Network(kind=f"neuroute.networks.{name}", arguments=arguments)
+        torch.manual_seed(0)
+        about = {"run": f"sit/{problem}", "network": network.model_dump(), "code": code_digest(network.kind)}
+        found[problem] = tmp_path / f"{problem}.safetensors"
+        save_checkpoint(found[problem], build(network), about)
+    (tmp_path / "mine.tsp").write_text(tsp())
+    (tmp_path / "mine.vrp").write_text(vrp())
+    return found
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["solve", *map(str, arguments), "--device", "cpu"])
+    return result.exit_code, result.output
+
+
+def test_a_tour_that_is_brought_gets_shorter_and_is_kept(tmp_path: Path, models: dict[str, Path]) -> None:
+    (tmp_path / "own.tour").write_text(tour([int(i) for i in np.random.default_rng(0).permutation(NODES) + 1]))
+    instance = read_tsplib(tmp_path / "mine.tsp")
+    before = instance.length(read_tour(tmp_path / "own.tour", instance))
+    out, save = tmp_path / "t.svg", tmp_path / "better.tour"
+    options = ("--prc", 40, "--longest", 12, "--from", tmp_path / "own.tour", "--out", out, "--save", save)
+    code, text = run(tmp_path / "mine.tsp", "--model", models["tsp"], *options)
+    assert code == 0, text
+    after = instance.length(read_tour(save, instance))
+    assert after < 0.9 * before
+    assert f"mine: n=30, length {after:,.0f} (EUC_2D), before {before:,.0f}" in text
+    assert out.read_text().rstrip().endswith("</svg>")
+    options = ("--prc", 5, "--from", save, "--out", out, "--save", save)
+    code, text = run(tmp_path / "mine.tsp", "--model", models["tsp"], *options)
+    assert code == 0, text
+    assert instance.length(read_tour(save, instance)) <= after
+
+
+def test_routes_that_are_brought_get_shorter_and_are_kept(tmp_path: Path, models: dict[str, Path]) -> None:
+    (tmp_path / "own.sol").write_text(sol(ALONE))
+    instance = read_vrplib(tmp_path / "mine.vrp")
+    before, save = instance.cost(ALONE), tmp_path / "better.sol"
+    said = solve_file(
+        tmp_path / "mine.vrp",
+        models["cvrp"],
+        PRC,
+        tmp_path / "r.png",
+        "cpu",
+        brought=tmp_path / "own.sol",
+        save=save,
+    )
+    routes, stated = read_solution(save)
+    instance.check(routes, "better")
+    assert stated == instance.cost(routes) < 0.9 * before
+    assert f"mine: n=29, {len(routes)} routes, length {stated:,.0f} (EUC_2D), before {before:,.0f}" in said
+    assert (tmp_path / "r.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("kind", ["ATT", "GEO", "CEIL_2D", "EUC_2D"])
+def test_nothing_gets_longer_in_the_files_own_distances(tmp_path: Path, models: dict[str, Path], kind: str) -> None:
+    points = np.random.default_rng(3).integers(-60, 60, (NODES, 2)) if kind == "GEO" else POINTS % 40
+    (tmp_path / "mine.tsp").write_text(tsp(points, kind))
+    instance, save = read_tsplib(tmp_path / "mine.tsp"), tmp_path / "own.tour"
+    save.write_text(tour(list(range(1, NODES + 1))))
+    lengths = [instance.length(read_tour(save, instance))]
+    for _ in range(4):
+        solve_file(tmp_path / "mine.tsp", models["tsp"], PRC, tmp_path / "t.svg", "cpu", brought=save, save=save)
+        lengths.append(instance.length(read_tour(save, instance)))
+    assert lengths == sorted(lengths, reverse=True)
+    assert lengths[-1] < lengths[0]
+
+
+@pytest.mark.parametrize("start", ["greedy", "insertion", "insertion-angle", "insertion-published", "nearest"])
+def test_every_start_serves_both_problems(tmp_path: Path, models: dict[str, Path], start: str) -> None:
+    lengths = {}
+    for iterations in (0, 30):
+        for ending, problem, kept in ((".tsp", "tsp", "a.tour"), (".vrp", "cvrp", "a.sol")):
+            how = Decoding.model_validate({"method": "prc", "iterations": iterations, "start": start})
+            said = solve_file(
+                tmp_path / f"mine{ending}", models[problem], how, tmp_path / "x.svg", "cpu", save=tmp_path / kept
+            )
+            assert said.startswith("mine: n=")
+        instance, routing = read_tsplib(tmp_path / "mine.tsp"), read_vrplib(tmp_path / "mine.vrp")
+        routes, _ = read_solution(tmp_path / "a.sol")
+        routing.check(routes, "a.sol")
+        lengths[iterations] = (
+            instance.length(read_tour(tmp_path / "a.tour", instance), rounded=False),
+            routing.cost(routes, rounded=False),
+        )
+    assert all(after <= before for after, before in zip(lengths[30], lengths[0], strict=True))
+
+
+def test_exact_distances_are_said_with_decimals(tmp_path: Path, models: dict[str, Path]) -> None:
+    (tmp_path / "mine.vrp").write_text(vrp(kind="EXACT_2D"))
+    said = solve_file(tmp_path / "mine.vrp", models["cvrp"], Decoding(), tmp_path / "x.svg", "cpu")
+    number = said.split("length ")[1].split(" ")[0]
+    assert len(number.split(".")[1]) == 2
+
+
+def test_a_best_known_solution_stays_what_it_is_in_the_librarys_distances(
+    tmp_path: Path, models: dict[str, Path], shared: Path
+) -> None:
+    path = shared / "benchmarks" / "cvrplib_x" / "X-n101-k25.vrp"
+    if not path.is_file():
+        pytest.skip("no copy of CVRPLIB")
+    best = path.with_suffix(".sol")
+    how = Decoding(method="prc", iterations=10)
+    said = solve_file(path, models["cvrp"], how, tmp_path / "x.svg", "cpu", brought=best, save=tmp_path / "x.sol")
+    assert "length 27,591 (EUC_2D), before 27,591" in said
+    assert read_solution(tmp_path / "x.sol")[1] == 27591
+    other = shared / "benchmarks" / "cvrplib_x" / "X-n106-k14.sol"
+    code, text = run(path, "--model", models["cvrp"], "--prc", 1, "--from", other, "--out", tmp_path / "y.svg")
+    assert (code, len(text.strip().splitlines())) == (2, 1)
+    assert "X-n106-k14.sol" in text
+    assert not (tmp_path / "y.svg").exists()
+
+
+GOOD = list(range(1, NODES + 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (tour([*GOOD[:-1], 1]), "node 1 is visited 2 times; once is meant"),
+        (tour(GOOD[:-1]), "node 30 is visited 0 times"),
+        (tour([*GOOD[:-1], 31]), "line 33: there is no node 31 in mine"),
+        (tour([*GOOD[:-1], 0]), "line 33: there is no node 0 in mine"),
+        (tour(GOOD).replace("DIMENSION : 30", "DIMENSION : 52"), "DIMENSION says 52, but mine has 30 nodes"),
+        (tour(GOOD).replace("7\n", "seven\n", 1), "there is no node seven"),
+        ("rubbish", "no TOUR_SECTION"),
+        (tsp(), "no TOUR_SECTION"),
+    ],
+)
+def test_tours_that_are_none_are_one_line(tmp_path: Path, models: dict[str, Path], text: str, message: str) -> None:
+    (tmp_path / "bad.tour").write_text(text)
+    save = tmp_path / "kept.tour"
+    code, said = run(
+        tmp_path / "mine.tsp",
+        *("--model", models["tsp"], "--prc", 5, "--from", tmp_path / "bad.tour"),
+        *("--out", tmp_path / "t.svg", "--save", save),
+    )
+    assert (code, len(said.strip().splitlines())) == (2, 1)
+    assert message in said
+    assert (tmp_path / "bad.tour").read_text() == text
+    assert not save.exists()
+    assert not (tmp_path / "t.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (sol([*ALONE, [3]]), "customer 3 is served 2 times; once is meant"),
+        (sol(ALONE[:-1]), "customer 29 is served 0 times"),
+        (sol([*ALONE[:-1], [30]]), "no customer 30 among 1..29"),
+        (sol([list(range(1, NODES))]), "more than the capacity 40"),
+        (sol(ALONE) + "Cost 27591\n", "states a cost of 27591, but these routes cost"),
+        ("rubbish", "no line `Route #k"),
+    ],
+)
+def test_routes_that_are_none_are_one_line(tmp_path: Path, models: dict[str, Path], text: str, message: str) -> None:
+    (tmp_path / "bad.sol").write_text(text)
+    arguments = ("--model", models["cvrp"], "--prc", 5, "--from", tmp_path / "bad.sol", "--out", tmp_path / "t.svg")
+    code, said = run(tmp_path / "mine.vrp", *arguments)
+    assert (code, len(said.strip().splitlines())) == (2, 1)
+    assert message in said
+    assert not (tmp_path / "t.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("CAPACITY: 40", "CAPACITY: 0", "CAPACITY says 0; give a whole number above 0"),
+        ("CAPACITY: 40", "CAPACITY: -40", "CAPACITY says -40"),
+        ("CAPACITY: 40", "CAPACITY: 2", "more than the capacity 2"),
+        ("DEPOT_SECTION\n1\n-1\n", "", "DEPOT_SECTION names no node"),
+        ("DEPOT_SECTION\n1\n", "DEPOT_SECTION\n99\n", "DEPOT_SECTION names 99"),
+        (coordinates(POINTS), coordinates(np.full_like(POINTS, 3)), "all nodes lie on one point"),
+    ],
+)
+def test_instances_that_are_none_are_one_line(
+    tmp_path: Path, models: dict[str, Path], before: str, after: str, message: str
+) -> None:
+    assert before in vrp()
+    (tmp_path / "bad.vrp").write_text(vrp().replace(before, after))
+    code, said = run(tmp_path / "bad.vrp", "--model", models["cvrp"], "--out", tmp_path / "t.svg")
+    assert (code, len(said.strip().splitlines())) == (2, 1)
+    assert message in said
+    if "coord" in before.lower():
+        (tmp_path / "bad.tsp").write_text(tsp(np.full_like(POINTS, 3)))
+        code, said = run(tmp_path / "bad.tsp", "--model", models["tsp"], "--out", tmp_path / "t.svg")
+        assert (code, message in said) == (2, True)
+    assert not (tmp_path / "t.svg").exists()
+
+
+def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: dict[str, Path]) -> None:
+    own, routes = tmp_path / "own.tour", tmp_path / "own.sol"
+    own.write_text(tour(GOOD))
+    routes.write_text(sol(ALONE))
+    tsp_file, vrp_file, of_tsp = tmp_path / "mine.tsp", tmp_path / "mine.vrp", ("--model", models["tsp"])
+    of_cvrp = ("--model", models["cvrp"])
+    cases: list[tuple[tuple[object, ...], str]] = [
+        ((tsp_file, *of_cvrp), "sit/cvrp solves CVRP, not TSP, of which mine.tsp is an instance"),
+        ((vrp_file, *of_tsp), "sit/tsp solves TSP, not CVRP, of which mine.vrp is an instance"),
+        ((tsp_file, *of_tsp, "--prc", 5, "--longest", 3), "--longest 3: a sub-path has at least 4 stops"),
+        ((tsp_file, *of_tsp, "--prc", 5, "--longest", 31), "mine.tsp: --longest 31 is more than its 30 stops"),
+        ((vrp_file, *of_cvrp, "--prc", 5, "--longest", 30), "mine.vrp: --longest 30 is more than its 29 stops"),
+        ((tsp_file, *of_tsp, "--longest", 9), "--start and --longest are for --prc"),
+        ((tsp_file, *of_tsp, "--start", "nearest"), "--start and --longest are for --prc"),
+        ((tsp_file, *of_tsp, "--prc", 5, "--start", "farthest"), "--start farthest: unknown; take greedy, insertion"),
+        ((tsp_file, *of_tsp, "--prc", 5, "--rrc", 5), "exclude each other"),
+        ((tsp_file, *of_tsp, "--prc", 5, "--beam", 2), "exclude each other"),
+        ((tsp_file, *of_tsp, "--from", own), "--from: the solution of a file is improved by --prc"),
+        ((tsp_file, *of_tsp, "--prc", 5, "--from", own, "--start", "nearest"), "without --start"),
+        ((tsp_file, *of_tsp, "--prc", 5, "--from", routes), "--from"),
+        ((vrp_file, *of_cvrp, "--prc", 5, "--from", own), "is a file that ends in .sol"),
+        ((vrp_file, *of_cvrp, "--save", tmp_path / "s.tour"), "--save"),
+        ((vrp_file, *of_cvrp, "--beam", 2), "beam search is for the TSP"),
+        ((vrp_file, *of_cvrp, "--rescale", 2), "leave it out for the CVRP"),
+        ((own, *of_tsp), "a TSPLIB file (.tsp) or a VRPLIB file (.vrp) is expected"),
+    ]
+    for arguments, message in cases:
+        code, said = run(*arguments, "--out", tmp_path / "t.svg")
+        assert (code, len(said.strip().splitlines())) == (2, 1), said
+        assert message in said
+    assert not (tmp_path / "t.svg").exists()
+    assert not (tmp_path / "s.tour").exists()
+
+
+def test_tours_use_the_files_own_numbers(tmp_path: Path) -> None:
+    text = tsp(POINTS[:5]).replace("\n1 ", "\n10 ").replace("\n2 ", "\n0 ")
+    (tmp_path / "odd.tsp").write_text(text)
+    instance = read_tsplib(tmp_path / "odd.tsp")
+    (tmp_path / "odd.tour").write_text("TYPE : TOUR\nTOUR_SECTION\n0 5 10\n4 3 -1\n")
+    assert read_tour(tmp_path / "odd.tour", instance).tolist() == [1, 4, 0, 3, 2]

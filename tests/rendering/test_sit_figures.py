@@ -1,0 +1,372 @@
+"""Figures of paper `sit` on a fabricated decision, iteration, logs and records: drawn is what they hold."""
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fabricated import records, write_records
+
+from neuroute.dotted import resolve
+from neuroute.errors import NeurouteError
+from neuroute.papers.sit import declare, roles
+from neuroute.papers.sit.iteration import Iteration
+from neuroute.papers.sit.network_picture import Model
+from neuroute.papers.sit.rounds import best_gaps, course
+from neuroute.papers.sit.state import State, ordinal
+from neuroute.plan.config import Config, load_scale, parse_config
+from neuroute.plan.objects import Artifact, Decoding, Reconstruction, RoundEvaluation, Run
+from neuroute.rendering import style
+from neuroute.rendering.render import FIGURE_FORMATS, render
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import Drawing
+
+SCALE = load_scale("smoke")
+CONFIG: Config = parse_config({})
+RUNS: dict[str, Run] = {run.id: run for run in declare.runs(CONFIG, SCALE)}
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in declare.artifacts(SCALE) if a.name.startswith("figure")}
+ROUND = next(e for e in declare.evaluations(SCALE) if isinstance(e, RoundEvaluation))
+LOGS = ("sit/warm_tsp", "sit/tsp_1k")
+Arrays = dict[str, Any]
+
+
+# -- fabrication ----------------------------------------------------------------------------------------------------
+
+
+def decision(run: Run, n: int, k: int) -> Arrays:
+    """Probabilities and weights that fall with the distance; the path goes around the middle."""
+    a, rng = run.network.arguments, np.random.default_rng(n)
+    coords = rng.random((n, 2)).astype(np.float32)
+    around = np.argsort(np.arctan2(*(coords - coords.mean(axis=0)).T))
+    visited = np.roll(around, -int(np.flatnonzero(around == 0)[0]))[:k]
+    left = np.setdiff1d(np.arange(n), visited)
+    apart = np.linalg.norm(coords - coords[visited[-1]], axis=1)
+    probabilities = np.full(n, np.nan)
+    probabilities[left] = np.exp(-9 * apart[left])
+    probabilities[left] /= probabilities[left].sum()
+    seen = np.unique([*left, visited[-1], 0])
+    attention = np.full((a["depth"], a["representatives"] + 1, n), np.nan)
+    attention[..., seen] = np.exp(-3 * apart[seen]) / np.exp(-3 * apart[seen]).sum()
+    return {
+        "coords": coords,
+        "visited": visited,
+        "destination": np.array(0),
+        "probabilities": probabilities,
+        "attention": attention,
+        "modules": np.array(json.dumps(modules(run))),
+    }
+
+
+def modules(run: Run) -> list[dict[str, Any]]:
+    """Embedding, one linear of the decoder, the first module's first half: what the drawing needs to find."""
+    a = run.network.arguments
+    w, f, r = a["width"], a["feed_forward"], a["representatives"]
+    linear = {"embed": (w, 2), "decoder.start": (w, w), "decoder.current": (r * w, w), "head": (1, w)}
+    for half in ("gather", "spread"):
+        shapes = {"query": (w, w), "key_value": (2 * w, w), "out": (w, w), "up": (f, w), "down": (w, f)}
+        linear |= {f"decoder.layers.0.{half}.{name}": shape for name, shape in shapes.items()}
+    entries = [{"name": name, "kind": "Linear", "shapes": {"weight": list(s)}} for name, s in linear.items()]
+    layers = {"name": "decoder.layers", "kind": "ModuleList", "shapes": {}, "copies": a["depth"]}
+    return [layers, *entries, {"parameters": 12_345}]
+
+
+def iteration(coords: np.ndarray, length: int) -> Arrays:
+    """A tour around the middle, whose second block was drawn in another order before."""
+    n = len(coords)
+    after = np.argsort(np.arctan2(*(coords - coords.mean(axis=0)).T))
+    before, blocks = after.copy(), n // length
+    before[length + 1 : 2 * length - 1] = after[length + 1 : 2 * length - 1][::-1]
+    total = Iteration(coords, 1, before, after, np.arange(blocks), length, np.zeros(blocks, bool), np.zeros(1), "")
+    lengths = total.length_of(after) * np.array([1, 1, 0.98, 0.97])
+    return {
+        "iteration": np.array(1),
+        "before": before,
+        "after": after,
+        "first": np.arange(blocks) * length,
+        "length": np.array(length),
+        "improved": np.arange(blocks) == 1,
+        "rounds": lengths,
+        "start": np.array("insertion"),
+    }
+
+
+def write_round(work: Path) -> None:
+    run, d = RUNS[ROUND.run], ROUND.dataset
+    arrays = decision(run, d.n, ROUND.decision)
+    about = {"test": d.id, "distribution": "uniform", "n": d.n, "n_instances": 1, "reference": "none"}
+    rows = records(ROUND.group, run, about, Decoding(), {"parameters": 12_345})
+    write_records(work, ROUND, rows, arrays | iteration(arrays["coords"], 7))
+
+
+def write_logs(work: Path) -> None:
+    """Labels that get shorter in every round but the warm-up; gaps that fall."""
+    length, gap = 5.0, 20.0
+    for name in LOGS:
+        training, lines = RUNS[name].training, []
+        assert isinstance(training, Reconstruction)
+        for k in range(training.rounds):
+            batch = k * training.batches_per_round
+            after = length * (0.98 if training.reconstructions else 1)
+            line = {"kind": "round", "round": k, "batch": batch, "iterations": training.reconstructions}
+            lines.append(line | {"length_before": length, "length_after": after, "seconds": 1.0, "samples": 0})
+            length, each = after, training.validations // training.rounds
+            for i in range(1, each + 1):
+                gap *= 0.9
+                at = {"batch": batch + training.batches_per_round * i // each, "samples": 1, "seconds": 1.0}
+                lines.append({"kind": "train", "loss": 1.0, **at})
+                lines.append({"kind": "validation", "gap_pct": gap, "gaps_pct": {}, **at})
+        folder = work / "runs" / name
+        folder.mkdir(parents=True)
+        (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def repeated_gap(run: Run) -> float:
+    return 2 + 6 / run.network.arguments["representatives"]
+
+
+def write_repetitions(work: Path) -> None:
+    for evaluation in declare.evaluations(SCALE):
+        run = RUNS.get(evaluation.run)
+        if run is None or "repetitions" not in run.role:
+            continue
+        (test,) = evaluation.tests
+        d = test.labels.dataset
+        reference = np.random.default_rng(1).normal(4.5, 0.1, d.count)
+        spread = np.random.default_rng(2).normal(0, 0.01, d.count)
+        own = reference * (1 + repeated_gap(run) / 100 + spread - spread.mean())
+        gap = 100 * (own.mean() / reference.mean() - 1)
+        values = {"gap_pct": gap, "parameters": 1000 * run.network.arguments["representatives"]}
+        about = {"test": d.id, "distribution": "uniform", "n": d.n, "n_instances": d.count, "reference": "concorde"}
+        arrays = {f"{d.id}|greedy": own, f"{d.id}|reference": reference}
+        write_records(work, evaluation, records(evaluation.group, run, about, Decoding(), values), arrays)
+
+
+@pytest.fixture(scope="module")
+def sit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sit")
+    write_round(folder)
+    write_logs(folder)
+    write_repetitions(folder)
+    return folder
+
+
+@pytest.fixture
+def changed(sit: Path, tmp_path: Path) -> Callable[[Callable[[Arrays], Any]], Path]:
+    """The fabricated folder with the arrays of the round changed."""
+
+    def change(how: Callable[[Arrays], Any]) -> Path:
+        shutil.copytree(sit, tmp_path, dirs_exist_ok=True)
+        file = tmp_path / "evaluations" / f"{ROUND.id}.npz"
+        with np.load(file) as stored:
+            arrays = dict(stored)
+        how(arrays)
+        np.savez(file, **arrays)
+        return tmp_path
+
+    return change
+
+
+def study(name: str, work: Path) -> Study:
+    return Study.load(ARTIFACTS[name], CONFIG, SCALE, RUNS.values(), work)
+
+
+def draw(name: str, work: Path) -> Drawing:
+    with style.house():
+        drawing: Drawing = resolve(ARTIFACTS[name].function)(study(name, work))
+    return drawing
+
+
+def texts(drawing: Drawing) -> list[str]:
+    found = [t.get_text() for axes in drawing.figure.axes for t in (*axes.texts, axes.xaxis.label, axes.title)]
+    return [*found, *(t.get_text() for t in drawing.figure.texts)]
+
+
+# -- all ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(ARTIFACTS))
+def test_it_renders_the_same_bytes_in_all_formats(name: str, sit: Path, tmp_path: Path) -> None:
+    first, second = (render(study(name, sit), tmp_path / each / name) for each in "ab")
+    assert [path.suffix[1:] for path in first] == list(FIGURE_FORMATS)
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    about = json.loads(first[-1].read_text())
+    assert about["alt"]
+    assert any("paper p" in note for note in about["notes"])  # prints, plots: what it is compared with
+
+
+# -- Figure 1 -------------------------------------------------------------------------------------------------------
+
+
+def test_the_decision_is_the_stored_one(sit: Path) -> None:
+    points = draw("figure1", sit).points
+    stored = study("figure1", sit).arrays(ROUND.id)
+    nodes = points[points.panel == "c"].sort_values("node")
+    assert nodes.probability.to_numpy() == pytest.approx(stored["probabilities"], rel=1e-5, nan_ok=True)
+    path = nodes[nodes.stop.notna()].sort_values("stop")
+    assert list(path.node) == list(stored["visited"])
+    assert list(nodes.node[nodes.place == "current"]) == [stored["visited"][-1]]
+    assert list(nodes.node[nodes.place == "destination"]) == [0]
+    expected = stored["attention"][1, :-1].mean(axis=0)
+    assert nodes.look_current_module2.to_numpy() == pytest.approx(expected, rel=1e-5, nan_ok=True)
+
+
+def test_products_are_counted_on_the_instance(sit: Path) -> None:
+    drawing = draw("figure1", sit)
+    counted = drawing.points[drawing.points.panel == "a"].set_index("attention").products
+    m = RUNS[ROUND.run].network.arguments["representatives"] + 1
+    tokens = ROUND.dataset.n - ROUND.decision + m
+    assert counted.to_dict() == {"self": tokens**2, "cross": 2 * m * tokens}
+    assert any(f"= {tokens**2:,} products" in text for text in texts(drawing))
+
+
+def test_looks_are_told_in_numbers(changed: Callable[[Callable[[Arrays], Any]], Path]) -> None:
+    def exact(arrays: Arrays) -> None:
+        seen = np.isfinite(arrays["attention"][0, 0])
+        arrays["attention"][:, :, seen] = 1 / seen.sum()
+        arrays["attention"][1, -1, seen] = 0
+        arrays["attention"][1, -1, 0] = 1
+
+    work = changed(exact)
+    fits = draw("figure1", work).fits
+    assert fits is not None
+    state = State.read(study("figure1", work).arrays(ROUND.id))
+    found = {row.labels: [cell.measured for cell in row.cells] for row in fits.rows}
+    share = 100 * round(len(state.seen) / 10) / len(state.seen)
+    assert found["module 1", "current node"] == pytest.approx([len(state.seen), share])
+    assert found["module 2", "destination"] == pytest.approx([1, 100])
+
+
+def test_a_network_without_finite_numbers_is_drawn_and_told(changed: Callable[[Callable[[Arrays], Any]], Path]) -> None:
+    def broken(arrays: Arrays) -> None:
+        arrays["probabilities"][:] = np.nan
+        arrays["attention"][:] = np.nan
+
+    drawing = draw("figure1", changed(broken))
+    assert texts(drawing).count("not finite") == 2 + 2 * RUNS[ROUND.run].network.arguments["depth"]
+    assert drawing.fits is not None
+    assert {cell.measured for row in drawing.fits.rows for cell in row.cells} == {None}
+
+
+def test_the_layout_counts_what_a_live_network_has() -> None:
+    evaluation = pytest.importorskip("neuroute.evaluation.rounds")
+    weights = pytest.importorskip("neuroute.networks.weights")
+    shape = {"depth": 3, "width": 32, "heads": 4, "feed_forward": 64, "representatives": 5}
+    net = weights.build(RUNS[ROUND.run].network.model_copy(update={"arguments": shape}))
+    model = Model.read(json.dumps(evaluation.modules(net)), shape)
+    rest = sum(math.prod(s) for name, s in model.shapes.items() if not name.startswith("decoder.layers."))
+    assert model.depth * model.count("decoder.layers.0.") + rest == model.parameters == weights.parameters(net)
+    assert model.shape("decoder.current.weight") == "160 × 32"
+    assert model.count("embed.") == 96
+
+
+def test_modules_of_another_network_are_one_clear_error() -> None:
+    text = json.dumps([{"name": "embed", "kind": "Linear", "shapes": {"weight": [8, 2]}}])
+    with pytest.raises(NeurouteError, match=r"no decoder\.layers\.0\.gather.*evaluate its round again"):
+        Model.read(text, {"depth": 1, "heads": 1})
+
+
+def test_ordinals() -> None:
+    assert [ordinal(i) for i in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111)] == [
+        "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th",
+    ]  # fmt: skip
+
+
+# -- Figure 2 -------------------------------------------------------------------------------------------------------
+
+
+def test_the_iteration_is_the_stored_one(sit: Path) -> None:
+    drawing = draw("figure2", sit)
+    stored = study("figure2", sit).arrays(ROUND.id)
+    stops = drawing.points[drawing.points.panel == "a"]
+    assert list(stops.sort_values("place_before").node) == list(stored["before"])
+    assert list(stops.sort_values("place_after").node) == list(stored["after"])
+    blocks = stops.dropna(subset="block").groupby("block").improved.first()
+    assert list(blocks) == list(stored["improved"])
+    lengths = drawing.points[drawing.points.panel == "b"].length
+    assert list(lengths[1:]) == list(stored["rounds"])
+    it = Iteration.read(stored)
+    assert lengths.iloc[0] == it.length_of(it.before)
+    assert it.gain(1) == pytest.approx(it.length_of(it.before) - it.length_of(it.after))
+    assert f"1 of 4 shorter: {it.length_of(it.after):.3f}" in texts(drawing)
+    assert f"1 of 4 became shorter, by up to {it.gain(1):.4f}" in " ".join(drawing.notes)
+
+
+def test_an_iteration_without_improvement_says_so(changed: Callable[[Callable[[Arrays], Any]], Path]) -> None:
+    def useless(arrays: Arrays) -> None:
+        arrays["before"] = arrays["after"]
+        arrays["improved"][:] = False
+
+    drawing = draw("figure2", changed(useless))
+    assert any(text.startswith("0 of 4 shorter") for text in texts(drawing))
+    assert "as none finds a shorter block" in " ".join(drawing.notes)
+
+
+def test_rounds_and_gaps_are_those_of_the_logs_one_after_the_other(sit: Path) -> None:
+    points = draw("figure2", sit).points
+    rounds, gaps = points[points.panel == "c"], points[points.panel == "d"]
+    logs = [study("figure2", sit).log(name) for name in LOGS]
+    expected = [log[log.kind == "round"].length_after for log in logs]
+    assert list(rounds.length_after) == [value for values in expected for value in values]
+    assert list(rounds["round"]) == list(range(len(rounds)))
+    assert list(rounds.warm_up) == [True] + [False] * (len(rounds) - 1)
+    assert list(gaps.gap_pct) == [value for log in logs for value in log[log.kind == "validation"].gap_pct]
+    warm, main = (RUNS[name].training for name in LOGS)
+    assert isinstance(warm, Reconstruction)
+    assert isinstance(main, Reconstruction)
+    assert gaps.epoch.max() == warm.epochs + main.epochs
+    assert rounds.epoch.to_list() == [0, *(warm.epochs + k * main.epochs_per_round for k in range(main.rounds))]
+    found = course(study("figure2", sit))
+    assert best_gaps(found) == (gaps[gaps.run == LOGS[0]].gap_pct.min(), gaps[gaps.run == LOGS[1]].gap_pct.min())
+    assert "below the warm-up's" in " ".join(draw("figure2", sit).notes)
+
+
+def rewritten(sit: Path, folder: Path, how: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Path:
+    """The fabricated folder with every line of the logs changed or left out."""
+    shutil.copytree(sit, folder, dirs_exist_ok=True)
+    for name in LOGS:
+        file = folder / "runs" / name / "log.jsonl"
+        lines = [how(json.loads(line)) for line in file.read_text().splitlines()]
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines if line))
+    return folder
+
+
+def test_gaps_of_zero_and_below_are_kept_and_told(sit: Path, tmp_path: Path) -> None:
+    work = rewritten(sit, tmp_path, lambda line: line | {"gap_pct": -0.1} if line["kind"] == "validation" else line)
+    drawing = draw("figure2", work)
+    count = int((drawing.points.panel == "d").sum())
+    assert f"{count} of {count} gaps are not positive" in " ".join(drawing.notes)
+    assert "no positive gap to draw" in texts(drawing)
+
+
+def test_a_log_without_rounds_leaves_an_honest_panel(sit: Path, tmp_path: Path) -> None:
+    drawing = draw("figure2", rewritten(sit, tmp_path, lambda line: None if line["kind"] == "round" else line))
+    assert "no rounds in the logs" in texts(drawing)
+
+
+# -- Figure 3 -------------------------------------------------------------------------------------------------------
+
+
+def test_gaps_by_repetitions_are_the_records(sit: Path) -> None:
+    drawing = draw("figure3", sit)
+    points = drawing.points.set_index("repetitions")
+    assert dict(points.repetitions_here) == SCALE.sit.repetitions
+    for count, here in SCALE.sit.repetitions.items():
+        run = RUNS[roles.run_id(roles.with_repetitions(count))]
+        assert points.gap_pct[count] == pytest.approx(repeated_gap(run), abs=0.05)
+        assert points.low_pct[count] < points.gap_pct[count] < points.high_pct[count]
+        assert points.parameters[count] == 1000 * here
+    assert "prints neither numbers" in " ".join(drawing.notes)
+
+
+def test_repetitions_that_were_not_measured_are_told(sit: Path, tmp_path: Path) -> None:
+    shutil.copytree(sit, tmp_path, dirs_exist_ok=True)
+    for file in (tmp_path / "evaluations" / "sit" / "repeat1").iterdir():
+        if file.suffix == ".csv":
+            file.write_text(file.read_text().splitlines()[0] + "\n")
+    drawing = draw("figure3", tmp_path)
+    assert 1 not in set(drawing.points.repetitions)
+    assert f"1 of {len(SCALE.sit.repetitions)} numbers of repetitions were not measured." in drawing.notes

@@ -1,0 +1,378 @@
+"""Tables of paper `sit` on fabricated records: cells are what the records say, printed numbers in the right ones."""
+
+import json
+import shutil
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from fabricated_sit import (
+    ARTIFACTS,
+    EVALUATIONS,
+    SCALE,
+    fabricate_sit,
+    hopeless,
+    label_entry,
+    study,
+)
+from sit_cells import SHORT, cell, draw, of, recorded, row, set_id
+
+from neuroute.datasets.benchmarks import studied
+from neuroute.papers.sit import roles
+from neuroute.papers.sit.table_benchmarks import GROUPS
+from neuroute.plan.build import _together
+from neuroute.plan.config import Scale
+from neuroute.plan.objects import Labels
+from neuroute.rendering.render import TABLE_FORMATS, render
+from neuroute.rendering.table import Cell
+
+TABLES = [name for name in ARTIFACTS if name.startswith("table")]
+MEASURED = [name for name in TABLES if name not in ("table6", "table11")]
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sit")
+    fabricate_sit(folder)
+    return folder
+
+
+def emptied(work: Path, to: Path) -> Path:
+    """A copy of the folder in which nothing was measured and no solver ran."""
+    copy = shutil.copytree(work, to)
+    for path in copy.glob("evaluations/**/*.csv"):
+        path.write_text(path.read_text().split("\n", 1)[0] + "\n")
+        np.savez(path.with_suffix(".npz"))
+    for path in copy.glob("labels/**/*.json"):
+        path.write_text(json.dumps({"labels": []}))
+    return copy
+
+
+# -- all of them ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_format_is_written_and_the_same_again(name: str, work: Path, tmp_path: Path) -> None:
+    once, again = (render(study(name, work), tmp_path / folder / name) for folder in ("once", "again"))
+    assert [p.suffix[1:] for p in once] == list(TABLE_FORMATS)
+    assert [p.read_bytes() for p in once] == [p.read_bytes() for p in again]
+    frame = pd.read_csv(tmp_path / "once" / f"{name}.csv")
+    assert set(frame.scale) == {"micro"}
+    assert frame.filter(like="_measured").notna().any().any()
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name != "table11"])
+def test_every_published_number_is_shown_once(name: str, work: Path) -> None:
+    """Bounds such as <1s stay the text that is printed."""
+    found = study(name, work)
+    frame = found.published(name)
+    if "printed" in frame:
+        frame = frame[~frame.printed.astype(str).str.startswith("<")]
+    expected = Counter(float(v) for v in frame.value.dropna())
+    shown = [c.published for r in of(found).rows for c in r.cells if c.published is not None]
+    assert Counter(float(v) for v in shown if not isinstance(v, str)) == expected
+
+
+def test_what_is_printed_instead_of_a_number_is_shown(work: Path) -> None:
+    frame = pd.read_csv(Path(roles.__file__).parent / "published" / "table1.csv", keep_default_na=False, dtype=str)
+    texts = Counter(t for v, t in zip(frame.value, frame.printed, strict=True) if not v or t.startswith("<"))
+    shown = [c.published for r in draw("table1", work).rows for c in r.cells]
+    assert Counter(t for t in shown if isinstance(t, str)) == texts
+    assert set(texts) == {"OOM", "N/A", "—", "<1s"}
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_cells_that_were_not_measured_leave_the_published_number(name: str, work: Path, tmp_path: Path) -> None:
+    copy = emptied(work, tmp_path / "copy")
+    table = draw(name, copy)
+    assert all(c.measured is None for r in table.rows for c in r.cells)
+    shown = [[c.published for c in r.cells] for r in draw(name, work).rows]
+    assert [[c.published for c in r.cells] for r in table.rows] == shown
+    render(study(name, copy), tmp_path / name)
+
+
+def test_negative_and_zero_gaps_are_shown(tmp_path: Path) -> None:
+    fabricate_sit(tmp_path / "work", hopeless)
+    for name in TABLES:
+        render(study(name, tmp_path / "work"), tmp_path / name)
+
+
+def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
+    """As at scales that evaluate all of a model together."""
+    copy = shutil.copytree(work, tmp_path / "copy")
+    folder = copy / "evaluations"
+    for run in {e.run for e in EVALUATIONS}:
+        parts = [e for e in EVALUATIONS if e.run == run and (folder / f"{e.id}.csv").exists()]
+        arrays = {}
+        for part in parts:
+            prefix = "" if part.kind == "tests" else f"{part.group}/"
+            with np.load(folder / f"{part.id}.npz") as file:
+                arrays |= {prefix + key: file[key] for key in file.files}
+        frame = pd.concat([pd.read_csv(folder / f"{part.id}.csv") for part in parts])
+        shutil.rmtree(folder / run)
+        (folder / run).mkdir()
+        frame.to_csv(folder / run / "all.csv", index=False)
+        np.savez(folder / run / "all.npz", **arrays)
+    _, artifacts = _together(list(EVALUATIONS), [ARTIFACTS[name] for name in MEASURED])
+    for artifact in artifacts:
+        assert all(e.endswith("/all") for e in artifact.evaluations)
+        one, several = of(replace(study(artifact.name, copy), artifact=artifact)), draw(artifact.name, work)
+        assert (one.csv(), one.notes) == (several.csv(), several.notes)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_every_measured_number_says_what_it_was_measured_on(name: str, work: Path) -> None:
+    table = draw(name, work)
+    for r in table.rows:
+        for c, k in zip(r.cells, table.columns, strict=True):
+            if c.measured is not None and not k.key.startswith("solved"):
+                assert c.at or k.at, (r.labels, k.key)
+
+
+# -- Table 1 ----------------------------------------------------------------------------------------------------------
+
+OURS = ["Ours greedy", *(f"Ours PRC{b:,}, here {h}" for b, h in SCALE.sit.prc.items())]
+
+
+def test_table1_has_the_papers_rows_and_the_warm_up(work: Path) -> None:
+    labels = [r.labels[:2] for r in draw("table1", work).rows]
+    tsp, cvrp = ([label for p, label in labels if p == problem] for problem in ("TSP", "CVRP"))
+    searched = ["LEHD RRC1,000, here 2", "BQ bs16, here 2", "SIGD bs16, here 2"]
+    greedy = ["INViT-3V greedy", "LEHD greedy", "BQ greedy", "SIGD greedy", "Ours, warm-up only, greedy", *OURS]
+    assert tsp == [
+        "LKH3", "Concorde", "Random Insertion", "DIFUSCO*", "H-TSP", "GLOP", "POMO aug×8", "ELG aug×8", *searched,
+        *greedy,
+    ]  # fmt: skip
+    assert cvrp == [
+        "HGS", "LKH3", "Random Insertion", "GLOP-G (LKH3)", "POMO aug×8", "ELG aug×8", "LEHD RRC1,000, here 2",
+        "BQ bs16", "SIGD bs16", *greedy,
+    ]  # fmt: skip
+
+
+def test_table1_ours(work: Path) -> None:
+    table = draw("table1", work)
+    for problem in roles.PROBLEMS:
+        for size, name in SHORT.items():
+            run, test = f"sit/{roles.model(SCALE, problem, size)}", set_id(problem, size)
+            start = roles.INITIAL[problem]
+            for label, decoding in (("Ours greedy", "greedy"), ("Ours PRC100, here 3", f"prc3-{start}")):
+                where = (f"{run}/sit", test, decoding)
+                gap = cell(table, f"gap_{name}_pct", problem.upper(), label)
+                assert gap.measured == recorded(work, *where, "gap_pct")
+                assert gap.low <= gap.measured <= gap.high
+                assert cell(table, f"obj_{name}", problem.upper(), label).measured == recorded(work, *where, "length")
+                count = SCALE.sit.tsp.test_counts[size] if problem == "tsp" else SCALE.sit.cvrp.test_counts[size]
+                time = cell(table, f"time_{name}_s", problem.upper(), label).measured
+                assert time == pytest.approx(recorded(work, *where, "time_s") / count)
+    assert cell(table, "gap_100k_pct", "CVRP", "Ours PRC1,000, here 5").published == -2.55
+    assert cell(table, "obj_1k", "TSP", "Ours PRC10, here 1").published == 23.396
+    assert cell(table, "time_10k_s", "TSP", "BQ greedy").published == 60
+
+
+def test_table1_self_improvement_can_be_read_from_it(work: Path) -> None:
+    table = draw("table1", work)
+    for problem in roles.PROBLEMS:
+        before = cell(table, "gap_1k_pct", problem.upper(), "Ours, warm-up only, greedy")
+        after = cell(table, "gap_1k_pct", problem.upper(), "Ours greedy")
+        where = (set_id(problem, 1000), "greedy", "gap_pct")
+        assert before.measured == recorded(work, f"sit/warm_{problem}/sit", *where)
+        assert after.measured == recorded(work, f"sit/{problem}_1k/sit", *where)
+        assert before.published is None
+        assert after.measured < before.measured
+        (note,) = [n for n in table.notes if n.startswith("What self-improved training adds")]
+        assert f"from {before.measured:.2f} to {after.measured:.2f} %" in note
+        shown = row(table, problem.upper(), "Ours, warm-up only, greedy")
+        assert all(c == Cell() for c in shown[3:])
+
+
+def test_table1_baselines_are_shown_where_they_were_run(work: Path) -> None:
+    table = draw("table1", work)
+    for label, run, decoding in (
+        ("LEHD greedy", "scaling/lehd_6x128", "greedy"),
+        ("LEHD RRC1,000, here 2", "scaling/lehd_6x128", "rrc2"),
+        ("SIGD bs16, here 2", "scaling/sigd", "beam2"),
+    ):
+        shown = cell(table, "gap_5k_pct", "TSP", label).measured
+        assert shown == recorded(work, f"{run}/tests_sit", set_id("tsp", 5000), decoding, "gap_pct")
+    own = cell(table, "gap_1k_pct", "CVRP", "BQ greedy").measured
+    assert own == recorded(work, "sit/bq_cvrp/sit", set_id("cvrp", 1000), "greedy", "gap_pct")
+    assert cell(table, "gap_10k_pct", "TSP", "LEHD greedy").measured is not None
+    assert cell(table, "gap_10k_pct", "TSP", "LEHD RRC1,000, here 2") == Cell(None, 12.5)  # beyond beam_max_nodes
+    assert cell(table, "gap_50k_pct", "TSP", "LEHD greedy") == Cell(None, "OOM")
+    for label in ("DIFUSCO*", "GLOP", "POMO aug×8", "INViT-3V greedy"):
+        assert all(c.measured is None and c.published is not None for c in row(table, "TSP", label))
+    assert all(c.measured is None for c in row(table, "CVRP", "BQ bs16"))
+
+
+def test_table1_solvers(work: Path) -> None:
+    table = draw("table1", work)
+    best = np.load(work / "evaluations/sit/tsp_1k/sit.npz")[f"{set_id('tsp', 1000)}|reference"].mean()
+    assert cell(table, "obj_1k", "TSP", "Concorde").measured == pytest.approx(best)
+    assert cell(table, "gap_1k_pct", "TSP", "Concorde").measured == 0
+    assert cell(table, "gap_1k_pct", "TSP", "LKH3").measured == pytest.approx(0.01)
+    assert cell(table, "gap_5k_pct", "TSP", "LKH3") == Cell(None, 0.0)  # not run there
+    assert cell(table, "gap_100k_pct", "TSP", "LKH3").measured == 0  # the reference
+    assert cell(table, "gap_100k_pct", "TSP", "Concorde") == Cell(None, "N/A")
+    for problem, gap in (("tsp", 12.0), ("cvrp", 55.0)):
+        labels = Labels(dataset=roles.reference(SCALE, problem, 1000).dataset, solver=roles.INITIAL[problem])
+        shown = cell(table, "gap_1k_pct", problem.upper(), "Random Insertion")
+        assert shown.measured == pytest.approx(gap)
+        assert cell(table, "obj_1k", problem.upper(), "Random Insertion").measured == label_entry(labels)["mean_length"]
+        assert cell(table, "time_1k_s", problem.upper(), "Random Insertion") == Cell(
+            pytest.approx(0.0125), "<1s", at=shown.at
+        )
+    (here,) = [r.labels[2] for r in table.rows if r.labels[:2] == ("CVRP", "HGS")]
+    assert here == "short HGS (hgs-short 1.0)"
+
+
+def test_a_reference_that_another_bundle_holds_has_lengths_and_its_share_of_time(work: Path, tmp_path: Path) -> None:
+    """Papers share labels: this one's manifests may lack some, or have more instances of them."""
+    copy = shutil.copytree(work, tmp_path / "copy")
+    path, labels = copy / "labels/sit/tests-tsp.json", roles.reference(SCALE, "tsp", 1000)
+    manifest = json.loads(path.read_text())
+    manifest["labels"] = [e for e in manifest["labels"] if e["labels"] != labels.id]
+    path.write_text(json.dumps(manifest))
+    gone = draw("table1", copy)
+    assert cell(gone, "time_1k_s", "TSP", "Concorde").measured is None
+    assert cell(gone, "gap_1k_pct", "TSP", "Concorde").measured == 0
+    more = labels.model_copy(update={"dataset": labels.dataset.model_copy(update={"count": 50})})
+    path.write_text(json.dumps({"labels": [*manifest["labels"], label_entry(more)]}))
+    shared = of(study("table1", copy))
+    assert cell(shared, "time_1k_s", "TSP", "Concorde").measured == pytest.approx(0.0125)
+    assert cell(shared, "obj_1k", "TSP", "Concorde") == cell(draw("table1", work), "obj_1k", "TSP", "Concorde")
+
+
+# -- Table 2 ----------------------------------------------------------------------------------------------------------
+
+
+def test_table2_shows_small_instances_in_a_column_of_their_own(work: Path) -> None:
+    table = draw("table2", work)
+    for problem, name in (("tsp", "tsplib"), ("cvrp", "cvrplib")):
+        frame = pd.read_csv(work / f"evaluations/sit/{problem}_1k/{name}.csv")
+        for label, decoding in (("Ours greedy", "greedy"), ("Ours PRC1,000, here 5", f"prc5-{roles.INITIAL[problem]}")):
+            own = frame[(frame.decoding == decoding) & (frame.metric == "gap_pct")].value
+            assert cell(table, f"gap_{name}_here_pct", label).measured == pytest.approx(own.mean())
+            assert cell(table, f"gap_{name}_all_pct", label).measured is None
+            assert cell(table, f"solved_{name}", label).measured is None
+    assert cell(table, "gap_tsplib_above_5k_pct", "BQ greedy").published == 162.116
+    assert cell(table, "gap_cvrplib_above_7k_pct", "ELG aug×8").published == "OOM"
+    assert cell(table, "solved_tsplib", "GLOP").published == 31
+    assert cell(table, "gap_cvrplib_here_pct", "SIGD greedy").measured is None
+
+
+def large(work: Path) -> Scale:
+    """The micro scale with the paper's instances, all solved; writes their records anew."""
+    s, changed = SCALE.sit, {}
+    for name, nodes in (("tsp", (1000, 90_000)), ("cvrp", (1001, 31_000))):
+        changed[name] = getattr(s, name).model_copy(update={"benchmark_nodes": nodes})
+    scale = SCALE.model_copy(update={"sit": s.model_copy(update=changed)})
+    for e in EVALUATIONS:
+        if e.kind == "benchmark":
+            path = work / "evaluations" / f"{e.id}.csv"
+            first = pd.read_csv(path)
+            sample = first[first.test == first.test.iloc[0]]
+            least = 1000 if e.benchmark == "tsplib" else 1001
+            rows = []
+            for k in studied(10**9, least, e.benchmark):
+                gap = sample.assign(test=f"{e.benchmark}_{k.name}", n=k.nodes)
+                rows.append(gap.assign(value=gap.value.where(gap.metric != "gap_pct", k.nodes / 1000)))
+            pd.concat(rows).to_csv(path, index=False)
+    return scale
+
+
+def test_table2_groups_are_the_papers(work: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(work, tmp_path / "copy")
+    table = of(study("table2", copy, large(copy)))
+    at = {c.key: c.at for c in table.columns}
+    assert not any(key.endswith("here_pct") for key in at)
+    assert (at["gap_tsplib_to_5k_pct"], at["gap_tsplib_above_5k_pct"]) == ("23 of 23 instances", "10 of 10 instances")
+    assert (at["gap_cvrplib_to_7k_pct"], at["gap_cvrplib_above_7k_pct"]) == ("8 of 8 instances", "6 of 6 instances")
+    nodes = [k.nodes for k in studied(10**9, 1000) if k.nodes <= 5000]
+    shown = cell(table, "gap_tsplib_to_5k_pct", "LEHD greedy")
+    assert shown.measured == pytest.approx(np.mean(nodes) / 1000)
+    assert cell(table, "solved_tsplib", "Ours greedy") == Cell(33, 33)
+    assert cell(table, "solved_cvrplib", "BQ greedy") == Cell(14, 14)
+    customers = {k.name: k.nodes - 1 for k in studied(10**9, 1001, "cvrplib")}
+    least, most = GROUPS["cvrp"]["1K<n<=7K"]
+    assert {n for n, c in customers.items() if c > 7000} == {n for n, c in customers.items() if c + 1 > most}
+    assert least == 1001
+    assert customers["Antwerp2"] == 7000
+
+
+def test_without_the_libraries_the_printed_numbers_stand_alone(work: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(work, tmp_path / "copy")
+    for path in copy.glob("evaluations/*/*/*lib*.csv"):
+        path.write_text(path.read_text().split("\n", 1)[0] + "\n")
+    table = draw("table2", copy)
+    assert all(c.measured is None for r in table.rows for c in r.cells)
+    for name in ("TSPLIB", "CVRPLIB"):
+        assert any(f"No instance of {name} was there" in note for note in table.notes)
+
+
+# -- what the notes say of the printed numbers ------------------------------------------------------------------------
+
+
+def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
+    one = study("table1", work).published(1)
+
+    def values(problem: str, n: int, method: str, metric: str, **where: object) -> float:
+        rows = one[(one.problem == problem) & (one.n == n) & (one.method == method) & (one.metric == metric)]
+        for key, value in where.items():
+            rows = rows[rows[key] == value]
+        return float(rows.value.item())
+
+    def implied(problem: str, n: int, method: str, **where: object) -> float:
+        best = values(problem, n, "LKH3" if problem == "TSP" else "HGS", "obj")
+        return 100 * (values(problem, n, method, "obj", **where) / best - 1)
+
+    notes = " ".join(draw("table1", work).notes)
+    for problem, n, method, should, is_printed, where in (
+        ("CVRP", 5000, "LKH3", "4.42", "5.19", {}),
+        ("TSP", 10_000, "Concorde", "0.31", "0.15", {}),
+        ("TSP", 10_000, "GLOP", "4.54", "4.39", {}),
+        ("TSP", 10_000, "LEHD", "12.7", "12.5", {"decoding": "RRC"}),
+        ("TSP", 10_000, "H-TSP", "8.32", "8.38", {}),
+    ):
+        decimals = len(should.partition(".")[2])
+        assert f"{implied(problem, n, method, **where):.{decimals}f}" == should
+        assert values(problem, n, method, "gap_pct", **where) == float(is_printed)
+        assert should in notes
+        assert f"{is_printed} %" in notes
+    for metric, beam, greedy in (("obj", 58.27, 58.27), ("gap_pct", 10.7, 14.31)):
+        assert values("TSP", 5000, "BQ", metric, decoding="beam") == beam
+        assert values("TSP", 5000, "BQ", metric, decoding="greedy") == greedy
+    assert f"{implied('CVRP', 5000, 'BQ', decoding='greedy'):.2f}" == "20.45"
+    assert values("CVRP", 5000, "BQ", "gap_pct", decoding="greedy") == 20.48
+    assert values("TSP", 1000, "LEHD", "gap_pct", decoding="greedy") == 3.11
+    assert values("TSP", 1000, "BQ", "gap_pct", decoding="greedy") == 2.30
+    assert values("TSP", 5000, "LEHD", "time_s", decoding="greedy") == 90
+    assert values("TSP", 10_000, "Ours", "gap_pct", decoding="PRC", iters=100) == 2.11
+    assert values("CVRP", 5000, "Ours", "gap_pct", decoding="greedy") == 3.01
+    assert values("CVRP", 10_000, "Ours", "gap_pct", decoding="greedy") == 1.50
+
+
+def test_what_the_notes_say_of_tsplib_means_is_so(work: Path) -> None:
+    two = study("table2", work).published(2)
+    two = two[two.problem == "TSP"]
+    weights = {"Ours greedy": (10, 8.244, 7.958), "Ours PRC": (10, 2.556, 2.324), "BQ greedy": (9, 64.649, 53.96)}
+    for label, (large_ones, is_printed, would_be) in weights.items():
+        method, decoding = label.split()
+        rows = two[(two.method == method) & (two.decoding == decoding) & (two.metric == "gap_pct")]
+        gaps = rows.set_index("n").value
+        assert gaps["all"] == is_printed
+        mean = (23 * gaps["1K<n<=5K"] + large_ones * gaps["n>5K"]) / (23 + large_ones)
+        assert mean == pytest.approx(would_be, abs=6e-3)
+    known = studied(10**9, 1000)
+    assert sum(k.edge_type == "EUC_2D" for k in known) == 29
+    assert next(k.nodes for k in known if k.edge_type == "CEIL_2D") == 1000
+    assert sum(k.nodes <= 5000 for k in known) == 23
+
+
+def test_times_of_the_printed_small_instances(work: Path) -> None:
+    nine = study("table9", work).published(9)
+    rows = nine[(nine.problem == "TSP") & (nine.n == 700) & (nine.metric == "time_s")].set_index("method").value
+    assert rows["H-TSP"] == 29.1
+    assert rows["Ours"] == 36

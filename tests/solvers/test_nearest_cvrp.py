@@ -1,0 +1,64 @@
+"""Nearest neighbour for the CVRP: its routes are those of the rule, and as long as it says."""
+
+import numpy as np
+import pytest
+
+from neuroute.datasets.streams import cvrp_dataset
+from neuroute.errors import NeurouteError
+from neuroute.plan.objects import Dataset
+from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible
+from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths
+from neuroute.solvers.registry import get
+
+
+def plain(coords: np.ndarray, demand: np.ndarray, capacity: int) -> list[list[int]]:
+    """The rule, word by word."""
+    waiting, routes = set(range(1, len(coords))), []
+    while waiting:
+        here, left, route = 0, capacity, []
+        while fitting := sorted(c for c in waiting if demand[c] <= left):
+            distances = [((coords[c] - coords[here]) ** 2).sum() for c in fitting]
+            here = fitting[int(np.argmin(distances))]
+            route.append(here)
+            waiting.remove(here)
+            left -= demand[here]
+        routes.append(route)
+    return routes
+
+
+def on_a_lattice(seed: int) -> Cvrp:
+    """Ties abound, and customers share places with each other and with the depot."""
+    draw = np.random.default_rng(seed)
+    n = int(draw.integers(1, 30))
+    demand = np.concatenate([[0], draw.integers(1, 5, n)])
+    return Cvrp(draw.integers(0, 4, (1, n + 1, 2)).astype(float), demand[None], draw.integers(4, 9, 1))
+
+
+def test_routes_follow_the_rule_also_with_ties() -> None:
+    uniform = [cvrp_dataset(Dataset(problem="cvrp", n=n, count=1)) for n in (1, 2, 7, 50, 200)]
+    for instance in [*uniform, *map(on_a_lattice, range(200))]:
+        capacity = int(instance.capacity[0])
+        routes = get("nearest").solve_cvrp(instance.coords[0], instance.demand[0], capacity, 0)
+        assert routes == plain(instance.coords[0].astype(float), instance.demand[0], capacity)
+        solution = from_routes(routes)[None]
+        assert is_feasible(instance, solution).all()
+        np.testing.assert_allclose(nearest_neighbour_lengths(instance), cost(instance, solution), rtol=1e-12)
+
+
+def test_lengths_of_the_yardstick_never_change() -> None:
+    # Labels that are already made were held against these.
+    instances = cvrp_dataset(Dataset(problem="cvrp", split="val", n=100, count=64))
+    assert nearest_neighbour_lengths(instances).mean() == pytest.approx(20.310966575220476, rel=1e-12)
+
+
+def test_a_customer_that_fits_nowhere_is_one_line() -> None:
+    with pytest.raises(NeurouteError, match="nearest: customer 2 demands more than the capacity 4; split it"):
+        get("nearest").solve_cvrp(np.eye(3, 2), np.array([0, 4, 5]), 4, 0)
+
+
+@pytest.mark.parametrize("name", ["nearest", "insertion", "insertion-angle", "insertion-published"])
+def test_every_start_of_re_construction_solves_both_problems(name: str) -> None:
+    instance = cvrp_dataset(Dataset(problem="cvrp", n=40, count=1))
+    routes = get(name).solve_cvrp(instance.coords[0], instance.demand[0], 30, 3)
+    assert is_feasible(Cvrp(instance.coords, instance.demand, np.array([30])), from_routes(routes)[None]).all()
+    assert sorted(get(name).solve(instance.coords[0], 3).tolist()) == list(range(41))

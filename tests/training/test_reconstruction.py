@@ -1,0 +1,470 @@
+"""Self-improved training: rounds, what they start from, what they learn from, and resuming to the same bytes."""
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from neuroute.datasets.labels import load_tours, make_labels
+from neuroute.datasets.shard_files import kind_of
+from neuroute.errors import NeurouteError
+from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
+from neuroute.plan.objects import Dataset, Labels, Network, Reconstruction, Run
+from neuroute.problems.rooms import room
+from neuroute.training import reconstruction
+from neuroute.training.distributed import World
+from neuroute.training.loop import TrainingLoop
+from neuroute.training.reconstruction import ReconstructedSet, Rounds
+from neuroute.training.supervised import Scheme
+from neuroute.training.train import Settings, train
+
+N = 16
+CPU = torch.device("cpu")
+PROBLEMS = {
+    "tsp": ("neuroute.networks.sit:Sit", "insertion"),
+    "cvrp": ("neuroute.networks.sit_cvrp:SitCvrp", "insertion-angle"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(params=PROBLEMS)
+def problem(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def labels(problem: str, split: str, count: int) -> Labels:
+    dataset = Dataset(problem=problem, split=split, n=N, count=count)  # type: ignore[arg-type]
+    return Labels(dataset=dataset, solver=PROBLEMS[problem][1])
+
+
+def network(problem: str, **more: object) -> Network:
+    arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 24, "representatives": 2, "train_nodes": N}
+    return Network(kind=PROBLEMS[problem][0], arguments=arguments | more)
+
+
+def make_run(problem: str, **training: object) -> Run:
+    settings: dict[str, Any] = {"samples": 24, "rounds": 3, "epochs_per_round": 2, "reconstructions": 4}
+    settings |= {"batch_size": 10, "learning_rate": 2e-3, "validations": 6} | training
+    return Run(
+        paper="sit",
+        name=f"tiny_{problem}",
+        network=network(problem),
+        training=Reconstruction(**settings),
+        n=N,
+        data=(labels(problem, "train", 24),),
+        validation=labels(problem, "val", 8),
+    )
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("labels")
+    for problem in PROBLEMS:
+        for split, count in (("train", 24), ("val", 8)):
+            make_labels(labels(problem, split, count), folder, [], workers=1, progress=False)
+    return folder
+
+
+def run_training(run: Run, folder: Path, store: Path, start: Path | None = None) -> Path:
+    settings = Settings("cpu", threads=1)
+    train(run, folder / "out", folder / "state", [store], settings, code="c", network_code="n", start=start)
+    return folder / "out"
+
+
+def log_lines(out: Path, kind: str) -> list[dict]:
+    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["kind"] == kind]
+
+
+def rounds(run: Run, store: Path, folder: Path, best: Callable[[], dict] | None = None, **scheme: Any) -> Rounds:
+    torch.manual_seed(run.seed)
+    net = build(run.network)
+    problem = run.validation.dataset.problem
+    settings: dict[str, Any] = {
+        "stopping": lambda: False,
+        "state_dir": folder,
+        "device": CPU,
+        "world": World(),
+        "memory_gb": 4.0,
+    }
+    best = best or (lambda: net.state_dict())
+    made = Scheme(run, net, room(problem, "decision")(net), [store], best, **(settings | scheme))
+    found: Rounds = room(problem, "reconstruction")(made)
+    return found
+
+
+def feasible(data: ReconstructedSet) -> bool:
+    instances = data.instances(slice(None))
+    return bool(data.kind.valid(instances, data.solutions.astype(np.int64)).all())
+
+
+def lengths(data: ReconstructedSet) -> np.ndarray:
+    return data.kind.lengths(data.instances(slice(None)), data.solutions)
+
+
+# -- rounds ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_log_tells_rounds_and_labels_get_shorter_only(problem: str, tmp_path: Path, store: Path) -> None:
+    run = make_run(problem)
+    out = run_training(run, tmp_path, store)
+    notes = log_lines(out, "round")
+    assert [(n["round"], n["batch"], n["samples"], n["iterations"]) for n in notes] == [
+        (0, 0, 0, 4), (1, 6, 48, 4), (2, 12, 96, 4)
+    ]  # fmt: skip
+    kind = kind_of(run.validation)
+    given = kind.lengths(kind.instances(run.data[0].dataset), load_tours(run.data[0], [store])).mean()
+    assert notes[0]["length_before"] == pytest.approx(given)
+    assert notes[1]["length_before"] == pytest.approx(notes[0]["length_after"])
+    assert notes[2]["length_before"] == pytest.approx(notes[1]["length_after"])
+    assert notes[2]["length_after"] < given - 1e-3
+    assert all(n["length_after"] <= n["length_before"] + 1e-9 for n in notes)
+    assert len(log_lines(out, "validation")) == 7
+    assert json.loads((out / "run.json").read_text())["samples"] == 3 * 2 * 24
+
+
+def test_every_solution_stays_feasible_and_gets_no_longer(problem: str, tmp_path: Path, store: Path) -> None:
+    batches = rounds(make_run(problem, reconstructions=12, longest=8), store, tmp_path)
+    data, before = batches.reconstructed, lengths(batches.reconstructed)
+    for index in (0, 6, 12):
+        batches.train(index)
+        assert feasible(data)
+        assert (lengths(data) <= before + 1e-9).all()
+        assert lengths(data).mean() < before.mean()
+        before = lengths(data)
+
+
+def test_a_warm_up_leaves_the_labels_as_they_are(problem: str, tmp_path: Path, store: Path) -> None:
+    run = make_run(problem, rounds=1, reconstructions=0, validations=1)
+    batches = rounds(run, store, tmp_path)
+    before = batches.reconstructed.solutions.copy()
+    np.testing.assert_array_equal(before, load_tours(run.data[0], [store]))
+    assert batches.train(0)[1] > 0
+    np.testing.assert_array_equal(batches.reconstructed.solutions, before)
+    (note,) = batches.notes()
+    assert note["iterations"] == 0
+    assert note["length_after"] == note["length_before"]
+    assert not batches.notes()
+    assert not list(tmp_path.rglob("*.npz"))
+
+
+@pytest.mark.parametrize("rate", [3.0, 3e-3])
+def test_each_round_begins_with_the_best_weights(
+    problem: str, rate: float, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With rates that destroy the network, and that do it good."""
+    used, seen = [], []
+    improve, validate = ReconstructedSet.improve, TrainingLoop._validate
+
+    def copied(net: torch.nn.Module) -> dict[str, torch.Tensor]:
+        return {name: value.clone() for name, value in net.state_dict().items()}
+
+    def improved(self: ReconstructedSet, number: int) -> dict[str, Any]:
+        used.append(copied(self.scheme.net))
+        return improve(self, number)
+
+    def validated(self: TrainingLoop) -> None:
+        seen.append(copied(self.net))
+        validate(self)
+
+    monkeypatch.setattr(ReconstructedSet, "improve", improved)
+    monkeypatch.setattr(TrainingLoop, "_validate", validated)
+    out = run_training(make_run(problem, learning_rate=rate), tmp_path, store)
+    gaps = [line["gap_pct"] for line in log_lines(out, "validation")]
+    exported = load_checkpoint(out / "model.safetensors")[0].state_dict()
+    for weights, known in zip([*used, exported], [gaps[:1], gaps[:3], gaps[:5], gaps], strict=True):
+        best = seen[int(np.argmin(known))]
+        assert all(torch.equal(weights[name], best[name]) for name in best)
+    assert (gaps[6] > min(gaps)) or rate < 1
+
+
+def test_moments_go_on_unless_they_are_not_finite(problem: str, tmp_path: Path, store: Path) -> None:
+    batches = rounds(make_run(problem), store, tmp_path)
+    batches.train(0)
+    moments = batches.optimizer.state[next(iter(batches.model.parameters()))]
+    steps = int(moments["step"])
+    assert steps > 0
+    updates = batches.train(6)[1]
+    assert int(moments["step"]) == steps + updates
+    moments["exp_avg"].fill_(torch.nan)
+    updates = batches.train(12)[1]
+    again = batches.optimizer.state[next(iter(batches.model.parameters()))]
+    assert int(again["step"]) == updates
+    assert again["exp_avg"].isfinite().all()
+
+
+def test_the_first_round_may_improve_the_networks_own_solutions(problem: str, tmp_path: Path, store: Path) -> None:
+    run = make_run(problem, initial="greedy")
+    batches = rounds(run, store, tmp_path)
+    data = batches.reconstructed
+    own = room(problem, "construct")(data.scheme.net, data.instances(slice(None))).numpy()
+    before = data.kind.lengths(data.instances(slice(None)), own)
+    batches.train(0)
+    assert batches.notes()[0]["length_before"] == pytest.approx(before.mean())
+    assert (lengths(data) <= before + 1e-9).all()
+    held = lengths(data).mean()
+    batches.train(6)
+    assert batches.notes()[0]["length_before"] == pytest.approx(held)  # and not greedy again
+
+
+def test_it_learns_from_its_own_solutions(tmp_path: Path, store: Path) -> None:
+    """From random weights and a warm-up to labels that are shorter and gaps that are smaller."""
+    run = make_run("tsp", rounds=4, epochs_per_round=8, validations=4, reconstructions=10, learning_rate=3e-3)
+    out = run_training(run, tmp_path, store)
+    gaps = [line["gap_pct"] for line in log_lines(out, "validation")]
+    assert min(gaps[1:]) < 0.75 * gaps[0]
+
+
+# -- what a batch is ------------------------------------------------------------------------------------------------
+
+
+def paths_of(batches: Rounds, index: int) -> Any:
+    arrays = (torch.from_numpy(array) for array in batches.data.batch(0, 0, 24))
+    return batches._sub_path(index, *arrays)
+
+
+def test_sub_paths_are_of_4_to_the_longest_stops_of_the_solutions(problem: str, tmp_path: Path, store: Path) -> None:
+    batches = rounds(make_run(problem, longest=7), store, tmp_path)
+    sizes = {paths_of(batches, i).shape[1] for i in range(200)}
+    assert sizes == {4, 5, 6, 7}
+    assert {paths_of(rounds(make_run(problem), store, tmp_path), i).shape[1] for i in range(200)} == set(range(4, 17))
+
+
+def places(batches: Rounds, index: int) -> np.ndarray:
+    """Positions (batch, length) in their tours of the stops that a batch learns from."""
+    coords, tours = batches.data.batch(0, 0, 24)
+    points = np.take_along_axis(coords, tours[..., None], axis=1)
+    path = paths_of(batches, index).numpy()
+    return (path[:, :, None] == points[:, None]).all(-1).argmax(-1)
+
+
+@pytest.mark.parametrize("starts", ["instance", "batch"])
+def test_who_draws_where_sub_paths_of_tours_start(starts: str, tmp_path: Path, store: Path) -> None:
+    batches = rounds(make_run("tsp", starts=starts, longest=9), store, tmp_path)
+    begin, steps = [], []
+    for index in range(60):
+        found = places(batches, index)
+        way = np.diff(found, axis=1) % N
+        assert ((way == way[:, :1]) & ((way == 1) | (way == N - 1))).all()  # neighbours, in one direction
+        begin.append(np.where(way[:, 0] == 1, found[:, 0], found[:, -1]))
+        steps.append(way[:, 0])
+        alone = starts == "batch"
+        assert (len(set(begin[-1])) == 1) is alone
+        assert (len(set(steps[-1])) == 1) is alone
+    assert set(np.concatenate(begin)) == set(range(N))
+    assert np.mean(np.concatenate(steps) == 1) == pytest.approx(0.5, abs=0.2)
+
+
+def test_epochs_have_an_order_of_their_own_and_see_all(problem: str, tmp_path: Path, store: Path) -> None:
+    data = rounds(make_run(problem), store, tmp_path).reconstructed
+    orders = []
+    for epoch in (0, 1):
+        batch = data.batch(epoch, 0, 24)
+        order = [int((array == data.arrays[0]).all((1, 2)).argmax()) for array in batch[0]]
+        assert sorted(order) == list(range(24))
+        np.testing.assert_array_equal(batch[-1], data.solutions[order])
+        np.testing.assert_array_equal(data.batch(epoch, 10, 10)[0], batch[0][10:20])
+        orders.append(order)
+    assert orders[0] != orders[1]
+
+
+def test_the_rate_falls_by_epochs_from_where_it_was(problem: str, tmp_path: Path, store: Path) -> None:
+    batches = rounds(make_run(problem, decay_gamma=0.5, epochs_before=2, learning_rate=1.0), store, tmp_path)
+    assert [batches.learning_rate(i) for i in (0, 2, 3, 6, 17)] == [0.25, 0.25, 0.125, 0.0625, 0.25 / 32]
+
+
+def test_gradients_are_clipped_if_so_asked(problem: str, tmp_path: Path, store: Path) -> None:
+    norms = []
+    for clip in (None, 1e-3):
+        batches = rounds(make_run(problem, clip=clip, reconstructions=0), store, tmp_path)
+        step = batches.optimizer.step
+
+        def noted(step: Any = step, batches: Rounds = batches) -> None:
+            gradients = [p.grad.flatten() for p in batches.model.parameters() if p.grad is not None]
+            norms.append(float(torch.cat(gradients).norm()))
+            step()
+
+        batches.optimizer.step = noted  # type: ignore[method-assign,assignment]
+        before = len(norms)
+        batches.train(0)
+        assert (max(norms[before:]) <= 1e-3 * (1 + 1e-4)) is (clip is not None)
+
+
+def test_every_step_is_an_update(problem: str, tmp_path: Path, store: Path) -> None:
+    batches = rounds(make_run(problem, longest=6), store, tmp_path)
+    decisions = {paths_of(batches, i).shape[1]: batches.train(i)[1] for i in range(5)}
+    certain = 3 if problem == "tsp" else 1  # both ends and a single candidate; the first customer
+    assert all(updates == length - certain for length, updates in decisions.items())
+
+
+# -- resuming -------------------------------------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """As abrupt as a signal that cannot be handled."""
+
+
+def same_run(whole: Path, resumed: Path) -> None:
+    assert (resumed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    for kind, kept in (("train", "loss"), ("validation", "gap_pct"), ("round", "length_after")):
+        assert [line[kept] for line in log_lines(whole, kind)] == [line[kept] for line in log_lines(resumed, kind)]
+
+
+def kill_at(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+    plain = Rounds.train
+
+    def killed(self: Rounds, index: int) -> Any:
+        if index == batch:
+            raise Killed
+        return plain(self, index)
+
+    monkeypatch.setattr(Rounds, "train", killed)
+
+
+@pytest.mark.parametrize("batch", [4, 6, 9, 16])
+def test_killed_in_a_round_it_ends_with_the_same_weights(
+    problem: str, batch: int, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("neuroute.training.loop.SAVE_EVERY_S", -1.0)
+    run = make_run(problem)
+    whole = run_training(run, tmp_path / "whole", store)
+    with monkeypatch.context() as patch:
+        kill_at(patch, batch)
+        with pytest.raises(Killed):
+            run_training(run, tmp_path / "killed", store)
+    assert torch.load(tmp_path / "killed" / "state" / "state.pt", weights_only=True)["done"] == batch
+    same_run(whole, run_training(run, tmp_path / "killed", store))
+
+
+@pytest.mark.parametrize("number", [0, 2])
+@pytest.mark.parametrize("saved_s", [-1.0, 60.0])
+def test_killed_while_it_re_constructs_it_goes_on_there(
+    problem: str, number: int, saved_s: float, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts of 9, 9 and 6 instances; killed in the second iteration of the second, kept or not after the first."""
+    monkeypatch.setattr("neuroute.training.loop.SAVE_EVERY_S", -1.0)
+    monkeypatch.setitem(reconstruction.TOGETHER, "cpu", 9 * N)
+    run = make_run(problem)
+    whole = run_training(run, tmp_path / "whole", store)
+    calls: list[tuple[int, int]] = []  # (first instance, iterations done) of every iteration
+    killing = [True]
+    kind = type(rounds(run, store, tmp_path / "x").reconstructed)
+    plain, begin = kind.reconstructing, kind.improve
+    current = [-1]
+
+    def improve(self: ReconstructedSet, number: int) -> dict[str, Any]:
+        current[0] = number
+        return begin(self, number)
+
+    def watched(
+        self: ReconstructedSet, instances: Any, solutions: torch.Tensor, seed: int, first: int, done: int
+    ) -> Iterator[torch.Tensor]:
+        for each in plain(self, instances, solutions, seed, first, done):
+            if killing and (current[0], first, done) == (number, 9, 1):
+                raise Killed
+            calls.append((first, done))
+            done += 1
+            yield each
+
+    monkeypatch.setattr(reconstruction, "SAVE_EVERY_S", saved_s)
+    monkeypatch.setattr(kind, "improve", improve)
+    monkeypatch.setattr(kind, "reconstructing", watched)
+    with pytest.raises(Killed):
+        run_training(run, tmp_path / "killed", store)
+    killing.clear()
+    calls.clear()
+    resumed = run_training(run, tmp_path / "killed", store)
+    assert calls[0] == (9, 1 if saved_s < 0 else 0)
+    same_run(whole, resumed)
+    assert {int(f.name[0]) for f in (tmp_path / "killed" / "state" / "solutions").iterdir()} == {2}
+
+
+def test_a_signal_stops_re_construction_soon_and_keeps_it(problem: str, tmp_path: Path, store: Path) -> None:
+    run = make_run(problem, reconstructions=10)
+    whole = run_training(run, tmp_path / "whole", store)
+    with pytest.MonkeyPatch.context() as patch:
+        plain = ReconstructedSet._improve_part
+
+        def asked(self: ReconstructedSet, number: int, rows: slice) -> Any:
+            if number == 1:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return plain(self, number, rows)
+
+        patch.setattr(ReconstructedSet, "_improve_part", asked)
+        with pytest.raises(NeurouteError, match="stopped by a signal at re-construction 1 of 10") as refusal:
+            run_training(run, tmp_path / "stopped", store)
+    assert "\n" not in str(refusal.value)
+    assert (tmp_path / "stopped" / "state" / "solutions" / "1-0-24.npz").exists()
+    same_run(whole, run_training(run, tmp_path / "stopped", store))
+
+
+def test_damaged_solutions_are_named(problem: str, tmp_path: Path, store: Path) -> None:
+    (tmp_path / "solutions").mkdir()
+    (tmp_path / "solutions" / "0-0-24.npz").write_bytes(b"cut short")
+    with pytest.raises(NeurouteError, match=r"0-0-24\.npz: unreadable solutions .* delete it"):
+        rounds(make_run(problem), store, tmp_path).train(0)
+
+
+# -- bad input ------------------------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_is_refused_before_training(problem: str, tmp_path: Path, store: Path) -> None:
+    with pytest.raises(NeurouteError, match="gpus_per_run: 1"):
+        rounds(make_run(problem), store, tmp_path, world=World(0, 2))
+    with pytest.raises(NeurouteError, match="give a number from 4 to 16"):
+        rounds(make_run(problem, longest=17), store, tmp_path)
+    with pytest.raises(NeurouteError, match="labels for 24 samples, 30 are needed"):
+        rounds(make_run(problem, samples=30), store, tmp_path)
+
+
+def test_bf16_trains(problem: str, tmp_path: Path, store: Path) -> None:
+    batches = rounds(make_run(problem, precision="bf16"), store, tmp_path)
+    assert np.isfinite(float(batches.train(0)[0]))
+    assert feasible(batches.reconstructed)
+
+
+# -- starting from another run --------------------------------------------------------------------------------------
+
+
+def checkpoint(path: Path, net: Network, seed: int = 7) -> dict[str, torch.Tensor]:
+    torch.manual_seed(seed)
+    made = build(net)
+    save_checkpoint(path, made, {"run": "sit/first", "network": net.model_dump(), "code": "c"})
+    return made.state_dict()
+
+
+def test_a_run_starts_from_anothers_weights(problem: str, tmp_path: Path, store: Path) -> None:
+    start = tmp_path / "first.safetensors"
+    weights = checkpoint(start, network(problem, train_nodes=99))  # it may have been trained on another size
+    run = make_run(problem, rounds=1, reconstructions=0, learning_rate=0.0, validations=1)
+    run = run.model_copy(update={"start": "sit/first"})
+    out = run_training(run, tmp_path, store, start)
+    found, about = load_checkpoint(out / "model.safetensors", run.network)
+    assert all(torch.equal(found.state_dict()[name], weights[name]) for name in weights)
+    assert about["spec"]["start"] == "sit/first"
+    with pytest.raises(ValueError, match="starts from sit/first"):
+        run_training(run, tmp_path, store)
+
+
+def test_a_start_that_does_not_fit_is_refused(problem: str, tmp_path: Path, store: Path) -> None:
+    start = tmp_path / "first.safetensors"
+    checkpoint(start, network(problem, depth=2))
+    run = make_run(problem).model_copy(update={"start": "sit/first"})
+    with pytest.raises(NeurouteError, match=r"holds Sit.*depth=2.*but sit/tiny.* is a Sit.*depth=1") as refusal:
+        run_training(run, tmp_path, store, start)
+    assert "\n" not in str(refusal.value)
+    with pytest.raises(NeurouteError, match="no such checkpoint"):
+        run_training(run, tmp_path, store, tmp_path / "absent.safetensors")
