@@ -91,6 +91,10 @@ class SitScale(Strict):
     network: SitShape
     tsp: SitProblem
     cvrp: SitCvrp
+    controls: Annotated[
+        list[Literal["tsp", "cvrp"]],
+        Field(description="problems whose main training is made once more without re-construction, to compare"),
+    ] = []
     prc: Annotated[dict[int, Positive], Field(description="PRC's iterations -> here")]
     rrc: Annotated[int, Field(ge=1, description="LEHD's 1,000 iterations of random re-construct -> here")]
     beam: Annotated[int, Field(ge=1, description="BQ's and SIGD's beam of 16 -> here")]

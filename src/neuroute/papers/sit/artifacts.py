@@ -45,6 +45,7 @@ def artifacts(scale: Scale) -> list[Artifact]:
         for problem in PROBLEMS
         for run in (run_id(f"{problem}_1k"), *BASELINES[problem].values())
     ]
+    controls = [roles.control(problem) for problem in scale.sit.controls]
     crossed = measured(*(roles.with_cross_attention(size) for size in scale.sit.bq_sit))
     repeated = tuple(roles.with_repetitions(count) for count in scale.sit.repetitions)
     solvers = tuple(f"{PAPER}/{name}" for name in ("tests-tsp", "tests-cvrp", "solvers"))
@@ -53,7 +54,7 @@ def artifacts(scale: Scale) -> list[Artifact]:
         show(
             "table1",
             "TSP and CVRP at five sizes: solvers, neural baselines, greedy and PRC",
-            [*main, *measured("warm_tsp", "warm_cvrp"), *baselines],
+            [*main, *measured("warm_tsp", "warm_cvrp", *controls), *baselines],
             bundles=solvers,
         ),
         show("table2", "TSPLIB and CVRPLIB above 1,000 nodes", benchmarks),

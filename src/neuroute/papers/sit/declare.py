@@ -123,6 +123,9 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         for size, training in p.training.items():
             first = warm if size == 1000 else f"{problem}_1k"
             improved(f"{problem}_{roles.short(size)}", problem, size, training, {"size": size}, first)
+    for problem in s.controls:
+        unimproved = roles.sizes(scale, problem).training[1000].model_copy(update={"reconstructions": 0})
+        improved(roles.control(problem), problem, 1000, unimproved, {"size": 1000}, f"warm_{problem}")
     for longest in roles.LONGEST:
         if longest != 1000:
             training = s.tsp.training[10_000].model_copy(update={"longest": s.longest[longest]})
@@ -202,7 +205,8 @@ def evaluations(scale: Scale) -> list[AnyEvaluation]:
         tests.setdefault(run, []).extend(Test(labels=labels, decoding=d) for d in decodings or (Decoding(),))
 
     for problem in PROBLEMS:
-        test(run_id(f"warm_{problem}"), reference(scale, problem, 1000))
+        for name in (f"warm_{problem}", *([roles.control(problem)] if problem in s.controls else [])):
+            test(run_id(name), reference(scale, problem, 1000))
         for size in SIZES:
             starts: tuple[Start, ...] = ("greedy", "nearest")
             others = (roles.prc_from(scale, start) for start in starts)

@@ -37,6 +37,11 @@ def model(scale: Scale, problem: Problem, size: int) -> str:
     return f"{problem}_{short(sizes(scale, problem).trained(size))}"
 
 
+def control(problem: Problem) -> str:
+    """Name of the run that trains as long as the main one, on the initial solutions (not in the paper)."""
+    return f"control_{problem}"
+
+
 def with_longest(longest: int) -> str:
     """Name of the run of Table 5 that is trained with that l_max; 1,000 is the main run."""
     return "tsp_10k" if longest == 1000 else f"tsp_10k_lmax{longest}"
