@@ -49,7 +49,6 @@ def artifacts(scale: Scale) -> list[Artifact]:
     crossed = measured(*(roles.with_cross_attention(size) for size in scale.sit.bq_sit))
     repeated = tuple(roles.with_repetitions(count) for count in scale.sit.repetitions)
     solvers = tuple(f"{PAPER}/{name}" for name in ("tests-tsp", "tests-cvrp", "solvers"))
-    trained = (*(f"warm_{problem}" for problem in PROBLEMS), roles.model(scale, "tsp", 1000))
     return [
         show(
             "table1",
@@ -89,7 +88,7 @@ def artifacts(scale: Scale) -> list[Artifact]:
             "figure2",
             "Self-improved training, drawn from a real round",
             [f"{run_id('tsp_1k')}/round"],
-            runs=tuple(run_id(name) for name in trained if name != "warm_cvrp"),
+            runs=(run_id("warm_tsp"), run_id("tsp_1k")),
         ),
         show("figure3", "Repetitions of the last node", measured(*repeated)),
     ]

@@ -30,7 +30,7 @@ class Method:
 
 
 def methods(scale: Scale, problem: Problem) -> list[Method]:
-    """The rows of Table 1, in its order; one more for the model after the warm-up alone."""
+    """The rows of Table 1, in its order; besides, the model after the warm-up alone, and the control."""
     classical = [Method(name, {"method": name}, solvers=names) for name, names in CLASSICAL[problem].items()]
     cited = ("DIFUSCO", "H-TSP", "GLOP") if problem == "tsp" else ("GLOP-G (LKH3)",)
     return [
@@ -79,6 +79,11 @@ def _own(scale: Scale, problem: Problem) -> list[Method]:
     own = {size: run_id(roles.model(scale, problem, size)) for size in SIZES}
     return [
         Method("Ours, warm-up only, greedy", None, runs={1000: run_id(f"warm_{problem}")}),
+        *(
+            Method("Ours, as long without re-construction, greedy", None, runs={1000: run_id(roles.control(name))})
+            for name in scale.sit.controls
+            if name == problem
+        ),
         Method("Ours greedy", {"method": "Ours", "decoding": "greedy"}, runs=own),
         *(
             Method(

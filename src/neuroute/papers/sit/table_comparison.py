@@ -85,7 +85,9 @@ def self_improvement(study: Study) -> list[str]:
         dataset = roles.reference(study.scale, problem, 1000).dataset
         before, after = (study.gap(run_id(name), dataset) for name in (f"warm_{problem}", f"{problem}_1k"))
         if before is not None and after is not None:
-            parts.append(f"from {before:.2f} to {after:.2f} % on {described(dataset)}")
+            control = study.gap(run_id(roles.control(problem)), dataset)
+            without = f" (trained as long on insertion's own: {control:.2f} %)" if control is not None else ""
+            parts.append(f"from {before:.2f} to {after:.2f} % on {described(dataset)}{without}")
     if not parts:
         return []
     return [
