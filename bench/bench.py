@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from common import NODES, SHAPES, best_of, network
 from pens import bench_pens
 from search import bench_growth, bench_search
+from sit import bench_sit
 
 from neuroute import device as devices
 from neuroute.analysis import flops
@@ -182,6 +183,7 @@ PARTS = {
     "search": bench_search,
     "growth": bench_growth,
     "pens": bench_pens,
+    "sit": bench_sit,
     "labels": bench_labels,
     "dag": bench_dag,
 }

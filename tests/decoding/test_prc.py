@@ -15,7 +15,8 @@ from neuroute.decoding.prc import prc
 from neuroute.errors import NeurouteError
 from neuroute.networks.lehd import Lehd
 from neuroute.plan.objects import Decoding
-from neuroute.problems.sub_paths import draw_within, longest_sub_path
+from neuroute.problems.longest import longest_sub_path
+from neuroute.problems.sub_paths import draw_within
 from neuroute.solvers import insertion, nearest
 
 

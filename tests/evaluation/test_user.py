@@ -183,6 +183,18 @@ def test_files_need_no_checkout(tmp_path: Path, checkpoint: Path, data: Path, mo
     assert (code, len(text.strip().splitlines())) == (2, 1)
 
 
+def test_prc_needs_room_for_its_sub_paths_alone(tmp_path: Path, checkpoint: Path, data: Path) -> None:
+    """Where a whole instance does not fit, what has been found is written all the same."""
+    loaded, instances = load_model(checkpoint, "cpu"), find_instances(str(data), None, {}, [])
+    decoding = Decoding(method="prc", iterations=2, start="insertion", longest=4)
+    whole = 4 * 16 * 8 * 10 / 1e9  # what nine nodes take at width 8
+    out = tmp_path / "found.csv"
+    evaluate(loaded, instances, decoding, 0.8 * whole, out)
+    assert out.exists()
+    with pytest.raises(NeurouteError, match="needs about"):
+        evaluate(loaded, instances, Decoding(), 0.8 * whole, tmp_path / "none.csv")
+
+
 def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkpoint: Path, data: Path) -> None:
     np.savez(tmp_path / "bad.npz", coords=COORDS, tour=np.zeros((5, 9), int))
     cases: list[tuple[tuple[object, ...], str]] = [

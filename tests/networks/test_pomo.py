@@ -72,7 +72,7 @@ def encoded_by_the_book(net: Pomo, coords: Tensor) -> Tensor:
 
 
 def decided_by_the_book(net: Pomo, h: Tensor, first: Tensor, current: Tensor, closed: Tensor) -> Tensor:
-    w_first, w_last = net.ends.weight.chunk(2)
+    w_first, w_last = net.context.ends.weight.chunk(2)
     w_k, w_v = net.key_value.weight.chunk(2)
     instance = torch.arange(len(h))[:, None]
     query = h[instance, first] @ w_first.T + h[instance, current] @ w_last.T

@@ -291,8 +291,8 @@ def test_the_iteration_is_the_stored_one(sit: Path) -> None:
     it = Iteration.read(stored)
     assert lengths.iloc[0] == it.length_of(it.before)
     assert it.gain(1) == pytest.approx(it.length_of(it.before) - it.length_of(it.after))
-    assert f"1 of 4 shorter: {it.length_of(it.after):.3f}" in texts(drawing)
-    assert f"1 of 4 became shorter, by up to {it.gain(1):.4f}" in " ".join(drawing.notes)
+    assert f"1 of {ROUND.dataset.n // 7} shorter: {it.length_of(it.after):.3f}" in texts(drawing)
+    assert f"1 of {ROUND.dataset.n // 7} became shorter, by up to {it.gain(1):.4f}" in " ".join(drawing.notes)
 
 
 def test_an_iteration_without_improvement_says_so(changed: Callable[[Callable[[Arrays], Any]], Path]) -> None:
@@ -301,7 +301,7 @@ def test_an_iteration_without_improvement_says_so(changed: Callable[[Callable[[A
         arrays["improved"][:] = False
 
     drawing = draw("figure2", changed(useless))
-    assert any(text.startswith("0 of 4 shorter") for text in texts(drawing))
+    assert any(text.startswith(f"0 of {ROUND.dataset.n // 7} shorter") for text in texts(drawing))
     assert "as none finds a shorter block" in " ".join(drawing.notes)
 
 

@@ -180,6 +180,28 @@ def test_lkh3_speaks_with_a_binary_on_the_path():
         get("lkh3").solve(coords, 4)
 
 
+FAKE_LKH_CVRP = """#!{python}
+import re, sys
+parameters = dict(line.strip().split(" = ") for line in open(sys.argv[1]) if "=" in line)
+text = open(parameters["PROBLEM_FILE"]).read()
+assert re.search(r"TYPE ?: ?CVRP", text) and re.search(r"CAPACITY ?: ?20", text), text
+assert re.search(r"VEHICLES ?: ?\\d+", text) and parameters["MTSP_MIN_SIZE"] == "0", text
+open(parameters["TOUR_FILE"], "w").write(
+    "NAME : t\\nTYPE : TOUR\\nDIMENSION : 8\\nTOUR_SECTION\\n1\\n3\\n2\\n7\\n4\\n6\\n5\\n8\\n-1\\nEOF\\n")
+"""
+
+
+def test_lkh3_gives_routes_without_the_copies_of_the_depot(tmp_path, monkeypatch):
+    pytest.importorskip("lkh")
+    binary = tmp_path / "LKH"
+    binary.write_text(FAKE_LKH_CVRP.format(python=sys.executable))
+    binary.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    coords = np.random.default_rng(0).random((6, 2))  # nodes 7 and 8 stand for vehicles: the depot once more
+    routes = get("lkh3").solve_cvrp(coords, np.array([0, 9, 9, 9, 9, 9]), 20, 0)
+    assert routes == [[2, 1], [3, 5, 4]]
+
+
 def test_doctor_reports_every_solver_and_survives_a_crash(monkeypatch):
     real = doctor.subprocess.run
 

@@ -161,6 +161,14 @@ def test_a_warm_up_leaves_the_labels_as_they_are(problem: str, tmp_path: Path, s
     assert not list(tmp_path.rglob("*.npz"))
 
 
+def test_a_warm_up_may_be_the_first_of_the_rounds(problem: str, tmp_path: Path, store: Path) -> None:
+    run = make_run(problem, warm_up=True)
+    notes = log_lines(run_training(run, tmp_path, store), "round")
+    assert [note["iterations"] for note in notes] == [0, 4, 4]
+    assert notes[0]["length_before"] == notes[0]["length_after"]
+    assert notes[-1]["length_after"] < notes[0]["length_after"]
+
+
 @pytest.mark.parametrize("rate", [3.0, 3e-3])
 def test_each_round_begins_with_the_best_weights(
     problem: str, rate: float, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch

@@ -7,6 +7,7 @@ from neuroute.analysis import (
     flops,
     flops_baselines,
     flops_cvrp,
+    flops_icam,
     flops_pens,
     flops_pomo,
     flops_reconstruction,
@@ -15,8 +16,7 @@ from neuroute.analysis import (
 from neuroute.dotted import resolve
 from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Network, Reconstruction, Run, SelfImprovement
-
-LONGEST = 1000  # stops of a sub-path, where nothing else is said (sit, Table 6)
+from neuroute.problems.longest import longest_sub_path
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,67 @@ def pomo(
 
     POMO's decisions do not shrink: `per_solution` as the paper counts is what they take, with a beam for the starts.
     """
+    return _pomo(depth, width, heads, feed_forward)
+
+
+def pomo_cvrp(
+    *,
+    depth: int = 6,
+    width: int = 128,
+    heads: int = 8,
+    feed_forward: int = 512,
+    clipping: float = 10.0,
+    train_nodes: int = 100,
+) -> Counts:
+    """Of one solution, as `pomo`; ways back to the depot are decisions more, and not counted."""
+    return _pomo(depth, width, heads, feed_forward, cvrp=True)
+
+
+def _pomo(depth: int, width: int, heads: int, feed_forward: int, *, cvrp: bool = False) -> Counts:
     return Counts(
-        flops_pomo.parameters(depth, width, feed_forward),
+        flops_pomo.parameters(depth, width, feed_forward, cvrp=cvrp),
         lambda tokens: flops_pomo.decision_flops(width, heads, tokens - 1),
-        lambda nodes: flops_pomo.encoder_flops(depth, width, heads, feed_forward, nodes),
+        lambda nodes: flops_pomo.encoder_flops(depth, width, heads, feed_forward, nodes, cvrp=cvrp),
+    )
+
+
+def icam(
+    *,
+    depth: int = 12,
+    width: int = 128,
+    feed_forward: int = 512,
+    clipping: float = 50.0,
+    adaptation: bool = True,
+    compatibility: bool = True,
+    train_nodes: int = 100,
+) -> Counts:
+    """Of one tour, as `pomo`."""
+    return _icam(depth, width, feed_forward, adaptation, compatibility)
+
+
+def icam_cvrp(
+    *,
+    depth: int = 12,
+    width: int = 128,
+    feed_forward: int = 512,
+    clipping: float = 50.0,
+    adaptation: bool = True,
+    compatibility: bool = True,
+    train_nodes: int = 100,
+) -> Counts:
+    """Of one solution, as `pomo_cvrp`."""
+    return _icam(depth, width, feed_forward, adaptation, compatibility, cvrp=True)
+
+
+def _icam(
+    depth: int, width: int, feed_forward: int, adaptation: bool, compatibility: bool, *, cvrp: bool = False
+) -> Counts:
+    return Counts(
+        flops_icam.parameters(
+            depth, width, feed_forward, cvrp=cvrp, adaptation=adaptation, compatibility=compatibility
+        ),
+        lambda tokens: flops_icam.decision_flops(width, tokens - 1),
+        lambda nodes: flops_icam.encoder_flops(depth, width, feed_forward, nodes, cvrp=cvrp, adaptation=adaptation),
     )
 
 
@@ -167,6 +224,9 @@ COUNTS = {
     "neuroute.networks.lehd_cvrp:LehdCvrp": "neuroute.analysis.cost:lehd_cvrp",
     "neuroute.networks.bq_cvrp:BqCvrp": "neuroute.analysis.cost:bq_cvrp",
     "neuroute.networks.pomo:Pomo": "neuroute.analysis.cost:pomo",
+    "neuroute.networks.pomo_cvrp:PomoCvrp": "neuroute.analysis.cost:pomo_cvrp",
+    "neuroute.networks.icam:Icam": "neuroute.analysis.cost:icam",
+    "neuroute.networks.icam_cvrp:IcamCvrp": "neuroute.analysis.cost:icam_cvrp",
     "neuroute.networks.pens:Pens": "neuroute.analysis.cost:pens",
     "neuroute.networks.sit:Sit": "neuroute.analysis.cost:sit",
     "neuroute.networks.sit_cvrp:SitCvrp": "neuroute.analysis.cost:sit_cvrp",
@@ -226,7 +286,7 @@ def sampling_per_sample(c: Counts, nodes: int, training: SelfImprovement) -> flo
 
 def reconstruction_per_sample(c: Counts, stops: int, training: Reconstruction, *, cvrp: bool) -> float:
     """Sub-paths, and re-constructions over a round's epochs; greedy first solutions over all epochs."""
-    longest = min(stops, training.longest or LONGEST)
+    longest = longest_sub_path(training.longest, stops)
     trained = flops_reconstruction.trained_sample(c.decision, c.encoder, longest, training.step, cvrp=cvrp)
     each = flops_reconstruction.iteration(c.decision, c.encoder, stops, longest, training.most_blocks, cvrp=cvrp)
     total = trained + training.reconstructions * each / training.epochs_per_round

@@ -7,8 +7,9 @@ without saying), and w - 1 of the CVRP, on w + 1 to 3: its first stop is given, 
 from collections.abc import Callable, Iterator
 from itertools import accumulate
 
+from neuroute.problems.longest import SHORTEST
+
 Amount = Callable[[int], int]  # tokens or nodes -> FLOPs
-SHORTEST = 4
 
 
 def rebuilt(decision: Amount, encoder: Amount, longest: int, *, cvrp: bool) -> Iterator[tuple[int, int]]:

@@ -17,7 +17,7 @@ from neuroute.decoding.greedy import Decide, greedy_tours
 from neuroute.decoding.prc import prc
 from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Decoding
-from neuroute.problems.sub_paths import longest_sub_path
+from neuroute.problems.longest import longest_sub_path
 from neuroute.solvers.registry import get
 
 Coords = np.ndarray | Tensor

@@ -1,22 +1,63 @@
-"""Tours from many starts of an instance at once, and from its eight symmetric images (POMO; Kwon et al., 2020)."""
+"""Solutions from many starts of an instance at once, and from its eight symmetric images (POMO; Kwon et al., 2020).
+
+Here is what all problems share, and the TSP; the CVRP is `multi_start_cvrp`.
+"""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from neuroute.decoding.decode import Coords, autocast
+from neuroute.decoding.decode import Coords, autocast, batch_size
 from neuroute.errors import NeurouteError
+from neuroute.plan.objects import Decoding
 
 Choose = Callable[[Tensor], Tensor]  # logits (batch, tours, nodes) -> nodes (batch, tours)
-BYTES = 24  # of a tour and a node while a decision is made: what is closed, and the logits on their way
+BYTES = 48  # of a tour and a node while a decision is made: what is closed, distances, the logits on their way
+
+
+class UnderWay(Protocol):
+    """Tours of several instances that are being built: as many of each, in step."""
+
+    known: Tensor  # (batch, tours): what a decision knows besides the stop, as `Pomo.decide` says
+    current: Tensor  # (batch, tours) int64: the stop
+    closed: Tensor  # (batch, tours, nodes): -inf at what may not come next, 0 elsewhere
+
+    def over(self) -> bool:
+        """Whether nothing is left to be decided."""
+
+    def go(self, stops: Tensor) -> None:
+        """Move on to stops (batch, tours)."""
+
+    def solutions(self) -> Tensor:
+        """What was built, int64 (batch, tours, ...)."""
+
+
+class Tours:
+    """Tours of the TSP.  The last stop goes without saying and is not asked for."""
+
+    def __init__(self, starts: Tensor, nodes: int, dtype: torch.dtype) -> None:
+        self.known = self.current = starts
+        self.closed = close(nothing_closed(starts, nodes, dtype), starts)
+        self._stops = [starts]
+
+    def over(self) -> bool:
+        return len(self._stops) >= self.closed.shape[2] - 1
+
+    def go(self, stops: Tensor) -> None:
+        self.current, self.closed = stops, close(self.closed, stops)
+        self._stops.append(stops)
+
+    def solutions(self) -> Tensor:
+        """(batch, tours, n)"""
+        return torch.stack([*self._stops, self.closed.argmax(dim=-1)], dim=-1)  # one is left, where 0 is above -inf
 
 
 def augment8(coords: Tensor) -> Tensor:
     """coords (..., 2) in the unit square -> (8, ..., 2): its reflections and rotations, itself first.
 
-    All distances stay what they are, so the best tour of an image is one of the instance.
+    All distances stay what they are, so the best solution of an image is one of the instance.
     """
     x, y = coords[..., 0], coords[..., 1]
     sides = [(a, b) for a in (x, 1 - x) for b in (y, 1 - y)]
@@ -41,19 +82,20 @@ def close(closed: Tensor, stops: Tensor) -> Tensor:
     return closed.scatter_(2, stops[..., None], -torch.inf)
 
 
-def roll_out(net: Any, prepared: Any, starts: Tensor, choose: Choose = greedy) -> Tensor:
-    """Tours (batch, tours, n) int64 from starts (batch, tours), each decision made by `choose`.
+def complete(net: Any, prepared: Any, tours: UnderWay, choose: Choose = greedy) -> Tensor:
+    """The solutions, each decision made by `choose`.
 
-    prepared: what `net.prepare` returns.  The last stop goes without saying and is not asked for.  Sampling, and the
-    probabilities that training needs, are a matter of `choose`, which sees the logits of each decision.
+    prepared: what `net.prepare` returns.  Sampling, and the probabilities that training needs, are a matter of
+    `choose`, which sees the logits of each decision.
     """
-    n = prepared.nodes.shape[1]
-    closed = close(nothing_closed(starts, n, prepared.nodes.dtype), starts)
-    stops = [starts]
-    for _ in range(n - 2):
-        stops.append(choose(net.decide(prepared, starts, stops[-1], closed)))
-        closed = close(closed, stops[-1])
-    return torch.stack([*stops, closed.argmax(dim=-1)], dim=-1)  # one node is left, where 0 is above -inf
+    while not tours.over():
+        tours.go(choose(net.decide(prepared, tours.known, tours.current, tours.closed)))
+    return tours.solutions()
+
+
+def roll_out(net: Any, prepared: Any, starts: Tensor, choose: Choose = greedy) -> Tensor:
+    """Tours (batch, tours, n) int64 of the TSP from starts (batch, tours), each decision made by `choose`."""
+    return complete(net, prepared, Tours(starts, prepared.nodes.shape[1], prepared.nodes.dtype), choose)
 
 
 def multi_start(
@@ -73,37 +115,64 @@ def multi_start(
     """
     coords, device = torch.as_tensor(coords), next(net.parameters()).device
     n = coords.shape[1]
-    starts = n if starts is None else starts
-    if not 1 <= starts <= n:
-        raise NeurouteError(f"{starts} starts of an instance of {n} nodes; give from 1 to {n}, or none for every node")
+    chosen = torch.arange(how_many(starts, n, "nodes"), device=device)
     images = 8 if augment else 1
-    tours = max(1, int(memory_gb * 1e9 / (BYTES * n)))  # at a time
+    tours, instances = at_once(net, n, len(chosen) * images, images, memory_gb)
     with torch.inference_mode(), autocast(device, precision):
-        found = []
-        for part in coords.split(max(1, tours // (starts * images))):
-            place = part.to(device)
-            seen = augment8(place).flatten(0, 1) if augment else place
-            found.append(_best(net, place.repeat(images, 1, 1), seen, starts, tours, images).cpu())
-        return torch.cat(found) if found else torch.empty(0, n, dtype=torch.int64)
+        found = [torch.empty(0, n, dtype=torch.int64)]
+        for first in range(0, len(coords), instances):
+            place = coords[first : first + instances].to(device)
+            same = place.repeat(images, 1, 1)
+            prepared = net.prepare(net.encode(augment8(place).flatten(0, 1) if augment else place))
+
+            def built(starts: Tensor, same: Tensor = same, prepared: Any = prepared) -> tuple[Tensor, Tensor]:
+                solutions = roll_out(net, prepared, starts)
+                return solutions, tour_lengths(same, solutions)
+
+            found.append(shortest(built, chosen.expand(len(same), -1), tours, images).cpu())
+        return torch.cat(found)
 
 
-def _best(net: Any, coords: Tensor, seen: Tensor, starts: int, tours: int, images: int) -> Tensor:
-    """The shortest of all tours of each instance: coords and seen (images * count, n, 2) -> (count, n).
+def how_many(starts: int | None, places: int, noun: str) -> int:
+    """Starts of an instance; None: at every place.  Raises NeurouteError when there are none, or not so many places."""
+    if starts is None:
+        return places
+    if not 1 <= starts <= places:
+        raise NeurouteError(
+            f"{starts} starts of an instance of {places} {noun}; give from 1 to {places}, or none for all {noun}"
+        )
+    return starts
 
-    seen: what the network sees; lengths are those of coords.
+
+def at_once(net: Any, nodes: int, tours: int, images: int, memory_gb: float) -> tuple[int, int]:
+    """Tours that are built at a time, and instances that are encoded at a time: both at least 1.
+
+    tours: of one instance, those of all its `images` together.  Raises NeurouteError when the activations of one
+    image's encoder are more than all the memory.
     """
-    batch = len(seen)
-    prepared = net.prepare(net.encode(seen))
-    shortest = torch.full((batch,), torch.inf, dtype=torch.float64, device=coords.device)
-    best = torch.zeros(batch, coords.shape[1], dtype=torch.int64, device=coords.device)
-    for chosen in torch.arange(starts, device=coords.device).split(max(1, tours // batch)):
-        found = roll_out(net, prepared, chosen.expand(batch, -1))
-        lengths, which = tour_lengths(coords, found).min(dim=1)
-        own = found[torch.arange(batch, device=coords.device), which]
-        best = torch.where((lengths < shortest)[:, None], own, best)
-        shortest = torch.minimum(shortest, lengths)
-    which = shortest.view(images, -1).argmin(dim=0)
-    return best.view(images, -1, best.shape[1])[which, torch.arange(len(which), device=coords.device)]
+    most = max(1, int(memory_gb * 1e9 / (BYTES * nodes)))
+    encoded = batch_size(net, nodes, Decoding(), memory_gb)
+    return most, max(1, min(most // tours, encoded // images))
+
+
+def shortest(built: Callable[[Tensor], tuple[Tensor, Tensor]], starts: Tensor, tours: int, images: int) -> Tensor:
+    """Of each instance the shortest solution from any start of any image, the first of equally short ones.
+
+    built(starts) -> solutions (batch, tours, ...), lengths (batch, tours); starts (batch, all tours), the batch being
+    instances under each of their `images`; `tours` of them at a time.  Returns (batch / images, ...).
+    """
+    batch = len(starts)
+    every = torch.arange(batch, device=starts.device)
+    best, least = None, torch.full((batch,), torch.inf, dtype=torch.float64, device=starts.device)
+    for part in starts.split(max(1, tours // batch), dim=1):
+        found, lengths = built(part)
+        lengths, which = lengths.min(dim=1)
+        own = found[every, which]
+        best = own if best is None else torch.where((lengths < least).view(-1, *[1] * (own.dim() - 1)), own, best)
+        least = torch.minimum(least, lengths)
+    assert best is not None
+    which = least.view(images, -1).argmin(dim=0)
+    return best.unflatten(0, (images, -1))[which, torch.arange(len(which), device=starts.device)]
 
 
 def tour_lengths(coords: Tensor, tours: Tensor) -> Tensor:

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from neuroute.decoding.greedy import Decide, complete_paths
-from neuroute.problems.sub_paths import draw_within, longest_sub_path, path_lengths
-
-PUBLISHED_BLOCKS = 250  # most blocks of an instance in the published code, which leaves the others as they are
+from neuroute.problems.longest import longest_sub_path
+from neuroute.problems.sub_paths import draw_within, path_lengths
 
 
 def prc(

@@ -21,7 +21,7 @@ from neuroute.problems.cvrp_sub_paths import (
     loads,
     path_lengths,
 )
-from neuroute.problems.sub_paths import longest_sub_path
+from neuroute.problems.longest import longest_sub_path
 
 Rule = Literal["cut-off", "from-the-end"]
 RULES = {"cut-off": cut_off, "from-the-end": from_the_end}  # the paper's, the published code's

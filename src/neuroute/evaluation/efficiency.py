@@ -43,6 +43,7 @@ class Measured:
     points: np.ndarray  # (decisions, 3): tokens, seconds, MiB that the decision adds
     seconds: float  # of the whole construction
     peak_mb: float  # of what encoding keeps and adds, and of what the largest decision adds to it
+    share: float = 1.0  # of the instance's solutions that are built at once
 
 
 def measure(
@@ -76,6 +77,7 @@ def measure(
                 if isinstance(found, Measured):
                     arrays[f"{label}|{dataset.id}"] = found.points
                     values = {"time_s": found.seconds, "peak_memory_mb": found.peak_mb}
+                    values |= {"share_at_once": found.share} if found.share < 1 else {}
                 else:
                     values = {"out_of_memory": 1.0} if found == "memory" else {}
                 taken = time.perf_counter() - began
@@ -167,7 +169,7 @@ def _measured(construction: Construction, tokens: list[int], place: torch.device
             found.append((k, seconds, adds / MIB))
             peak = max(peak, held + standing + adds)
     array = np.array(found, np.float64)
-    return Measured(array, total + in_all(array[:, 0], array[:, 1]), peak / MIB)
+    return Measured(array, total + in_all(array[:, 0], array[:, 1]), peak / MIB, construction.share)
 
 
 def _one_decision(construction: Construction, kept: Any, tokens: int, place: torch.device) -> tuple[float, int, int]:
@@ -205,7 +207,7 @@ def _rows(
     wall_time_s: float,
 ) -> list[dict[str, Any]]:
     """One record per value.  Not `Loaded.rows`: there is no trained model, and no batch that has to fit the memory."""
-    units = {"time_s": "s", "peak_memory_mb": "MiB", "out_of_memory": ""}
+    units = {"time_s": "s", "peak_memory_mb": "MiB", "out_of_memory": "", "share_at_once": ""}
     shared = {
         "paper": run.paper,
         "run": run.id,

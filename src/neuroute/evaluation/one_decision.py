@@ -95,35 +95,41 @@ class Routes(_OneSolution):
 
 
 class Starts:
-    """Tours of the TSP from every node, `tours` of them at a time; coords (1, n, 2).
+    """Solutions from every start, `tours` of them at a time; coords (1, nodes, 2), of the CVRP shares (1, nodes) too.
 
-    They do not shrink: every decision is on all nodes, those that were visited left out afterwards.
+    They do not shrink: every decision is on all nodes, those that were visited left out afterwards.  Of the CVRP the
+    decisions that serve a customer are counted, not the ways back to the depot: how many these are, weights decide.
     """
 
-    fewest = 4
-
-    def __init__(self, net: Any, coords: Tensor, tours: int | None = None) -> None:
-        self.net, self.coords = net, coords
+    def __init__(self, net: Any, coords: Tensor, *demand: Tensor, tours: int | None = None) -> None:
+        self.net, self.features = net, (coords, *demand)
         self.nodes = coords.shape[1]
         self.most = self.nodes + 1
-        self.tours = self.nodes if tours is None else tours
-        self.share = self.tours / self.nodes
+        self.fewest = 3 if demand else 4
+        self.starts = self.nodes - len(demand)  # every node, every customer
+        self.tours = self.starts if tours is None else min(tours, self.starts)
+        self.share = self.tours / self.starts
 
     def encode(self) -> Any:
-        return self.net.prepare(self.net.encode(self.coords))
+        return self.net.prepare(self.net.encode(*self.features))
 
     def state(self, kept: Any, tokens: int) -> Any:
-        """The same nodes are closed to all tours: a real set of tours would have closed as many, others to each."""
-        starts = torch.arange(self.tours, device=self.coords.device)[None]
+        """The same nodes are closed to all tours: a real set of tours would have closed as many, others to each.
+
+        Vehicles are half full.
+        """
+        cvrp = self.starts < self.nodes
+        starts = torch.arange(self.nodes - self.starts, self.nodes, device=kept.nodes.device)[None, : self.tours]
         closed = nothing_closed(starts, self.nodes, kept.nodes.dtype)
-        closed[..., : self.most - tokens + 1] = -torch.inf
-        return kept, starts, starts, closed
+        closed[..., cvrp : self.most - tokens + 1] = -torch.inf
+        known = torch.full_like(starts, 0.5, dtype=kept.nodes.dtype) if cvrp else starts
+        return kept, known, starts, closed
 
     def decide(self, state: Any) -> Tensor:
         return greedy(self.net.decide(*state))
 
     def flops(self, counts: Counts, tokens: int) -> float:
-        return self.nodes * counts.decision(self.most)
+        return self.starts * counts.decision(self.most)
 
     def encoder_flops(self, counts: Counts) -> float:
         return counts.encoder(self.nodes)
@@ -134,6 +140,9 @@ def posed(net: Any, dataset: Dataset, nodes: int | None = None, tours: int | Non
     one, place = dataset.model_copy(update={"count": 1}), next(net.parameters()).device
     if dataset.problem == "cvrp":
         batch = Batch.of(cvrp_dataset(one), place)
-        return Routes(net, batch.coords[:, :nodes], batch.share[:, :nodes])
-    coords = torch.from_numpy(dataset_coordinates(one)).to(place)[:, :nodes]
-    return Starts(net, coords, tours) if getattr(net, "multi_start", False) else Path(net, coords)
+        features: tuple[Tensor, ...] = (batch.coords[:, :nodes], batch.share[:, :nodes])
+    else:
+        features = (torch.from_numpy(dataset_coordinates(one)).to(place)[:, :nodes],)
+    if getattr(net, "multi_start", False):
+        return Starts(net, *features, tours=tours)
+    return (Routes if dataset.problem == "cvrp" else Path)(net, *features)

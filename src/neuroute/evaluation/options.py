@@ -6,7 +6,7 @@ import numpy as np
 
 from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Decoding
-from neuroute.problems.sub_paths import SHORTEST
+from neuroute.problems.longest import SHORTEST
 
 STARTS: tuple[str, ...] = get_args(Decoding.model_fields["start"].annotation)
 

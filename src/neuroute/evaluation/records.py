@@ -11,7 +11,7 @@ import torch
 
 from neuroute import device as devices
 from neuroute.analysis.rescaling import factor_for, read_best
-from neuroute.decoding.decode import batch_size
+from neuroute.decoding.decode import instances_at_once
 from neuroute.errors import NeurouteError
 from neuroute.evaluation.columns import COLUMNS
 from neuroute.files import write_whole
@@ -87,7 +87,7 @@ class Loaded:
             "method": decoding.method,
             "beam": decoding.beam,
             "log_n": decoding.log_n,
-            "batch_size": batch_size(self.net, test["n"], decoding, self.memory_gb),
+            "batch_size": instances_at_once(self.net, test["n"], decoding, self.memory_gb),
         }
         on = {
             "device": devices.name(self.place),

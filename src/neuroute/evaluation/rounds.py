@@ -25,7 +25,8 @@ from neuroute.networks.linear_cross_attention import CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Decoding, RoundEvaluation, Run
-from neuroute.problems.sub_paths import draw_within, longest_sub_path, path_lengths
+from neuroute.problems.longest import longest_sub_path
+from neuroute.problems.sub_paths import draw_within, path_lengths
 from neuroute.solvers.registry import get
 
 SEED = 0  # of PRC's draws, and of the solver that makes the first tour

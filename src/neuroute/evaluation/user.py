@@ -18,7 +18,7 @@ from neuroute.datasets.labels import load_tours
 from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import REFERENCES, kind_of
 from neuroute.datasets.user_data import read_instances
-from neuroute.decoding.decode import batch_size
+from neuroute.decoding.decode import instances_at_once
 from neuroute.errors import NeurouteError
 from neuroute.evaluation.columns import COLUMNS
 from neuroute.evaluation.options import check_decoding
@@ -137,7 +137,7 @@ def _measure(model: Model, group: Group, decoding: Decoding, memory_gb: float, p
     # solutions that insertion starts with, and random embeddings.
     drawn = decoding.method == "prc" or (model.problem == "cvrp" and decoding.method == "rrc")
     whole = drawn or getattr(model.net, "gaussian", False)
-    step = group.count if whole else batch_size(model.net, group.coords.shape[1], decoding, memory_gb)
+    step = group.count if whole else instances_at_once(model.net, group.coords.shape[1], decoding, memory_gb)
     lengths, rounded, seconds = [], [], 0.0
     for first in range(0, group.count, step):
         part = group.slice(first, first + step)
@@ -190,7 +190,7 @@ def _rows(model: Model, m: Measured, decoding: Decoding, memory_gb: float, scale
         "method": decoding.method,
         "beam": decoding.beam,
         "log_n": decoding.log_n,
-        "batch_size": batch_size(model.net, m.group.coords.shape[1], decoding, memory_gb),
+        "batch_size": instances_at_once(model.net, m.group.coords.shape[1], decoding, memory_gb),
         "device": devices.name(model.place),
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,

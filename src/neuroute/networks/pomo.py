@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.attention import attend
+from neuroute.networks.contexts import TourContext, TspEmbedding
 from neuroute.networks.post_norm_layer import PostNormLayer
 
 
@@ -16,8 +17,8 @@ class Prepared(NamedTuple):
     nodes: Tensor  # (batch, nodes, width), as encoded; logits are products with them
     keys: Tensor  # (batch, heads, nodes, d_k)
     values: Tensor
-    of_first: Tensor  # (batch, nodes, width): what a node adds to the query of tours that it starts
-    of_current: Tensor  # (batch, nodes, width): what it adds where it is the last stop
+    of_known: Tensor  # what a tour's query gets of where it began, or of a full vehicle; see `contexts`
+    of_current: Tensor  # (batch, nodes, width): what it gets of where the tour is
 
 
 class Pomo(nn.Module):
@@ -31,13 +32,16 @@ class Pomo(nn.Module):
 
     Names of the published tensors: encoder.embedding is `embed`; of encoder.layers.i, Wq, Wk, Wv are `qkv` one below
     the other, multi_head_combine is `out`, add_n_normalization_1.norm `attention_norm`, feed_forward.W1 and W2 `up`
-    and `down`, add_n_normalization_2.norm `feed_forward_norm`; of the decoder, Wq_first and Wq_last are `ends`, Wk and
-    Wv `key_value`, likewise, and multi_head_combine is `combine`.
+    and `down`, add_n_normalization_2.norm `feed_forward_norm`; of the decoder, Wq_first and Wq_last are `context.ends`,
+    Wk and Wv `key_value`, likewise, and multi_head_combine is `combine`.
 
     A decision is about tours that have begun, not about rows that are left: `multi_start` tells that apart.
     """
 
     multi_start: ClassVar[bool] = True
+    problem: ClassVar[str] = "tsp"
+    embedding: ClassVar[type[nn.Module]] = TspEmbedding
+    context_of: ClassVar[type[nn.Module]] = TourContext
 
     def __init__(
         self,
@@ -52,15 +56,15 @@ class Pomo(nn.Module):
         if width % heads:
             raise ValueError(f"width {width} is not divisible by {heads} heads")
         self.width, self.heads, self.clipping, self.train_nodes = width, heads, clipping, train_nodes
-        self.embed = nn.Linear(2, width)
+        self.embed = self.embedding(width)
         self.layers = nn.ModuleList(PostNormLayer(width, heads, feed_forward) for _ in range(depth))
-        self.ends = nn.Linear(width, 2 * width, bias=False)
+        self.context = self.context_of(width)
         self.key_value = nn.Linear(width, 2 * width, bias=False)
         self.combine = nn.Linear(width, width)
 
-    def encode(self, coords: Tensor) -> Tensor:
-        """coords (batch, nodes, 2) -> (batch, nodes, width)."""
-        h = self.embed(coords)
+    def encode(self, coords: Tensor, *demand: Tensor) -> Tensor:
+        """coords (batch, nodes, 2), of the CVRP demand (batch, nodes) too, the depot first -> (batch, nodes, width)."""
+        h: Tensor = self.embed(coords, *demand)
         for layer in self.layers:
             h = layer(h)
         return h
@@ -68,24 +72,20 @@ class Pomo(nn.Module):
     def prepare(self, encoded: Tensor) -> Prepared:
         """encoded (batch, nodes, width) -> what is computed once for all decisions."""
         keys, values = (self._heads(part) for part in self.key_value(encoded).chunk(2, dim=-1))
-        return Prepared(encoded, keys, values, *self.ends(encoded).chunk(2, dim=-1))
+        return Prepared(encoded, keys, values, *self.context(encoded))
 
-    def decide(self, prepared: Prepared, first: Tensor, current: Tensor, closed: Tensor) -> Tensor:
-        """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it has been.
+    def decide(self, prepared: Prepared, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
+        """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go.
 
-        first and current (batch, tours) int64: where a tour began, and where it is; closed (batch, tours, nodes): -inf
-        at what it has visited, 0 elsewhere.  With gradients `closed` must not be overwritten before they are taken.
+        known (batch, tours): where a tour began, int64 (TSP), or the share of the capacity that is left (CVRP);
+        current (batch, tours) int64: where it is; closed (batch, tours, nodes): -inf at what it has visited or what
+        does not fit, 0 elsewhere.  With gradients `closed` must not be overwritten before they are taken.
         """
-        query = _of(prepared.of_first, first) + _of(prepared.of_current, current)
+        query: Tensor = self.context.query(prepared.of_known, prepared.of_current, known, current)
         scale = 1 / math.sqrt(self.width // self.heads)
         seen = attend(self._heads(query), prepared.keys, prepared.values, scale, closed[:, None])
         query = self.combine(seen.transpose(1, 2).flatten(2)) * (1 / math.sqrt(self.width))
-        return torch.add(closed, torch.tanh(query @ prepared.nodes.transpose(1, 2)), alpha=self.clipping)
+        return torch.add(closed, (query @ prepared.nodes.transpose(1, 2)).tanh_(), alpha=self.clipping)
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
-
-
-def _of(rows: Tensor, nodes: Tensor) -> Tensor:
-    """rows (batch, n, width) of nodes (batch, tours) -> (batch, tours, width)."""
-    return rows.gather(1, nodes[..., None].expand(-1, -1, rows.shape[2]))

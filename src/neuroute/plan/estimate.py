@@ -23,6 +23,7 @@ from neuroute.plan.objects import (
     parts_of,
 )
 from neuroute.plan.preflight import gpus
+from neuroute.problems.longest import longest_sub_path
 
 # Seconds of one core to label one TSP instance of n nodes, log-log interpolated and extrapolated.  Measured on one
 # 2.6 GHz EPYC core, from 200 nodes on with only two or three instances: `make bench` measures yours.
@@ -185,7 +186,7 @@ def _train_cost(plan: Plan, run: Run) -> Cost:
 def _reconstructions(network: Network, dataset: Dataset, decoding: Decoding) -> float:
     """FLOPs of what comes after the first solutions."""
     if decoding.method == "prc":
-        c, longest = cost.counts(network), min(dataset.n, decoding.longest or cost.LONGEST)
+        c, longest = cost.counts(network), longest_sub_path(decoding.longest, dataset.n)
         cvrp, most = dataset.problem == "cvrp", decoding.most_blocks
         each = iteration(c.decision, c.encoder, dataset.n, longest, most, cvrp=cvrp)
     else:  # a segment has half the nodes on average, and costs go with their square at least

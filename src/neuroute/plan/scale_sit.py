@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from neuroute.plan.shapes import BaselineShape, Nodes, Positive, TrainingScale
 from neuroute.plan.specs import Spec as Strict
 from neuroute.plan.trainings import Reconstruction
+from neuroute.problems.longest import longest_sub_path
 
 SIZES = (1000, 5000, 10_000, 50_000, 100_000)
 
@@ -15,6 +16,9 @@ class SitShape(BaselineShape):
     """A SIT network."""
 
     representatives: Annotated[int, Field(ge=1, description="repetitions of the last node (sit, Appendix C)")]
+    detach_customers: Annotated[
+        bool, Field(description="CVRP: customers enter without a gradient, as in the published code")
+    ] = False
 
 
 class SitProblem(Strict):
@@ -31,6 +35,7 @@ class SitProblem(Strict):
     training: Annotated[dict[int, Reconstruction], Field(description="the paper's n -> self-improved training")]
     small_sizes: Annotated[dict[int, Nodes], Field(description="Table 9: the paper's n -> here")]
     small_count: Annotated[int, Field(ge=1, description="Table 9: test instances")]
+    small_reference: Annotated[str, Field(description="Table 9: solver of the reference solutions")]
     benchmark_nodes: Annotated[
         tuple[int, int],
         Field(description="Table 2: the benchmark's instances with at least, and with less than, this many nodes"),
@@ -98,7 +103,8 @@ class SitScale(Strict):
     prc: Annotated[dict[int, Positive], Field(description="PRC's iterations -> here")]
     rrc: Annotated[int, Field(ge=1, description="LEHD's 1,000 iterations of random re-construct -> here")]
     beam: Annotated[int, Field(ge=1, description="BQ's and SIGD's beam of 16 -> here")]
-    beam_max_nodes: Annotated[int, Field(ge=4, description="largest instances that beams and RRC are run on")]
+    beam_max_nodes: Annotated[int, Field(ge=4, description="largest instances that beams are run on")]
+    rrc_max_nodes: Annotated[int, Field(ge=4, description="largest instances that LEHD's RRC is run on")]
     longest: Annotated[dict[int, Positive], Field(description="Table 5: l_max -> stops here")]
     repetitions: Annotated[
         dict[int, Positive], Field(min_length=2, description="Figure 3: repetitions of the last node -> here")
@@ -127,7 +133,7 @@ class SitScale(Strict):
                 raise ValueError(f"{name} must name exactly the paper's {sorted(roles)}, got {sorted(given)}")
         if 10_000 not in self.tsp.training:
             raise ValueError("tsp.training must have 10000: Table 5 trains it with three l_max")
-        main = self.tsp.training[10_000].longest or min(1000, self.tsp.sizes[10_000])
+        main = longest_sub_path(self.tsp.training[10_000].longest, self.tsp.sizes[10_000])
         if main != self.longest[1000]:
             raise ValueError(
                 f"tsp.training.10000.longest is {main}, but longest.1000, Table 5's l_max of 1,000, is "

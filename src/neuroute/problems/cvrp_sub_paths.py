@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-SHORTEST = 4
+from neuroute.problems.longest import SHORTEST
 
 
 @dataclass(frozen=True)

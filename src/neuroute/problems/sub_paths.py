@@ -3,10 +3,7 @@
 import torch
 from torch import Tensor
 
-from neuroute.errors import NeurouteError
-
-SHORTEST = 4  # stops of a sub-path
-LONGEST = 1000  # and most, where nothing else is said: l_max (sit, Section 5)
+from neuroute.problems.longest import SHORTEST
 
 
 def draw(generator: torch.Generator, nodes: int) -> tuple[int, int, bool]:
@@ -55,21 +52,6 @@ def cut_pairs(coords: Tensor, tours: Tensor, start: Tensor, length: Tensor, back
     stops = (start[:, None] + torch.where(backwards, -1, 1)[:, None] * place) % tours.shape[1]
     path = tours.gather(1, stops)
     return coords.gather(1, path[..., None].expand(-1, -1, coords.shape[-1]))
-
-
-def longest_sub_path(longest: int | None, stops: int) -> int:
-    """l_max for solutions of so many stops (TSP: nodes, CVRP: customers); None: LONGEST, or all stops of a shorter one.
-
-    Raises NeurouteError for a stated number that is below 4 or above the stops there are.
-    """
-    if longest is None:
-        return min(LONGEST, stops)
-    if not SHORTEST <= longest <= stops:
-        raise NeurouteError(
-            f"sub-paths of at most {longest} of {stops} stops: give a number from {SHORTEST} to {stops}, "
-            f"or none for {min(LONGEST, stops)}"
-        )
-    return longest
 
 
 def draw_within(generator: torch.Generator, nodes: int, longest: int) -> tuple[int, int, bool]:

@@ -21,8 +21,8 @@ from neuroute.decoding.decode import autocast
 from neuroute.errors import NeurouteError
 from neuroute.files import write_whole
 from neuroute.plan.objects import Decoding, Reconstruction, Run
+from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.rooms import room
-from neuroute.problems.sub_paths import longest_sub_path
 from neuroute.seeds import stream_seed
 from neuroute.training.supervised import Scheme, SupervisedBatches
 

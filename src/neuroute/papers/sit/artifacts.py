@@ -95,9 +95,8 @@ def artifacts(scale: Scale) -> list[Artifact]:
 
 
 def _tests(run: str) -> str:
-    return f"{run}/{PAPER}" if run.startswith(f"{PAPER}/") else f"{run}/tests_{PAPER}"
+    return f"{run}/{roles.group(run)}"
 
 
 def _benchmark(problem: Problem, run: str) -> str:
-    name = "tsplib" if problem == "tsp" else "cvrplib"
-    return f"{run}/{name}" if run.startswith(f"{PAPER}/") else f"{run}/{name}_{PAPER}"
+    return f"{run}/{roles.group(run, 'tsplib' if problem == 'tsp' else 'cvrplib')}"

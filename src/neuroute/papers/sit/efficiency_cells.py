@@ -1,5 +1,6 @@
 """Time and memory of greedy decoding in Tables 3, 4 and 10, from networks with random weights."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -43,6 +44,9 @@ def _measured(study: Study, problem: Problem, network: str, dataset: Dataset, me
     run, decoding = run_id(f"{problem}_1k"), f"efficiency-{network}"
     if study.value("out_of_memory", run, dataset, decoding):
         return OUT_OF_MEMORY
+    share = study.value("share_at_once", run, dataset, decoding)
+    if share is not None and metric == "peak_memory_mb":  # the memory there is, not what all at once would take
+        return f"in {math.ceil(1 / share)} parts"
     return study.value(metric, run, dataset, decoding)
 
 

@@ -27,6 +27,7 @@ from neuroute.papers.sit.state import (
     draw_state,
 )
 from neuroute.plan.objects import Reconstruction, Run
+from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering import style
 from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
@@ -230,11 +231,15 @@ def _loop(sheet: Sheet, run: Run, it: Iteration) -> None:
         words(canvas, x + (pitch - side) / 2, y + 0.24, text, fontsize=5.2)
     left = 0.05 + 2 * pitch + side
     middle = (left + 0.42 + sheet.width - 0.05) / 2
-    longest = training.longest or min(1000, run.n)  # l_max (sit, Section 5)
+    longest = longest_sub_path(training.longest, run.n)  # l_max (sit, Section 5)
     arrow(canvas, (left + 0.06, y), (left + 0.42, y))
     words(canvas, left + 0.24, y + 0.24, f"×{training.reconstructions:,}:\npseudo-\nlabels", fontsize=5.2)
     wide = sheet.width - 0.05 - left - 0.42
-    lines = (f"{training.epochs_per_round} epochs", f"on {training.samples:,} tours,", "sub-paths of")
+    lines = (
+        f"{training.epochs_per_round} epoch{'s' * (training.epochs_per_round > 1)}",
+        f"on {training.samples:,} tours,",
+        "sub-paths of",
+    )
     box(canvas, middle, y, wide, 1.02, "training", "training", *lines, f"4 to {longest:,} stops")
     back = 0.33
     arrow(canvas, (middle, y - 0.51), (middle, back), (0.05 + pitch + side / 2, back),

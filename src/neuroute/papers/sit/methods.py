@@ -59,18 +59,17 @@ def greedy(problem: Problem, sizes: tuple[int, ...]) -> list[Method]:
 def _searched(scale: Scale, problem: Problem) -> list[Method]:
     """LEHD with random re-construct, BQ and SIGD with beams: as far as they are run here."""
     s, runs = scale.sit, BASELINES[problem]
-    at = roles.searched(scale, problem)
     rrc = Method(
         with_budget("LEHD RRC1,000", 1000, s.rrc),
         {"method": "LEHD", "decoding": "RRC"},
-        runs=dict.fromkeys(at, runs["LEHD"]),
+        runs=dict.fromkeys(roles.searched(scale, problem, "LEHD"), runs["LEHD"]),
         decoding=Decoding(method="rrc", iterations=s.rrc),
     )
     beams = []
     for name in ("BQ", "SIGD"):
         run = runs.get(name) if problem == "tsp" else None  # CVRP solutions are not searched with beams here
         label = with_budget(f"{name} bs16", 16, s.beam) if run else f"{name} bs16"
-        found = dict.fromkeys(at, run) if run else {}
+        found = dict.fromkeys(roles.searched(scale, problem, name), run) if run else {}
         beams.append(Method(label, {"method": name, "decoding": "beam"}, runs=found, decoding=beam(s.beam)))
     return [rrc, *beams]
 

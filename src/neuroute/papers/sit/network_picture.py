@@ -150,7 +150,8 @@ def _half(
 ) -> None:  # fmt: skip
     """Attention and FFN around (x, y), the middle of the attention, each with its way around."""
     at = f"{LAYER}.{name}"
-    box(axes, x, y, 0.7, 0.74, fill, "attention", f"{model.heads} heads of {model.width // model.heads}",
+    heads = f"{model.heads} head{'s' * (model.heads > 1)} of {model.width // model.heads}"
+    box(axes, x, y, 0.7, 0.74, fill, "attention", heads,
         f"q {model.shape(f'{at}.query.weight')}", f"k, v {model.shape(f'{at}.key_value.weight')}",
         f"out {model.shape(f'{at}.out.weight')}")  # fmt: skip
     feed = x + 0.88

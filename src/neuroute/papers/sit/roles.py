@@ -20,11 +20,20 @@ BASELINES = {  # the same trainings as in `scaling`
     "tsp": {"LEHD": f"{SCALING}/lehd_6x128", "BQ": f"{SCALING}/bq", "SIGD": f"{SCALING}/sigd"},
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{PAPER}/bq_cvrp"},
 }
+SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit_cvrp:SitCvrp"}
+BQ_CVRP = "neuroute.networks.bq_cvrp:BqCvrp"
 NO_SIT, SELF = "cvrp_no_sit", "cvrp_self"  # Table 3
 
 
 def run_id(name: str) -> str:
     return f"{PAPER}/{name}"
+
+
+def group(run: str, name: str = PAPER) -> str:
+    """The group of this paper's evaluations of a run: for a baseline, which has others, with the paper's name."""
+    if run.startswith(f"{PAPER}/"):
+        return name
+    return f"tests_{PAPER}" if name == PAPER else f"{name}_{PAPER}"
 
 
 def short(size: int) -> str:
@@ -87,7 +96,7 @@ def small(scale: Scale, problem: Problem, size: int) -> Labels:
     p = sizes(scale, problem)
     capacity = scale.sit.cvrp.small_capacity if problem == "cvrp" else None
     dataset = Dataset(problem=problem, split="test", n=p.small_sizes[size], count=p.small_count, capacity=capacity)
-    return Labels(dataset=dataset, solver=p.references[1000])
+    return Labels(dataset=dataset, solver=p.small_reference)
 
 
 def tam(scale: Scale, size: int) -> Labels:
@@ -126,6 +135,7 @@ def prc_with_longest(scale: Scale, longest: int) -> Decoding:
     return Decoding(method="prc", start=INITIAL["tsp"], iterations=scale.sit.prc[100], longest=stops)
 
 
-def searched(scale: Scale, problem: Problem) -> list[int]:
-    """The paper's sizes on which baselines are run with beams and random re-construct here."""
-    return [s for s in SIZES if sizes(scale, problem).sizes[s] <= scale.sit.beam_max_nodes]
+def searched(scale: Scale, problem: Problem, method: str) -> list[int]:
+    """The paper's sizes on which LEHD is run with random re-construct, the other baselines with beams."""
+    most = scale.sit.rrc_max_nodes if method == "LEHD" else scale.sit.beam_max_nodes
+    return [s for s in SIZES[:3] if sizes(scale, problem).sizes[s] <= most]

@@ -43,7 +43,9 @@ def course(study: Study) -> Course:
                 about |= {name: float(line[name]) for name in ("length_before", "length_after")}
                 rounds.append(about | {"warm_up": not line["iterations"]})
             else:
-                warm = bool(rounds) and rounds[-1]["warm_up"]
+                of_run = [r for r in rounds if r["run"] == run.id]
+                begins_warm = training.warm_up or not training.reconstructions
+                warm = of_run[-1]["warm_up"] if of_run else begins_warm or run.start is not None
                 validations.append(about | {"panel": "d", "gap_pct": float(line["gap_pct"]), "warm_up": warm})
         offset += training.epochs
     return Course(rounds, validations, offset)

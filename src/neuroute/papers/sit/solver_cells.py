@@ -93,9 +93,14 @@ class Solvers:
                 entry = self.entry(reference.dataset, solver)
                 if entry or solver == reference.solver:
                     version = entry.get("version") if entry else None
-                    found[solver_name(solver) + (f" ({version})" if version else "")] = None
+                    found[_named(solver_name(solver), str(version or ""))] = None
                     break
         return ", ".join(found) or UNTRAINED
+
+
+def _named(name: str, version: str) -> str:
+    """LKH (elkai 2.0.1); Concorde (ml4co-kit 0.5.7), whose version says its name already."""
+    return version if version.startswith(name) else f"{name} ({version})" if version else name
 
 
 TIMES = "A solver's time is that of its calls on one core, where the label job has measured it."

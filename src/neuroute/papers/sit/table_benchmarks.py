@@ -7,7 +7,7 @@ import pandas as pd
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, model_here, number, printed, with_budget
-from neuroute.papers.sit.roles import BASELINES, PAPER, PROBLEMS, run_id
+from neuroute.papers.sit.roles import BASELINES, PROBLEMS, run_id
 from neuroute.plan.objects import Decoding, Problem
 from neuroute.rendering.benchmark import not_measured, solved_by_all
 from neuroute.rendering.columns import HERE, WHOLE
@@ -43,14 +43,16 @@ class _Benchmark:
     least: int  # nodes, inclusive
     below: int
     records: pd.DataFrame  # of the instances that every model measured has solved
+    all_records: pd.DataFrame
 
     @classmethod
     def of(cls, study: Study, problem: Problem) -> "_Benchmark":
         name = BENCHMARKS[problem]
         least, below = roles.sizes(study.scale, problem).benchmark_nodes
         runs = (run_id(f"{problem}_1k"), *BASELINES[problem].values())
-        evaluations = [f"{run}/{name}" if run.startswith(f"{PAPER}/") else f"{run}/{name}_{PAPER}" for run in runs]
-        return cls(problem, name, least, below, solved_by_all(study, evaluations, name))
+        evaluations = [f"{run}/{roles.group(run, name)}" for run in runs]
+        every = study.records[study.records.distribution == name]
+        return cls(problem, name, least, below, solved_by_all(study, evaluations, name), every)
 
     @property
     def outside(self) -> bool:
@@ -69,6 +71,14 @@ class _Benchmark:
         own = self.within(least, most)
         own = own[(own.run == run) & (own.decoding == decoding.id) & (own.metric == "gap_pct")]
         return (float(own.value.astype(float).mean()), len(own)) if len(own) else (None, 0)
+
+    def solved(self, least: int, most: int, how: tuple[str, Decoding] | None) -> int:
+        """Instances of the paper's that one row has solved, whether or not the others have."""
+        if how is None:
+            return 0
+        r = self.all_records
+        nodes = r[(r.run == how[0]) & (r.decoding == how[1].id) & (r.metric == "gap_pct")].n.astype(float)
+        return int(nodes.between(least, most).sum())
 
     def at(self, least: int, most: int) -> str:
         """3 of 23 instances; nothing for none."""
@@ -136,7 +146,7 @@ def _row(study: Study, benchmarks: list[_Benchmark], method: Method) -> Row:
         for name, (least, most) in GROUPS[b.problem].items():
             gap, _ = b.measured(least, most, how)
             cells.append(Cell(gap, number(shown, name, "gap_pct")))
-        _, count = b.measured(*GROUPS[b.problem]["all"], how)
+        count = b.solved(*GROUPS[b.problem]["all"], how)
         cells.append(Cell(count or None, number(shown, "all", "solved")))
     here = dict.fromkeys(model_here(study, run) for run, _ in method.measured.values())
     return Row((method.label, "; ".join(here) or "–"), tuple(cells))

@@ -103,10 +103,10 @@ def _baselines(study: Study) -> str:
         for name, run in BASELINES[problem].items()
         if run in study.runs
     ]
-    limit = study.scale.sit.beam_max_nodes
+    s = study.scale.sit
     return (
         f"Baselines trained here, each by its own recipe: {', '.join(trained)}; greedy up to the paper's 10K, random "
-        f"re-construct and beams up to {limit:,} nodes and no beams for the CVRP. The others (DIFUSCO, H-TSP, GLOP, "
-        "POMO, ELG, INViT, SIGD for the CVRP) are as printed: OOM is out of memory, N/A beyond the time limit or "
-        "infeasible, — not reported; DIFUSCO's (*) are its authors'."
+        f"re-construct up to {s.rrc_max_nodes:,} nodes, beams up to {s.beam_max_nodes:,} and none for the CVRP. The "
+        "others (DIFUSCO, H-TSP, GLOP, POMO, ELG, INViT, SIGD for the CVRP) are as printed: OOM is out of memory, N/A "
+        "beyond the time limit or infeasible, — not reported; DIFUSCO's (*) are its authors'."
     )

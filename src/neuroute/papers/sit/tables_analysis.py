@@ -27,6 +27,7 @@ from neuroute.papers.sit.efficiency_cells import (
 )
 from neuroute.papers.sit.roles import LONGEST, PROBLEMS, SIZES, run_id
 from neuroute.plan.objects import Decoding, Problem
+from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering.columns import HERE, described
 from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.study import Study
@@ -129,8 +130,7 @@ def _unlike(study: Study) -> list[str]:
 def _trained_with(study: Study, role: int) -> int:
     """l_max of that model's training here."""
     run = study.runs.get(run_id(roles.with_longest(role)))
-    longest = getattr(run.training, "longest", None) if run else None
-    return longest or (min(1000, run.n) if run else role)
+    return longest_sub_path(getattr(run.training, "longest", None), run.n) if run else role
 
 
 def table7(study: Study) -> Table:

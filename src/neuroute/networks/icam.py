@@ -1,0 +1,111 @@
+"""ICAM for the TSP: distances and the size of the instance in encoder and decoder (icam, Section 3)."""
+
+import math
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from neuroute.networks.aafm import AafmLayer, aafm, distances, one_alpha, slope, weighed
+from neuroute.networks.contexts import TourContext, TspEmbedding, rows_of
+
+
+class Encoded(NamedTuple):
+    """An instance as the decoder reads it."""
+
+    nodes: Tensor  # (batch, nodes, width)
+    apart: Tensor | None  # (batch, nodes, nodes): distances; None where nothing depends on them
+    log_n: float  # log2 of the instance's size
+
+
+class Prepared(NamedTuple):
+    """What the decisions of an instance share."""
+
+    nodes: Tensor  # (batch, nodes, width), as encoded; logits are products with them
+    pairs: Tensor  # (batch, nodes, 2 width): keys and values, `weighed`
+    of_known: Tensor  # what a tour's query gets of where it began, or of a full vehicle; see `contexts`
+    of_current: Tensor  # (batch, nodes, width): what it gets of where the tour is
+    apart: Tensor | None
+    log_n: float
+
+
+class Icam(nn.Module):
+    """Scores the nodes that may come next in each of several tours of an instance, as `Pomo` does.
+
+    D (3 W^2 + 2 W F + 5 W + F + 1) + 4 W^2 + 3 W + 2 parameters: 2,242,446 as published for the TSP.
+
+    `adaptation=False` takes the adaptation bias from all attention-free modules (AFM: 13 parameters fewer),
+    `compatibility=False` takes it from the logits (without CAB: one fewer): the rows of icam, Table 9.
+
+    What the paper leaves open is as in the published code: alphas of their own for each layer, the decoder's module and
+    the logits; the bias inside the tanh, so that what is far away is at -`clipping`; products with the encoded
+    nodes over sqrt(W); no projection of an AAFM's output, nor of the nodes before these products.
+    A node's distance to itself is 0, and it attends to itself.
+
+    A checkpoint of the published code, whose projections are one linear layer each, would go in here so:
+    the linear (W, 2) with bias of the coordinates is `embed`; of each encoder layer, those of queries, keys and values,
+    (W, W) without bias, are `layers.i.qkv` one below the other in this order, its FFN (F, W), (W, F) `up`, `down`,
+    its two instance norms `attention_norm`, `feed_forward_norm`, its scalar `alpha`; of the decoder, the projections of
+    the first and of the last node are `context.ends`, those of keys and values `key_value`, one below the other; its
+    scalar of the attention-free module is `alpha`, the one of the compatibility `compatibility_alpha`, both without a
+    dimension.
+    """
+
+    multi_start: ClassVar[bool] = True
+    problem: ClassVar[str] = "tsp"
+    depots: ClassVar[int] = 0  # nodes that do not count for the size
+    embedding: ClassVar[type[nn.Module]] = TspEmbedding
+    context_of: ClassVar[type[nn.Module]] = TourContext
+    pair_channels = 3  # numbers that are there of each pair of nodes at a time: distance, bias, weight
+
+    def __init__(
+        self,
+        depth: int = 12,
+        width: int = 128,
+        feed_forward: int = 512,
+        clipping: float = 50.0,
+        adaptation: bool = True,
+        compatibility: bool = True,
+        train_nodes: int = 100,
+    ) -> None:
+        super().__init__()
+        self.width, self.clipping, self.train_nodes = width, clipping, train_nodes
+        self.embed = self.embedding(width)
+        self.layers = nn.ModuleList(AafmLayer(width, feed_forward, adaptation) for _ in range(depth))
+        self.context = self.context_of(width)
+        self.key_value = nn.Linear(width, 2 * width, bias=False)
+        self.alpha = one_alpha() if adaptation else None
+        self.compatibility_alpha = one_alpha() if compatibility else None
+
+    def encode(self, coords: Tensor, *demand: Tensor) -> Encoded:
+        """coords (batch, nodes, 2), of the CVRP demand (batch, nodes) in shares of the capacity too, the depot first.
+
+        The alphas are learnt for coordinates in the unit square.
+        """
+        apart = None if self.alpha is None and self.compatibility_alpha is None else distances(coords)
+        log_n = math.log2(coords.shape[1] - self.depots)
+        h: Tensor = self.embed(coords, *demand)
+        for layer in self.layers:
+            h = layer(h, apart, log_n)
+        return Encoded(h, apart, log_n)
+
+    def prepare(self, encoded: Encoded) -> Prepared:
+        """What is computed once for all decisions."""
+        nodes, apart, log_n = encoded
+        pairs = weighed(*self.key_value(nodes).chunk(2, dim=-1))
+        return Prepared(nodes, pairs, *self.context(nodes), apart, log_n)
+
+    def decide(self, prepared: Prepared, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
+        """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go; see `Pomo.decide`."""
+        p = prepared
+        apart = None if p.apart is None else rows_of(p.apart, current)
+        bias = _biased(closed, apart, self.alpha, p.log_n)
+        query = aafm(self.context.query(p.of_known, p.of_current, known, current), p.pairs, bias)
+        fits = (query * (1 / math.sqrt(self.width))) @ p.nodes.transpose(1, 2)
+        fits = _biased(fits.to(closed.dtype), apart, self.compatibility_alpha, p.log_n)
+        return torch.add(closed, fits.tanh_(), alpha=self.clipping)
+
+
+def _biased(x: Tensor, apart: Tensor | None, alpha: Tensor | None, log_n: float) -> Tensor:
+    """x (batch, tours, nodes) and the adaptation bias, or x alone."""
+    return x if apart is None or alpha is None else torch.addcmul(x, apart, slope(alpha, log_n))

@@ -1,0 +1,21 @@
+"""The longest sub-path that training and re-construction take: l_max (sit, Section 5)."""
+
+from neuroute.errors import NeurouteError
+
+SHORTEST = 4  # stops of a sub-path
+LONGEST = 1000  # and most, where nothing else is said
+
+
+def longest_sub_path(longest: int | None, stops: int) -> int:
+    """l_max for solutions of so many stops (TSP: nodes, CVRP: customers); None: LONGEST, or all stops of a shorter one.
+
+    Raises NeurouteError for a stated number that is below 4 or above the stops there are.
+    """
+    if longest is None:
+        return min(LONGEST, stops)
+    if not SHORTEST <= longest <= stops:
+        raise NeurouteError(
+            f"sub-paths of at most {longest} of {stops} stops: give a number from {SHORTEST} to {stops}, "
+            f"or none for {min(LONGEST, stops)}"
+        )
+    return longest

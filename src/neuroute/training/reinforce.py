@@ -1,0 +1,255 @@
+"""REINFORCE with multiple optima: sampled solutions from many starts, and a baseline that they share (POMO; icam, 3.3).
+
+A batch is learnt from in two passes.  The first samples solutions without a graph.  The second makes the same
+decisions again, some moves at a time, and adds up their gradients: exactly what one graph through the whole
+construction gives, in memory that does not grow with its length.  What differs between problems is a `Rollouts`.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from neuroute.decoding.decode import autocast
+from neuroute.decoding.multi_start import BYTES, UnderWay, complete
+from neuroute.decoding.replay import Decisions, Recorded, replay
+from neuroute.errors import NeurouteError
+from neuroute.plan.objects import Run
+from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
+from neuroute.training.advantages import weights
+from neuroute.training.draws import instances_seen, noise, sampling, shapes
+from neuroute.training.stages import keep_stage, recall_moments
+from neuroute.training.supervised import Scheme
+
+LEARNING_BYTES = 128  # of a decision and a node while it is learnt from
+# Nodes of the decisions that are learnt from together: enough to keep the device busy; on a CPU more of them bring
+# cache misses only.
+TOGETHER = {"cpu": 1 << 19, "cuda": 1 << 27}
+
+Instances = tuple[Tensor, ...]  # with the batch in front, on the network's device
+
+
+class Rollouts(Protocol):
+    """What a problem brings."""
+
+    def instances(self, n: int, capacity: int | None, first: int, count: int) -> Instances:
+        """Instances first..first+count-1 of the training stream, in the network's precision."""
+
+    def nodes(self, n: int) -> int:
+        """Of an instance of size n."""
+
+    def moves(self, n: int) -> int:
+        """The most decisions that its solutions take."""
+
+    def prepare(self, instances: Instances) -> Any:
+        """What the decisions of an instance share, a NamedTuple, with the graph of its encoder."""
+
+    def begin(self, instances: Instances, starts: int, dtype: torch.dtype) -> UnderWay:
+        """Solutions at their first so many starts; dtype: of the network's nodes."""
+
+    def lengths(self, instances: Instances, solutions: Tensor) -> Tensor:
+        """Lengths (batch, starts), float64, of complete solutions."""
+
+
+class Drawn(NamedTuple):
+    """What a batch is made of."""
+
+    stage: Stage
+    n: int
+    capacity: int | None
+    number: int  # of the batch, which those of earlier runs are counted in
+    size: int  # instances, of all processes
+
+
+class Reinforcement:
+    """Batches of a run: each is a function of (run, index), the weights and the optimizer's moments.
+
+    Several processes share a batch, each with every size-th instance; their gradients are added up.
+    Weights and moments at the end of each stage are kept in `<state>/stages`.  With `start`, a checkpoint, the
+    optimizer goes on with the moments that lie beside it, if they do.
+    """
+
+    def __init__(self, scheme: Scheme, rollouts: Rollouts, start: Path | None = None) -> None:
+        self.scheme, self.rollouts, self.training = scheme, rollouts, training_of(scheme.run)
+        self.net: Any = scheme.net
+        self.device, self.world = scheme.device, scheme.world
+        self.optimizer: torch.optim.Optimizer = torch.optim.Adam(
+            self.net.parameters(),
+            lr=self.training.learning_rate(0),
+            weight_decay=self.training.weight_decay,
+            fused=self.device.type == "cuda",
+            foreach=self.device.type != "cuda",
+        )
+        if start is not None:
+            recall_moments(start, self.net, self.optimizer)
+        self._seen = instances_seen(self.training, scheme.run.seed)
+        self._notes: list[dict[str, Any]] = []
+
+    # -- what the training loop asks for ------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Nothing: where a run is says what comes next."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        pass
+
+    def notes(self) -> list[dict[str, Any]]:
+        """Where a stage begins."""
+        notes, self._notes = self._notes, []
+        return notes
+
+    def learning_rate(self, index: int) -> float:
+        return self.training.learning_rate(index)
+
+    def samples(self, batches: int) -> int:
+        """Instances in the first so many batches."""
+        return int(self._seen[batches])
+
+    def train(self, index: int) -> tuple[Tensor, int]:
+        """Train on batch `index`.  Returns the loss (a scalar on the device) and the number of updates, 1."""
+        number, within = self.training.place(index)
+        drawn = self.drawn(index)
+        if within == 0:
+            self._notes.append({"kind": "stage", "stage": drawn.stage.name})
+        loss = self.accumulate(drawn)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate(index)
+        if self.training.clip is not None:
+            torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.training.clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        if index + 1 == self.training.ends[number] and self.world.leads:
+            keep_stage(self.scheme.state_dir, drawn.stage.name, self.net, self.optimizer)
+        return loss, 1
+
+    # -- a batch ------------------------------------------------------------------------------------------------
+
+    def drawn(self, index: int) -> Drawn:
+        stage = self.training.stages[self.training.place(index)[0]]
+        number = self.training.batches_before + index
+        sizes, capacities = shapes(stage, self.scheme.run.seed, number, 1)
+        n = int(sizes[0])
+        return Drawn(stage, n, None if capacities is None else int(capacities[0]), number, stage.batch_of(n))
+
+    def accumulate(self, drawn: Drawn) -> Tensor:
+        """Leave the gradient of a batch in the parameters; returns this process's share of the loss, times processes.
+
+        The loss is the mean over the batch of minus the weighed log-probabilities (icam, Eq. 7 to 11).
+        """
+        instances = self.rollouts.instances(drawn.n, drawn.capacity, drawn.number * LARGEST_BATCH, drawn.size)
+        rows = torch.arange(drawn.size)[self.world.rank :: self.world.size]
+        total = torch.zeros((), dtype=torch.float64, device=self.device)
+        for part in rows.split(self._instances_at_once(drawn)) if len(rows) else ():
+            total += self._learn(drawn, part, tuple(each[part.to(each.device)] for each in instances))
+        self._meet()
+        return total * self.world.size
+
+    def _learn(self, drawn: Drawn, rows: Tensor, instances: Instances) -> Tensor:
+        """Add the gradient of some instances of a batch; returns their share of its loss."""
+        starts, elite = drawn.stage.starts_of(drawn.n), drawn.stage.elite
+        with autocast(self.device, self.training.precision):
+            prepared: Any = self.rollouts.prepare(instances)
+        stops, lengths = self._sampled(drawn, rows, instances, prepared)
+        weight = weights(lengths, elite) / drawn.size
+        cut = _leaves(prepared)
+        total = torch.zeros((), dtype=torch.float64, device=self.device)
+        begun = self.rollouts.begin(instances, starts, prepared.nodes.dtype)
+        for decisions in replay(begun, stops, self._moves_at_once(drawn, len(rows))):
+            with autocast(self.device, self.training.precision):
+                logs = log_probabilities(self.net, _as(cut, prepared), decisions)
+            loss = -(weight.to(logs.dtype)[:, None] * logs.unflatten(1, (-1, starts))).sum()
+            loss.backward()
+            total += loss.detach()
+        _through(prepared, cut)
+        return total
+
+    def _sampled(self, drawn: Drawn, rows: Tensor, instances: Instances, prepared: Any) -> tuple[list[Tensor], Tensor]:
+        """The stops of each move (batch, starts), and the lengths (batch, starts) of the solutions."""
+        starts, moves = drawn.stage.starts_of(drawn.n), self.rollouts.moves(drawn.n)
+        uniform = noise(self.scheme.run.seed, drawn.number, rows.tolist(), (starts, moves)).to(self.device)
+        recorded = Recorded(sampling(uniform))
+        with torch.no_grad(), autocast(self.device, self.training.precision):
+            begun = self.rollouts.begin(instances, starts, prepared.nodes.dtype)
+            solutions = complete(self.net, prepared, begun, recorded)
+            return recorded.stops, self.rollouts.lengths(instances, solutions)
+
+    def _meet(self) -> None:
+        """Add up the gradients of all processes."""
+        if self.world.size == 1:
+            return
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.net.parameters()]
+        together = self.world.sum(torch.cat([gradient.flatten() for gradient in gradients]))
+        for parameter, part in zip(self.net.parameters(), together.split([g.numel() for g in gradients]), strict=True):
+            parameter.grad = part.view_as(parameter)
+
+    # -- memory -------------------------------------------------------------------------------------------------
+
+    def _instances_at_once(self, drawn: Drawn) -> int:
+        """Instances whose encoder's graph, and whose solutions while they are sampled, fit half of the memory.
+
+        About 14 floats per token, channel and layer, and 4 per pair of tokens and layer where attention has a bias.
+        """
+        nodes, starts = self.rollouts.nodes(drawn.n), drawn.stage.starts_of(drawn.n)
+        encoded = 4 * len(self.net.layers) * nodes * (14 * self.net.width + 4 * nodes)
+        sampled = starts * (BYTES * nodes + 12 * self.rollouts.moves(drawn.n))
+        fit = self.scheme.memory_gb * 1e9 / 2 / (encoded + sampled)
+        return max(1, int(min(fit, TOGETHER[self.device.type] / (starts * nodes))))
+
+    def _moves_at_once(self, drawn: Drawn, instances: int) -> int:
+        """Moves of so many instances that are learnt from together, in the other half of the memory."""
+        nodes, decisions = self.rollouts.nodes(drawn.n), instances * drawn.stage.starts_of(drawn.n)
+        fit = self.scheme.memory_gb * 1e9 / 2 / (decisions * (LEARNING_BYTES * nodes + 4 * 16 * self.net.width))
+        return max(1, int(min(fit, TOGETHER[self.device.type] / (decisions * nodes))))
+
+
+def log_probabilities(net: Any, prepared: Any, decisions: Decisions) -> Tensor:
+    """Of what was chosen (batch, decisions)."""
+    logits = net.decide(prepared, decisions.known, decisions.current, decisions.closed)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).flatten(0, 1)
+    return -F.cross_entropy(logits, decisions.chosen.flatten(), reduction="none").view_as(decisions.chosen)
+
+
+def many_starts(scheme: Scheme) -> Any:
+    """The network.  Raises NeurouteError for one that builds a single solution of an instance at a time."""
+    if not getattr(scheme.net, "multi_start", False):
+        raise NeurouteError(f"{scheme.run.id}: reinforcement learning takes a network with many starts, such as Pomo")
+    return scheme.net
+
+
+def training_of(run: Run) -> Reinforced:
+    if not isinstance(run.training, Reinforced):
+        raise TypeError(f"{run.id} is not trained by reinforcement learning")
+    return run.training
+
+
+# -- the cut between encoder and decisions -------------------------------------------------------------------------
+# Every part of the decisions has a graph of its own that ends at these leaves; what they have gathered goes through the
+# encoder once.
+
+
+def _leaves(prepared: Any) -> list[Tensor | None]:
+    """For each field that the encoder's graph leads to, a leaf that gathers gradients in at least float32."""
+    return [
+        field.detach().to(torch.promote_types(field.dtype, torch.float32)).requires_grad_() if _learns(field) else None
+        for field in prepared
+    ]
+
+
+def _as(leaves: list[Tensor | None], prepared: Any) -> Any:
+    """Like `prepared`, on the leaves."""
+    given = zip(prepared, leaves, strict=True)
+    return type(prepared)(*(field if leaf is None else leaf.to(field.dtype) for field, leaf in given))
+
+
+def _through(prepared: Any, leaves: list[Tensor | None]) -> None:
+    """The leaves' gradients, backwards through the encoder."""
+    given = zip(prepared, leaves, strict=True)
+    found = [(field, leaf.grad) for field, leaf in given if leaf is not None and leaf.grad is not None]
+    torch.autograd.backward([field for field, _ in found], [gradient.to(field.dtype) for field, gradient in found])
+
+
+def _learns(field: Any) -> bool:
+    return isinstance(field, Tensor) and field.requires_grad

@@ -1,0 +1,92 @@
+"""What the end of each stage leaves: weights to measure and to start from, and the moments that Adam has of them.
+
+A checkpoint `x.safetensors` may have moments beside it, in `x.moments.safetensors`; a run that starts from it goes on
+with them (icam: only the rate changes with stage 3).
+"""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from neuroute.errors import NeurouteError
+from neuroute.files import write_whole
+from neuroute.networks.tensor_files import read_tensors
+from neuroute.networks.weights import save_checkpoint
+from neuroute.plan.reinforced import Reinforced
+
+log = logging.getLogger("neuroute.train")
+
+
+def keep_stage(state: Path, stage: str, net: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """In the folder that survives a kill.  A stage that ends twice ends the same, so files may be written over."""
+    content = {"net": net.state_dict(), "moments": moments(net, optimizer)}
+    write_whole(_kept(state, stage), lambda file: torch.save(content, file))
+
+
+def export_stages(
+    training: Reinforced, state: Path, out: Path, net: nn.Module, about: dict[str, Any], last: str = "model"
+) -> list[Path]:
+    """Checkpoints `<stage>.safetensors` of all stages but the last, and moments of all; the last has a name elsewhere.
+
+    `net` is used to hold the weights, and holds those of the last stage in the end.  Returns what was written.
+    """
+    written = []
+    for number, stage in enumerate(training.stages, start=1):
+        content = _read(_kept(state, stage.name))
+        net.load_state_dict(content["net"])
+        path = out / f"{last if number == len(training.stages) else stage.name}.safetensors"
+        if number < len(training.stages):
+            save_checkpoint(path, net, {**about, "stage": stage.name})
+            written.append(path)
+        data = save({name: tensor.cpu().contiguous() for name, tensor in content["moments"].items()})
+        write_whole(beside(path), lambda file, data=data: file.write(data))  # type: ignore[misc]
+        written.append(beside(path))
+    return written
+
+
+def beside(checkpoint: Path) -> Path:
+    """Where a checkpoint's moments lie."""
+    return checkpoint.with_suffix(".moments.safetensors")
+
+
+def moments(net: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """What the optimizer keeps of each parameter, as "<parameter>/<what>"."""
+    states = {name: optimizer.state.get(parameter, {}) for name, parameter in net.named_parameters()}
+    return {f"{name}/{key}": torch.as_tensor(value) for name, state in states.items() for key, value in state.items()}
+
+
+def recall_moments(checkpoint: Path, net: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Go on with the moments beside a checkpoint; without any, the optimizer starts anew.
+
+    Raises NeurouteError for moments of other parameters.
+    """
+    path = beside(checkpoint)
+    if not path.exists():
+        log.info("%s has no moments beside it; the optimizer starts anew", checkpoint)
+        return
+    parameters = dict(net.named_parameters())
+    state: dict[str, dict[str, Tensor]] = {}
+    for key, value in read_tensors(path).items():
+        name, _, what = key.rpartition("/")
+        if name not in parameters or (value.ndim and value.shape != parameters[name].shape):
+            raise NeurouteError(f"{path}: '{key}' does not fit this network; delete it to start the optimizer anew")
+        state.setdefault(name, {})[what] = value
+    by_number = {number: state[name] for number, name in enumerate(parameters) if name in state}
+    optimizer.load_state_dict({"state": by_number, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def _kept(state: Path, stage: str) -> Path:
+    return state / "stages" / f"{stage}.pt"
+
+
+def _read(path: Path) -> Any:
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds for a missing or damaged file
+        raise NeurouteError(
+            f"{path}: unreadable end of a stage ({error}); delete the folder above it to train anew"
+        ) from None
