@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.aafm import AafmLayer, aafm, distances, one_alpha, slope, weighed
-from neuroute.networks.contexts import TourContext, TspEmbedding, rows_of
+from neuroute.networks.contexts import LoadContext, TourContext, TspEmbedding, rows_of
 
 
 class Encoded(NamedTuple):
@@ -55,7 +55,7 @@ class Icam(nn.Module):
     problem: ClassVar[str] = "tsp"
     depots: ClassVar[int] = 0  # nodes that do not count for the size
     embedding: ClassVar[type[nn.Module]] = TspEmbedding
-    context_of: ClassVar[type[nn.Module]] = TourContext
+    context_of: ClassVar[type[TourContext] | type[LoadContext]] = TourContext
     pair_channels = 3  # numbers that are there of each pair of nodes at a time: distance, bias, weight
 
     def __init__(
@@ -72,7 +72,7 @@ class Icam(nn.Module):
         self.width, self.clipping, self.train_nodes = width, clipping, train_nodes
         self.embed = self.embedding(width)
         self.layers = nn.ModuleList(AafmLayer(width, feed_forward, adaptation) for _ in range(depth))
-        self.context = self.context_of(width)
+        self.context: TourContext | LoadContext = self.context_of(width)
         self.key_value = nn.Linear(width, 2 * width, bias=False)
         self.alpha = one_alpha() if adaptation else None
         self.compatibility_alpha = one_alpha() if compatibility else None
@@ -93,7 +93,8 @@ class Icam(nn.Module):
         """What is computed once for all decisions."""
         nodes, apart, log_n = encoded
         pairs = weighed(*self.key_value(nodes).chunk(2, dim=-1))
-        return Prepared(nodes, pairs, *self.context(nodes), apart, log_n)
+        of_known, of_current = self.context(nodes)
+        return Prepared(nodes, pairs, of_known, of_current, apart, log_n)
 
     def decide(self, prepared: Prepared, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
         """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go; see `Pomo.decide`."""

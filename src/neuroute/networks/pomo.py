@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.attention import attend
-from neuroute.networks.contexts import TourContext, TspEmbedding
+from neuroute.networks.contexts import LoadContext, TourContext, TspEmbedding
 from neuroute.networks.post_norm_layer import PostNormLayer
 
 
@@ -41,7 +41,7 @@ class Pomo(nn.Module):
     multi_start: ClassVar[bool] = True
     problem: ClassVar[str] = "tsp"
     embedding: ClassVar[type[nn.Module]] = TspEmbedding
-    context_of: ClassVar[type[nn.Module]] = TourContext
+    context_of: ClassVar[type[TourContext] | type[LoadContext]] = TourContext
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Pomo(nn.Module):
         self.width, self.heads, self.clipping, self.train_nodes = width, heads, clipping, train_nodes
         self.embed = self.embedding(width)
         self.layers = nn.ModuleList(PostNormLayer(width, heads, feed_forward) for _ in range(depth))
-        self.context = self.context_of(width)
+        self.context: TourContext | LoadContext = self.context_of(width)
         self.key_value = nn.Linear(width, 2 * width, bias=False)
         self.combine = nn.Linear(width, width)
 
