@@ -58,7 +58,7 @@ def _plan(config: Path | None, scale: str | None, **overrides: Any):  # type: ig
 @_guarded
 def plan(
     target: Annotated[
-        str | None, typer.Argument(help="table12, scaling/figure2, a run ... ; default: everything")
+        str | None, typer.Argument(help="a paper (sit), table12, scaling/figure2, a run ... ; default: everything")
     ] = None,
     config: ConfigFile = None,
     scale: ScaleName = None,

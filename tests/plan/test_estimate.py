@@ -41,3 +41,9 @@ def test_re_construction_costs_as_much_as_its_blocks(plan: Plan, problem: str) -
     assert of(iterations=10, most_blocks=1) < of(iterations=10)
     whole = dataset.count * cost.per_solution(run.network, dataset.nodes)["gflops_shrinking"] * 1e9
     assert 0.3 * whole < of(iterations=1) < 1.5 * whole  # half as many tokens a decision, nearly as many decisions
+
+
+def test_a_paper_is_a_target(plan: Plan) -> None:
+    found = {c.id for c in costs(plan, "pens") if c.stage == "render"}
+    assert found == {a for a, artifact in plan.artifacts.items() if artifact.paper == "pens"}
+    assert {c.id for c in costs(plan, "sit")} & {"sit/tsp_100k", "scaling/bq"} == {"sit/tsp_100k", "scaling/bq"}

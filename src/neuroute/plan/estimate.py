@@ -96,6 +96,8 @@ def _closure(plan: Plan, target: str | None) -> tuple[list[str], list[str], list
     artifacts, evaluations, runs, bundles = [], [], [], []
     if target in (None, "all", "report"):
         artifacts = list(plan.artifacts)
+    elif target in plan.titles:
+        artifacts = [a for a, artifact in plan.artifacts.items() if artifact.paper == target]
     else:
         name = target.removeprefix(f"{plan.config.results_dir}/").rsplit(".", 1)[0] if "." in target else target
         name = name if "/" in name else f"{HEADLINE}/{name}"
