@@ -313,3 +313,12 @@ def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyP
     assert "neuroute.decoding.beam" in reached
     assert "neuroute.analysis.flops" in reached
     assert "neuroute.analysis.flops_baselines" not in reached
+
+
+def test_the_published_detachment_is_for_the_cvrp_alone(tmp_path: Path) -> None:
+    values = yaml.safe_load((ROOT / "workflow" / "scales" / "smoke.yaml").read_text())
+    values["sit"]["network"]["detach_customers"] = True
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(values))
+    plan = build_plan(Config(scale=str(tmp_path / "own.yaml"), papers=["sit"]))
+    assert plan.runs["sit/cvrp_1k"].network.arguments["detach_customers"]
+    assert "detach_customers" not in plan.runs["sit/tsp_1k"].network.arguments

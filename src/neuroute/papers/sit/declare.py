@@ -149,7 +149,9 @@ def _cvrp100(scale: Scale) -> int:
 
 
 def _sit(scale: Scale, problem: Problem, n: int, **change: Any) -> Network:
-    shape = scale.sit.network.model_dump(exclude=set() if problem == "cvrp" else {"detach_customers"})
+    shape = scale.sit.network.model_dump(exclude={"detach_customers"})
+    if problem == "cvrp" and scale.sit.network.detach_customers:
+        shape["detach_customers"] = True
     return Network(kind=SIT[problem], arguments=shape | {"train_nodes": n} | change)
 
 
