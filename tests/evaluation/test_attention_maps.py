@@ -13,7 +13,8 @@ import torch
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import autocast, decode
 from neuroute.errors import NeurouteError
-from neuroute.evaluation.attention_maps import measure, modules, origin_logits, path_ends, walk
+from neuroute.evaluation.attention_maps import measure, origin_logits, path_ends, walk
+from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.objects import AttentionEvaluation, Dataset, Decoding, Labels, Network, Run, Supervised
@@ -166,7 +167,7 @@ def test_the_walk_is_greedy_decoding(positions: str) -> None:
 
 def test_modules_are_those_of_the_live_network() -> None:
     net = small(run_of("coordinates", output_projection=True))
-    *found, last = modules(net)
+    *found, last = modules(net, "layers")
     by_name = {m["name"]: m for m in found}
     assert list(by_name) == [
         "", "embed", "layers", "layers.0", "layers.0.attention_norm", "layers.0.qkv", "layers.0.out",

@@ -13,8 +13,9 @@ from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.decoding.prc import prc
 from neuroute.errors import NeurouteError
+from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.records import Where
-from neuroute.evaluation.rounds import decision_state, measure, modules, one_iteration
+from neuroute.evaluation.rounds import decision_state, measure, one_iteration
 from neuroute.networks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.networks.weights import build, save_checkpoint
@@ -118,7 +119,7 @@ def test_weights_are_those_that_the_layer_attends_with() -> None:
 
 def test_modules_are_those_of_the_live_network() -> None:
     net = small(run_of())
-    *found, last = modules(net)
+    *found, last = modules(net, "decoder.layers")
     by_name = {m["name"]: m for m in found}
     assert by_name["decoder.layers"]["copies"] == 3
     assert by_name["decoder.current"]["shapes"] == {"weight": [R * WIDTH, WIDTH], "bias": [R * WIDTH]}

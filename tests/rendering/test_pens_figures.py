@@ -238,9 +238,9 @@ def test_the_walk_is_the_networks_own(pens: Path) -> None:
 
 @pytest.mark.parametrize("output_projection", [False, True])
 def test_the_layout_counts_what_a_live_network_has(output_projection: bool) -> None:
-    attention_maps = pytest.importorskip("neuroute.evaluation.attention_maps")
+    live_modules = pytest.importorskip("neuroute.evaluation.live_modules")
     net = Pens(depth=3, width=32, heads=4, feed_forward=64, output_projection=output_projection)
-    model = Model.read(json.dumps(attention_maps.modules(net)), {"depth": 3, "heads": 4})
+    model = Model.read(json.dumps(live_modules.modules(net, "layers")), {"depth": 3, "heads": 4})
     rest = sum(math.prod(shape) for name, shape in model.shapes.items() if not name.startswith("layers."))
     assert model.depth * model.layer_parameters + rest == model.parameters == parameters(net)
     assert model.shape("layers.0.qkv.weight") == "96 × 32"

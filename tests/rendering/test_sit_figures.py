@@ -252,11 +252,11 @@ def test_a_network_without_finite_numbers_is_drawn_and_told(changed: Callable[[C
 
 
 def test_the_layout_counts_what_a_live_network_has() -> None:
-    evaluation = pytest.importorskip("neuroute.evaluation.rounds")
+    live_modules = pytest.importorskip("neuroute.evaluation.live_modules")
     weights = pytest.importorskip("neuroute.networks.weights")
     shape = {"depth": 3, "width": 32, "heads": 4, "feed_forward": 64, "representatives": 5}
     net = weights.build(RUNS[ROUND.run].network.model_copy(update={"arguments": shape}))
-    model = Model.read(json.dumps(evaluation.modules(net)), shape)
+    model = Model.read(json.dumps(live_modules.modules(net, "decoder.layers")), shape)
     rest = sum(math.prod(s) for name, s in model.shapes.items() if not name.startswith("decoder.layers."))
     assert model.depth * model.count("decoder.layers.0.") + rest == model.parameters == weights.parameters(net)
     assert model.shape("decoder.current.weight") == "160 × 32"

@@ -19,6 +19,7 @@ from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import autocast
 from neuroute.decoding.greedy import closed_tour_rows
 from neuroute.errors import NeurouteError
+from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.records import Loaded, Where, load_run, write_records
 from neuroute.networks.pens import Pens
 from neuroute.networks.positions import distances
@@ -65,7 +66,7 @@ def measure(
         "small_coords": small,
         "small_tour": tour,
         "small_probabilities": probabilities,
-        "modules": np.array(json.dumps(modules(net))),
+        "modules": np.array(json.dumps(modules(net, "layers"))),
     }
     d = evaluation.dataset
     about = {"test": d.id, "distribution": d.distribution, "n": d.n, "n_instances": 1, "reference": "none"}
@@ -157,18 +158,3 @@ def walk(net: Pens, coords: Tensor) -> tuple[np.ndarray, np.ndarray]:
         probabilities[decision, left] = torch.softmax(logits.float(), 0).cpu().numpy()
         tour.append(left.pop(int(logits.argmax())))
     return np.array(tour, np.int64), probabilities
-
-
-def modules(net: Pens) -> list[dict[str, Any]]:
-    """What the live network is made of, in order: {"name", "kind", "shapes": {parameter: shape}} of the network
-    itself (name ""), its modules, and those of its first layer, which stands for all; `layers` says how many these
-    are ("copies").  The last entry is {"parameters": total}.
-    """
-    found = []
-    for name, module in net.named_modules():
-        if name.startswith("layers.") and not name.startswith("layers.0"):
-            continue
-        shapes = {key: list(p.shape) for key, p in module.named_parameters(recurse=False)}
-        entry = {"name": name, "kind": type(module).__name__, "shapes": shapes}
-        found.append(entry | ({"copies": len(module)} if isinstance(module, nn.ModuleList) else {}))
-    return [*found, {"parameters": parameters(net)}]

@@ -20,6 +20,7 @@ from neuroute.decoding.decode import autocast
 from neuroute.decoding.greedy import Decide, greedy_tours
 from neuroute.decoding.prc import prc
 from neuroute.errors import NeurouteError
+from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.records import Where, load_run, write_records
 from neuroute.networks.linear_cross_attention import CrossModule
 from neuroute.networks.sit import Sit
@@ -57,7 +58,10 @@ def measure(
         state = decision_state(net, points, greedy[:, : evaluation.decision])
         tours = greedy if evaluation.decoding.start == "greedy" else _solved(evaluation.decoding.start, points)
         iteration = one_iteration(net, points, tours, evaluation.decoding)
-    about = {"modules": np.array(json.dumps(modules(net))), "start": np.array(evaluation.decoding.start)}
+    about = {
+        "modules": np.array(json.dumps(modules(net, "decoder.layers"))),
+        "start": np.array(evaluation.decoding.start),
+    }
     d = evaluation.dataset
     test = {"test": d.id, "distribution": d.distribution, "n": d.n, "n_instances": 1, "reference": "none"}
     rows = loaded.rows(evaluation.group, test, Decoding(), {"parameters": parameters(net)}, 0.0)
@@ -139,22 +143,6 @@ def _looks(net: Sit) -> Iterator[list[Tensor]]:
     finally:
         for hook in hooks:
             hook.remove()
-
-
-def modules(net: Sit) -> list[dict[str, Any]]:
-    """What the live network is made of, in order: {"name", "kind", "shapes": {parameter: shape}} of its modules.
-
-    Of the decoder's layers the first stands for all; the list of them says how many these are ("copies").  The last
-    entry is {"parameters": total}.
-    """
-    first, found = "decoder.layers.0", []
-    for name, module in net.named_modules():
-        if name.startswith("decoder.layers.") and name != first and not name.startswith(f"{first}."):
-            continue
-        shapes = {key: list(p.shape) for key, p in module.named_parameters(recurse=False)}
-        entry = {"name": name, "kind": type(module).__name__, "shapes": shapes}
-        found.append(entry | ({"copies": len(module)} if isinstance(module, nn.ModuleList) else {}))
-    return [*found, {"parameters": parameters(net)}]
 
 
 # -- one iteration --------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from sub-paths of them.  What differs between problems is in `reconstruction_tsp
 import logging
 import time
 import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ TELL_EVERY_S = 10.0
 TOGETHER = {"cpu": 1 << 14, "cuda": 1 << 20}
 
 
-class ReconstructedSet:
+class ReconstructedSet(ABC):
     """A fixed set of instances, all in memory, and the best known solution of each.
 
     Solutions are re-constructed in parts, kept in files in `<state>/solutions` with the iterations that they have
@@ -63,13 +64,13 @@ class ReconstructedSet:
 
     # -- what a problem brings ----------------------------------------------------------------------------------
 
+    @abstractmethod
     def instances(self, rows: slice) -> Any:
         """As the problem's decoding takes them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reconstructing(self, instances: Any, solutions: Tensor, seed: int, first: int, done: int) -> Iterator[Tensor]:
         """Solutions after each iteration; `first` is the number of the first of these instances."""
-        raise NotImplementedError
 
     # -- training data ------------------------------------------------------------------------------------------
 

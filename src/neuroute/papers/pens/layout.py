@@ -1,72 +1,21 @@
 """The layout of PENS, drawn from what the live network tells of its modules (pens, Figure 2b)."""
 
-import json
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch
 
-from neuroute.errors import NeurouteError
 from neuroute.rendering import style
-from neuroute.rendering.style import MEASURED
+from neuroute.rendering.modules import Modules
 
 WIDTH, HEIGHT = 13.4, 5.5  # of the drawing, in its own units
 MIDDLE = 3.25  # height of the way through
 FILLS = {"input": "#f3f4f6", "attention": "#dcebf7", "feed": "#fbe7d3", "norm": "#e9ecf0", "output": "#e4f3ec"}
 
 
-@dataclass(frozen=True)
-class Model:
-    """A network by the shapes of its parameters."""
+class Model(Modules):
+    """PENS by the shapes of its parameters."""
 
-    shapes: Mapping[str, tuple[int, ...]]  # full name of a parameter -> shape; the first layer stands for all
-    parameters: int  # of the whole network
-    depth: int
-    heads: int
-
-    @classmethod
-    def read(cls, text: str, arguments: Mapping[str, Any]) -> "Model":
-        """`text`: the JSON that the attention evaluation keeps; `arguments`: the network's, for what has no shape."""
-        shapes: dict[str, tuple[int, ...]] = {}
-        total, depth = 0, int(arguments["depth"])
-        for entry in json.loads(text):
-            total = int(entry.get("parameters", total))
-            if entry.get("name") == "layers":
-                depth = int(entry.get("copies", depth))
-            for name, shape in entry.get("shapes", {}).items():
-                shapes[".".join(part for part in (entry["name"], name) if part)] = tuple(shape)
-        if "layers.0.qkv.weight" not in shapes:
-            raise NeurouteError("the modules of the network name no layers.0.qkv; evaluate its attention again")
-        return cls(shapes, total, depth, int(arguments["heads"]))
-
-    @property
-    def width(self) -> int:
-        return self.shapes["layers.0.qkv.weight"][-1]
-
-    @property
-    def layer_parameters(self) -> int:
-        """Parameters of one of the layers."""
-        return sum(math.prod(shape) for name, shape in self.shapes.items() if name.startswith("layers.0."))
-
-    def shape(self, name: str) -> str:
-        """576 × 192, of a parameter that is there; else nothing."""
-        return " × ".join(f"{n:,}" for n in self.shapes[name]) if name in self.shapes else ""
-
-    def rows(self) -> list[dict[str, Any]]:
-        every: list[dict[str, Any]] = [
-            {
-                "panel": "b",
-                "side": MEASURED,
-                "parameter": name,
-                "shape": "x".join(map(str, shape)),
-                "copies": self.depth if name.startswith("layers.0.") else 1,
-            }
-            for name, shape in self.shapes.items()
-        ]
-        return [*every, {"panel": "b", "side": MEASURED, "parameter": "all", "count": self.parameters}]
+    layers, needed = "layers", "qkv.weight"
+    lacking = "the modules of the network name no layers.0.qkv; evaluate its attention again"
 
 
 def draw_model(axes: Axes, model: Model) -> None:

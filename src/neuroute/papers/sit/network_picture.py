@@ -1,75 +1,23 @@
 """SIT's network, drawn from what the live one tells of its modules (sit, Figure 1)."""
 
-import json
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from neuroute.errors import NeurouteError
 from neuroute.papers.sit.boxes import arrow, box, plus, words
 from neuroute.papers.sit.state import State
 from neuroute.rendering import style
-from neuroute.rendering.style import MEASURED
+from neuroute.rendering.modules import Modules
 
 LAYER = "decoder.layers.0"
 BLUE, ORANGE = "#3f8fc6", "#dd6b20"  # nodes, representatives
 GRID_TOKENS = 60  # up to so many the single products are ruled
 
 
-@dataclass(frozen=True)
-class Model:
-    """A network by the shapes of its parameters."""
+class Model(Modules):
+    """SIT by the shapes of its parameters."""
 
-    shapes: Mapping[str, tuple[int, ...]]  # full name of a parameter -> shape; the first module stands for all
-    parameters: int  # of the whole network
-    depth: int
-    heads: int
-
-    @classmethod
-    def read(cls, text: str, arguments: Mapping[str, Any]) -> "Model":
-        """`text`: the JSON that the evaluation keeps; `arguments`: the network's, for what has no shape."""
-        shapes: dict[str, tuple[int, ...]] = {}
-        total, depth = 0, int(arguments["depth"])
-        for entry in json.loads(text):
-            total = int(entry.get("parameters", total))
-            if entry.get("name") == "decoder.layers":
-                depth = int(entry.get("copies", depth))
-            for name, shape in entry.get("shapes", {}).items():
-                shapes[".".join(part for part in (entry["name"], name) if part)] = tuple(shape)
-        if f"{LAYER}.gather.query.weight" not in shapes:
-            raise NeurouteError(
-                f"the modules of the network name no {LAYER}.gather, a cross-attention module; evaluate its round again"
-            )
-        return cls(shapes, total, depth, int(arguments["heads"]))
-
-    @property
-    def width(self) -> int:
-        return self.shapes[f"{LAYER}.gather.query.weight"][-1]
-
-    def count(self, prefix: str) -> int:
-        """Parameters whose names begin so; of the modules those of one."""
-        return sum(math.prod(shape) for name, shape in self.shapes.items() if name.startswith(prefix))
-
-    def shape(self, name: str) -> str:
-        """576 × 192, of a parameter that is there; else nothing."""
-        return " × ".join(f"{n:,}" for n in self.shapes[name]) if name in self.shapes else ""
-
-    def rows(self) -> list[dict[str, Any]]:
-        every: list[dict[str, Any]] = [
-            {
-                "panel": "b",
-                "side": MEASURED,
-                "parameter": name,
-                "shape": "x".join(map(str, shape)),
-                "copies": self.depth if name.startswith(f"{LAYER}.") else 1,
-            }
-            for name, shape in self.shapes.items()
-        ]
-        return [*every, {"panel": "b", "side": MEASURED, "parameter": "all", "count": self.parameters}]
+    layers, needed = "decoder.layers", "gather.query.weight"
+    lacking = f"the modules of the network name no {LAYER}.gather, a cross-attention module; evaluate its round again"
 
 
 # -- (a) products ---------------------------------------------------------------------------------------------------
