@@ -158,7 +158,8 @@ def test_the_stream_does_not_change():
 
 def test_capacities_are_the_literatures():
     assert [cvrp_capacity(n) for n in (20, 50, 100, 200, 500, 1000)] == [30, 40, 50, 80, 100, 250]
-    assert [cvrp_capacity(n) for n in (3, 19, 99, 150, 5000)] == [20, 20, 40, 50, 250]
+    assert [cvrp_capacity(n) for n in (3, 19, 99, 150, 4999)] == [20, 20, 40, 50, 250]
+    assert [cvrp_capacity(n) for n in (5000, 10_000, 50_000, 100_000)] == [500, 1000, 2000, 2000]  # SIT, 5.1
 
 
 # -- sub-paths --------------------------------------------------------------------------------------------------
