@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import sys
 
 from snakemake.exceptions import WorkflowError

@@ -11,6 +11,20 @@ from typing import Annotated, Any
 
 import typer
 
+from neuroute.cli_options import (
+    Augment,
+    Beam,
+    ConfigFile,
+    Device,
+    Longest,
+    Prc,
+    Rescale,
+    Rrc,
+    ScaleName,
+    Start,
+    Starts,
+    Threads,
+)  # fmt: skip
 from neuroute.errors import NeurouteError
 
 app = typer.Typer(
@@ -21,15 +35,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-
-ConfigFile = Annotated[Path | None, typer.Option("--config", help="config file; default ./config.yaml")]
-ScaleName = Annotated[str | None, typer.Option("--scale", help="smoke, laptop, gpu, paper, or a .yaml file")]
-Device = Annotated[str | None, typer.Option(help="auto, cpu or cuda; default: the config's")]
-Start = Annotated[
-    str | None, typer.Option(help="what --prc starts from: greedy (default), insertion, nearest and other insertions")
-]
-Longest = Annotated[int | None, typer.Option(help="most stops of a sub-path of --prc; default 1000, or all")]
-Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads; default: the scale's")]
 
 
 def _guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -109,8 +114,8 @@ def train(
     p = _plan(config, scale, device=device)
     r = p.find(p.runs, run, "run")
     code = p.train_code(run)
-    start = p.run_dir(r.start) / "model.safetensors" if r.start else None
-    started = [_file_digest(start, f"train it with `neuroute train {r.start}`")] if start else []
+    starts, mend = p.files_to_start(run), f"train it with `neuroute train {(r.start or '').partition('@')[0]}`"
+    started = [_file_digest(path, mend) for path in starts]
     train_run(
         r,
         p.run_dir(run),
@@ -125,7 +130,7 @@ def train(
         ),
         code=code,
         network_code=p.network_code(run),
-        start=start,
+        start=starts[0] if starts else None,
     )
 
 
@@ -162,12 +167,14 @@ def evaluate(
         str | None,
         typer.Option(help=".npz, .txt, .pkl, .tsp, .vrp or a folder; or a name in `testsets_dir` or of the plan"),
     ] = None,
-    beam: Annotated[int, typer.Option(min=1, help="with --model: beam width; 1 is greedy")] = 1,
-    rrc: Annotated[int, typer.Option(min=0, help="with --model: iterations of random re-construct")] = 0,
-    prc: Annotated[int, typer.Option(min=0, help="with --model: iterations of parallel local re-construction")] = 0,
+    beam: Beam = 1,
+    rrc: Rrc = 0,
+    prc: Prc = 0,
     start: Start = None,
     longest: Longest = None,
-    rescale: Annotated[float, typer.Option(help="with --model: stretch the coordinates that the model sees")] = 1.0,
+    rescale: Rescale = 1.0,
+    starts: Starts = None,
+    augment: Augment = False,
     limit: Annotated[int | None, typer.Option(min=1, help="with --model: only the first instances")] = None,
     out: Annotated[Path | None, typer.Option(help="with --model: write records here (.csv)")] = None,
     config: ConfigFile = None,
@@ -176,13 +183,15 @@ def evaluate(
     threads: Threads = None,
 ) -> None:
     """Decode the test sets of an evaluation with a trained run and record every number; or, with --model and --data,
-    measure any checkpoint on any instances."""
+    measure any checkpoint on any instances.  How solutions are built (--beam to --augment) is said with --model only.
+    """
     from neuroute.dotted import resolve
     from neuroute.evaluation.records import Where
 
+    how = {"beam": beam, "rrc": rrc, "rescale": rescale, "prc": prc, "start": start, "longest": longest}
+    how |= {"starts": starts, "augment": augment}
     if model is not None and data is not None and evaluation is None:
         p = _plan(config, scale, device=device) if config or Path("config.yaml").exists() else None
-        how = {"beam": beam, "rrc": rrc, "rescale": rescale, "prc": prc, "start": start, "longest": longest}
         print(_evaluate_data(p, model, data, how, limit, out, device, threads))
         return
     for_model = (
@@ -190,7 +199,7 @@ def evaluate(
         or data is not None
         or out is not None
         or limit is not None
-        or (beam, rrc, rescale, prc, start, longest) != (1, 0, 1.0, 0, None, None)
+        or tuple(how.values()) != (1, 0, 1.0, 0, None, None, None, False)
     )
     if evaluation is None or for_model:
         raise NeurouteError("give either an evaluation of the plan (`neuroute plan` lists them), or --model and --data")
@@ -300,15 +309,17 @@ def doctor() -> None:
 def solve(
     file: Annotated[Path, typer.Argument(help="a TSPLIB file (.tsp) or a VRPLIB file (.vrp)")],
     model: Annotated[Path, typer.Option(help="a checkpoint (model.safetensors)")],
-    beam: Annotated[int, typer.Option(min=1, help="beam width; 1 is greedy")] = 1,
-    rrc: Annotated[int, typer.Option(min=0, help="iterations of random re-construct after greedy")] = 0,
-    prc: Annotated[int, typer.Option(min=0, help="iterations of parallel local re-construction (sit)")] = 0,
+    beam: Beam = 1,
+    rrc: Rrc = 0,
+    prc: Prc = 0,
     start: Start = None,
     brought: Annotated[
         Path | None, typer.Option("--from", help="instead: a solution of your own (.tour or .sol) to improve by --prc")
     ] = None,
     longest: Longest = None,
-    rescale: Annotated[float, typer.Option(help="stretch the coordinates that the model sees (pens)")] = 1.0,
+    rescale: Rescale = 1.0,
+    starts: Starts = None,
+    augment: Augment = False,
     out: Annotated[Path | None, typer.Option(help="drawing of the solution (.svg, .pdf or .png)")] = None,
     save: Annotated[Path | None, typer.Option(help="keep the solution here (.tour or .sol)")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
@@ -319,7 +330,7 @@ def solve(
     from neuroute.plan.config import load_config
 
     memory_gb = load_config().memory_gb if Path("config.yaml").exists() else None
-    decoding = choose_decoding(beam, rrc, rescale, prc, start, longest)
+    decoding = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment)
     drawing = out or Path(f"{file.stem}.svg")
     print(solve_file(file, model, decoding, drawing, device, memory_gb, brought=brought, save=save))
 

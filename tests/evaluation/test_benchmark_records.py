@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 import torch
 
-from neuroute.datasets.benchmarks import known, write_manifest
+from neuroute.datasets.benchmarks import known, library, scaled, write_manifest
 from neuroute.datasets.tsplib import read_tsplib
-from neuroute.datasets.vrplib import read_vrplib
+from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
 from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
 from neuroute.errors import NeurouteError
@@ -148,3 +148,62 @@ def test_a_benchmark_is_for_models_of_its_problem(tmp_path: Path) -> None:
     evaluation = BenchmarkEvaluation(run=RUN.id, group="cvrplib", benchmark="cvrplib", max_nodes=200)
     with pytest.raises(NeurouteError, match="scaling/x/cvrplib: CVRPLIB is for models of the CVRP"):
         cvrplib_measured(tmp_path, tmp_path, evaluation, RUN)
+
+
+# -- each axis by itself, many starts ---------------------------------------------------------------------------------
+
+MANY_NETWORK = Network(
+    kind="neuroute.networks.icam_cvrp:IcamCvrp",
+    arguments={"depth": 1, "width": 16, "feed_forward": 16, "train_nodes": 20},
+)
+STARTS = Decoding(starts=5, augment=True)
+
+
+def per_axis(coords: np.ndarray) -> np.ndarray:
+    each = [(axis - axis.min()) / (axis.max() - axis.min()) for axis in coords.T]
+    return np.stack(each, axis=-1).astype(np.float32)
+
+
+def test_axes_are_scaled_together_or_each_by_itself() -> None:
+    coords = np.array([[10.0, 5.0], [30.0, 5.5], [20.0, 7.0]])
+    instance = VrplibInstance("x", "EUC_2D", coords, np.array([0, 1, 1]), 2)
+    together, apart = scaled(instance, False), scaled(instance, True)
+    np.testing.assert_array_equal(together, instance.unit_square())
+    np.testing.assert_allclose(apart, [[0, 0], [1, 0.25], [0.5, 1]])
+    assert apart.dtype == together.dtype == np.float32
+    about = library("cvrplib")
+    np.testing.assert_array_equal(about.inputs(instance, True).coords[0], apart)
+    np.testing.assert_array_equal(about.inputs(instance, False).coords[0], together)
+    on_a_line = VrplibInstance("x", "EUC_2D", coords * [1, 0], np.array([0, 1, 1]), 2)
+    np.testing.assert_allclose(scaled(on_a_line, True), [[0, 0], [1, 0], [0.5, 0]])
+
+
+def test_set_x_as_icam_is_measured_on_it(tmp_path: Path, shared: Path) -> None:
+    """Inputs are scaled by axis, costs are those of the file's own coordinates, the best of the starts and images."""
+    folder = shared / "benchmarks"
+    if not (folder / "cvrplib_x").is_dir():
+        pytest.skip("no copy of CVRPLIB")
+    run = CVRP_RUN.model_copy(update={"network": MANY_NETWORK})
+    evaluation = BenchmarkEvaluation(
+        run=RUN.id,
+        group="cvrplib",
+        benchmark="cvrplib",
+        min_nodes=101,
+        max_nodes=107,
+        decodings=(Decoding(), STARTS),
+        per_axis=True,
+    )
+    records = cvrplib_measured(tmp_path, folder, evaluation, run)
+    torch.manual_seed(0)
+    net = build(MANY_NETWORK)
+    assert set(records.decoding) == {"greedy", "multi5-x8"}
+    for name in NAMES:
+        instance = read_vrplib(folder / "cvrplib_x" / f"{name}.vrp")
+        square = per_axis(instance.coords)
+        assert not np.allclose(square, instance.unit_square())
+        inputs = Cvrp(square[None], instance.demand[None], np.array([instance.capacity]))
+        for decoding in evaluation.decodings:
+            routes = to_routes(decode_cvrp(net, inputs, decoding)[0].numpy())
+            instance.check(routes, name)
+            values = records[(records.test == f"cvrplib_{name}") & (records.decoding == decoding.id)]
+            assert values.set_index("metric").value["length"] == pytest.approx(instance.cost(routes, rounded=False))

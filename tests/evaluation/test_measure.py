@@ -2,20 +2,25 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
+from neuroute.analysis import cost
 from neuroute.datasets.labels import load_tours, make_labels
+from neuroute.datasets.shard_files import kind_of
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import decode
+from neuroute.decoding.decode import decode, instances_at_once
+from neuroute.device import memory_budget_gb
 from neuroute.errors import NeurouteError
 from neuroute.evaluation.measure import measure
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Supervised, Test
+from neuroute.problems.rooms import room
 from neuroute.problems.tsp import tour_length
 
 LABELS = Labels(dataset=Dataset(n=9, count=12), solver="concorde")
@@ -25,6 +30,7 @@ RUN = Run(
     paper="scaling", name="x", network=NETWORK, training=Supervised(samples=1), n=9, data=(LABELS,), validation=LABELS
 )
 TESTS = (Test(labels=LABELS), Test(labels=LABELS, decoding=Decoding(method="beam", beam=3)))
+CPU = torch.device("cpu")
 EVALUATION = Evaluation(run=RUN.id, group="greedy", tests=TESTS)
 
 
@@ -90,3 +96,40 @@ def test_milestones_of_reconstruction_are_records_of_their_own(store: Path) -> N
             np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|{name}"], own)
     times = records[records.metric == "time_s"].value
     assert times.is_monotonic_increasing
+
+
+SHAPE = {"depth": 1, "width": 8, "feed_forward": 8, "train_nodes": 9}
+MANY = (Decoding(), Decoding(starts="all"), Decoding(starts="all", augment=True))
+
+
+@pytest.mark.parametrize("problem", ["tsp", "cvrp"])
+def test_many_starts_are_measured_and_counted(tmp_path: Path, problem: Any) -> None:
+    labels = Labels(dataset=Dataset(problem=problem, n=9, count=5), solver="nearest")
+    make_labels(labels, tmp_path, [], workers=1, progress=False)
+    kind = "neuroute.networks.icam:Icam" if problem == "tsp" else "neuroute.networks.icam_cvrp:IcamCvrp"
+    network = Network(kind=kind, arguments=SHAPE)
+    run = RUN.model_copy(update={"network": network, "data": (labels,), "validation": labels})
+    torch.manual_seed(0)
+    net: Any = build(network)
+    save_checkpoint(tmp_path / "m", net, {"run": run.id, "network": network.model_dump(), "code": "n"})
+    tests = tuple(Test(labels=labels, decoding=decoding) for decoding in MANY)
+    if problem == "tsp":
+        tests += (Test(labels=labels, decoding=Decoding(method="rrc", iterations=3)),)
+        tests += (Test(labels=labels, decoding=Decoding(method="beam", beam=2)),)
+    where = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+    evaluation = Evaluation(run=run.id, group="many", tests=tests)
+    measure(evaluation, run, tmp_path / "m", tmp_path / "many.csv", [tmp_path], where)
+    records = pd.read_csv(tmp_path / "many.csv")
+    kind_, c, nodes = kind_of(labels), cost.counts(network), labels.dataset.nodes
+    instances = kind_.instances(labels.dataset)
+    for test in tests:
+        found = room(problem, "decode")(net, instances, test.decoding).numpy()
+        rows = records[records.decoding == test.decoding.id].set_index("metric")
+        assert rows.value["length"] == pytest.approx(kind_.lengths(instances, found).mean())
+        assert set(rows.batch_size) == {instances_at_once(net, 9, test.decoding, memory_budget_gb(CPU, None))}
+    for decoding, tours, images in zip(MANY, (1, 9, 72), (1, 1, 8), strict=True):
+        values = records[records.decoding == decoding.id].set_index("metric").value
+        by_hand = images * c.encoder(nodes) + tours * (nodes - 2) * c.decision(nodes + 1)
+        assert values["gflops_shrinking"] == pytest.approx(by_hand / 1e9)
+        assert values["gflops_paper"] == pytest.approx(values["gflops_shrinking"] + tours * c.decision(nodes + 1) / 1e9)
+    assert list(records.decoding.unique()[:3]) == ["greedy", "multi", "multi-x8"]

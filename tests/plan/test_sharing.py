@@ -10,7 +10,7 @@ from neuroute.plan.objects import AttentionEvaluation, Evaluation, RescalingEval
 
 @pytest.fixture(scope="module")
 def both() -> Plan:
-    return build_plan(parse_config({"scale": "smoke", "papers": ["scaling", "pens", "sit"]}))
+    return build_plan(parse_config({"scale": "smoke", "papers": ["scaling", "pens", "sit", "icam"]}))
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,15 @@ def test_no_label_is_made_by_two_bundles(both: Plan) -> None:
 
 
 @pytest.mark.parametrize(
-    "papers", [["pens"], ["sit"], ["pens", "scaling"], ["scaling", "pens", "sit"], ["sit", "pens", "scaling"]]
+    "papers",
+    [
+        ["pens"],
+        ["sit"],
+        ["icam"],
+        ["pens", "scaling"],
+        ["scaling", "pens", "sit", "icam"],
+        ["icam", "sit", "pens", "scaling"],
+    ],
 )
 @pytest.mark.parametrize("scale", ["smoke", "laptop", "gpu", "paper"])
 def test_all_labels_are_provided_whatever_the_papers(papers: list[str], scale: str) -> None:
@@ -47,6 +55,22 @@ def test_baselines_are_the_same_trainings(both: Plan, alone: Plan) -> None:
     for run in ("scaling/bq", "scaling/lehd_6x128"):
         assert alone.runs[run] == both.runs[run]
     assert set(alone.runs) & {"scaling/base_6x128", "scaling/lehd_cvrp"} == set()
+
+
+def test_icam_labels_nothing_that_others_have(both: Plan) -> None:
+    """Its TSP test sets are those of `scaling`; its own trainings read labels to validate alone."""
+    only = build_plan(parse_config({"scale": "smoke", "papers": ["icam"]}))
+    assert list(only.bundles) == ["icam/labels"]
+    for run in ("scaling/bq", "scaling/lehd_6x128", "scaling/lehd_cvrp", "sit/bq_cvrp"):
+        assert only.runs[run] == both.runs[run]
+    left = {labels.dataset.stem for labels in both.bundles["icam/labels"].labels}
+    tests = {t.labels.dataset for t in parts_of(only.evaluations["icam/abl_afm/all"])[0].tests}
+    assert len(tests) == 4
+    assert not left & {dataset.stem for dataset in tests}
+    for run in both.runs.values():
+        if run.paper == "icam":
+            assert run.data == ()
+            assert {labels.dataset.split for labels in (run.validation, *run.also_validation)} == {"val"}
 
 
 def test_one_job_measures_a_model_and_finds_its_factors_first(both: Plan) -> None:

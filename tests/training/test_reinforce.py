@@ -406,9 +406,9 @@ def go(run: Run, folder: Path, kill_at: int | None = None, start: Path | None = 
         return train(index)
 
     batches.train = killed  # type: ignore[method-assign]
-    total, after, samples = run.training.batches, run.training.validate_after, batches.samples  # type: ignore[union-attr]
+    total, after = run.training.batches, run.training.validate_after
     validate: Callable[[], dict[str, float]] = lambda: {"none": 0.0}  # noqa: E731
-    loop = TrainingLoop(batches.net, batches, total, samples, validate, after, folder, World(), CPU)
+    loop = TrainingLoop(batches.net, batches, total, validate, after, folder, World(), CPU)
     loop.resume()
     loop.run()
     return batches, loop

@@ -1,7 +1,7 @@
 # One job per model and group of tests: starting a process costs more than a small test set.
 rule evaluate:
     input:
-        f"{PLAN.work}/runs/{{paper}}/{{name}}/model.safetensors",
+        lambda w: PLAN.checkpoints_of_evaluation(f"{w.paper}/{w.name}/{w.group}"),
         lambda w: [PLAN.manifest(b) for b in PLAN.bundles_of_evaluation(f"{w.paper}/{w.name}/{w.group}")],
         lambda w: [
             PLAN.benchmark_manifest(b) for b in [PLAN.benchmark_of_evaluation(f"{w.paper}/{w.name}/{w.group}")] if b

@@ -15,7 +15,7 @@ rule labels:
     log:
         f"{PLAN.work}/logs/labels/{{paper}}/{{name}}.log",
     threads: PLAN.config.label_workers or workflow.cores or 1
-    priority: 1  # they take all cores: begun late, they would wait for every long job and hold up what hangs on them
+    priority: 2  # they take all cores: begun late, they would wait for every long job and hold up what hangs on them
     message:
         "labels {wildcards.paper}/{wildcards.name}"
     shell:

@@ -15,7 +15,7 @@ from neuroute.analysis import (
 )
 from neuroute.dotted import resolve
 from neuroute.errors import NeurouteError
-from neuroute.plan.objects import Network, Reconstruction, Run, SelfImprovement
+from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.longest import longest_sub_path
 
 
@@ -254,15 +254,21 @@ def parameters_of(network: Network) -> int:
     return counts(network).parameters
 
 
-def per_solution(network: Network, nodes: int, beam: int = 1) -> dict[str, float]:
+def per_solution(
+    network: Network, nodes: int, beam: int = 1, images: int = 1, *, shrinks: bool = True
+) -> dict[str, float]:
     """GFLOPs of one solution: as the paper counts (Table 17), and as computed on the shrinking set.
 
-    Either way an encoder runs once.  V customers take as many decisions as a TSP of V + 1 nodes.
+    Either way an encoder runs once, or once for each of the instance's `images`.  V customers take as many decisions as
+    a TSP of V + 1 nodes.  Without `shrinks`, as where a network of many starts is not searched with, all decisions are
+    on all nodes, and `beam` is the number of solutions: starts, times images.
     """
     c = counts(network)
+    encoder = images * c.encoder(nodes)
+    decisions = flops.solution(c.decision, nodes, beam) if shrinks else beam * (nodes - 2) * c.decision(nodes + 1)
     return {
-        "gflops_paper": (c.encoder(nodes) + beam * flops.solution_paper(c.decision, nodes)) / 1e9,
-        "gflops_shrinking": (c.encoder(nodes) + flops.solution(c.decision, nodes, beam)) / 1e9,
+        "gflops_paper": (encoder + beam * flops.solution_paper(c.decision, nodes)) / 1e9,
+        "gflops_shrinking": (encoder + decisions) / 1e9,
     }
 
 
@@ -272,6 +278,8 @@ def training_per_sample(run: Run) -> float:
     cvrp = run.validation.dataset.problem == "cvrp"
     if isinstance(t, Reconstruction):
         return reconstruction_per_sample(c, run.n, t, cvrp=cvrp)
+    if isinstance(t, Reinforced):
+        return reinforced_per_sample(c, t, cvrp=cvrp)
     if cvrp:
         return flops_cvrp.trained_sample(c.decision, run.n, t.step, c.encoder)
     trained = flops.trained_sample(c.decision, run.n, t.step, t.sub_paths, c.encoder)
@@ -294,3 +302,17 @@ def reconstruction_per_sample(c: Counts, stops: int, training: Reconstruction, *
         nodes = stops + cvrp
         total += (c.encoder(nodes) + flops.solution(c.decision, nodes)) / training.epochs
     return total
+
+
+def reinforced_per_sample(c: Counts, training: Reinforced, *, cvrp: bool) -> float:
+    """Mean over all sizes that are drawn: solutions are sampled, and all their decisions made once more to be learnt.
+
+    Ways back to the depot are not counted.
+    """
+    total = 0.0
+    for stage in training.stages:
+        for n, instances in stage.expected_instances().items():
+            nodes, moves = n + cvrp, n if cvrp else n - 2
+            decisions = stage.starts_of(n) * moves * c.decision(nodes + 1)
+            total += instances * (3 * c.encoder(nodes) + 4 * decisions)
+    return total / (training.samples * training.epochs)

@@ -10,7 +10,7 @@ that a file is what it says it is.  What its files are like says `<benchmark>_li
 """
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -53,7 +53,7 @@ class Library:
     archive: str | None  # one file there with all instances
     parse: Callable[[str, str, str], Any]  # (text, where, name) -> an instance
     sha256: Callable[[Any], str]  # of what makes an instance the published one
-    inputs: Callable[[Any], Any]  # an instance as `decode` takes it, as a batch of one
+    inputs: Callable[[Any, bool], Any]  # (instance, per axis): as `decode` takes it, as a batch of one
     length: Callable[[Any, np.ndarray, bool], float]  # (instance, one solution, rounded): raises where it is none
 
 
@@ -84,15 +84,17 @@ def known(benchmark: str = "tsplib") -> dict[str, Known]:
     return {k.name: k for k in sorted(rows, key=lambda k: (k.nodes, k.name))}
 
 
-def studied(max_nodes: int = 5000, min_nodes: int = 0, benchmark: str = "tsplib") -> list[Known]:
-    """The instances of a study of `min_nodes` (inclusive) to `max_nodes` (exclusive) nodes.
+def studied(
+    max_nodes: int = 5000, min_nodes: int = 0, benchmark: str = "tsplib", sets: Collection[str] = ()
+) -> list[Known]:
+    """The instances of a study of `min_nodes` (inclusive) to `max_nodes` (exclusive) nodes, of these sets or all.
 
     CVRPLIB: all of them; 14 from 1,001 nodes on (sit, Table 2).  TSPLIB: EUC_2D, 70 below 5,000 nodes (scaling, Table
     6); a study of large instances alone, from 1,000 nodes on, also takes CEIL_2D, whose distances are rounded up: so it
     has 33, 23 of them up to 5,000 nodes, as many as sit's Table 2, which calls all of them EUC_2D.
     linhp318 is lin318 with an edge that must be in the tour, hence another optimum: not counted.
     """
-    found = [k for k in known(benchmark).values() if min_nodes <= k.nodes < max_nodes]
+    found = [k for k in known(benchmark).values() if min_nodes <= k.nodes < max_nodes and (not sets or k.set in sets)]
     if benchmark != "tsplib":
         return found
     types = ("EUC_2D", "CEIL_2D") if min_nodes >= LARGE else ("EUC_2D",)
@@ -154,6 +156,19 @@ def read_manifest(path: Path, benchmark: str = "tsplib") -> tuple[Path, list[str
     """(folder, names of the instances that are there)."""
     manifest = read_json(path, f"make it with `neuroute fetch {benchmark}`")
     return Path(manifest["folder"]), [str(name) for name in manifest["available"] if name in known(benchmark)]
+
+
+def scaled(instance: Any, per_axis: bool) -> np.ndarray:
+    """An instance's coordinates in the unit square, float32 (nodes, 2).
+
+    By one offset and one scale for both axes, or each axis by its own least and largest coordinate.
+    """
+    if not per_axis:
+        square: np.ndarray = instance.unit_square()
+        return square
+    low, high = instance.coords.min(0), instance.coords.max(0)
+    each: np.ndarray = (instance.coords - low) / np.where(high > low, high - low, 1)
+    return each.astype(np.float32)
 
 
 def optimum_of(instance: Any, benchmark: str) -> float | None:

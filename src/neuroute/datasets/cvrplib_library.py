@@ -8,7 +8,7 @@ import hashlib
 
 import numpy as np
 
-from neuroute.datasets.benchmarks import Known, Library
+from neuroute.datasets.benchmarks import Known, Library, scaled
 from neuroute.datasets.vrplib import VrplibInstance, parse_vrplib
 from neuroute.problems.cvrp import Cvrp, to_routes
 
@@ -25,8 +25,8 @@ def _sha256(instance: VrplibInstance) -> str:
     return hashlib.sha256(head + coords.tobytes() + demand.tobytes()).hexdigest()
 
 
-def _inputs(instance: VrplibInstance) -> Cvrp:
-    return Cvrp(instance.unit_square()[None], instance.demand[None], np.array([instance.capacity]))
+def _inputs(instance: VrplibInstance, per_axis: bool) -> Cvrp:
+    return Cvrp(scaled(instance, per_axis)[None], instance.demand[None], np.array([instance.capacity]))
 
 
 def _length(instance: VrplibInstance, solution: np.ndarray, rounded: bool) -> float:

@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 
-from neuroute.datasets.benchmarks import Known, Library
+from neuroute.datasets.benchmarks import Known, Library, scaled
 from neuroute.datasets.tsplib import TsplibInstance, parse_tsplib
 from neuroute.errors import NeurouteError
 from neuroute.problems.tsp import is_permutation
@@ -20,8 +20,8 @@ def _sha256(instance: TsplibInstance) -> str:
     return hashlib.sha256(f"{instance.edge_type}\n".encode() + coords.tobytes()).hexdigest()
 
 
-def _inputs(instance: TsplibInstance) -> np.ndarray:
-    return instance.unit_square()[None]
+def _inputs(instance: TsplibInstance, per_axis: bool) -> np.ndarray:
+    return scaled(instance, per_axis)[None]
 
 
 def _length(instance: TsplibInstance, tour: np.ndarray, rounded: bool) -> float:

@@ -1,6 +1,5 @@
 """Decode a whole test set, as many instances at a time as the memory budget holds."""
 
-import contextlib
 import math
 import time
 from collections import deque
@@ -12,60 +11,50 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neuroute.decoding.as_path import AsPath
+from neuroute.decoding.batches import Coords, autocast, batch_size, pair_floats
 from neuroute.decoding.beam import beam_tours
 from neuroute.decoding.greedy import Decide, greedy_tours
+from neuroute.decoding.multi_start import (
+    check_starts,
+    has_many_starts,
+    how_many,
+    multi_start,
+    starts_at_once,
+    starts_of,
+    tour_lengths,
+)
 from neuroute.decoding.prc import prc
 from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import longest_sub_path
 from neuroute.solvers.registry import get
 
-Coords = np.ndarray | Tensor
 TOGETHER = 1 << 20  # nodes of the instances that parallel re-construction has in hand, whose blocks go to the network
 
 
-def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager[Any]:
-    """bf16 mixed precision, or nothing for fp32."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
-
-
-def batch_size(net: Any, nodes: int, decoding: Decoding, memory_gb: float) -> int:
-    """Instances that fit: about 16 floats of activations per token and channel are alive at once.
-
-    What a network keeps of pairs of tokens has a quarter of the memory to itself.  Raises NeurouteError when the
-    activations of one instance are more than all of it.
-    """
-    per_instance = 4 * 16 * net.width * (nodes + 1) * decoding.beam
-    if per_instance > memory_gb * 1e9:
-        beam = f" with beam {decoding.beam}" if decoding.beam > 1 else ""
-        raise NeurouteError(
-            f"an instance of {nodes} nodes{beam} needs about {per_instance / 1e9:.2g} GB for its activations, and "
-            f"memory_gb is {memory_gb:.2g}: set it in config.yaml to that or more, or take a smaller instance or beam"
-        )
-    if decoding.batch_size:
-        return decoding.batch_size
-    pairs = getattr(net, "pair_channels", 0) * (nodes + 1) ** 2
-    held = max(1, pair_floats(memory_gb) // pairs) if pairs else 65_535
-    if next(net.parameters()).device.type == "cpu":
-        enough = 8192 // ((nodes + 1) * decoding.beam)  # more tokens at once bring no speed, only cache misses
-    else:
-        enough = min(4096, 65_535 // decoding.beam)  # rows of a batch: the limit of a CUDA grid's smaller axes
-    return max(1, min(int(memory_gb * 1e9 / per_instance), enough, held))
-
-
-def pair_floats(memory_gb: float) -> int:
-    """Numbers that a network may keep of pairs of tokens: a quarter of the memory."""
-    return int(memory_gb * 1e9 / 16)
-
-
 def decode(net: Any, coords: Coords, decoding: Decoding, memory_gb: float = 4.0, precision: str = "fp32") -> Tensor:
-    """coords (count, n, 2) anywhere -> tours (count, n) int64 on the CPU."""
-    coords, device = torch.as_tensor(coords), next(net.parameters()).device
+    """coords (count, n, 2) anywhere -> tours (count, n) int64 on the CPU.
+
+    Of a network of many starts the best of the decoding's starts and images; searches treat it as one that reads what
+    is left of a path.  Raises NeurouteError for what is not for this kind of network.
+    """
+    if has_many_starts(net) and decoding.method == "greedy":
+        check_starts(net, decoding)
+        return multi_start(
+            net,
+            coords,
+            starts_of(decoding),
+            augment=decoding.augment,
+            memory_gb=memory_gb,
+            precision=precision,
+            batch_size=decoding.batch_size,
+        )
+    net, coords, device = _path(net, decoding), torch.as_tensor(coords), next(net.parameters()).device
 
     def solve(part: Tensor, first: int) -> Tensor:
         if decoding.method == "beam" and decoding.beam > 1:
-            encoded = _encode(net, part, decoding, first)
-            return beam_tours(_decide_for(net, decoding, part.shape[1]), encoded, part, decoding.beam)
+            return _with_beams(net, part, decoding, first)
         return last(_improving(net, part, decoding, memory_gb, first))
 
     with torch.inference_mode(), autocast(device, precision):
@@ -76,14 +65,32 @@ def decode(net: Any, coords: Coords, decoding: Decoding, memory_gb: float = 4.0,
 def construct(net: Any, coords: Coords, memory_gb: float = 4.0, precision: str = "fp32") -> Tensor:
     """The greedy tours (count, n) int64 on the CPU of coords (count, n, 2) anywhere.
 
-    For the validations of training, which so does not hang on the code of searches.
+    For the validations of training, which so does not hang on the code of searches.  Of a network of many starts the
+    best of all.
     """
+    if has_many_starts(net):
+        return multi_start(net, coords, memory_gb=memory_gb, precision=precision)
     coords, device = torch.as_tensor(coords), next(net.parameters()).device
     n = coords.shape[1]
     with torch.inference_mode(), autocast(device, precision):
         size = batch_size(net, n, Decoding(), memory_gb)
         parts = enumerate(coords.split(size))
         return torch.cat([_greedy(net, part.to(device), Decoding(), memory_gb, size * i).cpu() for i, part in parts])
+
+
+def _with_beams(net: Any, coords: Tensor, decoding: Decoding, first: int) -> Tensor:
+    """The shortest tours (batch, n) that beams find from each of the decoding's starts, each start the path's ends."""
+    encoded, n = _encode(net, coords, decoding, first), coords.shape[1]
+    decide = _decide_for(net, decoding, n)
+    best, least = None, torch.full((len(coords),), torch.inf, dtype=torch.float64, device=coords.device)
+    for start in range(how_many(starts_of(decoding), n, "nodes")):
+        points = coords.roll(-start, dims=1)
+        tours = beam_tours(decide, encoded.roll(-start, dims=1), points, decoding.beam)
+        lengths, tours = tour_lengths(points, tours[:, None])[:, 0], (tours + start) % n
+        best = tours if best is None else torch.where((lengths < least)[:, None], tours, best)
+        least = torch.minimum(lengths, least)
+    assert best is not None
+    return best
 
 
 def last(solutions: Iterable[Tensor]) -> Tensor:
@@ -95,7 +102,7 @@ def improve(
     net: Any, coords: Coords, decoding: Decoding, memory_gb: float = 4.0, precision: str = "fp32"
 ) -> list[tuple[int, Tensor, float]]:
     """(iterations, tours (count, n) on the CPU, seconds until then) at each of the decoding's milestones."""
-    coords, device = torch.as_tensor(coords), next(net.parameters()).device
+    net, coords, device = _path(net, decoding), torch.as_tensor(coords), next(net.parameters()).device
     with torch.inference_mode(), autocast(device, precision):
         size = instances_at_once(net, coords.shape[1], decoding, memory_gb)
         parts = enumerate(coords.split(size))
@@ -122,12 +129,22 @@ def instances_at_once(net: Any, nodes: int, decoding: Decoding, memory_gb: float
 
     Raises NeurouteError for sub-paths that these instances cannot have, and for embeddings that a split would change.
     """
+    if has_many_starts(net) and decoding.method == "greedy":
+        return starts_at_once(net, nodes, decoding, memory_gb)
     if decoding.method != "prc":
         return batch_size(net, nodes, decoding, memory_gb)
     longest_sub_path(decoding.longest, nodes)
     if getattr(net, "gaussian", False):
         raise NeurouteError("parallel re-construction is not for networks with random embeddings; take method 'rrc'")
     return decoding.batch_size or max(1, TOGETHER // nodes)
+
+
+def _path(net: Any, decoding: Decoding) -> Any:
+    """The network as one of paths.  Raises NeurouteError for what is not for this kind of network."""
+    if isinstance(net, AsPath):
+        return net
+    check_starts(net, decoding)
+    return AsPath(net) if has_many_starts(net) else net
 
 
 def _improving(net: Any, coords: Tensor, decoding: Decoding, memory_gb: float, first: int) -> Iterator[Tensor]:
@@ -142,6 +159,9 @@ def _improving(net: Any, coords: Tensor, decoding: Decoding, memory_gb: float, f
 
 def started(net: Any, coords: Tensor, decoding: Decoding, memory_gb: float, first: int) -> Tensor:
     """What re-construction starts from: the network's greedy tours (batch, n), or a solver's, seeded by number."""
+    if isinstance(net, AsPath) and (decoding.starts != 1 or decoding.augment):
+        best = multi_start(net.net, coords, starts_of(decoding), augment=decoding.augment, memory_gb=memory_gb)
+        return best.to(coords.device)
     if decoding.method != "prc":
         return _greedy(net, coords, decoding, memory_gb, first)
     if decoding.start == "greedy":
@@ -168,6 +188,7 @@ def reconstructing(
     coords and tours lie on the network's device.  With `done`, `tours` are those after as many iterations.
     Raises NeurouteError for a longest sub-path that cannot be.
     """
+    net = _path(net, decoding)
 
     # A segment is a smaller problem: the log(n) factor follows its size, from the training size on.
     def decide_for(m: int) -> Decide:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from neuroute.decoding.decode import Coords, autocast, batch_size
+from neuroute.decoding.batches import Coords, autocast, batch_size
 from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Decoding
 
@@ -106,18 +106,20 @@ def multi_start(
     augment: bool = False,
     memory_gb: float = 4.0,
     precision: str = "fp32",
+    batch_size: int | None = None,
 ) -> Tensor:
     """coords (count, n, 2) anywhere -> the shortest greedy tours (count, n) int64 on the CPU.
 
     Of each instance, those that start at its first `starts` nodes (None: at every node), with `augment` those of its
-    eight images too; the first of equally short ones.  As many tours at a time as the memory budget holds: how many
-    that are does not change them.  Raises NeurouteError when there are no starts, or not so many nodes.
+    eight images too; the first of equally short ones.  As many tours at a time as the memory budget holds, of as many
+    instances or of `batch_size`: how many that are does not change them.  Raises NeurouteError when there are no
+    starts, or not so many nodes.
     """
     coords, device = torch.as_tensor(coords), next(net.parameters()).device
     n = coords.shape[1]
     chosen = torch.arange(how_many(starts, n, "nodes"), device=device)
     images = 8 if augment else 1
-    tours, instances = at_once(net, n, len(chosen) * images, images, memory_gb)
+    tours, instances = at_once(net, n, len(chosen) * images, images, memory_gb, batch_size)
     with torch.inference_mode(), autocast(device, precision):
         found = [torch.empty(0, n, dtype=torch.int64)]
         for first in range(0, len(coords), instances):
@@ -139,20 +141,53 @@ def how_many(starts: int | None, places: int, noun: str) -> int:
         return places
     if not 1 <= starts <= places:
         raise NeurouteError(
-            f"{starts} starts of an instance of {places} {noun}; give from 1 to {places}, or none for all {noun}"
+            f"{starts} starts of an instance of {places} {noun}; give from 1 to {places}, or 'all' {noun}"
         )
     return starts
 
 
-def at_once(net: Any, nodes: int, tours: int, images: int, memory_gb: float) -> tuple[int, int]:
+def starts_of(decoding: Decoding) -> int | None:
+    """Starts as `multi_start` takes them."""
+    return None if decoding.starts == "all" else decoding.starts
+
+
+def has_many_starts(net: Any) -> bool:
+    """Whether a network builds solutions from many starts of an instance at once (POMO, ICAM)."""
+    return bool(getattr(net, "multi_start", False))
+
+
+def check_starts(net: Any, decoding: Decoding) -> None:
+    """Raises NeurouteError for a way of decoding that is not for this kind of network."""
+    if not has_many_starts(net):
+        if decoding.starts != 1 or decoding.augment:
+            raise NeurouteError(
+                f"{type(net).__name__} builds one solution of an instance; several starts and symmetric images are for "
+                "networks such as Pomo and Icam, so leave `starts` and `augment` out"
+            )
+    elif decoding.rescale != 1 or decoding.esf:
+        raise NeurouteError(
+            f"{type(net).__name__} reads coordinates of the unit square as they are; leave `rescale` and `esf` out"
+        )
+
+
+def at_once(
+    net: Any, nodes: int, tours: int, images: int, memory_gb: float, instances: int | None = None
+) -> tuple[int, int]:
     """Tours that are built at a time, and instances that are encoded at a time: both at least 1.
 
-    tours: of one instance, those of all its `images` together.  Raises NeurouteError when the activations of one
-    image's encoder are more than all the memory.
+    tours: of one instance, those of all its `images` together; instances: as many, or, if None, as fit.  Raises
+    NeurouteError when the activations of one image's encoder are more than all the memory.
     """
     most = max(1, int(memory_gb * 1e9 / (BYTES * nodes)))
     encoded = batch_size(net, nodes, Decoding(), memory_gb)
-    return most, max(1, min(most // tours, encoded // images))
+    return most, instances or max(1, min(most // tours, encoded // images))
+
+
+def starts_at_once(net: Any, nodes: int, decoding: Decoding, memory_gb: float) -> int:
+    """Instances of so many nodes, depots included, that are in hand at a time."""
+    images, places = 8 if decoding.augment else 1, nodes - (net.problem == "cvrp")
+    tours = images * (starts_of(decoding) or places)
+    return at_once(net, nodes, tours, images, memory_gb, decoding.batch_size)[1]
 
 
 def shortest(built: Callable[[Tensor], tuple[Tensor, Tensor]], starts: Tensor, tours: int, images: int) -> Tensor:

@@ -1,9 +1,10 @@
 """The evaluation stage on a public benchmark: one model, one instance at a time, against the best costs published.
 
 Instances keep their own shape: coordinates are moved and scaled into the unit square by one offset and one scale for
-both axes, with the depot; lengths are of the original coordinates.  Two conventions are recorded: unrounded lengths, as
-learned solvers report them (a tour that is optimal in the library's integers then shows a small gap), and the library's
-own distances, in which the best solution known has a gap of exactly 0.
+both axes, with the depot, unless an evaluation scales `per_axis`; lengths are of the original coordinates.  Two
+conventions are recorded: unrounded lengths, as learned solvers report them (a tour that is optimal in the library's
+integers then shows a small gap), and the library's own distances, in which the best solution known has a gap of exactly
+0.
 """
 
 import logging
@@ -41,7 +42,7 @@ def measure(
     if run.validation.dataset.problem != about.problem:
         raise NeurouteError(f"{evaluation.id}: {about.title} is for models of the {about.problem.upper()}")
     folder, available = read_manifest(where.benchmarks, benchmark)
-    chosen = studied(evaluation.max_nodes, evaluation.min_nodes, benchmark)
+    chosen = studied(evaluation.max_nodes, evaluation.min_nodes, benchmark, evaluation.sets)
     names = [k.name for k in chosen if k.name in available]
     loaded = load_run(run, checkpoint, where)
     rows: list[dict[str, Any]] = []
@@ -49,10 +50,12 @@ def measure(
     if not names:
         log.warning("%s: no instances of %s are there; nothing is measured", where.benchmarks, benchmark)
     else:
-        _warm_up(loaded, about, read_known(folder, names[0], benchmark), evaluation.decodings[0])
+        smallest = read_known(folder, names[0], benchmark)
+        inputs = about.inputs(smallest, evaluation.per_axis)
+        _warm_up(loaded, about, inputs, len(smallest.coords), evaluation.decodings[0])
     for count, name in enumerate(names, 1):
         instance, optimum = read_known(folder, name, benchmark), known(benchmark)[name].optimum
-        n = len(instance.coords)
+        n, inputs = len(instance.coords), about.inputs(instance, evaluation.per_axis)
         test = {
             "test": f"{benchmark}_{name}",
             "distribution": benchmark,
@@ -63,7 +66,7 @@ def measure(
         measured: set[str] = set()
         for asked in evaluation.decodings:
             devices.reset_peak_memory(loaded.place)
-            for decoding, solutions, seconds in _solved(loaded, about, instance, asked):
+            for decoding, solutions, seconds in _solved(loaded, about, inputs, n, asked):
                 if decoding.id in measured:  # a milestone that is also asked for by itself
                     continue
                 measured.add(decoding.id)
@@ -91,11 +94,10 @@ def _parts(decoding: Decoding) -> list[Decoding]:
 
 
 def _solved(
-    loaded: Loaded, about: Library, instance: Any, asked: Decoding
+    loaded: Loaded, about: Library, inputs: Any, nodes: int, asked: Decoding
 ) -> Iterator[tuple[Decoding, list[np.ndarray], float]]:
     """(decoding, a solution per repeat, mean seconds from coordinates to solution), for each of the parts."""
-    inputs, precision = about.inputs(instance), loaded.run.training.precision
-    settled = loaded.settled(asked, len(instance.coords))
+    settled, precision = loaded.settled(asked, nodes), loaded.run.training.precision
     devices.synchronize(loaded.place)
     if asked.milestones:
         improve = room(about.problem, "improve")
@@ -109,9 +111,9 @@ def _solved(
     yield asked, each, (time.perf_counter() - began) / len(draws)
 
 
-def _warm_up(loaded: Loaded, about: Library, instance: Any, decoding: Decoding) -> None:
+def _warm_up(loaded: Loaded, about: Library, inputs: Any, nodes: int, decoding: Decoding) -> None:
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1), "milestones": (), "repeats": 1})
-    list(_solved(loaded, about, instance, short))
+    list(_solved(loaded, about, inputs, nodes, short))
 
 
 def _lengths(about: Library, instance: Any, solutions: list[np.ndarray], rounded: bool) -> np.ndarray:

@@ -5,7 +5,7 @@ transfers; reading labels, computing lengths and the warm-up are not.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ from neuroute import device as devices
 from neuroute.analysis import cost
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.shard_files import kind_of
+from neuroute.decoding.multi_start import has_many_starts, starts_of
 from neuroute.evaluation.records import Loaded, Where, load_run, write_records
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import Decoding, Evaluation, Run, Test
+from neuroute.plan.objects import Dataset, Decoding, Evaluation, Run, Test
 from neuroute.problems.rooms import room
 
 
@@ -28,10 +29,16 @@ def measure(
 
     Raises NeurouteError when the checkpoint does not fit the run, or labels are missing.
     """
-    loaded = load_run(run, checkpoint, where)
+    write_records(out, *measure_tests(load_run(run, checkpoint, where), evaluation.group, evaluation.tests, label_dirs))
+
+
+def measure_tests(
+    loaded: Loaded, group: str, tests: Iterable[Test], label_dirs: list[Path]
+) -> tuple[list[dict[str, Any]], dict[str, np.ndarray]]:
+    """Records of a model on labelled test sets, and the arrays that go with them."""
     rows: list[dict[str, Any]] = []
     lengths: dict[str, np.ndarray] = {}
-    for test in evaluation.tests:
+    for test in tests:
         dataset = test.labels.dataset
         kind = kind_of(test.labels)
         instances = kind.instances(dataset)
@@ -59,9 +66,17 @@ def measure(
             }
             values |= about_repeats_and_factor(loaded, decoding, dataset.n, each, reference)
             if decoding.method not in ("rrc", "prc"):
-                values |= cost.per_solution(run.network, dataset.nodes, decoding.beam)
-            rows += loaded.rows(evaluation.group, about, decoding, values, seconds)
-    write_records(out, rows, lengths)
+                values |= _flops(loaded, dataset, decoding)
+            rows += loaded.rows(group, about, decoding, values, seconds)
+    return rows, lengths
+
+
+def _flops(loaded: Loaded, dataset: Dataset, decoding: Decoding) -> dict[str, float]:
+    """Of one instance: a solution, or all those of a network of many starts, of which the best is taken."""
+    if not has_many_starts(loaded.net) or decoding.method != "greedy":
+        return cost.per_solution(loaded.run.network, dataset.nodes, decoding.beam)
+    images, starts = 8 if decoding.augment else 1, starts_of(decoding) or dataset.n
+    return cost.per_solution(loaded.run.network, dataset.nodes, starts * images, images, shrinks=False)
 
 
 def about_repeats_and_factor(

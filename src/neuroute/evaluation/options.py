@@ -1,6 +1,6 @@
 """From the options of a command line to a decoding, and which instances can be decoded so."""
 
-from typing import get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -12,11 +12,19 @@ STARTS: tuple[str, ...] = get_args(Decoding.model_fields["start"].annotation)
 
 
 def choose_decoding(
-    beam: int, rrc: int, rescale: float = 1.0, prc: int = 0, start: str | None = None, longest: int | None = None
+    beam: int,
+    rrc: int,
+    rescale: float = 1.0,
+    prc: int = 0,
+    start: str | None = None,
+    longest: int | None = None,
+    starts: str | None = None,
+    augment: bool = False,
 ) -> Decoding:
     """The decoding that options of the command line ask for.  Raises NeurouteError for those that do not go together.
 
-    That `longest` is not above the stops of an instance is checked where the instances are known.
+    That `longest` and `starts` are not above the stops of an instance is checked where the instances are known, and
+    that a network has many starts where the network is.
     """
     if not (rescale > 0 and np.isfinite(rescale)):
         raise NeurouteError(
@@ -32,18 +40,38 @@ def choose_decoding(
         raise NeurouteError(f"--start {start}: unknown; take {', '.join(STARTS)}")
     if longest is not None and longest < SHORTEST:
         raise NeurouteError(f"--longest {longest}: a sub-path has at least {SHORTEST} stops; give {SHORTEST} or more")
+    if starts is not None and prc:
+        raise NeurouteError("--starts: --prc begins with one solution; leave one of them out")
+    if augment and (beam > 1 or rrc or prc):
+        raise NeurouteError("--augment is for greedy solutions; leave --beam, --rrc and --prc out")
     if prc:
         how = {"iterations": prc, "start": start or "greedy", "longest": longest, "rescale": rescale}
         return Decoding.model_validate({"method": "prc", **how})
     if rrc:
-        return Decoding(method="rrc", iterations=rrc, rescale=rescale)
-    return Decoding(method="beam" if beam > 1 else "greedy", beam=beam, rescale=rescale)
+        return Decoding(method="rrc", iterations=rrc, rescale=rescale, starts=_starts(starts))
+    if beam > 1:
+        return Decoding(method="beam", beam=beam, rescale=rescale, starts=_starts(starts))
+    return Decoding(rescale=rescale, starts=_starts(starts), augment=augment)
+
+
+def _starts(given: str | None) -> int | Literal["all"]:
+    if given is None:
+        return 1
+    if given == "all":
+        return "all"
+    if not (given.isascii() and given.isdigit() and int(given)):
+        raise NeurouteError(f"--starts {given}: a number from 1 on, or all, is expected")
+    return int(given)
 
 
 def check_decoding(problem: str, stops: int, decoding: Decoding, where: str) -> None:
     """Raises NeurouteError when instances with so many stops (CVRP: customers) cannot be decoded so."""
     if problem == "cvrp" and decoding.rescale != 1:
         raise NeurouteError("--rescale: stretches the coordinates of the TSP only; leave it out for the CVRP")
+    if decoding.starts != "all" and decoding.starts > stops:
+        raise NeurouteError(
+            f"{where}: --starts {decoding.starts} is more than its {stops} stops; give from 1 to {stops}, or all"
+        )
     if decoding.longest is not None and decoding.longest > stops:
         raise NeurouteError(
             f"{where}: --longest {decoding.longest} is more than its {stops} stops; give a number from {SHORTEST} to "

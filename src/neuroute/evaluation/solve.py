@@ -98,7 +98,7 @@ def solve_file(
         raise NeurouteError(f"{model}: {run} solves {solves}, not {is_one}, of which {path.name} is an instance")
     check_decoding(file.problem, file.stops, decoding, path.name)
     budget = memory_budget_gb(loaded.place, memory_gb)
-    inputs = file.about.inputs(file.instance)
+    inputs = file.about.inputs(file.instance, False)
     began = time.perf_counter()
     if start is None:
         solution = room(file.problem, "decode")(loaded.net, inputs, decoding, budget)[0].numpy()

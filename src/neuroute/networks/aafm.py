@@ -13,12 +13,12 @@ from neuroute.networks.post_norm_layer import PostNorm
 MARGIN = 0.9  # of the exponents that a number's format holds
 
 
-def distances(coords: Tensor) -> Tensor:
-    """coords (batch, nodes, 2) -> Euclidean distances (batch, nodes, nodes), from differences.
+def distances(coords: Tensor, to: Tensor | None = None) -> Tensor:
+    """coords (batch, nodes, 2) -> Euclidean distances (batch, nodes, nodes), from differences; or to others' coords.
 
     The usual way by squares and a product is wrong by far more than rounding where nodes lie close together.
     """
-    return torch.cdist(coords, coords, compute_mode="donot_use_mm_for_euclid_dist")
+    return torch.cdist(coords, coords if to is None else to, compute_mode="donot_use_mm_for_euclid_dist")
 
 
 def slope(alpha: Tensor, log_n: float) -> Tensor:

@@ -100,10 +100,36 @@ class Icam(nn.Module):
         """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go; see `Pomo.decide`."""
         p = prepared
         apart = None if p.apart is None else rows_of(p.apart, current)
-        bias = _biased(closed, apart, self.alpha, p.log_n)
-        query = aafm(self.context.query(p.of_known, p.of_current, known, current), p.pairs, bias)
-        fits = (query * (1 / math.sqrt(self.width))) @ p.nodes.transpose(1, 2)
-        fits = _biased(fits.to(closed.dtype), apart, self.compatibility_alpha, p.log_n)
+        query = self.context.query(p.of_known, p.of_current, known, current)
+        return self._logits(query, p.nodes, p.pairs, closed, apart, p.log_n)
+
+    def path_rows(self, coords: Tensor) -> Tensor:
+        """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, 5 width + 2): all that `decide_path` reads.
+
+        The last two are the coordinates times log2(N), so that a sub-path keeps the size that it was encoded with.
+        """
+        p = self.prepare(self.encode(coords))
+        return torch.cat([p.nodes, p.pairs, p.of_known, p.of_current, p.log_n * coords], dim=-1)
+
+    def decide_path(self, rows: Tensor) -> Tensor:
+        """rows (batch, 1 + available + 1, 5 width + 2) of [current, available..., where the tour closes] -> logits.
+
+        These (batch, available) are those of `decide` of a tour that began at the last row.
+        """
+        width = self.width
+        nodes, pairs, of_first, of_current, place = rows.split([width, 2 * width, width, width, 2], dim=-1)
+        query = of_first[:, -1:] + of_current[:, :1]
+        apart = distances(place[:, :1], place[:, 1:-1])
+        logits = self._logits(query, nodes[:, 1:-1], pairs[:, 1:-1], torch.zeros_like(apart), apart, 1.0)
+        return logits[:, 0]
+
+    def _logits(
+        self, query: Tensor, nodes: Tensor, pairs: Tensor, closed: Tensor, apart: Tensor | None, log_n: float
+    ) -> Tensor:
+        """query (batch, tours, width), nodes and pairs of the instance; apart and closed (batch, tours, nodes)."""
+        query = aafm(query, pairs, _biased(closed, apart, self.alpha, log_n))
+        fits = (query * (1 / math.sqrt(self.width))) @ nodes.transpose(1, 2)
+        fits = _biased(fits.to(closed.dtype), apart, self.compatibility_alpha, log_n)
         return torch.add(closed, fits.tanh_(), alpha=self.clipping)
 
 

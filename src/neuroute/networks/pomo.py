@@ -81,11 +81,32 @@ class Pomo(nn.Module):
         current (batch, tours) int64: where it is; closed (batch, tours, nodes): -inf at what it has visited or what
         does not fit, 0 elsewhere.  With gradients `closed` must not be overwritten before they are taken.
         """
-        query: Tensor = self.context.query(prepared.of_known, prepared.of_current, known, current)
+        p = prepared
+        query: Tensor = self.context.query(p.of_known, p.of_current, known, current)
+        return torch.add(closed, self._fits(query, p.nodes, p.keys, p.values, closed[:, None]), alpha=self.clipping)
+
+    def path_rows(self, coords: Tensor) -> Tensor:
+        """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, 5 width): all that `decide_path` reads."""
+        p = self.prepare(self.encode(coords))
+        keys, values = (part.transpose(1, 2).flatten(2) for part in (p.keys, p.values))
+        return torch.cat([p.nodes, keys, values, p.of_known, p.of_current], dim=-1)
+
+    def decide_path(self, rows: Tensor) -> Tensor:
+        """rows (batch, 1 + available + 1, 5 width) of [current, available..., where the tour closes] -> logits.
+
+        These (batch, available) are those of `decide` of a tour that began at the last row.
+        """
+        nodes, keys, values, of_first, of_current = rows.chunk(5, dim=-1)
+        query = of_first[:, -1:] + of_current[:, :1]
+        keys, values = (self._heads(part[:, 1:-1]) for part in (keys, values))
+        return self.clipping * self._fits(query, nodes[:, 1:-1], keys, values, None)[:, 0]
+
+    def _fits(self, query: Tensor, nodes: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> Tensor:
+        """How well each node fits each query, within -1 and 1: query (batch, tours, width) -> (batch, tours, nodes)."""
         scale = 1 / math.sqrt(self.width // self.heads)
-        seen = attend(self._heads(query), prepared.keys, prepared.values, scale, closed[:, None])
+        seen = attend(self._heads(query), keys, values, scale, bias)
         query = self.combine(seen.transpose(1, 2).flatten(2)) * (1 / math.sqrt(self.width))
-        return torch.add(closed, (query @ prepared.nodes.transpose(1, 2)).tanh_(), alpha=self.clipping)
+        return (query @ nodes.transpose(1, 2)).tanh_()
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.unflatten(2, (self.heads, -1)).transpose(1, 2)

@@ -21,8 +21,10 @@ from neuroute.plan.objects import (
     Evaluation,
     LabelBundle,
     Labels,
+    Reinforced,
     RescalingEvaluation,
     Run,
+    StageEvaluation,
     Together,
     decodings_of,
     parts_of,
@@ -68,6 +70,25 @@ class Plan:
     def run_dir(self, run: str) -> Path:
         return self.work / "runs" / run
 
+    def run_files(self, run: str) -> tuple[str, ...]:
+        """What a run leaves in its folder besides model, log and summary."""
+        training = self.runs[run].training
+        return training.files if isinstance(training, Reinforced) else ()
+
+    def checkpoint(self, weights: str) -> Path:
+        """The weights of a run or, as `<run>@<stage>`, those that it had at the end of a stage."""
+        run, _, stage = weights.partition("@")
+        return self.run_dir(run) / f"{stage or 'model'}.safetensors"
+
+    def files_to_start(self, run: str) -> list[Path]:
+        """The weights that a run starts from, unless these are random, and the moments beside them, if any."""
+        start = self.runs[run].start
+        if start is None:
+            return []
+        path = self.checkpoint(start)
+        moments = path.with_suffix(".moments.safetensors")
+        return [path, *([moments] if moments.name in self.run_files(start.partition("@")[0]) else [])]
+
     def evaluation_file(self, evaluation: str) -> Path:
         return self.work / "evaluations" / f"{evaluation}.csv"
 
@@ -79,6 +100,12 @@ class Plan:
         """There is at most one: a run solves one problem, and each problem has one benchmark."""
         found = [e.benchmark for e in parts_of(self.evaluations[evaluation]) if isinstance(e, BenchmarkEvaluation)]
         return found[0] if found else None
+
+    def checkpoints_of_evaluation(self, evaluation: str) -> list[Path]:
+        """The weights that are measured: the run's, and of an evaluation of stages those at their ends."""
+        e = self.evaluations[evaluation]
+        stages = [s for part in parts_of(e) if isinstance(part, StageEvaluation) for s in part.stages]
+        return [self.checkpoint(e.run), *(self.checkpoint(f"{e.run}@{stage}") for stage in stages)]
 
     def rescaling_of_evaluation(self, evaluation: str) -> Path | None:
         """Where the best scaling factors lie that another evaluation of the same model has found."""

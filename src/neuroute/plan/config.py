@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from neuroute.errors import NeurouteError
 from neuroute.plan.scale import Scale, ScalePart
+from neuroute.plan.scale_icam import IcamScale
 from neuroute.plan.scale_pens import PensScale, PensShape
 from neuroute.plan.scale_scaling import ScalingScale
 from neuroute.plan.scale_sit import SitScale
@@ -19,6 +20,7 @@ __all__ = [
     "BaselineShape",
     "Config",
     "DeepNarrow",
+    "IcamScale",
     "PensScale",
     "PensShape",
     "Scale",
@@ -34,6 +36,7 @@ __all__ = [
 ]
 
 M = TypeVar("M", bound=BaseModel)
+Paper = Literal["scaling", "pens", "sit", "icam"]
 CONFIG_ENV = "NEUROUTE_CONFIG"  # the Snakefile hands its merged config to the jobs it starts
 
 
@@ -55,7 +58,7 @@ class Config(Strict):
     """The user's choices: what to run, at which scale, on what."""
 
     scale: Annotated[str, Field(description="a file in workflow/scales, without .yaml")] = "smoke"
-    papers: Annotated[list[Literal["scaling", "pens", "sit"]], Field(min_length=1)] = ["scaling", "pens", "sit"]
+    papers: Annotated[list[Paper], Field(min_length=1)] = ["scaling", "pens", "sit", "icam"]
     device: Annotated[
         Literal["auto", "cpu", "cuda"], Field(description="auto: CUDA where there is a GPU, else CPU")
     ] = "auto"

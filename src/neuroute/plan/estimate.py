@@ -17,9 +17,13 @@ from neuroute.plan.objects import (
     Labels,
     Network,
     ProbeEvaluation,
+    Reinforced,
     RescalingEvaluation,
     RoundEvaluation,
     Run,
+    StageEvaluation,
+    StructureEvaluation,
+    Test,
     parts_of,
 )
 from neuroute.plan.preflight import gpus
@@ -99,7 +103,9 @@ def _closure(plan: Plan, target: str | None) -> tuple[list[str], list[str], list
     elif target in plan.titles:
         artifacts = [a for a, artifact in plan.artifacts.items() if artifact.paper == target]
     else:
-        name = target.removeprefix(f"{plan.config.results_dir}/").rsplit(".", 1)[0] if "." in target else target
+        name = target.removeprefix(f"{plan.config.results_dir}/")
+        if name not in plan.runs and name not in plan.evaluations:  # whose names may hold dots of their own
+            name = name.rsplit(".", 1)[0]
         name = name if "/" in name else f"{HEADLINE}/{name}"
         if name in plan.runs:
             runs = [name]
@@ -130,7 +136,7 @@ def _with_starts(plan: Plan, runs: list[str]) -> list[str]:
     for run in runs:
         chain = [run]
         while start := plan.runs[chain[-1]].start:
-            chain.append(start)
+            chain.append(start.partition("@")[0])
         found += reversed(chain)
     return _once(found)
 
@@ -179,7 +185,9 @@ def _train_cost(plan: Plan, run: Run) -> Cost:
     samples = run.training.samples * run.training.epochs
     decode = run.validation.dataset.count * (run.training.validations + 1)
     amount = samples * cost.training_per_sample(run)
-    amount += decode * cost.per_solution(run.network, run.n)["gflops_shrinking"] * 1e9
+    many = isinstance(run.training, Reinforced)  # whose validations build solutions from all starts
+    nodes, starts = run.validation.dataset.nodes, run.n if many else 1
+    amount += decode * cost.per_solution(run.network, nodes, starts, shrinks=not many)["gflops_shrinking"] * 1e9
     disk = 4 * 4 * cost.parameters_of(run.network) / 1e6  # weights, and weights with two moments in the state
     path = plan.run_dir(run.id) / "model.safetensors"
     return _computed(plan, "train", run.id, path, amount, disk)
@@ -200,15 +208,20 @@ def _evaluate_cost(plan: Plan, evaluation: AnyEvaluation) -> Cost:
     """Benchmarks are left out (their instances are not known before they are fetched)."""
     network = plan.runs[evaluation.run].network
 
-    def solution(dataset: Dataset, beam: int = 1) -> float:
-        return dataset.count * cost.per_solution(network, dataset.n, beam)["gflops_shrinking"] * 1e9
+    many = isinstance(plan.runs[evaluation.run].training, Reinforced)
+
+    def solution(dataset: Dataset, at_a_time: int = 1, images: int = 1, shrinks: bool = True) -> float:
+        each = cost.per_solution(network, dataset.nodes, at_a_time, images, shrinks=shrinks)
+        return dataset.count * each["gflops_shrinking"] * 1e9
 
     amount, disk = 0.0, sum(8 * labels.dataset.count for labels in evaluation.labels) / 1e6
     for part in parts_of(evaluation):
-        if isinstance(part, Evaluation):
+        if isinstance(part, Evaluation | StageEvaluation):
             for t in part.tests:
                 if t.decoding.start == "greedy":
-                    amount += t.decoding.repeats * solution(t.labels.dataset, t.decoding.beam)
+                    images, shrinks = 8 if t.decoding.augment else 1, not many or t.decoding.method == "beam"
+                    each = solution(t.labels.dataset, images * _starts(t) * t.decoding.beam, images, shrinks)
+                    amount += t.decoding.repeats * each
                 amount += _reconstructions(network, t.labels.dataset, t.decoding)
         elif isinstance(part, RoundEvaluation):
             amount += solution(part.dataset) + _reconstructions(network, part.dataset, part.decoding)
@@ -216,4 +229,11 @@ def _evaluate_cost(plan: Plan, evaluation: AnyEvaluation) -> Cost:
             amount += solution(part.optimal.dataset)
         elif isinstance(part, RescalingEvaluation):
             amount += sum(len(sweep.factors) * solution(sweep.dataset) for sweep in part.sweeps)
+        elif isinstance(part, StructureEvaluation):
+            amount += solution(part.dataset)
     return _computed(plan, "evaluate", evaluation.id, plan.evaluation_file(evaluation.id), amount, disk)
+
+
+def _starts(test: Test) -> int:
+    """Starts of one instance."""
+    return test.labels.dataset.n if test.decoding.starts == "all" else test.decoding.starts

@@ -30,6 +30,9 @@ class Decoding(Spec):
     esf: bool = False  # the entropy scaling factor log_{n_train}(n) instead, n what is left (pens, Appendix A.3)
     batch_size: int | None = None  # None: as many instances as the memory budget holds
     rescale: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["best"] = 1.0  # of what the network sees
+    # Of a network of many: the best is taken, or what rrc starts from; a beam searches from each.
+    starts: Annotated[int, Field(ge=1)] | Literal["all"] = 1
+    augment: bool = False  # with the eight symmetric images of each instance (POMO)
     draw: int = Field(default=0, ge=0)  # which random embeddings, of a network that has some
     repeats: int = Field(default=1, ge=1)  # solutions of each instance, draws from `draw` on: lengths are their means
     cached: bool = True  # what does not change from step to step is computed once; no other tours
@@ -40,18 +43,36 @@ class Decoding(Spec):
             raise ValueError(f"start: {self.start} is for method 'prc', not '{self.method}'")
         return self
 
+    @model_validator(mode="after")
+    def _some_methods_have_one_start(self) -> "Decoding":
+        if self.starts != 1 and self.method == "prc":
+            raise ValueError("starts: re-construction in parallel begins with one solution; leave starts out")
+        if self.augment and self.method != "greedy":
+            raise ValueError(f"augment is for method 'greedy', not '{self.method}'")
+        return self
+
     @property
     def id(self) -> str:
         name = {
-            "greedy": "greedy",
-            "beam": f"beam{self.beam}",
-            "rrc": f"rrc{self.iterations}" if self.iterations else "greedy",
+            "greedy": self._greedy,
+            "beam": f"beam{self.beam}" + self._from_starts,
+            "rrc": f"rrc{self.iterations}{self._from_starts}" if self.iterations else self._greedy,
             "prc": self._prc,
         }[self.method]
         name += ("" if self.log_n else "-nolog") + ("-esf" if self.esf else "")
         name += "" if self.rescale == 1 else f"-x{self.rescale}"
         name += (f"-d{self.draw}" if self.draw else "") + (f"-r{self.repeats}" if self.repeats > 1 else "")
         return name + (f"-b{self.batch_size}" if self.batch_size else "") + ("" if self.cached else "-uncached")
+
+    @property
+    def _greedy(self) -> str:
+        """greedy, multi, multi5, multi-x8."""
+        return (self._from_starts.removeprefix("-") or "greedy") + ("-x8" if self.augment else "")
+
+    @property
+    def _from_starts(self) -> str:
+        """-multi of all starts, -multi5 of five, nothing of one."""
+        return {1: "", "all": "-multi"}.get(self.starts, f"-multi{self.starts}")
 
     @property
     def _prc(self) -> str:
@@ -118,7 +139,9 @@ class BenchmarkEvaluation(_OfRun):
     benchmark: Benchmark = "tsplib"
     min_nodes: int = 0  # inclusive; nodes of cvrplib count the depot
     max_nodes: int  # exclusive
+    sets: tuple[str, ...] = ()  # of the benchmark's, those whose instances are taken; none: all
     decodings: tuple[Decoding, ...] = (Decoding(),)
+    per_axis: bool = False  # each axis is scaled by itself, as the published code of icam does: shapes are not kept
 
 
 class Sweep(Spec):
@@ -199,6 +222,38 @@ class RoundEvaluation(_OfRun):
     decision: int  # of the state that is drawn
 
 
+class StageEvaluation(_OfRun):
+    """The gaps of the checkpoints that a run's stages leave (icam, Table 8); records are of `<run>@<stage>`."""
+
+    entry: ClassVar[str] = "neuroute.evaluation.stages:measure"
+    kind: Literal["stages"] = "stages"
+    group: str = "stages"
+    stages: tuple[str, ...] = Field(min_length=1)
+    tests: tuple[Test, ...]
+
+    @property
+    def labels(self) -> tuple[Labels, ...]:
+        return tuple(dict.fromkeys(t.labels for t in self.tests))
+
+
+class StructureEvaluation(_OfRun):
+    """What drawings of a network of many starts need: its modules, and a decision on a real instance (icam).
+
+    With `optimal` also what optimal tours choose at these sizes (Figure 1).
+    """
+
+    entry: ClassVar[str] = "neuroute.evaluation.structure:measure"
+    kind: Literal["structure"] = "structure"
+    group: str = "structure"
+    dataset: Dataset  # one instance
+    decision: int  # of the state that is drawn
+    optimal: tuple[Labels, ...] = ()
+
+    @property
+    def labels(self) -> tuple[Labels, ...]:
+        return self.optimal
+
+
 OneEvaluation = Annotated[
     Evaluation
     | BenchmarkEvaluation
@@ -206,7 +261,9 @@ OneEvaluation = Annotated[
     | AttentionEvaluation
     | ProbeEvaluation
     | EfficiencyEvaluation
-    | RoundEvaluation,
+    | RoundEvaluation
+    | StageEvaluation
+    | StructureEvaluation,
     Field(discriminator="kind"),
 ]
 
@@ -239,7 +296,7 @@ def decodings_of(evaluation: AnyEvaluation) -> tuple[Decoding, ...]:
     """All the ways in which it builds solutions."""
     found: list[Decoding] = []
     for part in parts_of(evaluation):
-        if isinstance(part, Evaluation):
+        if isinstance(part, Evaluation | StageEvaluation):
             found += [t.decoding for t in part.tests]
         elif isinstance(part, BenchmarkEvaluation):
             found += part.decodings

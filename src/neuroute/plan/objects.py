@@ -14,7 +14,9 @@ from neuroute.plan.evaluations import (
     ProbeEvaluation,
     RescalingEvaluation,
     RoundEvaluation,
+    StageEvaluation,
     Start,
+    StructureEvaluation,
     Sweep,
     Test,
     Together,
@@ -22,6 +24,7 @@ from neuroute.plan.evaluations import (
     parts_of,
     reads_best_factor,
 )
+from neuroute.plan.reinforced import Elite, Reinforced, Stage
 from neuroute.plan.specs import SHARD, Dataset, Distribution, LabelBundle, Labels, Network, Problem, Spec, Split
 from neuroute.plan.trainings import Reconstruction, SelfImprovement, Supervised, Training
 
@@ -36,6 +39,7 @@ __all__ = [
     "Decoding",
     "Distribution",
     "EfficiencyEvaluation",
+    "Elite",
     "Evaluation",
     "LabelBundle",
     "Labels",
@@ -44,13 +48,17 @@ __all__ = [
     "ProbeEvaluation",
     "Problem",
     "Reconstruction",
+    "Reinforced",
     "RescalingEvaluation",
     "RoundEvaluation",
     "Run",
     "SelfImprovement",
     "Spec",
     "Split",
+    "Stage",
+    "StageEvaluation",
     "Start",
+    "StructureEvaluation",
     "Supervised",
     "Sweep",
     "Test",

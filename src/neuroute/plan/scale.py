@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from neuroute.plan.scale_icam import IcamScale
 from neuroute.plan.scale_pens import PensScale
 from neuroute.plan.scale_scaling import ScalingScale
 from neuroute.plan.scale_sit import SitScale
@@ -26,6 +27,7 @@ class Scale(Strict):
     scaling: ScalingScale
     pens: PensScale
     sit: SitScale
+    icam: IcamScale
 
     def of(self, paper: str) -> "ScalePart":
         """What one paper's artifacts depend on: an edit of another paper's sizes changes nothing of it."""
@@ -47,4 +49,4 @@ class ScalePart(Strict):
     name: str
     summary: str
     solver: str
-    sizes: ScalingScale | PensScale | SitScale
+    sizes: ScalingScale | PensScale | SitScale | IcamScale

@@ -88,7 +88,7 @@ class TrainingChange(Strict):
     rounds: Positive | None = None
     sigma: Annotated[float, Field(ge=0)] | None = None
     passes: Positive | None = None
-    epochs_per_round: Annotated[Positive | None, Field(description="sit only, as are the rest; `rounds` is, too")] = (
+    epochs_per_round: Annotated[Positive | None, Field(description="sit only, as the rest but `clip` and `rounds`")] = (
         None
     )
     reconstructions: Annotated[int, Field(ge=0)] | None = None

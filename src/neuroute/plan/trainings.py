@@ -4,7 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.specs import Spec
+
+
+def evenly(batches: int, validations: int) -> set[int]:
+    """Numbers of batches after which a run is validated: evenly spaced, the last at its end."""
+    return {round(batches * i / validations) for i in range(1, validations + 1)}
 
 
 class Supervised(Spec):
@@ -57,6 +63,10 @@ class Supervised(Spec):
     def batches(self) -> int:
         return self.batches_per_epoch * self.epochs
 
+    @property
+    def validate_after(self) -> set[int]:
+        return evenly(self.batches, self.validations)
+
 
 class SelfImprovement(Spec):
     """Training without labels: sample tours without replacement, imitate the best (SIGD; Pirnay and Grimm, 2024).
@@ -105,6 +115,10 @@ class SelfImprovement(Spec):
     @property
     def batches(self) -> int:
         return self.batches_per_epoch * self.epochs
+
+    @property
+    def validate_after(self) -> set[int]:
+        return evenly(self.batches, self.validations)
 
 
 class Reconstruction(Spec):
@@ -164,5 +178,9 @@ class Reconstruction(Spec):
     def batches(self) -> int:
         return self.batches_per_epoch * self.epochs
 
+    @property
+    def validate_after(self) -> set[int]:
+        return evenly(self.batches, self.validations)
 
-Training = Annotated[Supervised | SelfImprovement | Reconstruction, Field(discriminator="kind")]
+
+Training = Annotated[Supervised | SelfImprovement | Reconstruction | Reinforced, Field(discriminator="kind")]

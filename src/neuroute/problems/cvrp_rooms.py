@@ -8,4 +8,5 @@ ROOMS = {
     "construct": "neuroute.decoding.cvrp:construct",
     "supervised": "neuroute.training.cvrp:supervised",
     "reconstruction": "neuroute.training.reconstruction_cvrp:reconstruction",
+    "reinforce": "neuroute.training.reinforce_cvrp:reinforce",
 }

@@ -10,4 +10,5 @@ ROOMS = {
     "path-tsp": "neuroute.training.path_tsp:path_tsp",
     "self-improvement": "neuroute.training.self_improvement:self_improvement",
     "reconstruction": "neuroute.training.reconstruction_tsp:reconstruction",
+    "reinforce": "neuroute.training.reinforce_tsp:reinforce",
 }

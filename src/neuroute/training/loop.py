@@ -29,6 +29,9 @@ class Batches(Protocol):
 
     optimizer: torch.optim.Optimizer
 
+    def samples(self, batches: int) -> int:
+        """Instances in the first so many batches."""
+
     def learning_rate(self, index: int) -> float: ...
 
     def train(self, index: int) -> tuple[Tensor, int]: ...
@@ -52,7 +55,6 @@ class TrainingLoop:
         net: nn.Module,
         batches: Batches,
         total: int,
-        samples: Callable[[int], int],
         validate: Callable[[], dict[str, float]],
         validate_after: set[int],
         state_dir: Path,
@@ -61,7 +63,7 @@ class TrainingLoop:
         tensorboard: bool = False,
         keep_best: bool = False,
     ) -> None:
-        self.net, self.batches, self.total, self.samples = net, batches, total, samples
+        self.net, self.batches, self.total, self.samples = net, batches, total, batches.samples
         self.validate, self.validate_after = validate, validate_after
         self.dir, self.world, self.device = state_dir, world, device
         self.log_every = max(1, total // 200)
@@ -167,8 +169,8 @@ class TrainingLoop:
 
     def _record(self, line: dict[str, Any]) -> None:
         self.lines.append(json.dumps(line))
-        if self._writer is not None:
-            name = {"validation": "gap_pct", "train": "loss", "round": "length_after"}[line["kind"]]
+        name = {"validation": "gap_pct", "train": "loss", "round": "length_after"}.get(line["kind"])
+        if self._writer is not None and name is not None:
             self._writer.add_scalar(name, line[name], line["samples"])
 
     def _note(self, note: dict[str, Any]) -> None:

@@ -47,4 +47,4 @@ class RouteRollouts:
 
 def reinforce(scheme: Scheme) -> Reinforcement:
     """Raises NeurouteError for a network that builds one solution at a time."""
-    return Reinforcement(scheme, RouteRollouts(many_starts(scheme)))
+    return Reinforcement(scheme, RouteRollouts(many_starts(scheme)), scheme.start)

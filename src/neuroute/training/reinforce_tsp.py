@@ -45,4 +45,4 @@ def reinforce(scheme: Scheme) -> Reinforcement:
     drawn = [stage.name for stage in training_of(scheme.run).stages if stage.capacities]
     if drawn:
         raise NeurouteError(f"{scheme.run.id}: stage '{drawn[0]}' draws capacities; a TSP has none, leave them out")
-    return Reinforcement(scheme, TourRollouts(many_starts(scheme)))
+    return Reinforcement(scheme, TourRollouts(many_starts(scheme)), scheme.start)

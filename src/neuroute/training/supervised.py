@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
@@ -34,6 +34,7 @@ class Scheme:
     device: torch.device
     world: World
     memory_gb: float
+    start: Path | None = None  # the checkpoint that the weights are of, where they are not random
 
 
 class Labelled(Protocol):
@@ -59,8 +60,12 @@ class SupervisedBatches:
         memory_gb: float,
     ) -> None:
         self.run, self.model = run, model
-        self.training: Any = run.training  # of the kind that the subclass is for
+        self.training = cast(Any, run.training)  # of the kind that the subclass is for
         self.data, self.device, self.world, self.memory_gb = data, device, world, memory_gb
+        if (self.training.samples - 1) % self.training.batch_size + 1 < world.size:
+            raise NeurouteError(
+                f"{run.id}: the last batch is smaller than {world.size} processes; change samples or batch_size"
+            )
         self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(
             model.parameters(),
             lr=self.training.learning_rate,
@@ -79,6 +84,12 @@ class SupervisedBatches:
     def notes(self) -> list[dict[str, Any]]:
         """None: losses and validations say all."""
         return []
+
+    def samples(self, batches: int) -> int:
+        """Instances, counted anew in each epoch, in the first so many batches."""
+        t = self.training
+        epochs, within = divmod(batches, t.batches_per_epoch)
+        return int(epochs * t.samples + min(within * t.batch_size, t.samples))
 
     def learning_rate(self, index: int) -> float:
         """Decay counted in batches, after an optional linear warm-up.

@@ -15,11 +15,12 @@ from neuroute.datasets.shard_files import kind_of
 from neuroute.errors import NeurouteError
 from neuroute.files import exclusive, write_json, write_text
 from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint
-from neuroute.plan.objects import Network, Reconstruction, Run, SelfImprovement
+from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.rooms import room
 from neuroute.training.distributed import World, join
-from neuroute.training.loop import TrainingLoop
-from neuroute.training.supervised import Scheme, SupervisedBatches
+from neuroute.training.loop import Batches, TrainingLoop
+from neuroute.training.stages import export_stages
+from neuroute.training.supervised import Scheme
 
 CHECKPOINT, LOG, SUMMARY = "model.safetensors", "log.jsonl", "run.json"
 
@@ -63,7 +64,7 @@ def train(
         with alone:
             loop, net = _train(run, state, label_dirs, settings, world, place, start)
             if world.leads:
-                _export(run, out, loop, net, place, world, code, network_code)
+                _export(run, out, state, loop, net, place, world, code, network_code)
 
 
 def _train(
@@ -76,33 +77,37 @@ def _train(
     start: Path | None,
 ) -> tuple[TrainingLoop, torch.nn.Module]:
     budget = devices.memory_budget_gb(place, settings.memory_gb)
-    if (run.training.samples - 1) % run.training.batch_size + 1 < world.size:
-        raise NeurouteError(
-            f"{run.id}: the last batch is smaller than {world.size} processes; change samples or batch_size"
-        )
     torch.manual_seed(run.seed)
     net = build(run.network)
     if start is not None:
         net.load_state_dict(_weights_to_start(run, start))
     net = net.to(place)
-    problem = run.validation.dataset.problem
-    model: torch.nn.Module = room(problem, "decision")(net)
-    model = torch.compile(model, dynamic=True) if settings.compile else model  # type: ignore[assignment]
-    model = world.wrap(model, place)
-    t = run.training
+    problem, t = run.validation.dataset.problem, run.training
+    model: torch.nn.Module = net
+    if not isinstance(t, Reinforced):  # which adds up its gradients itself
+        model = room(problem, "decision")(net)
+        model = torch.compile(model, dynamic=True) if settings.compile else model  # type: ignore[assignment]
+        model = world.wrap(model, place)
     scheme = Scheme(
-        run, net, model, label_dirs, lambda: loop.exported(), lambda: loop.stopping(), state, place, world, budget
+        run,
+        net,
+        model,
+        label_dirs,
+        best=lambda: loop.exported(),
+        stopping=lambda: loop.stopping(),
+        state_dir=state,
+        device=place,
+        world=world,
+        memory_gb=budget,
+        start=start,
     )
-    batches: SupervisedBatches = room(problem, t.scheme)(scheme)
+    batches: Batches = room(problem, t.scheme)(scheme)
     loop = TrainingLoop(
         net,
         batches,
         total=t.batches,
-        samples=lambda b: (
-            (b // t.batches_per_epoch) * t.samples + min(b % t.batches_per_epoch * t.batch_size, t.samples)
-        ),
         validate=_validation(run, net, label_dirs, budget),
-        validate_after={round(t.batches * i / t.validations) for i in range(1, t.validations + 1)},
+        validate_after=t.validate_after,
         state_dir=state,
         world=world,
         device=place,
@@ -134,6 +139,7 @@ def _without_size(network: Network) -> Network:
 def _export(
     run: Run,
     out: Path,
+    state: Path,
     loop: TrainingLoop,
     net: torch.nn.Module,
     place: torch.device,
@@ -141,20 +147,15 @@ def _export(
     code: str,
     network_code: str,
 ) -> None:
-    save_checkpoint(
-        out / CHECKPOINT,
-        net,
-        {
-            "run": run.id,
-            "spec": run.model_dump(mode="json"),
-            "network": run.network.model_dump(),
-            "code": network_code,
-        },
-    )
+    spec, network = run.model_dump(mode="json"), run.network.model_dump()
+    about = {"run": run.id, "spec": spec, "network": network, "code": network_code}
+    if isinstance(run.training, Reinforced):
+        export_stages(run.training, state, out, net, about)
+    save_checkpoint(out / CHECKPOINT, net, about)
     write_text(out / LOG, "".join(line + "\n" for line in loop.lines))
     summary: dict[str, Any] = {
         "run": run.id,
-        "spec": run.model_dump(mode="json"),
+        "spec": spec,
         "code": code,
         "device": place.type,
         "device_name": devices.name(place),
@@ -165,7 +166,7 @@ def _export(
         "parameters": parameters(net),
         "batches": loop.done,
         "updates": loop.updates,
-        "samples": run.training.samples * run.training.epochs,
+        "samples": loop.samples(loop.done),
         "wall_time_s": round(loop.seconds, 2),
         "peak_memory_mb": round(devices.peak_memory_mb(place), 1),
     }

@@ -1,0 +1,25 @@
+"""Options that several commands take."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ConfigFile = Annotated[Path | None, typer.Option("--config", help="config file; default ./config.yaml")]
+ScaleName = Annotated[str | None, typer.Option("--scale", help="smoke, laptop, gpu, paper, or a .yaml file")]
+Device = Annotated[str | None, typer.Option(help="auto, cpu or cuda; default: the config's")]
+Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads; default: the scale's")]
+
+# How a model builds solutions: `choose_decoding` says which go together.
+Beam = Annotated[int, typer.Option(min=1, help="beam width; 1 is greedy")]
+Rrc = Annotated[int, typer.Option(min=0, help="iterations of random re-construct after greedy")]
+Prc = Annotated[int, typer.Option(min=0, help="iterations of parallel local re-construction (sit)")]
+Start = Annotated[
+    str | None, typer.Option(help="what --prc starts from: greedy (default), insertion, nearest and other insertions")
+]
+Longest = Annotated[int | None, typer.Option(help="most stops of a sub-path of --prc; default 1000, or all")]
+Rescale = Annotated[float, typer.Option(help="stretch the coordinates that the model sees (pens)")]
+Starts = Annotated[
+    str | None, typer.Option(help="the best from so many starts, or all (networks of many: POMO, ICAM); default 1")
+]
+Augment = Annotated[bool, typer.Option("--augment", help="and from the eight symmetric images (POMO, ICAM)")]

@@ -1,0 +1,132 @@
+"""What paper `icam` trains and measures.  Declarations only; what is shown is in `artifacts`."""
+
+from neuroute.papers.icam import roles
+from neuroute.papers.icam.artifacts import artifacts
+from neuroute.papers.icam.measurements import evaluations
+from neuroute.papers.icam.roles import ABLATIONS, BASELINES, ORIGINAL, OWN, PAPER, PROBLEMS, STAGED, run_id
+from neuroute.papers.scaling import declare as scaling
+from neuroute.papers.sit import declare as sit
+from neuroute.plan.config import Config, Scale, validated
+from neuroute.plan.objects import Elite, LabelBundle, Labels, Network, Problem, Reinforced, Run
+
+__all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]
+TITLE = "Instance-Conditioned Adaptation for Large-scale Generalization of Neural Combinatorial Optimization"
+ICAM = {"tsp": "neuroute.networks.icam:Icam", "cvrp": "neuroute.networks.icam_cvrp:IcamCvrp"}
+POMO = {"tsp": "neuroute.networks.pomo:Pomo", "cvrp": "neuroute.networks.pomo_cvrp:PomoCvrp"}
+WITHOUT = {  # Table 9
+    "AFM": {"adaptation": False, "compatibility": False},
+    "AFM+CAB": {"adaptation": False},
+    "AAFM": {"compatibility": False},
+}
+
+
+# -- labels ---------------------------------------------------------------------------------------------------------
+
+
+def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
+    """One for all: ICAM's own trainings need no labels, and other papers have those of the baselines."""
+    read = [labels for r in runs for labels in (*r.data, r.validation, *r.also_validation)]
+    tests = [labels for problem in PROBLEMS for size in roles.SIZES for labels in roles.solved(scale, problem, size)]
+    tests += [roles.large(scale, size) for size in roles.LARGE_SIZES]
+    tests += [roles.tam(scale, size) for size in roles.TAM_SIZES]
+    return [LabelBundle(paper=PAPER, name="labels", labels=tuple(_longest([*read, *tests])))]
+
+
+def _longest(labels: list[Labels]) -> list[Labels]:
+    """Without what are the first instances of others."""
+    most: dict[Labels, int] = {}
+    for each in labels:
+        key = _with_count(each, 0)
+        most[key] = max(most.get(key, 0), each.dataset.count)
+    return [_with_count(key, count) for key, count in most.items()]
+
+
+def _with_count(labels: Labels, count: int) -> Labels:
+    return labels.model_copy(update={"dataset": labels.dataset.model_copy(update={"count": count})})
+
+
+# -- runs -----------------------------------------------------------------------------------------------------------
+
+
+def runs(config: Config, scale: Scale) -> list[Run]:
+    out: list[Run] = []
+
+    def add(
+        name: str,
+        problem: Problem,
+        network: Network,
+        training: Reinforced,
+        role: dict[str, object],
+        start: str | None = None,
+    ) -> None:
+        out.append(
+            Run(
+                paper=PAPER,
+                name=name,
+                role=role,
+                network=network,
+                training=_settled(config, name, training),
+                n=_first_size(scale, problem),
+                data=(),
+                start=start,
+                validation=roles.validation(scale, problem, 100),
+                also_validation=(roles.validation(scale, problem, 1000),),
+                seed=_seed(config, name),
+            )
+        )
+
+    for problem in PROBLEMS:
+        p = roles.sizes(scale, problem)
+        pomo = _pomo(scale, problem)
+        add(OWN[problem], problem, _icam(scale, problem), p.training, {"method": "ICAM"})
+        add(ORIGINAL[problem], problem, pomo, p.single_size, {"method": "POMO", "training": "single size"})
+        add(STAGED[problem], problem, pomo, p.training, {"method": "POMO", "training": "three stages"})
+    tsp = scale.icam.tsp
+    for label, without in WITHOUT.items():
+        add(ABLATIONS[label], "tsp", _icam(scale, "tsp", **without), tsp.training, {"variant": label})
+    for k, beta in roles.forks(scale):
+        start = roles.at_stage(OWN["tsp"], roles.STAGES[-1])
+        other = _third_stage(_settled(config, OWN["tsp"], tsp.training), Elite(k=scale.icam.elites[k], beta=beta))
+        add(roles.fork(k, beta), "tsp", _icam(scale, "tsp"), other, {"k": k, "beta": beta}, start)
+    return [*out, *_baselines(config, scale)]
+
+
+def _baselines(config: Config, scale: Scale) -> list[Run]:
+    """As `scaling` and `sit` train them."""
+    wanted = [run for of_problem in BASELINES.values() for run in of_problem.values()]
+    made = {r.id: r for paper in (scaling, sit) for r in paper.runs(config, scale)}
+    return [made[run] for run in wanted]
+
+
+def _third_stage(training: Reinforced, elite: Elite) -> Reinforced:
+    """The last stage alone with another elite, on the same batches."""
+    last = training.stages[-1].model_copy(update={"elite": elite})
+    before = training.batches - last.batches
+    return training.model_copy(update={"stages": (last,), "batches_before": before})
+
+
+def _first_size(scale: Scale, problem: Problem) -> int:
+    """What stands for the paper's 100 nodes, on which all trainings begin."""
+    return roles.sizes(scale, problem).training.stages[0].sizes[1]
+
+
+def _icam(scale: Scale, problem: Problem, **without: bool) -> Network:
+    shape = scale.icam.network.model_dump() | {"train_nodes": _first_size(scale, problem)}
+    return Network(kind=ICAM[problem], arguments=shape | without)
+
+
+def _pomo(scale: Scale, problem: Problem) -> Network:
+    shape = scale.icam.pomo.model_dump() | {"train_nodes": _first_size(scale, problem)}
+    return Network(kind=POMO[problem], arguments=shape)
+
+
+def _settled(config: Config, name: str, training: Reinforced) -> Reinforced:
+    """The training with what config.yaml changes of it."""
+    change = config.runs.get(run_id(name))
+    changed = change.training.model_dump(exclude_none=True) if change else {}
+    return validated(Reinforced, training.model_dump() | changed, f"config.yaml: runs.{run_id(name)}.training")
+
+
+def _seed(config: Config, name: str) -> int:
+    change = config.runs.get(run_id(name))
+    return change.seed if change and change.seed is not None else 0

@@ -1,0 +1,116 @@
+"""The models and test sets of paper `icam`, by the paper's own numbers, whatever they are at a scale."""
+
+from typing import Literal
+
+from neuroute.papers.scaling.declare import beam as beam_of
+from neuroute.papers.scaling.roles import PAPER as SCALING
+from neuroute.papers.scaling.roles import reference as tsp_reference
+from neuroute.papers.sit.roles import PAPER as SIT
+from neuroute.plan.config import Scale
+from neuroute.plan.objects import Dataset, Decoding, Labels, Problem
+from neuroute.plan.scale_icam import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem
+
+__all__ = ["BETAS", "KS", "LARGE_SIZES", "MAIN", "SIZES", "TAM_SIZES"]
+PAPER = "icam"
+PROBLEMS: tuple[Problem, ...] = ("tsp", "cvrp")
+OWN: dict[Problem, str] = {"tsp": "icam_tsp", "cvrp": "icam_cvrp"}
+ORIGINAL: dict[Problem, str] = {"tsp": "pomo_tsp", "cvrp": "pomo_cvrp"}  # POMO as its authors train it
+STAGED: dict[Problem, str] = {"tsp": "pomo3_tsp", "cvrp": "pomo3_cvrp"}  # POMO in the three stages (Table 7)
+ABLATIONS = {"AFM": "abl_afm", "AFM+CAB": "abl_afm_cab", "AAFM": "abl_aafm", "AAFM+CAB": OWN["tsp"]}  # Table 9
+STAGES = ("stage1", "stage2")  # whose checkpoints are kept besides the last (Table 8)
+OPTIMAL_SIZES = (100, 1000)  # Figure 1
+BASELINES: dict[Problem, dict[str, str]] = {  # trained for other papers
+    "tsp": {"LEHD": f"{SCALING}/lehd_6x128", "BQ": f"{SCALING}/bq"},
+    "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{SIT}/bq_cvrp"},
+}
+Starts = Literal[1, "all"]
+SINGLE = Decoding()
+MULTI = Decoding(starts="all")
+AUGMENTED = Decoding(starts="all", augment=True)
+DECODINGS = (SINGLE, MULTI, AUGMENTED)  # of Tables 1 and 7
+
+
+def run_id(name: str) -> str:
+    return f"{PAPER}/{name}"
+
+
+def group(run: str, name: str = PAPER) -> str:
+    """The group of this paper's evaluations of a run: for a baseline, which has others, with the paper's name."""
+    if run.startswith(f"{PAPER}/"):
+        return name
+    return f"tests_{PAPER}" if name == PAPER else f"{name}_{PAPER}"
+
+
+def at_stage(run: str, stage: str) -> str:
+    """What the records of a stage's checkpoint are of; run: its name."""
+    return f"{run_id(run)}@{stage}"
+
+
+def fork(k: int, beta: float) -> str:
+    """Name of the run of Table 10 whose third stage has these parameters."""
+    return OWN["tsp"] if (k, beta) == MAIN else f"k{k}_b{beta:g}"
+
+
+def forks(scale: Scale) -> tuple[tuple[int, float], ...]:
+    """(k, beta) of the third stages that are trained here besides the main one."""
+    return tuple(scale.icam.forks)
+
+
+def sizes(scale: Scale, problem: Problem) -> IcamProblem:
+    """How a problem is trained here."""
+    return scale.icam.tsp if problem == "tsp" else scale.icam.cvrp
+
+
+def reference(scale: Scale, problem: Problem, size: int) -> Labels:
+    """The labelled test set that stands for the paper's TSP or CVRP of that size; the TSP's are those of `scaling`."""
+    if problem == "tsp":
+        return tsp_reference(scale, size)
+    c = scale.icam.cvrp
+    dataset = Dataset(problem="cvrp", split="test", n=c.sizes[size], count=c.test_counts[size])
+    return Labels(dataset=dataset, solver=c.references[size])
+
+
+def solved(scale: Scale, problem: Problem, size: int) -> tuple[Labels, ...]:
+    """A test set as each solver that is run on it solves it, the reference first."""
+    first = reference(scale, problem, size)
+    others = sizes(scale, problem).other_solvers.get(size, [])
+    return (first, *(Labels(dataset=first.dataset, solver=solver) for solver in others))
+
+
+def validation(scale: Scale, problem: Problem, size: Literal[100, 1000]) -> Labels:
+    """Training logs gaps on the smallest and the largest size (icam, the published code)."""
+    test = reference(scale, problem, size)
+    change = {"split": "val", "count": sizes(scale, problem).validation_counts[size]}
+    return Labels(dataset=test.dataset.model_copy(update=change), solver=test.solver)
+
+
+def large(scale: Scale, size: int) -> Labels:
+    """Table 6's test set of that size."""
+    i = scale.icam
+    dataset = Dataset(split="test", n=i.large_sizes[size], count=i.large_counts[size])
+    return Labels(dataset=dataset, solver=i.large_solver)
+
+
+def tam(scale: Scale, size: int) -> Labels:
+    """Table 3's test set of that size."""
+    c = scale.icam.cvrp
+    dataset = Dataset(
+        problem="cvrp", split="test", n=c.tam_sizes[size], count=c.tam_counts[size], capacity=c.tam_capacities[size]
+    )
+    return Labels(dataset=dataset, solver=c.tam_solver)
+
+
+def rrc(scale: Scale, starts: Starts = 1) -> Decoding:
+    """Table 11: RRC100 of a baseline or, with `starts`, ICAM's, which begins with the best of all starts."""
+    return Decoding(method="rrc", iterations=scale.icam.rrc, starts=starts)
+
+
+def beam(scale: Scale, starts: Starts = 1) -> Decoding:
+    """Table 11: beams of 16; ICAM's search from all starts."""
+    return beam_of(scale.icam.beam).model_copy(update={"starts": starts})
+
+
+def searched(scale: Scale, method: Literal["rrc", "beam"]) -> list[int]:
+    """The paper's sizes on which random re-construct, or beams, are run here (Table 11)."""
+    most = scale.icam.rrc_max_nodes if method == "rrc" else scale.icam.beam_max_nodes
+    return [size for size in SIZES if scale.scaling.sizes[size] <= most]

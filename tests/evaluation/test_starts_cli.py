@@ -1,0 +1,162 @@
+"""`--starts` and `--augment` of `neuroute solve` and `evaluate`: what they find, and where they are refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from neuroute.cli import app
+from neuroute.datasets.tour_files import read_tour
+from neuroute.datasets.tsplib import read_tsplib
+from neuroute.datasets.vrplib import read_solution, read_vrplib
+from neuroute.decoding.cvrp import decode as decode_cvrp
+from neuroute.decoding.decode import decode
+from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
+from neuroute.plan.digest import code_digest
+from neuroute.plan.objects import Decoding, Network
+from neuroute.problems.cvrp import Cvrp, from_routes
+from neuroute.problems.tsp import tour_length
+
+NODES = 14
+POINTS = np.random.default_rng(7).integers(0, 1000, (NODES, 2)) * [1, 3]
+DEMANDS = np.random.default_rng(8).integers(1, 10, NODES)
+COORDS = np.random.default_rng(3).random((5, 9, 2))
+SHAPES = {"depth": 1, "width": 16, "feed_forward": 16, "train_nodes": 20}
+OPTIONS: list[tuple[tuple[str, ...], Decoding]] = [
+    ((), Decoding()),
+    (("--starts", "4"), Decoding(starts=4)),
+    (("--starts", "all"), Decoding(starts="all")),
+    (("--augment",), Decoding(augment=True)),
+    (("--starts", "all", "--augment"), Decoding(starts="all", augment=True)),
+]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(autouse=True)
+def _no_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def checkpoint(folder: Path, kind: str, **shape: Any) -> Path:
+    network = Network(kind=f"neuroute.networks.{kind}", arguments=SHAPES | shape)
+    torch.manual_seed(0)
+    about = {"run": "icam/x", "network": network.model_dump(), "code": code_digest(network.kind)}
+    save_checkpoint(folder / f"{kind.partition(':')[0]}.safetensors", build(network), about)
+    return folder / f"{kind.partition(':')[0]}.safetensors"
+
+
+@pytest.fixture
+def tsp(tmp_path: Path) -> Path:
+    lines = "".join(f"{i} {x} {y}\n" for i, (x, y) in enumerate(POINTS, 1))
+    head = f"NAME: mine\nTYPE: TSP\nDIMENSION: {NODES}\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
+    (tmp_path / "mine.tsp").write_text(head + lines + "EOF\n")
+    return tmp_path / "mine.tsp"
+
+
+@pytest.fixture
+def vrp(tmp_path: Path) -> Path:
+    lines = "".join(f"{i} {x} {y}\n" for i, (x, y) in enumerate(POINTS, 1))
+    demands = "".join(f"{i} {0 if i == 1 else d}\n" for i, d in enumerate(DEMANDS, 1))
+    (tmp_path / "mine.vrp").write_text(
+        f"NAME: mine\nTYPE: CVRP\nDIMENSION: {NODES}\nEDGE_WEIGHT_TYPE: EUC_2D\nCAPACITY: 20\n"
+        f"NODE_COORD_SECTION\n{lines}DEMAND_SECTION\n{demands}DEPOT_SECTION\n1\n-1\nEOF\n"
+    )
+    return tmp_path / "mine.vrp"
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [*map(str, arguments), "--device", "cpu"])
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize("kind", ["icam:Icam", "pomo:Pomo"])
+@pytest.mark.parametrize(("options", "decoding"), OPTIONS)
+def test_a_tsp_file(tmp_path: Path, tsp: Path, kind: str, options: tuple[str, ...], decoding: Decoding) -> None:
+    model = checkpoint(tmp_path, kind)
+    code, text = run("solve", tsp, "--model", model, "--save", tmp_path / "m.tour", *options)
+    assert code == 0, text
+    instance, (net, _) = read_tsplib(tsp), load_checkpoint(model)
+    tour = decode(net, instance.unit_square()[None], decoding)[0].numpy()
+    assert read_tour(tmp_path / "m.tour", instance).tolist() == tour.tolist()
+    assert f"length {instance.length(tour):,.0f} (EUC_2D)" in text
+
+
+@pytest.mark.parametrize(("options", "decoding"), OPTIONS)
+def test_a_vrp_file(tmp_path: Path, vrp: Path, options: tuple[str, ...], decoding: Decoding) -> None:
+    model = checkpoint(tmp_path, "icam_cvrp:IcamCvrp")
+    code, text = run("solve", vrp, "--model", model, "--save", tmp_path / "m.sol", *options)
+    assert code == 0, text
+    instance, (net, _) = read_vrplib(vrp), load_checkpoint(model)
+    inputs = Cvrp(instance.unit_square()[None], instance.demand[None], np.array([instance.capacity]))
+    routes, _ = read_solution(tmp_path / "m.sol")
+    instance.check(routes, "m.sol")
+    np.testing.assert_array_equal(from_routes(routes), decode_cvrp(net, inputs, decoding)[0].numpy())
+
+
+@pytest.mark.parametrize(
+    ("options", "decoding"), [*OPTIONS, (("--rrc", "3"), Decoding(method="rrc", iterations=3)),
+                              (("--beam", "3"), Decoding(method="beam", beam=3))]
+)  # fmt: skip
+def test_evaluate_measures_them(tmp_path: Path, options: tuple[str, ...], decoding: Decoding) -> None:
+    model = checkpoint(tmp_path, "icam:Icam")
+    np.savez(tmp_path / "mine.npz", coords=COORDS)
+    code, text = run("evaluate", "--model", model, "--data", "mine.npz", "--out", tmp_path / "r.csv", *options)
+    assert code == 0, text
+    net, _ = load_checkpoint(model)
+    own = tour_length(COORDS, decode(net, COORDS.astype(np.float32), decoding).numpy())
+    assert pd.read_csv(tmp_path / "r.csv").set_index("metric").value["length"] == pytest.approx(own.mean())
+    with np.load(tmp_path / "r.npz") as file:
+        np.testing.assert_allclose(file[f"mine|{decoding.id}"], own)
+    assert decoding.id in text
+
+
+def test_prc_improves_a_tour_that_is_brought(tmp_path: Path, tsp: Path) -> None:
+    """Of the TSP; routes of a network of many starts are not re-constructed."""
+    (tmp_path / "own.tour").write_text(
+        "TYPE : TOUR\nTOUR_SECTION\n" + "\n".join(map(str, range(1, 15))) + "\n-1\nEOF\n"
+    )
+    model = checkpoint(tmp_path, "icam:Icam")
+    code, text = run("solve", tsp, "--model", model, "--from", "own.tour", "--prc", 30, "--save", "m.tour")
+    assert code == 0, text
+    instance = read_tsplib(tsp)
+    assert instance.length(read_tour(tmp_path / "m.tour", instance)) < instance.length(np.arange(NODES))
+
+
+def test_what_does_not_go_together_is_one_line_and_writes_nothing(tmp_path: Path, tsp: Path, vrp: Path) -> None:
+    many, routes = checkpoint(tmp_path, "pomo:Pomo"), checkpoint(tmp_path, "pomo_cvrp:PomoCvrp")
+    one = checkpoint(tmp_path, "lehd:Lehd", heads=2)
+    (tmp_path / "own.sol").write_text("".join(f"Route #{i}: {i}\n" for i in range(1, NODES)))
+    cases: list[tuple[tuple[object, ...], str]] = [
+        ((tsp, "--model", one, "--starts", "all"), "Lehd builds one solution of an instance"),
+        ((tsp, "--model", one, "--augment"), "leave `starts` and `augment` out"),
+        ((tsp, "--model", many, "--starts", "0"), "--starts 0: a number from 1 on, or all, is expected"),
+        ((tsp, "--model", many, "--starts", "some"), "--starts some: a number from 1 on, or all"),
+        ((tsp, "--model", many, "--starts", NODES + 1), "mine.tsp: --starts 15 is more than its 14 stops"),
+        ((vrp, "--model", routes, "--starts", NODES), "mine.vrp: --starts 14 is more than its 13 stops"),
+        ((tsp, "--model", many, "--starts", "all", "--prc", 3), "--starts: --prc begins with one solution"),
+        ((tsp, "--model", many, "--augment", "--beam", 3), "leave --beam, --rrc and --prc out"),
+        ((tsp, "--model", many, "--augment", "--prc", 3), "leave --beam, --rrc and --prc out"),
+        ((tsp, "--model", many, "--rescale", 2), "leave `rescale` and `esf` out"),
+        ((vrp, "--model", routes, "--rrc", 3), "PomoCvrp: re-construction and beam search are for the TSP"),
+        ((vrp, "--model", routes, "--from", "own.sol", "--prc", 3), "PomoCvrp: re-construction and beam search"),
+    ]
+    for arguments, message in cases:
+        code, text = run("solve", *arguments, "--out", "drawing.svg")
+        assert (code, len(text.strip().splitlines())) == (2, 1), text
+        assert message in text
+    assert not (tmp_path / "drawing.svg").exists()
+    for options in (("--starts", "all"), ("--augment",)):
+        code, text = run("evaluate", "scaling/x", *options)
+        assert (code, "either an evaluation of the plan" in text) == (2, True), text

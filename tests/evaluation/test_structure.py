@@ -1,0 +1,252 @@
+"""What is drawn of ICAM and POMO is what they do: decisions, Eq. 3 term by term, and what tours choose."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from neuroute.datasets.labels import load_tours, make_labels
+from neuroute.datasets.streams import dataset_coordinates
+from neuroute.decoding.multi_start import multi_start
+from neuroute.errors import NeurouteError
+from neuroute.evaluation.records import Where
+from neuroute.evaluation.selections import LEVELS, RANKS, selections
+from neuroute.evaluation.structure import SOLVED, measure
+from neuroute.networks.weights import build, save_checkpoint
+from neuroute.plan.objects import Dataset, Labels, Network, Run, StructureEvaluation, Supervised
+
+N, DECISION, WIDTH, HEADS = 12, 5, 8, 2
+DATASET = Dataset(split="val", n=N, count=1, first=2)
+OPTIMAL = tuple(Labels(dataset=Dataset(split="test", n=n, count=4), solver="nearest") for n in (9, 25))
+WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+Arrays = dict[str, np.ndarray]
+
+
+def run_of(kind: str = "icam:Icam", **arguments: Any) -> Run:
+    shape = {
+        "depth": 3,
+        "width": WIDTH,
+        "feed_forward": 12,
+        **({"heads": HEADS} if "pomo" in kind else {}),
+        **arguments,
+    }
+    return Run(
+        paper="icam",
+        name="tiny",
+        network=Network(kind=f"neuroute.networks.{kind}", arguments=shape),
+        training=Supervised(samples=1),
+        n=N,
+        data=OPTIMAL[:1],  # not read
+        validation=OPTIMAL[0],
+    )
+
+
+def small(run: Run) -> Any:
+    """Random weights, and alphas that differ, one of them below 0."""
+    torch.manual_seed(4)
+    net = build(run.network).eval()
+    with torch.no_grad():
+        for i, (name, parameter) in enumerate(net.named_parameters()):
+            if name.endswith("alpha"):
+                parameter.fill_(0.9 - 0.11 * (i % 10))
+    return net
+
+
+def measured(run: Run, out: Path, **changes: Any) -> Arrays:
+    save_checkpoint(out / "m", small(run), {"run": run.id, "network": run.network.model_dump(), "code": "n"})
+    evaluation = StructureEvaluation(**{"run": run.id, "dataset": DATASET, "decision": DECISION, **changes})
+    measure(evaluation, run, out / "m", out / "structure.csv", [out / "labels"], WHERE)
+    with np.load(out / "structure.npz", allow_pickle=False) as file:
+        return dict(file)
+
+
+def apart(coords: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(coords[:, None].astype(float) - coords[None], axis=-1)
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x - x.max())
+    return e / e.sum()
+
+
+def weights(run: Run) -> dict[str, np.ndarray]:
+    return {name: t.double().numpy() for name, t in small(run).state_dict().items()}
+
+
+# -- the instance, its tours and the decision -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["icam:Icam", "pomo:Pomo"])
+def test_the_decision_is_the_one_on_the_way_of_the_greedy_tour(kind: str, tmp_path: Path) -> None:
+    run = run_of(kind)
+    a, coords = measured(run, tmp_path), dataset_coordinates(DATASET)
+    np.testing.assert_array_equal(a["coords"], coords[0])
+    np.testing.assert_array_equal(a["tours"][0], multi_start(small(run), coords, 1)[0])
+    np.testing.assert_array_equal(a["tours"][a["lengths"].argmin()], multi_start(small(run), coords)[0])
+    closed = a["tours"][:, [*range(N), 0]]
+    np.testing.assert_allclose(
+        a["lengths"], np.linalg.norm(np.diff(coords[0][closed].astype(float), axis=1), axis=2).sum(1), rtol=1e-6
+    )
+    np.testing.assert_array_equal(a["visited"], a["tours"][0, :DECISION])
+    assert np.isnan(a["logits"][a["visited"]]).all()
+    left = np.setdiff1d(np.arange(N), a["visited"])
+    np.testing.assert_allclose(a["probabilities"][left], softmax(a["logits"][left]), rtol=1e-5)
+    assert int(np.nanargmax(a["probabilities"])) == a["tours"][0, DECISION]
+
+
+def test_fits_and_bias_make_the_logits_of_icam(tmp_path: Path) -> None:
+    run = run_of()
+    a, w = measured(run, tmp_path), weights(run_of())
+    left = np.setdiff1d(np.arange(N), a["visited"])
+    np.testing.assert_allclose(
+        a["logits"][left], a["clipping"] * np.tanh(a["fits"] + a["bias"])[left], rtol=1e-4, atol=1e-4
+    )
+    distances = apart(a["coords"])[a["visited"][-1]]
+    np.testing.assert_allclose(a["bias"], -w["compatibility_alpha"] * math.log2(N) * distances, atol=1e-5)
+    expected = np.zeros(N)
+    expected[left] = softmax(-w["alpha"] * math.log2(N) * distances[left])
+    np.testing.assert_allclose(a["decoder_weights"], expected, atol=1e-6)
+
+
+def test_attention_of_pomo_makes_its_logits(tmp_path: Path) -> None:
+    """By the paper's formulas in float64, from the encoded nodes on."""
+    run = run_of("pomo:Pomo")
+    a, w, net = measured(run, tmp_path), weights(run), small(run)
+    assert a["attention"].shape == (HEADS, N)
+    np.testing.assert_allclose(a["attention"].sum(1), 1, rtol=1e-5)
+    assert not a["attention"][:, a["visited"]].any()
+    with torch.inference_mode():
+        h = net.encode(torch.from_numpy(a["coords"])[None])[0].double().numpy()
+    first, last = np.split(w["context.ends.weight"], 2)
+    query = h[a["visited"][0]] @ first.T + h[a["visited"][-1]] @ last.T
+    keys, values = (h @ part.T for part in np.split(w["key_value.weight"], 2))
+    left, d = np.setdiff1d(np.arange(N), a["visited"]), WIDTH // HEADS
+    heads = [slice(i * d, (i + 1) * d) for i in range(HEADS)]
+    looks = np.zeros((HEADS, N))
+    for i, mine in enumerate(heads):
+        looks[i, left] = softmax(keys[left, mine] @ query[mine] / math.sqrt(d))
+    np.testing.assert_allclose(a["attention"], looks, atol=1e-5)
+    seen = np.concatenate([looks[i] @ values[:, mine] for i, mine in enumerate(heads)])
+    fits = h @ (w["combine.weight"] @ seen + w["combine.bias"]) / math.sqrt(WIDTH)
+    np.testing.assert_allclose(a["logits"][left], a["clipping"] * np.tanh(fits)[left], atol=1e-4)
+
+
+# -- inside ICAM ----------------------------------------------------------------------------------------------------
+
+
+def test_every_term_of_the_module_is_the_live_layers(tmp_path: Path) -> None:
+    run = run_of()
+    a, w = measured(run, tmp_path), weights(run)
+    np.testing.assert_allclose(a["layer_alphas"], [w[f"layers.{i}.alpha"] for i in range(3)])
+    assert a["decoder_alpha"] == w["alpha"]
+    assert a["compatibility_alpha"] == w["compatibility_alpha"]
+    assert a["log_n"] == math.log2(N)
+    x = a["coords"].astype(float) @ w["embed.weight"].T + w["embed.bias"]
+    for name, part in zip(("query", "key", "value"), np.split(w["layers.0.qkv.weight"], 3), strict=True):
+        np.testing.assert_allclose(a[name], x @ part.T, atol=1e-5)
+    bias = -w["layers.0.alpha"] * math.log2(N) * apart(a["coords"])
+    np.testing.assert_allclose(a["adaptation"], bias, atol=1e-5)
+    q, k, v = (a[name].astype(float) for name in ("query", "key", "value"))
+    ratio = (np.exp(bias) @ (np.exp(k) * v)) / (np.exp(bias) @ np.exp(k))
+    np.testing.assert_allclose(a["numerator"] / a["denominator"], ratio, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(a["output"], ratio / (1 + np.exp(-q)), rtol=1e-4, atol=1e-6)
+
+
+# -- what is chosen -------------------------------------------------------------------------------------------------
+
+
+def by_hand(coords: np.ndarray, tours: np.ndarray) -> tuple[list[float], list[int], np.ndarray]:
+    distances, ranks, between = [], [], []
+    for place, tour in zip(coords, tours, strict=True):
+        d = apart(place)
+        between.append(d)
+        for k in range(len(tour) - 2):
+            here, chosen, left = tour[k], tour[k + 1], tour[k + 2 :]
+            distances.append(d[here, chosen])
+            ranks.append(1 + sum(d[here, node] < d[here, chosen] for node in left))
+    return distances, ranks, np.array(between)
+
+
+def test_choices_are_counted_as_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, n, count = np.random.default_rng(0), 30, 7
+    coords, tours = rng.random((count, n, 2), np.float32), np.stack([rng.permutation(n) for _ in range(count)])
+    distances, ranks, between = by_hand(coords, tours)
+    for pairs in (1 << 24, 2 * n * n):  # all at once, and in parts of which the last is smaller
+        monkeypatch.setattr("neuroute.evaluation.selections.PAIRS", pairs)
+        found = selections(torch.from_numpy(coords), torch.from_numpy(tours))
+        np.testing.assert_allclose(found.quantiles, np.quantile(distances, LEVELS), rtol=1e-6)
+        counts = np.bincount(ranks, minlength=n + 1)
+        assert found.ranks.tolist() == [*counts[1:RANKS], counts[RANKS:].sum()]
+        assert counts[RANKS:].sum() > 1
+        assert found.radius == pytest.approx(np.quantile(distances, 0.95))
+        assert found.within == pytest.approx((between <= found.radius).sum() / count / n - 1)
+
+
+def test_optimal_tours_and_the_models_own_are_told_apart(tmp_path: Path) -> None:
+    for labels in OPTIMAL:
+        make_labels(labels, tmp_path / "labels", [], workers=1, progress=False)
+    run = run_of()
+    a = measured(run, tmp_path, optimal=OPTIMAL)
+    assert (a["sizes"].tolist(), a["counts"].tolist(), a["solved"].tolist()) == ([9, 25], [4, 4], [4, 4])
+    assert a["solvers"].tolist() == ["nearest"] * 2
+    assert SOLVED >= 4
+    for labels in OPTIMAL:
+        n, coords = labels.dataset.n, dataset_coordinates(labels.dataset)
+        tours = load_tours(labels, [tmp_path / "labels"])
+        np.testing.assert_array_equal(a[f"coords_{n}"], coords[0])
+        np.testing.assert_array_equal(a[f"tour_{n}"], tours[0])
+        own = multi_start(small(run), coords, 1)
+        for name, chosen in (("optimal", tours.astype(int)), ("model", own.numpy())):
+            distances, ranks, _ = by_hand(coords, chosen)
+            np.testing.assert_allclose(a[f"quantiles_{n}_{name}"], np.quantile(distances, LEVELS), rtol=1e-6)
+            counts = np.bincount(np.minimum(ranks, RANKS), minlength=RANKS + 1)[1:]
+            np.testing.assert_array_equal(a[f"ranks_{n}_{name}"], counts)
+
+
+def test_the_models_tours_are_of_few_instances_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuroute.evaluation.structure.SOLVED", 2)
+    make_labels(OPTIMAL[0], tmp_path / "labels", [], workers=1, progress=False)
+    a = measured(run_of(), tmp_path, optimal=OPTIMAL[:1])
+    assert a["solved"].tolist() == [2]
+    assert (a["ranks_9_model"].sum(), a["ranks_9_optimal"].sum()) == (2 * 7, 4 * 7)
+
+
+# -- the stage ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["icam:Icam", "pomo:Pomo"])
+def test_records_and_modules(kind: str, tmp_path: Path) -> None:
+    run = run_of(kind)
+    a = measured(run, tmp_path)
+    total = sum(p.numel() for p in small(run).parameters())
+    assert json.loads(str(a["modules"]))[-1] == {"parameters": total}
+    (record,) = pd.read_csv(tmp_path / "structure.csv").to_dict("records")
+    assert (record["metric"], record["value"], record["group"], record["n"]) == ("parameters", total, "structure", N)
+    assert "sizes" not in a
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "changes", "message"),
+    [
+        ("icam:Icam", {}, {"decision": 0}, r"decision 0; choose one of 1 to 10"),
+        ("pomo:Pomo", {}, {"decision": N - 1}, r"decision 11; choose one of 1 to 10"),
+        ("icam:Icam", {}, {"dataset": Dataset(problem="cvrp", split="val", n=N, count=1)}, r"of the TSP, not of CVRP"),
+        ("icam:Icam", {}, {"optimal": OPTIMAL[:1] * 2}, r"of \[9, 9\] nodes; give each size once"),
+        ("icam:Icam", {"adaptation": False}, {}, r"ICAM with its adaptation biases, not of Icam"),
+        ("icam:Icam", {"compatibility": False}, {}, r"ICAM with its adaptation biases, not of Icam"),
+        ("icam_cvrp:IcamCvrp", {}, {}, r"not of IcamCvrp"),
+        ("pomo_cvrp:PomoCvrp", {}, {}, r"not of PomoCvrp"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_clear_error(
+    kind: str, arguments: dict[str, Any], changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(NeurouteError, match=message) as error:
+        measured(run_of(kind, **arguments), tmp_path, **changes)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "structure.csv").exists()

@@ -1,0 +1,89 @@
+"""A fabricated work folder for the figures of paper `icam`: the structure of tiny networks that were never trained.
+
+`write_structure(work)` measures ICAM and POMO with random weights and alphas that differ; tours by insertion stand for
+optimal ones.  `study(name, work)` looks at it as one artifact does.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from neuroute.datasets.labels import make_labels
+from neuroute.evaluation.records import Where
+from neuroute.evaluation.structure import measure
+from neuroute.networks.weights import build, save_checkpoint
+from neuroute.papers.icam import roles
+from neuroute.plan.config import Config, Scale, load_scale, parse_config
+from neuroute.plan.objects import Artifact, Dataset, Labels, Network, Run, StructureEvaluation, Supervised
+from neuroute.rendering.study import Study
+
+SCALE: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml"))
+CONFIG: Config = parse_config({})
+N, DECISION = 30, 9
+SIZES = {20: 12, 60: 6}  # nodes of labelled instances -> how many
+OPTIMAL = tuple(Labels(dataset=Dataset(split="test", n=n, count=c), solver="insertion") for n, c in SIZES.items())
+ICAM, POMO = (roles.run_id(names["tsp"]) for names in (roles.OWN, roles.ORIGINAL))
+SHAPE = {"depth": 3, "width": 16, "feed_forward": 24}
+WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+FUNCTIONS = {
+    "figure1": "figure_selection",
+    "figure2": "figures_adaptation",
+    "figure3": "figures_network",
+    "figure4": "figures_adaptation",
+    "figure5": "figures_adaptation",
+    "figure6": "figures_network",
+}
+
+
+def run_of(run: str, **arguments: Any) -> Run:
+    kind, own = ("icam:Icam", {}) if run == ICAM else ("pomo:Pomo", {"heads": 4})
+    labels = OPTIMAL[0]  # not read
+    return Run(
+        paper=roles.PAPER,
+        name=run.rpartition("/")[2],
+        network=Network(kind=f"neuroute.networks.{kind}", arguments={**SHAPE, **own, **arguments}),
+        training=Supervised(samples=1),
+        n=N,
+        data=(labels,),
+        validation=labels,
+    )
+
+
+RUNS = {run: run_of(run) for run in (ICAM, POMO)}
+
+
+def small(run: Run) -> Any:
+    """A network with random weights; ICAM's alphas are others than the first ones."""
+    torch.manual_seed(3)
+    net = build(run.network).eval()
+    with torch.no_grad():
+        for i, (name, parameter) in enumerate(net.named_parameters()):
+            if name.endswith("alpha"):
+                parameter.fill_(0.5 + 0.07 * (i % 9))
+    return net
+
+
+def evaluation_of(run: str) -> StructureEvaluation:
+    dataset = Dataset(split="val", n=N, count=1)
+    return StructureEvaluation(run=run, dataset=dataset, decision=DECISION, optimal=OPTIMAL if run == ICAM else ())
+
+
+def write_structure(work: Path) -> Path:
+    for labels in OPTIMAL:
+        make_labels(labels, work / "labels", [], workers=1, progress=False)
+    for run_id, run in RUNS.items():
+        checkpoint, out = work / run.name, work / "evaluations" / f"{run_id}/structure.csv"
+        out.parent.mkdir(parents=True, exist_ok=True)
+        save_checkpoint(
+            checkpoint, small(run), {"run": run_id, "network": run.network.model_dump(), "code": WHERE.network_code}
+        )
+        measure(evaluation_of(run_id), run, checkpoint, out, [work / "labels"], WHERE)
+    return work
+
+
+def study(name: str, work: Path) -> Study:
+    function = f"neuroute.papers.icam.{FUNCTIONS[name]}:{name}"
+    run = POMO if name == "figure6" else ICAM
+    artifact = Artifact(paper=roles.PAPER, name=name, title=name, function=function, evaluations=(f"{run}/structure",))
+    return Study.load(artifact, CONFIG, SCALE, RUNS.values(), work)

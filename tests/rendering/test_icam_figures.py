@@ -1,0 +1,294 @@
+"""Figures 1 to 6 of paper `icam` on the structure of tiny untrained networks: drawn is what was measured."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fabricated_icam_figures import DECISION, FUNCTIONS, ICAM, POMO, SHAPE, SIZES, N, small, study, write_structure
+from matplotlib.text import Text
+
+from neuroute.dotted import resolve
+from neuroute.errors import NeurouteError
+from neuroute.papers.icam.layout_calculation import CHANNELS, NODES
+from neuroute.papers.icam.layout_matrices import matrix, short, span
+from neuroute.papers.icam.layout_seen import Seen
+from neuroute.plan.objects import Run
+from neuroute.rendering import style
+from neuroute.rendering.render import FIGURE_FORMATS, render
+from neuroute.rendering.style import Drawing
+
+Arrays = dict[str, np.ndarray]
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_structure(tmp_path_factory.mktemp("icam"))
+
+
+def draw(name: str, work: Path) -> Drawing:
+    looked = study(name, work)
+    with style.house():
+        drawing: Drawing = resolve(looked.artifact.function)(looked)
+    return drawing
+
+
+def texts(drawing: Drawing) -> list[str]:
+    return [t.get_text() for t in drawing.figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
+
+
+def arrays(work: Path, run: str = ICAM) -> Arrays:
+    with np.load(work / "evaluations" / f"{run}/structure.npz") as file:
+        return dict(file)
+
+
+def changed(work: Path, folder: Path, how: Callable[[Arrays], Any], run: str = ICAM) -> Path:
+    """A copy of the folder with other arrays of a run."""
+    shutil.copytree(work / "evaluations", folder / "evaluations")
+    found = arrays(work, run)
+    how(found)
+    np.savez(folder / "evaluations" / f"{run}/structure.npz", **found)  # type: ignore[arg-type]
+    return folder
+
+
+def seen_of(work: Path, name: str) -> Seen:
+    return Seen.read(study(name, work), POMO if name == "figure6" else ICAM)
+
+
+def parameters(run: Run) -> int:
+    return sum(p.numel() for p in small(run).parameters())
+
+
+# -- all of them ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_format_is_written_and_comes_out_the_same(name: str, work: Path, tmp_path: Path) -> None:
+    first = render(study(name, work), tmp_path / "a" / name)
+    assert [path.suffix[1:] for path in first] == list(FIGURE_FORMATS)
+    for path, again in zip(first, render(study(name, work), tmp_path / "b" / name), strict=True):
+        assert path.read_bytes() == again.read_bytes()
+    drawing = draw(name, work)
+    assert drawing.alt
+    assert drawing.notes[-1].endswith("and no numbers.") or drawing.notes[-1].endswith("prints no numbers.")
+    assert any((POMO if name == "figure6" else ICAM) in note for note in drawing.notes)
+
+
+def beyond(drawing: Drawing) -> set[Any]:
+    """Labels of ticks outside of an axis, which are there but not drawn."""
+    hidden: set[Any] = set()
+    for axes in drawing.figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            hidden |= {tick.label1 for tick in axis.get_major_ticks() if not low <= tick.get_loc() <= high}
+    return hidden
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_texts_neither_overlap_nor_leave_the_figure(name: str, work: Path) -> None:
+    with style.house():
+        drawing = draw(name, work)
+        drawing.figure.canvas.draw()
+        renderer: Any = drawing.figure.canvas.get_renderer()  # type: ignore[attr-defined]
+        hidden = beyond(drawing)
+        found = [t for t in drawing.figure.findobj(Text) if t.get_visible() and t.get_text().strip() not in ("", "+")]
+        found = [t for t in found if t not in hidden]
+        boxes = [(t.get_text(), t.get_window_extent(renderer)) for t in found]
+    width, height = drawing.figure.bbox.size
+    for i, (text, box) in enumerate(boxes):
+        assert box.x0 >= -1, text
+        assert box.y0 >= -1, text
+        assert box.x1 <= width + 1, text
+        assert box.y1 <= height + 1, text
+        for other, its in boxes[i + 1 :]:
+            across, up = min(box.x1, its.x1) - max(box.x0, its.x0), min(box.y1, its.y1) - max(box.y0, its.y0)
+            assert across < 1.5 or up < 1.5, (text, other)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_without_the_evaluation_there_is_one_clear_error(name: str, work: Path, tmp_path: Path) -> None:
+    run = POMO if name == "figure6" else ICAM
+    folder = changed(work, tmp_path, lambda a: a.clear(), run)
+    with pytest.raises(NeurouteError, match=rf"{run}/structure names no modules; evaluate it again"):
+        draw(name, folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "lacking"),
+    [("figure1", "sizes"), ("figure2", "layer_alphas"), ("figure3", "bias"), ("figure5", "numerator"),
+     ("figure6", "attention")],
+)  # fmt: skip
+def test_a_missing_array_is_named(name: str, lacking: str, work: Path, tmp_path: Path) -> None:
+    folder = changed(work, tmp_path, lambda a: a.pop(lacking), POMO if name == "figure6" else ICAM)
+    with pytest.raises(NeurouteError, match=f"no array {lacking}; evaluate it again"):
+        draw(name, folder)
+
+
+def broken(a: Arrays) -> None:
+    """A network whose training went astray: nothing is a number."""
+    for key, value in a.items():
+        if value.dtype.kind == "f" and not key.startswith(("coords", "levels", "lengths", "log_n", "clipping")):
+            a[key] = np.full_like(value, np.nan)
+
+
+@pytest.mark.parametrize("name", [f for f in FUNCTIONS if f != "figure1"])
+def test_what_is_not_finite_is_drawn_nonetheless(name: str, work: Path, tmp_path: Path) -> None:
+    folder = changed(work, tmp_path, broken, POMO if name == "figure6" else ICAM)
+    assert len(render(study(name, folder), tmp_path / name)) == len(FIGURE_FORMATS)
+
+
+# -- one by one -----------------------------------------------------------------------------------------------------
+
+
+def test_figure1_shows_the_regions(work: Path) -> None:
+    drawing, a = draw("figure1", work), arrays(work)
+    points, told = drawing.points, " ".join(texts(drawing))
+    for n, count in SIZES.items():
+        radius = float(a[f"radius_{n}_optimal"])
+        assert f"{n} nodes: radius {radius:.3f}" in told
+        assert f"{count} of TSP{n} by insertion" in drawing.notes[0]
+        nodes = points[(points.n == n) & points.node.notna()]
+        assert len(nodes) == n
+        (current,) = nodes[nodes.place == "current"][["x", "y"]].to_numpy()
+        near = np.linalg.norm(nodes[["x", "y"]] - current, axis=1) <= radius
+        assert set(nodes.place[near]) == {"current", "within"}
+        assert set(nodes.place[~near]) == {"other"}
+        assert sorted(nodes.stop) == list(range(n))
+        for who in ("optimal", "model"):
+            own = points[(points.n == n) & (points.chooser == who)]
+            np.testing.assert_allclose(own[own.panel == "b"].distance, a[f"quantiles_{n}_{who}"])
+            np.testing.assert_array_equal(own[own.panel == "c"].decisions, a[f"ranks_{n}_{who}"])
+    ratio = float(a["radius_60_optimal"] / a["radius_20_optimal"])
+    assert (
+        f"by a factor of {ratio:.2f}; (n1/n2)^0.5, which keeps the number of nodes inside, is 0.58" in drawing.notes[3]
+    )
+
+
+def test_figure2_has_the_learnt_alphas_and_the_bias(work: Path) -> None:
+    drawing, a = draw("figure2", work), arrays(work)
+    points = drawing.points
+    alphas = dict(points[points.panel == "c"][["where", "alpha"]].to_numpy())
+    assert list(alphas) == ["layer 1", "layer 2", "layer 3", "decoder", "compatibility"]
+    assert alphas["decoder"] == float(a["decoder_alpha"])
+    assert alphas["layer 2"] == a["layer_alphas"][1]
+    for n in SIZES:
+        own = points[points.n == n]
+        assert len(own) == n
+        np.testing.assert_allclose(own.bias, -alphas["decoder"] * np.log2(n) * own.distance, rtol=1e-12)
+        assert (own.distance == 0).sum() == 1
+
+
+def test_figure2_without_optimal_tours_shows_the_decisions_instance(work: Path, tmp_path: Path) -> None:
+    drawing = draw("figure2", changed(work, tmp_path, lambda a: a.pop("sizes")))
+    assert set(drawing.points.n.dropna()) == {N}
+    assert f"N = {N}" in texts(drawing)
+
+
+def test_figure2_says_when_far_nodes_do_not_fade(work: Path, tmp_path: Path) -> None:
+    def negative(a: Arrays) -> None:
+        a["decoder_alpha"] = np.array(-0.2)
+
+    assert "far nodes do not fade" in draw("figure2", changed(work, tmp_path, negative)).notes[0]
+    assert "halves every" in draw("figure2", work).notes[0]
+
+
+def test_figure3_is_the_live_network(work: Path) -> None:
+    drawing, a, run = draw("figure3", work), arrays(work), study("figure3", work).runs[ICAM]
+    told, w, f = texts(drawing), SHAPE["width"], SHAPE["feed_forward"]
+    assert f"ICAM, {parameters(run):,} parameters" in told
+    layer = 3 * w * w + 2 * w * f + 5 * w + f + 1
+    assert f"{SHAPE['depth']} layers alike, {layer:,} parameters each" in told
+    for text in (f"{w} × 2", f"q, k, v {3 * w} × {w}", f"{f} × {w}", f"{w} × {f}", f"k, v {2 * w} × {w}"):
+        assert text in told
+    assert f"α = {short(float(a['decoder_alpha']))}" in told
+    assert "50 tanh(· + A)" in told
+    points = drawing.points[drawing.points.panel == "decision"]
+    np.testing.assert_allclose(points.probabilities, a["probabilities"], rtol=1e-6)
+    np.testing.assert_allclose(50 * np.tanh(points.fits + points.bias)[points.logits.notna()],
+                               points.logits.dropna(), rtol=1e-3, atol=1e-3)  # fmt: skip
+    assert sorted(points.stop.dropna()) == list(range(DECISION))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_figure3_tells_whether_the_bias_turned_the_choice(sign: float, work: Path, tmp_path: Path) -> None:
+    def turned(a: Arrays) -> None:
+        a["fits"] = sign * np.nan_to_num(a["logits"], nan=-60)
+
+    note = draw("figure3", changed(work, tmp_path, turned)).notes[2]
+    assert ("also prefer the chosen node" if sign > 0 else "prefer another node than the chosen one") in note
+
+
+def test_figure4_has_the_shapes_of_the_module(work: Path) -> None:
+    drawing, w = draw("figure4", work), SHAPE["width"]
+    told = texts(drawing)
+    assert told.count(f"{w} × {w}") == 3
+    for text in (
+        f"no heads, no projection behind it; {3 * w * w + 1:,} parameters",
+        f"one for all decisions; {4 * w * w + 1:,} parameters",
+        f"Y: {N} × {w}",
+        f"{2 * w} × {w}",
+    ):
+        assert text in told
+    assert f"after {DECISION} visited nodes" in drawing.notes[1]
+
+
+def test_figure5_is_equation_3_on_real_numbers(work: Path) -> None:
+    drawing = draw("figure5", work)
+    parts = {
+        name: part.pivot_table(index="node", columns="column", values="value").to_numpy()
+        for name, part in drawing.points.groupby("matrix")
+    }
+    assert len(parts) == 12
+    assert parts["query"].shape == (NODES, min(CHANNELS, SHAPE["width"]))
+    assert parts["adaptation"].shape == (NODES, NODES)
+    np.testing.assert_allclose(np.exp(parts["adaptation"]), parts["exp_adaptation"])
+    np.testing.assert_allclose(parts["exp_key"] * parts["value"], parts["weighed_value"])
+    np.testing.assert_allclose(parts["numerator"] / parts["denominator"], parts["ratio"])
+    np.testing.assert_allclose(parts["sigmoid_query"] * parts["ratio"], parts["output"], rtol=1e-4, atol=1e-6)
+    (difference,) = re.findall(r"from it by at most (\S+)\.", drawing.notes[2])
+    assert float(difference) < 1e-5
+
+
+def test_figure6_shows_tours_and_attention(work: Path) -> None:
+    drawing, a, run = draw("figure6", work), arrays(work, POMO), study("figure6", work).runs[POMO]
+    told, points = texts(drawing), drawing.points
+    assert f"(a) POMO, {parameters(run):,} parameters" in told
+    assert "4 heads of 4" in told
+    assert f"best: {a['lengths'].min():.3f}" in told
+    np.testing.assert_allclose(points[points.panel == "d"].length, a["lengths"])
+    tours = points[points.panel == "c"]
+    assert sorted(a["lengths"][tours.start.unique().astype(int)]) == pytest.approx(
+        np.quantile(a["lengths"], [0, 0.5, 1], method="nearest"), rel=0.05
+    )
+    for start in tours.start.unique().astype(int):
+        np.testing.assert_array_equal(tours.node[tours.start == start], a["tours"][start])
+    looks = points[points.panel == "b"].pivot_table(index="head", columns="node", values="weight").to_numpy()
+    np.testing.assert_allclose(looks, a["attention"])
+
+
+# -- small things ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0, "0"), (-0.0, "0"), (-0.5, "−0.5"), (12.34, "12.3"), (1234.4, "1234"), (5e-4, "5.0e−04")]
+)
+def test_numbers_are_short(value: float, text: str) -> None:
+    assert short(value) == text
+
+
+def test_the_range_of_a_matrix_skips_what_is_not_finite() -> None:
+    assert span(np.array([1.0, np.nan, -2.0, -np.inf])) == "−2 … 1"
+    assert span(np.array([np.nan])) == "not finite"
+
+
+@pytest.mark.parametrize(
+    ("values", "palette"),
+    [([[-1.0, 2.0]], "RdBu_r"), ([[1.0, 2.0]], "Blues"), ([[-3.0, 0.0]], "Oranges_r"), ([[0.0, 0.0]], "Oranges_r")],
+)
+def test_colours_follow_the_signs(values: list[list[float]], palette: str) -> None:
+    axes = style.new_figure(1, 1).subplots()
+    matrix(axes, np.array(values))
+    assert axes.images[0].get_cmap().name.startswith(palette)
