@@ -13,6 +13,7 @@ import time
 import torch
 import torch.nn.functional as F
 from common import NODES, SHAPES, best_of, network
+from icam import bench_icam
 from pens import bench_pens
 from search import bench_growth, bench_search
 from sit import bench_sit
@@ -184,6 +185,7 @@ PARTS = {
     "growth": bench_growth,
     "pens": bench_pens,
     "sit": bench_sit,
+    "icam": bench_icam,
     "labels": bench_labels,
     "dag": bench_dag,
 }

@@ -26,7 +26,7 @@ INSTANCES, NODES = 8, 1000
 
 
 def bench_sit(device: torch.device, cores: int, compiled: bool) -> None:
-    matmul = _matmul_rate(device)
+    matmul = matmul_rate_on_one_thread(device)
     print(f"matrix product on one thread: {matmul / 1e12:.3f} TFLOP/s\n")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -121,7 +121,7 @@ def _insertion() -> None:
         print(f"| {name}, {problem.upper()} | {time.process_time() - began:.2f} |", flush=True)
 
 
-def _matmul_rate(device: torch.device) -> float:
+def matmul_rate_on_one_thread(device: torch.device) -> float:
     """FLOP/s, in CPU seconds of one thread."""
     threads, size = torch.get_num_threads(), 2048 if device.type == "cpu" else 8192
     torch.set_num_threads(1)

@@ -9,8 +9,11 @@ import torch
 from torch import Tensor
 
 from neuroute.datasets.cvrp_kind import KIND
+from neuroute.decoding.batches import autocast, batch_size
 from neuroute.decoding.cvrp_paths import Batch, Decide, complete
-from neuroute.decoding.decode import autocast, batch_size, blocks_at_once, instances_at_once, last, timed_milestones
+from neuroute.decoding.decode import blocks_at_once, instances_at_once, last, timed_milestones
+from neuroute.decoding.multi_start import check_starts, has_many_starts, starts_of
+from neuroute.decoding.multi_start_cvrp import multi_start
 from neuroute.decoding.prc_cvrp import prc
 from neuroute.decoding.rrc_cvrp import reconstruct
 from neuroute.errors import NeurouteError
@@ -28,7 +31,22 @@ def greedy(decide: Decide, nodes: Tensor, instances: Batch) -> Tensor:
 
 
 def decode(net: Any, instances: Cvrp, decoding: Decoding, memory_gb: float = 4.0, precision: str = "fp32") -> Tensor:
-    """Solutions (count, 2, V) int64 on the CPU: in the last axis the order of the customers, and their flags."""
+    """Solutions (count, 2, V) int64 on the CPU: in the last axis the order of the customers, and their flags.
+
+    Of a network of many starts the best of the decoding's starts and images.  Raises NeurouteError for what is not for
+    this kind of network.
+    """
+    _check(net, decoding)
+    if has_many_starts(net):
+        return multi_start(
+            net,
+            instances,
+            starts_of(decoding),
+            augment=decoding.augment,
+            memory_gb=memory_gb,
+            precision=precision,
+            batch_size=decoding.batch_size,
+        )
     device = next(net.parameters()).device
     with torch.inference_mode(), autocast(device, precision):
         return torch.cat([last(part).cpu() for part in _parts(net, instances, decoding, memory_gb, device)])
@@ -37,8 +55,11 @@ def decode(net: Any, instances: Cvrp, decoding: Decoding, memory_gb: float = 4.0
 def construct(net: Any, instances: Cvrp, memory_gb: float = 4.0, precision: str = "fp32") -> Tensor:
     """The greedy solutions (count, 2, V) int64 on the CPU.
 
-    For the validations of training, which so does not hang on the code of searches.
+    For the validations of training, which so does not hang on the code of searches.  Of a network of many starts the
+    best of all.
     """
+    if has_many_starts(net):
+        return multi_start(net, instances, memory_gb=memory_gb, precision=precision)
     device = next(net.parameters()).device
     with torch.inference_mode(), autocast(device, precision):
         size = batch_size(net, instances.customers + 1, Decoding(), memory_gb)
@@ -50,9 +71,23 @@ def improve(
     net: Any, instances: Cvrp, decoding: Decoding, memory_gb: float = 4.0, precision: str = "fp32"
 ) -> list[tuple[int, Tensor, float]]:
     """(iterations, solutions (count, 2, V) on the CPU, seconds until then) at each of the decoding's milestones."""
+    _check(net, decoding, one_solution=True)
     device = next(net.parameters()).device
     with torch.inference_mode(), autocast(device, precision):
         return timed_milestones(_parts(net, instances, decoding, memory_gb, device), decoding.milestones)
+
+
+def _check(net: Any, decoding: Decoding, *, one_solution: bool = False) -> None:
+    """Raises NeurouteError for a way of decoding that is not for this kind of network.
+
+    `one_solution`: whatever the way is, it begins with one solution that it improves.
+    """
+    check_starts(net, decoding)
+    if has_many_starts(net) and (one_solution or decoding.method != "greedy"):
+        raise NeurouteError(
+            f"{type(net).__name__}: re-construction and beam search are for the TSP and for networks that read what is "
+            "left of a path; decode greedily, from all starts and with symmetric images if you like"
+        )
 
 
 def _parts(
@@ -118,8 +153,9 @@ def reconstructing(
 
     All lies on the network's device.  `first`: the number of the batch's first instance, on which draws depend.  With
     `done`, `solutions` are those after as many iterations.
-    Raises NeurouteError for a longest sub-path that cannot be.
+    Raises NeurouteError for a longest sub-path that cannot be, and for a network of many starts.
     """
+    _check(net, decoding, one_solution=True)
 
     def decide_for(customers: int) -> Decide:
         scale = net.attention_scale(max(customers, net.train_nodes)) if decoding.log_n else 1.0

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from neuroute.decoding.batches import autocast
 from neuroute.decoding.cvrp_paths import Batch
-from neuroute.decoding.decode import autocast
 from neuroute.decoding.multi_start import (
     Choose,
     at_once,
@@ -89,6 +89,7 @@ def multi_start(
     augment: bool = False,
     memory_gb: float = 4.0,
     precision: str = "fp32",
+    batch_size: int | None = None,
 ) -> Tensor:
     """The shortest greedy solutions (count, 2, V) int64 on the CPU.
 
@@ -100,7 +101,7 @@ def multi_start(
     number = how_many(starts, customers, "customers")
     chosen = torch.zeros(1, dtype=torch.int64) if starts == 1 else torch.arange(1, number + 1)
     chosen, images = chosen.to(device), 8 if augment else 1
-    tours, size = at_once(net, customers + 1, number * images, images, memory_gb)
+    tours, size = at_once(net, customers + 1, number * images, images, memory_gb, batch_size)
     with torch.inference_mode(), autocast(device, precision):
         found = [torch.empty(0, 2, customers, dtype=torch.int64)]
         for first in range(0, len(instances), size):
