@@ -8,7 +8,7 @@ from neuroute.plan.specs import Dataset, Labels, Network, Spec
 
 # What is improved: the model's own solution, or a solver's.
 Start = Literal["greedy", "insertion", "insertion-angle", "insertion-published", "nearest"]
-Benchmark = Literal["tsplib", "cvrplib"]
+Benchmark = Literal["tsplib", "cvrplib", "solomon"]
 
 
 class Decoding(Spec):
@@ -254,6 +254,29 @@ class StructureEvaluation(_OfRun):
         return self.optimal
 
 
+class RoutingEvaluation(_OfRun):
+    """Where a mixture's gates send nodes, by variant, and real routings and routes to draw (mvmoe, Figures 1-4, 8, 9).
+
+    One instance or more of each variant; gates are followed over the first `steps` decisions.
+    """
+
+    entry: ClassVar[str] = "neuroute.evaluation.routing:measure"
+    kind: Literal["routing"] = "routing"
+    group: str = "routing"
+    datasets: tuple[Dataset, ...]
+    steps: int = Field(default=20, ge=1)
+
+
+class ConstructionEvaluation(_OfRun):
+    """Seconds to solve one instance after the other, without anything to compare lengths with (mvmoe, Table 6)."""
+
+    entry: ClassVar[str] = "neuroute.evaluation.construction:measure"
+    kind: Literal["construction"] = "construction"
+    group: str = "construction"
+    datasets: tuple[Dataset, ...]
+    decoding: Decoding = Decoding()
+
+
 OneEvaluation = Annotated[
     Evaluation
     | BenchmarkEvaluation
@@ -263,7 +286,9 @@ OneEvaluation = Annotated[
     | EfficiencyEvaluation
     | RoundEvaluation
     | StageEvaluation
-    | StructureEvaluation,
+    | StructureEvaluation
+    | RoutingEvaluation
+    | ConstructionEvaluation,
     Field(discriminator="kind"),
 ]
 
@@ -300,7 +325,7 @@ def decodings_of(evaluation: AnyEvaluation) -> tuple[Decoding, ...]:
             found += [t.decoding for t in part.tests]
         elif isinstance(part, BenchmarkEvaluation):
             found += part.decodings
-        elif isinstance(part, RoundEvaluation):
+        elif isinstance(part, RoundEvaluation | ConstructionEvaluation):
             found.append(part.decoding)
     return tuple(dict.fromkeys(found))
 

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, model_validator
 
 from neuroute.plan.specs import Problem, Spec
+from neuroute.problems.vrp_variants import Variant
 
 LARGEST_BATCH = 4096  # instances; the stream keeps as many for each batch
 
@@ -33,6 +34,7 @@ class Stage(Spec):
     batch_size: int = Field(ge=1)
     batch_nodes: int | None = Field(default=None, ge=1)
     capacities: tuple[int, int] | None = None  # CVRP: smallest and largest; None: the rule for n customers
+    variants: tuple[str, ...] = ()  # VRP: each batch draws one; none for other problems
     starts: int | None = Field(
         default=None, ge=2
     )  # solutions of an instance, one from each of its first nodes; None: all
@@ -58,6 +60,8 @@ class Stage(Spec):
             raise ValueError(f"starts: {self.starts} of instances of {low} nodes")
         if self.elite and self.elite.k > fewest:
             raise ValueError(f"elite.k: the best {self.elite.k} of {fewest} solutions")
+        for variant in self.variants:
+            Variant(variant)
         if list(self.drops) != sorted(set(self.drops)) or not all(0 < epoch < self.epochs for epoch in self.drops):
             raise ValueError(f"drops: {self.drops}; give rising numbers of epochs between 0 and {self.epochs}")
         return self
@@ -98,6 +102,8 @@ class Reinforced(Spec):
     batches_before: int = Field(default=0, ge=0)
     weight_decay: float = Field(default=0.0, ge=0)
     clip: float | None = Field(default=None, gt=0)  # largest norm of a gradient; icam: 5 for the CVRP
+    balance: float = Field(default=0.0, ge=0)  # weight of the loss that balances experts (mvmoe, Eq. 2: 0.01)
+    fresh: bool = False  # a run that starts from another one's weights does not go on with its moments
     precision: Literal["fp32", "bf16"] = "fp32"
 
     @model_validator(mode="after")

@@ -10,9 +10,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from neuroute.problems.vrp_variants import Variant
+
 SHARD = 10_000  # instances in one shard of an instance stream
 
-Problem = Literal["tsp", "cvrp"]
+Problem = Literal["tsp", "cvrp", "vrp"]
 Distribution = Literal["uniform", "cluster", "explosion", "implosion"]
 Split = Literal["train", "val", "test"]
 
@@ -36,15 +38,25 @@ class Dataset(Spec):
     problem: Problem = "tsp"
     distribution: Distribution = "uniform"
     split: Split = "test"
-    n: int  # nodes; CVRP: customers
+    n: int  # nodes; CVRP and VRP: customers
     count: int
     first: int = 0
-    capacity: int | None = Field(default=None, ge=9)  # CVRP, demands are 1 to 9; None: the rule for n customers
+    capacity: int | None = Field(default=None, ge=9)  # demands are up to 9; None: the rule for n customers
+    # VRP: one of `vrp_variants.SWITCHES`.  Left out of the text of other problems, which is as old as they are.
+    variant: str | None = Field(default=None, exclude_if=lambda variant: variant is None)
 
     @model_validator(mode="after")
     def _only_vehicles_have_a_capacity(self) -> "Dataset":
-        if self.capacity is not None and self.problem != "cvrp":
-            raise ValueError(f"capacity {self.capacity} is for problem 'cvrp', not '{self.problem}'")
+        if self.capacity is not None and self.problem == "tsp":
+            raise ValueError(f"capacity {self.capacity} is for problems with vehicles, not '{self.problem}'")
+        return self
+
+    @model_validator(mode="after")
+    def _problem_vrp_says_which(self) -> "Dataset":
+        if (self.variant is None) == (self.problem == "vrp"):
+            raise ValueError(f"variant {self.variant} of problem '{self.problem}'; 'vrp' has variants, and only it has")
+        if self.variant is not None:
+            Variant(self.variant)
         return self
 
     @property
@@ -56,12 +68,13 @@ class Dataset(Spec):
     def stem(self) -> str:
         """The stream that these instances are from."""
         capacity = f"_q{self.capacity}" if self.capacity else ""
-        return f"{self.problem}_{self.distribution}_{self.split}_n{self.n}{capacity}"
+        problem = f"{self.problem}_{self.variant}" if self.variant else self.problem
+        return f"{problem}_{self.distribution}_{self.split}_n{self.n}{capacity}"
 
     @property
     def nodes(self) -> int:
         """What an encoder sees of one instance: with the depot."""
-        return self.n + (self.problem == "cvrp")
+        return self.n + (self.problem != "tsp")
 
     def shards(self) -> list[tuple[int, int, int]]:
         """(shard, first, stop) for each shard that these instances touch; first and stop count inside the shard."""

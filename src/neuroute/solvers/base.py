@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as package_version
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +15,13 @@ GRID = 1e6  # grid units per unit of length
 
 @dataclass(frozen=True)
 class Solver:
-    """A solver of TSP and perhaps CVRP instances.  One module per solver holds it as SOLVER.
+    """A solver of TSP, and perhaps CVRP and the other routing instances.  One module per solver holds it as SOLVER.
 
     `version()` is cheap and raises NeurouteError, saying how to get the solver, when it is missing.
     `solve(coords (n, 2), seed)` returns a tour (n,) int64 of n >= 4 nodes; equal arguments give equal tours.
     `solve_cvrp(coords (n + 1, 2), demand (n + 1,), capacity, seed)`, depot first, returns routes of customers 1..n.
+    `solve_vrp(instance, seed)` takes a `problems.vrp.Vrp` of one instance and returns a solution (2, n); it raises
+    NeurouteError for a variant that the solver is not made for.
     """
 
     name: str
@@ -27,6 +30,7 @@ class Solver:
     version: Callable[[], str]
     solve: Callable[[np.ndarray, int], np.ndarray]
     solve_cvrp: Callable[[np.ndarray, np.ndarray, int, int], list[list[int]]] | None = None
+    solve_vrp: Callable[[Any, int], np.ndarray] | None = None
 
 
 def missing(name: str, how_to_get: str) -> NeurouteError:

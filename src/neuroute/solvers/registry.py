@@ -15,6 +15,10 @@ MODULES = {
     "insertion-angle": "neuroute.solvers.insertion_cvrp",
     "insertion-published": "neuroute.solvers.insertion_published",
     "nearest": "neuroute.solvers.nearest",
+    "ortools": "neuroute.solvers.ortools_vrp",
+    "ortools-x10": "neuroute.solvers.ortools_x10",
+    "ortools-network": "neuroute.solvers.ortools_network",
+    "pyvrp": "neuroute.solvers.pyvrp_vrp",
 }
 
 

@@ -1,0 +1,126 @@
+"""Solomon's instances with time windows (.txt), as the published code of MVMoE takes them (Zhou et al., 2024, Table 7).
+
+A file has a name, a section VEHICLE (number and capacity) and a section CUSTOMER with a row of seven numbers per node,
+the depot first.  The number of vehicles is ignored: neither the environments nor Table 7 keep to it.
+"""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from neuroute.datasets.sections import read_text
+from neuroute.errors import NeurouteError
+from neuroute.problems.vrp import Vrp
+from neuroute.problems.vrp_servable import check_instances
+
+HORIZON = 3.0  # when the depot closes in the instances that networks learn from
+SIZES = (25, 50, 100, 200, 400, 600, 800, 1000)  # customers of Solomon's and of Gehring and Homberger's instances
+COLUMNS = ("number", "x", "y", "demand", "ready time", "due date", "service time")
+
+
+@dataclass(frozen=True)
+class SolomonInstance:
+    """An instance in the file's own units; row 0 is the depot."""
+
+    name: str
+    capacity: int
+    coords: np.ndarray  # (n + 1, 2) float64
+    demand: np.ndarray  # (n + 1,) int64
+    windows: np.ndarray  # (n + 1, 2) float64: earliest and latest beginning of service
+    service: np.ndarray  # (n + 1,) float64
+
+    @property
+    def scale(self) -> float:
+        """By which coordinates and times are divided: coordinates come into [0, 1], times into [0, 3]."""
+        return max(float(self.coords.max()), float(self.windows[0, 1]) / HORIZON)
+
+    def own(self) -> Vrp:
+        """As a batch of one instance in the file's own units."""
+        return self._batch(1.0, np.float64)
+
+    def scaled(self) -> Vrp:
+        """As a batch of one instance as networks take it, float32."""
+        return self._batch(self.scale, np.float32)
+
+    def _batch(self, scale: float, dtype: type[np.floating]) -> Vrp:
+        coords, windows, service = ((a[None] / scale).astype(dtype) for a in (self.coords, self.windows, self.service))
+        return Vrp(
+            coords, self.demand[None], np.array([self.capacity], dtype=np.int64), windows=windows, service=service
+        )
+
+    def cost(self, routes: Sequence[Sequence[int]], rounded: bool = False) -> float:
+        """Length of routes of customers, depot to depot; `rounded`: of whole numbers of units, as the code scores.
+
+        Table 7 shows lengths that are not rounded, beside optima of ways that are cut after one decimal.
+        """
+        path = np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
+        ways = np.sqrt(((self.coords[path[1:]] - self.coords[path[:-1]]) ** 2).sum(-1))
+        return float(np.rint(ways).sum() if rounded else ways.sum())
+
+
+def read_solomon(path: Path, sizes: Collection[int] | None = SIZES) -> SolomonInstance:
+    """The instance of a file.
+
+    sizes: numbers of customers that are expected, as no file states its own; None: any.  Raises NeurouteError naming
+    the file, the line and the mend for anything that is not a whole instance that can be served.
+    """
+    text = read_text(path, "one of Solomon's .txt files")
+    lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    words = [line[0].upper() if len(line) == 1 else "" for _, line in lines]
+    if "VEHICLE" not in words or "CUSTOMER" not in words:
+        raise NeurouteError(f"{path}: no sections VEHICLE and CUSTOMER; one of Solomon's .txt files is expected")
+    vehicle, customer = words.index("VEHICLE"), words.index("CUSTOMER")
+    capacity = _capacity(lines[vehicle + 1 : customer], path)
+    table = _table(lines[customer + 1 :], path)
+    if sizes is not None and len(table) - 1 not in sizes:
+        expected = ", ".join(map(str, sizes))
+        raise NeurouteError(f"{path}: {len(table) - 1} customers, not one of {expected}; is the file cut short?")
+    if not text.endswith("\n"):
+        raise NeurouteError(f"{path}: its last line does not end; is the file cut short?  If not, end the line")
+    name = lines[0][1][0] if vehicle else path.stem
+    coords, demand, windows, service = table[:, 1:3], table[:, 3].astype(np.int64), table[:, 4:6], table[:, 6]
+    instance = SolomonInstance(name, capacity, coords, demand, windows, service)
+    check_instances(instance.own(), str(path))
+    return instance
+
+
+Lines = list[tuple[int, list[str]]]  # number, and words
+
+
+def _capacity(lines: Lines, path: Path) -> int:
+    """From the row of two whole numbers under the headings."""
+    for number, words in lines:
+        if words[0][0].isdigit():
+            if len(words) == 2 and all(w.isdigit() for w in words):
+                return int(words[1])
+            raise NeurouteError(f"{path}, line {number}: expected `vehicles capacity`, got `{' '.join(words)[:60]}`")
+    raise NeurouteError(f"{path}: section VEHICLE has no row `vehicles capacity`; give one")
+
+
+def _table(lines: Lines, path: Path) -> np.ndarray:
+    """Rows of COLUMNS, numbered from 0: (n + 1, 7) float64."""
+    rows = [(number, words) for number, words in lines if not words[0][0].isalpha()]
+    if len(rows) < 2:
+        raise NeurouteError(f"{path}: {len(rows)} rows in section CUSTOMER; the depot and its customers are expected")
+    table = []
+    for place, (number, words) in enumerate(rows):
+        where = f"{path}, line {number}"
+        if len(words) != len(COLUMNS):
+            last = "; is the file cut short?" if place == len(rows) - 1 else ""
+            raise NeurouteError(
+                f"{where}: {len(words)} numbers; {len(COLUMNS)} are expected, {', '.join(COLUMNS)}{last}"
+            )
+        try:
+            row = [float(word) for word in words]
+        except ValueError:
+            row = [math.nan]
+        if not all(map(math.isfinite, row)):
+            raise NeurouteError(f"{where}: `{' '.join(words)[:60]}` are not seven numbers; correct the row")
+        if row[0] != place or row[3] % 1:
+            what = f"node {words[0]} where {place} is expected" if row[0] != place else f"a demand of {words[3]}"
+            raise NeurouteError(f"{where}: {what}; nodes are numbered from 0 on, and demands are whole numbers")
+        table.append(row)
+    return np.array(table)

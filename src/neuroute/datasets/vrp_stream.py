@@ -1,0 +1,138 @@
+"""Streams of the 16 vehicle routing problems (MVMoE; Zhou et al., 2024, Appendix A): a pure function of the number.
+
+Philox's counters are used as in `datasets.streams`.  Coordinates and demands are those of CVRP's stream, whichever the
+variant, so that variants are compared on the same ground.  Fields of their own:
+        6 BACKHAULS, one draw per customer: floor(0.2 n) customers with the smallest ones have goods to be picked up;
+        7 WINDOWS, two draws per customer: where the middle of the window lies, and half of its width.
+
+The published code draws which customers have goods to be picked up once per batch, for all instances of it, and redraws
+a whole batch of which one customer cannot be served in time.  An instance that depends on its number alone can
+have neither: backhauls are drawn per instance, as the paper's text says, and only such an instance is drawn anew
+(coordinates too), from fields that are REDRAW further on.
+"""
+
+import numpy as np
+
+from neuroute.datasets.streams import (
+    CAPACITIES,
+    CUSTOMERS,
+    DEMANDS,
+    DEPOT,
+    DISTRIBUTIONS,
+    LARGEST_DEMAND,
+    SPLITS,
+    Draw,
+    _drawer,
+    _unit,
+)
+from neuroute.errors import NeurouteError
+from neuroute.plan.objects import Dataset
+from neuroute.problems.vrp import EPS, Vrp
+from neuroute.problems.vrp_variants import Variant
+
+BACKHAULS, WINDOWS = 6, 7
+REDRAW = 256
+
+VRP_CAPACITIES = CAPACITIES | {200: 70}  # from this many customers on; the published code goes to 200
+BACKHAULS_ONE_IN = 5  # customers
+LIMIT = 3.0  # of the length of a route
+HORIZON = 3.0  # the depot is open from 0 on
+SERVICE = 0.2
+HALF_WIDTH = (SERVICE / 2, HORIZON / 3)
+
+
+def vrp_dataset(dataset: Dataset) -> Vrp:
+    """Instances of a data set of n customers; any two calls agree bit for bit on the instances they share.
+
+    Depot and customers are uniform in the unit square, in float32.  Raises NeurouteError for other distributions and
+    variants that there are not.
+    """
+    d, n = dataset, dataset.n
+    if d.distribution != "uniform":
+        raise NeurouteError(f"no VRP stream '{d.distribution}'; the only distribution is uniform")
+    if not 0 < n < 2**32 or d.first < 0 or d.count < 0:
+        raise NeurouteError(f"no VRP instances {d.first}..{d.first + d.count} with {n} customers; give counts from 1")
+    switches = Variant(d.variant or "").switches
+    word = DISTRIBUTIONS[d.distribution] << 40 | SPLITS[d.split] << 32 | n
+    coords = np.empty((d.count, n + 1, 2), dtype=np.float32)
+    demand = np.zeros((d.count, n + 1), dtype=np.int64)
+    windows = np.zeros((d.count, n + 1, 2), dtype=np.float32)
+    done = 0
+    for shard, first, stop in d.shards():
+        rows = slice(done, done + stop - first)
+        draw = _drawer(word, shard, first, stop - first)
+        coords[rows], demand[rows], windows[rows] = _drawn(draw, n, 0, switches.backhaul)
+        late = np.flatnonzero(~_in_time(coords[rows], windows[rows])) if switches.windows else np.empty(0, np.int64)
+        for row in late:
+            coords[done + row], demand[done + row], windows[done + row] = _redrawn(
+                _drawer(word, shard, first + int(row), 1), n, switches.backhaul
+            )
+        done = rows.stop
+    return Vrp(
+        coords,
+        demand,
+        np.full(d.count, d.capacity or vrp_capacity(n), dtype=np.int64),
+        switches.open,
+        np.full(d.count, LIMIT) if switches.limit else None,
+        windows if switches.windows else None,
+        _service(d.count, n) if switches.windows else None,
+    )
+
+
+def vrp_capacity(n: int) -> int:
+    """Capacity for n customers: that of the largest size in VRP_CAPACITIES that is not above n."""
+    return VRP_CAPACITIES[max(size for size in VRP_CAPACITIES if size <= n)]
+
+
+def _drawn(draw: Draw, n: int, attempt: int, backhaul: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Coordinates, demands and windows of a drawer's instances."""
+
+    def unit(field: int, width: int) -> np.ndarray:
+        return _unit(draw(field + REDRAW * attempt, width))
+
+    coords = np.concatenate([unit(DEPOT, 2), unit(CUSTOMERS, 2 * n)], axis=1).astype(np.float32).reshape(-1, n + 1, 2)
+    demand = np.zeros(coords.shape[:2], dtype=np.int64)
+    demand[:, 1:] = 1 + (unit(DEMANDS, n) * LARGEST_DEMAND).astype(np.int64)
+    if backhaul:
+        chosen = np.argsort(unit(BACKHAULS, n), axis=1, kind="stable")[:, : n // BACKHAULS_ONE_IN] + 1
+        np.put_along_axis(demand, chosen, -np.take_along_axis(demand, chosen, axis=1), axis=1)
+    return coords, demand, _windows(coords, unit(WINDOWS, 2 * n).reshape(-1, n, 2))
+
+
+def _redrawn(draw: Draw, n: int, backhaul: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The first of one instance's next drawings of which every customer can be served in time."""
+    attempt = 1
+    while True:
+        drawn = _drawn(draw, n, attempt, backhaul)
+        if _in_time(drawn[0], drawn[2]).all():
+            return drawn[0][0], drawn[1][0], drawn[2][0]
+        attempt += 1
+
+
+def _windows(coords: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """Earliest and latest beginning of service (count, 1 + V, 2), from numbers in [0, 1) (count, V, 2)."""
+    out = _from_depot(coords)[:, 1:]
+    middle = out + drawn[..., 0] * (HORIZON - out - SERVICE - out)
+    half = HALF_WIDTH[0] + drawn[..., 1] * (HALF_WIDTH[1] - HALF_WIDTH[0])
+    windows = np.empty((*coords.shape[:2], 2), dtype=np.float32)
+    windows[:, 0] = 0, HORIZON
+    windows[:, 1:] = np.stack([middle - half, middle + half], axis=-1).clip(0, HORIZON)
+    return windows
+
+
+def _in_time(coords: np.ndarray, windows: np.ndarray) -> np.ndarray:
+    """Whether a vehicle for each customer alone is back before the depot closes: bool (count,)."""
+    out = _from_depot(coords)[:, 1:]
+    return (np.maximum(out, windows[:, 1:, 0]) + SERVICE + out <= HORIZON + EPS).all(1)
+
+
+def _from_depot(coords: np.ndarray) -> np.ndarray:
+    """Distances (count, 1 + V)."""
+    step = coords.astype(np.float64) - coords[:, :1]
+    return np.sqrt(step[..., 0] * step[..., 0] + step[..., 1] * step[..., 1])
+
+
+def _service(count: int, n: int) -> np.ndarray:
+    service = np.full((count, n + 1), SERVICE, dtype=np.float32)
+    service[:, 0] = 0
+    return service

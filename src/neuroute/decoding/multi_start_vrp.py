@@ -1,0 +1,188 @@
+"""Solutions of the 16 vehicle routing problems from many starts of an instance at once, and from its eight images.
+
+One step serves all of them, as the published environments of MVMoE do (Zhou et al., 2024): a constraint closes the
+customers that would break it, and constraints add up.  Loads are whole numbers; times and lengths are kept in double
+precision, so that what may be driven here may be driven by `problems.vrp.valid`, whatever the network says.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from neuroute.decoding.batches import autocast
+from neuroute.decoding.multi_start import (
+    Choose,
+    at_once,
+    augment8,
+    complete,
+    greedy,
+    how_many,
+    nothing_closed,
+    shortest,
+)
+from neuroute.decoding.vrp_batch import VrpBatch, start_customers
+from neuroute.problems.vrp import EPS, Vrp
+
+LOAD, TIME, LENGTH, OPEN = range(4)  # of `known`
+
+
+class RoutesUnderConstraints:
+    """Solutions that are being built.  The last way back to the depot goes without saying.
+
+    `known` (batch, tours, 4): the load as a share of the capacity, the time at which service ends at the current stop
+    (0 without windows), the length of the route so far, and 1 where routes are open.
+
+    A decision may go to the depot unless the vehicle stands there.  A solution that is complete before others of the
+    batch goes to the depot and stays: nothing else is open, so that decision is certain.
+    """
+
+    def __init__(self, starts: Tensor, instances: VrpBatch, dtype: torch.dtype, ways: Tensor | None = None) -> None:
+        """starts (batch, tours): the first customers, which no constraint is asked about; 0 where the network is to
+        choose.  ways: the instances' `distances`, where they are known already.
+        """
+        nodes = instances.demand.shape[1]
+        self._on, self._demand, self._capacity = instances.switches, instances.demand, instances.capacity[:, None]
+        self._limit = instances.limit[:, None, None] + EPS
+        self._service = instances.service.double()
+        self._opens, self._closes = instances.windows.double().unbind(-1)
+        self._ways = instances.distances() if ways is None else ways
+        self._row = torch.arange(len(starts), device=starts.device)[:, None]
+        self._visited = torch.zeros(*starts.shape, nodes, dtype=torch.bool, device=starts.device)
+        self._order, self._via = (starts.new_zeros(*starts.shape, nodes, dtype=torch.int32) for _ in range(2))
+        self._served = torch.zeros_like(starts)
+        self._deliveries = (instances.demand > 0).sum(dim=1, keepdim=True).expand_as(starts)  # that are left
+        self._load = self._filled()
+        self._time = self._length = torch.zeros(starts.shape, dtype=torch.float64, device=starts.device)
+        self._moves = 0
+        self._dtype = dtype
+        self.current = torch.zeros_like(starts)
+        self.go(starts)
+
+    def over(self) -> bool:
+        customers = self._demand.shape[1] - 1
+        # Asking waits for a GPU, so not before the first moment when it may be so.
+        return self._moves >= customers and bool((self._served == customers).all())
+
+    def go(self, stops: Tensor) -> None:
+        customer = stops > 0
+        # A way to the depot is written where the next customer will be, or, after the last one, behind all.
+        self._order.scatter_(2, self._served[..., None], stops[..., None].int())
+        self._via.scatter_(2, self._served[..., None], (self.current == 0)[..., None].int())
+        self._served = self._served + customer
+        self._visited.scatter_(2, stops[..., None], True)
+        demand, way = self._demand.gather(1, stops), self._ways[self._row, self.current, stops]
+        self._deliveries = self._deliveries - (demand > 0).long()
+        self._load = torch.where(customer, self._load - demand, self._filled())
+        self._length = torch.where(customer, self._length + way, 0.0)
+        if self._on.windows:
+            begins = torch.maximum(self._time + way, self._opens.gather(1, stops))
+            self._time = torch.where(customer, begins + self._service.gather(1, stops), 0.0)
+        self.current = stops
+        self._moves += 1
+        self._close()
+        known = (self._load / self._capacity, self._time, self._length, torch.full_like(self._time, self._on.open))
+        self.known = torch.stack([each.to(self._dtype) for each in known], dim=-1)
+
+    def solutions(self) -> Tensor:
+        """(batch, tours, 2, V): order and flags, as in `problems.vrp`."""
+        return torch.stack([self._order[..., :-1], self._via[..., :-1]], dim=2).long()
+
+    def _filled(self) -> Tensor:
+        """Load of a vehicle that leaves the depot: full, or empty when it can only pick up."""
+        if not self._on.backhaul:
+            return self._capacity.expand_as(self._deliveries)
+        return torch.where(self._deliveries > 0, self._capacity, 0)
+
+    def _close(self) -> None:
+        """What may not come next.  Built anew each time: gradients may still need what was there."""
+        demand, load = self._demand[:, None], self._load[..., None]
+        shut = self._visited | (demand > load)
+        if self._on.backhaul:
+            shut |= load - demand > self._capacity[..., None]
+        if self._on.limit or self._on.windows:
+            way = self._ways[self._row, self.current]
+            home = 0.0 if self._on.open else self._ways[:, None, :, 0]
+            if self._on.limit:
+                shut |= self._length[..., None] + way + home > self._limit
+            if self._on.windows:
+                begins = torch.maximum(self._time[..., None] + way, self._opens[:, None])
+                shut |= begins > self._closes[:, None] + EPS
+                if not self._on.open:
+                    shut |= begins + self._service[:, None] + home > self._closes[:, None, :1] + EPS
+        # The way home is never too long nor too late: no stop is driven to that it does not lead home from.
+        waits = (self.current == 0) & (self._served < self._demand.shape[1] - 1)
+        shut[..., 0] = waits
+        self.closed = nothing_closed(self.current, self._demand.shape[1], self._dtype).masked_fill_(shut, -torch.inf)
+
+
+def roll_out(net: Any, prepared: Any, instances: VrpBatch, starts: Tensor, choose: Choose = greedy) -> Tensor:
+    """Solutions (batch, tours, 2, V) int64, each decision made by `choose`; see `multi_start.complete`.
+
+    instances: what `prepared` is of.  starts (batch, tours) int64: the first customers, 0 where the network is to
+    choose.
+    """
+    return complete(net, prepared, RoutesUnderConstraints(starts, instances, prepared.nodes.dtype), choose)
+
+
+def multi_start(
+    net: Any,
+    instances: Vrp,
+    starts: int | None = None,
+    *,
+    augment: bool = False,
+    memory_gb: float = 4.0,
+    precision: str = "fp32",
+    batch_size: int | None = None,
+) -> Tensor:
+    """The shortest greedy solutions (count, 2, V) int64 on the CPU.
+
+    Of each instance, those that start at its first `starts` customers (None: at every one) that are more than a
+    pick-up; of one start, the first customer is the network's choice.  With `augment` those of its eight images too,
+    which only the network sees: ways are measured in the instance itself.  Otherwise as for the TSP.
+    """
+    device, customers = next(net.parameters()).device, instances.customers
+    number = max(1, min(number_of_starts(instances), how_many(starts, customers, "customers")))
+    images = 8 if augment else 1
+    # Ways and times of all nodes in double precision are about as much again as what other problems keep.
+    tours, size = at_once(net, customers + 1, number * images, images, memory_gb / 2, batch_size)
+    with torch.inference_mode(), autocast(device, precision):
+        found = [torch.empty(0, 2, customers, dtype=torch.int64)]
+        for first in range(0, len(instances), size):
+            part = VrpBatch.of(instances[first : first + size], device)
+            same = part.repeated(images)
+            seen = same.at(augment8(part.coords).flatten(0, 1)) if augment else same
+            prepared = net.prepare(net.encode(seen.coords, seen.share, seen.windows))
+            chosen = same.demand.new_zeros(len(same.demand), 1) if starts == 1 else start_customers(same.demand, number)
+            ways = same.distances()
+
+            def built(
+                starts: Tensor, same: VrpBatch = same, prepared: Any = prepared, ways: Tensor = ways
+            ) -> tuple[Tensor, Tensor]:
+                routes = RoutesUnderConstraints(starts, same, prepared.nodes.dtype, ways)
+                solutions = complete(net, prepared, routes)
+                return solutions, route_lengths(ways, solutions, same.switches.open)
+
+            found.append(shortest(built, chosen, tours, images).cpu())
+        return torch.cat(found)
+
+
+def number_of_starts(instances: Vrp) -> int:
+    """Customers that solutions of these instances may start at, the most that one of them has."""
+    deliveries = (instances.demand[:, 1:] > 0).sum(1)
+    return int(max(deliveries.max(initial=0), (deliveries == 0).any() * instances.customers))
+
+
+def route_lengths(ways: Tensor, solutions: Tensor, open: bool) -> Tensor:
+    """Lengths (batch, tours), float64, of solutions (batch, tours, 2, V); ways (batch, 1 + V, 1 + V)."""
+    row = torch.arange(len(ways), device=ways.device)[:, None]
+    order, via = solutions.unbind(2)
+    before = torch.zeros_like(order[..., 0])
+    total = torch.zeros(order.shape[:2], dtype=torch.float64, device=ways.device)
+    for stop in range(order.shape[2]):
+        now, starts = order[..., stop], via[..., stop] == 1
+        total += ways[row, torch.where(starts, 0, before), now]
+        if not open:
+            total += torch.where(starts, ways[row, before, 0], 0.0)
+        before = now
+    return total if open else total + ways[row, before, 0]

@@ -1,0 +1,189 @@
+"""MVMoE: one network for 16 VRPs, with mixtures of experts (Zhou et al., 2024); POMO-MTL and POMO, without any."""
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from neuroute.networks.attention import attend
+from neuroute.networks.experts import Experts, LinearExperts, Mixture, MlpExperts
+from neuroute.networks.gates import Level, Method
+from neuroute.networks.hierarchical_gate import HIERARCHIES, Hierarchical, Hierarchy
+from neuroute.networks.mvmoe_shape import ALL, POSITIONS, inputs_of, places
+from neuroute.networks.norms import NORMS, Norm, NormName
+from neuroute.networks.post_norm_layer import PostNormLayer
+from neuroute.networks.routing import Routing
+from neuroute.networks.vrp_inputs import VrpContext, VrpEmbedding, through
+
+
+class Prepared(NamedTuple):
+    """What the decisions of an instance share."""
+
+    nodes: Tensor  # (batch, nodes, width), as encoded; logits are products with them
+    keys: Tensor  # (batch, heads, nodes, d_k)
+    values: Tensor
+    of_known: Tensor  # what a tour's query gets of load, time, length, open; see `vrp_inputs`
+    of_current: Tensor  # (batch, nodes, width): what it gets of where the tour is
+    routing: Routing
+    first: Tensor | None = None  # (1, 2): what a hierarchical gate found when the episode began
+
+
+class ExpertLayer(PostNormLayer):
+    """An encoder layer whose FFN is a mixture."""
+
+    def __init__(self, width: int, heads: int, mixture: Mixture, norm: type[Norm]) -> None:
+        super().__init__(width, heads, 0, norm)
+        self.mixture = mixture
+
+    def feed(self, h: Tensor, routing: Routing) -> Tensor:  # type: ignore[override]
+        fed: Tensor = self.mixture(h, routing)
+        return fed
+
+
+class MvMoe(nn.Module):
+    """Scores the depot and the customers that may come next in each of several tours, which differ in where they start.
+
+    `experts` m in each mixture, of which a token sees `top` k; with 0 of them it is POMO-MTL, and with `inputs` a
+    variant's name besides, POMO for this variant alone.  `positions` of mixtures: "raw" (both embeddings), "enc" (the
+    FFNs of all layers), "enc0", "enc1", ... (that of one layer), "dec" (the projection after the decoder's attention).
+    `method` and `level` of their gates, see `gates`; `decoder_method` where the decoder has another (Figure 6 d).
+    `hierarchy`: "step" for the light decoder of MVMoE/4E-L, see `hierarchical_gate`.
+
+    1,254,656 parameters as published for POMO-MTL, 3,682,176 with m = 4 (MVMoE/4E), 3,698,944 of MVMoE/4E-L.
+
+    Where paper and published code differ, the default is the paper's if it is explicit: the gate of MVMoE/4E-L looks
+    at each step (`hierarchy="episode"`: at the first one), and the weight of the balance loss is a matter of training
+    (`routing.PAPER_WEIGHT`, `routing.CODE_WEIGHT`).  As in the published code, and as in `Pomo`: products with the
+    encoded nodes over sqrt(W), not sqrt(d_k); a projection of its own for the depot; a floor of the gate's noise.
+
+    Names of the published tensors are those of `PomoCvrp` but for these: encoder.embedding_node has demand, earliest
+    and latest time besides the coordinates; Wq_last, (W, W + 4), has load, time, length, open in its last columns.
+    Of a mixture, w_gate and w_noise, transposed, are `gate.weight` and `gate.noise`, and its j-th expert, whose linear
+    layers are W1 and W2, is index j of `experts.up` and `experts.down`, or of `experts` where it is linear; the FFN of
+    encoder.layers.i is `layers.i.mixture`, the decoder's combining mixture `combine`, or, of a light decoder,
+    `combine.sparse`, with the linear layer beside it `combine.dense`, and its gate `combine.gate`, whose rows change
+    places.
+
+    Raises ValueError for positions that are not there and what `gates.Gate` does not take, NeurouteError for inputs of
+    no variant.
+    """
+
+    multi_start: ClassVar[bool] = True
+    problem: ClassVar[str] = "vrp"
+
+    def __init__(
+        self,
+        depth: int = 6,
+        width: int = 128,
+        heads: int = 8,
+        feed_forward: int = 512,
+        clipping: float = 10.0,
+        experts: int = 4,
+        top: int = 2,
+        positions: Sequence[str] = POSITIONS,
+        method: Method = "input-choice",
+        level: Level = "node",
+        decoder_method: Method | None = None,
+        hierarchy: Hierarchy = "none",
+        norm: NormName = "instance",
+        inputs: str = ALL,
+        train_nodes: int = 100,
+    ) -> None:
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width {width} is not divisible by {heads} heads")
+        if norm not in NORMS or hierarchy not in HIERARCHIES:
+            raise ValueError(f"no norm '{norm}' or hierarchy '{hierarchy}'; there are {list(NORMS)} and {HIERARCHIES}")
+        self.width, self.heads, self.clipping, self.train_nodes = width, heads, clipping, train_nodes
+        self.hierarchy = hierarchy if experts else "none"
+        taken = places(positions, depth) if experts else set()
+        if self.hierarchy != "none" and "dec" not in taken:
+            raise ValueError(f"hierarchy '{hierarchy}' is of experts in the decoder, which are not in {positions}")
+
+        def mixture(of: Experts, inputs: int, method: Method = method) -> Mixture:
+            return Mixture(of, inputs, top, method, level)
+
+        def linear(inputs: int, outputs: int) -> nn.Module:
+            return mixture(LinearExperts(experts, inputs, outputs), inputs)
+
+        def layer(number: int) -> PostNormLayer:
+            if f"enc{number}" in taken:
+                return ExpertLayer(width, heads, mixture(MlpExperts(experts, width, feed_forward), width), NORMS[norm])
+            return PostNormLayer(width, heads, feed_forward, NORMS[norm])
+
+        seen = inputs_of(inputs)
+        self.embed = VrpEmbedding(width, seen.windows, linear if "raw" in taken else nn.Linear)
+        self.layers = nn.ModuleList(layer(number) for number in range(depth))
+        self.context = VrpContext(width, seen.known)
+        self.key_value = nn.Linear(width, 2 * width, bias=False)
+        self.combine: nn.Module = nn.Linear(width, width)
+        if "dec" in taken:
+            self.combine = mixture(LinearExperts(experts, width, width), width, decoder_method or method)
+            if hierarchy != "none":
+                self.combine = Hierarchical(self.combine, width, width, hierarchy)
+
+    def encode(
+        self, coords: Tensor, demand: Tensor, windows: Tensor | None = None, routing: Routing | None = None
+    ) -> Tensor:
+        """coords (batch, 1 + V, 2), the depot first, in the unit square; demand (batch, 1 + V) in shares of the
+        capacity, negative of backhauls; windows (batch, 1 + V, 2), None where there are none -> (batch, 1 + V, width).
+        """
+        routing = routing or Routing()
+        h: Tensor = self.embed(coords, demand, windows, routing)
+        for layer in self.layers:
+            h = layer(h, routing)
+        return h
+
+    def prepare(self, encoded: Tensor, routing: Routing | None = None) -> Prepared:
+        """encoded (batch, nodes, width) -> what is computed once for all decisions.  routing: theirs."""
+        keys, values = (self._heads(part) for part in self.key_value(encoded).chunk(2, dim=-1))
+        of_known, of_current = self.context(encoded)
+        return Prepared(encoded, keys, values, of_known, of_current, routing or Routing())
+
+    def begun(self, prepared: Prepared, known: Tensor, current: Tensor, closed: Tensor) -> Prepared:
+        """As it was prepared, and what the first decision (see `decide`) adds for those that follow.
+
+        Nothing, but for the hierarchy "episode": there, learning calls this with a graph before it cuts what is
+        prepared from it.
+        """
+        if self.hierarchy != "episode":
+            return prepared
+        assert isinstance(self.combine, Hierarchical)
+        seen = self._seen(prepared, known, current, closed)
+        return prepared._replace(first=self.combine.probabilities(seen, Routing()))
+
+    def decide(self, prepared: Prepared, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
+        """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go.
+
+        known (batch, tours, 4): load as a share of the capacity, time, length of the route, whether routes are open;
+        current (batch, tours) int64: where it is; closed (batch, tours, nodes): -inf where it may not go, 0 elsewhere.
+        With gradients `closed` must not be overwritten before they are taken.
+        """
+        p = prepared
+        seen = self._combined(p, self._seen(p, known, current, closed)) * (1 / math.sqrt(self.width))
+        return torch.add(closed, (seen.to(closed.dtype) @ p.nodes.transpose(1, 2)).tanh_(), alpha=self.clipping)
+
+    def _seen(self, p: Prepared, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
+        """What the attention of each tour brings together: (batch, tours, width)."""
+        query = self._heads(self.context.query(p.of_known, p.of_current, known, current))
+        scale = 1 / math.sqrt(self.width // self.heads)
+        return attend(query, p.keys, p.values, scale, closed[:, None]).transpose(1, 2).flatten(2)
+
+    def _combined(self, p: Prepared, seen: Tensor) -> Tensor:
+        if not isinstance(self.combine, Hierarchical):
+            return through(self.combine, seen, p.routing)
+        first = p.first
+        if self.hierarchy == "episode" and first is None:
+            if p.routing.first is None:  # a new episode
+                found = self.combine.probabilities(seen, p.routing)
+                if found is None or found.requires_grad:
+                    raise ValueError("hierarchy 'episode' learns from what `begun` adds to what is prepared")
+                p.routing.first = found
+            first = p.routing.first
+        combined: Tensor = self.combine(seen, p.routing, first)
+        return combined
+
+    def _heads(self, x: Tensor) -> Tensor:
+        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)

@@ -1,0 +1,361 @@
+"""Many starts of the 16 VRPs: what may come next, against the definitions in plain Python, and what is driven."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.decoding import multi_start as shared
+from neuroute.decoding.multi_start import BYTES, augment8
+from neuroute.decoding.multi_start_vrp import (
+    LENGTH,
+    LOAD,
+    OPEN,
+    TIME,
+    RoutesUnderConstraints,
+    multi_start,
+    number_of_starts,
+    roll_out,
+    route_lengths,
+)
+from neuroute.decoding.nearest_vrp import nearest_neighbour
+from neuroute.decoding.vrp_batch import VrpBatch, start_customers
+from neuroute.errors import NeurouteError
+from neuroute.plan.objects import Dataset
+from neuroute.problems.vrp import SWITCHES, Vrp, lengths, valid
+from neuroute.problems.vrp_servable import check_instances
+
+V = 12
+CPU = torch.device("cpu")
+EPS = 1e-5
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def instances(variant: str, count: int = 4, n: int = V, capacity: int | None = 14) -> Vrp:
+    return vrp_dataset(Dataset(problem="vrp", variant=variant, n=n, count=count, capacity=capacity))
+
+
+class AnyLogits:
+    """A network without an opinion, which fails where nothing is open."""
+
+    def decide(self, prepared: Any, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
+        assert (closed == 0).any(-1).all()
+        assert ((closed == 0) | (closed == -torch.inf)).all()
+        assert (known[..., LOAD] >= 0).all()
+        assert (known[..., LOAD] <= 1).all()
+        return torch.randn_like(closed) + closed
+
+
+class Nodes:
+    nodes = torch.zeros(1, 1, 1)
+
+
+# -- what may come next ------------------------------------------------------------------------------------------------
+
+
+class Vehicle:
+    """One solution that is being built: after each move what is known and what is open, one condition at a time."""
+
+    def __init__(self, batch: Vrp, row: int) -> None:
+        self.on, self.row, self.batch = batch.switches, row, batch
+        self.coords = batch.coords[row].astype(float)
+        self.demand, self.capacity = batch.demand[row].tolist(), int(batch.capacity[row])
+        self.waiting, self.at = set(range(1, batch.customers + 1)), 0
+        self.load, self.time, self.length = self.filled(), 0.0, 0.0
+
+    def filled(self) -> int:
+        return 0 if self.on.backhaul and all(self.demand[c] <= 0 for c in self.waiting) else self.capacity
+
+    def way(self, a: int, b: int) -> float:
+        return float(np.linalg.norm(self.coords[a] - self.coords[b]))
+
+    def window(self, node: int) -> tuple[float, float, float]:
+        return *self.batch.windows[self.row, node].astype(float).tolist(), float(self.batch.service[self.row, node])
+
+    def move(self, to: int) -> None:
+        if to == 0:
+            self.load, self.time, self.length = self.filled(), 0.0, 0.0
+        else:
+            way = self.way(self.at, to)
+            self.load, self.length = self.load - self.demand[to], self.length + way
+            if self.on.windows:
+                opens, _, service = self.window(to)
+                self.time = max(self.time + way, opens) + service
+            self.waiting.discard(to)
+        self.at = to
+
+    def known(self) -> list[float]:
+        return [self.load / self.capacity, self.time, self.length, float(self.on.open)]
+
+    def may_go(self, to: int) -> bool:
+        if to == 0:
+            if self.at == 0:
+                return not self.waiting
+        elif to not in self.waiting:
+            return False
+        load = self.load / self.capacity
+        if load + EPS < self.demand[to] / self.capacity:
+            return False
+        if self.on.backhaul and to and load - self.demand[to] / self.capacity > 1 + EPS:
+            return False
+        way, home = self.way(self.at, to), self.way(to, 0)
+        if self.on.limit:
+            limit = float(self.batch.limit[self.row]) + EPS
+            if self.on.open:
+                if to and self.length + way > limit:
+                    return False
+            elif self.length + way + home > limit:
+                return False
+        if self.on.windows:
+            opens, closes, service = self.window(to)
+            begins = max(self.time + way, opens)
+            if (to or not self.on.open) and begins > closes + EPS:
+                return False
+            if not self.on.open and begins + service + home > self.window(0)[1] + EPS:
+                return False
+        return True
+
+
+@pytest.mark.parametrize("variant", SWITCHES)
+def test_states_and_closed_nodes_are_those_of_the_definitions(variant: str) -> None:
+    """Every move of random solutions; each constraint of the variant is seen to close what no other does."""
+    torch.manual_seed(1)
+    batch = instances(variant, 6)
+    on_device = VrpBatch.of(batch, CPU)
+    starts = start_customers(on_device.demand, 3)
+    starts[0, 0] = 0
+    routes = RoutesUnderConstraints(starts, on_device, torch.float64)
+    vehicles = [[Vehicle(batch, row) for _ in range(3)] for row in range(6)]
+    moved, empties = starts, 0
+    while True:
+        for row in range(6):
+            for tour in range(3):
+                vehicle = vehicles[row][tour]
+                vehicle.move(int(moved[row, tour]))
+                np.testing.assert_allclose(routes.known[row, tour].numpy(), vehicle.known(), atol=1e-12)
+                expected = [vehicle.may_go(node) for node in range(V + 1)]
+                assert (routes.closed[row, tour] == 0).tolist() == expected
+                empties += bool(vehicle.waiting) and vehicle.at == 0 and vehicle.load == 0
+        if routes.over():
+            break
+        moved = (torch.randn(6, 3, V + 1) + routes.closed).argmax(-1)
+        routes.go(moved)
+    assert (empties > 0) == SWITCHES[variant].backhaul
+    assert all(not vehicle.waiting for row in vehicles for vehicle in row)
+
+
+def test_each_constraint_binds() -> None:
+    """On the same ground and the same random numbers, every switch changes what is driven."""
+
+    def driven(variant: str) -> Tensor:
+        torch.manual_seed(0)
+        batch = VrpBatch.of(instances(variant, 20, 30, 60), CPU)
+        return roll_out(AnyLogits(), Nodes, batch, start_customers(batch.demand, 5))
+
+    plain = driven("CVRP")
+    assert all(not torch.equal(plain, driven(variant)) for variant in ("VRPB", "VRPL", "VRPTW"))
+    assert torch.equal(plain, driven("OVRP"))  # an open route changes no constraint of its own
+    for variant in ("L", "TW"):
+        assert not torch.equal(driven(f"VRP{variant}"), driven(f"OVRP{variant}"))
+
+
+def test_known_in_the_order_of_the_context() -> None:
+    batch = instances("OVRPLTW", 1)
+    routes = RoutesUnderConstraints(torch.tensor([[5]]), VrpBatch.of(batch, CPU), torch.float32)
+    way = float(np.linalg.norm(batch.coords[0, 5] - batch.coords[0, 0]))
+    known = routes.known[0, 0].tolist()
+    assert known[LOAD] == pytest.approx(1 - batch.demand[0, 5] / 14)
+    assert known[TIME] == pytest.approx(max(way, float(batch.windows[0, 5, 0])) + 0.2)
+    assert known[LENGTH] == pytest.approx(way)
+    assert known[OPEN] == 1
+
+
+# -- any instances -----------------------------------------------------------------------------------------------------
+
+
+def any_instances(rng: np.random.Generator, variant: str, count: int, customers: int) -> Vrp:
+    """Anything that passes `check_instances`: other limits, windows, service times and shares of backhauls."""
+    on = SWITCHES[variant]
+    shape = (count, customers + 1)
+    coords = rng.random((*shape, 2)).astype(np.float32)
+    demand = rng.integers(1, 10, shape)
+    if on.backhaul:
+        demand *= np.where(rng.random(shape) < rng.random(), -1, 1)
+        demand[:, 1] = -abs(demand[:, 1])  # so that every batch has one
+    demand[:, 0] = 0
+    capacity = abs(demand).max(1) + rng.integers(0, 20, count)
+    out = np.linalg.norm(coords.astype(float) - coords[:, :1], axis=-1)
+    limit = (1 if on.open else 2) * out.max(1) + rng.random(count) * rng.choice([0, 1]) if on.limit else None
+    windows = service = None
+    if on.windows:
+        service = (rng.random(shape) * 0.3).astype(np.float32)
+        service[:, 0] = 0
+        opens = out * rng.random(shape) * 3
+        windows = np.stack([opens, np.maximum(opens, out) + rng.random(shape) * 0.3], axis=-1).astype(np.float32)
+        windows[:, 0, 0] = 0
+        windows[:, 0, 1] = (np.maximum(out, opens) + service + out).max(1)
+    return Vrp(coords, demand, capacity, on.open, limit, windows, service)
+
+
+@pytest.mark.parametrize("variant", SWITCHES)
+@settings(deadline=None, max_examples=15)
+@given(st.integers(1, 20), st.integers(1, 4), st.integers(0, 2**31))
+def test_random_policies_may_be_driven_and_lengths_are_right(
+    variant: str, customers: int, count: int, seed: int
+) -> None:
+    torch.manual_seed(seed)
+    batch = any_instances(np.random.default_rng(seed), variant, count, customers)
+    assert batch.variant == variant
+    check_instances(batch, "drawn")
+    on_device = VrpBatch.of(batch, CPU)
+    starts = start_customers(on_device.demand, number_of_starts(batch))
+    starts = torch.cat([starts, torch.zeros_like(starts[:, :1])], dim=1)
+    found = roll_out(AnyLogits(), Nodes, on_device, starts)
+    assert found.shape == (*starts.shape, 2, customers)
+    measured = route_lengths(on_device.distances(), found, batch.open)
+    for tour in range(starts.shape[1]):
+        solutions = found[:, tour].numpy()
+        assert valid(batch, solutions, "in order").all()
+        np.testing.assert_allclose(measured[:, tour].numpy(), lengths(batch, solutions), rtol=1e-12)
+    assert torch.equal(found[:, :-1, 0, 0], starts[:, :-1])
+
+
+@pytest.mark.parametrize("variant", SWITCHES)
+def test_nearest_neighbours(variant: str) -> None:
+    batch = instances(variant)
+    found = nearest_neighbour(batch)
+    assert valid(batch, found, "in order").all()
+    torch.manual_seed(0)
+    on_device = VrpBatch.of(batch, CPU)
+    random = roll_out(AnyLogits(), Nodes, on_device, torch.zeros(4, 1, dtype=torch.int64))[:, 0].numpy()
+    assert lengths(batch, found).mean() < lengths(batch, random).mean()
+    for row in range(4):
+        vehicle = Vehicle(batch, row)
+        for customer, through in zip(*found[row].tolist(), strict=True):
+            if through and vehicle.at:
+                assert not any(vehicle.may_go(c) for c in vehicle.waiting)
+                vehicle.move(0)
+            near = min((c for c in vehicle.waiting if vehicle.may_go(c)), key=lambda c: vehicle.way(vehicle.at, c))
+            assert near == customer
+            vehicle.move(customer)
+
+
+# -- starts, images, parts ---------------------------------------------------------------------------------------------
+
+
+def test_solutions_start_at_customers_that_are_more_than_a_pick_up() -> None:
+    demand = torch.tensor([[0, -1, 2, 3, -4, 5], [0, -1, -2, -3, -4, -5], [0, 1, 2, 3, 4, 5], [0, -1, -1, 2, -1, -1]])
+    assert start_customers(demand, 3).tolist() == [[2, 3, 5], [1, 2, 3], [1, 2, 3], [4 - 1] * 3]
+    assert start_customers(demand, 5)[0].tolist() == [2, 3, 5, 2, 3]
+    for variant, number in (("VRPTW", 50), ("VRPB", 40), ("OVRPBLTW", 40)):
+        assert number_of_starts(instances(variant, n=50)) == number
+
+
+class Taste(torch.nn.Module):
+    """A network of a few lines that sees what networks for these problems see, and every number of it matters."""
+
+    problem, multi_start, width = "vrp", True, 4
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.of_nodes, self.of_known = torch.nn.Linear(5, 8), torch.nn.Linear(12, 8)
+        self.double()
+
+    def encode(self, coords: Tensor, demand: Tensor, windows: Tensor) -> Tensor:
+        return self.of_nodes(torch.cat([coords, demand[..., None], windows], dim=-1).double()).tanh()
+
+    def prepare(self, encoded: Tensor) -> Any:
+        found = Nodes()
+        found.nodes = encoded
+        return found
+
+    def decide(self, prepared: Any, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
+        here = prepared.nodes[torch.arange(len(current))[:, None], current]
+        query = self.of_known(torch.cat([here, known], dim=-1)).tanh()
+        return 5 * query @ prepared.nodes.transpose(1, 2) + closed
+
+
+@pytest.mark.parametrize("variant", SWITCHES)
+def test_the_best_of_all_starts_and_a_batch_is_as_good_as_one(variant: str) -> None:
+    net, batch = Taste(), instances(variant)
+    found = multi_start(net, batch).numpy()
+    with_images = multi_start(net, batch, augment=True).numpy()
+    number = number_of_starts(batch)
+    for solutions in (found, with_images):
+        assert valid(batch, solutions, "in order").all()
+    assert (lengths(batch, with_images) <= lengths(batch, found) + 1e-12).all()
+    for row in range(4):
+        one = batch[row : row + 1]
+        if one.variant == variant:
+            assert np.array_equal(multi_start(net, one).numpy(), found[row : row + 1])
+            assert np.array_equal(multi_start(net, one, augment=True).numpy(), with_images[row : row + 1])
+    with torch.inference_mode():
+        on_device = VrpBatch.of(batch, CPU)
+        starts, ways = start_customers(on_device.demand, number), on_device.distances()
+        best = torch.full((4,), torch.inf, dtype=torch.float64)
+        for image in range(8):
+            seen = on_device.at(augment8(on_device.coords)[image])
+            prepared = net.prepare(net.encode(seen.coords, seen.share, seen.windows))
+            for start in range(number):
+                built = roll_out(net, prepared, on_device, starts[:, start : start + 1])
+                best = torch.minimum(best, route_lengths(ways, built, batch.open)[:, 0])
+            if image == 0:
+                np.testing.assert_allclose(lengths(batch, found), best.numpy(), rtol=1e-12)
+        np.testing.assert_allclose(lengths(batch, with_images), best.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("augment", [False, True])
+@pytest.mark.parametrize("tours", [1, 7, 40, 100])
+def test_how_many_at_a_time_changes_nothing(tours: int, augment: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "batch_size", lambda *_: 10)
+    net, batch = Taste(), instances("OVRPBLTW", 5)
+    all_at_once = multi_start(net, batch, augment=augment)
+    memory_gb = 2 * tours * BYTES * (V + 1) / 1e9
+    assert torch.equal(multi_start(net, batch, augment=augment, memory_gb=memory_gb), all_at_once)
+    assert torch.equal(multi_start(net, batch, augment=augment, batch_size=2), all_at_once)
+
+
+def test_one_start_is_the_choice_of_the_network_and_too_many_are_refused() -> None:
+    net, batch = Taste(), instances("VRPB")
+    with torch.inference_mode():
+        on_device = VrpBatch.of(batch, CPU)
+        prepared = net.prepare(net.encode(on_device.coords, on_device.share, on_device.windows))
+        own = roll_out(net, prepared, on_device, torch.zeros(4, 1, dtype=torch.int64))[:, 0]
+    assert torch.equal(multi_start(net, batch, 1), own)
+    assert torch.equal(multi_start(net, batch, V), multi_start(net, batch))  # more than have deliveries
+    with pytest.raises(NeurouteError, match="13 starts of an instance of 12 customers"):
+        multi_start(net, batch, 13)
+    assert multi_start(net, instances("VRPB", 0)).shape == (0, 2, V)
+
+
+@pytest.mark.parametrize("customers", [1, 2, 3])
+@pytest.mark.parametrize("variant", ["CVRP", "OVRPBLTW"])
+def test_few_customers(variant: str, customers: int) -> None:
+    batch = instances(variant, 3, customers)
+    if "B" in variant:
+        batch = replace(batch, demand=batch.demand * np.array([[1], [-1], [1]]))
+    for starts in {None, 1, customers}:
+        assert valid(batch, multi_start(Taste(), batch, starts, augment=True).numpy(), "in order").all()
+
+
+def test_what_was_closed_stays_as_it_was_while_gradients_need_it() -> None:
+    routes = RoutesUnderConstraints(torch.tensor([[1]]), VrpBatch.of(instances("VRPLTW", 1), CPU), torch.float32)
+    before, kept = routes.closed, routes.closed.clone()
+    routes.go(torch.tensor([[0]]))
+    assert torch.equal(before, kept)
+    assert not torch.equal(routes.closed, kept)

@@ -1,0 +1,282 @@
+"""MVMoE: published sizes, POMO as a special case, what is read of a variant, and learning in two passes."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from neuroute.errors import NeurouteError
+from neuroute.networks.mvmoe import MvMoe
+from neuroute.networks.pomo_cvrp import PomoCvrp
+from neuroute.networks.routing import Routing, Tape
+from neuroute.networks.weights import parameters
+
+SHAPE: dict[str, Any] = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40}
+V, TOURS = 8, 4
+
+
+def small(**arguments: Any) -> MvMoe:
+    """A float64 network whose norms and gates have left their initial values."""
+    torch.manual_seed(0)
+    net = MvMoe(**SHAPE | arguments).double()
+    for name, p in net.named_parameters():
+        if "norm" in name:
+            p.data.normal_(1.0, 0.3)
+        if "gate" in name:
+            p.data.normal_(0.0, 0.5)
+    return net
+
+
+def case(batch: int = 3) -> tuple[Tensor, Tensor, Tensor]:
+    torch.manual_seed(1)
+    demand = torch.randint(-9, 10, (batch, V + 1)) / 20
+    return torch.rand(batch, V + 1, 2).double(), demand.double(), torch.rand(batch, V + 1, 2).double()
+
+
+def moves(count: int, batch: int = 3) -> list[tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """Of so many decisions what is known, where tours are, what is closed, and what was chosen."""
+    torch.manual_seed(2)
+    made = []
+    for _ in range(count):
+        closed = (
+            torch.zeros(batch, TOURS, V + 1).double().masked_fill(torch.rand(batch, TOURS, V + 1) < 0.4, -torch.inf)
+        )
+        chosen = torch.randint(0, V + 1, (batch, TOURS))
+        closed = closed.scatter(2, chosen[..., None], 0.0)
+        made.append((torch.rand(batch, TOURS, 4).double(), torch.randint(0, V + 1, (batch, TOURS)), closed, chosen))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("arguments", "size"),
+    [
+        *(({"experts": 0, "inputs": name}, 1_254_016) for name in ("CVRP", "VRPB")),
+        *(({"experts": 0, "inputs": name}, 1_254_144) for name in ("OVRP", "VRPL", "OVRPB", "VRPBL")),
+        *(({"experts": 0, "inputs": name}, 1_254_272) for name in ("OVRPL", "OVRPBL")),
+        *(({"experts": 0, "inputs": name}, 1_254_400) for name in ("VRPTW", "VRPBTW")),
+        *(({"experts": 0, "inputs": name}, 1_254_528) for name in ("OVRPTW", "VRPLTW", "OVRPBTW", "VRPBLTW")),
+        *(({"experts": 0, "inputs": name}, 1_254_656) for name in ("OVRPLTW", "OVRPBLTW")),
+        ({"experts": 0}, 1_254_656),
+        ({}, 3_682_176),
+        ({"hierarchy": "step"}, 3_698_944),
+        ({"hierarchy": "episode"}, 3_698_944),
+        ({"experts": 8}, 6_916_480),
+        ({"experts": 8, "hierarchy": "step"}, 6_933_248),
+        ({"experts": 16}, 13_385_088),
+        ({"experts": 16, "hierarchy": "step"}, 13_401_856),
+        ({"positions": ["raw"]}, 1_258_168),
+        ({"positions": ["dec"]}, 1_305_216),
+        ({"positions": ["enc"]}, 3_631_616),
+        ({"positions": ["enc0", "enc2", "enc4"]}, 2_443_136),
+        ({"positions": ["enc2", "enc4"]}, 2_046_976),
+        ({"positions": ["enc4", "enc5"]}, 2_046_976),
+        ({"positions": ["raw", "enc", "dec"]}, 3_685_688),
+        ({"method": "soft"}, 3_685_760),
+        ({"method": "expert-choice"}, 3_682_176),
+        ({"method": "random", "level": "problem"}, 3_682_176),
+        ({"level": "instance", "top": 1}, 3_682_176),
+    ],
+    ids=str,
+)
+def test_published_sizes(arguments: dict[str, Any], size: int) -> None:
+    with torch.device("meta"):
+        net = MvMoe(**arguments)
+    assert parameters(net) == size
+
+
+def test_without_experts_and_for_the_cvrp_it_is_pomo() -> None:
+    net, pomo = small(experts=0, inputs="CVRP"), PomoCvrp(**SHAPE).double()
+    pomo.load_state_dict(net.state_dict())
+    coords, demand, windows = case()
+    known, current, closed, _ = moves(1)[0]
+    expected = pomo.decide(pomo.prepare(pomo.encode(coords, demand)), known[..., 0], current, closed)
+    found = net.decide(net.prepare(net.encode(coords, demand, windows)), known, current, closed)
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_a_mixture_of_equal_experts_is_a_dense_layer() -> None:
+    """Gate values sum to 1, so MVMoE begins where POMO-MTL is if its experts do."""
+    net, dense = small(), small(experts=0)
+    own = net.state_dict()
+    for name, value in dense.state_dict().items():
+        for part in ("up", "down"):
+            name = name.replace(f".{part}.", f".mixture.experts.{part}.")
+        name = name.replace("combine.", "combine.experts.")
+        own[name].copy_(value)  # to each expert
+    known, current, closed, _ = moves(1)[0]
+    decided = [each.decide(each.prepare(each.encode(*case())), known, current, closed) for each in (net, dense)]
+    torch.testing.assert_close(decided[0], decided[1], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"), [("VRPB", {0}), ("OVRPL", {0, 2, 3}), ("VRPTW", {0, 1}), ("all", {0, 1, 2, 3})]
+)
+def test_a_variant_reads_what_it_has(name: str, columns: set[int]) -> None:
+    net = small(inputs=name).eval()
+    coords, demand, windows = case()
+    encoded = net.encode(coords, demand, windows)
+    reads_windows = name in ("VRPTW", "all")
+    assert torch.equal(net.encode(coords, demand, windows / 2), encoded) != reads_windows
+    assert torch.equal(net.encode(coords, demand), net.encode(coords, demand, torch.zeros_like(windows)))
+    known, current, closed, _ = moves(1)[0]
+    logits = net.decide(net.prepare(encoded), known, current, closed)
+    for column in range(4):
+        other = known.clone()
+        other[..., column] += 0.3
+        same = torch.equal(net.decide(net.prepare(encoded), other, current, closed), logits)
+        assert same == (column not in columns)
+
+
+def test_customers_have_no_order_and_instances_nothing_of_each_other() -> None:
+    net, (coords, demand, windows) = small().eval(), case()
+    known, current, closed, _ = moves(1)[0]
+    found = net.decide(net.prepare(net.encode(coords, demand, windows)), known, current, closed)
+    shuffle = torch.cat([torch.zeros(1, dtype=torch.int64), 1 + torch.randperm(V)])
+    prepared = net.prepare(net.encode(coords[:, shuffle], demand[:, shuffle], windows[:, shuffle]))
+    moved = net.decide(prepared, known, shuffle.argsort()[current], closed[..., shuffle])
+    torch.testing.assert_close(moved, found[..., shuffle], rtol=1e-10, atol=1e-10)
+    alone = net.decide(
+        net.prepare(net.encode(coords[1:2], demand[1:2], windows[1:2])), known[1:2], current[1:2], closed[1:2]
+    )
+    torch.testing.assert_close(alone, found[1:2], rtol=1e-10, atol=1e-10)
+
+
+def loss_of(logits: Tensor, chosen: Tensor) -> Tensor:
+    """Of decisions (batch, tours), weighed unequally."""
+    log_p = logits.log_softmax(-1).gather(2, chosen[..., None])[..., 0]
+    return (log_p * torch.arange(log_p.shape[0]).add(1)[:, None]).sum()
+
+
+WAYS: list[dict[str, Any]] = [
+    {},
+    {"positions": ["raw", "enc1", "dec"]},
+    {"top": 1},
+    {"level": "instance"},
+    {"level": "problem"},
+    {"method": "random"},
+    {"method": "expert-choice"},
+    {"method": "soft"},
+    {"decoder_method": "soft"},
+    {"hierarchy": "step"},
+    {"hierarchy": "episode"},
+    {"hierarchy": "random"},
+    {"norm": "batch"},
+    {"norm": "layer"},
+    {"norm": "rezero"},
+    {"norm": "none"},
+]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_two_passes_learn_what_one_graph_does(way: dict[str, Any]) -> None:
+    """Decisions that were made with a tape, made again from leaves, some moves at a time; the balance loss too."""
+    made = moves(7)
+
+    def prepared(net: MvMoe) -> tuple[Any, Routing, Tape]:
+        generator = torch.Generator().manual_seed(3)
+        of_encoder, tape = Routing(generator, balance=True), Tape(generator, balance=True)
+        ready = net.prepare(net.encode(*case(), routing=of_encoder), tape)
+        return net.begun(ready, *made[0][:3]), of_encoder, tape
+
+    net = small(**way)
+    ready, of_encoder, tape = prepared(net)
+    whole = sum((loss_of(net.decide(ready, *move[:3]), move[3]) for move in made), torch.zeros(()))
+    (whole + 0.01 * (of_encoder.loss() + tape.loss())).backward()
+    expected = {name: p.grad for name, p in net.named_parameters()}
+
+    net = small(**way)
+    ready, of_encoder, tape = prepared(net)
+    with torch.no_grad():
+        for move in made:
+            net.decide(ready, *move[:3])
+    replayed = tape.replay(TOURS)
+    fields = {name: f for name, f in ready._asdict().items() if isinstance(f, Tensor) and f.requires_grad}
+    cut = {name: field.detach().requires_grad_() for name, field in fields.items()}
+    for part in (made[:2], made[2:3], made[3:]):
+        side_by_side = [torch.cat(each, dim=1) for each in zip(*part, strict=True)]
+        logits = net.decide(ready._replace(**cut, routing=replayed), *side_by_side[:3])
+        (loss_of(logits, side_by_side[3]) + 0.01 * replayed.loss()).backward()
+    roots, gradients = list(fields.values()), [leaf.grad for leaf in cut.values()]
+    of_balance = 0.01 * of_encoder.loss()
+    if of_balance.requires_grad:
+        roots, gradients = [*roots, of_balance], [*gradients, None]
+    torch.autograd.backward(roots, gradients)
+
+    for name, p in net.named_parameters():
+        if expected[name] is None:
+            assert p.grad is None, name
+        else:
+            torch.testing.assert_close(p.grad, expected[name], rtol=1e-9, atol=1e-9, msg=name)
+
+
+def test_all_of_it_learns() -> None:
+    net, generator = small(positions=["raw", "enc", "dec"], hierarchy="step"), torch.Generator().manual_seed(0)
+    routing = Routing(generator, balance=True)
+    ready = net.prepare(net.encode(*case(), routing=routing), routing)
+    total = sum((loss_of(net.decide(ready, *move[:3]), move[3]) for move in moves(12)), torch.zeros(()))
+    (total + routing.loss()).backward()
+    assert [name for name, p in net.named_parameters() if p.grad is None or not p.grad.any()] == []
+
+
+def test_an_episode_keeps_what_its_first_step_found() -> None:
+    net, made = small(hierarchy="episode").eval(), moves(3)
+    ready = net.prepare(net.encode(*case()), Routing(torch.Generator().manual_seed(0), balance=True))
+    with torch.no_grad():
+        begun = net.begun(ready, *made[0][:3])
+        first = net.decide(ready, *made[0][:3])
+        assert ready.routing.first is not None
+        torch.testing.assert_close(ready.routing.first, begun.first)
+        net.decide(ready, *made[1][:3])
+        torch.testing.assert_close(ready.routing.first, begun.first)
+    again = net.prepare(net.encode(*case()), Routing(torch.Generator().manual_seed(0)))
+    with pytest.raises(ValueError, match="`begun`"):  # with a graph, which would be cut
+        net.decide(again, *made[0][:3])
+    with torch.no_grad():
+        torch.testing.assert_close(net.decide(again, *made[0][:3]), first)
+    assert net.prepare(net.encode(*case())).routing.first is None
+
+
+def test_a_light_decoder_is_repeated_by_its_generator() -> None:
+    net, (known, current, closed, _) = small(hierarchy="step").eval(), moves(1)[0]
+    encoded = net.encode(*case())
+
+    def decided(seed: int) -> list[Tensor]:
+        ready = net.prepare(encoded, Routing(torch.Generator().manual_seed(seed)))
+        return [net.decide(ready, known, current, closed).detach() for _ in range(8)]
+
+    assert all(torch.equal(a, b) for a, b in zip(decided(1), decided(1), strict=True))
+    assert len({float(logits[0, 0].max()) for logits in decided(1)}) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"positions": ["enc7"]}, "no position 'enc7' for experts; there are raw, dec, enc0, enc1, enc"),
+        ({"positions": ["enc"], "hierarchy": "step"}, "in the decoder"),
+        ({"hierarchy": "often"}, "hierarchy 'often'"),
+        ({"norm": "group"}, "no norm 'group'"),
+        ({"heads": 5}, "not divisible"),
+    ],
+)
+def test_what_is_not_there_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        MvMoe(**SHAPE | arguments)
+
+
+def test_inputs_of_no_variant_are_refused() -> None:
+    with pytest.raises(NeurouteError, match="VRPTW"):
+        MvMoe(**SHAPE, inputs="VRPWT")
+
+
+@pytest.mark.parametrize("norm", ["batch", "batch-untracked", "layer"])
+def test_other_norms_are_what_they_say(norm: Any) -> None:
+    layer = small(norm=norm).layers[0].attention_norm
+    for name, p in layer.named_parameters():
+        p.data.fill_(1.0 if name.endswith("weight") else 0.0)
+    x = torch.randn(3, 50, SHAPE["width"]).double() * 3 + 1
+    over = {"layer": 2}.get(norm, (0, 1))
+    expected = (x - x.mean(over, keepdim=True)) / x.std(over, correction=0, keepdim=True)
+    torch.testing.assert_close(layer(x), expected, rtol=1e-4, atol=1e-4)
+    layer.eval()
+    assert torch.allclose(layer(x), expected, rtol=1e-4, atol=1e-4) == (norm != "batch")  # which remembers others too
