@@ -42,7 +42,9 @@ def artifacts(scale: Scale) -> list[Artifact]:
     forks = [run_id(roles.fork(k, beta)) for k, beta in (roles.MAIN, *roles.forks(scale))]
     adapted = [_structure(tsp)]
     return [
-        show("table1", "TSP and CVRP at four sizes", [*own, *original, *staged, *others["tsp"], *others["cvrp"]], LABELS),
+        show(
+            "table1", "TSP and CVRP at four sizes", [*own, *original, *staged, *others["tsp"], *others["cvrp"]], LABELS
+        ),
         show("table2", "CVRPLIB's Set-X", [f"{run}/{group(run, 'cvrplib')}" for run in solvers]),
         show("table3", "CVRP in TAM's capacities", [*_tests(cvrp), *others["cvrp"]], LABELS),
         show("table4", "Time and space of attention and of AAFM"),
