@@ -87,6 +87,7 @@ def label(
     """Solve the instances of a bundle; resumes where a killed call stopped, reuses label caches."""
     import os
 
+    from neuroute.datasets.chunks import solver_pool
     from neuroute.datasets.labels import make_labels
     from neuroute.files import write_json
 
@@ -94,7 +95,8 @@ def label(
     b = p.find(p.bundles, bundle, "label bundle")
     n_workers = workers or p.config.label_workers or os.cpu_count() or 1
     caches = [Path(c) for c in p.config.label_caches]
-    made = [make_labels(labels, p.label_store, caches, n_workers) for labels in b.labels]
+    with solver_pool(n_workers) as pool:
+        made = [make_labels(labels, p.label_store, caches, n_workers, pool=pool) for labels in b.labels]
     write_json(p.manifest(bundle), {"bundle": bundle, "labels": made})
 
 
@@ -205,7 +207,6 @@ def evaluate(
         raise NeurouteError("give either an evaluation of the plan (`neuroute plan` lists them), or --model and --data")
     p = _plan(config, scale, device=device)
     e = p.find(p.evaluations, evaluation, "evaluation")
-    benchmark = p.benchmark_of_evaluation(evaluation)
     where = Where(
         scale=p.scale.name,
         code=p.evaluate_code(evaluation),
@@ -213,7 +214,7 @@ def evaluate(
         device=p.config.device,
         threads=threads or p.scale.evaluate_threads,
         memory_gb=p.config.memory_gb,
-        benchmarks=p.benchmark_manifest(benchmark) if benchmark else None,
+        benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_of_evaluation(evaluation)},
         rescaling=p.rescaling_of_evaluation(evaluation),
     )
     checkpoint = p.run_dir(e.run) / "model.safetensors"

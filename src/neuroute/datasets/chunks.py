@@ -12,12 +12,14 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from neuroute.datasets.shard_files import kind_of, stream_part
 from neuroute.errors import NeurouteError
 from neuroute.plan.objects import SHARD, Labels
+from neuroute.solvers.base import Solver
 from neuroute.solvers.registry import get
 
 Pool = ProcessPoolExecutor | None  # None: solve in this process
@@ -41,7 +43,7 @@ def chunks(shard: int, first: int, stop: int, n: int) -> list[Chunk]:
 
 def solve_chunk(labels: Labels, seed: int, chunk: Chunk) -> tuple[np.ndarray, float]:
     """(canonical solutions (rows, ...), solver seconds).  An instance's seed depends on `seed` and its number alone."""
-    solver, kind, n = get(labels.solver), kind_of(labels), labels.dataset.n
+    solver, kind, n = _loaded(labels.solver), kind_of(labels), labels.dataset.n
     instances = kind.instances(stream_part(labels, chunk.shard, chunk.first, chunk.stop))
     solutions = np.empty((len(instances), *kind.shape(n)), dtype=kind.dtype(n))
     seconds = 0.0
@@ -59,28 +61,36 @@ def solve_chunk(labels: Labels, seed: int, chunk: Chunk) -> tuple[np.ndarray, fl
     return kind.canonical(solutions), seconds
 
 
+@cache
+def _loaded(name: str) -> Solver:
+    """A solver that has solved something: what it loads and compiles the first time is not an instance's time."""
+    solver, square = get(name), np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
+    solver.solve(square, 0)
+    if solver.solve_cvrp is not None:
+        solver.solve_cvrp(square, np.array([0, 1, 1, 1]), 3, 0)
+    return solver
+
+
 @contextmanager
-def solver_pool(labels: Labels, workers: int) -> Iterator[Pool]:
-    """Worker processes that have the solver loaded; with one worker, none."""
+def solver_pool(workers: int) -> Iterator[Pool]:
+    """Worker processes for any solver, started when first needed; with one worker, none."""
     if workers <= 1:
         yield None
         return
     # Spawned, not forked: nothing of this process (threads, CUDA, open locks) leaks into the workers.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(labels.solver,))
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker)
     try:
         yield pool
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _start_worker(solver: str) -> None:
+def _start_worker() -> None:
     for variable in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = "1"
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    square = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
-    get(solver).solve(square, 0)  # load, and compile where there is something to compile
 
 
 def _end_with_parent() -> None:

@@ -72,13 +72,15 @@ def make_labels(
     workers: int,
     seed: int = 0,
     progress: bool = True,
+    pool: Pool = None,
 ) -> dict[str, Any]:
     """Make sure that the store holds the solutions of a data set; returns its manifest.
 
     Rows come from the store, else from the longest file among the caches, else from the solver, in `workers`
-    processes.  A killed call goes on where it stopped and ends with the same bytes; a second process waits for the
-    first.  Manifest: labels, solver, version, optimal, seed, count, seconds (solver seconds of the data set's rows,
-    None when some are unknown), solved and cached (rows), mean_length, shards [{shard, rows, sha256}].
+    processes, those of `pool` if it is given.  A killed call goes on where it stopped and ends with the same bytes; a
+    second process waits for the first.  Manifest: labels, solver, version, optimal, seed, count, seconds (solver
+    seconds of the data set's rows, None when some are unknown), solved and cached (rows), mean_length, shards [{shard,
+    rows, sha256}].
 
     Raises NeurouteError for a missing solver, a file that does not fit, a full disk, a worker that died.
     """
@@ -91,13 +93,14 @@ def make_labels(
         facts["version"] = solver.version()
     made: list[_Part] = []
     most_chunks = len(chunks(0, 0, min(absent, SHARD), labels.dataset.n))
+    few = most_chunks <= 1  # for which starting processes would take longer
     with (
-        solver_pool(labels, min(workers, most_chunks)) as pool,
+        solver_pool(1 if few or pool else workers) as own,
         Progress(absent, labels.id, progress) as bar,
     ):
         for shard, first, stop in parts:
             with _turn(store, labels, shard):
-                rows = _ensure(labels, shard, stop, store, caches, facts, pool, bar)
+                rows = _ensure(labels, shard, stop, store, caches, facts, None if few else pool or own, bar)
             made.append(_Part.of(shard, first, rows))
     return _manifest(labels, made)
 
