@@ -20,7 +20,7 @@ from sit import bench_sit
 
 from neuroute import device as devices
 from neuroute.analysis import flops
-from neuroute.datasets.streams import coordinates
+from neuroute.datasets.streams import coordinates, cvrp_dataset
 from neuroute.decoding.decode import autocast, decode
 from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.solvers import registry
@@ -85,6 +85,28 @@ with tempfile.TemporaryDirectory() as folder:
     make_labels(labels, Path(folder), [], workers, progress=False)
 print(time.perf_counter() - began)
 """
+
+
+def hgs_seconds(solver: str, nodes: int, count: int) -> tuple[float, float]:
+    """CPU seconds of all calls, and those that HGS says its search took."""
+    import hygese
+
+    alone, search = [], hygese.Solver.solve_cvrp
+
+    def told(self: hygese.Solver, *arguments: object, **more: object) -> object:
+        found = search(self, *arguments, **more)
+        alone.append(found.time)
+        return found
+
+    hygese.Solver.solve_cvrp, solve = told, registry.get(solver).solve_cvrp
+    assert solve is not None
+    batch = cvrp_dataset(Dataset(problem="cvrp", split="val", n=nodes, count=count))
+    began = time.process_time()
+    for coords, demand, capacity in zip(batch.coords, batch.demand, batch.capacity, strict=True):
+        solve(coords, demand, int(capacity), 0)
+    seconds = time.process_time() - began
+    hygese.Solver.solve_cvrp = search
+    return seconds, sum(alone)
 
 
 def label_rates(solver: str, nodes: int, count: int, workers: int) -> tuple[float, float]:
@@ -155,6 +177,10 @@ def bench_labels(device: torch.device, cores: int, compiled: bool) -> None:
         bare, staged = label_rates(solver, nodes, count, cores)
         share = f"{staged / bare / cores:.0%}"
         print(f"| {solver} | {nodes} | {count} | {bare:.1f}/s | {staged:.1f}/s | {share} |", flush=True)
+    print("\n| HGS, CVRP | search alone, ms | what calling it adds, CPU time |\n|---|---|---|")
+    for solver, nodes, count in (("hgs-short", 20, 60), ("hgs-short", 100, 20)):
+        called, alone = hgs_seconds(solver, nodes, count)
+        print(f"| {solver}, {nodes} customers | {1e3 * alone / count:.1f} | {called / alone - 1:.1%} |", flush=True)
 
 
 def bench_dag(device: torch.device, cores: int, compiled: bool) -> None:
