@@ -308,7 +308,7 @@ def doctor() -> None:
 @app.command()
 @_guarded
 def solve(
-    file: Annotated[Path, typer.Argument(help="a TSPLIB file (.tsp) or a VRPLIB file (.vrp)")],
+    file: Annotated[Path, typer.Argument(help="a TSPLIB file (.tsp), a VRPLIB file (.vrp) or one of Solomon's (.txt)")],
     model: Annotated[Path, typer.Option(help="a checkpoint (model.safetensors)")],
     beam: Beam = 1,
     rrc: Rrc = 0,
@@ -325,7 +325,7 @@ def solve(
     save: Annotated[Path | None, typer.Option(help="keep the solution here (.tour or .sol)")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
-    """Solve a TSPLIB or VRPLIB file with a trained model, or improve a solution of it, print the length and draw it."""
+    """Solve a file of TSPLIB, VRPLIB or Solomon's with a trained model, or improve a solution of it; draw it."""
     from neuroute.evaluation.options import choose_decoding
     from neuroute.evaluation.solve import solve_file
     from neuroute.plan.config import load_config
@@ -339,7 +339,7 @@ def solve(
 @app.command()
 @_guarded
 def fetch(
-    benchmark: Annotated[str, typer.Argument(help="tsplib or cvrplib")],
+    benchmark: Annotated[str, typer.Argument(help="tsplib, cvrplib or solomon")],
     to: Annotated[Path | None, typer.Option(help="folder; default: <work_dir>/benchmarks/<benchmark>")] = None,
     config: ConfigFile = None,
 ) -> None:

@@ -63,6 +63,10 @@ def test_all_artifacts_appear(finished: Path) -> None:
         assert (results / "icam" / f"table{number}.csv").stat().st_size > 0
     for number in range(1, 7):
         assert (results / "icam" / f"figure{number}.pdf").stat().st_size > 0
+    for number in range(1, 9):
+        assert (results / "mvmoe" / f"table{number}.csv").stat().st_size > 0
+    for number in range(1, 10):
+        assert (results / "mvmoe" / f"figure{number}.pdf").stat().st_size > 0
     page = (results / "index.html").read_text()
     assert "Table of Figure 4" in page
     for name in (*(f"Table {n}" for n in TABLES), *(f"Figure {n}" for n in FIGURES)):
@@ -99,7 +103,8 @@ def test_job_budget_and_single_targets(tmp_path: Path) -> None:
     assert sum(planned(run, "all", "--config", "scale=smoke", "papers=['pens']").values()) <= 40
     assert sum(planned(run, "all", "--config", "scale=smoke", "papers=['sit']").values()) <= 60
     assert sum(planned(run, "all", "--config", "scale=smoke", "papers=['icam']").values()) <= 50
-    assert sum(planned(run).values()) <= 225
+    assert sum(planned(run, "all", "--config", "scale=smoke", "papers=['mvmoe']").values()) <= 90
+    assert sum(planned(run).values()) <= 280
     replace(tmp_path / "workflow/scales/micro.yaml", "evaluate_together: true", "evaluate_together: false")
     assert planned(run, "results/table1.csv") == {"scaling_table1": 1}
     assert planned(run, "results/table12.csv") == {

@@ -156,8 +156,8 @@ def test_an_altered_file_of_cvrplib_is_one_line(cvrplib: Path, tmp_path: Path, b
 
 
 def test_unknown_benchmarks_are_one_line() -> None:
-    with pytest.raises(NeurouteError, match="unknown benchmark 'solomon'; known: tsplib, cvrplib"):
-        library("solomon")
+    with pytest.raises(NeurouteError, match="unknown benchmark 'golden'; known: tsplib, cvrplib, solomon"):
+        library("golden")
 
 
 # -- fetching, from a server of our own -----------------------------------------------------------------------

@@ -41,7 +41,7 @@ def measured(tmp_path: Path, folder: Path, missing: dict[str, str]) -> pd.DataFr
     torch.manual_seed(0)
     save_checkpoint(tmp_path / "m", build(NETWORK), {"run": RUN.id, "network": NETWORK.model_dump(), "code": "n"})
     write_manifest(tmp_path / "tsplib.json", folder, missing)
-    where = Where("test", "c", "n", device="cpu", threads=1, benchmarks=tmp_path / "tsplib.json")
+    where = Where("test", "c", "n", device="cpu", threads=1, benchmarks={"tsplib": tmp_path / "tsplib.json"})
     measure(EVALUATION, RUN, tmp_path / "m", tmp_path / "out" / "tsplib.csv", [], where)
     return pd.read_csv(tmp_path / "out" / "tsplib.csv")
 
@@ -101,7 +101,7 @@ def cvrplib_measured(tmp_path: Path, folder: Path, evaluation: BenchmarkEvaluati
     about = {"run": run.id, "network": run.network.model_dump(), "code": "n"}
     save_checkpoint(tmp_path / "m", build(run.network), about)
     write_manifest(tmp_path / "m.json", folder, {k: "" for k in known("cvrplib") if k not in NAMES}, "cvrplib")
-    where = Where("test", "c", "n", device="cpu", threads=1, benchmarks=tmp_path / "m.json")
+    where = Where("test", "c", "n", device="cpu", threads=1, benchmarks={"cvrplib": tmp_path / "m.json"})
     measure(evaluation, run, tmp_path / "m", tmp_path / "cvrplib.csv", [], where)
     return pd.read_csv(tmp_path / "cvrplib.csv")
 

@@ -134,8 +134,8 @@ def test_together_is_each_alone(store: Path, shared: Path) -> None:
     manifest = store / "tsplib.json"
     write_manifest(manifest, shared / "benchmarks" / "tsplib", {})
     parts = (SWEEP, TESTS.model_copy(update={"group": "all"}), TSPLIB, MAPS)
-    records, arrays = measured(store, Together(run=RUN.id, parts=parts), benchmarks=manifest)
-    found = {"rescaling": store / "out" / "rescaling.npz", "benchmarks": manifest}
+    records, arrays = measured(store, Together(run=RUN.id, parts=parts), benchmarks={"tsplib": manifest})
+    found = {"rescaling": store / "out" / "rescaling.npz", "benchmarks": {"tsplib": manifest}}
     seen = 0
     for part in parts:
         own, own_arrays = measured(store, part, **({} if part is SWEEP else found))

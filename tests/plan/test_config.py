@@ -14,6 +14,7 @@ from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
     AttentionEvaluation,
     BenchmarkEvaluation,
+    ConstructionEvaluation,
     Decoding,
     EfficiencyEvaluation,
     Elite,
@@ -22,6 +23,7 @@ from neuroute.plan.objects import (
     Reinforced,
     RescalingEvaluation,
     RoundEvaluation,
+    RoutingEvaluation,
     StageEvaluation,
     StructureEvaluation,
     parts_of,
@@ -37,6 +39,8 @@ UNLABELLED = (
     EfficiencyEvaluation,
     RoundEvaluation,
     StructureEvaluation,
+    RoutingEvaluation,
+    ConstructionEvaluation,
 )
 SCALES = sorted(p.stem for p in (ROOT / "workflow" / "scales").glob("*.yaml"))
 
@@ -57,9 +61,12 @@ def test_every_scale_gives_a_plan(scale: str) -> None:
         *(f"sit/figure{i}" for i in range(1, 4)),
         *(f"icam/table{i}" for i in range(1, 13)),
         *(f"icam/figure{i}" for i in range(1, 7)),
+        *(f"mvmoe/table{i}" for i in range(1, 9)),
+        *(f"mvmoe/figure{i}" for i in range(1, 10)),
     }
     for evaluation in plan.evaluations.values():
-        assert isinstance(evaluation, UNLABELLED) or plan.bundles_of_evaluation(evaluation.id)
+        labelled = not all(isinstance(part, UNLABELLED) for part in parts_of(evaluation))
+        assert bool(plan.bundles_of_evaluation(evaluation.id)) == (labelled or bool(evaluation.labels))
     for run in plan.runs:
         assert plan.bundles_of_run(run)
     for artifact in plan.artifacts.values():

@@ -10,7 +10,7 @@ from neuroute.plan.objects import AttentionEvaluation, Evaluation, RescalingEval
 
 @pytest.fixture(scope="module")
 def both() -> Plan:
-    return build_plan(parse_config({"scale": "smoke", "papers": ["scaling", "pens", "sit", "icam"]}))
+    return build_plan(parse_config({"scale": "smoke", "papers": ["scaling", "pens", "sit", "icam", "mvmoe"]}))
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +34,10 @@ def test_no_label_is_made_by_two_bundles(both: Plan) -> None:
         ["pens"],
         ["sit"],
         ["icam"],
+        ["mvmoe"],
         ["pens", "scaling"],
-        ["scaling", "pens", "sit", "icam"],
-        ["icam", "sit", "pens", "scaling"],
+        ["scaling", "pens", "sit", "icam", "mvmoe"],
+        ["mvmoe", "icam", "sit", "pens", "scaling"],
     ],
 )
 @pytest.mark.parametrize("scale", ["smoke", "laptop", "gpu", "paper"])
@@ -71,6 +72,14 @@ def test_icam_labels_nothing_that_others_have(both: Plan) -> None:
         if run.paper == "icam":
             assert run.data == ()
             assert {labels.dataset.split for labels in (run.validation, *run.also_validation)} == {"val"}
+
+
+def test_mvmoe_takes_lehd_and_its_labels_from_others(both: Plan) -> None:
+    only = build_plan(parse_config({"scale": "smoke", "papers": ["mvmoe"]}))
+    assert list(only.bundles) == ["mvmoe/labels"]
+    assert only.runs["scaling/lehd_cvrp"] == both.runs["scaling/lehd_cvrp"]
+    assert both.bundles_of_run("mvmoe/lehd4eL_cvrp") == ["scaling/cvrp"]
+    assert {labels.dataset.problem for labels in both.bundles["mvmoe/labels"].labels} == {"vrp"}
 
 
 def test_one_job_measures_a_model_and_finds_its_factors_first(both: Plan) -> None:

@@ -7,7 +7,7 @@ rule fetch_benchmark:
         own_copy=PLAN.config.benchmarks_dir,
         code=lambda w: PLAN.fetch_code(w.benchmark),
     wildcard_constraints:
-        benchmark="tsplib|cvrplib",
+        benchmark="tsplib|cvrplib|solomon",
     log:
         f"{PLAN.work}/logs/fetch/{{benchmark}}.log",
     localrule: True

@@ -4,7 +4,7 @@ rule evaluate:
         lambda w: PLAN.checkpoints_of_evaluation(f"{w.paper}/{w.name}/{w.group}"),
         lambda w: [PLAN.manifest(b) for b in PLAN.bundles_of_evaluation(f"{w.paper}/{w.name}/{w.group}")],
         lambda w: [
-            PLAN.benchmark_manifest(b) for b in [PLAN.benchmark_of_evaluation(f"{w.paper}/{w.name}/{w.group}")] if b
+            PLAN.benchmark_manifest(b) for b in PLAN.benchmarks_of_evaluation(f"{w.paper}/{w.name}/{w.group}")
         ],
         lambda w: [f for f in [PLAN.rescaling_of_evaluation(f"{w.paper}/{w.name}/{w.group}")] if f],
     output:

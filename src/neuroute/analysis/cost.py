@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from neuroute.analysis import (
     flops,
     flops_baselines,
     flops_cvrp,
     flops_icam,
+    flops_mvmoe,
     flops_pens,
     flops_pomo,
     flops_reconstruction,
@@ -60,6 +62,25 @@ def lehd_cvrp(
     return Counts(
         flops_cvrp.lehd_parameters(depth, width, feed_forward),
         lambda tokens: flops_cvrp.lehd_decision_flops(depth, width, heads, feed_forward, tokens),
+        lambda nodes: flops_cvrp.lehd_encoder_flops(width, heads, feed_forward, nodes),
+    )
+
+
+def lehd_cvrp_light(
+    *,
+    depth: int = 6,
+    width: int = 128,
+    heads: int = 8,
+    feed_forward: int = 512,
+    experts: int = 4,
+    top: int = 2,
+    train_nodes: int = 100,
+) -> Counts:
+    """Experts run in all decisions."""
+    shape = (depth, width, heads, feed_forward, experts, top)
+    return Counts(
+        flops_cvrp.light_lehd_parameters(depth, width, feed_forward, experts),
+        lambda tokens: flops_cvrp.light_lehd_decision_flops(*shape, tokens),
         lambda nodes: flops_cvrp.lehd_encoder_flops(width, heads, feed_forward, nodes),
     )
 
@@ -159,6 +180,12 @@ def _icam(
     )
 
 
+def mvmoe(*, clipping: float = 10.0, train_nodes: int = 100, **shape: Any) -> Counts:
+    """Of one solution of one of the 16 VRPs, as `pomo_cvrp`; a light decoder runs its experts in all decisions."""
+    of = flops_mvmoe.Mvmoe(**shape)
+    return Counts(of.parameters, lambda tokens: of.decision_flops(tokens - 1), of.encoder_flops)
+
+
 def pens(
     *,
     depth: int = 9,
@@ -222,11 +249,13 @@ COUNTS = {
     "neuroute.networks.lehd:Lehd": "neuroute.analysis.cost:lehd",
     "neuroute.networks.bq:Bq": "neuroute.analysis.cost:bq",
     "neuroute.networks.lehd_cvrp:LehdCvrp": "neuroute.analysis.cost:lehd_cvrp",
+    "neuroute.networks.lehd_cvrp_light:LehdCvrpLight": "neuroute.analysis.cost:lehd_cvrp_light",
     "neuroute.networks.bq_cvrp:BqCvrp": "neuroute.analysis.cost:bq_cvrp",
     "neuroute.networks.pomo:Pomo": "neuroute.analysis.cost:pomo",
     "neuroute.networks.pomo_cvrp:PomoCvrp": "neuroute.analysis.cost:pomo_cvrp",
     "neuroute.networks.icam:Icam": "neuroute.analysis.cost:icam",
     "neuroute.networks.icam_cvrp:IcamCvrp": "neuroute.analysis.cost:icam_cvrp",
+    "neuroute.networks.mvmoe:MvMoe": "neuroute.analysis.cost:mvmoe",
     "neuroute.networks.pens:Pens": "neuroute.analysis.cost:pens",
     "neuroute.networks.sit:Sit": "neuroute.analysis.cost:sit",
     "neuroute.networks.sit_cvrp:SitCvrp": "neuroute.analysis.cost:sit_cvrp",
@@ -275,7 +304,7 @@ def per_solution(
 def training_per_sample(run: Run) -> float:
     """FLOPs of one training instance: forward and backward, and its share of making the solutions it is trained on."""
     c, t = counts(run.network), run.training
-    cvrp = run.validation.dataset.problem == "cvrp"
+    cvrp = run.validation.dataset.problem != "tsp"  # the other problems have a depot
     if isinstance(t, Reconstruction):
         return reconstruction_per_sample(c, run.n, t, cvrp=cvrp)
     if isinstance(t, Reinforced):

@@ -27,6 +27,33 @@ def lehd_decision_flops(
     return layers + 4 * width * (width + 1) + 4 * width * (tokens - 2)
 
 
+def light_lehd_parameters(depth: int, width: int, feed_forward: int, experts: int) -> int:
+    """D (2 W + 2 W m + m (2 W F + W + F)) more than LEHD has: the gates and the experts of each decoder layer."""
+    expert = 2 * width * feed_forward + width + feed_forward
+    return lehd_parameters(depth, width, feed_forward) + depth * (2 * width * (1 + experts) + experts * expert)
+
+
+def light_lehd_decision_flops(
+    depth: int,
+    width: int,
+    heads: int,
+    feed_forward: int,
+    experts: int,
+    top: int,
+    tokens: int,
+    *,
+    sparse: bool = True,
+    matmul_only: bool = False,
+) -> int:
+    """LEHD's decision, and in each layer the gate's 4 W.
+
+    sparse: whether it sends the tokens to the experts: then 2 W m of each for their gate, and k FFNs instead of one.
+    """
+    dense = lehd_decision_flops(depth, width, heads, feed_forward, tokens, matmul_only=matmul_only) + 4 * width * depth
+    row = 4 * width * feed_forward + (0 if matmul_only else feed_forward)
+    return dense + (depth * tokens * (2 * width * experts + (top - 1) * row) if sparse else 0)
+
+
 def bq_parameters(
     depth: int, width: int, feed_forward: int, representatives: int, *, attention: Attention = "self"
 ) -> int:

@@ -7,11 +7,13 @@ that a file is what it says it is.  What its files are like says `<benchmark>_li
 * `cvrplib`: of CVRPLIB, the sets X (Uchoa et al., 2017), Arnold (Antwerp1 to Flanders2; also called XXL or AGS) and Li
   (Li_21 to Li_32).  The costs of X and Arnold are those of CVRPLIB's best solutions, each computed anew from its
   routes; Li's are those that its files state, and keep to a limit on routes' lengths that learned solvers ignore.
+* `solomon`: Solomon's instances with time windows of 100 customers, classes R1, RC1 and RC2; the costs are the best
+  known ones that Table 7 of mvmoe prints, of ways that are cut after one decimal.
 """
 
 import csv
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from neuroute.dotted import resolve
 from neuroute.errors import NeurouteError
 from neuroute.files import read_json, write_json
 
-BENCHMARKS = ("tsplib", "cvrplib")
+BENCHMARKS = ("tsplib", "cvrplib", "solomon")
 LARGE = 1000  # nodes from which on a study is one of large instances
 
 
@@ -55,6 +57,17 @@ class Library:
     sha256: Callable[[Any], str]  # of what makes an instance the published one
     inputs: Callable[[Any, bool], Any]  # (instance, per axis): as `decode` takes it, as a batch of one
     length: Callable[[Any, np.ndarray, bool], float]  # (instance, one solution, rounded): raises where it is none
+    # Other problems whose models solve these instances, too, with what `inputs` is for them; solutions are the same.
+    others: Mapping[str, Callable[[Any, bool], Any]] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Those whose models solve its instances."""
+        return (self.problem, *self.others)
+
+    def inputs_for(self, problem: str) -> Callable[[Any, bool], Any]:
+        """What `inputs` is for a model of one of its problems."""
+        return self.inputs if problem == self.problem else self.others[problem]
 
 
 def library(benchmark: str) -> Library:

@@ -11,6 +11,9 @@ import numpy as np
 from neuroute.datasets.benchmarks import Known, Library, scaled
 from neuroute.datasets.vrplib import VrplibInstance, parse_vrplib
 from neuroute.problems.cvrp import Cvrp, to_routes
+from neuroute.problems.vrp_batch import Vrp
+
+GRID = 1000.0  # Set X lies in [0, 1000] squared
 
 
 def _path(known: Known) -> str:
@@ -27,6 +30,13 @@ def _sha256(instance: VrplibInstance) -> str:
 
 def _inputs(instance: VrplibInstance, per_axis: bool) -> Cvrp:
     return Cvrp(scaled(instance, per_axis)[None], instance.demand[None], np.array([instance.capacity]))
+
+
+def _as_vrp(instance: VrplibInstance, per_axis: bool) -> Vrp:
+    """As one of the 16 VRPs.  An instance on Set X's grid is divided by its size, as mvmoe's published code does."""
+    on_grid = instance.coords.min() >= 0 and GRID / 2 < instance.coords.max() <= GRID
+    coords = (instance.coords / GRID).astype(np.float32) if on_grid and not per_axis else scaled(instance, per_axis)
+    return Vrp(coords[None], instance.demand[None], np.array([instance.capacity]))
 
 
 def _length(instance: VrplibInstance, solution: np.ndarray, rounded: bool) -> float:
@@ -48,4 +58,5 @@ LIBRARY = Library(
     sha256=_sha256,
     inputs=_inputs,
     length=_length,
+    others={"vrp": _as_vrp},
 )

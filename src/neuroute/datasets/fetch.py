@@ -1,6 +1,7 @@
 """Download a benchmark from its home: file by file, else the one archive; nothing is kept that is not as it should be.
 
-TSPLIB and CVRPLIB give single files; TSPLIB has an archive as well.  See `cvrplib_library` on CVRPLIB's addresses.
+Single files come from TSPLIB and CVRPLIB, Solomon's from there, too; TSPLIB has an archive as well.  See
+`cvrplib_library` and `solomon_library` on CVRPLIB's addresses.
 """
 
 import gzip

@@ -11,6 +11,7 @@ from neuroute.datasets.tsplib import TsplibInstance
 from neuroute.errors import NeurouteError
 from neuroute.problems.cvrp import Cvrp
 from neuroute.problems.tsp import check_coordinates, is_permutation, tour_length
+from neuroute.problems.vrp_batch import Vrp
 
 TOLERANCE = 1e-4  # relative, between a stated length and the one of the coordinates: some formats keep few digits
 
@@ -20,11 +21,13 @@ class Group:
     """Instances of one size; coordinates and lengths in their own units."""
 
     name: str
-    coords: np.ndarray  # (count, n, 2) float64; CVRP: (count, n + 1, 2), row 0 the depot
+    coords: np.ndarray  # (count, n, 2) float64; with vehicles (count, n + 1, 2), row 0 the depot
     reference: np.ndarray | None = None  # (count,) lengths of known solutions
     demand: np.ndarray | None = None  # (count, n + 1) int64
     capacity: np.ndarray | None = None  # (count,) int64
     tsplib: TsplibInstance | None = None  # the one instance, when it comes from a TSPLIB file
+    vrp: Vrp | None = None  # all of it, where the problem is one of the 16 VRPs
+    seen: Vrp | None = None  # and as a network takes it
 
     @property
     def count(self) -> int:
@@ -32,7 +35,7 @@ class Group:
 
     @property
     def n(self) -> int:
-        """Nodes (TSP) or customers (CVRP)."""
+        """Nodes (TSP) or customers."""
         return self.coords.shape[1] - (self.demand is not None)
 
     def unit_square(self) -> np.ndarray:
@@ -49,14 +52,21 @@ class Group:
         assert self.capacity is not None
         return Cvrp(coords, self.demand, self.capacity)
 
+    def as_vrp(self) -> Vrp:
+        """As a network for the 16 VRPs takes them, of which the CVRP is one."""
+        if self.seen is not None:
+            return self.seen
+        cvrp = self.cvrp(self.unit_square())
+        return Vrp(cvrp.coords, cvrp.demand, cvrp.capacity)
+
     def slice(self, first: int, stop: int) -> "Group":
-        parts = {k: getattr(self, k) for k in ("coords", "reference", "demand", "capacity")}
+        parts = {k: getattr(self, k) for k in ("coords", "reference", "demand", "capacity", "vrp", "seen")}
         return replace(self, **{k: v[first:stop] for k, v in parts.items() if v is not None})
 
 
 @dataclass(frozen=True)
 class Instances:
-    problem: Literal["tsp", "cvrp"]
+    problem: Literal["tsp", "cvrp", "vrp"]
     name: str
     groups: tuple[Group, ...]  # one per size; one per file for TSPLIB and VRPLIB
 

@@ -25,6 +25,10 @@ class Kind:
     canonical: Callable[[np.ndarray], np.ndarray]  # the form in which solutions are stored
     simple_lengths: Callable[[Any], np.ndarray]  # of the nearest-neighbour rule, which no reference solver exceeds
     solve: Callable[[Solver, Any, int], np.ndarray]  # (solver, one instance as a batch of one, seed) -> a solution
+    # Where networks keep to stricter rules than labels have to; None: they do not.
+    built: Callable[[Any, np.ndarray], np.ndarray] | None = None  # as `valid`, of what a network has built
+    by_networks_rules: Callable[[Any, np.ndarray], np.ndarray] | None = None  # of labels: whether networks may, too
+    starts: Callable[[Any], int] | None = None  # places where solutions of many starts begin; None: at every stop
 
 
 def unsigned(largest: int) -> np.dtype:

@@ -33,6 +33,11 @@ class SolomonInstance:
     service: np.ndarray  # (n + 1,) float64
 
     @property
+    def edge_type(self) -> str:
+        """In VRPLIB's words: Euclidean, never rounded."""
+        return "EXACT_2D"
+
+    @property
     def scale(self) -> float:
         """By which coordinates and times are divided: coordinates come into [0, 1], times into [0, 3]."""
         return max(float(self.coords.max()), float(self.windows[0, 1]) / HORIZON)
@@ -67,47 +72,51 @@ def read_solomon(path: Path, sizes: Collection[int] | None = SIZES) -> SolomonIn
     sizes: numbers of customers that are expected, as no file states its own; None: any.  Raises NeurouteError naming
     the file, the line and the mend for anything that is not a whole instance that can be served.
     """
-    text = read_text(path, "one of Solomon's .txt files")
+    return parse_solomon(read_text(path, "one of Solomon's .txt files"), str(path), path.stem, sizes)
+
+
+def parse_solomon(text: str, where: str, name: str, sizes: Collection[int] | None = SIZES) -> SolomonInstance:
+    """As `read_solomon`, of a file's text; `name` is for a file that states none, `where` for messages."""
     lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     words = [line[0].upper() if len(line) == 1 else "" for _, line in lines]
     if "VEHICLE" not in words or "CUSTOMER" not in words:
-        raise NeurouteError(f"{path}: no sections VEHICLE and CUSTOMER; one of Solomon's .txt files is expected")
+        raise NeurouteError(f"{where}: no sections VEHICLE and CUSTOMER; one of Solomon's .txt files is expected")
     vehicle, customer = words.index("VEHICLE"), words.index("CUSTOMER")
-    capacity = _capacity(lines[vehicle + 1 : customer], path)
-    table = _table(lines[customer + 1 :], path)
+    capacity = _capacity(lines[vehicle + 1 : customer], where)
+    table = _table(lines[customer + 1 :], where)
     if sizes is not None and len(table) - 1 not in sizes:
         expected = ", ".join(map(str, sizes))
-        raise NeurouteError(f"{path}: {len(table) - 1} customers, not one of {expected}; is the file cut short?")
+        raise NeurouteError(f"{where}: {len(table) - 1} customers, not one of {expected}; is the file cut short?")
     if not text.endswith("\n"):
-        raise NeurouteError(f"{path}: its last line does not end; is the file cut short?  If not, end the line")
-    name = lines[0][1][0] if vehicle else path.stem
+        raise NeurouteError(f"{where}: its last line does not end; is the file cut short?  If not, end the line")
+    name = lines[0][1][0] if vehicle else name
     coords, demand, windows, service = table[:, 1:3], table[:, 3].astype(np.int64), table[:, 4:6], table[:, 6]
     instance = SolomonInstance(name, capacity, coords, demand, windows, service)
-    check_instances(instance.own(), str(path))
+    check_instances(instance.own(), where)
     return instance
 
 
 Lines = list[tuple[int, list[str]]]  # number, and words
 
 
-def _capacity(lines: Lines, path: Path) -> int:
+def _capacity(lines: Lines, file: str) -> int:
     """From the row of two whole numbers under the headings."""
     for number, words in lines:
         if words[0][0].isdigit():
             if len(words) == 2 and all(w.isdigit() for w in words):
                 return int(words[1])
-            raise NeurouteError(f"{path}, line {number}: expected `vehicles capacity`, got `{' '.join(words)[:60]}`")
-    raise NeurouteError(f"{path}: section VEHICLE has no row `vehicles capacity`; give one")
+            raise NeurouteError(f"{file}, line {number}: expected `vehicles capacity`, got `{' '.join(words)[:60]}`")
+    raise NeurouteError(f"{file}: section VEHICLE has no row `vehicles capacity`; give one")
 
 
-def _table(lines: Lines, path: Path) -> np.ndarray:
+def _table(lines: Lines, file: str) -> np.ndarray:
     """Rows of COLUMNS, numbered from 0: (n + 1, 7) float64."""
     rows = [(number, words) for number, words in lines if not words[0][0].isalpha()]
     if len(rows) < 2:
-        raise NeurouteError(f"{path}: {len(rows)} rows in section CUSTOMER; the depot and its customers are expected")
+        raise NeurouteError(f"{file}: {len(rows)} rows in section CUSTOMER; the depot and its customers are expected")
     table = []
     for place, (number, words) in enumerate(rows):
-        where = f"{path}, line {number}"
+        where = f"{file}, line {number}"
         if len(words) != len(COLUMNS):
             last = "; is the file cut short?" if place == len(rows) - 1 else ""
             raise NeurouteError(

@@ -1,8 +1,10 @@
 """Instances that users bring, in the formats of the field, checked before anything is solved.
 
 * `.npz` with `coords` and, if known, `tour` and `length`; with `demand` and `capacity` it is CVRP (row 0 the depot),
-  whose solutions are `node` (customers in visiting order) and `via_depot` (1: reached through the depot);
+  whose solutions are `node` (customers in visiting order) and `via_depot` (1: reached through the depot); `vrp_user`
+  says what makes it another one of the 16 VRPs;
 * `.txt` as LEHD, BQ-NCO and their kin have it: a line `x y x y ... output t1 ... tN t1` per instance, nodes from 1;
+* `.txt` of Solomon's instances with time windows (VRPTW);
 * `.pkl` as Kool et al. (2019) have it: a list of lists of [x, y], or arrays; read without executing anything;
 * `.tsp` and `.vrp` files of TSPLIB and VRPLIB, or a folder of them.
 
@@ -20,6 +22,7 @@ from neuroute.datasets.instances import Group, Instances, agreed, check_instance
 from neuroute.datasets.pickled import read_pickle
 from neuroute.datasets.sections import read_text
 from neuroute.datasets.tsplib import read_tsplib
+from neuroute.datasets.vrp_user import KEYS, solomon_group, vrp_group
 from neuroute.datasets.vrplib import read_solution, read_vrplib
 from neuroute.errors import NeurouteError
 from neuroute.problems.cvrp import Cvrp, cost, is_feasible
@@ -36,7 +39,7 @@ def read_instances(path: Path) -> Instances:
     """
     if path.is_dir():
         return _folder(path)
-    readers = {".npz": _npz, ".txt": _lehd, ".pkl": _pickle, ".pickle": _pickle, ".tsp": _files, ".vrp": _files}
+    readers = {".npz": _npz, ".txt": _text, ".pkl": _pickle, ".pickle": _pickle, ".tsp": _files, ".vrp": _files}
     if path.suffix not in readers:
         raise NeurouteError(f"{path}: instances are read from {', '.join(readers)}, or a folder of .tsp or .vrp files")
     return readers[path.suffix](path)
@@ -56,10 +59,13 @@ def _npz(path: Path) -> Instances:
     if "coords" not in arrays:
         raise NeurouteError(f"{path}: no array 'coords' (count, n, 2); it holds {', '.join(arrays) or 'nothing'}")
     for key, values in arrays.items():
-        if values.dtype.kind not in "fiub":
+        if values.dtype.kind not in "fiub" and key != "variant":
             raise NeurouteError(f"{path}: array '{key}' holds {values.dtype}, not numbers")
     coords = arrays["coords"].astype(np.float64)
     check_instances(coords, path)
+    if any(key in arrays for key in KEYS):
+        _check_loads(path, arrays)
+        return Instances("vrp", path.stem, (vrp_group(path, coords, arrays),))
     if "demand" in arrays:
         return Instances("cvrp", path.stem, (_cvrp(path, coords, arrays),))
     tours = _shaped(arrays, "tour", coords.shape[:2], path)
@@ -68,10 +74,14 @@ def _npz(path: Path) -> Instances:
     return Instances("tsp", path.stem, (Group(path.stem, coords, agreed(reference, stated, path)),))
 
 
-def _cvrp(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> Group:
+def _check_loads(path: Path, arrays: dict[str, np.ndarray]) -> None:
     for key in ("demand", "capacity"):
         if key not in arrays or (arrays[key] % 1 != 0).any():
-            raise NeurouteError(f"{path}: no '{key}' in whole numbers, which CVRP instances need")
+            raise NeurouteError(f"{path}: no '{key}' in whole numbers, which instances with vehicles need")
+
+
+def _cvrp(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> Group:
+    _check_loads(path, arrays)
     if (arrays["capacity"] <= 0).any():
         raise NeurouteError(f"{path}: 'capacity' is not above 0; give every instance a vehicle that carries something")
     instances = Cvrp(coords, arrays["demand"].astype(np.int64), arrays["capacity"].astype(np.int64))
@@ -100,9 +110,17 @@ def _shaped(arrays: dict[str, np.ndarray], key: str, shape: tuple[int, ...], pat
 # -- lists ----------------------------------------------------------------------------------------------------
 
 
-def _lehd(path: Path) -> Instances:
+def _text(path: Path) -> Instances:
+    """Of LEHD's kind, unless a line is the heading of a section of Solomon's files."""
+    text = read_text(path, "a text file of instances")
+    if any(line.strip().upper() in ("VEHICLE", "CUSTOMER") for line in text.splitlines()):
+        return Instances("vrp", path.stem, (solomon_group(text, path),))
+    return _lehd(path, text)
+
+
+def _lehd(path: Path, text: str) -> Instances:
     coords, tours = [], []
-    for number, line in enumerate(read_text(path, "a text file of instances").splitlines(), 1):
+    for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         left, output, right = line.partition("output")

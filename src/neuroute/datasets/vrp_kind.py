@@ -9,6 +9,7 @@ import numpy as np
 from neuroute.datasets.kind import Kind, unsigned
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.errors import NeurouteError
+from neuroute.problems.cvrp import from_routes
 from neuroute.problems.vrp import Vrp, canonical, lengths, valid
 from neuroute.solvers.base import Solver
 
@@ -18,10 +19,16 @@ GRID_TOLERANCE = 1e-3
 
 
 def _solve(solver: Solver, instance: Vrp, seed: int) -> np.ndarray:
-    """Raises NeurouteError for a solver that is not made for VRP."""
-    if solver.solve_vrp is None:
-        raise NeurouteError(f"solver '{solver.name}' does not solve VRP instances; 'ortools' does")
-    return solver.solve_vrp(instance, seed)
+    """Solvers of the CVRP are made for it as one of the variants.
+
+    Raises NeurouteError for a solver that is not made for VRP.
+    """
+    if solver.solve_vrp is not None:
+        return solver.solve_vrp(instance, seed)
+    if solver.solve_cvrp is not None and not any(instance.switches):
+        coords, demand, capacity = instance.coords[0], instance.demand[0], int(instance.capacity[0])
+        return from_routes(solver.solve_cvrp(coords, demand, capacity, seed))
+    raise NeurouteError(f"solver '{solver.name}' does not solve {instance.variant} instances; 'ortools' does")
 
 
 def _arrays(instances: Vrp) -> tuple[np.ndarray, ...]:
@@ -31,6 +38,16 @@ def _arrays(instances: Vrp) -> tuple[np.ndarray, ...]:
 
 def _valid(instances: Vrp, solutions: np.ndarray) -> np.ndarray:
     return valid(instances, solutions, "free start", GRID_TOLERANCE)
+
+
+def _by_networks_rules(instances: Vrp, solutions: np.ndarray) -> np.ndarray:
+    return valid(instances, solutions, "network", GRID_TOLERANCE)
+
+
+def _starts(instances: Vrp) -> int:
+    from neuroute.decoding.multi_start_vrp import number_of_starts  # loads torch, so only where it is needed
+
+    return number_of_starts(instances)
 
 
 def _nearest_neighbour(instances: Vrp) -> np.ndarray:
@@ -51,4 +68,7 @@ KIND = Kind(
     canonical=canonical,
     simple_lengths=_nearest_neighbour,
     solve=_solve,
+    built=valid,
+    by_networks_rules=_by_networks_rules,
+    starts=_starts,
 )

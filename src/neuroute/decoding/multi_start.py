@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from neuroute.decoding.batches import Coords, autocast, batch_size
+from neuroute.dotted import resolve
 from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Decoding
 
@@ -185,9 +186,12 @@ def at_once(
 
 def starts_at_once(net: Any, nodes: int, decoding: Decoding, memory_gb: float) -> int:
     """Instances of so many nodes, depots included, that are in hand at a time."""
-    images, places = 8 if decoding.augment else 1, nodes - (net.problem == "cvrp")
+    images, places = 8 if decoding.augment else 1, nodes - (net.problem != "tsp")
     tours = images * (starts_of(decoding) or places)
-    return at_once(net, nodes, tours, images, memory_gb, decoding.batch_size)[1]
+    # By name: what only one problem needs is no part of the others' code.
+    of = resolve("neuroute.decoding.multi_start_vrp:in_hand") if net.problem == "vrp" else at_once
+    found: int = of(net, nodes, tours, images, memory_gb, decoding.batch_size)[1]
+    return found
 
 
 def shortest(built: Callable[[Tensor], tuple[Tensor, Tensor]], starts: Tensor, tours: int, images: int) -> Tensor:

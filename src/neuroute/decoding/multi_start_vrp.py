@@ -22,9 +22,13 @@ from neuroute.decoding.multi_start import (
     shortest,
 )
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
+from neuroute.networks.mixing import mixes
+from neuroute.networks.routing import Routing
 from neuroute.problems.vrp import EPS, Vrp
 
 LOAD, TIME, LENGTH, OPEN = range(4)  # of `known`
+TOGETHER = 100  # instances of a batch where that matters, as published
+ACTIVATIONS = 4 * 16  # bytes of a token and a channel, as in `batches.batch_size`
 
 
 class RoutesUnderConstraints:
@@ -139,32 +143,60 @@ def multi_start(
 
     Of each instance, those that start at its first `starts` customers (None: at every one) that are more than a
     pick-up; of one start, the first customer is the network's choice.  With `augment` those of its eight images too,
-    which only the network sees: ways are measured in the instance itself.  Otherwise as for the TSP.
+    which only the network sees: ways are measured in the instance itself.  Otherwise as for the TSP, but that a network
+    whose gates look at whole batches has as many instances in one whatever the memory, see `in_hand`; what such gates
+    draw follows from the number of the batch's first instance.
     """
     device, customers = next(net.parameters()).device, instances.customers
     number = max(1, min(number_of_starts(instances), how_many(starts, customers, "customers")))
     images = 8 if augment else 1
-    # Ways and times of all nodes in double precision are about as much again as what other problems keep.
-    tours, size = at_once(net, customers + 1, number * images, images, memory_gb / 2, batch_size)
+    tours, size = in_hand(net, customers + 1, number * images, images, memory_gb, batch_size)
+    together = mixes(net)
     with torch.inference_mode(), autocast(device, precision):
         found = [torch.empty(0, 2, customers, dtype=torch.int64)]
         for first in range(0, len(instances), size):
             part = VrpBatch.of(instances[first : first + size], device)
             same = part.repeated(images)
             seen = same.at(augment8(part.coords).flatten(0, 1)) if augment else same
-            prepared = net.prepare(net.encode(seen.coords, seen.share, seen.windows))
+            drawing = Routing(torch.Generator(device).manual_seed(first)) if together else None
+            also = () if drawing is None else (drawing,)
+            prepared = net.prepare(net.encode(seen.coords, seen.share, seen.windows, *also), *also)
             chosen = same.demand.new_zeros(len(same.demand), 1) if starts == 1 else start_customers(same.demand, number)
             ways = same.distances()
 
             def built(
-                starts: Tensor, same: VrpBatch = same, prepared: Any = prepared, ways: Tensor = ways
+                starts: Tensor,
+                same: VrpBatch = same,
+                prepared: Any = prepared,
+                ways: Tensor = ways,
+                drawing: Routing | None = drawing,
             ) -> tuple[Tensor, Tensor]:
+                if drawing is not None:
+                    drawing.first = None  # tours that are built together are an episode
                 routes = RoutesUnderConstraints(starts, same, prepared.nodes.dtype, ways)
                 solutions = complete(net, prepared, routes)
                 return solutions, route_lengths(ways, solutions, same.switches.open)
 
             found.append(shortest(built, chosen, tours, images).cpu())
         return torch.cat(found)
+
+
+def in_hand(
+    net: Any, nodes: int, tours: int, images: int, memory_gb: float, batch_size: int | None = None
+) -> tuple[int, int]:
+    """As `multi_start.at_once`: tours that are built at a time, and instances that are encoded at a time.
+
+    With backhauls an instance has fewer tours than customers, so there may be more instances than for other problems.
+    Instances of a network that mixes what is in a batch are `TOGETHER`, and all their tours too, as long as the memory
+    holds them: only where it does not, solutions depend on it.
+    """
+    # Ways and times of all nodes in double precision are about as much again as what other problems keep.
+    memory_gb /= 2
+    most, fit = at_once(net, nodes, tours, images, memory_gb, batch_size)
+    if batch_size or not mixes(net):
+        return most, fit
+    encoded = int(memory_gb * 1e9 / (ACTIVATIONS * net.width * (nodes + 1) * images))
+    return most, max(1, min(TOGETHER, most // tours, encoded))
 
 
 def number_of_starts(instances: Vrp) -> int:

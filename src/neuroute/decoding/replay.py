@@ -16,8 +16,8 @@ from neuroute.decoding.multi_start import Choose, UnderWay
 class Decisions(NamedTuple):
     """Of several moves, side by side in the second axis: `decide` takes them as so many tours."""
 
-    known: Tensor  # (batch, moves * tours)
-    current: Tensor
+    known: Tensor  # (batch, moves * tours, ...)
+    current: Tensor  # (batch, moves * tours) int64
     closed: Tensor  # (batch, moves * tours, nodes)
     chosen: Tensor  # (batch, moves * tours) int64
 

@@ -4,7 +4,7 @@ Instances keep their own shape: coordinates are moved and scaled into the unit s
 both axes, with the depot, unless an evaluation scales `per_axis`; lengths are of the original coordinates.  Two
 conventions are recorded: unrounded lengths, as learned solvers report them (a tour that is optimal in the library's
 integers then shows a small gap), and the library's own distances, in which the best solution known has a gap of exactly
-0.
+0.  A library may scale its instances in another way for models of another problem (`Library.others`).
 """
 
 import logging
@@ -37,25 +37,30 @@ def measure(
     manifest promised.
     """
     benchmark, about = evaluation.benchmark, library(evaluation.benchmark)
-    if where.benchmarks is None:
+    manifest = where.benchmarks.get(benchmark)
+    if manifest is None:
         raise NeurouteError(f"{evaluation.id}: no manifest of {benchmark}; `neuroute fetch {benchmark}` makes it")
-    if run.validation.dataset.problem != about.problem:
-        raise NeurouteError(f"{evaluation.id}: {about.title} is for models of the {about.problem.upper()}")
-    folder, available = read_manifest(where.benchmarks, benchmark)
+    problem = run.validation.dataset.problem
+    if problem not in about.problems:
+        raise NeurouteError(
+            f"{evaluation.id}: {about.title} is for models of the {' and the '.join(map(str.upper, about.problems))}"
+        )
+    taken = about.inputs_for(problem)
+    folder, available = read_manifest(manifest, benchmark)
     chosen = studied(evaluation.max_nodes, evaluation.min_nodes, benchmark, evaluation.sets)
     names = [k.name for k in chosen if k.name in available]
     loaded = load_run(run, checkpoint, where)
     rows: list[dict[str, Any]] = []
     lengths: dict[str, list[float]] = {part.id: [] for asked in evaluation.decodings for part in _parts(asked)}
     if not names:
-        log.warning("%s: no instances of %s are there; nothing is measured", where.benchmarks, benchmark)
+        log.warning("%s: no instances of %s are there; nothing is measured", manifest, benchmark)
     else:
         smallest = read_known(folder, names[0], benchmark)
-        inputs = about.inputs(smallest, evaluation.per_axis)
-        _warm_up(loaded, about, inputs, len(smallest.coords), evaluation.decodings[0])
+        inputs = taken(smallest, evaluation.per_axis)
+        _warm_up(loaded, inputs, len(smallest.coords), evaluation.decodings[0])
     for count, name in enumerate(names, 1):
         instance, optimum = read_known(folder, name, benchmark), known(benchmark)[name].optimum
-        n, inputs = len(instance.coords), about.inputs(instance, evaluation.per_axis)
+        n, inputs = len(instance.coords), taken(instance, evaluation.per_axis)
         test = {
             "test": f"{benchmark}_{name}",
             "distribution": benchmark,
@@ -66,7 +71,7 @@ def measure(
         measured: set[str] = set()
         for asked in evaluation.decodings:
             devices.reset_peak_memory(loaded.place)
-            for decoding, solutions, seconds in _solved(loaded, about, inputs, n, asked):
+            for decoding, solutions, seconds in _solved(loaded, inputs, n, asked):
                 if decoding.id in measured:  # a milestone that is also asked for by itself
                     continue
                 measured.add(decoding.id)
@@ -94,26 +99,27 @@ def _parts(decoding: Decoding) -> list[Decoding]:
 
 
 def _solved(
-    loaded: Loaded, about: Library, inputs: Any, nodes: int, asked: Decoding
+    loaded: Loaded, inputs: Any, nodes: int, asked: Decoding
 ) -> Iterator[tuple[Decoding, list[np.ndarray], float]]:
     """(decoding, a solution per repeat, mean seconds from coordinates to solution), for each of the parts."""
     settled, precision = loaded.settled(asked, nodes), loaded.run.training.precision
+    problem = loaded.run.validation.dataset.problem
     devices.synchronize(loaded.place)
     if asked.milestones:
-        improve = room(about.problem, "improve")
+        improve = room(problem, "improve")
         found = improve(loaded.net, inputs, settled, loaded.memory_gb, precision)
         for iterations, solutions, seconds in found:
             yield asked.model_copy(update={"iterations": iterations, "milestones": ()}), [solutions[0].numpy()], seconds
         return
-    decode, draws = room(about.problem, "decode"), settled.draws()
+    decode, draws = room(problem, "decode"), settled.draws()
     began = time.perf_counter()
     each = [decode(loaded.net, inputs, draw, loaded.memory_gb, precision)[0].numpy() for draw in draws]
     yield asked, each, (time.perf_counter() - began) / len(draws)
 
 
-def _warm_up(loaded: Loaded, about: Library, inputs: Any, nodes: int, decoding: Decoding) -> None:
+def _warm_up(loaded: Loaded, inputs: Any, nodes: int, decoding: Decoding) -> None:
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1), "milestones": (), "repeats": 1})
-    list(_solved(loaded, about, inputs, nodes, short))
+    list(_solved(loaded, inputs, nodes, short))
 
 
 def _lengths(about: Library, instance: Any, solutions: list[np.ndarray], rounded: bool) -> np.ndarray:

@@ -27,6 +27,9 @@ def measure(
 ) -> None:
     """Write `out` (.csv) and its .npz twin: "<dataset id>|<decoding id>" and "<dataset id>|reference" -> (count,).
 
+    Where networks keep to stricter rules than labels have to, also "<dataset id>|reference_feasible" -> (count,), 1
+    where the reference solution keeps to them, too (0 elsewhere), and a record of how many do.
+
     Raises NeurouteError when the checkpoint does not fit the run, or labels are missing.
     """
     write_records(out, *measure_tests(load_run(run, checkpoint, where), evaluation.group, evaluation.tests, label_dirs))
@@ -42,8 +45,12 @@ def measure_tests(
         dataset = test.labels.dataset
         kind = kind_of(test.labels)
         instances = kind.instances(dataset)
-        reference = kind.lengths(instances, load_tours(test.labels, label_dirs))
+        solutions = load_tours(test.labels, label_dirs)
+        reference = kind.lengths(instances, solutions)
         lengths[f"{dataset.id}|reference"] = reference
+        feasible = kind.by_networks_rules and kind.by_networks_rules(instances, solutions)
+        if feasible is not None:
+            lengths[f"{dataset.id}|reference_feasible"] = feasible.astype(np.float64)
         about = {
             "test": dataset.id,
             "distribution": dataset.distribution,
@@ -64,18 +71,23 @@ def measure_tests(
                 "peak_memory_mb": peak,
                 "parameters": parameters(loaded.net),
             }
+            if feasible is not None:
+                values["reference_feasible_pct"] = 100 * float(feasible.mean())
             values |= about_repeats_and_factor(loaded, decoding, dataset.n, each, reference)
             if decoding.method not in ("rrc", "prc"):
-                values |= _flops(loaded, dataset, decoding)
+                values |= _flops(loaded, dataset, decoding, kind.starts(instances) if kind.starts else dataset.n)
             rows += loaded.rows(group, about, decoding, values, seconds)
     return rows, lengths
 
 
-def _flops(loaded: Loaded, dataset: Dataset, decoding: Decoding) -> dict[str, float]:
-    """Of one instance: a solution, or all those of a network of many starts, of which the best is taken."""
+def _flops(loaded: Loaded, dataset: Dataset, decoding: Decoding, places: int) -> dict[str, float]:
+    """Of one instance: a solution, or all those of a network of many starts, of which the best is taken.
+
+    places: where these may begin.
+    """
     if not has_many_starts(loaded.net) or decoding.method != "greedy":
         return cost.per_solution(loaded.run.network, dataset.nodes, decoding.beam)
-    images, starts = 8 if decoding.augment else 1, starts_of(decoding) or dataset.n
+    images, starts = 8 if decoding.augment else 1, min(starts_of(decoding) or places, places)
     return cost.per_solution(loaded.run.network, dataset.nodes, starts * images, images, shrinks=False)
 
 
@@ -113,8 +125,9 @@ def _decoded(loaded: Loaded, instances: Any, test: Test) -> Iterator[tuple[Decod
         repeats = [decode(loaded.net, instances, each, loaded.memory_gb, precision) for each in decoding.draws()]
         solutions = [(decoding.iterations, repeats, (time.perf_counter() - began) / len(repeats))]
     peak = devices.peak_memory_mb(loaded.place)
+    valid = kind.built or kind.valid
     for iterations, repeats, seconds in solutions:
-        if not all(kind.valid(instances, found.numpy()).all() for found in repeats):
+        if not all(valid(instances, found.numpy()).all() for found in repeats):
             raise AssertionError(f"{test.labels.id}: decoding returned no {kind.noun}")  # a bug, never the user's
         part = asked.model_copy(update={"iterations": iterations, "milestones": ()})
         yield part, np.stack([kind.lengths(instances, found.numpy()) for found in repeats]), seconds, peak

@@ -13,6 +13,7 @@ from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.cvrp import Batch
 from neuroute.decoding.greedy import closed_tour_rows
 from neuroute.decoding.multi_start import greedy, nothing_closed
+from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Dataset
 
 
@@ -136,8 +137,13 @@ class Starts:
 
 
 def posed(net: Any, dataset: Dataset, nodes: int | None = None, tours: int | None = None) -> Construction:
-    """The first instance of a data set, or that of its first so many nodes, on the network's device."""
+    """The first instance of a data set, or that of its first so many nodes, on the network's device.
+
+    Raises NeurouteError for a problem of which no single decisions are measured.
+    """
     one, place = dataset.model_copy(update={"count": 1}), next(net.parameters()).device
+    if dataset.problem == "vrp":
+        raise NeurouteError(f"{dataset.id}: single decisions are measured of the TSP and the CVRP; leave it out")
     if dataset.problem == "cvrp":
         batch = Batch.of(cvrp_dataset(one), place)
         features: tuple[Tensor, ...] = (batch.coords[:, :nodes], batch.share[:, :nodes])

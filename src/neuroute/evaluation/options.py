@@ -66,8 +66,10 @@ def _starts(given: str | None) -> int | Literal["all"]:
 
 def check_decoding(problem: str, stops: int, decoding: Decoding, where: str) -> None:
     """Raises NeurouteError when instances with so many stops (CVRP: customers) cannot be decoded so."""
-    if problem == "cvrp" and decoding.rescale != 1:
-        raise NeurouteError("--rescale: stretches the coordinates of the TSP only; leave it out for the CVRP")
+    if problem != "tsp" and decoding.rescale != 1:
+        raise NeurouteError(
+            f"--rescale: stretches the coordinates of the TSP only; leave it out for the {problem.upper()}"
+        )
     if decoding.starts != "all" and decoding.starts > stops:
         raise NeurouteError(
             f"{where}: --starts {decoding.starts} is more than its {stops} stops; give from 1 to {stops}, or all"

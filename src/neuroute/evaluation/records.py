@@ -1,7 +1,7 @@
 """What every evaluation shares: the loaded model, the columns that say what was measured where, and writing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ UNITS = {
     "gap_mean_of_ratios_pct": "%",
     "gap_rounded_pct": "%",
     "gap_spread_pct": "%",
+    "reference_feasible_pct": "%",
     "rescale_factor": "",
     "length": "",
     "time_s": "s",
@@ -46,7 +47,7 @@ class Where:
     device: str = "auto"
     threads: int | None = None
     memory_gb: float | None = None
-    benchmarks: Path | None = None  # manifest of the fetched benchmark
+    benchmarks: Mapping[str, Path] = field(default_factory=dict)  # name of a fetched benchmark -> its manifest
     rescaling: Path | None = None  # arrays of the model's rescaling: its best factors
 
 

@@ -1,4 +1,7 @@
-"""Solve a file that the user brings, or improve the solution that comes with it; draw and keep what is found."""
+"""Solve a file that the user brings, of TSPLIB, VRPLIB or Solomon's, or improve the solution that comes with it.
+
+What is found is drawn and kept.
+"""
 
 import time
 from dataclasses import dataclass
@@ -25,9 +28,9 @@ from neuroute.plan.objects import Decoding
 from neuroute.problems.cvrp import from_routes, to_routes
 from neuroute.problems.rooms import room
 
-LIBRARIES = {".tsp": "tsplib", ".vrp": "cvrplib"}
-SOLUTIONS = {"tsp": ".tour", "cvrp": ".sol"}  # endings of the files that hold solutions
-NOUNS = {"tsp": "tour", "cvrp": "routes"}
+LIBRARIES = {".tsp": "tsplib", ".vrp": "cvrplib", ".txt": "solomon"}
+SOLUTIONS = {"tsp": ".tour", "cvrp": ".sol", "vrp": ".sol"}  # endings of the files that hold solutions
+NOUNS = {"tsp": "tour", "cvrp": "routes", "vrp": "routes"}
 
 
 @dataclass(frozen=True)
@@ -43,22 +46,22 @@ class _File:
 
     @property
     def stops(self) -> int:
-        return len(self.instance.coords) - (self.problem == "cvrp")
+        return len(self.instance.coords) - (self.problem != "tsp")
 
     def length(self, solution: np.ndarray) -> float:
-        """In the file's own distances."""
-        return self.about.length(self.instance, solution, True)
+        """In the file's own distances, which for Solomon's are not rounded."""
+        return self.about.length(self.instance, solution, self.problem != "vrp")
 
     def written(self, length: float) -> str:
         return f"{length:,.2f}" if self.instance.edge_type == "EXACT_2D" else f"{length:,.0f}"
 
     def draw(self, solution: np.ndarray, title: str) -> Figure:
-        if self.problem == "cvrp":
+        if self.problem != "tsp":
             return draw_routes(self.instance, to_routes(solution), title)
         return draw_tour(self.instance, solution, title)
 
     def keep(self, path: Path, solution: np.ndarray) -> None:
-        if self.problem == "cvrp":
+        if self.problem != "tsp":
             write_solution(path, self.instance, to_routes(solution))
         else:
             write_tour(path, self.instance, solution)
@@ -75,7 +78,7 @@ def solve_file(
     brought: Path | None = None,
     save: Path | None = None,
 ) -> str:
-    """Solve a TSPLIB or VRPLIB file with a checkpoint, draw the solution to `out`, and say how long it is.
+    """Solve a file of TSPLIB, VRPLIB or Solomon's with a checkpoint, draw the solution to `out`, say how long it is.
 
     With `brought` (.tour or .sol), that solution is improved by the decoding, parallel local re-construction, and
     never gets longer in the file's own distances.  `save` (.tour or .sol) keeps what was found.
@@ -93,15 +96,17 @@ def solve_file(
     start = None if brought is None else _read_start(brought, file)
     loaded = load_model(model, device)
     run = loaded.about["run"]
-    if loaded.problem != file.problem:
+    if loaded.problem not in file.about.problems:
         solves, is_one = loaded.problem.upper(), file.problem.upper()
         raise NeurouteError(f"{model}: {run} solves {solves}, not {is_one}, of which {path.name} is an instance")
-    check_decoding(file.problem, file.stops, decoding, path.name)
+    if start is not None and loaded.problem == "vrp":
+        raise NeurouteError(f"--from: {run} builds solutions and improves none; leave it out")
+    check_decoding(loaded.problem, file.stops, decoding, path.name)
     budget = memory_budget_gb(loaded.place, memory_gb)
-    inputs = file.about.inputs(file.instance, False)
+    inputs = file.about.inputs_for(loaded.problem)(file.instance, False)
     began = time.perf_counter()
     if start is None:
-        solution = room(file.problem, "decode")(loaded.net, inputs, decoding, budget)[0].numpy()
+        solution = room(loaded.problem, "decode")(loaded.net, inputs, decoding, budget)[0].numpy()
     else:
         solution = improved(loaded.net, inputs, start, decoding, budget, file.length)
     seconds = time.perf_counter() - began
@@ -111,7 +116,7 @@ def solve_file(
     of = "" if brought is None else f" from {brought.name}"
     drawing = file.draw(solution, f"{file.instance.name}: {length}  ({run}, {decoding.id}{of})")
     write_whole(out, lambda opened: drawing.savefig(opened, format=out.suffix[1:]))
-    routes = f"{len(to_routes(solution))} routes, " if file.problem == "cvrp" else ""
+    routes = f"{len(to_routes(solution))} routes, " if file.problem != "tsp" else ""
     was = f", before {before}" if before else ""
     kept = f", kept in {save}" if save is not None else ""
     return (
@@ -122,15 +127,23 @@ def solve_file(
 
 def _read(path: Path) -> _File:
     if path.suffix not in LIBRARIES:
-        raise NeurouteError(f"{path}: a TSPLIB file (.tsp) or a VRPLIB file (.vrp) is expected")
+        raise NeurouteError(
+            f"{path}: a TSPLIB file (.tsp) or a VRPLIB file (.vrp) is expected, or one of Solomon's (.txt)"
+        )
     about = library(LIBRARIES[path.suffix])
     if path.suffix == ".tsp":
         return _File(about, read_tsplib(path))
-    return _File(about, about.parse(read_text(path, "a VRPLIB .vrp file"), str(path), path.stem))
+    what = "a VRPLIB .vrp file" if path.suffix == ".vrp" else "one of Solomon's .txt files"
+    return _File(about, about.parse(read_text(path, what), str(path), path.stem))
 
 
 def _read_start(path: Path, file: _File) -> np.ndarray:
-    """The user's solution.  Raises NeurouteError when it is none, or one of another instance."""
+    """The user's solution.  Raises NeurouteError when it is none, or one of another instance.
+
+    Solomon's files have none here: nothing improves them.
+    """
+    if file.problem == "vrp":
+        raise NeurouteError(f"--from {path}: solutions with time windows are built, not improved; leave it out")
     if file.problem == "tsp":
         return read_tour(path, file.instance)
     instance: VrplibInstance = file.instance

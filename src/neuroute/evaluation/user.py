@@ -23,12 +23,17 @@ from neuroute.errors import NeurouteError
 from neuroute.evaluation.columns import COLUMNS
 from neuroute.evaluation.options import check_decoding
 from neuroute.evaluation.records import UNITS, write_records
+from neuroute.networks.mixing import mixes
 from neuroute.networks.weights import describe, load_checkpoint
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Decoding, LabelBundle, Labels, Network
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.rooms import room
 from neuroute.problems.tsp import is_permutation, tour_length
+from neuroute.problems.vrp import Vrp, valid
+from neuroute.problems.vrp import lengths as vrp_lengths
+
+SOLVES = {"tsp": ("tsp",), "cvrp": ("cvrp",), "vrp": ("vrp", "cvrp")}  # what instances a model of each problem takes
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,12 @@ def _labelled(labels: Labels, label_dirs: list[Path]) -> Instances:
     kind, dataset = kind_of(labels), labels.dataset
     instances = kind.instances(dataset)
     reference = kind.lengths(instances, load_tours(labels, label_dirs))
+    if isinstance(instances, Vrp):
+        parts = (instances.demand, instances.capacity)
+        of_vrp = Group(
+            dataset.id, instances.coords.astype(np.float64), reference, *parts, vrp=instances, seen=instances
+        )
+        return Instances("vrp", dataset.id, (of_vrp,))
     coords, *loads = kind.arrays(instances)
     demand, capacity = loads or (None, None)
     group = Group(dataset.id, coords.astype(np.float64), reference, demand, capacity)
@@ -111,7 +122,7 @@ def evaluate(
     """Solve all instances, write records to `out` (.csv, with its .npz twin of lengths), and say how it went."""
     if out is not None and out.suffix != ".csv":
         raise NeurouteError(f"--out {out}: records are written as .csv")
-    if model.problem != instances.problem:
+    if instances.problem not in SOLVES[model.problem]:
         raise NeurouteError(
             f"{instances.name}: holds {instances.problem.upper()} instances, but {model.about['run']} solves "
             f"{model.problem.upper()}"
@@ -134,9 +145,9 @@ def evaluate(
 
 def _measure(model: Model, group: Group, decoding: Decoding, memory_gb: float, progress: Progress) -> Measured:
     # Where something is drawn by an instance's number in the call, a group is solved in one: re-construct of the CVRP,
-    # solutions that insertion starts with, and random embeddings.
+    # solutions that insertion starts with, random embeddings, and gates that draw for a batch.
     drawn = decoding.method == "prc" or (model.problem == "cvrp" and decoding.method == "rrc")
-    whole = drawn or getattr(model.net, "gaussian", False)
+    whole = drawn or getattr(model.net, "gaussian", False) or mixes(model.net)
     step = group.count if whole else instances_at_once(model.net, group.coords.shape[1], decoding, memory_gb)
     lengths, rounded, seconds = [], [], 0.0
     for first in range(0, group.count, step):
@@ -153,15 +164,23 @@ def _measure(model: Model, group: Group, decoding: Decoding, memory_gb: float, p
 
 
 def _solve(model: Model, group: Group, decoding: Decoding, memory_gb: float) -> np.ndarray:
-    """Tours (count, n), or CVRP solutions (count, 2, n)."""
-    points = group.unit_square()
-    instances = group.cvrp(points) if model.problem == "cvrp" else points
+    """Tours (count, n), or solutions with vehicles (count, 2, n)."""
+    instances: Any
+    if model.problem == "vrp":
+        instances = group.as_vrp()
+    else:
+        points = group.unit_square()
+        instances = group.cvrp(points) if model.problem == "cvrp" else points
     solutions: np.ndarray = room(model.problem, "decode")(model.net, instances, decoding, memory_gb).numpy()
     return solutions
 
 
 def _lengths(group: Group, solutions: np.ndarray) -> np.ndarray:
     """Unrounded lengths (count,) in the group's own units."""
+    if group.vrp is not None and group.seen is not None:
+        if not valid(group.seen, solutions).all():
+            raise AssertionError(f"{group.name}: decoding returned an infeasible solution")  # a bug, never the user's
+        return vrp_lengths(group.vrp, solutions)
     if group.demand is not None:
         instances = group.cvrp(group.coords)
         if not is_feasible(instances, solutions).all():
@@ -207,7 +226,8 @@ def _summary(model: Model, name: str, measured: list[Measured], decoding: Decodi
     total = sum(m.group.count for m in measured)
     sizes = sorted({m.group.n for m in measured})
     n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-    lines = [f"{name}: {total} instances, n = {n}"]
+    variants = sorted({m.group.vrp.variant for m in measured if m.group.vrp is not None})
+    lines = [f"{name}: {total} {' '.join([*variants, 'instances'])}, n = {n}"]
     if len(measured) > 1:
         width = max(len(m.group.name) for m in measured)
         for m in measured:

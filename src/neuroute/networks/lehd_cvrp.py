@@ -1,5 +1,7 @@
 """LEHD for the CVRP: a light encoder, a heavy decoder that knows what is left in the vehicle (Luo et al., 2023)."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -42,16 +44,16 @@ class LehdCvrp(nn.Module):
         """LEHD has no factor that depends on the size."""
         return 1.0
 
-    def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0) -> Tensor:
+    def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0, *given: Any) -> Tensor:
         """Logits (batch, available, 2): straight, through the depot.
 
         rows (batch, 1 + available + 1, width) from `encode`, in the order [current, available..., depot];
-        remaining (batch,): what is left in the vehicle.
+        remaining (batch,): what is left in the vehicle.  given: to layers that ask for more.
         """
         left = remaining[:, None, None]
         current = self.current(torch.cat([rows[:, :1].detach(), left], dim=-1))
         depot = self.start(torch.cat([rows[:, -1:], left], dim=-1))
         h = torch.cat([current, rows[:, 1:-1].detach(), depot], dim=1)
         for layer in self.layers:
-            h = layer(h, attention_scale)
+            h = layer(h, attention_scale, *given)
         return self.head(h[:, 1:-1])

@@ -1,7 +1,7 @@
 """Attention and an FFN on residuals, without normalisation: the layer of LEHD and of BQ-NCO."""
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -18,6 +18,8 @@ class ResidualLayer(nn.Module):
     `bias`    of the attention's projections: on the `output` side, or on the `key-value` side.  (The softmax cancels
               the key's: it adds the same to all scores of a query.)
     `scaled`  scores are divided by sqrt(d_k).
+
+    With feed_forward 0 there is no FFN: whoever builds on this brings another `feed`.
     """
 
     def __init__(
@@ -38,17 +40,25 @@ class ResidualLayer(nn.Module):
         self.qkv = nn.Linear(width, 3 * width, bias=False)  # one product for all three
         self.key_value_bias = nn.Parameter(self.qkv.weight.new_zeros(2 * width)) if bias == "key-value" else None
         self.out = nn.Linear(width, width, bias=bias == "output")
-        self.up = nn.Linear(width, feed_forward)
-        self.down = nn.Linear(feed_forward, width)
+        if feed_forward:
+            self.up = nn.Linear(width, feed_forward)
+            self.down = nn.Linear(feed_forward, width)
         self.alpha1 = alpha() if rezero else None
         self.alpha2 = alpha() if rezero else None
 
-    def forward(self, x: Tensor, attention_scale: float = 1.0) -> Tensor:
-        """x (rows, tokens, width) -> same shape.  Scores are multiplied by attention_scale besides their own scale."""
+    def feed(self, h: Tensor, *given: Any) -> Tensor:
+        """h (rows, tokens, width) -> same shape: what is added to it."""
+        return scaled_linear(F.relu(self.up(h)), self.down, self.alpha2)
+
+    def forward(self, x: Tensor, attention_scale: float = 1.0, *given: Any) -> Tensor:
+        """x (rows, tokens, width) -> same shape.  Scores are multiplied by attention_scale besides their own scale.
+
+        given: to `feed`, which may ask for more than tokens.
+        """
         rows, tokens, width = x.shape
         bias = None if self.key_value_bias is None else F.pad(self.key_value_bias, (width, 0))  # none for the query
         qkv = F.linear(x, self.qkv.weight, bias).view(rows, tokens, 3, self.heads, width // self.heads)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)
         attended = attend(q, k, v, attention_scale * self.scale).transpose(1, 2).reshape(rows, tokens, width)
         x = x + scaled_linear(attended, self.out, self.alpha1)
-        return x + scaled_linear(F.relu(self.up(x)), self.down, self.alpha2)
+        return x + self.feed(x, *given)

@@ -1,4 +1,7 @@
-"""Labelled training sets, cut into blocks that one label job each makes; papers with the same ones share them."""
+"""Labelled training sets, cut into blocks that one label job each makes; papers with the same ones share them.
+
+And what is left of labels of which some are the first instances of others.
+"""
 
 from neuroute.plan.objects import Dataset, LabelBundle, Labels, Run
 
@@ -24,3 +27,16 @@ def training_bundles(paper: str, runs: list[Run]) -> list[LabelBundle]:
         for n, blocks in largest.items()
         for i, block in enumerate(blocks)
     ]
+
+
+def longest(labels: list[Labels]) -> list[Labels]:
+    """Without what are the first instances of others."""
+    most: dict[Labels, int] = {}
+    for each in labels:
+        key = _with_count(each, 0)
+        most[key] = max(most.get(key, 0), each.dataset.count)
+    return [_with_count(key, count) for key, count in most.items()]
+
+
+def _with_count(labels: Labels, count: int) -> Labels:
+    return labels.model_copy(update={"dataset": labels.dataset.model_copy(update={"count": count})})

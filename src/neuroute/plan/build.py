@@ -96,10 +96,10 @@ class Plan:
         """What is there of a public benchmark, and where."""
         return Path(self.config.work_dir) / "benchmarks" / f"{name}.json"
 
-    def benchmark_of_evaluation(self, evaluation: str) -> str | None:
-        """There is at most one: a run solves one problem, and each problem has one benchmark."""
-        found = [e.benchmark for e in parts_of(self.evaluations[evaluation]) if isinstance(e, BenchmarkEvaluation)]
-        return found[0] if found else None
+    def benchmarks_of_evaluation(self, evaluation: str) -> list[str]:
+        """The public benchmarks that it measures a model on: a model for several problems has several."""
+        parts = parts_of(self.evaluations[evaluation])
+        return list(dict.fromkeys(e.benchmark for e in parts if isinstance(e, BenchmarkEvaluation)))
 
     def checkpoints_of_evaluation(self, evaluation: str) -> list[Path]:
         """The weights that are measured: the run's, and of an evaluation of stages those at their ends."""
@@ -168,18 +168,18 @@ class Plan:
 
     def evaluate_code(self, evaluation: str) -> str:
         e = self.evaluations[evaluation]
-        benchmark = self.benchmark_of_evaluation(evaluation)
+        benchmarks = self.benchmarks_of_evaluation(evaluation)
         run = self.runs[e.run]
         problems = {run.validation.dataset.problem, *(labels.dataset.problem for labels in e.labels)}
         problem = entries(problems, "labels", "decode", "improve")
-        libraries = [_library_entry(benchmark)] if benchmark else []
+        libraries = [_library_entry(benchmark) for benchmark in benchmarks]
         timed = [part for part in parts_of(e) if isinstance(part, EfficiencyEvaluation)]
         kinds = dict.fromkeys([run.network.kind, *(n.kind for part in timed for n in part.networks.values())])
         counts = [entry for kind in kinds for entry in entry_of_counts(kind)]
         starts = sorted({_solver_entry(d.start) for d in decodings_of(e) if d.start != "greedy"})
         measures = dict.fromkeys(each.entry for each in (e, *parts_of(e)))
         digest = code_digest(*measures, *kinds, *counts, *problem, *libraries, *starts)
-        return digest + (_files_digest([_instances_of(benchmark)]) if benchmark else "")
+        return digest + (_files_digest(map(_instances_of, benchmarks)) if benchmarks else "")
 
     def fetch_code(self, benchmark: str) -> str:
         code = code_digest("neuroute.datasets.fetch:provide", _library_entry(benchmark))
@@ -189,7 +189,7 @@ class Plan:
         a = self.artifacts[artifact]
         files = sorted((ROOT / "papers" / a.paper / "published").glob("*.csv"))
         files += [ROOT / "rendering" / "house.mplstyle"] if a.kind == "figure" else []
-        benchmarks = {b for e in a.evaluations if (b := self.benchmark_of_evaluation(e))}
+        benchmarks = {b for e in a.evaluations for b in self.benchmarks_of_evaluation(e)}
         files += [_instances_of(b) for b in sorted(benchmarks)]
         return code_digest("neuroute.rendering.render:render", a.function) + _files_digest(files)
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, ValidationError
 from neuroute.errors import NeurouteError
 from neuroute.plan.scale import Scale, ScalePart
 from neuroute.plan.scale_icam import IcamScale
+from neuroute.plan.scale_mvmoe import MvmoeScale
 from neuroute.plan.scale_pens import PensScale, PensShape
 from neuroute.plan.scale_scaling import ScalingScale
 from neuroute.plan.scale_sit import SitScale
@@ -21,6 +22,7 @@ __all__ = [
     "Config",
     "DeepNarrow",
     "IcamScale",
+    "MvmoeScale",
     "PensScale",
     "PensShape",
     "Scale",
@@ -36,7 +38,7 @@ __all__ = [
 ]
 
 M = TypeVar("M", bound=BaseModel)
-Paper = Literal["scaling", "pens", "sit", "icam"]
+Paper = Literal["scaling", "pens", "sit", "icam", "mvmoe"]
 CONFIG_ENV = "NEUROUTE_CONFIG"  # the Snakefile hands its merged config to the jobs it starts
 
 
@@ -58,7 +60,7 @@ class Config(Strict):
     """The user's choices: what to run, at which scale, on what."""
 
     scale: Annotated[str, Field(description="a file in workflow/scales, without .yaml")] = "smoke"
-    papers: Annotated[list[Paper], Field(min_length=1)] = ["scaling", "pens", "sit", "icam"]
+    papers: Annotated[list[Paper], Field(min_length=1)] = ["scaling", "pens", "sit", "icam", "mvmoe"]
     device: Annotated[
         Literal["auto", "cpu", "cuda"], Field(description="auto: CUDA where there is a GPU, else CPU")
     ] = "auto"

@@ -10,6 +10,7 @@ from neuroute.analysis.flops_reconstruction import iteration
 from neuroute.plan.build import HEADLINE, Plan
 from neuroute.plan.objects import (
     AnyEvaluation,
+    ConstructionEvaluation,
     Dataset,
     Decoding,
     Evaluation,
@@ -20,6 +21,7 @@ from neuroute.plan.objects import (
     Reinforced,
     RescalingEvaluation,
     RoundEvaluation,
+    RoutingEvaluation,
     Run,
     StageEvaluation,
     StructureEvaluation,
@@ -36,6 +38,10 @@ SOLVER_SECONDS: dict[str, dict[int, float]] = {
     "lkh": {20: 0.0011, 50: 0.009, 100: 0.048, 200: 0.2, 500: 2.0},
     "hgs": {20: 0.27, 50: 0.8, 100: 2.6},  # CVRP
     "hgs-short": {20: 0.018, 50: 0.08, 100: 0.2},  # CVRP
+    # Their budgets, which are seconds.
+    "ortools": {10: 4.0, 100: 40.0},
+    "ortools-network": {10: 4.0, 100: 40.0},
+    "ortools-x10": {10: 40.0, 100: 400.0},
 }
 
 
@@ -183,11 +189,12 @@ def label_seconds(labels: Labels) -> float:
 
 def _train_cost(plan: Plan, run: Run) -> Cost:
     samples = run.training.samples * run.training.epochs
-    decode = run.validation.dataset.count * (run.training.validations + 1)
     amount = samples * cost.training_per_sample(run)
     many = isinstance(run.training, Reinforced)  # whose validations build solutions from all starts
-    nodes, starts = run.validation.dataset.nodes, run.n if many else 1
-    amount += decode * cost.per_solution(run.network, nodes, starts, shrinks=not many)["gflops_shrinking"] * 1e9
+    for labels in (run.validation, *run.also_validation):
+        nodes, starts = labels.dataset.nodes, labels.dataset.n if many else 1
+        each = cost.per_solution(run.network, nodes, starts, shrinks=not many)["gflops_shrinking"] * 1e9
+        amount += labels.dataset.count * (run.training.validations + 1) * each
     disk = 4 * 4 * cost.parameters_of(run.network) / 1e6  # weights, and weights with two moments in the state
     path = plan.run_dir(run.id) / "model.safetensors"
     return _computed(plan, "train", run.id, path, amount, disk)
@@ -231,6 +238,12 @@ def _evaluate_cost(plan: Plan, evaluation: AnyEvaluation) -> Cost:
             amount += sum(len(sweep.factors) * solution(sweep.dataset) for sweep in part.sweeps)
         elif isinstance(part, StructureEvaluation):
             amount += solution(part.dataset)
+        elif isinstance(part, RoutingEvaluation):
+            amount += sum(map(solution, part.datasets))
+        elif isinstance(part, ConstructionEvaluation):
+            starts = part.decoding.starts
+            for dataset in part.datasets:
+                amount += solution(dataset, dataset.n if starts == "all" else starts, shrinks=not many)
     return _computed(plan, "evaluate", evaluation.id, plan.evaluation_file(evaluation.id), amount, disk)
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from neuroute.plan.scale_icam import IcamScale
+from neuroute.plan.scale_mvmoe import MvmoeScale
 from neuroute.plan.scale_pens import PensScale
 from neuroute.plan.scale_scaling import ScalingScale
 from neuroute.plan.scale_sit import SitScale
@@ -28,6 +29,7 @@ class Scale(Strict):
     pens: PensScale
     sit: SitScale
     icam: IcamScale
+    mvmoe: MvmoeScale
 
     def of(self, paper: str) -> "ScalePart":
         """What one paper's artifacts depend on: an edit of another paper's sizes changes nothing of it."""
@@ -49,4 +51,4 @@ class ScalePart(Strict):
     name: str
     summary: str
     solver: str
-    sizes: ScalingScale | PensScale | SitScale | IcamScale
+    sizes: ScalingScale | PensScale | SitScale | IcamScale | MvmoeScale

@@ -8,7 +8,7 @@ import hashlib
 import json
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from neuroute.problems.vrp_variants import Variant
 
@@ -117,3 +117,10 @@ class Network(Spec):
 
     kind: str
     arguments: dict[str, Any]
+
+    @field_validator("arguments")
+    @classmethod
+    def _as_a_checkpoint_keeps_them(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        """In JSON's terms, where tuples are lists: networks are compared with those of checkpoints."""
+        plain: dict[str, Any] = json.loads(json.dumps(arguments))
+        return plain

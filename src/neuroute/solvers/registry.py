@@ -17,8 +17,10 @@ MODULES = {
     "nearest": "neuroute.solvers.nearest",
     "ortools": "neuroute.solvers.ortools_vrp",
     "ortools-x10": "neuroute.solvers.ortools_x10",
+    "ortools-short": "neuroute.solvers.ortools_short",
     "ortools-network": "neuroute.solvers.ortools_network",
     "pyvrp": "neuroute.solvers.pyvrp_vrp",
+    "pyvrp-short": "neuroute.solvers.pyvrp_short",
 }
 
 

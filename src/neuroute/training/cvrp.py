@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -9,7 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.errors import NeurouteError
+from neuroute.networks.gates import Gate
+from neuroute.networks.routing import Routing
 from neuroute.problems.cvrp_sub_paths import Draw, arranged, draw, loads
+from neuroute.seeds import stream_seed
 from neuroute.training.supervised import Scheme, SupervisedBatches, labelled
 
 
@@ -56,14 +60,15 @@ class CvrpDecision(nn.Module):
         super().__init__()
         self.net = net
 
-    def forward(self, coords: Tensor, demand: Tensor, left: Tensor, row: int) -> Tensor:
+    def forward(self, coords: Tensor, demand: Tensor, left: Tensor, row: int, routing: Routing | None = None) -> Tensor:
         """Logits (batch, candidates, 2) of the stops after stop `row`: straight, through the depot.
 
         coords (batch, 1 + length, 2) and demand (batch, 1 + length), depot first; left (batch,) after stop `row`.
+        routing: what the gates of a `LehdCvrpLight` draw from.
         """
         net: Any = self.net
         rows = net.encode(coords, demand).roll(-1, dims=1)  # the depot last, where every route ends
-        return net.decide(rows[:, row:], left)
+        return net.decide(rows[:, row:], left) if routing is None else net.decide(rows[:, row:], left, 1.0, routing)
 
 
 class CvrpBatches(SupervisedBatches):
@@ -88,6 +93,40 @@ class CvrpBatches(SupervisedBatches):
         return loss(self.model, path, row)
 
 
+class RoutedBatches(CvrpBatches):
+    """Of a network whose gates draw for a whole batch, each from a generator of its own.
+
+    So a batch is learnt from as a whole, in one process: in parts, each would be routed by itself, and other weights
+    would come of other memory.
+    """
+
+    def __init__(self, *scheme: Any) -> None:
+        super().__init__(*scheme)
+        t, arguments = self.training, self.run.network.arguments
+        if self.world.size > 1:
+            raise NeurouteError(
+                f"{self.run.id}: its experts are trained in one process, not in {self.world.size}; set gpus_per_run: 1"
+            )
+        # Of each token an FFN has two copies and what experts make of them.
+        need = 4 * 26 * arguments["width"] * arguments["depth"] * (self.run.n + 1) * t.batch_size / 1e9
+        if need > self.memory_gb:
+            raise NeurouteError(
+                f"{self.run.id}: experts learn from whole batches, and {t.batch_size} instances of {self.run.n} "
+                f"customers take about {need:.2g} GB; memory_gb is {self.memory_gb:.2g}: give more, or smaller batches"
+            )
+
+    def train(self, index: int) -> tuple[Tensor, int]:
+        self._routing = Routing(torch.Generator(self.device).manual_seed(stream_seed(self.run.seed, index)))
+        return super().train(index)
+
+    def _loss(self, path: CvrpPath, row: int) -> Tensor:
+        return loss(partial(self.model, routing=self._routing), path, row)
+
+    def _micro_batch(self, tokens: int) -> int:
+        batch: int = self.training.batch_size
+        return batch
+
+
 def loss(decide: Any, path: CvrpPath, row: int) -> Tensor:
     """Mean cross-entropy of choosing stop row + 1, and the way to it, among all candidates and both ways.
 
@@ -99,4 +138,5 @@ def loss(decide: Any, path: CvrpPath, row: int) -> Tensor:
 
 def supervised(scheme: Scheme) -> CvrpBatches:
     """Raises NeurouteError when labels are missing."""
-    return CvrpBatches(scheme.run, scheme.model, labelled(scheme), scheme.device, scheme.world, scheme.memory_gb)
+    kind = RoutedBatches if any(isinstance(module, Gate) for module in scheme.net.modules()) else CvrpBatches
+    return kind(scheme.run, scheme.model, labelled(scheme), scheme.device, scheme.world, scheme.memory_gb)

@@ -1,4 +1,4 @@
-"""What reinforcement learning draws for a batch: its size, its capacity, the noise of its samples.
+"""What reinforcement learning draws for a batch: its size, its capacity, its problem, the noise of its samples.
 
 All of it is a function of the seed and of the batch's number, by numpy's counter-based Philox generator: a batch needs
 nothing of those before it, and an instance's noise nothing of those beside it.
@@ -14,16 +14,29 @@ from torch import Tensor
 from neuroute.decoding.multi_start import Choose
 from neuroute.plan.reinforced import Reinforced, Stage
 
-SHAPES = 1 << 63  # second word of the key of sizes and capacities; that of a batch's noise lies above
+SHAPES = 1 << 63  # second word of the key of sizes, capacities and variants; that of a batch's noise lies above
+SIZE, CAPACITY, VARIANT = range(3)  # which of a batch's four draws
 AT_ONCE = 1 << 16  # batches
 
 
 def shapes(stage: Stage, seed: int, first: int, batches: int) -> tuple[np.ndarray, np.ndarray | None]:
     """Sizes, and capacities if the stage draws some, of batches from number `first` on: int64 (batches,) each."""
+    raw = _of_batches(seed, first, batches)
+    capacities = _between(raw[:, CAPACITY], stage.capacities) if stage.capacities else None
+    return _between(raw[:, SIZE], stage.sizes), capacities
+
+
+def variants(stage: Stage, seed: int, first: int, batches: int) -> list[str]:
+    """The stage's variants that batches from number `first` on are of, each as likely (mvmoe, Section 5)."""
+    raw = _of_batches(seed, first, batches)
+    return [stage.variants[i] for i in _between(raw[:, VARIANT], (0, len(stage.variants) - 1))]
+
+
+def _of_batches(seed: int, first: int, batches: int) -> np.ndarray:
+    """Four 32-bit draws of each batch: uint64 (batches, 4)."""
     stream = _stream(seed, SHAPES)
     stream.advance(first)  # a step of the counter gives four draws, and belongs to one batch
-    raw = stream.random_raw(4 * batches).reshape(-1, 4) >> np.uint64(32)
-    return _between(raw[:, 0], stage.sizes), _between(raw[:, 1], stage.capacities) if stage.capacities else None
+    return stream.random_raw(4 * batches).reshape(-1, 4) >> np.uint64(32)
 
 
 def _between(raw: np.ndarray, limits: tuple[int, int]) -> np.ndarray:

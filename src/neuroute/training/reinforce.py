@@ -19,7 +19,8 @@ from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Run
 from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
 from neuroute.training.advantages import weights
-from neuroute.training.draws import instances_seen, noise, sampling, shapes
+from neuroute.training.draws import instances_seen, noise, sampling, shapes, variants
+from neuroute.training.leaves import leaves_of, standing_on, through
 from neuroute.training.stages import keep_stage, recall_moments
 from neuroute.training.supervised import Scheme
 
@@ -61,6 +62,22 @@ class Drawn(NamedTuple):
     capacity: int | None
     number: int  # of the batch, which those of earlier runs are counted in
     size: int  # instances, of all processes
+    variant: str | None = None  # of a VRP
+
+
+class Aside:
+    """What a batch is learnt from besides its solutions: nothing, unless a network's own draws come with a loss."""
+
+    def again(self, prepared: Any) -> Any:
+        """What is prepared, for some of the decisions that were sampled, in their order."""
+        return prepared
+
+    def of_decisions(self) -> Tensor | None:
+        """A loss of those that were made again since it was last asked for."""
+        return None
+
+    def of_encoder(self) -> Tensor | None:
+        return None
 
 
 class Reinforcement:
@@ -68,8 +85,11 @@ class Reinforcement:
 
     Several processes share a batch, each with every size-th instance; their gradients are added up.
     Weights and moments at the end of each stage are kept in `<state>/stages`.  With `start`, a checkpoint, the
-    optimizer goes on with the moments that lie beside it, if they do.
+    optimizer goes on with the moments that lie beside it, if they do and the training is not to start `fresh`.
     """
+
+    bytes = BYTES  # of a tour and a node while a decision is sampled
+    floats = 14  # of a token and a channel in a layer of the encoder
 
     def __init__(self, scheme: Scheme, rollouts: Rollouts, start: Path | None = None) -> None:
         self.scheme, self.rollouts, self.training = scheme, rollouts, training_of(scheme.run)
@@ -82,7 +102,7 @@ class Reinforcement:
             fused=self.device.type == "cuda",
             foreach=self.device.type != "cuda",
         )
-        if start is not None:
+        if start is not None and not self.training.fresh:
             recall_moments(start, self.net, self.optimizer)
         self._seen = instances_seen(self.training, scheme.run.seed)
         self._notes: list[dict[str, Any]] = []
@@ -132,15 +152,18 @@ class Reinforcement:
         number = self.training.batches_before + index
         sizes, capacities = shapes(stage, self.scheme.run.seed, number, 1)
         n = int(sizes[0])
-        return Drawn(stage, n, None if capacities is None else int(capacities[0]), number, stage.batch_of(n))
+        (variant,) = variants(stage, self.scheme.run.seed, number, 1) if stage.variants else (None,)
+        return Drawn(stage, n, None if capacities is None else int(capacities[0]), number, stage.batch_of(n), variant)
 
     def accumulate(self, drawn: Drawn) -> Tensor:
         """Leave the gradient of a batch in the parameters; returns this process's share of the loss, times processes.
 
-        The loss is the mean over the batch of minus the weighed log-probabilities (icam, Eq. 7 to 11).
+        The loss is the mean over the batch of minus the weighed log-probabilities (icam, Eq. 7 to 11), and what is
+        learnt aside.
         """
-        instances = self.rollouts.instances(drawn.n, drawn.capacity, drawn.number * LARGEST_BATCH, drawn.size)
-        rows = torch.arange(drawn.size)[self.world.rank :: self.world.size]
+        first = drawn.number * LARGEST_BATCH
+        instances = self._rollouts(drawn).instances(drawn.n, drawn.capacity, first, drawn.size)
+        rows = self._rows(drawn)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         for part in rows.split(self._instances_at_once(drawn)) if len(rows) else ():
             total += self._learn(drawn, part, tuple(each[part.to(each.device)] for each in instances))
@@ -149,32 +172,35 @@ class Reinforcement:
 
     def _learn(self, drawn: Drawn, rows: Tensor, instances: Instances) -> Tensor:
         """Add the gradient of some instances of a batch; returns their share of its loss."""
-        starts, elite = drawn.stage.starts_of(drawn.n), drawn.stage.elite
+        starts, elite = self._starts(drawn), drawn.stage.elite
         with autocast(self.device, self.training.precision):
-            prepared: Any = self.rollouts.prepare(instances)
+            prepared, aside = self._prepare(drawn, instances)
         stops, lengths = self._sampled(drawn, rows, instances, prepared)
         weight = weights(lengths, elite) / drawn.size
-        cut = _leaves(prepared)
+        cut = leaves_of(prepared)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
-        begun = self.rollouts.begin(instances, starts, prepared.nodes.dtype)
+        begun = self._rollouts(drawn).begin(instances, starts, prepared.nodes.dtype)
         for decisions in replay(begun, stops, self._moves_at_once(drawn, len(rows))):
             with autocast(self.device, self.training.precision):
-                logs = log_probabilities(self.net, _as(cut, prepared), decisions)
+                logs = log_probabilities(self.net, aside.again(standing_on(cut, prepared)), decisions)
             loss = -(weight.to(logs.dtype)[:, None] * logs.unflatten(1, (-1, starts))).sum()
+            if (beside := aside.of_decisions()) is not None:
+                loss = loss + beside
             loss.backward()
             total += loss.detach()
-        _through(prepared, cut)
-        return total
+        of_encoder = aside.of_encoder()
+        through(prepared, cut, of_encoder)
+        return total if of_encoder is None else total + of_encoder.detach()
 
     def _sampled(self, drawn: Drawn, rows: Tensor, instances: Instances, prepared: Any) -> tuple[list[Tensor], Tensor]:
         """The stops of each move (batch, starts), and the lengths (batch, starts) of the solutions."""
-        starts, moves = drawn.stage.starts_of(drawn.n), self.rollouts.moves(drawn.n)
-        uniform = noise(self.scheme.run.seed, drawn.number, rows.tolist(), (starts, moves)).to(self.device)
-        recorded = Recorded(sampling(uniform))
+        rollouts, starts = self._rollouts(drawn), self._starts(drawn)
+        numbers = noise(self.scheme.run.seed, drawn.number, rows.tolist(), (starts, rollouts.moves(drawn.n)))
+        recorded = Recorded(sampling(numbers.to(self.device)))
         with torch.no_grad(), autocast(self.device, self.training.precision):
-            begun = self.rollouts.begin(instances, starts, prepared.nodes.dtype)
+            begun = rollouts.begin(instances, starts, prepared.nodes.dtype)
             solutions = complete(self.net, prepared, begun, recorded)
-            return recorded.stops, self.rollouts.lengths(instances, solutions)
+            return recorded.stops, rollouts.lengths(instances, solutions)
 
     def _meet(self) -> None:
         """Add up the gradients of all processes."""
@@ -185,22 +211,43 @@ class Reinforcement:
         for parameter, part in zip(self.net.parameters(), together.split([g.numel() for g in gradients]), strict=True):
             parameter.grad = part.view_as(parameter)
 
+    # -- what may differ from batch to batch --------------------------------------------------------------------
+
+    def _rollouts(self, drawn: Drawn) -> Rollouts:
+        return self.rollouts
+
+    def _starts(self, drawn: Drawn) -> int:
+        """Solutions of an instance."""
+        return drawn.stage.starts_of(drawn.n)
+
+    def _prepare(self, drawn: Drawn, instances: Instances) -> tuple[Any, Aside]:
+        """What the decisions of instances share, with its graph, and what is learnt aside."""
+        return self._rollouts(drawn).prepare(instances), Aside()
+
+    def _rows(self, drawn: Drawn) -> Tensor:
+        """The instances of a batch that this process learns from."""
+        return torch.arange(drawn.size)[self.world.rank :: self.world.size]
+
     # -- memory -------------------------------------------------------------------------------------------------
 
     def _instances_at_once(self, drawn: Drawn) -> int:
-        """Instances whose encoder's graph, and whose solutions while they are sampled, fit half of the memory.
-
-        About 14 floats per token, channel and layer, and 4 per pair of tokens and layer where attention has a bias.
-        """
-        nodes, starts = self.rollouts.nodes(drawn.n), drawn.stage.starts_of(drawn.n)
-        encoded = 4 * len(self.net.layers) * nodes * (14 * self.net.width + 4 * nodes)
-        sampled = starts * (BYTES * nodes + 12 * self.rollouts.moves(drawn.n))
-        fit = self.scheme.memory_gb * 1e9 / 2 / (encoded + sampled)
+        """Instances whose encoder's graph, and whose solutions while they are sampled, fit half of the memory."""
+        nodes, starts = self.rollouts.nodes(drawn.n), self._starts(drawn)
+        fit = self.scheme.memory_gb * 1e9 / 2 / self._bytes_of(drawn.n, starts)
         return max(1, int(min(fit, TOGETHER[self.device.type] / (starts * nodes))))
+
+    def _bytes_of(self, n: int, starts: int) -> int:
+        """Of one instance and its solutions.
+
+        About `floats` per token, channel and layer, and 4 per pair of tokens and layer where attention has a bias.
+        """
+        nodes = self.rollouts.nodes(n)
+        encoded = 4 * len(self.net.layers) * nodes * (self.floats * self.net.width + 4 * nodes)
+        return encoded + starts * (self.bytes * nodes + 12 * self.rollouts.moves(n))
 
     def _moves_at_once(self, drawn: Drawn, instances: int) -> int:
         """Moves of so many instances that are learnt from together, in the other half of the memory."""
-        nodes, decisions = self.rollouts.nodes(drawn.n), instances * drawn.stage.starts_of(drawn.n)
+        nodes, decisions = self.rollouts.nodes(drawn.n), instances * self._starts(drawn)
         fit = self.scheme.memory_gb * 1e9 / 2 / (decisions * (LEARNING_BYTES * nodes + 4 * 16 * self.net.width))
         return max(1, int(min(fit, TOGETHER[self.device.type] / (decisions * nodes))))
 
@@ -213,9 +260,18 @@ def log_probabilities(net: Any, prepared: Any, decisions: Decisions) -> Tensor:
 
 
 def many_starts(scheme: Scheme) -> Any:
-    """The network.  Raises NeurouteError for one that builds a single solution of an instance at a time."""
+    """The network.
+
+    Raises NeurouteError for one that builds a single solution of an instance at a time, and for what is asked of a
+    training that only the VRP has.
+    """
     if not getattr(scheme.net, "multi_start", False):
         raise NeurouteError(f"{scheme.run.id}: reinforcement learning takes a network with many starts, such as Pomo")
+    training = training_of(scheme.run)
+    if any(stage.variants for stage in training.stages) or training.balance:
+        raise NeurouteError(
+            f"{scheme.run.id}: `variants` and `balance` are for problem 'vrp' and its experts; leave them out"
+        )
     return scheme.net
 
 
@@ -223,33 +279,3 @@ def training_of(run: Run) -> Reinforced:
     if not isinstance(run.training, Reinforced):
         raise TypeError(f"{run.id} is not trained by reinforcement learning")
     return run.training
-
-
-# -- the cut between encoder and decisions -------------------------------------------------------------------------
-# Every part of the decisions has a graph of its own that ends at these leaves; what they have gathered goes through the
-# encoder once.
-
-
-def _leaves(prepared: Any) -> list[Tensor | None]:
-    """For each field that the encoder's graph leads to, a leaf that gathers gradients in at least float32."""
-    return [
-        field.detach().to(torch.promote_types(field.dtype, torch.float32)).requires_grad_() if _learns(field) else None
-        for field in prepared
-    ]
-
-
-def _as(leaves: list[Tensor | None], prepared: Any) -> Any:
-    """Like `prepared`, on the leaves."""
-    given = zip(prepared, leaves, strict=True)
-    return type(prepared)(*(field if leaf is None else leaf.to(field.dtype) for field, leaf in given))
-
-
-def _through(prepared: Any, leaves: list[Tensor | None]) -> None:
-    """The leaves' gradients, backwards through the encoder."""
-    given = zip(prepared, leaves, strict=True)
-    found = [(field, leaf.grad) for field, leaf in given if leaf is not None and leaf.grad is not None]
-    torch.autograd.backward([field for field, _ in found], [gradient.to(field.dtype) for field, gradient in found])
-
-
-def _learns(field: Any) -> bool:
-    return isinstance(field, Tensor) and field.requires_grad

@@ -4,10 +4,11 @@ from neuroute.papers.icam import roles
 from neuroute.papers.icam.artifacts import artifacts
 from neuroute.papers.icam.measurements import evaluations
 from neuroute.papers.icam.roles import ABLATIONS, BASELINES, ORIGINAL, OWN, PAPER, PROBLEMS, STAGED, run_id
+from neuroute.papers.labelled import longest
 from neuroute.papers.scaling import declare as scaling
 from neuroute.papers.sit import declare as sit
 from neuroute.plan.config import Config, Scale, validated
-from neuroute.plan.objects import Elite, LabelBundle, Labels, Network, Problem, Reinforced, Run
+from neuroute.plan.objects import Elite, LabelBundle, Network, Problem, Reinforced, Run
 
 __all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]
 TITLE = "Instance-Conditioned Adaptation for Large-scale Generalization of Neural Combinatorial Optimization"
@@ -29,20 +30,7 @@ def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
     tests = [labels for problem in PROBLEMS for size in roles.SIZES for labels in roles.solved(scale, problem, size)]
     tests += [roles.large(scale, size) for size in roles.LARGE_SIZES]
     tests += [roles.tam(scale, size) for size in roles.TAM_SIZES]
-    return [LabelBundle(paper=PAPER, name="labels", labels=tuple(_longest([*read, *tests])))]
-
-
-def _longest(labels: list[Labels]) -> list[Labels]:
-    """Without what are the first instances of others."""
-    most: dict[Labels, int] = {}
-    for each in labels:
-        key = _with_count(each, 0)
-        most[key] = max(most.get(key, 0), each.dataset.count)
-    return [_with_count(key, count) for key, count in most.items()]
-
-
-def _with_count(labels: Labels, count: int) -> Labels:
-    return labels.model_copy(update={"dataset": labels.dataset.model_copy(update={"count": count})})
+    return [LabelBundle(paper=PAPER, name="labels", labels=tuple(longest([*read, *tests])))]
 
 
 # -- runs -----------------------------------------------------------------------------------------------------------

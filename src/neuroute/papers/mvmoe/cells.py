@@ -1,0 +1,186 @@
+"""What the tables of paper `mvmoe` have in common: measured cells, and what is to be said of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from neuroute.analysis.power_laws import percentile_interval, resampled_gaps
+from neuroute.papers.icam.cells import drawn_instances
+from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.methods import BY_THE_RULE, solver_name
+from neuroute.papers.mvmoe.roles import SIZES, X8
+from neuroute.papers.sit.cells import UNTRAINED
+from neuroute.plan.config import Scale
+from neuroute.plan.objects import Dataset, Decoding, Labels
+from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.rendering.columns import model_here
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Cell, Value
+
+GAP = "gap_mean_of_ratios_pct"  # the paper's: the mean of the instances' gaps
+FEASIBLE = "reference_feasible_pct"  # of the reference solutions, what networks may drive, too
+ONE_SEED = "One training of each model (one seed)."
+LIGHT = (
+    "At each decision MVMoE/4E-L draws whether a whole batch goes to the experts or to the dense layer, in solving as "
+    "in training, so its numbers depend on the draws and on the batch. In the published code the two probabilities are "
+    "those of an episode's first decision."
+)
+NETWORK = (
+    "Where paper and published code differ, networks are as in the code, but for the balance loss, whose weight is "
+    "0.01 as in the paper (0.001 in the code), and for the gate of MVMoE/4E-L: the depot has a projection of its own, "
+    "and logits are divided by the root of the width, not of a head's."
+)
+RULE = (
+    "With backhauls networks keep to the rule of the paper's Appendix A: a vehicle leaves full, or empty where only "
+    "backhauls are left. The paper's OR-Tools may leave with any load (free start), a relaxation that the paper does "
+    "not mention; part of these gaps is what the rule costs."
+)
+PUBLISHED_FEASIBLE = (
+    "Of the published reference solutions networks could drive, at n = 50 (100), 41 (20) % of VRPB's, 38 (19) % of "
+    "VRPBL's, 17 (8) % of OVRPB's, 17 (7) % of OVRPBL's, and with time windows at most 1.5 (0) %."
+)
+TEST_SETS = (
+    "The published code validates on the test sets; here validation has instances of its own. Instances are drawn anew "
+    "by the paper's rules, so printed and measured lengths are of different ones."
+)
+
+
+# -- measured cells ---------------------------------------------------------------------------------------------------
+
+
+def sets_of(scale: Scale, size: int) -> str:
+    """What stands for all test sets of one of the paper's sizes, in words."""
+    return of_each(scale.mvmoe.sizes[size], scale.mvmoe.test_counts[size])
+
+
+def of_each(customers: int, count: int) -> str:
+    """6 customers, 3 instances of each problem."""
+    return f"{customers} customers, {count:,} instance{'s' * (count != 1)} of each problem"
+
+
+def gap_cell(
+    study: Study, run: str, dataset: Dataset, published: Value = None, decoding: Decoding | str = X8, *, at: str = ""
+) -> Cell:
+    """The mean of the instances' gaps in %, with its bootstrap interval where there are several instances."""
+    gap, samples = study.value(GAP, run, dataset, decoding), _resampled(study, run, dataset, decoding)
+    if gap is None or samples is None or dataset.count == 1:
+        return Cell(gap, published, at=at)
+    interval = percentile_interval(samples)
+    return Cell(gap, published, interval.low, interval.high, at)
+
+
+def mean_gap_cell(
+    study: Study, run: str, datasets: Sequence[Dataset], published: Value = None, decoding: Decoding | str = X8
+) -> Cell:
+    """The mean over test sets of their mean gaps in %, where all of them were measured; each is resampled by itself."""
+    gaps = [study.value(GAP, run, dataset, decoding) for dataset in datasets]
+    found = [gap for gap in gaps if gap is not None]
+    if not found or len(found) < len(gaps):
+        return Cell(None, published)
+    samples = [_resampled(study, run, dataset, decoding, seed) for seed, dataset in enumerate(datasets)]
+    there = [each for each in samples if each is not None]
+    if len(there) < len(samples) or any(dataset.count == 1 for dataset in datasets):
+        return Cell(float(np.mean(found)), published)
+    interval = percentile_interval(np.mean(there, axis=0))
+    return Cell(float(np.mean(found)), published, interval.low, interval.high)
+
+
+def _resampled(study: Study, run: str, dataset: Dataset, decoding: Decoding | str, seed: int = 0) -> np.ndarray | None:
+    """Means of the gaps in % of resampled instances (resamples,); None for what was not measured."""
+    stored = study.lengths(run, dataset, decoding)
+    if stored is None:
+        return None
+    own, best = stored
+    of_ratios: np.ndarray = resampled_gaps(own / best, np.ones_like(best), seed=seed)[:, 0]
+    return of_ratios
+
+
+def models_here(study: Study, runs: Iterable[str]) -> str:
+    """Depth, width and training sizes of the runs that play a role; a dash for none."""
+    found = [study.runs[run] for run in dict.fromkeys(runs) if run in study.runs]
+    if not found:
+        return UNTRAINED
+    sizes = " and ".join(dict.fromkeys(str(run.n) for run in found))
+    return f"{model_here(study, found[0].id)}, trained at n={sizes}"
+
+
+def models_note(study: Study, runs: Mapping[str, str]) -> str:
+    """Which models play the roles here; runs: printed name -> run."""
+    of: dict[str, list[str]] = {}
+    for name, run in runs.items():
+        if run in study.runs:
+            of.setdefault(models_here(study, [run]), []).append(name)
+    found = [f"{', '.join(names)} ({words})" for words, names in of.items()]
+    return f"Models here: {'; '.join(found) or 'none'}."
+
+
+# -- notes ------------------------------------------------------------------------------------------------------------
+
+
+def references_note(scale: Scale, variants: Sequence[str]) -> str:
+    """What gaps are, and against whose solutions."""
+    of: dict[str, list[str]] = {}
+    for variant in variants:
+        of.setdefault(solver_name(roles.reference(scale, variant, SIZES[0]).solver), []).append(variant)
+    *few, (most, _) = sorted(of.items(), key=lambda item: len(item[1]))
+    names = [*(f"{name} ({', '.join(its)})" for name, its in few), most + " (all others)" * bool(few)]
+    return (
+        "Gaps are means of the instances' gaps, as in the paper, where ratios of mean lengths differ from them by up "
+        f"to 0.26 points (VRPBTW, n = 100). Here they are against solutions by {', '.join(names)}; in the paper by "
+        "the solver with the best mean, marked *: HGS for CVRP and VRPTW, LKH3 for OVRP and VRPL at n = 100, OR-Tools "
+        "(x10) for all others."
+    )
+
+
+def rule_notes(study: Study, tests: Iterable[Labels], runs: Sequence[str]) -> list[str]:
+    """Which backhaul rule the solvers were held to, and which part of the references networks may drive, too.
+
+    Nothing where no test set has backhauls.  `runs`: whose evaluations may tell.
+    """
+    tests = [labels for labels in tests if SWITCHES[str(labels.dataset.variant)].backhaul]
+    if not tests:
+        return []
+    held: dict[str, None] = dict.fromkeys(_held(labels.solver) for labels in tests)
+    return [f"{RULE} References here: {'; '.join(held)}. {PUBLISHED_FEASIBLE}", *_feasible(study, tests, runs)]
+
+
+def _held(solver: str) -> str:
+    rule = "held to the networks' rule" if solver in BY_THE_RULE else "free start"
+    return f"{solver_name(solver)}, {rule}"
+
+
+def _feasible(study: Study, tests: Sequence[Labels], runs: Sequence[str]) -> list[str]:
+    """What was counted of the references here, by size."""
+    by_size: dict[int, list[str]] = {}
+    for labels in tests:
+        every = (study.value(FEASIBLE, run, labels.dataset, X8) for run in runs)
+        share = next((value for value in every if value is not None), None)
+        if share is not None:
+            by_size.setdefault(labels.dataset.n, []).append(f"{labels.dataset.variant} {share:.0f} %")
+    if not by_size:
+        return []
+    parts = [f"{', '.join(found)} (n={n})" for n, found in by_size.items()]
+    return [f"Of the reference solutions here networks could drive: {'; '.join(parts)}."]
+
+
+def trained_note(study: Study, runs: Iterable[str], in_print: str = "100 million", sizes: Sequence[int] = SIZES) -> str:
+    """How many trainings, how long in comparison to the paper's, and which of its `sizes` no model is trained for."""
+    found = [study.runs[run] for run in dict.fromkeys(runs) if run in study.runs]
+    amounts = [amount for run in found if (amount := drawn_instances(run)) is not None]
+    drawn = _range(sorted({round(amount) for amount in amounts}))
+    note = f"{ONE_SEED} Each draws {drawn} instances here, {in_print} in the paper." if drawn else ONE_SEED
+    if SIZES[-1] not in sizes or SIZES[-1] in study.scale.mvmoe.trained_sizes:
+        return note
+    return (
+        f"{note} No model of the paper's n = {SIZES[-1]} is trained here; what needs one takes that of n = {SIZES[0]}."
+    )
+
+
+def _range(values: Sequence[int]) -> str:
+    """The least and the largest of rising values; nothing for none."""
+    return " to ".join(f"{value:,}" for value in dict.fromkeys((*values[:1], *values[-1:])))
+
+
+def joined(measured: Mapping[str, str]) -> str:
+    """POMO-MTL 2.10, MVMoE/4E 1.93."""
+    return ", ".join(f"{name} {value}" for name, value in measured.items())

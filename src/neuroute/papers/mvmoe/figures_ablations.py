@@ -1,0 +1,234 @@
+"""Figure 6 of paper `mvmoe`: where experts are, how many there are, how they are chosen, and what that takes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from neuroute.papers.icam.cells import drawn_instances
+from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.cells import ONE_SEED, mean_gap_cell, references_note, rule_notes
+from neuroute.papers.mvmoe.printed import quoted
+from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, SIZES, UNSEEN, run_id
+from neuroute.papers.mvmoe.tables_ablations import GROUPS
+from neuroute.papers.pens.looks import decimal
+from neuroute.papers.sit.cells import number, printed
+from neuroute.rendering import style
+from neuroute.rendering.gaps import BOOTSTRAP
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+from neuroute.rendering.table import duration
+
+PANELS = {
+    "a": "position of experts",
+    "b": "number of experts",
+    "c": "gating",
+    "d": "gating in the decoder",
+    "e": "time of training",
+}
+SHORT = {  # labels that are too long for the panel
+    "node, expert choice, Enc (all)": "node, expert, Enc only",
+    "random hierarchical": "random hier.",
+}
+BAR, DEFAULT_BAR = style.RAMPS["blue"][0], style.RAMPS["blue"][2]
+METHODS = dict(
+    zip(ABLATIONS["figure6d"], (style.GREY, DEFAULT_BAR, style.RAMPS["orange"][1], "#8a4fb0", style.GREEN), strict=True)
+)
+MARKS = dict(zip(ABLATIONS["figure6d"], style.MARKERS, strict=False))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One bar: the mean gap over the unseen problems of a run, where it is trained here."""
+
+    panel: str
+    label: str
+    name: str  # of the run
+    gap: float | None
+    low: float | None
+    high: float | None
+    printed: float | None
+    seconds: float | None  # of the training
+
+    def rows(self) -> list[dict[str, Any]]:
+        about = {"panel": self.panel, "setting": self.label, "run": run_id(self.name)}
+        rows = []
+        if self.gap is not None:
+            measured = {"side": MEASURED, "gap_pct": self.gap, "low_pct": self.low, "high_pct": self.high}
+            rows.append(about | measured | {"time_s": self.seconds})
+        if self.printed is not None:
+            rows.append(about | {"side": PUBLISHED, "gap_pct": self.printed})
+        return rows
+
+
+def figure6(study: Study) -> Drawing:
+    """Mean gaps on the ten unseen problems, setting by setting, and the training times of some of them."""
+    settings = {letter: _settings(study, letter) for letter in PANELS}
+    figure = new_figure(height=4.5)
+    panels = figure.subplot_mosaic("aabbcc\ndddeee", height_ratios=(1.15, 1))
+    for letter, title in PANELS.items():
+        axes = panels[letter]
+        axes.set_title(f"({letter}) {title}")
+        if letter == "e":
+            _draw_times(axes, settings[letter])
+        else:
+            _draw_bars(axes, settings[letter], METHODS if letter == "d" else {})
+    handles: list[Any] = [
+        Line2D([], [], linestyle="none", marker="s", color=BAR, label="here"),
+        Line2D([], [], linestyle="none", marker="s", color=DEFAULT_BAR, label="here, MVMoE/4E (default)"),
+        Line2D([], [], linestyle="none", marker="D", markerfacecolor="white", markeredgecolor=style.INK,
+               markeredgewidth=1.0, label="published, where it is printed"),
+    ]  # fmt: skip
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    alt = "Bars of mean gaps on unseen problems for positions, numbers and gates of experts, and gaps against time."
+    rows = [row for of in settings.values() for each in of for row in each.rows()]
+    columns = ["panel", "setting", "run", "side", "gap_pct", "low_pct", "high_pct", "time_s"]
+    return Drawing(figure, pd.DataFrame(rows, columns=columns), tuple(_notes(study, settings)), alt)
+
+
+def _settings(study: Study, letter: str) -> list[Setting]:
+    """All settings of a panel, whether or not they are trained here."""
+    shown = roles.shown(study.scale, f"figure6{letter}")
+    tests = [roles.reference(study.scale, variant, SIZES[0]).dataset for variant in UNSEEN]
+    found = []
+    for label, name in ABLATIONS[f"figure6{letter}"].items():
+        value = _printed(study, name)
+        if label not in shown:
+            found.append(Setting(letter, label, name, None, None, None, value, None))
+            continue
+        cell = mean_gap_cell(study, run_id(name), tests, value)
+        gap = float(cell.measured) if isinstance(cell.measured, float | int) and np.isfinite(cell.measured) else None
+        seconds = float(study.summary(run_id(name))["wall_time_s"]) if letter == "e" else None
+        found.append(Setting(letter, label, name, gap, cell.low, cell.high, value, seconds))
+    return found
+
+
+def _printed(study: Study, name: str) -> float | None:
+    """Table 5 has the default; of the others the text quotes one."""
+    if name == "h_enc_ec":
+        return quoted(study, "gap_unseen_expert_choice_enc_pct")
+    if name != DEFAULT:
+        return None
+    (setting,) = [key for key, run in ABLATIONS["table5"].items() if run == DEFAULT]
+    _, problem = GROUPS["unseen"]
+    value = number(printed(study, "table5", method_params=setting, problem=problem), SIZES[0], "gap_pct")
+    return float(value) if isinstance(value, float) else None
+
+
+# -- panels ---------------------------------------------------------------------------------------------------------
+
+
+def _draw_bars(axes: Axes, settings: Sequence[Setting], colours: dict[str, str]) -> None:
+    reach = max([0.0, *(v for s in settings for v in (s.gap, s.high, s.printed) if v is not None)])
+    for i, setting in enumerate(settings):
+        if setting.gap is None:
+            axes.annotate("not trained here", (0, i), (3, 0), textcoords="offset points", va="center", fontsize=5.6,
+                          color=style.GREY)  # fmt: skip
+        else:
+            colour = colours.get(setting.label, DEFAULT_BAR if setting.name == DEFAULT else BAR)
+            axes.barh(i, setting.gap, 0.66, color=colour)
+            if setting.low is not None and setting.high is not None:
+                axes.plot([setting.low, setting.high], [i, i], color=style.INK, linewidth=0.8, zorder=3)
+            axes.text(0.995, i, decimal(setting.gap), transform=axes.get_yaxis_transform(), ha="right", va="center",
+                      fontsize=5.8)  # fmt: skip
+        if setting.printed is not None:
+            axes.plot(setting.printed, i, "D", markerfacecolor="white", markeredgecolor=style.INK, markersize=4,
+                      markeredgewidth=1.0, zorder=4)  # fmt: skip
+    axes.set_yticks(range(len(settings)), [SHORT.get(s.label, s.label) for s in settings], fontsize=6)
+    axes.set_ylim(len(settings) - 0.4, -0.6)
+    axes.set_xlim(min([0.0, *(1.1 * s.gap for s in settings if s.gap is not None)]), 1.3 * reach or 1)
+    axes.set_xlabel("Mean gap, unseen (%)", labelpad=2)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+
+
+def _draw_times(axes: Axes, settings: Sequence[Setting]) -> None:
+    """The gap over the training's seconds, in the colours of (d)."""
+    there = [s for s in settings if s.gap is not None and s.seconds is not None]
+    axes.set_xlabel("Time of training (min)", labelpad=2)
+    axes.set_ylabel("Mean gap, unseen (%)")
+    if not there:
+        style.empty_axes(axes, "not measured")
+        return
+    for s in there:
+        assert s.seconds is not None
+        assert s.gap is not None
+        axes.plot(s.seconds / 60, s.gap, MARKS[s.label], color=METHODS[s.label], markersize=6.5,
+                  markeredgecolor="white", linestyle="none", label=s.label)  # fmt: skip
+    axes.margins(0.16)
+    axes.set_xlim(left=0)
+    axes.legend(loc="best", fontsize=5.8)
+
+
+# -- notes ----------------------------------------------------------------------------------------------------------
+
+
+def _notes(study: Study, settings: dict[str, list[Setting]]) -> list[str]:
+    scale = study.scale
+    names = list(dict.fromkeys(s.name for of in settings.values() for s in of if s.gap is not None))
+    runs = [run_id(name) for name in names]
+    tests = [roles.reference(scale, variant, SIZES[0]) for variant in UNSEEN]
+    missing = list(dict.fromkeys(s.name for of in settings.values() for s in of if s.gap is None))
+    every = len({s.name for of in settings.values() for s in of})
+    notes = [
+        f"Means over the ten unseen problems, {scale.mvmoe.sizes[SIZES[0]]} customers, "
+        f"{scale.mvmoe.test_counts[SIZES[0]]:,} instances each, from many starts with 8 images.",
+        f"{ONE_SEED} All are trained for half as long as the models of Tables 1 and 2, on {_drawn(study, runs)} "
+        f"instances here; in the paper on 50 million, and in (b) on up to 200 million. {BOOTSTRAP}",
+        references_note(scale, UNSEEN),
+        *rule_notes(study, tests, runs),
+        "(a) “Last two” is, as in the paper, the last two of the layers with even numbers, counted from 0. (b) 100M "
+        "and 200M: batches two and four times as large, as many of them. (c) Gates of the encoder and the decoder "
+        "alike. (d, e) Another gate in the decoder alone; “dense” is POMO-MTL. The paper plots all of this and prints "
+        "two of the numbers.",
+        *_trends(settings),
+        *_times(study, settings["e"]),
+    ]
+    if missing:
+        notes.append(f"{len(missing)} of {every} settings are not trained at this scale.")
+    return notes
+
+
+def _drawn(study: Study, runs: Sequence[str]) -> str:
+    """Instances of the trainings, 8,000 or 8,000 to 16,000."""
+    found = sorted({round(amount) for run in runs if (amount := drawn_instances(study.runs[run])) is not None})
+    return " to ".join(f"{amount:,}" for amount in dict.fromkeys((found[0], found[-1]))) if found else "no"
+
+
+def _trends(settings: dict[str, list[Setting]]) -> list[str]:
+    """From best to worst, panel by panel."""
+    told = []
+    for letter in "abcd":
+        known = sorted(((s.gap, s.label) for s in settings[letter] if s.gap is not None), key=lambda each: each[0])
+        if len(known) > 1:
+            told.append(f"({letter}) {' < '.join(label for _, label in known)}")
+    claims = (
+        "In print (a) Raw may worsen gaps, and Enc (all) or Dec help; (b) more experts help with more data; (c) input "
+        "choice by node is best, expert choice by node worst; (d) soft and random hierarchical gates disappoint."
+    )
+    return [f"From the smallest gap here: {'; '.join(told)}. {claims}"] if told else [claims]
+
+
+def _times(study: Study, settings: Sequence[Setting]) -> list[str]:
+    seconds = {s.label: s.seconds for s in settings if s.seconds is not None}
+    saved = quoted(study, "hierarchical_time_saved_pct")
+    if not seconds:
+        return [f"(e) In print the hierarchical gate saves around {saved:g} % of the base gate's time."]
+    devices = dict.fromkeys(
+        str(study.summary(run_id(s.name)).get("device_name")) for s in settings if s.label in seconds
+    )
+    told = ", ".join(f"{label} {duration(value)}" for label, value in seconds.items())
+    base, light = seconds.get("base"), seconds.get("hierarchical")
+    words = ""
+    if base and light:
+        share = 100 * (1 - light / base)
+        words = f" The hierarchical gate {'saves' if share >= 0 else 'costs'} {abs(share):.0f} % of the base gate's,"
+        words += f" in print it saves around {saved:g} %."
+    return [
+        f"(e) Wall time with validations, {' and '.join(devices)}: {told}.{words} What else ran on the machine is in "
+        "these times."
+    ]

@@ -1,0 +1,245 @@
+"""Figures 8 and 9 of paper `mvmoe`: when the light decoder runs its experts, and how evenly experts are loaded."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from neuroute.papers.mvmoe.figures_model import seen_of
+from neuroute.papers.mvmoe.layout_seen import Array, Seen, shares
+from neuroute.papers.mvmoe.printed import quoted
+from neuroute.papers.mvmoe.roles import TRAINED
+from neuroute.rendering import style
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+
+SPARSE, DENSE = style.RAMPS["orange"][1], "#dfe4ea"
+NO_DECISION = -1
+
+
+# -- Figure 8 -------------------------------------------------------------------------------------------------------
+
+
+def figure8(study: Study) -> Drawing:
+    """The first decisions that run the experts, by problem (a), and the share of all decisions that do (b)."""
+    seen = seen_of(study, "MVMoE/4E-L")
+    names, drawn = seen.variants, np.asarray(seen.array("sparse"), int)
+    figure = new_figure(height=0.7 + 0.165 * len(names) + 0.3)
+    left, right = figure.subplots(1, 2, width_ratios=(1.75, 1))
+    _draw_decisions(left, drawn, names)
+    _draw_branches(right, _sparse_shares(seen))
+    left.set_title(f"(a) The first {drawn.shape[1]} decisions")
+    right.set_title("(b) All decisions")
+    handles = [
+        Patch(facecolor=SPARSE, edgecolor="#5a6270", linewidth=0.4, label="sparse: experts"),
+        Patch(facecolor="white", edgecolor="#5a6270", linewidth=0.4, label="(a) dense layer"),
+        Patch(facecolor=DENSE, edgecolor="#5a6270", linewidth=0.4, label="(b) dense layer"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    alt = "By problem: at which of the first decisions the light decoder ran its experts, and at what share of all."
+    return Drawing(figure, pd.DataFrame(_decision_rows(seen)), tuple(_decision_notes(seen)), alt)
+
+
+def _sparse_shares(seen: Seen) -> Array:
+    """(v,) percent of the decisions with experts."""
+    ran, made = (np.asarray(seen.array(name), float) for name in ("sparse_decisions", "decisions"))
+    return 100 * ran / np.maximum(made, 1)
+
+
+def _draw_decisions(axes: Axes, sparse: Array, names: list[str]) -> None:
+    """A square for each decision: filled with experts, blank without, none where the construction was over."""
+    steps = sparse.shape[1]
+    colours = ListedColormap(["white", SPARSE])
+    shown = np.ma.masked_equal(sparse, NO_DECISION)
+    axes.pcolormesh(np.arange(steps + 1) + 0.5, np.arange(len(names) + 1) - 0.5, shown, cmap=colours, vmin=0, vmax=1,
+                    edgecolors="#c3c8d0", linewidth=0.4)  # fmt: skip
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_yticks(range(len(names)), names, fontsize=6.3)
+    axes.set_xticks([1, *range(5, steps + 1, 5)] if steps >= 5 else range(1, steps + 1))
+    axes.set_xlabel("decision")
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False)
+
+
+def _draw_branches(axes: Axes, percent: Array) -> None:
+    places = range(len(percent))
+    axes.barh(places, percent, 0.72, color=SPARSE)
+    axes.barh(places, 100 - percent, 0.72, left=percent, color=DENSE)
+    for i, share in enumerate(percent):
+        inside = share > 50
+        axes.annotate(f"{share:.0f} %", (share, i), (-3 if inside else 3, 0), textcoords="offset points",
+                      ha="right" if inside else "left", va="center", fontsize=5.8,
+                      color="white" if inside else style.INK)  # fmt: skip
+    axes.set_ylim(len(percent) - 0.5, -0.5)
+    axes.set_xlim(0, 100)
+    axes.set_yticks([])
+    axes.set_xlabel("share of the decisions (%)")
+    axes.grid(visible=False)
+
+
+def _decision_rows(seen: Seen) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    sparse, chances = np.asarray(seen.array("sparse"), int), np.asarray(seen.array("sparse_chance"), float)
+    made, ran = seen.array("decisions"), seen.array("sparse_decisions")
+    for i, (name, percent) in enumerate(zip(seen.variants, _sparse_shares(seen), strict=True)):
+        about = {"side": MEASURED, "variant": name, "trained": name in TRAINED}
+        rows.append(about | {"panel": "b", "decisions": int(made[i]), "sparse_decisions": int(ran[i]),
+                             "sparse_pct": float(percent)})  # fmt: skip
+        rows += [
+            about | {"panel": "a", "decision": step, "layer": "sparse" if drawn else "dense", "probability": float(p)}
+            for step, (drawn, p) in enumerate(zip(sparse[i], chances[i], strict=True), 1)
+            if drawn != NO_DECISION
+        ]
+    return rows
+
+
+def _decision_notes(seen: Seen) -> list[str]:
+    percent, names = _sparse_shares(seen), seen.variants
+    low, high = int(percent.argmin()), int(percent.argmax())
+    chances = np.asarray(seen.array("sparse_chance"), float)
+    chances = chances[np.isfinite(chances)]
+    told = ""
+    if len(chances):
+        told = f" Probabilities of the sparse layer in (a): {chances.min():.2f} to {chances.max():.2f}."
+    return [
+        f"{seen.run.id} as trained here, {_batches(seen)} of {seen.customers:,} customers, greedy from many starts. "
+        "What runs is drawn for the whole batch, by the same random numbers for each problem: where squares differ, "
+        f"probabilities do, which are in the CSV; another seed colours others.{told}",
+        f"Experts ran at {percent.mean():.1f} % of the decisions on average, least for {names[low]} "
+        f"({percent[low]:.1f} %), most for {names[high]} ({percent[high]:.1f} %). A tour's first customer "
+        "is given, not decided.",
+        "The gate looks at each decision, as the paper has it; its published code computes the probabilities at the "
+        "first one. The paper plots this and prints no numbers.",
+    ]
+
+
+def _batches(seen: Seen) -> str:
+    counts = sorted({int(count) for count in seen.array("counts")})
+    many = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    return f"one batch of {many} instance{'s' * (counts != [1])} of each problem"
+
+
+# -- Figure 9 -------------------------------------------------------------------------------------------------------
+
+
+def figure9(study: Study) -> Drawing:
+    """The mean share of nodes on each expert by problem (a), and layer by layer (b)."""
+    seen = seen_of(study)
+    by_variant, by_layer = mean_shares(seen), layer_shares(seen)
+    figure = new_figure(height=3.7)
+    top, bottom = figure.subplots(2, 1, height_ratios=(1.35, 1))
+    even, printed = 100 / seen.experts, quoted(study, "largest_expert_share_pct")
+    colours = style.ramp("cool-warm", seen.experts)
+    _draw_shares(top, by_variant, seen.variants, colours, even)
+    top.axhline(printed, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 1.5)))
+    _draw_layers(bottom, by_layer, layer_names(seen), colours, even)
+    handles: list[Any] = [Patch(facecolor=colour, label=f"expert {j}") for j, colour in enumerate(colours, 1)]
+    handles += [
+        Line2D([], [], color=style.INK, linewidth=0.8, label="all alike"),
+        Line2D([], [], color=style.GREY, linewidth=0.8, linestyle=(0, (1, 1.5)), label="largest in print"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), columnspacing=1.2)
+    top.set_title("(a) Mean over layers")
+    bottom.set_title("(b) Each layer, mean over problems; line: range over problems")
+    alt = "Shares of the nodes that each expert gets, by problem and by layer, around the line where all are alike."
+    rows = [*_share_rows(seen, by_variant), {"panel": "a", "side": PUBLISHED, "variant": "largest", "pct": printed}]
+    return Drawing(figure, pd.DataFrame(rows), tuple(_share_notes(study, seen, by_variant, by_layer)), alt)
+
+
+def layer_names(seen: Seen) -> list[str]:
+    return [*(f"enc {int(str(name).removeprefix('enc')) + 1}" for name in seen.array("mixtures")), "dec"]
+
+
+def layer_shares(seen: Seen) -> Array:
+    """(v, layers, m) percent of a mixture's choices on each expert, the decoder's last."""
+    loads = np.concatenate([seen.array("encoder_load"), np.asarray(seen.array("decoder_load"))[:, None]], axis=1)
+    return shares(loads)
+
+
+def mean_shares(seen: Seen) -> Array:
+    """(v, m) the mean over layers that routed anything."""
+    every = layer_shares(seen)
+    known = np.isfinite(every)
+    total = np.where(known, every, 0).sum(axis=1)
+    return np.asarray(total / np.maximum(known.sum(axis=1), 1))
+
+
+def _draw_shares(axes: Axes, percent: Array, names: list[str], colours: list[str], even: float) -> None:
+    experts = percent.shape[1]
+    for j, colour in enumerate(colours):
+        axes.bar(np.arange(len(names)) + (j + 0.5) * 0.84 / experts - 0.42, percent[:, j], 0.84 / experts, color=colour)
+    axes.axhline(even, color=style.INK, linewidth=0.8, zorder=3)
+    axes.set_xticks(range(len(names)), [name.replace("VRP", "VRP\n", 1) for name in names], fontsize=5.8)
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.set_ylabel("nodes (%)")
+    axes.grid(visible=False, axis="x")
+    axes.tick_params(axis="x", length=0, pad=2)
+
+
+def _draw_layers(axes: Axes, every: Array, names: list[str], colours: list[str], even: float) -> None:
+    for j, colour in enumerate(colours):
+        for i in range(every.shape[1]):
+            known = every[:, i, j][np.isfinite(every[:, i, j])]
+            if not len(known):
+                continue
+            x = i + (j - (len(colours) - 1) / 2) * 0.16
+            axes.plot([x, x], [known.min(), known.max()], color=colour, linewidth=1.0)
+            axes.plot(x, known.mean(), "o", color=colour, markersize=4, markeredgecolor="white", markeredgewidth=0.4)
+    axes.axhline(even, color=style.INK, linewidth=0.8, zorder=1)
+    axes.set_xticks(range(len(names)), names)
+    axes.set_xlim(-0.5, len(names) - 0.5)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("nodes (%)")
+    axes.grid(visible=False, axis="x")
+
+
+def _share_rows(seen: Seen, by_variant: Array) -> list[dict[str, Any]]:
+    every, layers = layer_shares(seen), layer_names(seen)
+    rows: list[dict[str, Any]] = []
+    for i, name in enumerate(seen.variants):
+        about = {"side": MEASURED, "variant": name, "trained": name in TRAINED}
+        for j in range(every.shape[2]):
+            rows.append(about | {"panel": "a", "expert": j + 1, "pct": float(by_variant[i, j])})
+            rows += [
+                about | {"panel": "b", "layer": layer, "expert": j + 1, "pct": float(every[i, k, j])}
+                for k, layer in enumerate(layers)
+            ]
+    return rows
+
+
+def _share_notes(study: Study, seen: Seen, by_variant: Array, by_layer: Array) -> list[str]:
+    names, layers = seen.variants, layer_names(seen)
+    notes = [
+        f"{seen.run.id} as trained here, {_batches(seen)} of {seen.customers:,} customers, greedy from many starts. "
+        f"Each node takes {seen.top} experts; shares are of these choices, of {len(layers)} mixtures, the depot and, "
+        "in the decoder, each tour at each decision being a node.",
+    ]
+    if np.isfinite(by_layer).any():
+        i, j = np.unravel_index(int(by_variant.argmax()), by_variant.shape)
+        v, layer, k = np.unravel_index(int(np.nanargmax(by_layer)), by_layer.shape)
+        told = {name in TRAINED: f"{by_variant[[(n in TRAINED) == (name in TRAINED) for n in names]].max():.1f} %"
+                for name in names}  # fmt: skip
+        groups = ", ".join(f"{'trained' if own else 'unseen'} problems {most}" for own, most in told.items())
+        notes.append(
+            f"The largest mean share is {by_variant[i, j]:.1f} % (expert {j + 1}, {names[i]}); largest by kind: "
+            f"{groups}. In a single layer it is {by_layer[v, layer, k]:.1f} % ({layers[layer]}, {names[v]})."
+        )
+    steps = shares(np.asarray(seen.array("step_load"), float))
+    if np.isfinite(steps).any():
+        v, step, _ = np.unravel_index(int(np.nanargmax(steps)), steps.shape)
+        worst = ", ".join(f"{percent:.1f}" for percent in steps[v, step])
+        example = ", ".join(f"{quoted(study, f'step_load_n500_expert_{j}_pct'):.1f}" for j in range(1, 5))
+        notes.append(
+            f"Of the first {steps.shape[1]} decisions the most uneven one is number {step + 1} of {names[v]}: {worst} "
+            f"%. The paper has an example at n = 500: {example} % (Appendix D)."
+        )
+    return [
+        *notes,
+        f"The paper plots (a) and says that at most {quoted(study, 'largest_expert_share_pct'):g} % of the nodes go to "
+        "one expert, on unseen problems; it does not say of which layers the mean is, nor of which n. (b) is not in "
+        "print.",
+    ]

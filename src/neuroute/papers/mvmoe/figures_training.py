@@ -1,0 +1,253 @@
+"""Figures 5 and 7 of paper `mvmoe`: curves of training on an unseen problem, and with or without OVRPTW."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.roles import FEW, MULTI_TASK, SIZES, TRAINED, VARIANTS, WITHOUT_OVRPTW, run_id
+from neuroute.papers.sit.cells import number, printed
+from neuroute.plan.objects import Reinforced
+from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.rendering import style
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+
+LOOKS = {  # method -> colour and marker
+    "POMO-MTL": (style.GREY, "s"),
+    "MVMoE/4E": (style.RAMPS["blue"][2], "o"),
+    "MVMoE/4E-L": (style.RAMPS["orange"][1], "^"),
+}
+WITH, WITHOUT = "with OVRPTW", "without OVRPTW"
+EARLY = 0.15  # of a training; what is above all later gaps there is cut off
+BOTH = tuple(variant for variant in VARIANTS if SWITCHES[variant].open and SWITCHES[variant].windows)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Validations of one problem in a run's log."""
+
+    run: str
+    variant: str
+    series: str
+    points: tuple[tuple[float, int, int, float], ...]  # epoch, batch, instances, gap in % (ratio of mean lengths)
+
+    @property
+    def xy(self) -> tuple[list[float], list[float]]:
+        return [epoch for epoch, *_ in self.points], [
+            gap if math.isfinite(gap) else math.nan for *_, gap in self.points
+        ]
+
+    @property
+    def last(self) -> float:
+        return self.points[-1][3] if self.points else math.nan
+
+    def rows(self) -> list[dict[str, Any]]:
+        about = {"side": MEASURED, "series": self.series, "variant": self.variant, "run": self.run}
+        return [
+            about | {"epoch": round(epoch, 4), "batch": batch, "samples": samples, "gap_pct": gap}
+            for epoch, batch, samples, gap in self.points
+        ]
+
+
+def curve(study: Study, run: str, variant: str, series: str) -> Curve:
+    """All validations on the problem's first test instances, that before training included."""
+    training, dataset = study.runs[run].training, roles.validation(study.scale, variant, SIZES[0]).dataset
+    assert isinstance(training, Reinforced)
+    points = []
+    for line in study.log(run, "validation").to_dict("records"):
+        gaps = line.get("gaps_pct")
+        if isinstance(gaps, dict) and dataset.id in gaps:
+            batch = int(line["batch"])
+            points.append((epochs(training, batch), batch, int(line["samples"]), float(gaps[dataset.id])))
+    return Curve(run, variant, series, tuple(points))
+
+
+def epochs(training: Reinforced, batches: int) -> float:
+    """How many epochs the first so many batches are."""
+    total, left = 0.0, batches
+    for stage in training.stages:
+        total += min(left, stage.batches) / stage.batches_per_epoch
+        left = max(0, left - stage.batches)
+    return total
+
+
+# -- Figure 5 -------------------------------------------------------------------------------------------------------
+
+
+def figure5(study: Study) -> Drawing:
+    """Gaps while models of six problems go on with one that they have not seen."""
+    figure = new_figure(height=2.6)
+    panels = figure.subplots(1, len(FEW))
+    every: list[Curve] = []
+    zero = {variant: _zero_shot(study, variant) for variant in FEW}
+    for axes, letter, variant in zip(panels, "ab", FEW, strict=True):
+        curves = [curve(study, run_id(roles.few(method, variant)), variant, method) for method in MULTI_TASK]
+        _draw_few(axes, curves, zero[variant])
+        axes.set_title(f"({letter}) {variant}")
+        every += curves
+    panels[0].set_ylabel("Validation gap (%)")
+    handles = [Line2D([], [], color=colour, marker=marker, markersize=3.5, label=method)
+               for method, (colour, marker) in LOOKS.items()]  # fmt: skip
+    handles.append(_hollow("zero-shot in print (Table 2)"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    alt = "Gaps of three models over the epochs of training on one unseen problem, in two panels."
+    rows = [row for each in every for row in each.rows()]
+    rows += [{"side": PUBLISHED, "series": method, "variant": variant, "epoch": 0.0, "gap_pct": gap}
+             for variant, of in zero.items() for method, gap in of.items()]  # fmt: skip
+    return Drawing(figure, pd.DataFrame(rows), tuple(_few_notes(study, every)), alt)
+
+
+def _hollow(label: str) -> Line2D:
+    return Line2D([], [], linestyle="none", marker="o", markerfacecolor="white", markeredgecolor=style.INK,
+                  markersize=4.5, label=label)  # fmt: skip
+
+
+def _zero_shot(study: Study, variant: str) -> dict[str, float]:
+    """Method -> the printed gap of Table 2, before any training on the problem."""
+    found = {
+        method: number(printed(study, "table2", problem=variant, method=method), SIZES[0], "gap_pct")
+        for method in MULTI_TASK
+    }
+    return {method: float(gap) for method, gap in found.items() if isinstance(gap, float)}
+
+
+def _draw_few(axes: Axes, curves: Sequence[Curve], zero: dict[str, float]) -> None:
+    for each in curves:
+        colour, marker = LOOKS[each.series]
+        x, y = each.xy
+        axes.plot(x, y, color=colour, marker=marker, markersize=3, markeredgewidth=0, linewidth=1.1)
+        if each.series in zero:
+            axes.plot(0, zero[each.series], marker, markerfacecolor="white", markeredgecolor=colour, markersize=5,
+                      markeredgewidth=1.1, zorder=3, clip_on=False)  # fmt: skip
+    _of_epochs(axes, curves)
+    if not any(math.isfinite(gap) for each in curves for gap in each.xy[1]):
+        style.empty_axes(axes, "no finite gap to draw")
+
+
+def _of_epochs(axes: Axes, curves: Sequence[Curve]) -> None:
+    last = max((epoch for each in curves for epoch, *_ in each.points), default=0.0) or 1.0
+    axes.set_xlim(-0.03 * last, 1.02 * last)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=last >= 5))
+    axes.set_xlabel("Epochs")
+
+
+def _few_notes(study: Study, every: Sequence[Curve]) -> list[str]:
+    scale = study.scale.mvmoe
+    count, n = scale.validation_count, scale.sizes[SIZES[0]]
+    sample = _training(study, every[0].run)
+    notes = [
+        f"Each model for {n} customers goes on with one problem alone, its optimizer starting afresh, in epochs of "
+        f"{_per_epoch(sample):,} instances (the paper: 10,000, 0.01 % of a training). Gaps are ratios of mean lengths, "
+        f"greedy from many starts without augmentation, on the first {count:,} test instances, on which nothing is "
+        "selected. One training of each.",
+        "Hollow: what Table 2 prints of the models before, with 8 images and 100 million instances of training. The "
+        "paper plots these curves and prints no numbers; it says that MVMoE generalises better than POMO-MTL.",
+    ]
+    for variant in FEW:
+        told = [
+            f"{each.series} {each.points[0][3]:.2f} to {each.last:.2f} %"
+            for each in every
+            if each.variant == variant and each.points
+        ]
+        if told:
+            notes.append(f"{variant} here, from before to after: {'; '.join(told)}.")
+    return notes + _trouble(every)
+
+
+def _per_epoch(training: Reinforced) -> int:
+    """Instances of an epoch."""
+    return training.samples
+
+
+def _training(study: Study, run: str) -> Reinforced:
+    training = study.runs[run].training
+    assert isinstance(training, Reinforced)
+    return training
+
+
+def _trouble(every: Sequence[Curve]) -> list[str]:
+    """What is missing from the curves."""
+    notes = []
+    if odd := sum(not math.isfinite(gap) for each in every for *_, gap in each.points):
+        notes.append(f"{odd} of {sum(len(each.points) for each in every)} gaps are not finite and not drawn.")
+    if bare := [f"{each.run} ({each.variant})" for each in every if not each.points]:
+        notes.append(f"Without a validation on the problem: {', '.join(bare)}.")
+    return notes
+
+
+# -- Figure 7 -------------------------------------------------------------------------------------------------------
+
+
+def figure7(study: Study) -> Drawing:
+    """Validation curves on all 16 problems of POMO-MTL, trained on five or six of them."""
+    runs = {WITH: run_id(roles.multi(study.scale, "POMO-MTL", SIZES[0])), WITHOUT: run_id(WITHOUT_OVRPTW)}
+    looks: dict[str, Any] = {WITH: style.RAMPS["blue"][2], WITHOUT: style.RAMPS["orange"][1]}
+    figure = new_figure(height=6.0)
+    panels = figure.subplots(4, 4, sharex=True)
+    every: list[Curve] = []
+    for axes, variant in zip(panels.flat, VARIANTS, strict=True):
+        curves = [curve(study, run, variant, series) for series, run in runs.items()]
+        for each in curves:
+            axes.plot(*each.xy, color=looks[each.series], linewidth=1.1)
+        _of_epochs(axes, curves)
+        axes.set_xlabel("Epochs" if axes in panels[-1] else "")
+        _limit(axes, curves)
+        axes.set_title(variant, fontweight="bold" if variant in TRAINED else "normal", fontsize=7, pad=3)
+        axes.tick_params(labelsize=6)
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+        every += curves
+    figure.supylabel("Validation gap (%)", fontsize=7.5)
+    handles = [Line2D([], [], color=colour, label=f"trained {series}") for series, colour in looks.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2)
+    alt = "Sixteen panels, one for each problem, with two validation curves each."
+    rows = [row | {"trained": row["variant"] in TRAINED} for each in every for row in each.rows()]
+    return Drawing(figure, pd.DataFrame(rows), tuple(_seen_notes(study, every)), alt)
+
+
+def _limit(axes: Axes, curves: Sequence[Curve]) -> None:
+    """The range of the gaps but for those of the first epochs."""
+    last = max((epoch for each in curves for epoch, *_ in each.points), default=0.0)
+    kept = [gap for each in curves for epoch, *_, gap in each.points if epoch >= EARLY * last and math.isfinite(gap)]
+    if not kept:
+        style.empty_axes(axes, "no finite gap to draw")
+        return
+    low, high = min(kept), max(kept)
+    room = 0.08 * (high - low) or 0.5
+    axes.set_ylim(low - room, high + room)
+
+
+def _seen_notes(study: Study, every: Sequence[Curve]) -> list[str]:
+    scale = study.scale.mvmoe
+    count, n = scale.validation_count, scale.sizes[SIZES[0]]
+    training = _training(study, every[0].run)
+    notes = [
+        f"POMO-MTL for {n} customers, trained alike on six problems (bold, OVRPTW among them) or on the five others; "
+        f"{training.epochs:,} epochs of {_per_epoch(training):,} instances. Gaps are ratios of mean lengths, greedy "
+        f"from many starts without augmentation, on the first {count:,} test instances of each problem. Gaps of the "
+        f"first {100 * EARLY:.0f} % of the epochs that are above all later ones are cut off; the CSV has them. One "
+        "training of each.",
+    ]
+    told = []
+    for variants, name in ((BOTH, "open routes and time windows"), ([v for v in VARIANTS if v not in BOTH], "others")):
+        ends = {series: np.mean([c.last for c in every if c.variant in variants and c.series == series])
+                for series in (WITHOUT, WITH)}  # fmt: skip
+        told.append(f"{name} {ends[WITHOUT]:.2f} % without, {ends[WITH]:.2f} % with")
+    worse = [v for v in BOTH if _last(every, v, WITHOUT) > _last(every, v, WITH)]
+    notes.append(
+        f"Last gaps, mean over problems: {'; '.join(told)}. Of the {len(BOTH)} problems with open routes and time "
+        f"windows {len(worse)} end higher without OVRPTW{': ' * bool(worse)}{', '.join(worse)}. The paper says that "
+        "some of them do, plots the curves and prints no numbers."
+    )
+    return notes + _trouble(every)
+
+
+def _last(every: Sequence[Curve], variant: str, series: str) -> float:
+    return next(each.last for each in every if (each.variant, each.series) == (variant, series))

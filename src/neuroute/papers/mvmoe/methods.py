@@ -1,0 +1,67 @@
+"""The methods that Tables 1 and 2 of paper `mvmoe` compare, and what of them is measured here."""
+
+import pandas as pd
+
+from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, X8, run_id
+from neuroute.papers.sit.methods import Method
+from neuroute.plan.config import Scale
+
+# Printed row -> the solvers here that may stand for it; the column beside it says which of them does.
+CLASSICAL = (
+    Method("HGS", {"method": "HGS"}, solvers=("hgs", "hgs-short")),
+    Method("LKH3", {"method": "LKH3"}, solvers=("lkh3",)),
+    Method("OR-Tools", {"method": "OR-Tools", "time_limit_x": 1}, solvers=("ortools", "ortools-short")),
+    Method("OR-Tools (x10)", {"method": "OR-Tools", "time_limit_x": 10}, solvers=("ortools-x10",)),
+)
+SOLVERS = {
+    "hgs": "HGS",
+    "hgs-short": "short HGS",
+    "lkh3": "LKH3",
+    "ortools": "OR-Tools",
+    "ortools-short": "short OR-Tools",
+    "ortools-x10": "OR-Tools (x10)",
+    "ortools-network": "OR-Tools by the networks' rule",
+    "ortools-short": "short OR-Tools",
+    "pyvrp": "PyVRP",
+    "pyvrp-short": "short PyVRP",
+}
+BY_THE_RULE = ("ortools-network",)  # solvers whose vehicles start as a network's do, where there are backhauls
+
+
+def solver_name(solver: str) -> str:
+    return SOLVERS.get(solver, solver)
+
+
+def classical(scale: Scale, variant: str, printed: pd.DataFrame) -> list[Method]:
+    """Rows of solvers, in the paper's order: those printed for the variant, and what else has solved it here."""
+    rows = [method for method in CLASSICAL if has_row(printed, method)]
+    here = dict.fromkeys(labels.solver for size in SIZES for labels in roles.solved(scale, variant, size))
+    named = {next((solver for solver in method.solvers if solver in here), None) for method in rows}
+    return [*rows, *(Method(solver_name(solver), None, solvers=(solver,)) for solver in here if solver not in named)]
+
+
+def has_row(printed: pd.DataFrame, method: Method) -> bool:
+    """Whether the paper prints anything of a method; `printed`: of one problem."""
+    return len(rows_of(printed, method)) > 0
+
+
+def rows_of(printed: pd.DataFrame, method: Method) -> pd.DataFrame:
+    """What the paper prints of a method; `printed`: of one problem."""
+    if method.printed is None:
+        return printed.iloc[:0]
+    for key, value in method.printed.items():
+        printed = printed[printed[key] == value]
+    return printed
+
+
+def learned(scale: Scale, variant: str) -> list[Method]:
+    """Rows of models, in the paper's order: POMO is trained for each of the trained problems alone."""
+    rows = []
+    if variant in TRAINED:
+        runs = {size: run_id(roles.single(scale, variant, size)) for size in SIZES}
+        rows.append(Method("POMO", {"method": "POMO"}, runs=runs, decoding=X8))
+    for method in MULTI_TASK:
+        runs = {size: run_id(roles.multi(scale, method, size)) for size in SIZES}
+        rows.append(Method(method, {"method": method}, runs=runs, decoding=X8))
+    return rows

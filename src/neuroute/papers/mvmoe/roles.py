@@ -1,0 +1,174 @@
+"""The models and test sets of paper `mvmoe`, by the paper's own numbers, whatever they are at a scale."""
+
+from neuroute.papers.scaling.roles import PAPER as SCALING
+from neuroute.plan.config import Scale
+from neuroute.plan.objects import Dataset, Decoding, Labels
+from neuroute.plan.scale_mvmoe import ABLATIONS as RUNS
+from neuroute.plan.scale_mvmoe import SIZES, TRAINED, UNSEEN
+
+__all__ = ["SIZES", "TRAINED", "UNSEEN"]
+PAPER = "mvmoe"
+VARIANTS = (*TRAINED, *UNSEEN)
+MULTI_TASK = {"POMO-MTL": "mtl", "MVMoE/4E": "moe4e", "MVMoE/4E-L": "moe4eL"}
+FEW = ("VRPBLTW", "OVRPBLTW")  # Figure 5
+LEHD, LEHD_LIGHT = "lehd_cvrp", "lehd4eL_cvrp"  # Table 8
+WITHOUT_OVRPTW = "mtl_no_ovrptw_50"  # Figure 7
+DEFAULT = "h_default"  # MVMoE/4E at half length, from which ablations depart
+CONSTRUCTED = 1000  # customers of Table 6
+ABLATIONS: dict[str, dict[str, str]] = {  # labels of Table 5 are the published rows' method_params
+    "figure6a": {
+        "Raw": "h_raw",
+        "Enc (every two)": "h_enc_even",
+        "Enc (last two)": "h_enc_last2",
+        "Enc (all)": "h_enc_all",
+        "Dec": "h_dec",
+        "Enc + Dec": DEFAULT,
+    },
+    "figure6b": {
+        "4E": DEFAULT,
+        "8E": "h_8e",
+        "16E": "h_16e",
+        "8E (100M)": "h_8e_100m",
+        "16E (200M)": "h_16e_200m",
+    },
+    "figure6c": {
+        "node, input choice": DEFAULT,
+        "node, expert choice": "h_node_ec",
+        "instance, input choice": "h_inst_ic",
+        "instance, expert choice": "h_inst_ec",
+        "problem, input choice": "h_prob_ic",
+        "problem, random": "h_prob_random",
+        "node, expert choice, Enc (all)": "h_enc_ec",
+    },
+    "figure6d": {
+        "dense": "h_mtl",
+        "base": DEFAULT,
+        "hierarchical": "h_4eL",
+        "random hierarchical": "h_random_hier",
+        "soft MoE": "h_soft",
+    },
+    "table5": {
+        f"alpha={alpha};norm={norm};K={top};epochs=2500": name
+        for alpha, norm, top, name in (
+            ("0.01", "instance", 2, DEFAULT),
+            ("0.001", "instance", 2, "h_alpha0001"),
+            ("0.1", "instance", 2, "h_alpha01"),
+            ("1.0", "instance", 2, "h_alpha1"),
+            ("0.01", "batch", 2, "h_batch"),
+            ("0.01", "layer", 2, "h_layer"),
+            ("0.01", "none", 2, "h_nonorm"),
+            ("0.01", "instance", 1, "h_k1"),
+            ("0.01", "instance", 3, "h_k3"),
+        )
+    },
+}
+ABLATIONS["figure6e"] = ABLATIONS["figure6d"]
+GREEDY = Decoding()
+MULTI = Decoding(starts="all")  # Tables 6 to 8
+X8 = Decoding(starts="all", augment=True)  # Tables 1, 2, 4 and 5
+
+
+def run_id(name: str) -> str:
+    return f"{PAPER}/{name}"
+
+
+def group(run: str, name: str = PAPER) -> str:
+    """The group of this paper's evaluations of a run: for a baseline, which has others, with the paper's name."""
+    if run.startswith(f"{PAPER}/"):
+        return name
+    return f"tests_{PAPER}" if name == PAPER else f"{name}_{PAPER}"
+
+
+def trained_size(scale: Scale, size: int) -> int:
+    """The paper's size of the models that solve `size` here: those of 50 where those of 100 are not trained."""
+    return size if size in scale.mvmoe.trained_sizes else SIZES[0]
+
+
+def single(scale: Scale, variant: str, size: int) -> str:
+    """POMO of one problem."""
+    return f"pomo_{variant.lower()}_{trained_size(scale, size)}"
+
+
+def multi(scale: Scale, method: str, size: int) -> str:
+    """POMO-MTL or an MVMoE: `method` is one of `MULTI_TASK`."""
+    return f"{MULTI_TASK[method]}_{trained_size(scale, size)}"
+
+
+def few(method: str, variant: str) -> str:
+    """What goes on from the model of 50 customers with one problem that it has not seen (Figure 5)."""
+    return f"few_{MULTI_TASK[method]}_{variant.lower()}"
+
+
+def lehd(scale: Scale) -> dict[str, str]:
+    """Table 8's methods besides those of Table 7 -> ids of their runs.  The dense one may be that of `scaling`."""
+    dense = run_id(LEHD) if scale.mvmoe.lehd_epochs else f"{SCALING}/{LEHD}"
+    return {"LEHD": dense, "LEHD/4E-L": run_id(LEHD_LIGHT)}
+
+
+def trained(scale: Scale) -> set[str]:
+    """Names of all runs of this paper that are trained here, without what other papers train."""
+    return {
+        *(single(scale, variant, size) for variant in TRAINED for size in SIZES),
+        *(multi(scale, method, size) for method in MULTI_TASK for size in SIZES),
+        *(few(method, variant) for method in MULTI_TASK for variant in FEW),
+        *ablations(scale),
+        WITHOUT_OVRPTW,
+        *(run.partition("/")[2] for run in lehd(scale).values() if run.startswith(f"{PAPER}/")),
+    }
+
+
+def ablations(scale: Scale) -> tuple[str, ...]:
+    """Names of the runs of half length that are trained here, the default first."""
+    return (DEFAULT, *(name for name in RUNS if name in scale.mvmoe.ablations))
+
+
+def shown(scale: Scale, artifact: str) -> dict[str, str]:
+    """Of an artifact's ablations those that are trained here: label -> run name."""
+    here = ablations(scale)
+    return {label: name for label, name in ABLATIONS[artifact].items() if name in here}
+
+
+def test_set(scale: Scale, variant: str, size: int) -> Dataset:
+    m = scale.mvmoe
+    return Dataset(problem="vrp", variant=variant, n=m.sizes[size], count=m.test_counts[size])
+
+
+def reference(scale: Scale, variant: str, size: int) -> Labels:
+    """A test set as the solver solves it that gaps are against."""
+    return Labels(dataset=test_set(scale, variant, size), solver=scale.mvmoe.reference_of(variant))
+
+
+def solved(scale: Scale, variant: str, size: int) -> tuple[Labels, ...]:
+    """A test set as each solver that is run on it solves it, the reference first."""
+    dataset = test_set(scale, variant, size)
+    solvers = (scale.mvmoe.reference_of(variant), *scale.mvmoe.other_solvers_of(variant))
+    return tuple(Labels(dataset=dataset, solver=solver) for solver in dict.fromkeys(solvers))
+
+
+def validation(scale: Scale, variant: str, size: int = SIZES[0]) -> Labels:
+    """Training logs gaps on instances of the training size, by the solver of the references."""
+    test = reference(scale, variant, size)
+    change = {"split": "val", "count": scale.mvmoe.validation_count}
+    return Labels(dataset=test.dataset.model_copy(update=change), solver=test.solver)
+
+
+def constructed(scale: Scale, variant: str) -> Dataset:
+    """The instances whose seconds Table 6 shows."""
+    m = scale.mvmoe
+    return Dataset(problem="vrp", variant=variant, n=m.construction_size, count=m.construction_count)
+
+
+def routed(scale: Scale, variant: str) -> Dataset:
+    """The instances whose routing Figures 1 to 4, 8 and 9 show: of the validation stream."""
+    m = scale.mvmoe
+    return Dataset(problem="vrp", variant=variant, split="val", n=m.sizes[SIZES[0]], count=m.routing_count)
+
+
+def solomon(scale: Scale) -> tuple[str, ...]:
+    """Table 7's classes of Solomon's instances."""
+    return tuple(scale.mvmoe.solomon)
+
+
+def rrc(scale: Scale) -> Decoding:
+    """Table 8: RRC100 of the LEHD models."""
+    return Decoding(method="rrc", iterations=scale.mvmoe.rrc)

@@ -1,0 +1,127 @@
+"""The sizes of paper `mvmoe`."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from neuroute.plan.reinforced import Reinforced
+from neuroute.plan.shapes import BaselineShape, Nodes, Positive
+from neuroute.plan.specs import Spec as Strict
+from neuroute.problems.vrp_variants import SWITCHES
+
+SIZES = (50, 100)
+TRAINED = ("CVRP", "OVRP", "VRPB", "VRPL", "VRPTW", "OVRPTW")  # Table 1
+UNSEEN = (  # Table 2
+    "OVRPB",
+    "OVRPL",
+    "VRPBL",
+    "VRPBTW",
+    "VRPLTW",
+    "OVRPBL",
+    "OVRPBTW",
+    "OVRPLTW",
+    "VRPBLTW",
+    "OVRPBLTW",
+)
+OTHERS = "others"  # key of what holds for all variants that are not named
+ABLATIONS = (  # runs of half length besides the default one, of Figure 6 and Table 5
+    *("h_raw", "h_enc_even", "h_enc_last2", "h_enc_all", "h_dec"),
+    *("h_8e", "h_16e", "h_8e_100m", "h_16e_200m"),
+    *("h_node_ec", "h_inst_ic", "h_inst_ec", "h_prob_ic", "h_prob_random", "h_enc_ec"),
+    *("h_mtl", "h_4eL", "h_random_hier", "h_soft"),
+    *("h_alpha0001", "h_alpha01", "h_alpha1", "h_batch", "h_layer", "h_nonorm", "h_k1", "h_k3"),
+)
+
+
+class MvmoeScale(Strict):
+    """What the roles of paper `mvmoe` stand for at this scale.  Keys are the paper's numbers.
+
+    Table 8's LEHD is that of `scaling`, unless it has a number of epochs of its own here.
+    """
+
+    network: Annotated[BaselineShape, Field(description="POMO, POMO-MTL and MVMoE (Section 5, Appendix B.1)")]
+    sizes: Annotated[dict[int, Nodes], Field(description="the paper's n -> customers here")]
+    test_counts: Annotated[dict[int, Positive], Field(description="the paper's n -> test instances of a variant here")]
+    references: Annotated[
+        dict[str, str], Field(description="variant, or `others` -> solver of the solutions that gaps are against")
+    ]
+    other_solvers: Annotated[
+        dict[str, list[str]], Field(description="variant, or `others` -> solvers that tables show besides")
+    ] = {}
+    validation_count: Annotated[int, Field(ge=1, description="validation instances of each variant")]
+    trainings: Annotated[
+        dict[int, Reinforced],
+        Field(description="the paper's n -> the training; models of 50 stand in for those of 100"),
+    ]
+    ablation: Annotated[Reinforced, Field(description="the training of ablations, which is half as long (Section 5.2)")]
+    few_shot: Annotated[Reinforced, Field(description="on one variant, from the weights of 50 (Figure 5)")]
+    ablations: Annotated[list[str], Field(description="ablations that are trained here besides h_default")]
+    construction_size: Annotated[int, Field(ge=4, description="Table 6's 1000 customers -> here")]
+    construction_count: Annotated[int, Field(ge=1, description="Table 6: timed instances of each variant")]
+    routing_count: Annotated[int, Field(ge=1, description="Figures 8 and 9: instances of each variant")]
+    routing_steps: Annotated[int, Field(ge=1, description="Figure 8: decisions that are drawn")] = 20
+    set_x: Annotated[
+        tuple[int, int], Field(description="Table 7: Set-X's instances with at least, and less than, so many nodes")
+    ]
+    set_x_large: Annotated[tuple[int, int], Field(description="Table 8, as `set_x`")]
+    solomon: Annotated[list[str], Field(min_length=1, description="Table 7: classes of Solomon's instances")]
+    lehd_epochs: Annotated[
+        int | None, Field(ge=1, description="Table 8: epochs of both LEHDs; null: those of scaling.lehd_cvrp")
+    ] = None
+    rrc: Annotated[int, Field(ge=1, description="Table 8's 100 iterations of random re-construct -> here")]
+
+    @property
+    def trained_sizes(self) -> list[int]:
+        """The paper's sizes that models are trained for here."""
+        return sorted(self.trainings)
+
+    def reference_of(self, variant: str) -> str:
+        return self.references.get(variant) or self.references[OTHERS]
+
+    def other_solvers_of(self, variant: str) -> list[str]:
+        return self.other_solvers.get(variant, self.other_solvers.get(OTHERS, []))
+
+    @model_validator(mode="after")
+    def _roles_complete(self) -> "MvmoeScale":
+        for name in ("sizes", "test_counts"):
+            if set(getattr(self, name)) != set(SIZES):
+                raise ValueError(
+                    f"{name} must name exactly the paper's {list(SIZES)}, got {sorted(getattr(self, name))}"
+                )
+        if len(set(self.sizes.values())) < len(SIZES):
+            raise ValueError(f"sizes {self.sizes} must all differ")
+        if SIZES[0] not in self.trainings or set(self.trainings) - set(SIZES):
+            raise ValueError(f"trainings: {sorted(self.trainings)}; give {SIZES[0]}, and {SIZES[1]} if it is trained")
+        for name in ("references", "other_solvers"):
+            _of_variants(name, getattr(self, name))
+        left = [variant for variant in (*TRAINED, *UNSEEN) if variant not in self.references]
+        if OTHERS not in self.references and left:
+            raise ValueError(f"references: no solver of {left[0]}; name it, or `{OTHERS}`")
+        if strange := [name for name in self.ablations if name not in ABLATIONS]:
+            raise ValueError(f"ablations: no '{strange[0]}'; there are {', '.join(ABLATIONS)}")
+        if len(set(self.ablations)) < len(self.ablations):
+            raise ValueError(f"ablations {self.ablations} must all differ")
+        return self
+
+    @model_validator(mode="after")
+    def _trainings_fit(self) -> "MvmoeScale":
+        for size in self.trained_sizes:
+            self._fits(f"trainings.{size}", self.trainings[size], size)
+        self._fits("ablation", self.ablation, SIZES[0])
+        self._fits("few_shot", self.few_shot, SIZES[0])
+        return self
+
+    def _fits(self, name: str, training: Reinforced, size: int) -> None:
+        """A declaration adds what its variants are, and the weight of the balance loss."""
+        here = self.sizes[size]
+        if odd := [stage.sizes for stage in training.stages if stage.sizes != (here, here)]:
+            raise ValueError(f"{name}: sizes are {odd[0]}; the paper's {size} customers are sizes.{size}, {here}, here")
+        if any(stage.variants or stage.capacities for stage in training.stages):
+            raise ValueError(f"{name}: leave variants and capacities of its stages out: each run has its own")
+        if training.batches_before or training.balance or training.fresh:
+            raise ValueError(f"{name}: leave batches_before, balance and fresh out: each run has its own")
+
+
+def _of_variants(name: str, given: dict[str, Any]) -> None:
+    if strange := [key for key in given if key not in SWITCHES and key != OTHERS]:
+        raise ValueError(f"{name}: no variant '{strange[0]}'; there are {', '.join(SWITCHES)}, and `{OTHERS}`")

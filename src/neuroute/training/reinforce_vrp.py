@@ -1,0 +1,178 @@
+"""Reinforcement learning for the 16 vehicle routing problems, with the loss that balances experts (MVMoE, Section 4).
+
+Each batch is of one of its stage's variants, all of them equally likely.  What is learnt from is the mean REINFORCE
+loss of the batch and, weighed by `Reinforced.balance`, the sum over encoder layers and decisions of the balance loss
+(Equations 3 and 19), as in the published code.  There the last way back to the depot, which is certain, is a decision
+more; here it goes without saying.
+
+Gates draw: noise of each token, and whether a light decoder runs its experts.  In both passes over a batch they draw
+the same, see `networks.routing`, as if there were one pass with gradients; the draws are those of a generator that is
+seeded by the run and the number of the batch, so a run that is killed ends with the same weights.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from neuroute.datasets.vrp_stream import BACKHAULS_ONE_IN, vrp_dataset
+from neuroute.decoding.multi_start import BYTES
+from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, route_lengths
+from neuroute.decoding.vrp_batch import VrpBatch, start_customers
+from neuroute.errors import NeurouteError
+from neuroute.networks.gates import Gate
+from neuroute.networks.norms import BatchNorm
+from neuroute.networks.routing import Replay, Routing, Tape
+from neuroute.plan.objects import Dataset
+from neuroute.plan.reinforced import Stage
+from neuroute.problems.vrp_variants import Switches, Variant
+from neuroute.seeds import stream_seed
+from neuroute.training.reinforce import Aside, Drawn, Instances, Reinforcement, training_of
+from neuroute.training.supervised import Scheme
+
+
+class VrpRollouts:
+    """Of one variant.  Instances are the tensors of a `VrpBatch`, coordinates and times in the network's precision."""
+
+    def __init__(self, net: Any, variant: str) -> None:
+        self.net, self.variant = net, Variant(variant)
+
+    @property
+    def switches(self) -> Switches:
+        return self.variant.switches
+
+    def instances(self, n: int, capacity: int | None, first: int, count: int) -> Instances:
+        parameter = next(self.net.parameters())
+        stream = Dataset(
+            problem="vrp", variant=self.variant, split="train", n=n, capacity=capacity, first=first, count=count
+        )
+        batch = VrpBatch.of(vrp_dataset(stream), parameter.device)
+        real, dtype = (batch.coords, batch.windows, batch.service), parameter.dtype
+        coords, windows, service = (each.to(dtype) for each in real)
+        return coords, batch.demand, batch.capacity, batch.limit, windows, service
+
+    def nodes(self, n: int) -> int:
+        return n + 1
+
+    def moves(self, n: int) -> int:
+        """The first customer is given, and the last way back goes without saying: at most a way back before each."""
+        return 2 * (n - 1)
+
+    def starts(self, n: int) -> int:
+        """Customers of an instance that solutions may start at: those that are more than a pick-up."""
+        return n - n // BACKHAULS_ONE_IN if self.switches.backhaul else n
+
+    def prepare(self, instances: Instances, encoder: Routing | None = None, decisions: Routing | None = None) -> Any:
+        batch = self._batch(instances)
+        return self.net.prepare(self.net.encode(batch.coords, batch.share, batch.windows, encoder), decisions)
+
+    def begin(self, instances: Instances, starts: int, dtype: torch.dtype) -> RoutesUnderConstraints:
+        batch = self._batch(instances)
+        return RoutesUnderConstraints(start_customers(batch.demand, starts), batch, dtype)
+
+    def lengths(self, instances: Instances, solutions: Tensor) -> Tensor:
+        return route_lengths(self._batch(instances).distances(), solutions, self.switches.open)
+
+    def _batch(self, instances: Instances) -> VrpBatch:
+        return VrpBatch.of_tensors(instances, self.switches)
+
+
+class Balanced(Aside):
+    """The loss that balances experts, and gates that draw in the second pass what they drew in the first."""
+
+    def __init__(self, weight: float, generator: torch.Generator, tours: int) -> None:
+        self.weight, self.tours = weight, tours
+        self.encoder, self.tape = Routing(generator, balance=weight > 0), Tape(generator)
+        self._replay: Replay | None = None
+
+    def again(self, prepared: Any) -> Any:
+        if self._replay is None:
+            self._replay = self.tape.replay(self.tours, balance=self.weight > 0)
+        return prepared._replace(routing=self._replay)
+
+    def of_decisions(self) -> Tensor | None:
+        return self._weighed(self._replay)
+
+    def of_encoder(self) -> Tensor | None:
+        return self._weighed(self.encoder)
+
+    def _weighed(self, routing: Routing | None) -> Tensor | None:
+        return self.weight * routing.loss() if routing is not None and routing.reports else None
+
+
+class VrpReinforcement(Reinforcement):
+    """Batches of one variant each.
+
+    Gates look at a whole batch: at how many of its tokens an expert gets, at all of them where an expert chooses, at
+    their mean where it is the batch that is routed.  So, of a network with gates or with batch norms, whole batches are
+    learnt from, however many processes there are, by the first of them; the others wait for its gradient.  What has
+    neither, as POMO-MTL, learns in parts and processes as other problems' networks do.
+    """
+
+    bytes = 2 * BYTES  # ways and times of all nodes are in double precision
+
+    def __init__(self, scheme: Scheme) -> None:
+        self.whole = any(isinstance(module, Gate | BatchNorm) for module in scheme.net.modules())
+        # Of each token an FFN has two copies and what experts make of them.
+        self.floats = 26 if self.whole else Reinforcement.floats
+        stages = training_of(scheme.run).stages
+        super().__init__(scheme, VrpRollouts(scheme.net, stages[0].variants[0]), scheme.start)
+        for stage in stages if self.whole else ():
+            self._check_memory(stage)
+
+    def _check_memory(self, stage: Stage) -> None:
+        n = stage.sizes[1]
+        batch, one = stage.batch_of(n), self._bytes_of(n, stage.starts_of(n))
+        if 2 * batch * one > self.scheme.memory_gb * 1e9:
+            raise NeurouteError(
+                f"{self.scheme.run.id}: experts learn from whole batches, and {batch} instances of {n} customers take "
+                f"about {2 * batch * one / 1e9:.2g} GB; memory_gb is {self.scheme.memory_gb:.2g}: give more, or "
+                "smaller batches"
+            )
+
+    def _rollouts(self, drawn: Drawn) -> VrpRollouts:
+        assert drawn.variant is not None
+        return VrpRollouts(self.net, drawn.variant)
+
+    def _starts(self, drawn: Drawn) -> int:
+        return min(drawn.stage.starts_of(drawn.n), self._rollouts(drawn).starts(drawn.n))
+
+    def _prepare(self, drawn: Drawn, instances: Instances) -> tuple[Any, Aside]:
+        generator = torch.Generator(self.device).manual_seed(stream_seed(self.scheme.run.seed, drawn.number))
+        rollouts, starts = self._rollouts(drawn), self._starts(drawn)
+        aside = Balanced(self.training.balance, generator, starts)
+        prepared = rollouts.prepare(instances, aside.encoder, aside.tape)
+        first = rollouts.begin(instances, starts, prepared.nodes.dtype)
+        return self.net.begun(prepared, first.known, first.current, first.closed), aside
+
+    def _rows(self, drawn: Drawn) -> Tensor:
+        if not self.whole:
+            return super()._rows(drawn)
+        return torch.arange(drawn.size if self.world.leads else 0)
+
+    def _instances_at_once(self, drawn: Drawn) -> int:
+        return drawn.size if self.whole else super()._instances_at_once(drawn)
+
+
+def reinforce(scheme: Scheme) -> VrpReinforcement:
+    """Raises NeurouteError for a network of another problem, stages that name no variants or fewer starts than elites,
+    and for batches that are more than the memory holds where they must be learnt from as a whole.
+    """
+    if getattr(scheme.net, "problem", "tsp") != "vrp":
+        raise NeurouteError(f"{scheme.run.id}: problem 'vrp' takes a network for its 16 variants, such as MvMoe")
+    for stage in training_of(scheme.run).stages:
+        if not stage.variants:
+            raise NeurouteError(f"{scheme.run.id}: stage '{stage.name}' names no variants; give some, such as [CVRP]")
+        n = stage.sizes[0]
+        fewest = min(min(stage.starts_of(n), VrpRollouts(scheme.net, name).starts(n)) for name in stage.variants)
+        if stage.elite and stage.elite.k > fewest:
+            raise NeurouteError(
+                f"{scheme.run.id}: elite.k: the best {stage.elite.k} of {fewest} solutions, as few as of an instance "
+                f"of {n} customers that has backhauls"
+            )
+    return VrpReinforcement(scheme)
+
+
+def decision(net: Any) -> Any:
+    """Raises NeurouteError: nothing labelled is learnt from."""
+    raise NeurouteError(f"{type(net).__name__}: problem 'vrp' is learnt by reinforcement; give `kind: reinforce`")

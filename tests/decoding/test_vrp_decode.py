@@ -1,0 +1,136 @@
+"""Decoding the 16 VRPs: what the decoding asks for, searches refused, and gates that draw, repeated by their seeds."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.decoding import multi_start as shared
+from neuroute.decoding.decode import instances_at_once
+from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, in_hand, multi_start
+from neuroute.decoding.vrp import construct, decode, improve
+from neuroute.decoding.vrp_batch import VrpBatch, start_customers
+from neuroute.errors import NeurouteError
+from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.networks.mixing import mixes
+from neuroute.networks.mvmoe import MvMoe
+from neuroute.networks.pomo_cvrp import PomoCvrp
+from neuroute.networks.routing import Routing
+from neuroute.plan.objects import Dataset, Decoding
+from neuroute.problems.vrp import Vrp, lengths, valid
+
+V = 9
+SHAPE: dict[str, Any] = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 24, "train_nodes": V}
+DRAWING: list[dict[str, Any]] = [
+    {"hierarchy": "step"},
+    {"hierarchy": "episode"},
+    {"hierarchy": "random"},
+    {"method": "random"},
+    {"method": "random", "level": "problem"},
+]
+MIXING: list[dict[str, Any]] = [{"method": "expert-choice"}, {"decoder_method": "soft"}, {"level": "problem"}]
+
+
+def small(**arguments: Any) -> MvMoe:
+    """Gates that tell tokens apart, and norms whose means tell gates something, which at first they do not."""
+    torch.manual_seed(0)
+    net = MvMoe(**SHAPE | arguments).eval()
+    for name, parameter in net.named_parameters():
+        if "gate" in name or "norm" in name:
+            parameter.data.normal_(0.0, 0.5)
+    return net
+
+
+def instances(variant: str, count: int = 5) -> Vrp:
+    return vrp_dataset(Dataset(problem="vrp", variant=variant, n=V, count=count, capacity=14))
+
+
+@pytest.mark.parametrize("variant", ["CVRP", "OVRPBLTW", "VRPB"])
+def test_the_decoding_says_starts_and_images(variant: str) -> None:
+    net, batch = small(), instances(variant)
+    assert torch.equal(decode(net, batch, Decoding()), multi_start(net, batch, 1))
+    assert torch.equal(decode(net, batch, Decoding(starts=3)), multi_start(net, batch, 3))
+    assert torch.equal(decode(net, batch, Decoding(starts="all")), multi_start(net, batch))
+    best = decode(net, batch, Decoding(starts="all", augment=True))
+    assert torch.equal(best, multi_start(net, batch, augment=True))
+    assert torch.equal(construct(net, batch), multi_start(net, batch))
+    assert valid(batch, best.numpy()).all()
+
+
+def test_searches_and_other_networks_are_one_line() -> None:
+    net, batch = small(), instances("VRPL")
+    searches = (
+        Decoding(method="beam", beam=2),
+        Decoding(method="rrc", iterations=2),
+        Decoding(method="prc", iterations=2),
+        Decoding(milestones=(0,)),
+    )
+    for decoding in searches:
+        with pytest.raises(NeurouteError, match="MvMoe: beam search and re-construction are for the TSP and the CVRP"):
+            decode(net, batch, decoding)
+    with pytest.raises(NeurouteError, match="beam search and re-construction"):
+        improve(net, batch, searches[1])
+    with pytest.raises(NeurouteError, match="leave `rescale` and `esf` out"):
+        decode(net, batch, Decoding(rescale=2.0))
+    for other in (PomoCvrp(**SHAPE), LehdCvrp(**SHAPE)):
+        with pytest.raises(NeurouteError, match="is not for the 16 vehicle routing problems"):
+            decode(other, batch, Decoding())
+
+
+@pytest.mark.parametrize("arguments", [*DRAWING, *MIXING])
+def test_what_a_gate_makes_of_a_batch_is_repeated_whatever_the_memory(arguments: dict[str, Any]) -> None:
+    net, batch = small(**arguments), instances("OVRPTW", 12)
+    assert mixes(net)
+    decoding = Decoding(starts="all", augment=True)
+    found = decode(net, batch, decoding)
+    assert torch.equal(decode(net, batch, decoding), found)
+    assert torch.equal(decode(net, batch, decoding, memory_gb=0.05), found)
+    assert valid(batch, found.numpy()).all()
+    if arguments in DRAWING:
+        torch.manual_seed(5)  # torch's own numbers are not what is drawn
+        assert torch.equal(decode(net, batch, decoding), found)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"experts": 0}, {"level": "instance"}, {"norm": "layer"}])
+def test_without_such_gates_batches_are_as_large_as_fits_and_change_nothing(arguments: dict[str, Any]) -> None:
+    net, batch = small(**arguments), instances("OVRPTW")
+    assert not mixes(net)
+    decoding = Decoding(starts="all")
+    in_one = lengths(batch, decode(net, batch, decoding).numpy())
+    by_one = lengths(batch, decode(net, batch, Decoding(starts="all", batch_size=1)).numpy())
+    assert in_one == pytest.approx(by_one, rel=1e-5)
+
+
+def test_each_batch_draws_from_the_number_of_its_first_instance() -> None:
+    net, batch = small(hierarchy="random"), instances("OVRP", 4)
+    found = decode(net, batch, Decoding(starts="all", batch_size=2))
+    for first in (0, 2):
+        part, routing = (
+            VrpBatch.of(batch[first : first + 2], torch.device("cpu")),
+            Routing(torch.Generator().manual_seed(first)),
+        )
+        with torch.inference_mode():
+            prepared = net.prepare(net.encode(part.coords, part.share, part.windows, routing), routing)
+            routes = RoutesUnderConstraints(start_customers(part.demand, V), part, torch.float32)
+            while not routes.over():
+                logits = net.decide(prepared, routes.known, routes.current, routes.closed)
+                routes.go(logits.argmax(-1))
+        for row, solutions in enumerate(routes.solutions().numpy()):
+            one = batch[np.full(V, first + row)]
+            shortest = solutions[lengths(one, solutions).argmin()]
+            assert (found[first + row].numpy() == shortest).all()
+
+
+def test_instances_in_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, light = small(), small(hierarchy="step")
+    decoding = Decoding(starts="all", augment=True)
+    assert in_hand(light, V + 1, 8 * V, 8, 4.0)[1] == 100
+    assert instances_at_once(light, V + 1, decoding, 4.0) == 100
+    assert instances_at_once(light, V + 1, decoding.model_copy(update={"batch_size": 7}), 4.0) == 7
+    monkeypatch.setattr(shared, "batch_size", lambda *_: 1000)
+    one = 48 * (V + 1) * 8 * V / 1e9  # of an instance's tours, in GB
+    for fits in (1, 3, 20):
+        assert instances_at_once(plain, V + 1, decoding, 2 * one * (fits + 0.5)) == fits
+        assert instances_at_once(light, V + 1, decoding, 2 * one * (fits + 0.5)) <= fits

@@ -1,0 +1,221 @@
+"""Records of the 16 VRPs: networks' own rules, references that keep to them, Set X and Solomon's instances."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from neuroute.analysis import cost
+from neuroute.datasets.benchmarks import known, library, optimum_of, survey, write_manifest
+from neuroute.datasets.solomon import SolomonInstance, parse_solomon, read_solomon
+from neuroute.datasets.solomon_library import cut_cost
+from neuroute.datasets.vrp_kind import KIND
+from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
+from neuroute.decoding.nearest_vrp import nearest_neighbour
+from neuroute.decoding.vrp import decode
+from neuroute.errors import NeurouteError
+from neuroute.evaluation import benchmarks
+from neuroute.evaluation import measure as measuring
+from neuroute.evaluation.measure import measure
+from neuroute.evaluation.records import Where
+from neuroute.networks.weights import build, save_checkpoint
+from neuroute.plan.objects import (
+    BenchmarkEvaluation,
+    Dataset,
+    Decoding,
+    Evaluation,
+    Labels,
+    Network,
+    Run,
+    Supervised,
+    Test,
+)
+from neuroute.problems.cvrp import from_routes, to_routes
+from neuroute.problems.vrp import Vrp, lengths, valid
+
+N, COUNT = 10, 4
+ARGUMENTS: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "experts": 0}
+NETWORK = Network(kind="neuroute.networks.mvmoe:MvMoe", arguments=ARGUMENTS)
+SETS = [Dataset(problem="vrp", variant=name, n=N, count=COUNT, capacity=14) for name in ("VRPB", "OVRPLTW")]
+LABELS = [Labels(dataset=dataset, solver="ortools") for dataset in SETS]
+RUN = Run(paper="mvmoe", name="x", network=NETWORK, training=Supervised(samples=1), n=N, data=(), validation=LABELS[0])
+X8, MULTI = Decoding(starts="all", augment=True), Decoding(starts="all")
+WHERE = Where("test", "c", "n", device="cpu", threads=1)
+
+
+def network(folder: Path) -> Any:
+    torch.manual_seed(0)
+    net = build(NETWORK).eval()
+    save_checkpoint(folder / "m", net, {"run": RUN.id, "network": NETWORK.model_dump(), "code": "n"})
+    return net
+
+
+def references(dataset: Dataset) -> np.ndarray:
+    """Solutions by the networks' rules, but for every other instance with backhauls, where vehicles leave with less."""
+    instances = vrp_dataset(dataset)
+    found = nearest_neighbour(instances)
+    if dataset.variant == "VRPB":
+        for row in range(0, COUNT, 2):
+            pick_ups = [c for c in range(1, N + 1) if instances.demand[row, c] < 0]
+            others = [c for c in range(1, N + 1) if instances.demand[row, c] > 0]
+            # A route of its own for each, but for one pick-up before a delivery of no more goods than fit with it.
+            routes = [[pick_ups[0], others[0]], *([c] for c in (*pick_ups[1:], *others[1:]))]
+            found[row] = from_routes(routes)
+    return found
+
+
+# -- labelled test sets -----------------------------------------------------------------------------------------------
+
+
+def test_gaps_are_against_references_of_which_some_keep_to_the_networks_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = network(tmp_path)
+    monkeypatch.setattr(measuring, "load_tours", lambda labels, _: references(labels.dataset))
+    tests = tuple(Test(labels=labels, decoding=how) for labels in LABELS for how in (X8, Decoding(starts=2)))
+    evaluation = Evaluation(run=RUN.id, group="mvmoe", tests=tests)
+    measure(evaluation, RUN, tmp_path / "m", tmp_path / "out.csv", [], WHERE)
+    records = pd.read_csv(tmp_path / "out.csv")
+    with np.load(tmp_path / "out.npz") as file:
+        arrays = dict(file)
+    for test in tests:
+        dataset, instances = test.labels.dataset, vrp_dataset(test.labels.dataset)
+        own = lengths(instances, decode(net, instances, test.decoding).numpy())
+        reference = lengths(instances, references(dataset))
+        of_test = (records.test == dataset.id) & (records.decoding == test.decoding.id)
+        values = records[of_test].set_index("metric").value
+        assert values["gap_mean_of_ratios_pct"] == pytest.approx(100 * np.mean(own / reference - 1))
+        assert values["length"] == pytest.approx(own.mean())
+        np.testing.assert_allclose(arrays[f"{dataset.id}|{test.decoding.id}"], own)
+        kept = [False, True] * 2 if dataset.variant == "VRPB" else [True] * 4
+        np.testing.assert_array_equal(arrays[f"{dataset.id}|reference_feasible"], kept)
+        assert values["reference_feasible_pct"] == 100 * np.mean(kept)
+        places = N - 2 if dataset.variant == "VRPB" else N  # a fifth are pick-ups
+        tours, images = (8 * places, 8) if test.decoding == X8 else (2, 1)
+        expected = cost.per_solution(NETWORK, N + 1, tours, images, shrinks=False)["gflops_shrinking"]
+        assert values["gflops_shrinking"] == pytest.approx(expected)
+
+
+def test_what_only_labels_may_do_is_no_solution_of_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network(tmp_path)
+    dataset = SETS[0]
+    instances, bad = vrp_dataset(dataset), references(dataset)
+    assert KIND.valid(instances, bad).all()
+    assert valid(instances, bad).tolist() == [False, True, False, True]
+    monkeypatch.setattr(measuring, "load_tours", lambda labels, _: bad)
+    monkeypatch.setattr(measuring, "room", lambda *_: lambda *_: torch.from_numpy(bad))
+    evaluation = Evaluation(run=RUN.id, group="mvmoe", tests=(Test(labels=LABELS[0], decoding=MULTI),))
+    with pytest.raises(AssertionError, match="decoding returned no feasible solution"):
+        measure(evaluation, RUN, tmp_path / "m", tmp_path / "out.csv", [], WHERE)
+
+
+# -- Set X ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("largest", "per_axis", "divided"), [(1000, False, True), (1000, True, False), (100, False, False)]
+)
+def test_instances_on_set_x_s_grid_are_divided_by_it(largest: int, per_axis: bool, divided: bool) -> None:
+    coords = np.array([[10, 20], [largest, 30], [50, 0.9 * largest]], dtype=float)
+    instance = VrplibInstance("x", "EUC_2D", coords, np.array([0, 2, 3]), 4)
+    about = library("cvrplib")
+    seen, cvrp = about.inputs_for("vrp")(instance, per_axis), about.inputs_for("cvrp")(instance, per_axis)
+    assert isinstance(seen, Vrp)
+    assert (seen.variant, seen.capacity.tolist(), seen.demand.tolist()) == ("CVRP", [4], [[0, 2, 3]])
+    expected = (coords / 1000).astype(np.float32) if divided else cvrp.coords[0]
+    np.testing.assert_array_equal(seen.coords[0], expected)
+    assert seen.coords.dtype == np.float32
+
+
+def benchmark(folder: Path, shared: Path, name: str, names: tuple[str, ...]) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Records, and arrays, of MULTI on these instances of a benchmark."""
+    if not (shared / "benchmarks").is_dir():
+        pytest.skip("no copy of the benchmarks")
+    lacking = {k: "" for k in known(name) if k not in names}
+    write_manifest(folder / "m.json", shared / "benchmarks", lacking, name)
+    how = {"run": RUN.id, "group": name, "benchmark": name, "max_nodes": 102, "decodings": (MULTI,)}
+    evaluation = BenchmarkEvaluation.model_validate(how)
+    where = Where("test", "c", "n", device="cpu", threads=1, benchmarks={name: folder / "m.json"})
+    benchmarks.measure(evaluation, RUN, folder / "m", folder / "out.csv", [], where)
+    with np.load(folder / "out.npz") as file:
+        return pd.read_csv(folder / "out.csv"), dict(file)
+
+
+def test_a_model_of_many_problems_solves_set_x(tmp_path: Path, shared: Path) -> None:
+    net = network(tmp_path)
+    records, arrays = benchmark(tmp_path, shared, "cvrplib", ("X-n101-k25",))
+    instance = read_vrplib(shared / "benchmarks" / "cvrplib_x" / "X-n101-k25.vrp")
+    seen = Vrp((instance.coords / 1000).astype(np.float32)[None], instance.demand[None], np.array([206]))
+    routes = to_routes(decode(net, seen, MULTI)[0].numpy())
+    values = records.set_index("metric").value
+    assert set(records.n) == {101}
+    assert values["gap_rounded_pct"] == pytest.approx(100 * (instance.cost(routes) / 27591 - 1))
+    assert values["gap_pct"] == pytest.approx(100 * (instance.cost(routes, False) / 27591 - 1))
+    np.testing.assert_allclose(arrays["multi"], [instance.cost(routes, False)])
+
+
+def test_a_benchmark_of_another_problem_is_one_line(tmp_path: Path) -> None:
+    network(tmp_path)
+    for name, problems in (("tsplib", "TSP"), ("cvrplib", "CVRP and the VRP"), ("solomon", "VRP")):
+        dataset = Dataset(n=9, count=1) if name != "tsplib" else SETS[0]
+        run = RUN.model_copy(update={"validation": Labels(dataset=dataset, solver="x")})
+        where = Where("test", "c", "n", device="cpu", benchmarks={name: tmp_path / "m.json"})
+        evaluation = BenchmarkEvaluation.model_validate({"run": RUN.id, "benchmark": name, "max_nodes": 102})
+        with pytest.raises(NeurouteError, match=f" is for models of the {problems}$"):
+            benchmarks.measure(evaluation, run, tmp_path / "m", tmp_path / "out.csv", [], where)
+
+
+# -- Solomon ----------------------------------------------------------------------------------------------------------
+
+HEAD = "T1\nVEHICLE\nNUMBER CAPACITY\n 25 20\nCUSTOMER\n"
+ROWS = "0 0 0 0 0 123 0\n1 30 40 10 0 55 5\n2 30 41 10 0 90 5\n3 -7 0 10 0 90 5\n"
+
+
+def instance() -> SolomonInstance:
+    return parse_solomon(HEAD + ROWS, "t1.txt", "t1", sizes=None)
+
+
+def test_routes_of_solomon_s_are_measured_in_both_ways_and_refused_when_late() -> None:
+    about, one = library("solomon"), instance()
+    solution = from_routes([[1, 2], [3]])
+    assert about.length(one, solution, False) == pytest.approx(50 + 1 + np.hypot(30, 41) + 14)
+    assert about.length(one, solution, True) == pytest.approx(50 + 1 + 50.8 + 14)
+    assert cut_cost(one, [[1, 2], [3]]) == about.length(one, solution, True)
+    for routes, why in (([[2, 1], [3]], "customer 1: reached at 5[67]"), ([[1, 2, 3]], "more than what is left")):
+        with pytest.raises(NeurouteError, match=f"T1: route 1, .*{why}"):
+            about.length(one, from_routes(routes), False)
+    seen = about.inputs(one, False)
+    assert (seen.variant, one.scale) == ("VRPTW", 41.0)
+    np.testing.assert_allclose(seen.coords[0] * 41, one.coords, rtol=1e-6)
+    with pytest.raises(NeurouteError, match="no `per_axis`"):
+        about.inputs(one, True)
+
+
+def test_solomon_s_files_are_known_by_their_content(shared: Path) -> None:
+    assert {k.set for k in known("solomon").values()} == {"R1", "RC1", "RC2"}
+    assert len(known("solomon")) == 28
+    folder = shared / "benchmarks"
+    if not (folder / "solomon").is_dir():
+        pytest.skip("no copy of Solomon's instances")
+    assert survey(folder, "solomon") == {}
+    one = read_solomon(folder / "solomon" / "R101.txt")
+    assert optimum_of(one, "solomon") == known("solomon")["R101"].optimum == 1637.7
+    text = (folder / "solomon" / "R101.txt").read_text().replace("    1          41 ", "    1          42 ")
+    assert optimum_of(parse_solomon(text, "R101", "R101"), "solomon") is None
+
+
+def test_solomon_s_instances_are_solved_within_their_windows(tmp_path: Path, shared: Path) -> None:
+    net = network(tmp_path)
+    records, arrays = benchmark(tmp_path, shared, "solomon", ("R101", "RC101"))
+    assert list(dict.fromkeys(records.test)) == ["solomon_R101", "solomon_RC101"]
+    one = read_solomon(shared / "benchmarks" / "solomon" / "R101.txt")
+    solution = decode(net, one.scaled(), MULTI)[0].numpy()
+    values = records[records.test == "solomon_R101"].set_index("metric").value
+    assert values["gap_pct"] == pytest.approx(100 * (one.cost(to_routes(solution)) / 1637.7 - 1))
+    assert values["gap_rounded_pct"] == pytest.approx(100 * (cut_cost(one, to_routes(solution)) / 1637.7 - 1))
+    assert values["gap_rounded_pct"] < values["gap_pct"]
+    assert arrays["optima"].tolist() == [1637.7, 1619.8]

@@ -1,0 +1,302 @@
+"""`neuroute evaluate --data` and `neuroute solve` on the 16 VRPs: right numbers, and one line for what does not fit."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from neuroute.cli import app
+from neuroute.datasets.solomon import read_solomon
+from neuroute.datasets.user_data import read_instances
+from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.datasets.vrp_user import as_seen
+from neuroute.decoding.nearest_vrp import nearest_neighbour
+from neuroute.decoding.vrp import decode
+from neuroute.errors import NeurouteError
+from neuroute.evaluation import user
+from neuroute.evaluation.user import load_model
+from neuroute.networks.weights import build, save_checkpoint
+from neuroute.plan.digest import code_digest
+from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
+from neuroute.problems.vrp import SWITCHES, Vrp, lengths
+
+N, COUNT = 8, 3
+ARGUMENTS: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "hierarchy": "step"}
+NETWORK = Network(kind="neuroute.networks.mvmoe:MvMoe", arguments=ARGUMENTS)
+MULTI = Decoding(starts="all")
+SOLOMON = "T1\nVEHICLE\nNUMBER CAPACITY\n 25 200\nCUSTOMER\nCUST NO. X Y\n"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    torch.manual_seed(0)
+    about = {"run": "mvmoe/x", "network": NETWORK.model_dump(), "code": code_digest(NETWORK.kind)}
+    save_checkpoint(tmp_path / "model.safetensors", build(NETWORK), about)
+    return tmp_path / "model.safetensors"
+
+
+def instances(variant: str) -> Vrp:
+    return vrp_dataset(Dataset(problem="vrp", variant=variant, n=N, count=COUNT, capacity=14))
+
+
+def arrays(variant: str, /, **changes: Any) -> dict[str, Any]:
+    """As in an npz: with solutions of the nearest-neighbour rule."""
+    batch = instances(variant)
+    solutions = nearest_neighbour(batch)
+    every = {"limit": batch.limit, "windows": batch.windows, "service": batch.service}
+    found = {"coords": batch.coords, "demand": batch.demand, "capacity": batch.capacity, "open": batch.open}
+    found |= {"node": solutions[:, 0], "via_depot": solutions[:, 1]}
+    found |= {key: value for key, value in every.items() if value is not None}
+    return {key: value for key, value in (found | changes).items() if value is not None}
+
+
+def npz(folder: Path, given: dict[str, Any]) -> Path:
+    np.savez(folder / "mine.npz", **given)
+    return folder / "mine.npz"
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    return result.exit_code, result.output
+
+
+def solomon(folder: Path, changes: dict[str, str] | None = None) -> Path:
+    """A file of customers on a line, each of whom a vehicle reaches in time."""
+    rows = [f"{i} {i} {2 * i % 7} 10 0 {90 + i} 3" for i in range(1, 26)]
+    text = SOLOMON + "\n".join(["0 0 0 0 0 120 0", *rows]) + "\n"
+    for old, new in (changes or {}).items():
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "t1.txt").write_text(text)
+    return folder / "t1.txt"
+
+
+# -- npz ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", SWITCHES)
+def test_numbers_are_those_of_the_decoded_routes(variant: str, tmp_path: Path, model: Path) -> None:
+    given, batch, out = arrays(variant), instances(variant), tmp_path / "records.csv"
+    data = npz(tmp_path, given)
+    (group,) = read_instances(data).groups
+    assert read_instances(data).problem == "vrp"
+    assert group.vrp is not None
+    assert (group.vrp.variant, group.n, group.count) == (variant, N, COUNT)
+    how = ("--starts", "all", "--device", "cpu")
+    code, text = run("evaluate", "--model", model, "--data", data, "--out", out, *how)
+    assert code == 0, text
+    own = lengths(batch, decode(load_model(model, "cpu").net, batch, MULTI).numpy())
+    reference = lengths(batch, np.stack([given["node"], given["via_depot"]], axis=1))
+    values = pd.read_csv(out).set_index("metric").value
+    assert values["length"] == pytest.approx(own.mean())
+    assert values["gap_mean_of_ratios_pct"] == pytest.approx(100 * np.mean(own / reference - 1))
+    with np.load(out.with_suffix(".npz")) as file:
+        np.testing.assert_allclose(file["mine|multi"], own)
+    assert f"mine: {COUNT} {variant} instances, n = {N}" in text
+
+
+def test_times_and_limits_scale_with_the_coordinates(tmp_path: Path) -> None:
+    small = instances("OVRPBLTW")
+    assert small.limit is not None
+    assert small.windows is not None
+    assert small.service is not None
+    assert as_seen(small).coords.tobytes() == small.coords.tobytes()
+    stretch = np.array([10.0, 250.0, 7.0])
+    nodes = stretch[:, None, None]
+    large = replace(
+        small,
+        coords=small.coords * nodes - 3,
+        limit=small.limit * stretch,
+        windows=small.windows * nodes,
+        service=small.service * stretch[:, None],
+    )
+    seen = as_seen(large)
+    solutions = nearest_neighbour(small)
+    factor = lengths(seen, solutions) / lengths(small, solutions)
+    assert seen.coords.min() >= 0
+    assert seen.coords.max() <= 1
+    assert seen.windows is not None
+    assert seen.service is not None
+    assert (seen.windows[:, 0, 1] <= 3.0 + 1e-6).all()
+    assert seen.limit is not None
+    np.testing.assert_allclose(seen.limit, small.limit * factor, rtol=1e-5)
+    np.testing.assert_allclose(seen.windows, small.windows * factor[:, None, None], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(seen.service, small.service * factor[:, None], rtol=1e-4)
+    np.testing.assert_allclose(lengths(large, solutions), lengths(small, solutions) * stretch, rtol=1e-5)
+
+
+def test_the_name_alone_says_what_is_open(tmp_path: Path) -> None:
+    data = npz(tmp_path, arrays("OVRP", open=None, variant="OVRP"))
+    (group,) = read_instances(data).groups
+    assert group.vrp is not None
+    assert group.vrp.variant == "OVRP"
+    closed = npz(tmp_path, arrays("VRPL", open=None, limit=np.array(3.0)))
+    (group,) = read_instances(closed).groups
+    assert group.vrp is not None
+    assert group.vrp.limit is not None
+    assert (group.vrp.variant, group.vrp.limit.tolist()) == ("VRPL", [3.0] * COUNT)
+
+
+def changed(variant: str, key: str, place: tuple[Any, ...], value: float) -> dict[str, Any]:
+    given = arrays(variant)
+    array = np.array(given[key], dtype=float)
+    array[place] = value
+    return given | {key: array}
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    (arrays("OVRPTW", variant="OVRPWT"), "no routing problem 'OVRPWT'; is OVRPTW or"),
+    (arrays("VRPL", variant="VRPTW"), "says VRPTW, but its arrays are those of VRPL; see 'limit'"),
+    (arrays("VRPB", variant="CVRP"), "says CVRP, but its arrays are those of VRPB; see demands below 0"),
+    (arrays("VRPL", variant=np.array(["VRPL"] * 3)), "'variant' is to be one name for all instances"),
+    (arrays("VRPTW", service=None), "time windows and service times belong together"),
+    (arrays("VRPTW", open=np.array([0, 1, 0])), "'open' is to be true or false, for all instances alike"),
+    (arrays("VRPTW", node=None), "'node' and 'via_depot' make a solution together"),
+    (arrays("VRPTW", demand=None), "no 'demand' in whole numbers"),
+    (arrays("VRPL", length=np.ones(5)), "'length' has shape"),
+    (changed("VRPTW", "windows", (1, 4, 1), 0.0), "instance 1, customer 4: "),
+    (changed("VRPTW", "windows", (1, 4, 0), 2.999), "instance 1, customer 4: its window closes before it opens"),
+    (changed("VRPTW", "windows", (0, 0, 1), np.inf), "instance 0: a window has no end"),
+    (changed("VRPTW", "service", (2, 3), -1.0), "instance 2, customer 3: its service time is not a number from 0 on"),
+    (changed("VRPTW", "service", (2, 3), 9.0), "instance 2, customer 3: no vehicle that serves it is back"),
+    (changed("VRPL", "limit", (0,), 0.1), "the way there and back alone is longer than the limit"),
+    (changed("VRPB", "demand", (1, 2), -15), "instance 1, customer 2: its goods to be picked up are more than"),
+    (changed("VRPB", "demand", (1, 2), 15), "instance 1, customer 2: it demands more than the capacity"),
+    (changed("OVRP", "node", (1, 0), 0), "instance 1: its solution"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), BAD)
+def test_bad_instances_are_one_line(given: dict[str, Any], message: str, tmp_path: Path, model: Path) -> None:
+    out = tmp_path / "records.csv"
+    code, said = run("evaluate", "--model", model, "--data", npz(tmp_path, given), "--out", out, "--device", "cpu")
+    assert (code, len(said.strip().splitlines())) == (2, 1), said
+    assert "mine.npz" in said
+    assert message in said
+    assert not out.exists()
+
+
+def test_cvrp_instances_are_one_of_the_sixteen(tmp_path: Path, model: Path) -> None:
+    batch = instances("CVRP")
+    data, out = npz(tmp_path, arrays("CVRP", open=None)), tmp_path / "records.csv"
+    assert read_instances(data).problem == "cvrp"
+    code, text = run("evaluate", "--model", model, "--data", data, "--out", out, "--starts", "all", "--device", "cpu")
+    assert code == 0, text
+    own = lengths(batch, decode(load_model(model, "cpu").net, batch, MULTI).numpy())
+    assert pd.read_csv(out).set_index("metric").value["length"] == pytest.approx(own.mean())
+    np.savez(tmp_path / "tsp.npz", coords=batch.coords)
+    code, said = run("evaluate", "--model", model, "--data", tmp_path / "tsp.npz", "--device", "cpu")
+    assert (code, len(said.strip().splitlines())) == (2, 1)
+    assert "holds TSP instances, but mvmoe/x solves VRP" in said
+
+
+def test_labelled_sets_of_the_plan_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = Labels(dataset=Dataset(problem="vrp", variant="OVRPBL", n=N, count=COUNT, capacity=14), solver="ortools")
+    batch = instances("OVRPBL")
+    monkeypatch.setattr(user, "load_tours", lambda *_: nearest_neighbour(batch))
+    bundles = {"b": LabelBundle(paper="mvmoe", name="labels", labels=(labels,))}
+    found = user.find_instances(labels.dataset.id, None, bundles, [])
+    assert found.problem == "vrp"
+    assert found.groups[0].vrp is not None
+    assert found.groups[0].vrp.variant == "OVRPBL"
+    assert found.groups[0].reference is not None
+    np.testing.assert_allclose(found.groups[0].reference, lengths(batch, nearest_neighbour(batch)))
+    part = found.groups[0].slice(1, 3)
+    assert part.seen is not None
+    np.testing.assert_array_equal(part.as_vrp().coords, batch.coords[1:3])
+
+
+# -- Solomon's files, and VRPLIB's ------------------------------------------------------------------------------------
+
+
+def test_a_file_of_solomon_s_is_solved_drawn_and_kept(tmp_path: Path, model: Path) -> None:
+    path, drawing, kept = solomon(tmp_path), tmp_path / "t.svg", tmp_path / "t.sol"
+    how = ("--starts", "all", "--augment", "--device", "cpu")
+    code, said = run("solve", path, "--model", model, "--out", drawing, "--save", kept, *how)
+    assert code == 0, said
+    one = read_solomon(path)
+    decoding = Decoding(starts="all", augment=True)
+    solution = decode(load_model(model, "cpu").net, one.scaled(), decoding)
+    length = lengths(one.own(), solution.numpy())[0]
+    assert f"T1: n=25, {int(solution[0, 1].sum())} routes, length {length:,.2f} (EXACT_2D)" in said
+    assert float(kept.read_text().split()[-1]) == pytest.approx(length)
+    assert drawing.read_text().rstrip().endswith("</svg>")
+    code, text = run("evaluate", "--model", model, "--data", path, *how)
+    assert code == 0, text
+    assert f"length  {length:.5f}" in text
+    assert "t1: 1 VRPTW instances, n = 25" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"CUSTOMER\n": "KUNDEN\n"}, "no sections VEHICLE and CUSTOMER"),
+        ({"25 25 1 10 0 115 3\n": "25 25 1"}, "3 numbers; 7 are expected"),
+        ({"25 25 1 10 0 115 3\n": ""}, "24 customers, not one of 25, 50"),
+        ({"3 3 6 10 0 93 3": "3 3 6 10 94 93 3"}, "customer 3: its window closes before it opens"),
+        ({"3 3 6 10 0 93 3": "3 3 6 10 0 93 -3"}, "customer 3: its service time is not a number from 0 on"),
+        ({"3 3 6 10 0 93 3": "3 3 6 10 0 2 3"}, "customer 3: no vehicle gets there before its window closes"),
+        ({"3 3 6 10 0 93 3": "3 3 6 201 0 93 3"}, "customer 3: it demands more than the capacity"),
+    ],
+)
+def test_bad_files_of_solomon_s_are_one_line(
+    changes: dict[str, str], message: str, tmp_path: Path, model: Path
+) -> None:
+    path, drawing = solomon(tmp_path, changes), tmp_path / "t.svg"
+    code, said = run("solve", path, "--model", model, "--out", drawing, "--device", "cpu")
+    assert (code, len(said.strip().splitlines())) == (2, 1), said
+    assert "t1.txt" in said
+    assert message in said
+    assert not drawing.exists()
+
+
+def test_solving_refuses_what_does_not_go_together(tmp_path: Path, model: Path) -> None:
+    path, drawing = solomon(tmp_path), tmp_path / "t.svg"
+    (tmp_path / "s.sol").write_text("Route #1: 1 2\n")
+    (tmp_path / "s.tsp").write_text(
+        "NAME: t\nTYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 5 1\n3 9 9\n4 1 8\n"
+    )
+    cases: list[tuple[tuple[object, ...], str]] = [
+        ((path, "--beam", 2), "beam search and re-construction are for the TSP and the CVRP"),
+        ((path, "--prc", 2), "beam search and re-construction are for the TSP and the CVRP"),
+        ((path, "--prc", 2, "--from", tmp_path / "s.sol"), "solutions with time windows are built, not improved"),
+        ((path, "--starts", 26), "--starts 26 is more than its 25 stops"),
+        ((path, "--save", tmp_path / "s.tour"), "is a file that ends in .sol"),
+        ((path, "--rescale", 2), "leave it out for the VRP"),
+        ((tmp_path / "s.tsp",), "mvmoe/x solves VRP, not TSP"),
+    ]
+    for arguments, message in cases:
+        code, said = run("solve", *arguments, "--model", model, "--out", drawing, "--device", "cpu")
+        assert (code, len(said.strip().splitlines())) == (2, 1), said
+        assert message in said
+    assert not drawing.exists()
+
+
+def test_a_vrplib_file_is_solved_as_one_of_the_sixteen(tmp_path: Path, model: Path) -> None:
+    rng = np.random.default_rng(0)
+    points, demands = rng.integers(0, 100, (N + 1, 2)), [0, *rng.integers(1, 9, N)]
+    lines = [f"{i} {x} {y}" for i, (x, y) in enumerate(points, 1)]
+    (tmp_path / "c.vrp").write_text(
+        f"NAME: c\nTYPE: CVRP\nDIMENSION: {N + 1}\nEDGE_WEIGHT_TYPE: EUC_2D\nCAPACITY: 20\nNODE_COORD_SECTION\n"
+        + "\n".join(lines) + "\nDEMAND_SECTION\n" + "\n".join(f"{i} {d}" for i, d in enumerate(demands, 1))
+        + "\nDEPOT_SECTION\n1\n-1\nEOF\n"
+    )  # fmt: skip
+    code, said = run("solve", tmp_path / "c.vrp", "--model", model, "--out", tmp_path / "c.svg", "--device", "cpu")
+    assert code == 0, said
+    assert f"c: n={N}, " in said
+    (tmp_path / "c.sol").write_text("Route #1: 1 2 3\nCost 3\n")
+    own = ("--prc", 2, "--from", tmp_path / "c.sol")
+    (tmp_path / "c.sol").write_text("".join(f"Route #{i}: {i}\n" for i in range(1, N + 1)))
+    code, said = run("solve", tmp_path / "c.vrp", "--model", model, *own, "--device", "cpu")
+    assert (code, len(said.strip().splitlines())) == (2, 1), said
+    assert "builds solutions and improves none" in said
+
+
+def test_names_of_arrays_are_read_as_they_are(tmp_path: Path) -> None:
+    with pytest.raises(NeurouteError, match="array 'length' holds <U1, not numbers"):
+        read_instances(npz(tmp_path, arrays("VRPL", length=np.array(["a"] * 3))))

@@ -1,0 +1,136 @@
+"""LEHD/4E-L: LEHD as a special case, what its gates draw, its size and its counts."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from neuroute.analysis import cost, flops_cvrp
+from neuroute.datasets.streams import cvrp_dataset
+from neuroute.decoding.cvrp import decode
+from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.networks.lehd_cvrp_light import LehdCvrpLight
+from neuroute.networks.routing import Routing
+from neuroute.networks.weights import build, parameters
+from neuroute.plan.objects import Dataset, Decoding, Network
+from neuroute.problems.cvrp import is_feasible
+
+SHAPE: dict[str, Any] = {"depth": 2, "width": 16, "heads": 4, "feed_forward": 24}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def net() -> LehdCvrpLight:
+    torch.manual_seed(0)
+    made = LehdCvrpLight(**SHAPE).double()
+    for name, p in made.named_parameters():
+        if "gate" in name:
+            p.data.normal_(0.0, 0.5)
+    return made
+
+
+def state(customers: int = 7, batch: int = 3) -> tuple[Tensor, Tensor, Tensor]:
+    torch.manual_seed(1)
+    demand = torch.rand(batch, customers + 1).double() * 0.3
+    return torch.rand(batch, customers + 1, 2).double(), demand, torch.rand(batch).double()
+
+
+def decided(net: LehdCvrpLight, routing: Routing | None = None, customers: int = 7) -> Tensor:
+    coords, demand, left = state(customers)
+    rows = net.encode(coords, demand).roll(-1, dims=1)
+    return net.decide(rows, left) if routing is None else net.decide(rows, left, 1.0, routing)
+
+
+def test_an_ungated_ffn_is_lehds(net: LehdCvrpLight) -> None:
+    """With equal experts and the gate's factor undone, LEHD/4E-L is LEHD, whatever its gates draw."""
+    lehd = LehdCvrp(**SHAPE).double()
+    own = lehd.state_dict()
+    for name, value in net.state_dict().items():
+        if name in own and "light" not in name:
+            own[name].copy_(value)
+    for light, plain in zip(net.layers, lehd.layers, strict=True):
+        light.light.gate = None  # neither branch is multiplied, each as likely
+        for part, dense in ((plain.up, light.light.dense[0]), (plain.down, light.light.dense[2])):
+            dense.load_state_dict(part.state_dict())
+        for part, experts in ((plain.up, "up"), (plain.down, "down")):
+            for field in ("weight", "bias"):
+                getattr(getattr(light.light.sparse.experts, experts), field).data.copy_(getattr(part, field))
+    coords, demand, left = state()
+    expected = lehd.decide(lehd.encode(coords, demand).roll(-1, dims=1), left)
+    for seed in range(6):
+        found = decided(net, Routing(torch.Generator().manual_seed(seed)))
+        torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_draws_are_repeated_and_differ_from_step_to_step(net: LehdCvrpLight) -> None:
+    net.eval()
+    for layer in net.layers:
+        layer.light.gate.weight.data.zero_()  # both as likely
+    assert torch.equal(decided(net), decided(net))
+    drawn = set()
+    for customers in range(4, 24):
+        seen = Routing(torch.Generator().manual_seed(customers + 1), balance=True)
+        assert torch.equal(decided(net, seen, customers), decided(net, customers=customers))
+        drawn.add(tuple(bool(each) for each in seen.sparse))
+    assert drawn == {(a, b) for a in (False, True) for b in (False, True)}
+    net.train()  # from torch's own generator
+    coords, demand, left = state()
+    rows = net.encode(coords, demand)
+    assert len({float(net.decide(rows, left).detach().sum()) for _ in range(12)}) > 4
+
+
+def test_all_of_it_learns(net: LehdCvrpLight) -> None:
+    routing = Routing(torch.Generator().manual_seed(0))
+    sum((decided(net, routing).square().sum() for _ in range(8)), torch.zeros(())).backward()
+    assert [name for name, p in net.named_parameters() if p.grad is None or not p.grad.any()] == []
+
+
+@pytest.mark.parametrize("arguments", [{}, SHAPE | {"experts": 3, "top": 1}])
+def test_size_is_that_of_the_count(arguments: dict[str, Any]) -> None:
+    network = Network(kind="neuroute.networks.lehd_cvrp_light:LehdCvrpLight", arguments=arguments)
+    with torch.device("meta"):
+        assert parameters(build(network)) == cost.parameters_of(network)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_flops_are_those_of_torchs_counter(net: LehdCvrpLight, sparse: bool) -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    net = net.eval()
+    for layer in net.layers:
+        layer.light.gate.weight.data.zero_()
+    coords, demand, left = state()
+    rows = net.encode(coords[:1], demand[:1])
+    seed = next(s for s in range(99) if _drawn(s, 2) == [sparse, sparse])
+    routing = Routing(torch.Generator().manual_seed(seed))
+    with (
+        torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH),
+        FlopCounterMode(display=False) as counter,
+    ):
+        net.decide(rows, left[:1], 1.0, routing)
+    expected = flops_cvrp.light_lehd_decision_flops(2, 16, 4, 24, 4, 2, 8, sparse=sparse, matmul_only=True)
+    assert counter.get_total_flops() == expected
+
+
+def _drawn(seed: int, layers: int) -> list[bool]:
+    generator = torch.Generator().manual_seed(seed)
+    return [bool(torch.rand(1, generator=generator) < 0.5) for _ in range(layers)]
+
+
+@pytest.mark.parametrize("way", [Decoding(), Decoding(method="rrc", iterations=5)])
+def test_it_decodes_the_same_solutions_again(net: LehdCvrpLight, way: Decoding) -> None:
+    net = net.float().eval()
+    instances = cvrp_dataset(Dataset(problem="cvrp", split="val", n=12, count=4))
+    found = decode(net, instances, way)
+    assert is_feasible(instances, found.numpy()).all()
+    torch.rand(5)  # nothing hangs on torch's own generator
+    assert torch.equal(decode(net, instances, way), found)

@@ -1,0 +1,317 @@
+"""What paper `mvmoe` declares: its trainings as printed, its tests as its tables ask, and scales that are refused."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from neuroute.analysis import cost
+from neuroute.errors import NeurouteError
+from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.roles import ABLATIONS, TRAINED, UNSEEN, VARIANTS
+from neuroute.plan.build import Plan, build_plan
+from neuroute.plan.config import Config, load_scale, parse_config
+from neuroute.plan.objects import (
+    BenchmarkEvaluation,
+    ConstructionEvaluation,
+    Evaluation,
+    Reinforced,
+    RoutingEvaluation,
+    Run,
+    Supervised,
+    parts_of,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = ROOT / "src/neuroute/papers/mvmoe/published"
+
+
+@pytest.fixture(scope="module")
+def paper() -> Plan:
+    return build_plan(Config(scale="paper", papers=["mvmoe"]))
+
+
+def trained(run: Run) -> Reinforced:
+    assert isinstance(run.training, Reinforced)
+    return run.training
+
+
+def printed(table: int) -> list[dict[str, str]]:
+    with (PUBLISHED / f"table{table}.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+# -- trainings --------------------------------------------------------------------------------------------------------
+
+
+def test_problems_are_those_of_the_printed_table() -> None:
+    by_kind = {row["key"]: row["note"] for row in printed(3)}
+    assert set(VARIANTS) == set(by_kind)
+    assert {variant for variant, kind in by_kind.items() if kind == "trained"} == set(TRAINED)
+    assert len(VARIANTS) == len(TRAINED) + len(UNSEEN) == 16
+
+
+@pytest.mark.parametrize("size", [50, 100])
+@pytest.mark.parametrize("name", ["mtl", "moe4e", "moe4eL", "pomo_cvrp", "pomo_ovrptw"])
+def test_the_training_is_the_papers(paper: Plan, name: str, size: int) -> None:
+    """Section 5 and Appendix B.1: 5,000 epochs of 20,000 instances in batches of 128, the rate a tenth in the end."""
+    run = paper.runs[f"mvmoe/{name}_{size}"]
+    t = trained(run)
+    (stage,) = t.stages
+    assert (run.n, stage.sizes, stage.batch_size, stage.epochs) == (size, (size, size), 128, 5000)
+    assert stage.batches_per_epoch == -(-20_000 // 128)
+    assert (stage.learning_rate, stage.rate(4500), stage.rate(4501)) == pytest.approx((1e-4, 1e-4, 1e-5))
+    assert (t.weight_decay, t.clip, t.fresh) == (1e-6, None, False)
+    assert t.balance == (0.01 if name.startswith("moe") else 0)
+    alone = name.removeprefix("pomo_").upper()
+    assert stage.variants == ((alone,) if name.startswith("pomo") else TRAINED)
+    logged = {labels.dataset.variant for labels in (run.validation, *run.also_validation)}
+    assert logged >= set(stage.variants)
+    assert {labels.dataset.split for labels in (run.validation, *run.also_validation)} == {"val"}
+
+
+def test_networks_have_the_published_parameters(paper: Plan) -> None:
+    """Those of the published code, built with each configuration."""
+    found = {
+        run.name: cost.parameters_of(run.network)
+        for run in paper.runs.values()
+        if run.network.kind.startswith("neuroute.networks.mvmoe")
+    }
+    wanted = {
+        "pomo_cvrp_50": 1_254_016,
+        "pomo_ovrp_50": 1_254_144,
+        "pomo_vrptw_100": 1_254_400,
+        "pomo_ovrptw_100": 1_254_528,
+        "mtl_100": 1_254_656,
+        "moe4e_100": 3_682_176,
+        "moe4eL_100": 3_698_944,
+        "h_8e": 6_916_480,
+        "h_16e_200m": 13_385_088,
+        "h_raw": 1_258_168,
+        "h_dec": 1_305_216,
+        "h_enc_all": 3_631_616,
+        "h_enc_even": 2_443_136,
+        "h_enc_last2": 2_046_976,
+        "h_node_ec": 3_682_176,
+    }
+    assert {name: found[name] for name in wanted} == wanted
+
+
+def test_ablations_are_half_as_long_and_differ_in_one_thing(paper: Plan) -> None:
+    runs = {run.name: run for run in paper.runs.values() if run.name.startswith("h_")}
+    assert set(runs) == {name for names in ABLATIONS.values() for name in names.values()}
+    default = runs["h_default"]
+    for name, run in runs.items():
+        t = trained(run)
+        (stage,), (main,) = t.stages, trained(default).stages
+        assert (stage.epochs, run.n, stage.variants) == (2500, 50, TRAINED)
+        differ = {k for k in run.network.arguments.keys() | default.network.arguments.keys()
+                  if run.network.arguments.get(k) != default.network.arguments.get(k)}  # fmt: skip
+        if name in ("h_8e_100m", "h_16e_200m"):  # Section 5.2: 100M and 200M instances in batches of 256 and 512
+            times = run.network.arguments["experts"] // 4
+            assert stage.batch_size == 128 * times
+            assert stage.batches == main.batches
+        else:
+            assert stage == main
+        if name.startswith("h_alpha"):
+            assert differ == set()
+        elif name in ("h_inst_ec", "h_prob_random", "h_enc_ec"):
+            assert len(differ) == 2
+        else:
+            assert len(differ) == (name != "h_default")
+    alphas = {name: trained(run).balance for name, run in runs.items() if name.startswith("h_alpha")}
+    assert alphas == {"h_alpha0001": 0.001, "h_alpha01": 0.1, "h_alpha1": 1.0}
+
+
+def test_rows_of_table_5_say_what_is_trained(paper: Plan) -> None:
+    assert list(ABLATIONS["table5"]) == list(dict.fromkeys(row["method_params"] for row in printed(5)))
+    for row, name in ABLATIONS["table5"].items():
+        said, run = dict(part.split("=") for part in row.split(";")), paper.runs[f"mvmoe/{name}"]
+        arguments = {"norm": "instance"} | run.network.arguments
+        assert trained(run).balance == float(said["alpha"])
+        assert (arguments["norm"], arguments["top"]) == (said["norm"], int(said["K"]))
+        assert trained(run).epochs == int(said["epochs"])
+
+
+def test_few_shot_runs_begin_afresh_from_the_weights_of_50(paper: Plan) -> None:
+    runs = {run.name: run for run in paper.runs.values() if run.start}
+    assert set(runs) == {
+        f"few_{m}_{v}" for m in ("mtl", "moe4e", "moe4eL") for v in ("vrpbltw", "ovrpbltw")
+    }  # fmt: skip
+    for name, run in runs.items():
+        _, method, variant = name.split("_")
+        (stage,) = trained(run).stages
+        assert run.start == f"mvmoe/{method}_50"
+        assert run.network == paper.runs[run.start].network
+        assert trained(run).fresh
+        assert stage.variants == (variant.upper(),)
+        assert stage.batches_per_epoch == -(-10_000 // 128)
+        assert trained(run).validations == stage.epochs
+        assert run.validation.dataset.variant == variant.upper()
+
+
+def test_figure_7_compares_two_trainings_on_all_problems(paper: Plan) -> None:
+    with_it, without = (paper.runs[run] for run in paper.artifacts["mvmoe/figure7"].runs)
+    (stage,), (other) = trained(with_it).stages, trained(without).stages[0]
+    assert set(stage.variants) - set(other.variants) == {"OVRPTW"}
+    assert stage.model_copy(update={"variants": other.variants}) == other
+    assert with_it.network == without.network
+    for run in (with_it, without):
+        assert [labels.dataset.variant for labels in (run.validation, *run.also_validation)] == list(VARIANTS)
+
+
+def test_both_lehds_are_trained_alike(paper: Plan) -> None:
+    """Table 8: as published, but for 20 epochs."""
+    dense, light = (paper.runs[run] for run in roles.lehd(paper.scale).values())
+    assert (dense.id, light.id) == ("mvmoe/lehd_cvrp", "mvmoe/lehd4eL_cvrp")
+    assert dense.training == light.training
+    assert isinstance(dense.training, Supervised)
+    assert dense.training.epochs == 20
+    assert dense.data == light.data
+    assert dense.network != light.network
+    smoke = build_plan(Config(papers=["mvmoe"]))
+    dense, light = (smoke.runs[run] for run in roles.lehd(smoke.scale).values())
+    assert dense.id == "scaling/lehd_cvrp"
+    assert dense.training == light.training
+
+
+def test_a_change_holds_for_that_run_alone() -> None:
+    change = {
+        "papers": ["mvmoe"],
+        "runs": {"mvmoe/moe4e_50": {"seed": 3, "training": {"clip": 1, "weight_decay": 0.1}}},
+    }
+    runs = build_plan(parse_config(change)).runs
+    run, other = runs["mvmoe/moe4e_50"], runs["mvmoe/moe4eL_50"]
+    assert (run.seed, trained(run).clip, trained(run).weight_decay) == (3, 1, 0.1)
+    assert (other.seed, trained(other).clip, trained(other).weight_decay) == (0, None, 0)
+
+
+# -- measurements -----------------------------------------------------------------------------------------------------
+
+
+def cells(plan: Plan, evaluation: str) -> set[tuple[str | None, int]]:
+    found = plan.evaluations[evaluation]
+    assert isinstance(found, Evaluation)
+    assert {t.decoding.id for t in found.tests} == {"multi-x8"}
+    assert {t.labels.dataset.problem for t in found.tests} == {"vrp"}
+    return {(t.labels.dataset.variant, t.labels.dataset.n) for t in found.tests}
+
+
+def test_models_are_tested_as_the_tables_ask(paper: Plan) -> None:
+    for method in ("mtl", "moe4e", "moe4eL"):
+        for size in (50, 100):
+            assert cells(paper, f"mvmoe/{method}_{size}/mvmoe") == {(v, size) for v in VARIANTS}
+    assert cells(paper, "mvmoe/pomo_vrpb_50/mvmoe") == {("VRPB", 50)}
+    assert cells(paper, "mvmoe/pomo_vrpb_100/mvmoe") == {(v, 100) for v in TRAINED}  # Table 4
+    assert cells(paper, "mvmoe/h_k3/mvmoe") == {(v, 50) for v in VARIANTS}
+    assert not {e for e in paper.evaluations if e.startswith(("mvmoe/few", "mvmoe/mtl_no"))}
+
+
+def test_benchmarks_are_solved_by_models_of_100(paper: Plan) -> None:
+    found = {e.id: e for e in paper.evaluations.values() if isinstance(e, BenchmarkEvaluation)}
+    multi = [f"mvmoe/{method}_100" for method in ("mtl", "moe4e", "moe4eL")]
+    assert {e.run for e in found.values() if e.benchmark == "solomon"} == {"mvmoe/pomo_vrptw_100", *multi}
+    for group, nodes in (("set_x", (101, 252)), ("set_x_large", (502, 1002))):  # X-n101 to X-n251, X-n502 to X-n1001
+        runs = ["mvmoe/pomo_cvrp_100", *multi]
+        chosen = [found[f"{run}/{group}"] for run in runs]
+        assert {(e.benchmark, e.sets, e.min_nodes, e.max_nodes) for e in chosen} == {("cvrplib", ("X",), *nodes)}
+    for run in ("mvmoe/lehd_cvrp", "mvmoe/lehd4eL_cvrp"):
+        assert [d.id for d in found[f"{run}/set_x_large"].decodings] == ["greedy", "rrc100"]
+
+
+def test_one_job_measures_a_model_on_two_benchmarks() -> None:
+    """At smoke a model's evaluations are one: its job waits for both, and its digest covers both."""
+    plan = build_plan(Config(papers=["mvmoe"]))
+    assert sorted(plan.benchmarks_of_evaluation("mvmoe/moe4e_50/all")) == ["cvrplib", "solomon"]
+    assert plan.benchmarks_of_evaluation("mvmoe/pomo_cvrp_50/all") == ["cvrplib"]
+    assert plan.benchmarks_of_evaluation("mvmoe/h_default/all") == []
+
+
+def test_models_of_50_stand_in_for_those_of_100() -> None:
+    plan = build_plan(Config(papers=["mvmoe"]))
+    sizes = plan.scale.mvmoe.sizes
+    assert not [run for run in plan.runs if run.endswith("_100")]
+    (tests,) = (p for p in parts_of(plan.evaluations["mvmoe/pomo_vrpb_50/all"]) if isinstance(p, Evaluation))
+    seen = {(t.labels.dataset.variant, t.labels.dataset.n) for t in tests.tests}
+    assert seen == {("VRPB", sizes[50]), *((variant, sizes[100]) for variant in TRAINED)}
+
+
+def test_gates_and_seconds_are_of_all_problems(paper: Plan) -> None:
+    for run in ("mvmoe/moe4e_50", "mvmoe/moe4eL_50"):
+        routing = paper.evaluations[f"{run}/routing"]
+        assert isinstance(routing, RoutingEvaluation)
+        assert [d.variant for d in routing.datasets] == list(VARIANTS)
+        assert routing.steps == 20
+    for method in ("mtl", "moe4e", "moe4eL"):
+        construction = paper.evaluations[f"mvmoe/{method}_100/construction"]
+        assert isinstance(construction, ConstructionEvaluation)
+        assert {(d.variant, d.n) for d in construction.datasets} == {(v, 1000) for v in VARIANTS}
+        assert construction.decoding.id == "multi"
+
+
+def test_the_reference_solver_comes_first(paper: Plan) -> None:
+    for variant, solvers in {
+        "CVRP": ["hgs", "lkh3", "ortools", "ortools-x10"],
+        "VRPTW": ["pyvrp", "ortools", "ortools-x10"],
+        "OVRPBLTW": ["ortools-x10", "ortools"],
+    }.items():
+        found = roles.solved(paper.scale, variant, 100)
+        assert [labels.solver for labels in found] == solvers
+        assert found[0] == roles.reference(paper.scale, variant, 100)
+        assert all(any(labels.dataset.id == held.dataset.id and labels.solver == held.solver
+                       for held in paper.bundles["mvmoe/labels"].labels) for labels in found)  # fmt: skip
+
+
+@pytest.mark.parametrize("scale", ["smoke", "laptop", "gpu", "paper"])
+def test_nothing_is_trained_or_measured_in_vain(scale: str) -> None:
+    plan = build_plan(Config(scale=scale, papers=["mvmoe"]))
+    read = {e for a in plan.artifacts.values() for e in a.evaluations}
+    assert read == set(plan.evaluations)
+    shown = {*(plan.evaluations[e].run for e in read), *(r for a in plan.artifacts.values() for r in a.runs)}
+    assert shown == set(plan.runs)
+    own = {run.partition("/")[2] for run in plan.runs if run.startswith("mvmoe/")}
+    assert own == roles.trained(plan.scale)
+
+
+# -- scales that are refused ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("sizes", 200), 30, "sizes must name exactly the paper's"),
+        (("sizes", 100), 10, "must all differ"),
+        (("references", "OVRPX"), "ortools", "no variant 'OVRPX'"),
+        (("references",), {"CVRP": "hgs"}, "no solver of OVRP"),
+        (("ablations",), ["h_default"], "no 'h_default'"),
+        (("ablations",), ["h_k1", "h_k1"], "must all differ"),
+        (("trainings", 50, "stages", 0, "sizes"), [9, 10], "trainings.50: sizes are"),
+        (("trainings", 50, "balance"), 0.5, "leave batches_before, balance and fresh out"),
+        (("few_shot", "stages", 0, "variants"), ["CVRP"], "leave variants and capacities"),
+        (("ablation", "stages", 0, "learning_rate"), 0, "learning_rate"),
+        (("solomon",), [], "solomon"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(tmp_path: Path, path: tuple[Any, ...], value: object, words: str) -> None:
+    values: dict[str, Any] = yaml.safe_load((ROOT / "workflow" / "scales" / "smoke.yaml").read_text())
+    place = values["mvmoe"] = _apart(values["mvmoe"])
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(values))
+    with pytest.raises(NeurouteError, match=words) as caught:
+        load_scale(str(tmp_path / "own.yaml"))
+    assert "\n" not in str(caught.value)
+
+
+def _apart(values: dict[str, Any]) -> dict[str, Any]:
+    """A copy in which nothing is shared: YAML's anchors are one object each."""
+
+    def keys(given: dict[str, Any]) -> dict[Any, Any]:
+        return {int(key) if key.isdigit() else key: value for key, value in given.items()}
+
+    copied: dict[str, Any] = json.loads(json.dumps(values), object_hook=keys)
+    return copied

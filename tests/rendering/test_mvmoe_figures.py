@@ -1,0 +1,451 @@
+"""Figures 1 to 9 of paper `mvmoe`: drawn is what was measured and logged, and what the paper prints of it."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fabricated_mvmoe import fabricate_mvmoe
+from fabricated_mvmoe_figures import (
+    ABLATIONS,
+    BASE,
+    COUNT,
+    FIGURES,
+    LIGHT,
+    SHAPE,
+    STEPS,
+    N,
+    fabricate,
+    falling,
+    runs,
+    seconds,
+    small,
+    study,
+    write_logs,
+)
+from matplotlib.text import Text
+
+from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.dotted import resolve
+from neuroute.errors import NeurouteError
+from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.figures_training import BOTH, epochs
+from neuroute.papers.mvmoe.layout_seen import Seen, shares
+from neuroute.plan.objects import Dataset, Reinforced, Run
+from neuroute.problems.vrp import lengths
+from neuroute.rendering import style
+from neuroute.rendering.render import FIGURE_FORMATS, render
+from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing
+
+Arrays = dict[str, np.ndarray]
+NAMES = [f"figure{i}" for i in range(1, 10)]
+ROUTED = {"figure1": BASE, "figure2": BASE, "figure3": BASE, "figure4": LIGHT, "figure8": LIGHT, "figure9": BASE}
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fabricate(tmp_path_factory.mktemp("mvmoe"))
+
+
+def draw(name: str, work: Path) -> Drawing:
+    looked = study(name, work)
+    with style.house():
+        drawing: Drawing = resolve(looked.artifact.function)(looked)
+    return drawing
+
+
+def texts(drawing: Drawing) -> list[str]:
+    return [t.get_text() for t in drawing.figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
+
+
+def arrays(work: Path, run: str) -> Arrays:
+    with np.load(work / "evaluations" / f"{run}/routing.npz") as file:
+        return dict(file)
+
+
+def changed(work: Path, folder: Path, how: Callable[[Arrays], Any], run: str = BASE) -> Path:
+    """A copy of the evaluations with other arrays of a run."""
+    shutil.copytree(work / "evaluations", folder / "evaluations")
+    found = arrays(work, run)
+    how(found)
+    np.savez(folder / "evaluations" / f"{run}/routing.npz", **found)  # type: ignore[arg-type]
+    return folder
+
+
+def run_of(run_id: str) -> Run:
+    return next(run for run in runs() if run.id == run_id)
+
+
+def seen_of(work: Path, name: str, run: str = BASE) -> Seen:
+    return Seen.read(study(name, work), run)
+
+
+# -- all of them ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_format_is_written_and_comes_out_the_same(name: str, work: Path, tmp_path: Path) -> None:
+    first = render(study(name, work), tmp_path / "a" / name)
+    assert [path.suffix[1:] for path in first] == list(FIGURE_FORMATS)
+    for path, again in zip(first, render(study(name, work), tmp_path / "b" / name), strict=True):
+        assert path.read_bytes() == again.read_bytes()
+    drawing = draw(name, work)
+    assert drawing.alt
+    assert any("print" in note for note in drawing.notes)
+
+
+def beyond(drawing: Drawing) -> set[Any]:
+    """Labels of ticks outside of an axis, which are there but not drawn."""
+    hidden: set[Any] = set()
+    for axes in drawing.figure.axes:
+        if not axes.axison:
+            hidden |= {tick.label1 for axis in (axes.xaxis, axes.yaxis) for tick in axis.get_major_ticks()}
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            hidden |= {tick.label1 for tick in axis.get_major_ticks() if not low <= tick.get_loc() <= high}
+    return hidden
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_texts_neither_overlap_nor_leave_the_figure(name: str, work: Path) -> None:
+    with style.house():
+        drawing = draw(name, work)
+        drawing.figure.canvas.draw()
+        renderer: Any = drawing.figure.canvas.get_renderer()  # type: ignore[attr-defined]
+        hidden = beyond(drawing)
+        found = [t for t in drawing.figure.findobj(Text) if t.get_visible() and t.get_text().strip() not in ("", "+")]
+        found = [t for t in found if t not in hidden]
+        boxes = [(t.get_text(), t.get_window_extent(renderer)) for t in found]
+    width, height = drawing.figure.bbox.size
+    for i, (text, box) in enumerate(boxes):
+        assert box.x0 >= -1, text
+        assert box.y0 >= -1, text
+        assert box.x1 <= width + 1, text
+        assert box.y1 <= height + 1, text
+        for other, its in boxes[i + 1 :]:
+            across, up = min(box.x1, its.x1) - max(box.x0, its.x0), min(box.y1, its.y1) - max(box.y0, its.y0)
+            assert across < 1.5 or up < 1.5, (text, other)
+
+
+@pytest.mark.parametrize(("name", "run"), ROUTED.items())
+def test_without_the_evaluation_there_is_one_clear_error(name: str, run: str, work: Path, tmp_path: Path) -> None:
+    folder = changed(work, tmp_path, lambda a: a.clear(), run)
+    with pytest.raises(NeurouteError, match=rf"{run}/routing names no modules; evaluate it again"):
+        draw(name, folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "lacking"),
+    [("figure1", "order_VRPL"), ("figure2", "probabilities"), ("figure3", "expert_nodes"), ("figure4", "gate"),
+     ("figure8", "sparse"), ("figure9", "decoder_load")],
+)  # fmt: skip
+def test_a_missing_array_is_named(name: str, lacking: str, work: Path, tmp_path: Path) -> None:
+    folder = changed(work, tmp_path, lambda a: a.pop(lacking), ROUTED[name])
+    with pytest.raises(NeurouteError, match=f"no array {lacking}; evaluate it again"):
+        draw(name, folder)
+
+
+LEARNT = ("scores", "weights", "logits", "probabilities", "known", "gate", "gate_scores", "sparse_chance", "step_load",
+          "encoder_load", "decoder_load")  # fmt: skip
+
+
+def broken(a: Arrays) -> None:
+    """A network whose training went astray: nothing that it computes is a number."""
+    for key, value in a.items():
+        if value.dtype.kind == "f" and key.endswith(LEARNT):
+            a[key] = np.full_like(value, np.nan)
+
+
+@pytest.mark.parametrize("name", ["figure2", "figure3", "figure4", "figure8", "figure9"])
+def test_what_is_not_finite_is_drawn_nonetheless(name: str, work: Path, tmp_path: Path) -> None:
+    folder = changed(work, tmp_path, broken, ROUTED[name])
+    assert len(render(study(name, folder), tmp_path / name)) == len(FIGURE_FORMATS)
+
+
+# -- Figure 1 -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", ["OVRP", "VRPB", "VRPL", "VRPTW"])
+def test_figure1_drives_the_routes_that_were_found(variant: str, work: Path) -> None:
+    a, points = arrays(work, BASE), draw("figure1", work).points
+    own = points[(points.variant == variant) & (points.node > 0)]
+    instance = vrp_dataset(Dataset(problem="vrp", variant=variant, split="val", n=N, count=1))
+    solution = np.stack([a[f"order_{variant}"], a[f"flags_{variant}"]])[None]
+    np.testing.assert_array_equal(own.node, solution[0, 0])
+    np.testing.assert_array_equal(own["stop"] == 1, solution[0, 1] == 1)
+    assert own.groupby("route").route_length.first().sum() == pytest.approx(float(lengths(instance, solution)[0]))
+    assert float(a[f"length_{variant}"]) == pytest.approx(float(lengths(instance, solution)[0]))
+    assert own.load.between(0, int(instance.capacity[0])).all()
+    if instance.limit is not None:
+        assert own.route_length.max() <= instance.limit[0] + 1e-5
+    if instance.windows is not None:
+        assert (own.begins <= own.closes + 1e-5).all()
+        assert (own.begins == np.maximum(own.arrives, own.opens)).all()
+    assert own[own.followed].route.nunique() == 1
+
+
+def test_figure1_notes_what_constraints_do(work: Path) -> None:
+    a, drawing = arrays(work, BASE), draw("figure1", work)
+    note, points = drawing.notes[1], drawing.points
+    assert f"OVRP {int(a['flags_OVRP'].sum())} routes, {float(a['length_OVRP']):.3f}" in drawing.notes[0]
+    home = float(re.findall(r"ways home, (\S+) in all", note)[0])
+    last = points[(points.variant == "OVRP") & (points.node > 0)].groupby("route").tail(1)
+    depot = points[(points.variant == "OVRP") & (points.node == 0)][["x", "y"]].to_numpy()
+    assert home == pytest.approx(float(np.linalg.norm(last[["x", "y"]] - depot, axis=1).sum()), abs=2e-3)
+    assert f"{int(0.2 * N)} of {N} customers have goods" in note
+    timely = points[(points.variant == "VRPTW") & (points.node > 0)]
+    waits = int((timely.begins - timely.arrives > 1e-6).sum())
+    assert f"waiting, at {waits} of {N} stops" in note
+
+
+# -- Figures 2 to 4 -------------------------------------------------------------------------------------------------
+
+
+def test_figure2_is_the_live_network(work: Path) -> None:
+    drawing, a = draw("figure2", work), arrays(work, BASE)
+    told, net = texts(drawing), small(run_of(BASE))
+    w, f, m = SHAPE["width"], SHAPE["feed_forward"], SHAPE["experts"]
+    assert f"(a) MVMoE, {sum(p.numel() for p in net.parameters()):,} parameters" in told
+    layer = sum(p.numel() for p in net.layers[0].parameters())
+    assert f"{SHAPE['depth']} layers alike, {layer:,} parameters each" in told
+    for text in (f"depot {w} × 2", f"others {w} × 5", f"q, k, v {3 * w} × {w}", f"{m} FFNs", f"{w}–{f}–{w}",
+                 f"{w} × {w + 4}", f"k, v {2 * w} × {w}", f"{m} linears", f"{m} × {w}"):  # fmt: skip
+        assert text in told
+    points = drawing.points[drawing.points.panel == "a, decision"]
+    np.testing.assert_allclose(points.probability.to_numpy(float), a["probabilities"], rtol=1e-6)
+    assert points.probability.sum() == pytest.approx(1)
+    assert list(points[points["stop"].notna()].sort_values("stop").node) == [n for n in a["prefix"] if n]
+
+
+def test_figure2_routes_the_node_where_the_vehicle_is(work: Path) -> None:
+    a, points = arrays(work, BASE), draw("figure2", work).points
+    own, node = points[points.panel == "b"], int(a["prefix"][-1])
+    assert set(own.node) == {node}
+    np.testing.assert_allclose(own.score, a["scores"][node])
+    best = np.sort(np.argsort(own.score.to_numpy())[-2:])
+    np.testing.assert_array_equal(np.flatnonzero(own.weight > 0), best)
+    top = np.exp(own.score.to_numpy()[best])
+    np.testing.assert_allclose(own.weight.to_numpy()[best], top / top.sum(), rtol=1e-4)
+
+
+def test_figure3_shows_both_ways_to_choose(work: Path) -> None:
+    drawing = draw("figure3", work)
+    wide = {key: drawing.points.pivot_table(index="node", columns="expert", values=key).to_numpy()
+            for key in ("score", "input_choice_weight", "expert_choice_weight")}  # fmt: skip
+    scores, taken = wide["score"], (N + 1) * 2 // 4
+    assert scores.shape == (N + 1, 4)
+    by_node = np.argsort(scores, axis=1)[:, -2:]
+    chosen = np.zeros_like(scores, bool)
+    np.put_along_axis(chosen, by_node, True, 1)
+    np.testing.assert_array_equal(wide["input_choice_weight"] > 0, chosen)
+    of_nodes = np.exp(scores) / np.exp(scores).sum(axis=0)
+    least = np.sort(of_nodes, axis=0)[-taken]
+    expected = np.where(of_nodes >= least, of_nodes, 0)
+    np.testing.assert_allclose(wide["expert_choice_weight"], expected, rtol=1e-4)
+    assert f"takes the {taken} nodes that score best" in drawing.notes[1]
+    loads = ", ".join(str(n) for n in (wide["input_choice_weight"] > 0).sum(axis=0))
+    assert f"whose loads are {loads}." in drawing.notes[1]
+    without = int((wide["expert_choice_weight"] > 0).any(axis=1).sum())
+    assert f"nodes that none takes: {N + 1 - without}." in drawing.notes[1]
+
+
+def test_figure4_has_the_loads_and_probabilities(work: Path) -> None:
+    drawing = draw("figure4", work)
+    told = texts(drawing)
+    for run, panel in ((BASE, "a"), (LIGHT, "b")):
+        a, own = arrays(work, run), drawing.points[drawing.points.panel == panel]
+        load = 100 * np.bincount(a["decoder_experts"].ravel(), minlength=4) / a["decoder_experts"].size
+        assert f"({panel}) {', '.join(f'{percent:.1f}' for percent in load)}" in drawing.notes[0]
+        for percent in load:
+            assert f"{percent:.0f} %" in told
+        weights = own[own.expert.notna()].groupby("tour").weight.sum()
+        np.testing.assert_allclose(weights, 1, rtol=1e-4)
+    p = arrays(work, LIGHT)["gate"]
+    assert f"sparse layer, p₀ = {p[0]:.2f}" in told
+    assert f"dense layer, p₁ = {p[1]:.2f}" in told
+    assert f"2 × {SHAPE['width']}" in told
+
+
+# -- Figures 5 and 7 ------------------------------------------------------------------------------------------------
+
+
+def test_figure5_draws_the_logs_and_the_printed_start(work: Path) -> None:
+    drawing = draw("figure5", work)
+    points = drawing.points
+    for method in roles.MULTI_TASK:
+        for variant in roles.FEW:
+            run = run_of(roles.run_id(roles.few(method, variant)))
+            own = points[(points.series == method) & (points.variant == variant) & (points.side == MEASURED)]
+            assert own.epoch.tolist() == [0, 1, 2, 3, 4, 5, 6]
+            np.testing.assert_allclose(own.gap_pct, [falling(run, variant, i / 6) for i in range(7)])
+    shown = points[points.side == PUBLISHED].set_index(["variant", "series"]).gap_pct
+    assert dict(shown["VRPBLTW"]) == {"POMO-MTL": 9.035, "MVMoE/4E": 8.775, "MVMoE/4E-L": 8.915}
+    assert shown["OVRPBLTW", "MVMoE/4E"] == 9.516
+    one = falling(run_of(roles.run_id("few_mtl_vrpbltw")), "VRPBLTW", 1)
+    assert (
+        f"POMO-MTL {falling(run_of(roles.run_id('few_mtl_vrpbltw')), 'VRPBLTW', 0):.2f} to {one:.2f} %"
+        in (drawing.notes[2])
+    )
+
+
+def test_epochs_are_counted_stage_by_stage() -> None:
+    training = run_of(roles.run_id("mtl_50")).training
+    assert isinstance(training, Reinforced)
+    (stage,) = training.stages
+    two = training.model_copy(
+        update={"stages": (stage, stage.model_copy(update={"name": "b", "batches_per_epoch": 5, "epochs": 3}))}
+    )
+    end = stage.batches
+    assert [epochs(two, b) for b in (0, end, end + 5, end + 15)] == [
+        0,
+        stage.epochs,
+        stage.epochs + 1,
+        stage.epochs + 3,
+    ]
+    assert epochs(two, stage.batches_per_epoch // 2) == 0.5
+
+
+def test_figure7_compares_two_trainings_on_all_problems(work: Path) -> None:
+    drawing = draw("figure7", work)
+    assert [axes.get_title(loc="left") for axes in drawing.figure.axes] == list(roles.VARIANTS)
+    for series, name in (("with OVRPTW", "mtl_50"), ("without OVRPTW", roles.WITHOUT_OVRPTW)):
+        run = run_of(roles.run_id(name))
+        for variant in roles.VARIANTS:
+            own = drawing.points[(drawing.points.series == series) & (drawing.points.variant == variant)]
+            np.testing.assert_allclose(own.gap_pct, [falling(run, variant, i / 12) for i in range(13)])
+    assert set(BOTH) == {"OVRPTW", "OVRPBTW", "OVRPLTW", "OVRPBLTW"}
+    assert "Of the 4 problems with open routes and time windows 4 end higher without OVRPTW" in drawing.notes[1]
+    ends = [np.mean([falling(run_of(roles.run_id(name)), v, 1) for v in BOTH]) for name in
+            (roles.WITHOUT_OVRPTW, "mtl_50")]  # fmt: skip
+    assert f"open routes and time windows {ends[0]:.2f} % without, {ends[1]:.2f} % with" in drawing.notes[1]
+    low, high = drawing.figure.axes[0].get_ylim()
+    assert high < falling(run_of(roles.run_id("mtl_50")), "CVRP", 0)
+    assert low < falling(run_of(roles.run_id("mtl_50")), "CVRP", 1)
+
+
+@pytest.mark.parametrize("name", ["figure5", "figure7"])
+@pytest.mark.parametrize("gap", [np.nan, -2.5])
+def test_odd_gaps_are_told(name: str, gap: float, work: Path, tmp_path: Path) -> None:
+    shutil.copytree(work / "evaluations", tmp_path / "evaluations")
+    write_logs(tmp_path, lambda run, variant, share: gap)
+    drawing = draw(name, tmp_path)
+    assert len(render(study(name, tmp_path), tmp_path / name)) == len(FIGURE_FORMATS)
+    assert any("are not finite and not drawn" in note for note in drawing.notes) == np.isnan(gap)
+
+
+def test_a_log_without_the_problem_is_named(work: Path, tmp_path: Path) -> None:
+    shutil.copytree(work / "runs", tmp_path / "runs")
+    run = roles.run_id("few_mtl_vrpbltw")
+    path = tmp_path / "runs" / run / "log.jsonl"
+    path.write_text(path.read_text().replace("VRPBLTW", "VRPQ"))
+    assert f"Without a validation on the problem: {run} (VRPBLTW)." in draw("figure5", tmp_path).notes
+
+
+# -- Figure 6 -------------------------------------------------------------------------------------------------------
+
+
+def test_figure6_shows_means_over_the_unseen_problems(work: Path) -> None:
+    looked, points = study("figure6", work), draw("figure6", work).points
+    here = points[points.side == MEASURED]
+    assert set(here.run) == {roles.run_id(name) for name in (roles.DEFAULT, *ABLATIONS)}
+    sets = [roles.reference(FIGURES, variant, 50).dataset for variant in roles.UNSEEN]
+    for run, own in here.groupby("run"):
+        gaps = [looked.value("gap_mean_of_ratios_pct", str(run), dataset, roles.X8) for dataset in sets]
+        np.testing.assert_allclose(own.gap_pct, np.mean([gap for gap in gaps if gap is not None]))
+        assert len(gaps) == 10
+        assert (own.low_pct <= own.gap_pct).all()
+        assert (own.gap_pct <= own.high_pct).all()
+    assert set(here[here.run == roles.run_id(roles.DEFAULT)].panel) == set("abcde")
+
+
+def test_figure6_has_the_printed_numbers_and_what_is_not_trained(work: Path) -> None:
+    drawing = draw("figure6", work)
+    points = drawing.points[drawing.points.side == PUBLISHED]
+    shown = dict(zip(zip(points.panel, points.setting, strict=True), points.gap_pct, strict=True))
+    assert shown["c", "node, expert choice, Enc (all)"] == 7.19
+    assert {value for key, value in shown.items() if key[1] != "node, expert choice, Enc (all)"} == {6.153}
+    assert {panel for panel, _ in shown} == set("abcde")
+    every = {name for letter in "abcde" for name in roles.ABLATIONS[f"figure6{letter}"].values()}
+    missing = len(every) - len(ABLATIONS) - 1
+    assert f"{missing} of {len(every)} settings are not trained at this scale." in drawing.notes
+    bars = [name for letter in "abcd" for name in roles.ABLATIONS[f"figure6{letter}"].values()]
+    assert texts(drawing).count("not trained here") == sum(name not in (roles.DEFAULT, *ABLATIONS) for name in bars)
+
+
+def test_figure6_compares_times(work: Path) -> None:
+    drawing = draw("figure6", work)
+    own = drawing.points[(drawing.points.panel == "e") & (drawing.points.side == MEASURED)]
+    assert dict(zip(own.run, own.time_s, strict=True)) == {run: seconds(run_of(run)) for run in own.run}
+    note = next(note for note in drawing.notes if note.startswith("(e)"))
+    assert "saves 25 % of the base gate's, in print it saves around 23 %." in note
+    assert "base 6.7 min" in note
+
+
+def test_figure6_draws_gaps_below_zero(work: Path, tmp_path: Path) -> None:
+    shutil.copytree(work / "runs", tmp_path / "runs")
+    fabricate_mvmoe(tmp_path, lambda *_: -0.4, FIGURES)
+    points = draw("figure6", tmp_path).points
+    assert points[points.side == MEASURED].gap_pct.max() < 0.5
+    assert len(render(study("figure6", tmp_path), tmp_path / "figure6")) == len(FIGURE_FORMATS)
+
+
+# -- Figures 8 and 9 ------------------------------------------------------------------------------------------------
+
+
+def test_figure8_shows_every_decision(work: Path) -> None:
+    a, drawing = arrays(work, LIGHT), draw("figure8", work)
+    points = drawing.points
+    for i, variant in enumerate(roles.VARIANTS):
+        own = points[(points.variant == variant) & (points.panel == "a")]
+        assert len(own) == min(STEPS, int(a["decisions"][i]))
+        np.testing.assert_array_equal((own.layer == "sparse").astype(int), a["sparse"][i][: len(own)])
+        np.testing.assert_allclose(own.probability, a["sparse_chance"][i][: len(own)], rtol=1e-6)
+        (share,) = points[(points.variant == variant) & (points.panel == "b")].sparse_pct
+        assert share == pytest.approx(100 * a["sparse_decisions"][i] / a["decisions"][i])
+        assert f"{share:.0f} %" in texts(drawing)
+    mean = (100 * a["sparse_decisions"] / a["decisions"]).mean()
+    assert f"Experts ran at {mean:.1f} % of the decisions on average" in drawing.notes[1]
+    assert f"one batch of {COUNT} instances of each problem of {N} customers" in drawing.notes[0]
+
+
+def test_figure8_leaves_room_where_nothing_was_decided(work: Path, tmp_path: Path) -> None:
+    def shorter(a: Arrays) -> None:
+        a["sparse"][0, 5:] = -1
+        a["sparse_chance"][0, 5:] = np.nan
+
+    points = draw("figure8", changed(work, tmp_path, shorter, LIGHT)).points
+    assert len(points[(points.variant == "CVRP") & (points.panel == "a")]) == 5
+
+
+def test_figure9_has_shares_of_all_layers(work: Path) -> None:
+    a, drawing = arrays(work, BASE), draw("figure9", work)
+    points = drawing.points[drawing.points.side == MEASURED]
+    every = points[points.panel == "b"]
+    assert set(every.layer) == {"enc 1", "enc 2", "enc 3", "dec"}
+    np.testing.assert_allclose(every.groupby(["variant", "layer"]).pct.sum(), 100)
+    means = every.groupby(["variant", "expert"]).pct.mean()
+    shown = points[points.panel == "a"].set_index(["variant", "expert"]).pct
+    np.testing.assert_allclose(shown.loc[means.index], means)
+    load = a["encoder_load"][0, 0]
+    own = every[(every.variant == "CVRP") & (every.layer == "enc 1")].pct
+    np.testing.assert_allclose(own, 100 * load / (2 * COUNT * (N + 1)))
+    assert f"The largest mean share is {means.max():.1f} %" in drawing.notes[1]
+    assert "24.1, 49.9, 0.1, 25.9 %" in drawing.notes[2]
+    (printed,) = drawing.points[drawing.points.side == PUBLISHED].pct
+    assert printed == 27
+
+
+def test_shares_of_nothing_are_not_numbers() -> None:
+    np.testing.assert_allclose(shares(np.array([[1.0, 3.0], [0.0, 0.0]])), [[25, 75], [np.nan, np.nan]])
+
+
+def test_a_vehicle_that_only_picks_up_leaves_empty(work: Path) -> None:
+    solved = seen_of(work, "figure1").solved("VRPB")
+    backhauls = np.flatnonzero(solved.demand < 0)
+    stops = solved.stops(backhauls)
+    assert [stop.load for stop in stops] == np.cumsum(-solved.demand[backhauls]).tolist()
+    full = solved.stops(np.flatnonzero(solved.demand > 0)[:1])
+    assert full[0].load == solved.capacity - solved.demand[full[0].node]

@@ -1,0 +1,302 @@
+"""Tables 3 to 8 of paper `mvmoe`, one by one, on fabricated records."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from fabricated_mvmoe import CONFIG, RUNS, SCALE, changed, draw, fabricate_mvmoe, set_of, study
+from sit_cells import cell, of, recorded, row
+
+from neuroute.datasets.benchmarks import known
+from neuroute.papers.mvmoe import declare, roles
+from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.rendering.table import Cell
+
+GAP, X8, MULTI = "gap_mean_of_ratios_pct", "multi-x8", "multi"
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mvmoe")
+    fabricate_mvmoe(folder)
+    return folder
+
+
+# -- Tables 3 to 5 ----------------------------------------------------------------------------------------------------
+
+
+def test_table3_is_what_the_environment_does(work: Path) -> None:
+    """And says the same as the paper's table."""
+    table, published = draw("table3", work), study("table3", work).published(3).set_index("key")
+    assert [r.labels[0] for r in table.rows] == list(published.index)
+    for variant in roles.VARIANTS:
+        on = SWITCHES[variant]
+        letters = ["C"] + [x for x, holds in zip(("O", "B", "L", "TW"), on, strict=True) if holds]
+        assert "+".join(letters) == published.value[variant]
+        for letter in ("C", "O", "B", "L", "TW"):
+            word = "yes" if letter in letters else "no"
+            assert cell(table, f"has_{letter.lower()}", variant) == Cell(word, word)
+        word = "yes" if variant in roles.TRAINED else "no"
+        assert cell(table, "trained", variant) == Cell(word, word)
+        assert cell(table, "customers_100", variant).measured == SCALE.mvmoe.sizes[100]
+
+
+def test_table3_without_the_runs_keeps_the_printed_entries(work: Path) -> None:
+    found = study("table3", work)
+    found = type(found)(found.artifact, found.config, found.scale, {}, found.work)
+    assert cell(of(found), "trained", "OVRPTW") == Cell(None, "yes")
+
+
+def test_table4(work: Path) -> None:
+    table = draw("table4", work)
+    assert [r.labels[0] for r in table.rows] == [f"POMO-{variant}" for variant in roles.TRAINED]
+    for variant in roles.TRAINED:
+        run, gaps = roles.single(SCALE, variant, 100), []
+        for other in roles.TRAINED:
+            shown = cell(table, f"gap_{other.lower()}_pct", f"POMO-{variant}")
+            assert shown.measured == recorded(work, f"mvmoe/{run}/mvmoe", set_of(other, 100).id, X8, GAP)
+            gaps.append(shown.measured)
+        mean = cell(table, "gap_mean_pct", f"POMO-{variant}")
+        assert mean.measured == pytest.approx(np.mean(gaps))
+        assert mean.low < mean.measured < mean.high
+        assert min(gaps) == gaps[roles.TRAINED.index(variant)]
+    assert cell(table, "gap_vrpb_pct", "POMO-VRPTW").published == 79.753
+    assert cell(table, "gap_mean_pct", "POMO-CVRP").published == 16.815
+    one = study("table1", work).published(1)
+    one = one[(one.n == 100) & (one.metric == "gap_pct")]
+    for method in roles.MULTI_TASK:
+        mean_in_print = one[one.method == method].value.mean()
+        assert any(f"{method} {mean_in_print:.3f} %" in note for note in table.notes)
+
+
+def test_table4_has_no_mean_of_some(work: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(work, tmp_path / "copy")
+    path = copy / f"evaluations/mvmoe/{roles.single(SCALE, 'OVRP', 100)}/mvmoe.csv"
+    frame = pd.read_csv(path)
+    frame[frame.test != set_of("VRPL", 100).id].to_csv(path, index=False)
+    table = draw("table4", copy)
+    assert cell(table, "gap_vrpl_pct", "POMO-OVRP") == Cell(None, 10.152)
+    assert cell(table, "gap_mean_pct", "POMO-OVRP") == Cell(None, 17.942)
+    assert cell(table, "gap_vrpb_pct", "POMO-OVRP").measured is not None
+
+
+def test_table5_shows_what_was_trained_among_what_is_printed(work: Path, tmp_path: Path) -> None:
+    scale = changed(ablations=["h_k1", "h_batch", "h_alpha1"])
+    fabricate_mvmoe(tmp_path, scale=scale)
+    table = of(study("table5", tmp_path, scale))
+    measured = {("0.01", "instance", "2"): roles.DEFAULT, ("0.01", "instance", "1"): "h_k1"}
+    measured |= {("0.01", "batch", "2"): "h_batch", ("1.0", "instance", "2"): "h_alpha1"}
+    for labels, run in measured.items():
+        for key, variants in (("trained", roles.TRAINED), ("unseen", roles.UNSEEN)):
+            tests = [set_of(variant, 50).id for variant in variants]
+            gaps = [recorded(tmp_path, f"mvmoe/{run}/mvmoe", test, X8, GAP) for test in tests]
+            shown = cell(table, f"gap_{key}_pct", *labels)
+            assert shown.measured == pytest.approx(np.mean(gaps))
+            assert shown.low < shown.measured < shown.high
+    for found in table.rows:
+        here = found.labels[:3] in measured
+        assert all((c.measured is not None) == here and c.published is not None for c in found.cells)
+        assert (found.labels[3] == "–") != here
+    assert table.rows[0].labels[:3] == ("0.01", "instance", "2")
+    assert cell(table, "gap_unseen_pct", "0.01", "none", "2") == Cell(None, 5.842)
+    assert cell(table, "gap_trained_pct", "0.01", "batch", "2").published == 11.560
+    assert cell(table, "gap_unseen_pct", "0.001", "instance", "2").published == 6.091
+    assert cell(draw("table5", work), "gap_trained_pct", "0.01", "instance", "1") == Cell(None, 2.610)
+
+
+def test_table5_is_trained_as_its_rows_say() -> None:
+    scale = changed(ablations=[name for name in roles.ABLATIONS["table5"].values() if name != roles.DEFAULT])
+    by_id = {run.id: run for run in declare.runs(CONFIG, scale)}
+    defaults = {"norm": "instance", "top": 2}
+    for setting, name in roles.ABLATIONS["table5"].items():
+        alpha, norm, top = (part.partition("=")[2] for part in setting.split(";")[:3])
+        run = by_id[roles.run_id(name)]
+        arguments = defaults | run.network.arguments
+        assert (run.training.balance, arguments["norm"], arguments["top"]) == (float(alpha), norm, int(top))
+
+
+def test_what_table5_says_of_better_settings_is_so(work: Path) -> None:
+    table = draw("table5", work)
+    default = [c.published for c in table.rows[0].cells]
+    better = [
+        r.labels[:3] for r in table.rows if all(c.published < own for c, own in zip(r.cells, default, strict=True))
+    ]
+    assert better == [
+        ("0.001", "instance", "2"), ("0.01", "layer", "2"), ("0.01", "none", "2"), ("0.01", "instance", "3"),
+    ]  # fmt: skip
+
+
+# -- Table 6 ----------------------------------------------------------------------------------------------------------
+
+
+def test_table6(work: Path) -> None:
+    table = draw("table6", work)
+    assert [r.labels[0] for r in table.rows] == list(roles.VARIANTS)
+    for variant in roles.VARIANTS:
+        test = roles.constructed(SCALE, variant).id
+        for method, short in roles.MULTI_TASK.items():
+            run = roles.multi(SCALE, method, 100)
+            shown = cell(table, f"time_{short}_s", variant).measured
+            assert shown == recorded(work, f"mvmoe/{run}/construction", test, MULTI, "time_s")
+    assert cell(table, "time_moe4eL_s", "VRPLTW").published == 2.97
+    assert cell(table, "time_mtl_s", "CVRP").published == 1.28
+    slower = [
+        r.labels[0]
+        for r in table.rows
+        if r.cells[2].published > r.cells[1].published  # MVMoE/4E-L, MVMoE/4E
+    ]
+    assert slower == ["VRPLTW"]
+    assert "Here MVMoE/4E-L is slower than MVMoE/4E on 16 of 16 problems." in table.notes
+
+
+# -- Tables 7 and 8 ---------------------------------------------------------------------------------------------------
+
+
+def test_table7_rows_are_the_papers(work: Path) -> None:
+    table, published = draw("table7", work), study("table7", work).published(7)
+    for title, problem in (("Set-X", "CVRP"), ("Set-Solomon", "VRPTW")):
+        best = published[(published.problem == problem) & (published.metric == "best_known")]
+        names = [r.labels[1] for r in table.rows if r.labels[0] == title]
+        assert len(best) == 28
+        assert names[:28] == list(best.instance)
+        assert names[-1].startswith("Mean of 28")
+
+
+@pytest.mark.parametrize(
+    ("title", "name", "problem", "group"),
+    [("Set-X", "cvrplib_X-n101-k25", "CVRP", "set_x"), ("Set-Solomon", "solomon_R101", "VRPTW", "solomon")],
+)
+def test_table7_instances(title: str, name: str, problem: str, group: str, work: Path) -> None:
+    table = draw("table7", work)
+    instance = name.partition("_")[2]
+    runs = {"pomo": roles.single(SCALE, problem, 100)}
+    runs |= {f"{key}": roles.multi(SCALE, method, 100) for key, method in (("pomo_mtl", "POMO-MTL"),)}
+    runs |= {"mvmoe_4e": roles.multi(SCALE, "MVMoE/4E", 100), "mvmoe_4e_l": roles.multi(SCALE, "MVMoE/4E-L", 100)}
+    for key, run in runs.items():
+        metric = "gap_rounded_pct" if title == "Set-X" else "gap_pct"
+        gap = recorded(work, f"mvmoe/{run}/{group}", name, MULTI, metric)
+        assert cell(table, f"gap_{key}_pct", title, instance).measured == gap
+        length = known(name.partition("_")[0])[instance].optimum * (1 + gap / 100)
+        shown = cell(table, f"obj_{key}", title, instance).measured
+        assert shown == pytest.approx(length)
+        assert title != "Set-X" or float(shown).is_integer()
+
+
+def test_table7_best_known_are_those_of_the_lists(work: Path) -> None:
+    table = draw("table7", work)
+    for r in table.rows:
+        own = r.cells[0]
+        assert own.measured is None or own.measured == own.published, r.labels
+    assert cell(table, "best_known", "Set-X", "X-n101-k25").measured == 27591
+    text = table.markdown()
+    assert "27,591 (27,591)" in text
+    assert "1,068.0 (1,068.0)" in text
+
+
+def test_table7_means_are_over_what_all_have_solved(work: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "wide"
+    scale = changed(set_x=(101, 121))
+    fabricate_mvmoe(copy, scale=scale)
+    table = of(study("table7", copy, scale))
+    names = [k for k, v in known("cvrplib").items() if v.set == "X" and 101 <= v.nodes < 121]
+    assert len(names) == 5
+    label = "Mean of 28, here of 5"
+    run = roles.multi(SCALE, "MVMoE/4E", 100)
+
+    def mean(of_names: list[str]) -> float:
+        gaps = [recorded(copy, f"mvmoe/{run}/set_x", f"cvrplib_{n}", MULTI, "gap_rounded_pct") for n in of_names]
+        return float(np.mean(gaps))
+
+    shown = cell(table, "gap_mvmoe_4e_pct", "Set-X", label)
+    assert shown.measured == pytest.approx(mean(names))
+    assert (shown.published, shown.at) == (6.884, "5 of 28 instances")
+    seven = study("table7", copy, scale).published(7)
+    same = seven[(seven.metric == "gap_pct") & (seven.method == "MVMoE/4E") & seven.instance.isin(names)]
+    (others_note,) = [note for note in table.notes if note.startswith("Set-X: over the instances of the mean here")]
+    assert f"MVMoE/4E {same.value.mean():.3f} %" in others_note
+    path = copy / f"evaluations/mvmoe/{roles.multi(SCALE, 'POMO-MTL', 100)}/set_x.csv"
+    frame = pd.read_csv(path)
+    frame[frame.test != "cvrplib_X-n106-k14"].to_csv(path, index=False)
+    fewer = of(study("table7", copy, scale))
+    others = [name for name in names if name != "X-n106-k14"]
+    shown = cell(fewer, "gap_mvmoe_4e_pct", "Set-X", "Mean of 28, here of 4")
+    assert shown.measured == pytest.approx(mean(others))
+    assert cell(fewer, "gap_pomo_mtl_pct", "Set-X", "X-n106-k14") == Cell(None, 3.820)
+    assert cell(fewer, "gap_mvmoe_4e_pct", "Set-X", "X-n106-k14").measured is not None
+    assert "Set-X: 23 of the 28 printed instances were not measured here." in fewer.notes
+
+
+def test_instances_that_are_not_printed_are_shown_apart(tmp_path: Path) -> None:
+    scale = changed(set_x=(200, 206))
+    fabricate_mvmoe(tmp_path, scale=scale)
+    table = of(study("table7", tmp_path, scale))
+    labels = [r.labels[1] for r in table.rows if r.labels[0] == "Set-X"]
+    assert labels[-2:] == ["X-n204-k19", "Mean of 28, here of 1"]
+    own = row(table, "Set-X", "X-n204-k19")
+    assert all(c.measured is not None and c.published is None for c in own)
+    mean = cell(table, "gap_mvmoe_4e_pct", "Set-X", "Mean of 28, here of 1").measured
+    assert mean == cell(table, "gap_mvmoe_4e_pct", "Set-X", "X-n200-k36").measured
+    assert "Set-X: 1 of the instances here are not in the paper's table; they come last." in table.notes
+
+
+def test_table8(work: Path) -> None:
+    table, published = draw("table8", work), study("table8", work).published(8)
+    rrc = SCALE.mvmoe.rrc
+    assert [c.group for c in table.columns[1::2]] == [
+        "POMO", "POMO-MTL", "MVMoE/4E", "MVMoE/4E-L", "LEHD", "LEHD/4E-L",
+        f"LEHD RRC100, here {rrc}", f"LEHD/4E-L RRC100, here {rrc}",
+    ]  # fmt: skip
+    assert len(table.rows) == 33
+    instance, lehd = "X-n502-k39", roles.lehd(SCALE)
+    for key, evaluation, decoding in (
+        ("pomo", f"mvmoe/{roles.single(SCALE, 'CVRP', 100)}/set_x_large", MULTI),
+        ("mvmoe_4e_l", f"mvmoe/{roles.multi(SCALE, 'MVMoE/4E-L', 100)}/set_x_large", MULTI),
+        ("lehd", f"{lehd['LEHD']}/{roles.group(lehd['LEHD'], 'set_x_large')}", "greedy"),
+        ("lehd_rrc100", f"{lehd['LEHD']}/{roles.group(lehd['LEHD'], 'set_x_large')}", f"rrc{rrc}"),
+        ("lehd_4e_l_rrc100", f"{lehd['LEHD/4E-L']}/set_x_large", f"rrc{rrc}"),
+    ):
+        gap = recorded(work, evaluation, f"cvrplib_{instance}", decoding, "gap_rounded_pct")
+        assert cell(table, f"gap_{key}_pct", "Set-X", instance).measured == gap
+        mean = cell(table, f"gap_{key}_pct", "Set-X", "Mean of 32, here of 1")
+        assert mean.measured == gap
+    assert cell(table, "gap_lehd_rrc100_pct", "Set-X", instance).published == 2.097
+    assert cell(table, "gap_lehd_pct", "Set-X", instance).published == 3.195
+    assert cell(table, "gap_lehd_4e_l_rrc100_pct", "Set-X", "Mean of 32, here of 1").published == 6.884
+    means = published[published.instance == "mean of 32"].value
+    gaps = published[(published.metric == "gap_pct") & (published.n.notna())].groupby(["method", "decoding"]).value
+    assert sorted(means) == sorted(gaps.mean().round(3))
+    assert sorted(means)[-4:-1] == [16.796, 19.607, 26.408]  # as a note says
+
+
+def test_printed_gaps_follow_from_the_printed_lengths_but_for_one(work: Path) -> None:
+    seven = study("table7", work).published(7)
+    seven = seven[seven.problem == "CVRP"]
+    best = seven[seven.metric == "best_known"].set_index("instance").value
+    both = seven[seven.n.notna()].pivot_table(index=["instance", "method"], columns="metric", values="value")
+    both = both.dropna(subset="obj")
+    would_be = 100 * (both.obj / best.reindex(both.index.get_level_values("instance")).to_numpy() - 1)
+    other = both.index[(would_be - both.gap_pct).abs() > 0.001]
+    assert list(other) == [("X-n153-k22", "POMO")]
+    assert round(would_be[other[0]], 3) == 53.044
+    assert any("53.040 %" in note and "53.044 %" in note for note in draw("table7", work).notes)
+
+
+@pytest.mark.parametrize("name", ["table7", "table8"])
+def test_without_instances_a_note_says_how_to_get_them(name: str, work: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(work, tmp_path / "copy")
+    for path in copy.glob("evaluations/*/*/*.csv"):
+        path.write_text(path.read_text().split("\n", 1)[0] + "\n")
+    table = of(study(name, copy))
+    assert all(c.measured is None for r in table.rows for c in r.cells)
+    assert any("No instance of CVRPLIB was there" in note for note in table.notes)
+
+
+def test_lehd_says_how_long_it_is_trained(work: Path) -> None:
+    by_id = {run.id: run for run in RUNS}
+    epochs = {by_id[run].training.epochs for run in roles.lehd(SCALE).values()}
+    (words,) = [note for note in draw("table8", work).notes if "LEHD is trained for" in note]
+    assert epochs == {1}
+    assert "LEHD is trained for 1 epoch here, for 20 in the paper." in words
+    assert "POMO, POMO-MTL, MVMoE/4E, MVMoE/4E-L (D=2, W=8, trained at n=6); LEHD, LEHD/4E-L (D=1" in words

@@ -1,0 +1,307 @@
+"""Tables of paper `mvmoe` on fabricated records: what holds of all of them, and Tables 1 and 2."""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from fabricated_mvmoe import (
+    ARTIFACTS,
+    EVALUATIONS,
+    RUNS,
+    SCALE,
+    changed,
+    draw,
+    fabricate_mvmoe,
+    feasible,
+    hopeless,
+    label_entry,
+    references,
+    set_of,
+    study,
+)
+from sit_cells import cell, of, recorded, row
+
+from neuroute.papers.mvmoe import roles
+from neuroute.plan.build import _together
+from neuroute.plan.objects import Labels
+from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.rendering.render import TABLE_FORMATS, render
+from neuroute.rendering.table import Cell, Table
+
+TABLES = [name for name in ARTIFACTS if name.startswith("table")]
+MEASURED = [name for name in TABLES if name != "table3"]
+COMPARED = {"table1": roles.TRAINED, "table2": roles.UNSEEN}
+X8 = "multi-x8"
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mvmoe")
+    fabricate_mvmoe(folder)
+    return folder
+
+
+def emptied(work: Path, to: Path) -> Path:
+    """A copy of the folder in which nothing was measured and no solver ran."""
+    copy = shutil.copytree(work, to)
+    for path in copy.glob("evaluations/**/*.csv"):
+        path.write_text(path.read_text().split("\n", 1)[0] + "\n")
+        np.savez(path.with_suffix(".npz"))
+    for path in copy.glob("labels/**/*.json"):
+        path.write_text(json.dumps({"labels": []}))
+    return copy
+
+
+def note(table: Table, begins: str) -> str:
+    (found,) = [n for n in table.notes if n.startswith(begins)]
+    return found
+
+
+# -- all of them ------------------------------------------------------------------------------------------------------
+
+
+def test_there_are_eight() -> None:
+    assert [f"table{i}" for i in range(1, 9)] == TABLES
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_format_is_written_and_the_same_again(name: str, work: Path, tmp_path: Path) -> None:
+    once, again = (render(study(name, work), tmp_path / folder / name) for folder in ("once", "again"))
+    assert [p.suffix[1:] for p in once] == list(TABLE_FORMATS)
+    assert [p.read_bytes() for p in once] == [p.read_bytes() for p in again]
+    frame = pd.read_csv(tmp_path / "once" / f"{name}.csv")
+    assert set(frame.scale) == {"micro"}
+    assert frame.filter(like="_measured").notna().any().any()
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_every_published_number_is_shown_once(name: str, work: Path) -> None:
+    found = study(name, work)
+    values = found.published(name).value
+    shown = [c.published for r in of(found).rows for c in r.cells if c.published is not None]
+    assert values.notna().all()
+    assert Counter(map(float, shown)) == Counter(map(float, values))
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_cells_that_were_not_measured_leave_the_published_number(name: str, work: Path, tmp_path: Path) -> None:
+    copy = emptied(work, tmp_path / "copy")
+    table = draw(name, copy)
+    assert all(c.measured is None for r in table.rows for c in r.cells)
+    shown = [c.published for r in draw(name, work).rows for c in r.cells if c.published is not None]
+    assert [c.published for r in table.rows for c in r.cells if c.published is not None] == shown
+    render(study(name, copy), tmp_path / name)
+
+
+def test_negative_and_zero_gaps_are_shown(tmp_path: Path) -> None:
+    fabricate_mvmoe(tmp_path / "work", hopeless)
+    for name in TABLES:
+        render(study(name, tmp_path / "work"), tmp_path / name)
+
+
+def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
+    """As at scales that evaluate all of a model together."""
+    copy = shutil.copytree(work, tmp_path / "copy")
+    folder = copy / "evaluations"
+    for run in {e.run for e in EVALUATIONS}:
+        parts = [e for e in EVALUATIONS if e.run == run and (folder / f"{e.id}.csv").exists()]
+        arrays = {}
+        for part in parts:
+            prefix = "" if part.kind == "tests" else f"{part.group}/"
+            with np.load(folder / f"{part.id}.npz") as file:
+                arrays |= {prefix + key: file[key] for key in file.files}
+        frame = pd.concat([pd.read_csv(folder / f"{part.id}.csv") for part in parts])
+        shutil.rmtree(folder / run)
+        (folder / run).mkdir()
+        frame.to_csv(folder / run / "all.csv", index=False)
+        np.savez(folder / run / "all.npz", **arrays)
+    _, artifacts = _together(list(EVALUATIONS), [ARTIFACTS[name] for name in MEASURED])
+    for artifact in artifacts:
+        assert all(e.endswith("/all") for e in artifact.evaluations)
+        one, several = of(replace(study(artifact.name, copy), artifact=artifact)), draw(artifact.name, work)
+        assert (one.csv(), one.notes) == (several.csv(), several.notes)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_every_measured_number_says_what_it_was_measured_on(name: str, work: Path) -> None:
+    table = draw(name, work)
+    measured = [(c, k) for r in table.rows for c, k in zip(r.cells, table.columns, strict=True) if c.measured]
+    assert measured
+    assert all(c.at or k.at for c, k in measured)
+
+
+# -- Tables 1 and 2 ---------------------------------------------------------------------------------------------------
+
+
+def test_the_papers_rows(work: Path) -> None:
+    rows = {name: [r.labels[:2] for r in draw(name, work).rows] for name in COMPARED}
+    models = ["POMO", *roles.MULTI_TASK]
+    tools = ["OR-Tools", "OR-Tools (x10)"]
+    for variant, classical in (
+        ("CVRP", ["HGS", "LKH3"]),
+        ("VRPTW", ["HGS", "LKH3"]),
+        ("OVRP", ["LKH3"]),
+        ("VRPL", ["LKH3"]),
+        ("VRPB", []),
+        ("OVRPTW", []),
+    ):
+        there = [label for problem, label in rows["table1"] if problem == variant]
+        assert there == [*classical, *tools, *models], variant
+    for variant in roles.UNSEEN:
+        assert [label for problem, label in rows["table2"] if problem == variant] == [*tools, *roles.MULTI_TASK]
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_models_have_their_own_numbers(name: str, work: Path) -> None:
+    table = draw(name, work)
+    for variant in COMPARED[name]:
+        runs: dict[str, dict[int, str]] = {
+            method: {size: roles.multi(SCALE, method, size) for size in roles.SIZES} for method in roles.MULTI_TASK
+        }
+        if name == "table1":
+            runs["POMO"] = {size: roles.single(SCALE, variant, size) for size in roles.SIZES}
+        for label, of_size in runs.items():
+            for size, run in of_size.items():
+                where = (f"mvmoe/{run}/mvmoe", set_of(variant, size).id, X8)
+                gap = cell(table, f"gap_{size}_pct", variant, label)
+                assert gap.measured == recorded(work, *where, "gap_mean_of_ratios_pct")
+                assert gap.low <= gap.measured <= gap.high
+                assert gap.measured != recorded(work, *where, "gap_pct")
+                for key, metric in ((f"obj_{size}", "length"), (f"time_{size}_s", "time_s")):
+                    assert cell(table, key, variant, label).measured == recorded(work, *where, metric)
+
+
+def test_printed_numbers(work: Path) -> None:
+    one, two = draw("table1", work), draw("table2", work)
+    assert cell(one, "gap_100_pct", "OVRPTW", "MVMoE/4E-L").published == 3.941
+    assert cell(one, "gap_50_pct", "VRPL", "POMO").published == -0.008
+    assert cell(one, "time_50_s", "CVRP", "OR-Tools (x10)").published == 1.7 * 3600
+    assert cell(one, "gap_50_pct", "CVRP", "HGS").published == 0
+    assert cell(two, "obj_100", "OVRPBLTW", "POMO-MTL").published == 15.738
+    assert cell(two, "gap_50_pct", "OVRPBTW", "MVMoE/4E").published == 9.308
+
+
+def test_solvers_are_from_the_manifests(work: Path) -> None:
+    table = draw("table1", work)
+    for variant, label, solver in (("CVRP", "HGS", "short HGS"), ("VRPB", "OR-Tools", "short OR-Tools")):
+        (here,) = [r.labels[2] for r in table.rows if r.labels[:2] == (variant, label)]
+        assert here.startswith(f"{solver} (")
+        for size in roles.SIZES:
+            dataset = set_of(variant, size)
+            assert cell(table, f"obj_{size}", variant, label).measured == pytest.approx(references(dataset).mean())
+            assert cell(table, f"gap_{size}_pct", variant, label).measured == 0
+            seconds = 0.0125 * dataset.count
+            assert cell(table, f"time_{size}_s", variant, label).measured == pytest.approx(seconds)
+    for label in ("LKH3", "OR-Tools", "OR-Tools (x10)"):  # not run on the CVRP here
+        assert all(c.measured is None and c.published is not None for c in row(table, "CVRP", label))
+
+
+def test_other_solvers_have_a_gap_and_a_row(work: Path, tmp_path: Path) -> None:
+    """Printed ones in their row, others in one of their own."""
+    scale = changed(other_solvers={"others": ["ortools-x10", "ortools-network"]})
+    fabricate_mvmoe(tmp_path, scale=scale)
+    table = of(study("table2", tmp_path, scale))
+    for label, solver in (("OR-Tools (x10)", "ortools-x10"), ("OR-Tools by the networks' rule", "ortools-network")):
+        for size in roles.SIZES:
+            dataset = set_of("VRPBL", size)
+            own, best = (
+                label_entry(Labels(dataset=dataset, solver=s))["mean_length"] for s in (solver, "ortools-short")
+            )
+            shown = cell(table, f"gap_{size}_pct", "VRPBL", label)
+            assert shown.measured == pytest.approx(100 * (own / best - 1))
+            assert cell(table, f"obj_{size}", "VRPBL", label).measured == pytest.approx(own)
+    assert cell(table, "gap_50_pct", "VRPBL", "OR-Tools by the networks' rule").published is None
+    assert not any("networks' rule" in str(r.labels[1]) for r in draw("table2", work).rows)
+
+
+def test_a_reference_of_another_solver_has_a_row_of_its_own(tmp_path: Path) -> None:
+    """It does not stand for the paper's."""
+    scale = changed(references={"VRPTW": "pyvrp", "others": "ortools-short"})
+    fabricate_mvmoe(tmp_path, scale=scale)
+    table = of(study("table1", tmp_path, scale))
+    assert cell(table, "gap_50_pct", "VRPTW", "PyVRP") == Cell(0.0, None)
+    assert cell(table, "gap_50_pct", "VRPTW", "HGS") == Cell(None, 0.0)
+    assert cell(table, "gap_50_pct", "VRPTW", "OR-Tools") == Cell(None, 2.694)
+    assert "solutions by PyVRP (VRPTW), short OR-Tools (all others);" in note(table, "Gaps are means")
+
+
+def test_backhauls_say_which_rule_and_how_many_references_keep_to_it(work: Path, tmp_path: Path) -> None:
+    for name, variants in COMPARED.items():
+        table = draw(name, work)
+        assert "References here: short OR-Tools, free start." in note(table, "With backhauls")
+        shares = note(table, "Of the reference solutions here")
+        for variant in variants:
+            share = f"{variant} {feasible(set_of(variant, 50)):.0f} %"
+            assert (share in shares) == SWITCHES[variant].backhaul, variant
+    scale = changed(references={"CVRP": "hgs-short", "others": "ortools-network"})
+    fabricate_mvmoe(tmp_path, scale=scale)
+    fair = note(of(study("table2", tmp_path, scale)), "With backhauls")
+    assert "References here: OR-Tools by the networks' rule, held to the networks' rule." in fair
+    without = emptied(work, tmp_path / "copy")
+    assert not any(n.startswith("Of the reference solutions here") for n in draw("table2", without).notes)
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_means_are_of_all_problems(name: str, work: Path) -> None:
+    table, published = draw(name, work), study(name, work).published(name)
+    for size in roles.SIZES:
+        text = note(table, f"Mean gaps in % over the {len(COMPARED[name])} problems at n={size}")
+        here, print_ = text.split("in print ")
+        for method in roles.MULTI_TASK:
+            gaps = [cell(table, f"gap_{size}_pct", variant, method).measured for variant in COMPARED[name]]
+            assert f"{method} {np.mean(gaps):.3f}" in here
+        for method, value in printed_means(published, size).items():
+            assert f"{method} {value:.3f}" in print_
+
+
+def printed_means(published: pd.DataFrame, size: int) -> Mapping[str, float]:
+    rows = published[(published.n == size) & (published.metric == "gap_pct")]
+    return {m: rows[rows.method == m].value.mean() for m in ("POMO", *roles.MULTI_TASK) if (rows.method == m).any()}
+
+
+def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
+    one, two = (study(name, work).published(name) for name in COMPARED)
+    means = printed_means(one, 50)
+    assert (round(means["POMO-MTL"], 3), round(means["MVMoE/4E"], 3)) == (2.102, 1.925)
+    text = " ".join(draw("table1", work).notes)
+    assert "2.102 % and 1.925 %" in text
+    gaps = two[two.metric == "gap_pct"].pivot_table(index=["n", "problem"], columns="method", values="value")
+    behind = gaps[gaps["MVMoE/4E-L"] > gaps["POMO-MTL"]].index
+    assert sorted(behind) == [(50, "OVRPB"), (50, "OVRPBL"), (50, "OVRPBTW")]
+    assert (gaps["MVMoE/4E"] < gaps["POMO-MTL"]).all()
+    every = pd.concat([one, two])
+    every["row"] = every.method + every.method_params.fillna("")
+    apart = []
+    for _, rows in every.groupby(["problem", "n"]):
+        gap, obj = (rows[rows.metric == metric].set_index("row").value for metric in ("gap_pct", "obj"))
+        apart.append((gap - 100 * (obj / obj[gap.index[gap == 0]].item() - 1)).abs().max())
+    assert round(max(apart), 2) == 0.26
+
+
+def test_what_is_trained_here_is_said(work: Path) -> None:
+    text = note(draw("table1", work), "One training of each model")
+    stage = SCALE.mvmoe.trainings[50].stages[0]
+    assert f"Each draws {stage.batches * stage.batch_size:,} instances here" in text
+    assert "No model of the paper's n = 100 is trained here" in text
+    half = note(draw("table5", work), "One training of each model")
+    assert "50 million in the paper" in half
+    assert "n = 100 is trained" not in half
+    assert all(run.validation.dataset.split == "val" for run in RUNS if run.paper == "mvmoe")  # as a note says
+
+
+def test_a_missing_variant_leaves_the_printed_number(work: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(work, tmp_path / "copy")
+    path = copy / f"evaluations/mvmoe/{roles.multi(SCALE, 'MVMoE/4E', 50)}/mvmoe.csv"
+    frame = pd.read_csv(path)
+    frame[frame.test != set_of("OVRPL", 50).id].to_csv(path, index=False)
+    table = draw("table2", copy)
+    shown = cell(table, "gap_50_pct", "OVRPL", "MVMoE/4E")
+    assert shown == Cell(None, 2.454)
+    assert cell(table, "gap_50_pct", "OVRPL", "POMO-MTL").measured is not None
+    assert "MVMoE/4E " not in note(table, "Mean gaps in % over the 10 problems at n=50").split("in print")[0]

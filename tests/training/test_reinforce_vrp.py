@@ -1,0 +1,489 @@
+"""REINFORCE on 16 VRPs: against a plain loop and against one graph, its draws, parts, resuming, and fresh starts."""
+
+import itertools
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from test_reinforce import Alone, close, gradients, plain_loss, same
+from torch import Tensor
+
+from neuroute.datasets.labels import make_labels
+from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.decoding.multi_start import complete
+from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, multi_start, number_of_starts, route_lengths
+from neuroute.decoding.vrp_batch import VrpBatch, start_customers
+from neuroute.errors import NeurouteError
+from neuroute.networks.mvmoe import MvMoe
+from neuroute.networks.pomo_cvrp import PomoCvrp
+from neuroute.networks.routing import Routing
+from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
+from neuroute.plan.objects import Dataset, Labels, Network, Run
+from neuroute.plan.reinforced import Elite, Reinforced, Stage
+from neuroute.problems.rooms import room
+from neuroute.problems.vrp import Vrp, lengths, valid
+from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.seeds import stream_seed
+from neuroute.training import reinforce as reinforcement
+from neuroute.training.advantages import weights
+from neuroute.training.distributed import World
+from neuroute.training.draws import noise, sampling, shapes, variants
+from neuroute.training.loop import TrainingLoop
+from neuroute.training.reinforce import Reinforcement
+from neuroute.training.reinforce_tsp import reinforce as reinforce_tsp
+from neuroute.training.reinforce_vrp import VrpReinforcement, reinforce
+from neuroute.training.stages import export_stages
+from neuroute.training.supervised import Scheme
+from neuroute.training.train import Settings, train
+
+CPU = torch.device("cpu")
+SIX = ("CVRP", "OVRP", "VRPB", "VRPL", "VRPTW", "OVRPTW")
+SHAPE: dict[str, Any] = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 24, "train_nodes": 8}
+DENSE = {"experts": 0}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def stage(name: str = "only", **more: Any) -> Stage:
+    plain = {"name": name, "epochs": 1, "batches_per_epoch": 2, "sizes": (8, 8), "batch_size": 5, "variants": SIX}
+    return Stage(**(plain | more))
+
+
+def make_run(*stages: Stage, network: dict[str, Any] | None = None, **training: Any) -> Run:
+    validation = Labels(dataset=Dataset(problem="vrp", variant="CVRP", split="val", n=8, count=4), solver="ortools")
+    return Run(
+        paper="mvmoe",
+        name="tiny",
+        network=Network(kind="neuroute.networks.mvmoe:MvMoe", arguments=SHAPE | (network or {})),
+        training=Reinforced(stages=stages or (stage(),), **training),
+        n=8,
+        data=(),
+        validation=validation,
+    )
+
+
+def scheme_of(run: Run, folder: Path, net: Any, **more: Any) -> Scheme:
+    settings: dict[str, Any] = {"state_dir": folder, "device": CPU, "world": World(), "memory_gb": 4.0}
+    return Scheme(run, net, net, [], net.state_dict, lambda: False, **(settings | more))
+
+
+def batches_of(run: Run, folder: Path, *, double: bool = True, net: Any = None, **more: Any) -> VrpReinforcement:
+    torch.manual_seed(run.seed)
+    net = net or build(run.network)
+    if double:
+        net = net.double()
+        for name, p in net.named_parameters():  # as they are after some training
+            if "gate" in name:
+                p.data.normal_(0.0, 0.5)
+    return reinforce(scheme_of(run, folder, net, **more))
+
+
+# -- the gradient ---------------------------------------------------------------------------------------------------
+
+
+def plain_route(net: Any, one: Vrp, start: int, draws: list[float]) -> tuple[float, Tensor]:
+    """A solution of one instance, a decision at a time by the rules: reward and log-probability."""
+    on, demand, cap = one.switches, one.demand[0].tolist(), int(one.capacity[0])
+    coords = one.coords[0].astype(float)
+    way = lambda i, j: float(np.hypot(*(coords[i] - coords[j])))  # noqa: E731
+    opens, closes = one.windows[0].T.tolist() if one.windows is not None else ([0.0] * 99, [np.inf] * 99)
+    serves = one.service[0].tolist() if one.service is not None else [0.0] * 99
+    inputs = VrpBatch.of(one, CPU)
+    tensors = (inputs.coords, inputs.demand / inputs.capacity[:, None], inputs.windows)
+    prepared = net.prepare(net.encode(*(each.double() for each in tensors)))
+    customers = range(1, len(demand))
+
+    def begin(served: set[int]) -> list[float]:
+        only_pick_ups = on.backhaul and not any(demand[i] > 0 for i in customers if i not in served)
+        return [0.0 if only_pick_ups else float(cap), 0.0, 0.0]  # load, time, length
+
+    def gone(i: int, j: int, load: float, time: float, length: float) -> list[float]:
+        begins = max(time + way(i, j), opens[j])
+        return [load - demand[j], begins + serves[j] if on.windows else 0.0, length + way(i, j)]
+
+    def shut(i: int, j: int, load: float, time: float, length: float) -> bool:
+        home = 0.0 if on.open else way(j, 0)
+        after, ends, so_far = gone(i, j, load, time, length)
+        return (
+            not 0 <= after <= cap
+            or (on.limit and so_far + home > 3.0)
+            or (on.windows and (max(time + way(i, j), opens[j]) > closes[j] or (not on.open and ends + home > 3.0)))
+        )
+
+    walk, state = [0, start], gone(0, start, *begin(set()))
+    log_p = torch.zeros((), dtype=torch.float64)
+    for draw in draws:
+        if len(set(walk)) == len(demand):
+            break
+        closed = torch.full((1, 1, len(demand)), -torch.inf, dtype=torch.float64)
+        closed[0, 0, [j for j in customers if j not in walk and not shut(walk[-1], j, *state)]] = 0
+        closed[0, 0, 0] = -torch.inf if walk[-1] == 0 else 0
+        known = torch.tensor([[[state[0] / cap, *state[1:], float(on.open)]]], dtype=torch.float64)
+        p = torch.softmax(net.decide(prepared, known, torch.tensor([[walk[-1]]]), closed)[0, 0], dim=0)
+        sums = list(itertools.accumulate(p.tolist()))
+        chosen = next(i for i, below in enumerate(sums) if below > draw * sums[-1])
+        log_p = log_p + torch.log(p[chosen])
+        state = gone(walk[-1], chosen, *state) if chosen else begin(set(walk))
+        walk.append(chosen)
+    legs = zip(walk, [*walk[1:], 0], strict=True)
+    return -sum(way(i, j) for i, j in legs if j or not on.open), log_p
+
+
+@pytest.mark.parametrize("variant", SWITCHES)
+def test_the_gradient_is_that_of_a_plain_loop(tmp_path: Path, variant: str) -> None:
+    """In all 16 problems, without experts."""
+    batches = batches_of(make_run(stage(batch_size=2, variants=(variant,)), network=DENSE), tmp_path)
+    instances = vrp_dataset(Dataset(problem="vrp", variant=variant, split="train", n=8, first=4096, count=2))
+    starts = number_of_starts(instances)
+    assert starts == (7 if SWITCHES[variant].backhaul else 8)
+    first = start_customers(torch.from_numpy(instances.demand), starts).tolist()
+    uniform = noise(0, 1, range(2), (starts, 14)).double().tolist()
+    loss = plain_loss(
+        [
+            [plain_route(batches.net, instances[i : i + 1], first[i][j], uniform[i][j]) for j in range(starts)]
+            for i in range(2)
+        ],
+        None,
+    )
+    loss.backward()
+    wanted = {name: p.grad.clone() for name, p in batches.net.named_parameters() if p.grad is not None}
+    batches.net.zero_grad(set_to_none=True)
+    value, found = gradients(batches, 1)
+    assert value == pytest.approx(float(loss.detach()), rel=1e-6)  # windows are stored in float32
+    assert len(wanted) == len(list(batches.net.parameters()))
+    assert max(float(g.abs().max()) for g in wanted.values()) > 1e-3
+    close(found, wanted, 1e-6)
+
+
+WAYS: list[dict[str, Any]] = [
+    {},
+    {"positions": ["raw", "enc1", "dec"]},
+    {"top": 1},
+    {"top": 4},
+    {"level": "instance"},
+    {"level": "problem"},
+    {"method": "random"},
+    {"method": "expert-choice"},
+    {"method": "soft"},
+    {"decoder_method": "soft"},
+    {"hierarchy": "step"},
+    {"hierarchy": "episode"},
+    {"hierarchy": "random"},
+    {"norm": "batch"},
+    {"norm": "batch-untracked", "experts": 0},
+]
+
+
+def one_graph(batches: VrpReinforcement, number: int, balance: float) -> tuple[Tensor, Tensor]:
+    """The loss of a batch, and of it the balance loss, with the graph through all of its decisions."""
+    drawn = batches.drawn(number)
+    assert drawn.variant is not None
+    stream = Dataset(problem="vrp", variant=drawn.variant, split="train", n=8, first=number * 4096, count=drawn.size)
+    instances = VrpBatch.of(vrp_dataset(stream), CPU)
+    instances = VrpBatch.of_tensors(
+        (each.double() if each.dtype == torch.float32 else each for each in instances.tensors), instances.switches
+    )
+    starts = number_of_starts(vrp_dataset(stream))
+    generator = torch.Generator().manual_seed(stream_seed(0, number))
+    encoder, decoder = Routing(generator, balance=True), Routing(generator, balance=True)
+    net: Any = batches.net
+    prepared = net.prepare(net.encode(instances.coords, instances.share, instances.windows, encoder), decoder)
+    choose = sampling(noise(0, number, range(drawn.size), (starts, 14)))
+    routes = RoutesUnderConstraints(start_customers(instances.demand, starts), instances, torch.float64)
+    prepared = net.begun(prepared, routes.known, routes.current, routes.closed)
+    log_p = torch.zeros(drawn.size, starts, dtype=torch.float64)
+    while not routes.over():
+        logits = net.decide(prepared, routes.known, routes.current, routes.closed)
+        stops = choose(logits.detach())
+        log_p = log_p + logits.log_softmax(-1).gather(2, stops[..., None])[..., 0]
+        routes.go(stops)
+    found = route_lengths(instances.distances(), routes.solutions(), instances.switches.open)
+    aside = balance * (encoder.loss() + decoder.loss())
+    return -(weights(found, None) * log_p).sum() / drawn.size + aside, aside
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_two_passes_learn_what_one_graph_does(tmp_path: Path, way: dict[str, Any], monkeypatch: Any) -> None:
+    """With the balance loss, whatever the gates; whichever the number of moves that are learnt from together."""
+    run = make_run(stage(), network=way, balance=0.7)
+    batches = batches_of(run, tmp_path)
+    loss, aside = one_graph(batches, 1, 0.7)
+    loss.backward()
+    wanted = {name: p.grad.clone() for name, p in batches.net.named_parameters() if p.grad is not None}
+    balanced = (
+        way.get("method", "input-choice") == "input-choice" and way.get("level") != "problem" and "experts" not in way
+    )
+    assert (float(aside.detach()) > 0) == balanced
+    for together in (1 << 19, 5 * 8 * 9 * 3, 1):
+        monkeypatch.setitem(reinforcement.TOGETHER, "cpu", together)
+        value, found = gradients(batches_of(run, tmp_path), 1)
+        assert value == pytest.approx(float(loss.detach()), rel=1e-9)
+        close(found, wanted, 1e-9)
+
+
+def test_the_weight_of_the_balance_loss_is_the_trainings(tmp_path: Path) -> None:
+    found = {}
+    for balance in (0.0, 0.01, 0.5):
+        batches = batches_of(make_run(balance=balance), tmp_path)
+        found[balance] = gradients(batches, 0)
+        assert found[balance][0] == pytest.approx(float(one_graph(batches, 0, balance)[0].detach()), rel=1e-9)
+    name = "layers.0.mixture.gate.noise"
+    for part in (0, 1):  # the loss, and the gradient of the gates' noise, are linear in it
+        values = [each[0] if part == 0 else each[1][name] for each in found.values()]
+        small, large = values[1] - values[0], values[2] - values[0]
+        torch.testing.assert_close(torch.as_tensor(large), torch.as_tensor(50 * small), rtol=1e-6, atol=1e-9)
+        assert torch.as_tensor(large).abs().max() > 1e-4
+
+
+# -- parts and processes --------------------------------------------------------------------------------------------
+
+
+def learnt(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, **more: Any) -> tuple[Any, list[int]]:
+    """Loss and gradients of a batch, and how many instances each part had."""
+    sizes: list[int] = []
+    learn = Reinforcement._learn
+
+    def counted(self: Reinforcement, drawn: Any, rows: Tensor, instances: Any) -> Tensor:
+        sizes.append(len(rows))
+        return learn(self, drawn, rows, instances)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Reinforcement, "_learn", counted)
+        return gradients(batches_of(run, folder, **more), 1), sizes
+
+
+def test_dense_networks_learn_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_run(network=DENSE)
+    (loss, whole), sizes = learnt(run, tmp_path, monkeypatch)
+    assert sizes == [5]
+    (part_loss, parts), sizes = learnt(run, tmp_path, monkeypatch, memory_gb=1e-9)
+    assert sizes == [1] * 5
+    assert part_loss == pytest.approx(loss, rel=1e-9)
+    close(parts, whole, 1e-11)
+
+
+@pytest.mark.parametrize("network", [{}, {"hierarchy": "step"}, {"norm": "batch", "experts": 0}], ids=str)
+def test_what_depends_on_a_batch_learns_from_all_of_it(
+    tmp_path: Path, network: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(network=network)
+    monkeypatch.setitem(reinforcement.TOGETHER, "cpu", 1)
+    assert learnt(run, tmp_path, monkeypatch)[1] == [5]
+    with pytest.raises(NeurouteError, match=r"5 instances of 8 customers take about .* GB; memory_gb is 0.0001"):
+        batches_of(run, tmp_path, memory_gb=1e-4)
+
+
+@pytest.mark.parametrize("network", [DENSE, {"hierarchy": "step"}], ids=str)
+def test_processes_share_a_batch(tmp_path: Path, network: dict[str, Any]) -> None:
+    run = make_run(network=network, balance=0.1)
+    loss, whole = gradients(batches_of(run, tmp_path))
+    ranks = [gradients(batches_of(run, tmp_path, world=Alone(rank, 3))) for rank in range(3)]
+    assert sum(value for value, _ in ranks) / 3 == pytest.approx(loss, rel=1e-9)
+    none = {name: torch.zeros_like(gradient) for name, gradient in whole.items()}
+    close({name: sum((none | found)[name] for _, found in ranks) for name in whole}, whole, 1e-11)  # type: ignore[misc]
+
+
+# -- draws ----------------------------------------------------------------------------------------------------------
+
+
+def test_variants_are_drawn_evenly_and_beside_sizes() -> None:
+    of = stage(sizes=(8, 11), capacities=(20, 40))
+    found = np.array(variants(of, 3, 0, 60_000))
+    assert {name: float((found == name).mean()) for name in SIX} == pytest.approx(dict.fromkeys(SIX, 1 / 6), abs=0.01)
+    sizes, capacities = shapes(of, 3, 0, 60_000)
+    assert capacities is not None
+    for name, size in itertools.product(SIX, range(8, 12)):
+        assert ((found == name) & (sizes == size)).mean() == pytest.approx(1 / 24, abs=0.005)
+    assert abs(np.corrcoef(found == "CVRP", capacities)[0, 1]) < 0.02
+    assert variants(of, 3, 777, 5) == found[777:782].tolist()
+    assert variants(of, 4, 0, 100) != found[:100].tolist()
+
+
+def test_sizes_and_capacities_are_drawn_as_without_variants() -> None:
+    plain = stage(sizes=(8, 200), capacities=(20, 400), variants=())
+    raw = np.random.Philox(key=np.array([3, 1 << 63], np.uint64)).random_raw(400).reshape(100, 4) >> np.uint64(32)
+    for of in (plain, plain.model_copy(update={"variants": SIX})):
+        sizes, capacities = shapes(of, 3, 0, 100)
+        np.testing.assert_array_equal(sizes, 8 + (raw[:, 0] * 193 >> np.uint64(32)))
+        np.testing.assert_array_equal(capacities, 20 + (raw[:, 1] * 381 >> np.uint64(32)))
+
+
+@pytest.mark.parametrize("variant", SWITCHES)
+@pytest.mark.parametrize("network", [{}, {"hierarchy": "step"}], ids=["4E", "4E-L"])
+def test_every_problem_trains_a_batch(tmp_path: Path, variant: str, network: dict[str, Any]) -> None:
+    """What is sampled is valid by the checker, and as long as its lengths say."""
+    run = make_run(stage(sizes=(12, 12), variants=(variant,)), network=network, balance=0.01)
+    batches = batches_of(run, tmp_path, double=False)
+    drawn = batches.drawn(0)
+    rollouts, starts = batches._rollouts(drawn), batches._starts(drawn)
+    given = rollouts.instances(12, None, 0, 5)
+    instances = vrp_dataset(Dataset(problem="vrp", variant=variant, split="train", n=12, count=5))
+    assert starts == number_of_starts(instances)
+    with torch.no_grad():
+        prepared = rollouts.prepare(given)
+        routes = rollouts.begin(given, starts, torch.float32)
+        choose = sampling(noise(0, 0, range(5), (starts, rollouts.moves(12))))
+        found = complete(batches.net, prepared, routes, choose)
+        long = rollouts.lengths(given, found)
+    for start in range(starts):
+        own = found[:, start].numpy()
+        assert valid(instances, own).all()
+        np.testing.assert_allclose(lengths(instances, own), long[:, start].numpy(), rtol=1e-9)
+    before = [p.detach().clone() for p in batches.net.parameters()]
+    for index in range(2):
+        assert batches.train(index)[0].isfinite()
+    assert all(p.isfinite().all() for p in batches.net.parameters())
+    moved = [not torch.equal(a, b) for a, b in zip(before, batches.net.parameters(), strict=True)]
+    assert sum(moved) > 0.9 * len(moved)
+
+
+# -- resuming, starting ---------------------------------------------------------------------------------------------
+
+LONG = stage(batches_per_epoch=6, learning_rate=1e-2)
+
+
+def go(run: Run, folder: Path, kill_at: int | None = None, start: Path | None = None) -> VrpReinforcement:
+    """A run to its end, or until it is told to stop after batch `kill_at`."""
+    net = load_checkpoint(start)[0].train() if start else None
+    batches = batches_of(run, folder, double=False, net=net, start=start)
+    train = batches.train
+
+    def killed(index: int) -> tuple[Tensor, int]:
+        if index == kill_at:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return train(index)
+
+    batches.train = killed  # type: ignore[method-assign]
+    total, after = run.training.batches, run.training.validate_after  # type: ignore[union-attr]
+    loop = TrainingLoop(batches.net, batches, total, lambda: {"none": 0.0}, after, folder, World(), CPU)
+    loop.resume()
+    loop.run()
+    assert [json.loads(line)["stage"] for line in loop.lines if '"stage"' in line] == ["only"]
+    return batches
+
+
+@pytest.mark.parametrize("network", [{}, {"hierarchy": "step"}, {"method": "random"}, {"norm": "batch"}], ids=str)
+def test_a_killed_run_ends_with_the_same_weights(tmp_path: Path, network: dict[str, Any]) -> None:
+    run = make_run(LONG, network=network, balance=0.01, weight_decay=1e-6)
+    whole = go(run, tmp_path / "whole")
+    for kill_at in (0, 3):
+        folder = tmp_path / str(kill_at)
+        with pytest.raises(NeurouteError, match=f"at batch {kill_at + 1} of 6"):
+            go(run, folder, kill_at)
+        torch.manual_seed(99)  # nothing hangs on torch's own generator
+        assert same(go(run, folder).net, whole.net)
+
+
+def test_a_fresh_start_takes_weights_but_no_moments(tmp_path: Path) -> None:
+    """Few-shot training on a problem that was not trained on."""
+    run = make_run(LONG)
+    trained = go(run, tmp_path / "state")
+    about = {"run": run.id, "network": run.network.model_dump(), "code": "c"}
+    checkpoint = tmp_path / "model.safetensors"
+    save_checkpoint(checkpoint, trained.net, about)
+    export_stages(trained.training, tmp_path / "state", tmp_path, build(run.network), about)
+    few = stage(variants=("VRPBLTW",))
+    steps = {}
+    for fresh in (False, True):
+        net = load_checkpoint(checkpoint)[0].train()
+        batches = batches_of(make_run(few, fresh=fresh), tmp_path, double=False, net=net, start=checkpoint)
+        assert same(batches.net, trained.net)
+        batches.train(0)
+        (step,) = {int(state["step"]) for state in batches.optimizer.state.values()}
+        steps[fresh] = step
+    assert steps == {False: 7, True: 1}
+
+
+# -- what is refused ------------------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NeurouteError, match="a network for its 16 variants"):
+        batches_of(make_run(), tmp_path, net=PomoCvrp(depth=1, width=16, heads=2, feed_forward=16))
+    with pytest.raises(NeurouteError, match="stage 'only' names no variants"):
+        batches_of(make_run(stage(variants=())), tmp_path)
+    with pytest.raises(NeurouteError, match="the best 8 of 7 solutions"):
+        batches_of(make_run(stage(elite=Elite(k=8))), tmp_path)
+    for wrong in (make_run(stage(variants=()), balance=0.1), make_run(stage())):
+        net = MvMoe(**SHAPE)
+        with pytest.raises(NeurouteError, match="`variants` and `balance` are for problem 'vrp'"):
+            reinforce_tsp(scheme_of(wrong, tmp_path, net))
+    with pytest.raises(NeurouteError, match="learnt by reinforcement"):
+        room("vrp", "decision")(MvMoe(**SHAPE))
+    assert room("vrp", "reinforce") is reinforce
+
+
+# -- learning -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("network", [{}, {"hierarchy": "step"}], ids=["4E", "4E-L"])
+def test_it_learns(tmp_path: Path, network: dict[str, Any]) -> None:
+    """Greedy solutions of problems that batches are drawn of, and of one that none is of, become shorter."""
+    run = make_run(
+        stage(batches_per_epoch=80, sizes=(10, 10), batch_size=24, learning_rate=3e-3), network=network, balance=0.01
+    )
+    batches = batches_of(run, tmp_path, double=False)
+
+    def mean(variant: str) -> float:
+        instances = vrp_dataset(Dataset(problem="vrp", variant=variant, split="val", n=10, count=64))
+        batches.net.eval()
+        found = multi_start(batches.net, instances, 1)
+        batches.net.train()
+        return float(lengths(instances, found.numpy()).mean())
+
+    shown = ("CVRP", "OVRPTW", "VRPBL")
+    before = [mean(variant) for variant in shown]
+    for index in range(80):
+        batches.train(index)
+    after = [mean(variant) for variant in shown]
+    assert all(b < 0.93 * a for a, b in zip(before, after, strict=True)), (before, after)
+
+
+# -- as the training stage runs it ----------------------------------------------------------------------------------
+
+
+def test_a_run_is_trained_validated_and_gone_on_from(tmp_path: Path) -> None:
+    """Labels, validation on two problems, exports; then a few-shot run from its weights."""
+    pytest.importorskip("ortools")
+    first, second = (
+        Labels(dataset=Dataset(problem="vrp", variant=variant, split="val", n=8, count=4), solver="ortools-short")
+        for variant in ("CVRP", "VRPTW")
+    )
+    store = tmp_path / "labels"
+    for each in (first, second):
+        make_labels(each, store, [], workers=1, progress=False)
+    plain = make_run(stage(batches_per_epoch=3), network={"hierarchy": "step"}, balance=0.01)
+    run = plain.model_copy(update={"validation": first, "also_validation": (second,)})
+    few = run.model_copy(
+        update={
+            "name": "few",
+            "start": run.id,
+            "training": Reinforced(stages=(stage(variants=("OVRPB",)),), fresh=True),
+        }
+    )
+
+    def trained(run: Run, name: str, start: Path | None = None) -> Path:
+        settings = Settings("cpu", 1)
+        train(
+            run, tmp_path / name, tmp_path / "state" / name, [store], settings, code="c", network_code="n", start=start
+        )
+        return tmp_path / name / "model.safetensors"
+
+    model = trained(run, "whole")
+    lines = [json.loads(line) for line in (tmp_path / "whole" / "log.jsonl").read_text().splitlines()]
+    gaps = [line["gaps_pct"] for line in lines if line["kind"] == "validation"]
+    assert [set(each) for each in gaps] == [{first.dataset.id, second.dataset.id}] * 2
+    assert model.read_bytes() == trained(run, "again").read_bytes()
+    assert not same(load_checkpoint(trained(few, "few", model))[0], load_checkpoint(model)[0])
