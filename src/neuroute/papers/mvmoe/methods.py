@@ -22,7 +22,6 @@ SOLVERS = {
     "ortools-short": "short OR-Tools",
     "ortools-x10": "OR-Tools (x10)",
     "ortools-network": "OR-Tools by the networks' rule",
-    "ortools-short": "short OR-Tools",
     "pyvrp": "PyVRP",
     "pyvrp-short": "short PyVRP",
 }
