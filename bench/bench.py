@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from common import NODES, SHAPES, best_of, network
 from icam import bench_icam
+from mvmoe import bench_mvmoe
 from pens import bench_pens
 from search import bench_growth, bench_search
 from sit import bench_sit
@@ -212,6 +213,7 @@ PARTS = {
     "pens": bench_pens,
     "sit": bench_sit,
     "icam": bench_icam,
+    "mvmoe": bench_mvmoe,
     "labels": bench_labels,
     "dag": bench_dag,
 }
