@@ -146,6 +146,8 @@ ALSO_USED = {
     "SciPy": ("fits", "BSD-3-Clause"),
     "pandas": ("records", "BSD-3-Clause"),
     "Numba": ("insertion, nearest neighbour", "BSD-2-Clause"),
+    "ortools": ("solver of 16 VRPs", "Apache-2.0"),
+    "pyvrp": ("solver of VRPs without backhauls", "MIT"),
     "Matplotlib": ("figures", "PSF-based"),
     "Snakemake": ("the DAG", "MIT"),
     "pydantic": ("configuration", "MIT"),
