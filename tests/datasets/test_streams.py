@@ -93,7 +93,10 @@ def test_capacities_by_size_are_those_of_the_papers():
 
 @pytest.mark.parametrize(
     ("fields", "message"),
-    [({"capacity": 8, "problem": "cvrp"}, "greater than or equal to 9"), ({"capacity": 50}, "is for problems with vehicles")],
+    [
+        ({"capacity": 8, "problem": "cvrp"}, "greater than or equal to 9"),
+        ({"capacity": 50}, "is for problems with vehicles"),
+    ],
 )
 def test_capacities_that_cannot_be_are_refused(fields, message):
     with pytest.raises(ValidationError, match=message):
