@@ -3,8 +3,9 @@
 from neuroute.analysis import flops_icam, flops_pomo
 from neuroute.papers.icam.hyper_parameters import OWN_ROWS, SHOWN, published_value, settings, text
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
-from neuroute.papers.sit.tables_settings import ALSO_USED, AS_CONFIGURED, NO_USE
+from neuroute.papers.sit.tables_settings import AS_CONFIGURED
 from neuroute.rendering.columns import WHOLE
+from neuroute.rendering.licences import licence_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
 
@@ -111,51 +112,7 @@ def table5(study: Study) -> Table:
 
 # -- Table 12 ---------------------------------------------------------------------------------------------------------
 
-# Resource of the paper's table -> what this project uses in its place, and under which licence.
-USED = {
-    "Concorde": ("Concorde in ml4co-kit", "Concorde: academic research use; ml4co-kit: Mulan PSL v2"),
-    "LKH3": ("LKH in elkai; LKH-3 by lkh", "elkai, LKH: non-commercial use only; lkh: DBAD"),
-    "HGS": ("HGS-CVRP in hygese", "MIT"),
-    "POMO": ("own implementation", "–"),
-    "LEHD": ("own implementation", "–"),
-    "BQ": ("own implementation", "–"),
-    "CVRPLib": ("the user's copy, or fetched", "–"),
-}
-
 
 def table12(study: Study) -> Table:
     """The licences that the paper lists, and those of what is used here."""
-    rows = []
-    for resource, licence, note in study.published(12)[["key", "value", "note"]].itertuples(index=False):
-        kind, _, link = str(note).partition("; ")
-        rows.append(_licence(resource, kind, USED.get(resource, NO_USE), licence, link))
-    rows += [_licence(name, "Code", used) for name, used in ALSO_USED.items()]
-    return Table(
-        study.artifact.title,
-        ("Resource", "Type"),
-        (
-            Column("licence", "Licence", format=str),
-            Column("used", "Used here", format=str),
-            Column("bundled", "Bundled here", format=str),
-            Column("link", "Link", format=str),
-        ),
-        tuple(rows),
-        (
-            "Licences here are those that the installed packages state of themselves. Nothing of others' code or data "
-            "is bundled: packages are installed by the user, benchmarks are fetched or copied by the user and only "
-            "their names, sizes, best costs and digests are listed, and networks are written anew after the papers.",
-            "The paper gives pyconcorde's licence (BSD 3-Clause) for Concorde; the program inside states that it is "
-            "available for academic research use.",
-            "What CVRPLIB allows is shown as the paper has it.",
-        ),
-        "Of what is used here, with the paper's entry in parentheses.",
-    )
-
-
-def _licence(
-    resource: str, kind: str, used: tuple[str, str], published: str | None = None, link: str | None = None
-) -> Row:
-    what, licence = used
-    bundled = "no" if used != NO_USE and what != "own implementation" else None
-    here = licence if licence != "–" else None
-    return Row((resource, kind), (Cell(here, published), Cell(what), Cell(bundled), Cell(None, link)))
+    return licence_table(study, "table12", "What CVRPLIB allows is shown as the paper has it.")

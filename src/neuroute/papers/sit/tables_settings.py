@@ -6,6 +6,7 @@ from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import PROBLEMS, SIZES, run_id
 from neuroute.plan.objects import Problem, Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
+from neuroute.rendering.licences import licence_table
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
@@ -128,72 +129,12 @@ def _number(text: str) -> Value:
     return int(text) if text.isdigit() else float(text)
 
 
-# Resource of the paper's table -> what this project uses in its place, and under which licence.  As the packages'
-# own metadata and licence files state it, of the versions that constraints.txt names.
-USED = {
-    "LKH3": ("LKH in elkai; LKH-3 by lkh", "elkai, LKH: non-commercial use only; lkh: DBAD"),
-    "HGS": ("HGS-CVRP in hygese", "MIT"),
-    "Concorde": ("Concorde in ml4co-kit", "Concorde: academic research use; ml4co-kit: Mulan PSL v2"),
-    "POMO": ("own implementation", "–"),
-    "LEHD": ("own implementation", "–"),
-    "BQ": ("own implementation", "–"),
-    "TSPLIB": ("the user's copy, or fetched", "–"),
-    "CVRPLib": ("the user's copy, or fetched", "–"),
-}
-ALSO_USED = {
-    "PyTorch": ("networks, training", "BSD-3-Clause, with parts under Apache-2.0, BSD-2-Clause, BSL-1.0, MIT"),
-    "NumPy": ("arrays", "BSD-3-Clause, with parts under 0BSD, MIT, Zlib, CC0-1.0"),
-    "SciPy": ("fits", "BSD-3-Clause"),
-    "pandas": ("records", "BSD-3-Clause"),
-    "Numba": ("insertion, nearest neighbour", "BSD-2-Clause"),
-    "ortools": ("solver of 16 VRPs", "Apache-2.0"),
-    "pyvrp": ("solver of VRPs without backhauls", "MIT"),
-    "Matplotlib": ("figures", "PSF-based"),
-    "Snakemake": ("the DAG", "MIT"),
-    "pydantic": ("configuration", "MIT"),
-    "PyYAML": ("configuration", "MIT"),
-    "safetensors": ("checkpoints", "Apache-2.0"),
-    "Jinja2": ("the report", "BSD-3-Clause"),
-    "Typer": ("the command line", "MIT"),
-    "tqdm": ("progress", "MPL-2.0 and MIT"),
-}
-NO_USE = ("not used", "–")
-
-
 def table11(study: Study) -> Table:
     """The licences that the paper lists, and those of what is used here."""
-    frame = study.published("table11")
-    rows = []
-    for resource, licence, note in frame[["key", "value", "note"]].itertuples(index=False):
-        kind, _, link = str(note).partition("; ")
-        rows.append(_licence(resource, kind, link, licence, USED.get(resource, NO_USE)))
-    rows += [_licence(name, "Code", None, None, used) for name, used in ALSO_USED.items()]
-    return Table(
-        study.artifact.title,
-        ("Resource", "Type"),
-        (
-            Column("licence", "Licence", format=str),
-            Column("used", "Used here", format=str),
-            Column("bundled", "Bundled here", format=str),
-            Column("link", "Link", format=str),
-        ),
-        tuple(rows),
-        (
-            "Licences here are those that the installed packages state of themselves. Nothing of others' code or data "
-            "is bundled: packages are installed by the user, benchmarks are fetched or copied by the user and only "
-            "their names, sizes, best costs and digests are listed, and networks are written anew after the papers.",
-            "The paper gives pyconcorde's licence (BSD 3-Clause) for Concorde; the program inside states that it is "
-            "available for academic research use.",
-            "What TSPLIB and CVRPLIB allow is shown as the paper has it.",
-            "SIGD and ELG, with which the paper compares, are missing from its table. SIGD is trained here by an own "
-            "implementation.",
-        ),
-        "Of what is used here, with the paper's entry in parentheses.",
+    return licence_table(
+        study,
+        "table11",
+        "What TSPLIB and CVRPLIB allow is shown as the paper has it.",
+        "SIGD and ELG, with which the paper compares, are missing from its table. SIGD is trained here by an own "
+        "implementation.",
     )
-
-
-def _licence(resource: str, kind: str, link: str | None, published: str | None, used: tuple[str, str]) -> Row:
-    what, licence = used
-    here = licence if licence != "–" else None
-    bundled = "no" if used != NO_USE and what != "own implementation" else None
-    return Row((resource, kind), (Cell(here, published), Cell(what), Cell(bundled), Cell(None, link)))

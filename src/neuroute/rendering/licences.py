@@ -1,0 +1,73 @@
+"""The licences of what a paper lists, and of what is used here in its place (sit, Table 11; icam, Table 12)."""
+
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Cell, Column, Row, Table
+
+# Resource of the paper's table -> what this project uses in its place, and under which licence.  As the packages'
+# own metadata and licence files state it, of the versions that constraints.txt names.
+USED = {
+    "LKH3": ("LKH in elkai; LKH-3 by lkh", "elkai, LKH: non-commercial use only; lkh: DBAD"),
+    "HGS": ("HGS-CVRP in hygese", "MIT"),
+    "Concorde": ("Concorde in ml4co-kit", "Concorde: academic research use; ml4co-kit: Mulan PSL v2"),
+    "POMO": ("own implementation", "–"),
+    "LEHD": ("own implementation", "–"),
+    "BQ": ("own implementation", "–"),
+    "TSPLIB": ("the user's copy, or fetched", "–"),
+    "CVRPLib": ("the user's copy, or fetched", "–"),
+}
+ALSO_USED = {
+    "PyTorch": ("networks, training", "BSD-3-Clause, with parts under Apache-2.0, BSD-2-Clause, BSL-1.0, MIT"),
+    "NumPy": ("arrays", "BSD-3-Clause, with parts under 0BSD, MIT, Zlib, CC0-1.0"),
+    "SciPy": ("fits", "BSD-3-Clause"),
+    "pandas": ("records", "BSD-3-Clause"),
+    "Numba": ("insertion, nearest neighbour", "BSD-2-Clause"),
+    "ortools": ("solver of 16 VRPs", "Apache-2.0"),
+    "pyvrp": ("solver of VRPs without backhauls", "MIT"),
+    "Matplotlib": ("figures", "PSF-based"),
+    "Snakemake": ("the DAG", "MIT"),
+    "pydantic": ("configuration", "MIT"),
+    "PyYAML": ("configuration", "MIT"),
+    "safetensors": ("checkpoints", "Apache-2.0"),
+    "Jinja2": ("the report", "BSD-3-Clause"),
+    "Typer": ("the command line", "MIT"),
+    "tqdm": ("progress", "MPL-2.0 and MIT"),
+}
+NO_USE = ("not used", "–")
+
+
+def licence_table(study: Study, name: str, *notes: str) -> Table:
+    """name: of the published table, whose notes hold "<type>; <link>"; notes: what is to be said besides."""
+    rows = []
+    for resource, licence, note in study.published(name)[["key", "value", "note"]].itertuples(index=False):
+        kind, _, link = str(note).partition("; ")
+        rows.append(_licence(resource, kind, USED.get(resource, NO_USE), licence, link))
+    rows += [_licence(package, "Code", used) for package, used in ALSO_USED.items()]
+    return Table(
+        study.artifact.title,
+        ("Resource", "Type"),
+        (
+            Column("licence", "Licence", format=str),
+            Column("used", "Used here", format=str),
+            Column("bundled", "Bundled here", format=str),
+            Column("link", "Link", format=str),
+        ),
+        tuple(rows),
+        (
+            "Licences here are those that the installed packages state of themselves. Nothing of others' code or data "
+            "is bundled: packages are installed by the user, benchmarks are fetched or copied by the user and only "
+            "their names, sizes, best costs and digests are listed, and networks are written anew after the papers.",
+            "The paper gives pyconcorde's licence (BSD 3-Clause) for Concorde; the program inside states that it is "
+            "available for academic research use.",
+            *notes,
+        ),
+        "Of what is used here, with the paper's entry in parentheses.",
+    )
+
+
+def _licence(
+    resource: str, kind: str, used: tuple[str, str], published: str | None = None, link: str | None = None
+) -> Row:
+    what, licence = used
+    bundled = "no" if used != NO_USE and what != "own implementation" else None
+    here = licence if licence != "–" else None
+    return Row((resource, kind), (Cell(here, published), Cell(what), Cell(bundled), Cell(None, link)))
