@@ -1,17 +1,14 @@
 """What the structure evaluation has kept of a network of many starts, as the figures read it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuroute.errors import NeurouteError
 from neuroute.papers.sit.state import State
-from neuroute.plan.objects import Run
+from neuroute.rendering import seen
 from neuroute.rendering.modules import Modules
-from neuroute.rendering.study import Study
 
 Array = NDArray[Any]
 
@@ -24,30 +21,12 @@ class Model(Modules):
 
 
 @dataclass(frozen=True)
-class Seen:
+class Seen(seen.Seen):
     """A run, its modules and the arrays of its structure evaluation."""
 
-    run: Run
+    group, modules = "structure", Model
+
     model: Model
-    arrays: Mapping[str, Array]
-
-    @classmethod
-    def read(cls, study: Study, run_id: str) -> Self:
-        """Raises NeurouteError when the evaluation is missing or does not say what the modules are."""
-        run, arrays = study.runs[run_id], study.arrays(f"{run_id}/structure")
-        if "modules" not in arrays:
-            raise NeurouteError(f"{study.artifact.id}: {run_id}/structure names no modules; evaluate it again")
-        arguments = {"depth": 0, "heads": 1, **run.network.arguments}
-        return cls(run, Model.read(str(arrays["modules"][()]), arguments), arrays)
-
-    def array(self, name: str) -> Array:
-        """Raises NeurouteError when there is no such array."""
-        if name not in self.arrays:
-            raise NeurouteError(f"{self.run.id}/structure: no array {name}; evaluate it again")
-        return np.asarray(self.arrays[name])
-
-    def number(self, name: str) -> float:
-        return float(self.array(name))
 
     @property
     def n(self) -> int:

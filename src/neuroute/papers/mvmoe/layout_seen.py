@@ -1,18 +1,16 @@
 """What the routing evaluation has kept of an MVMoE, as the figures read it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuroute.errors import NeurouteError
-from neuroute.plan.objects import Run
 from neuroute.problems.vrp_variants import SWITCHES, Switches
+from neuroute.rendering import seen
 from neuroute.rendering.modules import Modules
-from neuroute.rendering.study import Study
 
 Array = NDArray[Any]
 
@@ -96,30 +94,12 @@ class Solved:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Seen(seen.Seen):
     """A run, its modules and the arrays of its routing evaluation."""
 
-    run: Run
+    group, modules = "routing", Model
+
     model: Model
-    arrays: Mapping[str, Array]
-
-    @classmethod
-    def read(cls, study: Study, run_id: str) -> Self:
-        """Raises NeurouteError when the evaluation is missing or does not say what the modules are."""
-        run, arrays = study.runs[run_id], study.arrays(f"{run_id}/routing")
-        if "modules" not in arrays:
-            raise NeurouteError(f"{study.artifact.id}: {run_id}/routing names no modules; evaluate it again")
-        arguments = {"depth": 0, "heads": 1, **run.network.arguments}
-        return cls(run, Model.read(str(arrays["modules"][()]), arguments), arrays)
-
-    def array(self, name: str) -> Array:
-        """Raises NeurouteError when there is no such array."""
-        if name not in self.arrays:
-            raise NeurouteError(f"{self.run.id}/routing: no array {name}; evaluate it again")
-        return np.asarray(self.arrays[name])
-
-    def number(self, name: str) -> float:
-        return float(self.array(name))
 
     def text(self, name: str) -> str:
         return str(self.array(name)[()])
