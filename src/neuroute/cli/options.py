@@ -1,9 +1,12 @@
-"""Options that several commands take."""
+"""Options that several commands take, and the plan that `--config` and `--scale` choose."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from neuroute.plan.build import Plan
 
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="config file; default ./config.yaml")]
 ScaleName = Annotated[str | None, typer.Option("--scale", help="smoke, laptop, gpu, paper, or a .yaml file")]
@@ -23,3 +26,14 @@ Starts = Annotated[
     str | None, typer.Option(help="the best from so many starts, or all (networks of many: POMO, ICAM); default 1")
 ]
 Augment = Annotated[bool, typer.Option("--augment", help="and from the eight symmetric images (POMO, ICAM)")]
+
+
+def load_plan(config: Path | None, scale: str | None, device: str | None = None) -> "Plan":
+    """The plan of a config file with these settings instead of its own, where they are given.
+
+    Raises NeurouteError when there is no such file or scale, or for a setting that is none.
+    """
+    from neuroute.plan.build import build_plan
+    from neuroute.plan.config import load_config
+
+    return build_plan(load_config(config, scale=scale, device=device))

@@ -1,0 +1,52 @@
+"""The `neuroute` command: every stage of the DAG by hand, and what helps around it.
+
+Commands import what they run only when they run, so that neither `--help` nor `plan` waits for torch.
+"""
+
+import logging
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import typer
+
+from neuroute.cli.data import fetch, label
+from neuroute.cli.evaluation import evaluate, solve
+from neuroute.cli.models import import_weights, train
+from neuroute.cli.overview import doctor, plan, schema
+from neuroute.cli.results import keep, render, report
+from neuroute.errors import NeurouteError
+
+COMMANDS = (  # in the order of the help
+    plan, label, train, evaluate, render, report, keep, doctor, solve, fetch, schema, import_weights,
+)  # fmt: skip
+
+app = typer.Typer(
+    help="Neural-routing research as one DAG: instances, labels, training, evaluation, tables and figures.\n\n"
+    "Snakemake calls the stages below; each runs by hand too, from the folder that holds the Snakefile. "
+    "Start with `neuroute doctor` (which solvers are there) and `neuroute plan` (what would run, and for how long).",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn a NeurouteError into one line and exit code 2."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", datefmt="%H:%M:%S")
+        logging.getLogger("fontTools").setLevel(logging.WARNING)  # a page of lines for each figure
+        try:
+            command(*args, **kwargs)
+        except NeurouteError as error:
+            print(f"error: {error}", file=sys.stderr)
+            raise typer.Exit(2) from None
+
+    return run
+
+
+for _command in COMMANDS:
+    app.command()(_guarded(_command))

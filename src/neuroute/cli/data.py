@@ -1,0 +1,58 @@
+"""What models learn from and are measured on: label, fetch."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neuroute.cli.options import ConfigFile, ScaleName, load_plan
+from neuroute.errors import NeurouteError
+
+
+def label(
+    bundle: Annotated[str, typer.Argument(help="a label bundle of the plan, e.g. scaling/in_domain")],
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="solver processes; default: the config's, else all cores")
+    ] = None,
+) -> None:
+    """Solve the instances of a bundle; resumes where a killed call stopped, reuses label caches."""
+    from neuroute.datasets.chunks import solver_pool
+    from neuroute.datasets.labels import make_labels
+    from neuroute.files import write_json
+
+    p = load_plan(config, scale)
+    b = p.find(p.bundles, bundle, "label bundle")
+    n_workers = workers or p.config.label_workers or os.cpu_count() or 1
+    caches = [Path(c) for c in p.config.label_caches]
+    with solver_pool(n_workers) as pool:
+        made = [make_labels(labels, p.label_store, caches, n_workers, pool=pool) for labels in b.labels]
+    write_json(p.manifest(bundle), {"bundle": bundle, "labels": made})
+
+
+def fetch(
+    benchmark: Annotated[str, typer.Argument(help="tsplib, cvrplib or solomon")],
+    to: Annotated[Path | None, typer.Option(help="folder; default: <work_dir>/benchmarks/<benchmark>")] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Download a public benchmark and check it, or point at the copy that `benchmarks_dir` of the config names.
+
+    What cannot be had is said and left out: the tables then show the published numbers alone.
+    """
+    from neuroute.datasets.benchmarks import library
+    from neuroute.datasets.fetch import fetch as fetch_files
+    from neuroute.datasets.fetch import provide
+
+    library(benchmark)  # an unknown one ends here, before a config is read
+    if to is not None:
+        missing = fetch_files(benchmark, to)
+        if missing:
+            first = next(iter(missing.values()))
+            raise NeurouteError(f"{to}: {len(missing)} files of {benchmark} could not be fetched: {first}")
+        return
+    p = load_plan(config, None)
+    manifest = p.benchmark_manifest(benchmark)
+    own_copy = Path(p.config.benchmarks_dir) if p.config.benchmarks_dir else None
+    provide(benchmark, manifest, manifest.with_suffix(""), own_copy)

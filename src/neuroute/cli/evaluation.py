@@ -1,0 +1,143 @@
+"""Solutions of a trained model: evaluate, on the plan's test sets or on the user's instances; solve, on one file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from neuroute.cli.options import (
+    Augment,
+    Beam,
+    ConfigFile,
+    Device,
+    Longest,
+    Prc,
+    Rescale,
+    Rrc,
+    ScaleName,
+    Start,
+    Starts,
+    Threads,
+    load_plan,
+)
+from neuroute.errors import NeurouteError
+
+if TYPE_CHECKING:
+    from neuroute.plan.build import Plan
+
+# The arguments of `choose_decoding` when none of the options is given.
+GREEDY = {"beam": 1, "rrc": 0, "rescale": 1.0, "prc": 0, "start": None, "longest": None}
+GREEDY |= {"starts": None, "augment": False}
+
+
+def evaluate(
+    evaluation: Annotated[
+        str | None, typer.Argument(help="an evaluation of the plan, e.g. scaling/base_6x128/greedy")
+    ] = None,
+    model: Annotated[Path | None, typer.Option(help="instead: a checkpoint, to measure on --data")] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(help=".npz, .txt, .pkl, .tsp, .vrp or a folder; or a name in `testsets_dir` or of the plan"),
+    ] = None,
+    beam: Beam = 1,
+    rrc: Rrc = 0,
+    prc: Prc = 0,
+    start: Start = None,
+    longest: Longest = None,
+    rescale: Rescale = 1.0,
+    starts: Starts = None,
+    augment: Augment = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="with --model: only the first instances")] = None,
+    out: Annotated[Path | None, typer.Option(help="with --model: write records here (.csv)")] = None,
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+    device: Device = None,
+    threads: Threads = None,
+) -> None:
+    """Decode the test sets of an evaluation with a trained run and record every number; or, with --model and --data,
+    measure any checkpoint on any instances.  How solutions are built (--beam to --augment) is said with --model only.
+    """
+    how = {"beam": beam, "rrc": rrc, "rescale": rescale, "prc": prc, "start": start, "longest": longest}
+    how |= {"starts": starts, "augment": augment}
+    if model is not None and data is not None and evaluation is None:
+        p = load_plan(config, scale, device) if config or Path("config.yaml").exists() else None
+        print(_evaluate_data(p, model, data, how, limit, out, device, threads))
+    elif evaluation is not None and (model, data, out, limit, how) == (None, None, None, None, GREEDY):
+        _evaluate_test_sets(load_plan(config, scale, device), evaluation, threads)
+    else:
+        raise NeurouteError("give either an evaluation of the plan (`neuroute plan` lists them), or --model and --data")
+
+
+def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None) -> None:
+    """Record every number of an evaluation of the plan."""
+    from neuroute.dotted import resolve
+    from neuroute.evaluation.records import Where
+
+    e = p.find(p.evaluations, evaluation, "evaluation")
+    where = Where(
+        scale=p.scale.name,
+        code=p.evaluate_code(evaluation),
+        network_code=p.network_code(e.run),
+        device=p.config.device,
+        threads=threads or p.scale.evaluate_threads,
+        memory_gb=p.config.memory_gb,
+        benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_of_evaluation(evaluation)},
+        rescaling=p.rescaling_of_evaluation(evaluation),
+    )
+    checkpoint = p.run_dir(e.run) / "model.safetensors"
+    resolve(e.entry)(e, p.runs[e.run], checkpoint, p.evaluation_file(evaluation), p.label_dirs, where)
+
+
+def _evaluate_data(
+    p: "Plan | None",
+    model: Path,
+    data: str,
+    how: dict[str, Any],
+    limit: int | None,
+    out: Path | None,
+    device: str | None,
+    threads: int | None,
+) -> str:
+    """Measure a checkpoint on the user's instances; `p` is None outside a checkout, where only files are found."""
+    import torch
+
+    from neuroute.evaluation.options import choose_decoding
+    from neuroute.evaluation.user import evaluate, find_instances, load_model
+    from neuroute.plan.config import parse_config
+
+    config = p.config if p else parse_config({"device": device or "auto"}, "options")
+    decoding = choose_decoding(**how)
+    instances = find_instances(data, config.testsets_dir, p.bundles if p else {}, p.label_dirs if p else [])
+    if threads:
+        torch.set_num_threads(threads)
+    loaded = load_model(model, config.device)
+    return evaluate(loaded, instances.first(limit) if limit else instances, decoding, config.memory_gb, out)
+
+
+def solve(
+    file: Annotated[Path, typer.Argument(help="a TSPLIB file (.tsp), a VRPLIB file (.vrp) or one of Solomon's (.txt)")],
+    model: Annotated[Path, typer.Option(help="a checkpoint (model.safetensors)")],
+    beam: Beam = 1,
+    rrc: Rrc = 0,
+    prc: Prc = 0,
+    start: Start = None,
+    brought: Annotated[
+        Path | None, typer.Option("--from", help="instead: a solution of your own (.tour or .sol) to improve by --prc")
+    ] = None,
+    longest: Longest = None,
+    rescale: Rescale = 1.0,
+    starts: Starts = None,
+    augment: Augment = False,
+    out: Annotated[Path | None, typer.Option(help="drawing of the solution (.svg, .pdf or .png)")] = None,
+    save: Annotated[Path | None, typer.Option(help="keep the solution here (.tour or .sol)")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
+) -> None:
+    """Solve a file of TSPLIB, VRPLIB or Solomon's with a trained model, or improve a solution of it; draw it."""
+    from neuroute.evaluation.options import choose_decoding
+    from neuroute.evaluation.solve import solve_file
+    from neuroute.plan.config import load_config
+
+    memory_gb = load_config().memory_gb if Path("config.yaml").exists() else None
+    decoding = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment)
+    drawing = out or Path(f"{file.stem}.svg")
+    print(solve_file(file, model, decoding, drawing, device, memory_gb, brought=brought, save=save))

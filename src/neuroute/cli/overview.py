@@ -1,0 +1,42 @@
+"""What there is to do, and what there is to do it with: plan, doctor, schema."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neuroute.cli.options import ConfigFile, ScaleName, load_plan
+
+
+def plan(
+    target: Annotated[
+        str | None, typer.Argument(help="a paper (sit), table12, scaling/figure2, a run ... ; default: everything")
+    ] = None,
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+) -> None:
+    """List what a target needs, what is already there, and what it costs, before anything runs."""
+    from neuroute.plan.estimate import describe
+
+    print(describe(load_plan(config, scale), target))
+
+
+def doctor() -> None:
+    """Solve a small instance with every solver; say which are there and how to get the others."""
+    from neuroute.solvers.doctor import examine
+
+    for finding in examine():
+        print(finding.line())
+
+
+def schema(
+    folder: Annotated[Path, typer.Argument(help="where to write")] = Path("workflow/schemas"),
+) -> None:
+    """Write the JSON schemas of config.yaml and of the scale files, generated from the models."""
+    from neuroute.files import write_text
+    from neuroute.plan.config import Config, Scale
+
+    for model, name in ((Config, "config"), (Scale, "scale")):
+        text = json.dumps(model.model_json_schema(), indent=1, sort_keys=True) + "\n"
+        write_text(folder / f"{name}.schema.json", text)

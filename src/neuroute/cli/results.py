@@ -1,0 +1,50 @@
+"""Tables, figures and the report, from the records that are there: render, report, keep."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neuroute.cli.options import ConfigFile, ScaleName, load_plan
+
+
+def render(
+    artifact: Annotated[str, typer.Argument(help="a table or figure, e.g. scaling/table12")],
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+) -> None:
+    """Draw a table or figure from the records that are there."""
+    from neuroute.rendering.render import render as render_artifact
+    from neuroute.rendering.study import Study
+
+    p = load_plan(config, scale)
+    a = p.find(p.artifacts, artifact, "artifact")
+    study = Study.load(a, p.config, p.scale, p.runs.values(), p.work)
+    render_artifact(study, p.artifact_stem(artifact))
+
+
+def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
+    """Write results/index.html from the rendered artifacts."""
+    from neuroute.rendering.report import write_report
+
+    p = load_plan(config, scale)
+    stems: dict[str, list[Path]] = {}
+    for a in p.artifacts.values():
+        stems.setdefault(a.paper, []).append(p.artifact_stem(a.id))
+    write_report(stems, p.report, p.scale, p.titles)
+
+
+def keep(
+    folder: Annotated[Path | None, typer.Argument(help="where to; default docs/measured/<scale>")] = None,
+    commit: Annotated[str | None, typer.Option(help="commit that measured; default: the current one")] = None,
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+) -> None:
+    """Copy the rendered artifacts, with commit, date and device in every row, to keep them for the record."""
+    from neuroute.rendering.keep import keep as keep_artifacts
+
+    p = load_plan(config, scale)
+    stems = [p.artifact_stem(a) for a in p.artifacts]
+    results, folder = Path(p.config.results_dir), folder or Path("docs/measured") / p.scale.name
+    for path in keep_artifacts(results, stems, p.scale.name, folder, commit):
+        print(path)
