@@ -1,264 +1,28 @@
-"""FLOPs and sizes of a described network, without building it."""
+"""FLOPs and sizes of a described network, without building it: of a solution, and of training."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
-from neuroute.analysis import (
-    flops,
-    flops_baselines,
-    flops_cvrp,
-    flops_icam,
-    flops_mvmoe,
-    flops_pens,
-    flops_pomo,
-    flops_reconstruction,
-    flops_sit,
-)
+from neuroute.analysis import flops, flops_cvrp, flops_reconstruction
+from neuroute.analysis.network_counts import Counts
 from neuroute.dotted import resolve
 from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.longest import longest_sub_path
 
-
-@dataclass(frozen=True)
-class Counts:
-    """What one network takes: an encoder runs once on the nodes, a decision on the tokens that are left."""
-
-    parameters: int
-    decision: Callable[[int], int]  # tokens -> FLOPs
-    encoder: Callable[[int], int] = lambda nodes: 0  # nodes -> FLOPs
-
-
-def decoder_only(
-    *, depth: int, width: int, heads: int, gate: bool = True, rezero: bool = True, train_nodes: int = 100
-) -> Counts:
-    return Counts(
-        flops.parameters(depth, width, gate=gate, rezero=rezero),
-        lambda tokens: flops.decision_flops(depth, width, heads, tokens, gate=gate),
-    )
-
-
-def lehd(
-    *, depth: int = 6, width: int = 128, heads: int = 8, feed_forward: int = 512, train_nodes: int = 100
-) -> Counts:
-    return Counts(
-        flops_baselines.lehd_parameters(depth, width, feed_forward),
-        lambda tokens: flops_baselines.lehd_decision_flops(depth, width, heads, feed_forward, tokens),
-        lambda nodes: flops_baselines.lehd_encoder_flops(width, heads, feed_forward, nodes),
-    )
-
-
-def bq(*, depth: int = 9, width: int = 192, heads: int = 12, feed_forward: int = 512, train_nodes: int = 100) -> Counts:
-    return Counts(
-        flops_baselines.bq_parameters(depth, width, feed_forward),
-        lambda tokens: flops_baselines.bq_decision_flops(depth, width, heads, feed_forward, tokens),
-    )
-
-
-def lehd_cvrp(
-    *, depth: int = 6, width: int = 128, heads: int = 8, feed_forward: int = 512, train_nodes: int = 100
-) -> Counts:
-    return Counts(
-        flops_cvrp.lehd_parameters(depth, width, feed_forward),
-        lambda tokens: flops_cvrp.lehd_decision_flops(depth, width, heads, feed_forward, tokens),
-        lambda nodes: flops_cvrp.lehd_encoder_flops(width, heads, feed_forward, nodes),
-    )
-
-
-def lehd_cvrp_light(
-    *,
-    depth: int = 6,
-    width: int = 128,
-    heads: int = 8,
-    feed_forward: int = 512,
-    experts: int = 4,
-    top: int = 2,
-    train_nodes: int = 100,
-) -> Counts:
-    """Experts run in all decisions."""
-    shape = (depth, width, heads, feed_forward, experts, top)
-    return Counts(
-        flops_cvrp.light_lehd_parameters(depth, width, feed_forward, experts),
-        lambda tokens: flops_cvrp.light_lehd_decision_flops(*shape, tokens),
-        lambda nodes: flops_cvrp.lehd_encoder_flops(width, heads, feed_forward, nodes),
-    )
-
-
-def bq_cvrp(
-    *,
-    depth: int = 9,
-    width: int = 192,
-    heads: int = 12,
-    feed_forward: int = 512,
-    attention: flops_sit.Attention = "self",
-    representatives: int = 15,
-    train_nodes: int = 100,
-) -> Counts:
-    return Counts(
-        flops_cvrp.bq_parameters(depth, width, feed_forward, representatives, attention=attention),
-        lambda tokens: flops_cvrp.bq_decision_flops(
-            depth, width, heads, feed_forward, representatives, tokens, attention=attention
-        ),
-    )
-
-
-def pomo(
-    *,
-    depth: int = 6,
-    width: int = 128,
-    heads: int = 8,
-    feed_forward: int = 512,
-    clipping: float = 10.0,
-    train_nodes: int = 100,
-) -> Counts:
-    """Of one tour.  A decision on k tokens is that of k - 1 nodes: as many as there are when a tour begins.
-
-    POMO's decisions do not shrink: `per_solution` as the paper counts is what they take, with a beam for the starts.
-    """
-    return _pomo(depth, width, heads, feed_forward)
-
-
-def pomo_cvrp(
-    *,
-    depth: int = 6,
-    width: int = 128,
-    heads: int = 8,
-    feed_forward: int = 512,
-    clipping: float = 10.0,
-    train_nodes: int = 100,
-) -> Counts:
-    """Of one solution, as `pomo`; ways back to the depot are decisions more, and not counted."""
-    return _pomo(depth, width, heads, feed_forward, cvrp=True)
-
-
-def _pomo(depth: int, width: int, heads: int, feed_forward: int, *, cvrp: bool = False) -> Counts:
-    return Counts(
-        flops_pomo.parameters(depth, width, feed_forward, cvrp=cvrp),
-        lambda tokens: flops_pomo.decision_flops(width, heads, tokens - 1),
-        lambda nodes: flops_pomo.encoder_flops(depth, width, heads, feed_forward, nodes, cvrp=cvrp),
-    )
-
-
-def icam(
-    *,
-    depth: int = 12,
-    width: int = 128,
-    feed_forward: int = 512,
-    clipping: float = 50.0,
-    adaptation: bool = True,
-    compatibility: bool = True,
-    train_nodes: int = 100,
-) -> Counts:
-    """Of one tour, as `pomo`."""
-    return _icam(depth, width, feed_forward, adaptation, compatibility)
-
-
-def icam_cvrp(
-    *,
-    depth: int = 12,
-    width: int = 128,
-    feed_forward: int = 512,
-    clipping: float = 50.0,
-    adaptation: bool = True,
-    compatibility: bool = True,
-    train_nodes: int = 100,
-) -> Counts:
-    """Of one solution, as `pomo_cvrp`."""
-    return _icam(depth, width, feed_forward, adaptation, compatibility, cvrp=True)
-
-
-def _icam(
-    depth: int, width: int, feed_forward: int, adaptation: bool, compatibility: bool, *, cvrp: bool = False
-) -> Counts:
-    return Counts(
-        flops_icam.parameters(
-            depth, width, feed_forward, cvrp=cvrp, adaptation=adaptation, compatibility=compatibility
-        ),
-        lambda tokens: flops_icam.decision_flops(width, tokens - 1),
-        lambda nodes: flops_icam.encoder_flops(depth, width, feed_forward, nodes, cvrp=cvrp, adaptation=adaptation),
-    )
-
-
-def mvmoe(*, clipping: float = 10.0, train_nodes: int = 100, **shape: Any) -> Counts:
-    """Of one solution of one of the 16 VRPs, as `pomo_cvrp`; a light decoder runs its experts in all decisions."""
-    of = flops_mvmoe.Mvmoe(**shape)
-    return Counts(of.parameters, lambda tokens: of.decision_flops(tokens - 1), of.encoder_flops)
-
-
-def pens(
-    *,
-    depth: int = 9,
-    width: int = 192,
-    heads: int = 12,
-    feed_forward: int = 512,
-    positions: str = "alibi",
-    initial: str = "gaussian",
-    output_projection: bool = False,
-    train_nodes: int = 100,
-) -> Counts:
-    shape = (depth, width, feed_forward)
-    return Counts(
-        flops_pens.parameters(*shape, output_projection=output_projection, coordinates=positions == "coordinates"),
-        lambda tokens: flops_pens.decision_flops(
-            *shape, heads, tokens, output_projection=output_projection, alibi=positions in ("alibi", "both")
-        ),
-    )
-
-
-def sit(
-    *,
-    depth: int = 6,
-    width: int = 128,
-    heads: int = 8,
-    feed_forward: int = 512,
-    representatives: int = 15,
-    attention: flops_sit.Attention = "cross",
-    train_nodes: int = 1000,
-) -> Counts:
-    return Counts(
-        flops_sit.parameters(depth, width, feed_forward, representatives, attention=attention),
-        lambda tokens: flops_sit.decision_flops(
-            depth, width, heads, feed_forward, representatives, tokens, attention=attention
-        ),
-    )
-
-
-def sit_cvrp(
-    *,
-    depth: int = 6,
-    width: int = 128,
-    heads: int = 8,
-    feed_forward: int = 512,
-    representatives: int = 15,
-    attention: flops_sit.Attention = "cross",
-    detach_customers: bool = False,
-    train_nodes: int = 1000,
-) -> Counts:
-    return Counts(
-        flops_sit.parameters(depth, width, feed_forward, representatives, attention=attention, cvrp=True),
-        lambda tokens: flops_sit.decision_flops(
-            depth, width, heads, feed_forward, representatives, tokens, attention=attention, cvrp=True
-        ),
-    )
-
-
 # By name, so that an evaluation's code digest holds the counts of its own network only.
 COUNTS = {
-    "neuroute.networks.decoder_only:DecoderOnly": "neuroute.analysis.cost:decoder_only",
-    "neuroute.networks.lehd:Lehd": "neuroute.analysis.cost:lehd",
-    "neuroute.networks.bq:Bq": "neuroute.analysis.cost:bq",
-    "neuroute.networks.lehd_cvrp:LehdCvrp": "neuroute.analysis.cost:lehd_cvrp",
-    "neuroute.networks.lehd_cvrp_light:LehdCvrpLight": "neuroute.analysis.cost:lehd_cvrp_light",
-    "neuroute.networks.bq_cvrp:BqCvrp": "neuroute.analysis.cost:bq_cvrp",
-    "neuroute.networks.pomo:Pomo": "neuroute.analysis.cost:pomo",
-    "neuroute.networks.pomo_cvrp:PomoCvrp": "neuroute.analysis.cost:pomo_cvrp",
-    "neuroute.networks.icam:Icam": "neuroute.analysis.cost:icam",
-    "neuroute.networks.icam_cvrp:IcamCvrp": "neuroute.analysis.cost:icam_cvrp",
-    "neuroute.networks.mvmoe:MvMoe": "neuroute.analysis.cost:mvmoe",
-    "neuroute.networks.pens:Pens": "neuroute.analysis.cost:pens",
-    "neuroute.networks.sit:Sit": "neuroute.analysis.cost:sit",
-    "neuroute.networks.sit_cvrp:SitCvrp": "neuroute.analysis.cost:sit_cvrp",
+    "neuroute.networks.decoder_only:DecoderOnly": "neuroute.analysis.network_counts:decoder_only",
+    "neuroute.networks.lehd:Lehd": "neuroute.analysis.network_counts:lehd",
+    "neuroute.networks.bq:Bq": "neuroute.analysis.network_counts:bq",
+    "neuroute.networks.lehd_cvrp:LehdCvrp": "neuroute.analysis.network_counts:lehd_cvrp",
+    "neuroute.networks.lehd_cvrp_light:LehdCvrpLight": "neuroute.analysis.network_counts:lehd_cvrp_light",
+    "neuroute.networks.bq_cvrp:BqCvrp": "neuroute.analysis.network_counts:bq_cvrp",
+    "neuroute.networks.pomo:Pomo": "neuroute.analysis.network_counts:pomo",
+    "neuroute.networks.pomo_cvrp:PomoCvrp": "neuroute.analysis.network_counts:pomo_cvrp",
+    "neuroute.networks.icam:Icam": "neuroute.analysis.network_counts:icam",
+    "neuroute.networks.icam_cvrp:IcamCvrp": "neuroute.analysis.network_counts:icam_cvrp",
+    "neuroute.networks.mvmoe:MvMoe": "neuroute.analysis.network_counts:mvmoe",
+    "neuroute.networks.pens:Pens": "neuroute.analysis.network_counts:pens",
+    "neuroute.networks.sit:Sit": "neuroute.analysis.network_counts:sit",
+    "neuroute.networks.sit_cvrp:SitCvrp": "neuroute.analysis.network_counts:sit_cvrp",
 }
 
 

@@ -225,17 +225,7 @@ def fit_shifted(t: ArrayLike, gaps: ArrayLike, *, relative: bool = False) -> Shi
     weight = 1 / z if relative else np.ones_like(z)
 
     def best(beta: float) -> tuple[float, float, float]:
-        """(cost, alpha, gamma), the best non-negative pair for this beta."""
-        p = s**-beta * weight
-        target = z * weight
-        pp, pw, ww = float(p @ p), float(p @ weight), float(weight @ weight)
-        pt, wt = float(p @ target), float(weight @ target)
-        det = pp * ww - pw**2
-        pairs = [(max(pt / pp, 0.0), 0.0), (0.0, max(wt / ww, 0.0))]
-        if det > 0:
-            pairs.append(((ww * pt - pw * wt) / det, (pp * wt - pw * pt) / det))
-        costs = [(float(((a * p + g * weight - target) ** 2).sum()), a, g) for a, g in pairs if min(a, g) >= 0]
-        return min(costs, key=lambda found: found[0])
+        return _non_negative_pair(s**-beta * weight, weight, z * weight)
 
     grid = np.geomspace(1e-3, 20, 300)
     i = int(np.argmin([best(beta)[0] for beta in grid]))
@@ -252,6 +242,18 @@ def fit_shifted(t: ArrayLike, gaps: ArrayLike, *, relative: bool = False) -> Shi
         int(used.sum()),
         int((~used).sum()),
     )
+
+
+def _non_negative_pair(p: Array, w: Array, target: Array) -> tuple[float, float, float]:
+    """(cost, a, g): a, g >= 0 with the least squares of a p + g w - target; all arrays (points,)."""
+    pp, pw, ww = float(p @ p), float(p @ w), float(w @ w)
+    pt, wt = float(p @ target), float(w @ target)
+    det = pp * ww - pw**2
+    pairs = [(max(pt / pp, 0.0), 0.0), (0.0, max(wt / ww, 0.0))]
+    if det > 0:
+        pairs.append(((ww * pt - pw * wt) / det, (pp * wt - pw * pt) / det))
+    costs = [(float(((a * p + g * w - target) ** 2).sum()), a, g) for a, g in pairs if min(a, g) >= 0]
+    return min(costs, key=lambda found: found[0])
 
 
 def rounding_interval(x: ArrayLike, printed: ArrayLike, half_unit: float) -> tuple[float, float]:
