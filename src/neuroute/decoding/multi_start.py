@@ -1,6 +1,6 @@
 """Solutions from many starts of an instance at once, and from its eight symmetric images (POMO; Kwon et al., 2020).
 
-Here is what all problems share, and the TSP; the CVRP is `multi_start_cvrp`.
+Here is what all problems share, and the TSP; the CVRP is `multi_start_cvrp`, the 16 problems `multi_start_vrp`.
 """
 
 from collections.abc import Callable
@@ -116,24 +116,31 @@ def multi_start(
     instances or of `batch_size`: how many that are does not change them.  Raises NeurouteError when there are no
     starts, or not so many nodes.
     """
-    coords, device = torch.as_tensor(coords), next(net.parameters()).device
-    n = coords.shape[1]
+    points, device = torch.as_tensor(coords), next(net.parameters()).device
+    n = points.shape[1]
     chosen = torch.arange(how_many(starts, n, "nodes"), device=device)
     images = 8 if augment else 1
-    tours, instances = at_once(net, n, len(chosen) * images, images, memory_gb, batch_size)
-    with torch.inference_mode(), autocast(device, precision):
-        found = [torch.empty(0, n, dtype=torch.int64)]
-        for first in range(0, len(coords), instances):
-            place = coords[first : first + instances].to(device)
-            same = place.repeat(images, 1, 1)
-            prepared = net.prepare(net.encode(augment8(place).flatten(0, 1) if augment else place))
+    tours, size = at_once(net, n, len(chosen) * images, images, memory_gb, batch_size)
 
-            def built(starts: Tensor, same: Tensor = same, prepared: Any = prepared) -> tuple[Tensor, Tensor]:
-                solutions = roll_out(net, prepared, starts)
-                return solutions, tour_lengths(same, solutions)
+    def solved(first: int) -> Tensor:
+        place = points[first : first + size].to(device)
+        same = place.repeat(images, 1, 1)
+        prepared = net.prepare(net.encode(augment8(place).flatten(0, 1) if augment else place))
 
-            found.append(shortest(built, chosen.expand(len(same), -1), tours, images).cpu())
-        return torch.cat(found)
+        def built(starts: Tensor) -> tuple[Tensor, Tensor]:
+            solutions = roll_out(net, prepared, starts)
+            return solutions, tour_lengths(same, solutions)
+
+        return shortest(built, chosen.expand(len(same), -1), tours, images)
+
+    return in_parts(net, solved, len(points), size, precision, n)
+
+
+def in_parts(net: Any, solved: Callable[[int], Tensor], count: int, size: int, precision: str, *shape: int) -> Tensor:
+    """Solutions (count, *shape) int64 on the CPU: solved(first) are those of `size` instances from `first` on."""
+    with torch.inference_mode(), autocast(next(net.parameters()).device, precision):
+        found = [torch.empty(0, *shape, dtype=torch.int64)]
+        return torch.cat([*found, *(solved(first).cpu() for first in range(0, count, size))])
 
 
 def how_many(starts: int | None, places: int, noun: str) -> int:

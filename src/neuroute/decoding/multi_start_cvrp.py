@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from neuroute.decoding.batches import autocast
 from neuroute.decoding.cvrp_paths import Batch
 from neuroute.decoding.multi_start import (
     Choose,
@@ -17,58 +16,37 @@ from neuroute.decoding.multi_start import (
     complete,
     greedy,
     how_many,
+    in_parts,
     nothing_closed,
     shortest,
 )
+from neuroute.decoding.multi_start_routes import RoutesUnderWay
 from neuroute.problems.cvrp import Cvrp
 
 
-class Routes:
-    """Solutions of the CVRP that are being built.  The last way back to the depot goes without saying.
-
-    A decision may go to the depot, where the vehicle is filled again, unless it stands there.  A solution that is
-    complete before others of the batch goes to the depot and stays: nothing else is open, so that decision is certain.
-    """
+class Routes(RoutesUnderWay):
+    """Solutions of the CVRP: the vehicle is filled again at the depot."""
 
     def __init__(self, starts: Tensor, demand: Tensor, capacity: Tensor, dtype: torch.dtype) -> None:
         """starts (batch, tours): the first customers, 0 where the network is to choose; demand (batch, 1 + V) and
         capacity (batch,) int64.
         """
         nodes = demand.shape[1]
+        super().__init__(starts, nodes)
         self._demand, self._capacity = demand, capacity[:, None]
         self._visited, self.closed = (nothing_closed(starts, nodes, dtype) for _ in range(2))
-        self._order, self._via = (starts.new_zeros(*starts.shape, nodes, dtype=torch.int32) for _ in range(2))
-        self._served = torch.zeros_like(starts)
         self._left = self._capacity.expand_as(starts)
-        self._moves = 0
-        self.current = torch.zeros_like(starts)
         self.go(starts)
 
-    def over(self) -> bool:
-        customers = self._demand.shape[1] - 1
-        # Asking waits for a GPU, so not before the first moment when it may be so.
-        return self._moves >= customers and bool((self._served == customers).all())
-
     def go(self, stops: Tensor) -> None:
-        customer = stops > 0
-        # A way to the depot is written where the next customer will be, or, after the last one, behind all.
-        self._order.scatter_(2, self._served[..., None], stops[..., None].int())
-        self._via.scatter_(2, self._served[..., None], (self.current == 0)[..., None].int())
-        self._served = self._served + customer
-        self._left = torch.where(customer, self._left - self._demand.gather(1, stops), self._capacity)
+        self._move(stops)
+        self._left = torch.where(stops > 0, self._left - self._demand.gather(1, stops), self._capacity)
         self._visited.scatter_(2, stops[..., None], -torch.inf)
         if torch.is_grad_enabled():  # which may still need what was there
             self.closed = nothing_closed(stops, self._demand.shape[1], self.closed.dtype)
         self.closed.copy_(self._visited).masked_fill_(self._demand[:, None] > self._left[..., None], -torch.inf)
-        waits = (stops == 0) & (self._served < self._demand.shape[1] - 1)
-        self.closed[..., 0] = torch.where(waits, -torch.inf, 0.0)
+        self.closed[..., 0] = torch.where(self._depot_closed(), -torch.inf, 0.0)
         self.known = self._left.to(self.closed.dtype) / self._capacity
-        self.current = stops
-        self._moves += 1
-
-    def solutions(self) -> Tensor:
-        """(batch, tours, 2, V): order and flags, as in `problems.cvrp`."""
-        return torch.stack([self._order[..., :-1], self._via[..., :-1]], dim=2).long()
 
 
 def roll_out(net: Any, prepared: Any, instances: Batch, starts: Tensor, choose: Choose = greedy) -> Tensor:
@@ -102,22 +80,20 @@ def multi_start(
     chosen = torch.zeros(1, dtype=torch.int64) if starts == 1 else torch.arange(1, number + 1)
     chosen, images = chosen.to(device), 8 if augment else 1
     tours, size = at_once(net, customers + 1, number * images, images, memory_gb, batch_size)
-    with torch.inference_mode(), autocast(device, precision):
-        found = [torch.empty(0, 2, customers, dtype=torch.int64)]
-        for first in range(0, len(instances), size):
-            part = Batch.of(instances[first : first + size], device)
-            coords, demand, share = (
-                a.repeat(images, *[1] * (a.dim() - 1)) for a in (part.coords, part.demand, part.share)
-            )
-            same = Batch(coords, demand, part.capacity.repeat(images))
-            prepared = net.prepare(net.encode(augment8(part.coords).flatten(0, 1) if augment else coords, share))
 
-            def built(starts: Tensor, same: Batch = same, prepared: Any = prepared) -> tuple[Tensor, Tensor]:
-                solutions = roll_out(net, prepared, same, starts)
-                return solutions, route_lengths(same.coords, solutions)
+    def solved(first: int) -> Tensor:
+        part = Batch.of(instances[first : first + size], device)
+        coords, demand, share = (a.repeat(images, *[1] * (a.dim() - 1)) for a in (part.coords, part.demand, part.share))
+        same = Batch(coords, demand, part.capacity.repeat(images))
+        prepared = net.prepare(net.encode(augment8(part.coords).flatten(0, 1) if augment else coords, share))
 
-            found.append(shortest(built, chosen.expand(len(coords), -1), tours, images).cpu())
-        return torch.cat(found)
+        def built(starts: Tensor) -> tuple[Tensor, Tensor]:
+            solutions = roll_out(net, prepared, same, starts)
+            return solutions, route_lengths(same.coords, solutions)
+
+        return shortest(built, chosen.expand(len(coords), -1), tours, images)
+
+    return in_parts(net, solved, len(instances), size, precision, 2, customers)
 
 
 def route_lengths(coords: Tensor, solutions: Tensor) -> Tensor:

@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from neuroute.decoding.batches import autocast
 from neuroute.decoding.multi_start import (
     Choose,
     at_once,
@@ -18,9 +17,11 @@ from neuroute.decoding.multi_start import (
     complete,
     greedy,
     how_many,
+    in_parts,
     nothing_closed,
     shortest,
 )
+from neuroute.decoding.multi_start_routes import RoutesUnderWay
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
 from neuroute.networks.mixing import mixes
 from neuroute.networks.routing import Routing
@@ -31,14 +32,11 @@ TOGETHER = 100  # instances of a batch where that matters, as published
 ACTIVATIONS = 4 * 16  # bytes of a token and a channel, as in `batches.batch_size`
 
 
-class RoutesUnderConstraints:
-    """Solutions that are being built.  The last way back to the depot goes without saying.
+class RoutesUnderConstraints(RoutesUnderWay):
+    """Solutions of one of the 16 problems.
 
     `known` (batch, tours, 4): the load as a share of the capacity, the time at which service ends at the current stop
     (0 without windows), the length of the route so far, and 1 where routes are open.
-
-    A decision may go to the depot unless the vehicle stands there.  A solution that is complete before others of the
-    batch goes to the depot and stays: nothing else is open, so that decision is certain.
     """
 
     def __init__(self, starts: Tensor, instances: VrpBatch, dtype: torch.dtype, ways: Tensor | None = None) -> None:
@@ -46,6 +44,7 @@ class RoutesUnderConstraints:
         choose.  ways: the instances' `distances`, where they are known already.
         """
         nodes = instances.demand.shape[1]
+        super().__init__(starts, nodes)
         self._on, self._demand, self._capacity = instances.switches, instances.demand, instances.capacity[:, None]
         self._limit = instances.limit[:, None, None] + EPS
         self._service = instances.service.double()
@@ -53,44 +52,26 @@ class RoutesUnderConstraints:
         self._ways = instances.distances() if ways is None else ways
         self._row = torch.arange(len(starts), device=starts.device)[:, None]
         self._visited = torch.zeros(*starts.shape, nodes, dtype=torch.bool, device=starts.device)
-        self._order, self._via = (starts.new_zeros(*starts.shape, nodes, dtype=torch.int32) for _ in range(2))
-        self._served = torch.zeros_like(starts)
         self._deliveries = (instances.demand > 0).sum(dim=1, keepdim=True).expand_as(starts)  # that are left
         self._load = self._filled()
         self._time = self._length = torch.zeros(starts.shape, dtype=torch.float64, device=starts.device)
-        self._moves = 0
         self._dtype = dtype
-        self.current = torch.zeros_like(starts)
         self.go(starts)
-
-    def over(self) -> bool:
-        customers = self._demand.shape[1] - 1
-        # Asking waits for a GPU, so not before the first moment when it may be so.
-        return self._moves >= customers and bool((self._served == customers).all())
 
     def go(self, stops: Tensor) -> None:
         customer = stops > 0
-        # A way to the depot is written where the next customer will be, or, after the last one, behind all.
-        self._order.scatter_(2, self._served[..., None], stops[..., None].int())
-        self._via.scatter_(2, self._served[..., None], (self.current == 0)[..., None].int())
-        self._served = self._served + customer
-        self._visited.scatter_(2, stops[..., None], True)
         demand, way = self._demand.gather(1, stops), self._ways[self._row, self.current, stops]
+        self._move(stops)
+        self._visited.scatter_(2, stops[..., None], True)
         self._deliveries = self._deliveries - (demand > 0).long()
         self._load = torch.where(customer, self._load - demand, self._filled())
         self._length = torch.where(customer, self._length + way, 0.0)
         if self._on.windows:
             begins = torch.maximum(self._time + way, self._opens.gather(1, stops))
             self._time = torch.where(customer, begins + self._service.gather(1, stops), 0.0)
-        self.current = stops
-        self._moves += 1
         self._close()
         known = (self._load / self._capacity, self._time, self._length, torch.full_like(self._time, self._on.open))
         self.known = torch.stack([each.to(self._dtype) for each in known], dim=-1)
-
-    def solutions(self) -> Tensor:
-        """(batch, tours, 2, V): order and flags, as in `problems.vrp`."""
-        return torch.stack([self._order[..., :-1], self._via[..., :-1]], dim=2).long()
 
     def _filled(self) -> Tensor:
         """Load of a vehicle that leaves the depot: full, or empty when it can only pick up."""
@@ -115,8 +96,7 @@ class RoutesUnderConstraints:
                 if not self._on.open:
                     shut |= begins + self._service[:, None] + home > self._closes[:, None, :1] + EPS
         # The way home is never too long nor too late: no stop is driven to that it does not lead home from.
-        waits = (self.current == 0) & (self._served < self._demand.shape[1] - 1)
-        shut[..., 0] = waits
+        shut[..., 0] = self._depot_closed()
         self.closed = nothing_closed(self.current, self._demand.shape[1], self._dtype).masked_fill_(shut, -torch.inf)
 
 
@@ -152,33 +132,26 @@ def multi_start(
     images = 8 if augment else 1
     tours, size = in_hand(net, customers + 1, number * images, images, memory_gb, batch_size)
     together = mixes(net)
-    with torch.inference_mode(), autocast(device, precision):
-        found = [torch.empty(0, 2, customers, dtype=torch.int64)]
-        for first in range(0, len(instances), size):
-            part = VrpBatch.of(instances[first : first + size], device)
-            same = part.repeated(images)
-            seen = same.at(augment8(part.coords).flatten(0, 1)) if augment else same
-            drawing = Routing(torch.Generator(device).manual_seed(first)) if together else None
-            also = () if drawing is None else (drawing,)
-            prepared = net.prepare(net.encode(seen.coords, seen.share, seen.windows, *also), *also)
-            chosen = same.demand.new_zeros(len(same.demand), 1) if starts == 1 else start_customers(same.demand, number)
-            ways = same.distances()
 
-            def built(
-                starts: Tensor,
-                same: VrpBatch = same,
-                prepared: Any = prepared,
-                ways: Tensor = ways,
-                drawing: Routing | None = drawing,
-            ) -> tuple[Tensor, Tensor]:
-                if drawing is not None:
-                    drawing.first = None  # tours that are built together are an episode
-                routes = RoutesUnderConstraints(starts, same, prepared.nodes.dtype, ways)
-                solutions = complete(net, prepared, routes)
-                return solutions, route_lengths(ways, solutions, same.switches.open)
+    def solved(first: int) -> Tensor:
+        part = VrpBatch.of(instances[first : first + size], device)
+        same = part.repeated(images)
+        seen = same.at(augment8(part.coords).flatten(0, 1)) if augment else same
+        drawing = Routing(torch.Generator(device).manual_seed(first)) if together else None
+        also = () if drawing is None else (drawing,)
+        prepared = net.prepare(net.encode(seen.coords, seen.share, seen.windows, *also), *also)
+        chosen = same.demand.new_zeros(len(same.demand), 1) if starts == 1 else start_customers(same.demand, number)
+        ways = same.distances()
 
-            found.append(shortest(built, chosen, tours, images).cpu())
-        return torch.cat(found)
+        def built(starts: Tensor) -> tuple[Tensor, Tensor]:
+            if drawing is not None:
+                drawing.first = None  # tours that are built together are an episode
+            solutions = complete(net, prepared, RoutesUnderConstraints(starts, same, prepared.nodes.dtype, ways))
+            return solutions, route_lengths(ways, solutions, same.switches.open)
+
+        return shortest(built, chosen, tours, images)
+
+    return in_parts(net, solved, len(instances), size, precision, 2, customers)
 
 
 def in_hand(

@@ -22,9 +22,10 @@ from neuroute.decoding.decode import instances_at_once
 from neuroute.errors import NeurouteError
 from neuroute.evaluation.columns import COLUMNS
 from neuroute.evaluation.options import check_decoding
+from neuroute.evaluation.outputs import check_records
 from neuroute.evaluation.records import UNITS, write_records
 from neuroute.networks.mixing import mixes
-from neuroute.networks.weights import describe, load_checkpoint
+from neuroute.networks.weights import all_finite, describe, load_checkpoint
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Decoding, LabelBundle, Labels, Network
 from neuroute.problems.cvrp import cost, is_feasible
@@ -73,8 +74,15 @@ class Measured:
 
 
 def load_model(path: Path, device: str) -> Model:
-    """Raises NeurouteError when the checkpoint is none, or was written by other network code."""
+    """Raises NeurouteError when the checkpoint is none, was written by other network code, or is of a training that
+    diverged, which decides nothing.
+    """
     net, about = load_checkpoint(path)
+    if not all_finite(net):
+        raise NeurouteError(
+            f"{path}: weights of {about['run']} are no finite numbers; its training diverged: lower the learning rate "
+            "and train it anew"
+        )
     if about["code"] != code_digest(about["network"]["kind"]):
         raise NeurouteError(
             f"{path}: {about['run']} was written by another version of the network's code; make it again, or, if its "
@@ -119,7 +127,10 @@ def _labelled(labels: Labels, label_dirs: list[Path]) -> Instances:
 def evaluate(
     model: Model, instances: Instances, decoding: Decoding, memory_gb: float | None, out: Path | None, scale: str = ""
 ) -> str:
-    """Solve all instances, write records to `out` (.csv, with its .npz twin of lengths), and say how it went."""
+    """Solve all instances, write records to `out` (.csv, with its .npz twin of lengths), and say how it went.
+
+    Raises NeurouteError, before anything is solved or overwritten, for what does not go together.
+    """
     if out is not None and out.suffix != ".csv":
         raise NeurouteError(f"--out {out}: records are written as .csv")
     if instances.problem not in SOLVES[model.problem]:
@@ -129,6 +140,8 @@ def evaluate(
         )
     for group in instances.groups:
         check_decoding(model.problem, group.n, decoding, group.name)
+    if out is not None:
+        check_records("--out", out)
     budget = devices.memory_budget_gb(model.place, memory_gb)
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1)})
     total = sum(g.count for g in instances.groups)

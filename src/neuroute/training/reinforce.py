@@ -16,6 +16,7 @@ from neuroute.decoding.decode import autocast
 from neuroute.decoding.multi_start import BYTES, UnderWay, complete
 from neuroute.decoding.replay import Decisions, Recorded, replay
 from neuroute.errors import NeurouteError
+from neuroute.networks.weights import all_finite
 from neuroute.plan.objects import Run
 from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
 from neuroute.training.advantages import weights
@@ -129,7 +130,11 @@ class Reinforcement:
         return int(self._seen[batches])
 
     def train(self, index: int) -> tuple[Tensor, int]:
-        """Train on batch `index`.  Returns the loss (a scalar on the device) and the number of updates, 1."""
+        """Train on batch `index`.  Returns the loss (a scalar on the device) and the number of updates, 1.
+
+        Raises NeurouteError when the weights are, or lead to, what is no finite number: no decision follows from that,
+        and routes of which none ever ends.
+        """
         number, within = self.training.place(index)
         drawn = self.drawn(index)
         if within == 0:
@@ -141,6 +146,8 @@ class Reinforcement:
             torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.training.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
+        if not all_finite(self.net):
+            raise self._diverged(drawn)
         if index + 1 == self.training.ends[number] and self.world.leads:
             keep_stage(self.scheme.state_dir, drawn.stage.name, self.net, self.optimizer)
         return loss, 1
@@ -175,6 +182,8 @@ class Reinforcement:
         starts, elite = self._starts(drawn), drawn.stage.elite
         with autocast(self.device, self.training.precision):
             prepared, aside = self._prepare(drawn, instances)
+        if not all(bool(field.isfinite().all()) for field in prepared if isinstance(field, Tensor)):
+            raise self._diverged(drawn)
         stops, lengths = self._sampled(drawn, rows, instances, prepared)
         weight = weights(lengths, elite) / drawn.size
         cut = leaves_of(prepared)
@@ -201,6 +210,12 @@ class Reinforcement:
             begun = rollouts.begin(instances, starts, prepared.nodes.dtype)
             solutions = complete(self.net, prepared, begun, recorded)
             return recorded.stops, rollouts.lengths(instances, solutions)
+
+    def _diverged(self, drawn: Drawn) -> NeurouteError:
+        return NeurouteError(
+            f"{self.scheme.run.id}: diverged at batch {drawn.number}, in stage '{drawn.stage.name}': weights or scores "
+            "are no finite numbers; lower the stage's learning rate, or limit gradients with `clip`"
+        )
 
     def _meet(self) -> None:
         """Add up the gradients of all processes."""

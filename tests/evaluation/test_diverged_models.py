@@ -1,0 +1,50 @@
+"""A checkpoint of a training that diverged: refused in one line, where decoding it would never end."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from neuroute.cli import app
+from neuroute.networks.weights import load_checkpoint, save_checkpoint
+from neuroute.plan.objects import Network
+from untrained import untrained
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+RNG = np.random.default_rng(5)
+COORDS, DEMAND = RNG.random((2, 9, 2)), np.append([0], RNG.integers(1, 10, 8))
+
+
+def diverged(folder: Path, kind: str) -> Path:
+    """A model whose last tensor holds a NaN."""
+    network = Network(kind=f"neuroute.networks.{kind}", arguments={"depth": 1, "width": 16, "feed_forward": 32})
+    path = untrained(folder / "model.safetensors", network, "icam/wild")
+    net, about = load_checkpoint(path)
+    with torch.no_grad():
+        list(net.parameters())[-1].view(-1)[0] = torch.nan
+    save_checkpoint(path, net, about)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kind", "loads"),
+    [
+        ("icam:Icam", {}),
+        ("icam_cvrp:IcamCvrp", {"demand": np.tile(DEMAND, (2, 1)), "capacity": np.full(2, 20)}),
+        ("pomo_cvrp:PomoCvrp", {"demand": np.tile(DEMAND, (2, 1)), "capacity": np.full(2, 20)}),
+    ],
+)
+def test_it_is_refused(kind: str, loads: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez(tmp_path / "mine.npz", coords=COORDS, **loads)
+    model = diverged(tmp_path, kind)
+    asked = ["evaluate", "--model", str(model), "--data", "mine.npz", "--starts", "all", "--out", "found.csv"]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 2
+    assert result.output.startswith(f"error: {model}: weights of icam/wild are no finite numbers")
+    assert "learning rate" in result.output
+    assert result.output.count("\n") == 1
+    assert not (tmp_path / "found.csv").exists()
