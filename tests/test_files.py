@@ -38,6 +38,16 @@ def test_disk_full_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("name", ["folder", "file/below", "n" * 300, "/proc/nothing/here"])
+def test_a_path_that_cannot_be_written_is_one_clear_line(name: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("old")
+    with pytest.raises(NeurouteError, match=r"cannot write .*; (give another name|check the folder's rights)") as error:
+        write_text(tmp_path / name, "new")
+    assert "\n" not in str(error.value)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "folder"]
+
+
 def test_json_round_trip_and_damage(tmp_path: Path) -> None:
     write_json(tmp_path / "a.json", {"b": [1, 2.5]})
     assert read_json(tmp_path / "a.json", "make it") == {"b": [1, 2.5]}

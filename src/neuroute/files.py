@@ -5,7 +5,7 @@ import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,17 +26,24 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
             os.fsync(file.fileno())
         os.replace(aside, path)
     except OSError as error:
-        aside.unlink(missing_ok=True)
+        _forget(aside)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise NeurouteError(
                 f"{path}: disk full; nothing was overwritten, free some space and run the same command"
             ) from None
         if error.errno in (errno.EACCES, errno.EROFS, errno.ENOTDIR):
             raise NeurouteError(f"{path}: cannot write here ({error.strerror}); check the folder's rights") from None
+        if error.errno in (errno.EISDIR, errno.EEXIST, errno.ENOENT, errno.ENAMETOOLONG):
+            raise NeurouteError(f"{path}: cannot write this file ({error.strerror}); give another name") from None
         raise
     except BaseException:
-        aside.unlink(missing_ok=True)
+        _forget(aside)
         raise
+
+
+def _forget(aside: Path) -> None:
+    with suppress(OSError):  # a path that cannot be: what went wrong before is what counts
+        aside.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

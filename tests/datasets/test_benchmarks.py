@@ -8,7 +8,7 @@ import json
 import shutil
 import tarfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -34,20 +34,14 @@ ARCHIVE = "ALL_tsp.tar.gz"
 
 
 @pytest.fixture(scope="session")
-def tsplib(shared: Path) -> Path:
-    folder = shared / "benchmarks" / "tsplib"
-    if not folder.is_dir():
-        pytest.skip(f"no {folder}")
-    return folder
+def tsplib(public: Callable[[str], Path]) -> Path:
+    return public("benchmarks/tsplib")
 
 
 @pytest.fixture(scope="session")
-def cvrplib(shared: Path) -> Path:
+def cvrplib(public: Callable[[str], Path]) -> Path:
     """The folder above its three sets."""
-    folder = shared / "benchmarks"
-    if not (folder / "cvrplib_x").is_dir():
-        pytest.skip(f"no {folder / 'cvrplib_x'}")
-    return folder
+    return public("benchmarks/cvrplib_x").parent
 
 
 @pytest.fixture
@@ -123,16 +117,13 @@ def test_best_costs_are_those_of_the_solutions_that_are_there(cvrplib: Path) -> 
             assert optimum_of(instance, "cvrplib") == about.optimum
 
 
-def test_large_scale_studies_take_the_instances_of_sit(shared: Path) -> None:
+def test_large_scale_studies_take_the_instances_of_sit(public: Callable[[str], Path]) -> None:
     tsp, cvrp = studied(100_000, 1000), studied(100_000, 1001, "cvrplib")
     assert [sum(k.nodes <= 5000 for k in tsp), len(tsp)] == [23, 33]  # Table 2: 23 to 5K nodes, 10 above
     assert [sum(k.nodes - 1 <= 7000 for k in cvrp), len(cvrp)] == [8, 14]  # 8 to 7K customers, 6 above
     assert max(k.nodes for k in tsp) == 85_900
     assert studied(100_000, 1000, "cvrplib") == cvrp
-    groups = shared / "benchmarks" / "groups.csv"
-    if not groups.is_file():
-        pytest.skip(f"no {groups}")
-    with groups.open(newline="") as file:
+    with public("benchmarks/groups.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {k.name for k in tsp} == {r["name"] for r in rows if r["group"] == "SIT_TSPLIB_33"}
     assert {k.name for k in cvrp} == {r["name"] for r in rows if r["group"] == "SIT_CVRPLIB_14"}

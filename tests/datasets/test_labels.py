@@ -58,6 +58,17 @@ def wait_for_chunks(store: Path, count: int) -> None:
         time.sleep(0.005)
 
 
+def test_manifest_of_a_test_set_has_each_length(tmp_path):
+    tests = Labels(dataset=Dataset(split="test", n=10, count=30), solver="lkh")
+    manifest = make_labels(tests, tmp_path, [], workers=1)
+    tours = load_tours(tests, [tmp_path])
+    np.testing.assert_allclose(manifest["lengths"], tour_length(dataset_coordinates(tests.dataset), tours))
+    assert manifest["mean_length"] == pytest.approx(np.mean(manifest["lengths"]))
+    json.dumps(manifest)
+    training = Labels(dataset=Dataset(split="train", n=10, count=30), solver="insertion")
+    assert "lengths" not in make_labels(training, tmp_path, [], workers=1)
+
+
 def test_manifest_says_what_was_made(tmp_path):
     block = wanted(250)
     manifest = make_labels(block, tmp_path, [], workers=1)

@@ -1,5 +1,6 @@
 """TSPLIB files: what is read, TSPLIB's own distances, and the line that says what is wrong."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -89,9 +90,6 @@ CANONICAL = {"pcb442": 221_440, "att532": 309_636, "gr666": 423_710}
 
 
 @pytest.mark.parametrize("name", CANONICAL)
-def test_canonical_tours_have_tsplibs_lengths(shared: Path, name: str) -> None:
-    path = shared / "benchmarks" / "tsplib" / f"{name}.tsp"
-    if not path.exists():
-        pytest.skip(f"no {path}")
-    instance = read_tsplib(path)
+def test_canonical_tours_have_tsplibs_lengths(public: Callable[[str], Path], name: str) -> None:
+    instance = read_tsplib(public(f"benchmarks/tsplib/{name}.tsp"))
     assert instance.length(np.arange(len(instance.coords))) == CANONICAL[name]

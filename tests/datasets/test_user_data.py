@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +64,10 @@ def test_npz_with_tours_lengths_or_neither(tmp_path: Path) -> None:
         ("cvrp1000_128", 1000, 37.09048),
     ],
 )
-def test_public_test_sets_have_their_published_mean_lengths(shared: Path, name: str, n: int, mean: float) -> None:
-    path = shared / "testsets" / f"{name}.npz"
-    if not path.exists():
-        pytest.skip(f"no {path}")
+def test_public_test_sets_have_their_published_mean_lengths(
+    public: Callable[[str], Path], name: str, n: int, mean: float
+) -> None:
+    path = public(f"testsets/{name}.npz")
     (group,) = read_instances(path).groups
     assert (group.n, group.count) == (n, 128)
     assert group.reference is not None
@@ -228,10 +229,8 @@ def test_strange_pickles_are_one_line(tmp_path: Path, data: bytes, message: str)
 # -- TSPLIB and VRPLIB ----------------------------------------------------------------------------------------
 
 
-def test_folders_know_the_published_optima(shared: Path, tmp_path: Path) -> None:
-    tsplib = shared / "benchmarks" / "tsplib"
-    if not tsplib.is_dir():
-        pytest.skip(f"no {tsplib}")
+def test_folders_know_the_published_optima(public: Callable[[str], Path], tmp_path: Path) -> None:
+    tsplib = public("benchmarks/tsplib")
     for name in ("berlin52", "eil51"):
         (tmp_path / f"{name}.tsp").write_bytes((tsplib / f"{name}.tsp").read_bytes())
     (tmp_path / "x.tsp").write_text((tmp_path / "eil51.tsp").read_text().replace("37 52", "37 53"))
@@ -246,10 +245,8 @@ def test_folders_know_the_published_optima(shared: Path, tmp_path: Path) -> None
         read_instances(tmp_path)
 
 
-def test_vrplib_with_the_solution_beside_it(shared: Path, tmp_path: Path) -> None:
-    source = shared / "benchmarks" / "cvrplib_x" / "X-n101-k25.vrp"
-    if not source.exists():
-        pytest.skip(f"no {source}")
+def test_vrplib_with_the_solution_beside_it(public: Callable[[str], Path], tmp_path: Path) -> None:
+    source = public("benchmarks/cvrplib_x/X-n101-k25.vrp")
     (tmp_path / source.name).write_bytes(source.read_bytes())
     assert read_instances(tmp_path / source.name).groups[0].reference == [27591]  # CVRPLIB's own, by its content
     (tmp_path / source.name).write_text(source.read_text().replace("146\t180", "146\t181"))
@@ -281,11 +278,9 @@ def test_coordinates_in_the_unit_square_stay_and_others_are_scaled_by_one_factor
     ("name", "customers", "mean"), [("cvrp200_128", 200, 20.1726), ("cvrp1000_128", 1000, 37.0905)]
 )
 def test_public_cvrp_sets_are_feasible_and_as_long_as_published(
-    shared: Path, name: str, customers: int, mean: float
+    public: Callable[[str], Path], name: str, customers: int, mean: float
 ) -> None:
-    path = shared / "testsets" / f"{name}.npz"
-    if not path.is_file():
-        pytest.skip(f"no {path}")
+    path = public(f"testsets/{name}.npz")
     group = read_instances(path).groups[0]  # refuses solutions that are infeasible or of another length
     assert (group.count, group.n) == (128, customers)
     assert group.reference is not None

@@ -1,5 +1,6 @@
 """VRPLIB files: the best-known solutions of the public sets cost what they say, and bad files say what is wrong."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -103,10 +104,10 @@ def test_bad_solutions_are_one_clear_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("folder", "count"), [("cvrplib_x", 100), ("cvrplib_xxl", 10)])
-def test_every_best_known_solution_is_feasible_and_costs_what_it_says(shared: Path, folder: str, count: int) -> None:
-    solutions = sorted((shared / "benchmarks" / folder).glob("*.sol"))
-    if not solutions:
-        pytest.skip(f"no {folder}")
+def test_every_best_known_solution_is_feasible_and_costs_what_it_says(
+    public: Callable[[str], Path], folder: str, count: int
+) -> None:
+    solutions = sorted(public(f"benchmarks/{folder}").glob("*.sol"))
     assert len(solutions) == count
     for path in solutions:
         instance, (routes, stated) = read_vrplib(path.with_suffix(".vrp")), read_solution(path)
@@ -114,10 +115,10 @@ def test_every_best_known_solution_is_feasible_and_costs_what_it_says(shared: Pa
         assert instance.cost(routes) == stated, path.name
 
 
-def test_lis_limit_on_route_lengths_is_ignored_with_a_line(shared: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = shared / "benchmarks" / "cvrplib_li" / "Li_21.vrp"
-    if not path.exists():
-        pytest.skip(f"no {path}")
+def test_lis_limit_on_route_lengths_is_ignored_with_a_line(
+    public: Callable[[str], Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = public("benchmarks/cvrplib_li/Li_21.vrp")
     with caplog.at_level("INFO"):
         instance = read_vrplib(path)
     assert (len(instance.coords), instance.capacity, instance.coords[0].tolist()) == (561, 1200, [0, 0])

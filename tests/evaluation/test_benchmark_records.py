@@ -1,5 +1,6 @@
 """Records on TSPLIB and CVRPLIB: each instance against its published optimum or best cost, by both distances."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -30,11 +31,8 @@ EVALUATION = BenchmarkEvaluation(run=RUN.id, max_nodes=71)
 
 
 @pytest.fixture
-def tsplib(shared: Path) -> Path:
-    folder = shared / "benchmarks" / "tsplib"
-    if not folder.is_dir():
-        pytest.skip(f"no {folder}")
-    return folder
+def tsplib(public: Callable[[str], Path]) -> Path:
+    return public("benchmarks/tsplib")
 
 
 def measured(tmp_path: Path, folder: Path, missing: dict[str, str]) -> pd.DataFrame:
@@ -106,10 +104,8 @@ def cvrplib_measured(tmp_path: Path, folder: Path, evaluation: BenchmarkEvaluati
     return pd.read_csv(tmp_path / "cvrplib.csv")
 
 
-def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(tmp_path: Path, shared: Path) -> None:
-    folder = shared / "benchmarks"
-    if not (folder / "cvrplib_x").is_dir():
-        pytest.skip("no copy of CVRPLIB")
+def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(tmp_path: Path, public: Callable[[str], Path]) -> None:
+    folder = public("benchmarks/cvrplib_x").parent
     by_steps = PRC.model_copy(update={"milestones": (0, 2)})
     decodings = (Decoding(), by_steps)
     evaluation = BenchmarkEvaluation(
@@ -178,11 +174,9 @@ def test_axes_are_scaled_together_or_each_by_itself() -> None:
     np.testing.assert_allclose(scaled(on_a_line, True), [[0, 0], [1, 0], [0.5, 0]])
 
 
-def test_set_x_as_icam_is_measured_on_it(tmp_path: Path, shared: Path) -> None:
+def test_set_x_as_icam_is_measured_on_it(tmp_path: Path, public: Callable[[str], Path]) -> None:
     """Inputs are scaled by axis, costs are those of the file's own coordinates, the best of the starts and images."""
-    folder = shared / "benchmarks"
-    if not (folder / "cvrplib_x").is_dir():
-        pytest.skip("no copy of CVRPLIB")
+    folder = public("benchmarks/cvrplib_x").parent
     run = CVRP_RUN.model_copy(update={"network": MANY_NETWORK})
     evaluation = BenchmarkEvaluation(
         run=RUN.id,

@@ -116,6 +116,7 @@ def test_many_starts_are_measured_and_counted(tmp_path: Path, problem: Any) -> N
     if problem == "tsp":
         tests += (Test(labels=labels, decoding=Decoding(method="rrc", iterations=3)),)
         tests += (Test(labels=labels, decoding=Decoding(method="beam", beam=2)),)
+        tests += (Test(labels=labels, decoding=Decoding(method="beam", beam=2, starts="all")),)
     where = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
     evaluation = Evaluation(run=run.id, group="many", tests=tests)
     measure(evaluation, run, tmp_path / "m", tmp_path / "many.csv", [tmp_path], where)
@@ -132,4 +133,8 @@ def test_many_starts_are_measured_and_counted(tmp_path: Path, problem: Any) -> N
         by_hand = images * c.encoder(nodes) + tours * (nodes - 2) * c.decision(nodes + 1)
         assert values["gflops_shrinking"] == pytest.approx(by_hand / 1e9)
         assert values["gflops_paper"] == pytest.approx(values["gflops_shrinking"] + tours * c.decision(nodes + 1) / 1e9)
+    for decoding, tours in ((test.decoding, 2 * (9 if test.decoding.starts == "all" else 1)) for test in tests[4:]):
+        values = records[records.decoding == decoding.id].set_index("metric").value  # beams search from each start
+        one = cost.per_solution(network, nodes, tours)
+        assert values["gflops_shrinking"] == pytest.approx(one["gflops_shrinking"])
     assert list(records.decoding.unique()[:3]) == ["greedy", "multi", "multi-x8"]

@@ -1,6 +1,5 @@
 """Decisions of many starts, as they are measured: of both problems, and like those of a real construction."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,17 +11,11 @@ from neuroute.evaluation.one_decision import Starts, posed
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Dataset, Network
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SHAPE = {"depth": 2, "width": 16, "feed_forward": 32}
 TSP, CVRP = Dataset(n=30, count=2), Dataset(problem="cvrp", n=29, count=2)
 KINDS = {"pomo:Pomo": TSP, "icam:Icam": TSP, "pomo_cvrp:PomoCvrp": CVRP, "icam_cvrp:IcamCvrp": CVRP}
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def network(kind: str) -> Network:

@@ -1,6 +1,7 @@
 """`neuroute solve` with a checkpoint of each PENS variant: TSPLIB files in, tours and their lengths out."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,9 @@ from neuroute.datasets.tsplib import read_tsplib
 from neuroute.decoding.decode import decode
 from neuroute.errors import NeurouteError
 from neuroute.evaluation.solve import solve_file
-from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
-from neuroute.plan.digest import code_digest
+from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Network
+from untrained import untrained
 
 KIND = "neuroute.networks.pens:Pens"
 VARIANTS = [("alibi", "gaussian"), ("rope", "gaussian"), ("both", "zero"), ("coordinates", "gaussian")]
@@ -26,10 +27,7 @@ LINE = re.compile(r"^(\S+): n=(\d+), length ([\d,]+) \((\w+)\), [\d.]+ s; tour i
 def checkpoint(folder: Path, positions: str, initial: str) -> Path:
     arguments = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": 20}
     network = Network(kind=KIND, arguments={**arguments, "positions": positions, "initial": initial})
-    torch.manual_seed(0)
-    about = {"run": f"pens/{positions}", "network": network.model_dump(), "code": code_digest(KIND)}
-    save_checkpoint(folder / "model.safetensors", build(network), about)
-    return folder / "model.safetensors"
+    return untrained(folder / "model.safetensors", network, f"pens/{positions}")
 
 
 @pytest.fixture
@@ -72,10 +70,10 @@ def test_the_command_line_solves_and_refuses(tmp_path: Path, file: Path) -> None
 
 
 @pytest.mark.parametrize(("positions", "initial"), VARIANTS)
-def test_each_variant_solves_berlin52(tmp_path: Path, shared: Path, positions: str, initial: str) -> None:
-    path = shared / "benchmarks" / "tsplib" / "berlin52.tsp"
-    if not path.is_file():
-        pytest.skip("no copy of TSPLIB")
+def test_each_variant_solves_berlin52(
+    tmp_path: Path, public: Callable[[str], Path], positions: str, initial: str
+) -> None:
+    path = public("benchmarks/tsplib/berlin52.tsp")
     said = LINE.match(solve_file(path, checkpoint(tmp_path, positions, initial), Decoding(), tmp_path / "t.svg", "cpu"))
     assert said
     assert said[2] == "52"

@@ -1,11 +1,10 @@
 """`neuroute solve` on routes and on solutions that users bring: improved, never worsened, refused in one line."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from typer.testing import CliRunner
 
 from neuroute.cli import app
@@ -13,9 +12,10 @@ from neuroute.datasets.tour_files import read_tour
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.datasets.vrplib import read_solution, read_vrplib
 from neuroute.evaluation.solve import solve_file
-from neuroute.networks.weights import build, save_checkpoint
-from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Decoding, Network
+from untrained import untrained
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 NODES = 30
 POINTS = np.random.default_rng(7).integers(0, 1000, (NODES, 2))
@@ -51,24 +51,13 @@ def sol(routes: list[list[int]]) -> str:
 ALONE = [[customer] for customer in range(1, NODES)]  # a vehicle for each
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # small tensors: more threads bring nothing
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture
 def models(tmp_path: Path) -> dict[str, Path]:
     found = {}
     for problem, name in (("tsp", "sit:Sit"), ("cvrp", "sit_cvrp:SitCvrp")):
         arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": 20}
         network = Network(kind=f"neuroute.networks.{name}", arguments=arguments)
-        torch.manual_seed(0)
-        about = {"run": f"sit/{problem}", "network": network.model_dump(), "code": code_digest(network.kind)}
-        found[problem] = tmp_path / f"{problem}.safetensors"
-        save_checkpoint(found[problem], build(network), about)
+        found[problem] = untrained(tmp_path / f"{problem}.safetensors", network, f"sit/{problem}")
     (tmp_path / "mine.tsp").write_text(tsp())
     (tmp_path / "mine.vrp").write_text(vrp())
     return found
@@ -159,17 +148,15 @@ def test_exact_distances_are_said_with_decimals(tmp_path: Path, models: dict[str
 
 
 def test_a_best_known_solution_stays_what_it_is_in_the_librarys_distances(
-    tmp_path: Path, models: dict[str, Path], shared: Path
+    tmp_path: Path, models: dict[str, Path], public: Callable[[str], Path]
 ) -> None:
-    path = shared / "benchmarks" / "cvrplib_x" / "X-n101-k25.vrp"
-    if not path.is_file():
-        pytest.skip("no copy of CVRPLIB")
+    path = public("benchmarks/cvrplib_x/X-n101-k25.vrp")
     best = path.with_suffix(".sol")
     how = Decoding(method="prc", iterations=10)
     said = solve_file(path, models["cvrp"], how, tmp_path / "x.svg", "cpu", brought=best, save=tmp_path / "x.sol")
     assert "length 27,591 (EUC_2D), before 27,591" in said
     assert read_solution(tmp_path / "x.sol")[1] == 27591
-    other = shared / "benchmarks" / "cvrplib_x" / "X-n106-k14.sol"
+    other = path.with_name("X-n106-k14.sol")
     code, text = run(path, "--model", models["cvrp"], "--prc", 1, "--from", other, "--out", tmp_path / "y.svg")
     assert (code, len(text.strip().splitlines())) == (2, 1)
     assert "X-n106-k14.sol" in text

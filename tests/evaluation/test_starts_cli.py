@@ -1,13 +1,11 @@
 """`--starts` and `--augment` of `neuroute solve` and `evaluate`: what they find, and where they are refused."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from typer.testing import CliRunner
 
 from neuroute.cli import app
@@ -16,11 +14,13 @@ from neuroute.datasets.tsplib import read_tsplib
 from neuroute.datasets.vrplib import read_solution, read_vrplib
 from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
-from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
-from neuroute.plan.digest import code_digest
+from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Network
 from neuroute.problems.cvrp import Cvrp, from_routes
 from neuroute.problems.tsp import tour_length
+from untrained import untrained
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 NODES = 14
 POINTS = np.random.default_rng(7).integers(0, 1000, (NODES, 2)) * [1, 3]
@@ -37,24 +37,13 @@ OPTIONS: list[tuple[tuple[str, ...], Decoding]] = [
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(autouse=True)
 def _no_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
 def checkpoint(folder: Path, kind: str, **shape: Any) -> Path:
     network = Network(kind=f"neuroute.networks.{kind}", arguments=SHAPES | shape)
-    torch.manual_seed(0)
-    about = {"run": "icam/x", "network": network.model_dump(), "code": code_digest(network.kind)}
-    save_checkpoint(folder / f"{kind.partition(':')[0]}.safetensors", build(network), about)
-    return folder / f"{kind.partition(':')[0]}.safetensors"
+    return untrained(folder / f"{kind.partition(':')[0]}.safetensors", network, "icam/x")
 
 
 @pytest.fixture

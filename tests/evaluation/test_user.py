@@ -1,5 +1,6 @@
 """`neuroute evaluate --model --data`: right numbers on data of any kind, and one line for what does not fit."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,11 @@ from neuroute.decoding.decode import decode
 from neuroute.errors import NeurouteError
 from neuroute.evaluation.columns import COLUMNS
 from neuroute.evaluation.user import Measured, evaluate, find_instances, load_model
-from neuroute.networks.weights import build, save_checkpoint
-from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
 from neuroute.problems.cvrp import Cvrp, cost
 from neuroute.problems.tsp import tour_length
 from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths
+from untrained import untrained
 
 NETWORK = Network(
     kind="neuroute.networks.decoder_only:DecoderOnly",
@@ -38,10 +38,7 @@ SQUARE = "NAME: t\nTYPE: TSP\nDIMENSION: 5\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
-    torch.manual_seed(0)
-    about = {"run": "scaling/x", "network": NETWORK.model_dump(), "code": code_digest(NETWORK.kind)}
-    save_checkpoint(tmp_path / "model.safetensors", build(NETWORK), about)
-    return tmp_path / "model.safetensors"
+    return untrained(tmp_path / "model.safetensors", NETWORK, "scaling/x")
 
 
 @pytest.fixture
@@ -106,11 +103,9 @@ def test_a_reference_of_ones_own_tours_has_no_gap() -> None:
 
 
 def test_tsplib_files_are_measured_in_their_own_units_by_both_distances(
-    tmp_path: Path, checkpoint: Path, shared: Path
+    tmp_path: Path, checkpoint: Path, public: Callable[[str], Path]
 ) -> None:
-    berlin = shared / "benchmarks" / "tsplib" / "berlin52.tsp"
-    if not berlin.exists():
-        pytest.skip(f"no {berlin}")
+    berlin = public("benchmarks/tsplib/berlin52.tsp")
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "berlin52.tsp").write_bytes(berlin.read_bytes())
     (tmp_path / "set" / "square.tsp").write_text(SQUARE)
@@ -138,9 +133,7 @@ CVRP_NETWORK = Network(
     [Decoding(), Decoding(method="rrc", iterations=2), Decoding(method="prc", iterations=2, start="insertion")],
 )
 def test_cvrp_models_solve_cvrp_data(tmp_path: Path, decoding: Decoding) -> None:
-    torch.manual_seed(0)
-    about = {"run": "scaling/c", "network": CVRP_NETWORK.model_dump(), "code": code_digest(CVRP_NETWORK.kind)}
-    save_checkpoint(tmp_path / "c", build(CVRP_NETWORK), about)
+    untrained(tmp_path / "c", CVRP_NETWORK, "scaling/c")
     demand = np.tile([0, 3, 1, 4, 1, 5, 2, 6, 5], (5, 1))
     order, via = np.tile(np.arange(1, 9), (5, 1)), np.tile([1, 0, 0, 1, 0, 1, 0, 1], (5, 1))
     solution = {"node": order, "via_depot": via}

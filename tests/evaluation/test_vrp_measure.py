@@ -1,5 +1,6 @@
 """Records of the 16 VRPs: networks' own rules, references that keep to them, Set X and Solomon's instances."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -131,12 +132,10 @@ def test_instances_on_set_x_s_grid_are_divided_by_it(largest: int, per_axis: boo
     assert seen.coords.dtype == np.float32
 
 
-def benchmark(folder: Path, shared: Path, name: str, names: tuple[str, ...]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Records, and arrays, of MULTI on these instances of a benchmark."""
-    if not (shared / "benchmarks").is_dir():
-        pytest.skip("no copy of the benchmarks")
+def benchmark(folder: Path, given: Path, name: str, names: tuple[str, ...]) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Records, and arrays, of MULTI on these instances of a benchmark, of which there is a copy."""
     lacking = {k: "" for k in known(name) if k not in names}
-    write_manifest(folder / "m.json", shared / "benchmarks", lacking, name)
+    write_manifest(folder / "m.json", given, lacking, name)
     how = {"run": RUN.id, "group": name, "benchmark": name, "max_nodes": 102, "decodings": (MULTI,)}
     evaluation = BenchmarkEvaluation.model_validate(how)
     where = Where("test", "c", "n", device="cpu", threads=1, benchmarks={name: folder / "m.json"})
@@ -145,10 +144,10 @@ def benchmark(folder: Path, shared: Path, name: str, names: tuple[str, ...]) -> 
         return pd.read_csv(folder / "out.csv"), dict(file)
 
 
-def test_a_model_of_many_problems_solves_set_x(tmp_path: Path, shared: Path) -> None:
-    net = network(tmp_path)
-    records, arrays = benchmark(tmp_path, shared, "cvrplib", ("X-n101-k25",))
-    instance = read_vrplib(shared / "benchmarks" / "cvrplib_x" / "X-n101-k25.vrp")
+def test_a_model_of_many_problems_solves_set_x(tmp_path: Path, public: Callable[[str], Path]) -> None:
+    net, folder = network(tmp_path), public("benchmarks")
+    records, arrays = benchmark(tmp_path, folder, "cvrplib", ("X-n101-k25",))
+    instance = read_vrplib(folder / "cvrplib_x" / "X-n101-k25.vrp")
     seen = Vrp((instance.coords / 1000).astype(np.float32)[None], instance.demand[None], np.array([206]))
     routes = to_routes(decode(net, seen, MULTI)[0].numpy())
     values = records.set_index("metric").value
@@ -195,24 +194,22 @@ def test_routes_of_solomon_s_are_measured_in_both_ways_and_refused_when_late() -
         about.inputs(one, True)
 
 
-def test_solomon_s_files_are_known_by_their_content(shared: Path) -> None:
+def test_solomon_s_files_are_known_by_their_content(public: Callable[[str], Path]) -> None:
     assert {k.set for k in known("solomon").values()} == {"R1", "RC1", "RC2"}
     assert len(known("solomon")) == 28
-    folder = shared / "benchmarks"
-    if not (folder / "solomon").is_dir():
-        pytest.skip("no copy of Solomon's instances")
-    assert survey(folder, "solomon") == {}
-    one = read_solomon(folder / "solomon" / "R101.txt")
+    folder = public("benchmarks/solomon")
+    assert survey(folder.parent, "solomon") == {}
+    one = read_solomon(folder / "R101.txt")
     assert optimum_of(one, "solomon") == known("solomon")["R101"].optimum == 1637.7
-    text = (folder / "solomon" / "R101.txt").read_text().replace("    1          41 ", "    1          42 ")
+    text = (folder / "R101.txt").read_text().replace("    1          41 ", "    1          42 ")
     assert optimum_of(parse_solomon(text, "R101", "R101"), "solomon") is None
 
 
-def test_solomon_s_instances_are_solved_within_their_windows(tmp_path: Path, shared: Path) -> None:
-    net = network(tmp_path)
-    records, arrays = benchmark(tmp_path, shared, "solomon", ("R101", "RC101"))
+def test_solomon_s_instances_are_solved_within_their_windows(tmp_path: Path, public: Callable[[str], Path]) -> None:
+    net, folder = network(tmp_path), public("benchmarks")
+    records, arrays = benchmark(tmp_path, folder, "solomon", ("R101", "RC101"))
     assert list(dict.fromkeys(records.test)) == ["solomon_R101", "solomon_RC101"]
-    one = read_solomon(shared / "benchmarks" / "solomon" / "R101.txt")
+    one = read_solomon(folder / "solomon" / "R101.txt")
     solution = decode(net, one.scaled(), MULTI)[0].numpy()
     values = records[records.test == "solomon_R101"].set_index("metric").value
     assert values["gap_pct"] == pytest.approx(100 * (one.cost(to_routes(solution)) / 1637.7 - 1))

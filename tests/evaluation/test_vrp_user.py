@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from typer.testing import CliRunner
 
 from neuroute.cli import app
@@ -20,10 +19,9 @@ from neuroute.decoding.vrp import decode
 from neuroute.errors import NeurouteError
 from neuroute.evaluation import user
 from neuroute.evaluation.user import load_model
-from neuroute.networks.weights import build, save_checkpoint
-from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
 from neuroute.problems.vrp import SWITCHES, Vrp, lengths
+from untrained import untrained
 
 N, COUNT = 8, 3
 ARGUMENTS: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "hierarchy": "step"}
@@ -34,10 +32,7 @@ SOLOMON = "T1\nVEHICLE\nNUMBER CAPACITY\n 25 200\nCUSTOMER\nCUST NO. X Y\n"
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    torch.manual_seed(0)
-    about = {"run": "mvmoe/x", "network": NETWORK.model_dump(), "code": code_digest(NETWORK.kind)}
-    save_checkpoint(tmp_path / "model.safetensors", build(NETWORK), about)
-    return tmp_path / "model.safetensors"
+    return untrained(tmp_path / "model.safetensors", NETWORK, "mvmoe/x")
 
 
 def instances(variant: str) -> Vrp:

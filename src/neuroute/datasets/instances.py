@@ -10,7 +10,7 @@ import numpy as np
 from neuroute.datasets.tsplib import TsplibInstance
 from neuroute.errors import NeurouteError
 from neuroute.problems.cvrp import Cvrp
-from neuroute.problems.tsp import check_coordinates, is_permutation, tour_length
+from neuroute.problems.tsp import FARTHEST, check_coordinates, is_permutation, tour_length
 from neuroute.problems.vrp_batch import Vrp
 
 TOLERANCE = 1e-4  # relative, between a stated length and the one of the coordinates: some formats keep few digits
@@ -82,9 +82,11 @@ class Instances:
 
 def check_instances(coords: np.ndarray, path: Path, numbers: Iterable[int] | None = None) -> None:
     """coords (count, n, 2); `numbers` are the instances' numbers in the file, where they differ from 0, 1, ..."""
-    if coords.ndim != 3 or coords.shape[-1] != 2 or not len(coords):
+    if coords.ndim != 3 or coords.shape[-1] != 2:
         raise NeurouteError(f"{path}: 'coords' has shape {coords.shape}; (count, n, 2) is expected")
-    bad = ~np.isfinite(coords).all((1, 2)) | (coords == coords[:, :1]).all((1, 2))
+    if not len(coords):
+        raise NeurouteError(f"{path}: no instances in it: 'coords' has shape {coords.shape}; give at least one")
+    bad = ~(np.abs(coords) <= FARTHEST).all((1, 2)) | (coords == coords[:, :1]).all((1, 2))
     worst = int(np.argmax(bad))  # the first bad one, or instance 0: its number of nodes is checked as well
     check_coordinates(coords[worst], f"{path}, instance {_number(worst, numbers)}")
 

@@ -52,7 +52,7 @@ class _Part:
     shard: int
     rows: int  # of the data set
     sha256: str
-    total_length: float
+    lengths: np.ndarray  # (rows,)
     facts: Facts
     held: int  # rows of the shard that were looked at
     solved: int
@@ -62,7 +62,7 @@ class _Part:
         used = np.ascontiguousarray(made.solutions[first:])
         digest = hashlib.sha256(used.tobytes()).hexdigest()
         facts = _share(made.facts, len(used))
-        return cls(shard, len(used), digest, float(made.lengths[first:].sum()), facts, len(made.solutions), made.solved)
+        return cls(shard, len(used), digest, made.lengths[first:], facts, len(made.solutions), made.solved)
 
 
 def make_labels(
@@ -79,8 +79,8 @@ def make_labels(
     Rows come from the store, else from the longest file among the caches, else from the solver, in `workers`
     processes, those of `pool` if it is given.  A killed call goes on where it stopped and ends with the same bytes; a
     second process waits for the first.  Manifest: labels, solver, version, optimal, seed, count, seconds (solver
-    seconds of the data set's rows, None when some are unknown), solved and cached (rows), mean_length, shards [{shard,
-    rows, sha256}].
+    seconds of the data set's rows, None when some are unknown), solved and cached (rows), mean_length, lengths (of test
+    sets: each instance's, for gaps that are means over instances), shards [{shard, rows, sha256}].
 
     Raises NeurouteError for a missing solver, a file that does not fit, a full disk, a worker that died.
     """
@@ -278,6 +278,7 @@ def _manifest(labels: Labels, made: Sequence[_Part]) -> dict[str, Any]:
     solver = get(labels.solver)
     facts = _merged([part.facts for part in made])
     fresh = sum(part.solved for part in made)
+    lengths = np.concatenate([part.lengths for part in made])
     return {
         "labels": labels.id,
         "solver": solver.name,
@@ -289,7 +290,8 @@ def _manifest(labels: Labels, made: Sequence[_Part]) -> dict[str, Any]:
         "seconds": facts["seconds"],
         "solved": fresh,
         "cached": sum(part.held for part in made) - fresh,
-        "mean_length": sum(part.total_length for part in made) / labels.dataset.count,
+        "mean_length": float(lengths.sum()) / labels.dataset.count,
+        **({"lengths": lengths.tolist()} if labels.dataset.split == "test" else {}),
         "shards": [{"shard": part.shard, "rows": part.rows, "sha256": part.sha256} for part in made],
     }
 

@@ -18,7 +18,7 @@ from neuroute.plan.objects import SHARD, Dataset, Labels
 from neuroute.problems.rooms import room
 
 # Solvers whose solutions are never longer than the nearest neighbour's.
-REFERENCES = ("concorde", "lkh", "lkh3", "hgs", "hgs-short")
+REFERENCES = ("concorde", "lkh", "lkh3", "hgs", "hgs-short", "hgs-long")
 TOLERANCE = 1e-7  # relative
 
 Facts = dict[str, Any]  # solver, version, seed, optimal, seconds, cores, count, instances_sha256, mean_length

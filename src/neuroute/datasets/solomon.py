@@ -14,7 +14,7 @@ import numpy as np
 from neuroute.datasets.sections import read_text
 from neuroute.errors import NeurouteError
 from neuroute.problems.vrp import Vrp
-from neuroute.problems.vrp_servable import check_instances
+from neuroute.problems.vrp_servable import LARGEST_LOAD, check_instances
 
 HORIZON = 3.0  # when the depot closes in the instances that networks learn from
 SIZES = (25, 50, 100, 200, 400, 600, 800, 1000)  # customers of Solomon's and of Gehring and Homberger's instances
@@ -93,6 +93,7 @@ def parse_solomon(text: str, where: str, name: str, sizes: Collection[int] | Non
     coords, demand, windows, service = table[:, 1:3], table[:, 3].astype(np.int64), table[:, 4:6], table[:, 6]
     instance = SolomonInstance(name, capacity, coords, demand, windows, service)
     check_instances(instance.own(), where)
+    check_instances(instance.scaled(), f"{where}, as networks take it (in the unit square, float32)")
     return instance
 
 
@@ -103,7 +104,7 @@ def _capacity(lines: Lines, file: str) -> int:
     """From the row of two whole numbers under the headings."""
     for number, words in lines:
         if words[0][0].isdigit():
-            if len(words) == 2 and all(w.isdigit() for w in words):
+            if len(words) == 2 and all(w.isdecimal() for w in words) and int(words[1]) <= LARGEST_LOAD:
                 return int(words[1])
             raise NeurouteError(f"{file}, line {number}: expected `vehicles capacity`, got `{' '.join(words)[:60]}`")
     raise NeurouteError(f"{file}: section VEHICLE has no row `vehicles capacity`; give one")
@@ -128,8 +129,10 @@ def _table(lines: Lines, file: str) -> np.ndarray:
             row = [math.nan]
         if not all(map(math.isfinite, row)):
             raise NeurouteError(f"{where}: `{' '.join(words)[:60]}` are not seven numbers; correct the row")
-        if row[0] != place or row[3] % 1:
+        if row[0] != place or row[3] % 1 or abs(row[3]) > LARGEST_LOAD:
             what = f"node {words[0]} where {place} is expected" if row[0] != place else f"a demand of {words[3]}"
-            raise NeurouteError(f"{where}: {what}; nodes are numbered from 0 on, and demands are whole numbers")
+            raise NeurouteError(
+                f"{where}: {what}; nodes are numbered from 0 on, and demands are whole numbers up to {LARGEST_LOAD:,}"
+            )
         table.append(row)
     return np.array(table)

@@ -27,6 +27,7 @@ from neuroute.datasets.vrplib import read_solution, read_vrplib
 from neuroute.errors import NeurouteError
 from neuroute.problems.cvrp import Cvrp, cost, is_feasible
 from neuroute.problems.cvrp import check_instances as check_cvrp
+from neuroute.problems.vrp_servable import LARGEST_LOAD
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ def _npz(path: Path) -> Instances:
     if any(key in arrays for key in KEYS):
         _check_loads(path, arrays)
         return Instances("vrp", path.stem, (vrp_group(path, coords, arrays),))
-    if "demand" in arrays:
+    if "demand" in arrays or "capacity" in arrays:  # both are checked for
         return Instances("cvrp", path.stem, (_cvrp(path, coords, arrays),))
     tours = _shaped(arrays, "tour", coords.shape[:2], path)
     reference = None if tours is None else lengths_of(coords, tours, path)
@@ -76,14 +77,22 @@ def _npz(path: Path) -> Instances:
 
 def _check_loads(path: Path, arrays: dict[str, np.ndarray]) -> None:
     for key in ("demand", "capacity"):
-        if key not in arrays or (arrays[key] % 1 != 0).any():
+        if key not in arrays or not _whole(arrays[key]):
             raise NeurouteError(f"{path}: no '{key}' in whole numbers, which instances with vehicles need")
+
+
+def _whole(values: np.ndarray) -> bool:
+    """Whether all are whole numbers."""
+    return bool(np.isfinite(values).all() and (values % 1 == 0).all())
 
 
 def _cvrp(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> Group:
     _check_loads(path, arrays)
     if (arrays["capacity"] <= 0).any():
         raise NeurouteError(f"{path}: 'capacity' is not above 0; give every instance a vehicle that carries something")
+    for key in ("demand", "capacity"):
+        if (np.abs(arrays[key].astype(np.float64)) > LARGEST_LOAD).any():
+            raise NeurouteError(f"{path}: '{key}' goes beyond {LARGEST_LOAD:,}; give it in larger units")
     instances = Cvrp(coords, arrays["demand"].astype(np.int64), arrays["capacity"].astype(np.int64))
     check_cvrp(instances, str(path))
     shape = (len(coords), coords.shape[1] - 1)
@@ -92,6 +101,8 @@ def _cvrp(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> Grou
         raise NeurouteError(f"{path}: 'node' and 'via_depot' make a solution together; give both or none")
     reference = None
     if order is not None and via is not None:
+        if not (_whole(order) and _whole(via)):
+            raise NeurouteError(f"{path}: 'node' and 'via_depot' are whole numbers, customers from 1 on and 0 or 1")
         solutions = np.stack([order.astype(np.int64), via.astype(np.int64)], axis=1)
         why = "its solution ('node', 'via_depot') does not serve every customer once, or overloads a route"
         refuse(~is_feasible(instances, solutions), path, why)

@@ -16,7 +16,7 @@ from neuroute.datasets.instances import Group, agreed, refuse
 from neuroute.datasets.solomon import HORIZON, parse_solomon
 from neuroute.errors import NeurouteError
 from neuroute.problems.vrp import Switches, Variant, Vrp, lengths, valid, variant_of
-from neuroute.problems.vrp_servable import check_instances
+from neuroute.problems.vrp_servable import LARGEST_LOAD, check_instances
 
 KEYS = ("variant", "open", "limit", "windows", "service")
 LATE = 1e-3  # by how much, of the unit square, solutions may be late: solvers compute on integer grids
@@ -30,18 +30,20 @@ def vrp_group(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> 
     count = len(coords)
     own = Vrp(
         coords,
-        arrays["demand"].astype(np.int64),
-        arrays["capacity"].astype(np.int64),
+        _whole(path, arrays, "demand"),
+        _whole(path, arrays, "capacity"),
         _is_open(path, arrays),
         _for_each(arrays.get("limit"), count),
         _floats(arrays.get("windows")),
         _floats(arrays.get("service")),
     )
     check_instances(own, str(path))
-    if own.windows is not None:
-        refuse(~np.isfinite(own.windows).all((1, 2)), path, "a window has no end; give the latest time that counts")
+    _check_ends(path, own)
     _check_variant(path, own, arrays)
     seen = as_seen(own)
+    # The tolerance is of the unit square: where a file's units are smaller it forgives too much, and float32 rounds
+    # late times by more than it.  Solutions of an instance that cannot be completed would be built forever.
+    check_instances(seen, f"{path}, as networks take it (in the unit square, float32)")
     stated = arrays.get("length")
     if stated is not None and stated.shape != (count,):
         raise NeurouteError(f"{path}: 'length' has shape {stated.shape}; {(count,)} belongs to these coordinates")
@@ -107,6 +109,33 @@ def _check_variant(path: Path, own: Vrp, arrays: dict[str, np.ndarray]) -> None:
         )
 
 
+def _whole(path: Path, arrays: dict[str, np.ndarray], key: str) -> np.ndarray:
+    """Whole numbers as int64.  Raises NeurouteError for those that are too large to add up without error."""
+    values = arrays[key]
+    bad = np.abs(values.astype(np.float64)) > LARGEST_LOAD
+    if bad.any():
+        instance, *node = np.argwhere(bad)[0].tolist() if bad.ndim else [0]
+        whose = f" of {_named(node[0])}" if node else ""
+        raise NeurouteError(
+            f"{path}, instance {instance}: a {key}{whose} of {values[bad][0]:g}; give numbers up to {LARGEST_LOAD:,}"
+        )
+    return values.astype(np.int64)
+
+
+def _check_ends(path: Path, own: Vrp) -> None:
+    """Raises NeurouteError for a window that has none, which networks cannot read."""
+    if own.windows is not None and (bad := ~np.isfinite(own.windows).all(-1)).any():
+        instance, node = np.argwhere(bad)[0].tolist()
+        raise NeurouteError(
+            f"{path}, instance {instance}: a window has no end, that of {_named(node)}; give the first and the "
+            "latest time that count"
+        )
+
+
+def _named(node: int) -> str:
+    return f"customer {node}" if node else "the depot"
+
+
 def _for_each(given: np.ndarray | None, count: int) -> np.ndarray | None:
     return None if given is None else np.broadcast_to(given, (count,) if given.ndim == 0 else given.shape).astype(float)
 
@@ -123,6 +152,8 @@ def _measured(path: Path, own: Vrp, seen: Vrp, arrays: dict[str, np.ndarray]) ->
     shape = (len(own), own.customers)
     if order is None or via is None or order.shape != shape or via.shape != shape:
         raise NeurouteError(f"{path}: 'node' and 'via_depot' make a solution together; give both, of shape {shape}")
+    if not all((np.isfinite(given) & (given % 1 == 0)).all() for given in (order, via)):
+        raise NeurouteError(f"{path}: 'node' and 'via_depot' are whole numbers, customers from 1 on and 0 or 1")
     solutions = np.stack([order.astype(np.int64), via.astype(np.int64)], axis=1)
     why = "its solution ('node', 'via_depot') does not serve every customer once, or breaks a constraint"
     refuse(~valid(seen, solutions, "free start", LATE), path, why)

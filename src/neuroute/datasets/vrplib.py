@@ -1,13 +1,14 @@
 """VRPLIB files: capacitated instances (.vrp), their solutions (.sol), and what routes cost."""
 
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from neuroute.datasets.sections import Sections, coordinates, read_text, split
+from neuroute.datasets.sections import Sections, coordinates, read_text, split, whole
 from neuroute.datasets.tsplib import distances
 from neuroute.errors import NeurouteError
 
@@ -45,7 +46,8 @@ class VrplibInstance:
         served = np.bincount([c for route in routes for c in route if 1 <= c <= n], minlength=n + 1)
         strange = next((c for route in routes for c in route if not 1 <= c <= n), None)
         if strange is not None:
-            raise NeurouteError(f"{where}: there is no customer {strange} among 1..{n} of {self.name}")
+            mend = "; leave the depot out of the routes" if strange == 0 else ""
+            raise NeurouteError(f"{where}: there is no customer {strange} among 1..{n} of {self.name}{mend}")
         if (served[1:] != 1).any():
             customer = int(np.flatnonzero(served[1:] != 1)[0]) + 1
             raise NeurouteError(f"{where}: customer {customer} is served {served[customer]} times; once is meant")
@@ -68,9 +70,12 @@ def parse_vrplib(text: str, where: str, name: str) -> VrplibInstance:
         raise NeurouteError(f"{where}: TYPE {kind or 'nothing'} is not read; only CVRP files are")
     if edge_type not in EDGE_TYPES:
         raise NeurouteError(f"{where}: EDGE_WEIGHT_TYPE {edge_type} is not read; only {', '.join(EDGE_TYPES)} are")
-    capacity = parts.header.get("CAPACITY", "")
-    if not capacity.isdigit() or int(capacity) < 1:
-        raise NeurouteError(f"{where}: CAPACITY says {capacity or 'nothing'}; give a whole number above 0")
+    stated = parts.header.get("CAPACITY", "")
+    capacity = whole(stated)
+    if not capacity:
+        raise NeurouteError(
+            f"{where}: CAPACITY says {stated[:60] or 'nothing'}; give a whole number above 0, of at most 9 digits"
+        )
     if "DISTANCE" in parts.header:  # Li's sets, which learned solvers take as plain CVRP
         log.info("%s: its limit on the length of a route (%s) is ignored", where, parts.header["DISTANCE"])
     nodes, coords = coordinates(parts)
@@ -78,11 +83,11 @@ def parse_vrplib(text: str, where: str, name: str) -> VrplibInstance:
     depot = nodes.index(_depot(parts, nodes))
     if demand[depot]:
         raise NeurouteError(f"{where}: the depot, node {nodes[depot]}, has a demand of {demand[depot]}; it must be 0")
-    if demand.max() > int(capacity):
+    if demand.max() > capacity:
         most = nodes[int(demand.argmax())]
-        raise NeurouteError(f"{where}: node {most} demands {demand.max()}, more than the capacity {capacity}")
+        raise NeurouteError(f"{where}: node {most} demands {demand.max()}, more than the capacity {capacity}; split it")
     order = np.array([depot, *(i for i in range(len(nodes)) if i != depot)])
-    return VrplibInstance(parts.header.get("NAME", name), edge_type, coords[order], demand[order], int(capacity))
+    return VrplibInstance(parts.header.get("NAME", name), edge_type, coords[order], demand[order], capacity)
 
 
 def _demands(parts: Sections, nodes: list[int]) -> np.ndarray:
@@ -90,11 +95,14 @@ def _demands(parts: Sections, nodes: list[int]) -> np.ndarray:
     found: dict[int, int] = {}
     for number, line in parts.rows.get("DEMAND_SECTION", []):
         words = line.split()
-        if len(words) != 2 or not all(w.isdigit() for w in words):
-            raise NeurouteError(f"{parts.where}, line {number}: expected `node demand`, got `{line[:60]}`")
-        if int(words[0]) in found:
-            raise NeurouteError(f"{parts.where}, line {number}: node {words[0]} has a second demand; give it one line")
-        found[int(words[0])] = int(words[1])
+        node, demand = map(whole, words) if len(words) == 2 else (None, None)
+        if node is None or demand is None:
+            raise NeurouteError(
+                f"{parts.where}, line {number}: expected `node demand` in whole numbers from 0 on, got `{line[:60]}`"
+            )
+        if node in found:
+            raise NeurouteError(f"{parts.where}, line {number}: node {node} has a second demand; give it one line")
+        found[node] = demand
     if set(found) != set(nodes):
         node = min(set(found) ^ set(nodes))
         missing = "demand" if node in nodes else "coordinates"
@@ -105,9 +113,10 @@ def _demands(parts: Sections, nodes: list[int]) -> np.ndarray:
 def _depot(parts: Sections, nodes: list[int]) -> int:
     words = [w for _, line in parts.rows.get("DEPOT_SECTION", []) for w in line.split()]
     given = words[: words.index("-1")] if "-1" in words else words
-    if len(given) != 1 or not given[0].isdigit() or int(given[0]) not in nodes:
+    depot = whole(given[0]) if len(given) == 1 else None
+    if depot not in nodes:
         raise NeurouteError(f"{parts.where}: DEPOT_SECTION names {' '.join(given) or 'no node'}; one node is expected")
-    return int(given[0])
+    return depot
 
 
 def read_solution(path: Path) -> tuple[list[list[int]], float | None]:
@@ -124,6 +133,8 @@ def read_solution(path: Path) -> tuple[list[list[int]], float | None]:
                 routes.append([int(word) for word in value.split()])
             elif key.lower().startswith("cost"):
                 cost = float(raw.split()[-1])
+                if not math.isfinite(cost):
+                    raise ValueError
         except ValueError:
             raise NeurouteError(f"{path}, line {number}: expected `Route #k: customers` or `Cost c`") from None
     if not routes:

@@ -83,12 +83,13 @@ def measure_tests(
 def _flops(loaded: Loaded, dataset: Dataset, decoding: Decoding, places: int) -> dict[str, float]:
     """Of one instance: a solution, or all those of a network of many starts, of which the best is taken.
 
-    places: where these may begin.
+    places: where these may begin.  Beams search from each.
     """
-    if not has_many_starts(loaded.net) or decoding.method != "greedy":
+    if not has_many_starts(loaded.net):
         return cost.per_solution(loaded.run.network, dataset.nodes, decoding.beam)
     images, starts = 8 if decoding.augment else 1, min(starts_of(decoding) or places, places)
-    return cost.per_solution(loaded.run.network, dataset.nodes, starts * images, images, shrinks=False)
+    solutions, searches = decoding.beam * starts * images, decoding.method != "greedy"
+    return cost.per_solution(loaded.run.network, dataset.nodes, solutions, images, shrinks=searches)
 
 
 def about_repeats_and_factor(

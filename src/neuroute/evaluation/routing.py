@@ -110,9 +110,13 @@ def _decoders(net: MvMoe) -> Mixture:
 
 
 def _rows(loaded: Loaded, evaluation: RoutingEvaluation) -> list[dict[str, Any]]:
-    d = evaluation.datasets[-1]
-    about = {"test": d.id, "distribution": d.distribution, "n": d.n, "n_instances": d.count, "reference": "none"}
-    return loaded.rows(evaluation.group, about, Decoding(starts="all"), {"parameters": parameters(loaded.net)}, 0.0)
+    """One for each data set, so that what is drawn says what it was measured on."""
+    rows = []
+    for d in evaluation.datasets:
+        about = {"test": d.id, "distribution": d.distribution, "n": d.n, "n_instances": d.count, "reference": "none"}
+        values = {"parameters": parameters(loaded.net)}
+        rows += loaded.rows(evaluation.group, about, Decoding(starts="all"), values, 0.0)
+    return rows
 
 
 # -- where nodes go -------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from neuroute.errors import NeurouteError
 from neuroute.evaluation.drawing import draw_routes, draw_tour
 from neuroute.evaluation.improve_own import improved
 from neuroute.evaluation.options import check_decoding
+from neuroute.evaluation.outputs import check_writable
 from neuroute.evaluation.user import load_model
 from neuroute.files import write_whole
 from neuroute.plan.objects import Decoding
@@ -82,7 +83,8 @@ def solve_file(
 
     With `brought` (.tour or .sol), that solution is improved by the decoding, parallel local re-construction, and
     never gets longer in the file's own distances.  `save` (.tour or .sol) keeps what was found.
-    Raises NeurouteError, before anything is solved or written, for files and a model that do not go together.
+    Raises NeurouteError, before anything is solved or written, for files and a model that do not go together, and for
+    places where nothing can be written.
     """
     if out.suffix not in (".svg", ".pdf", ".png"):
         raise NeurouteError(f"--out {out}: the drawing must end in .svg, .pdf or .png")
@@ -102,6 +104,9 @@ def solve_file(
     if start is not None and loaded.problem == "vrp":
         raise NeurouteError(f"--from: {run} builds solutions and improves none; leave it out")
     check_decoding(loaded.problem, file.stops, decoding, path.name)
+    for option, target in (("--out", out), ("--save", save)):
+        if target is not None:
+            check_writable(option, target)
     budget = memory_budget_gb(loaded.place, memory_gb)
     inputs = file.about.inputs_for(loaded.problem)(file.instance, False)
     began = time.perf_counter()

@@ -5,6 +5,7 @@ import numpy as np
 from neuroute.errors import NeurouteError
 
 FEWEST_NODES = 4  # below, every tour is optimal
+FARTHEST = 1e12  # coordinates of which distances are still told apart
 
 
 def tour_length(coords: np.ndarray, tours: np.ndarray) -> np.ndarray:
@@ -35,8 +36,8 @@ def canonical(tours: np.ndarray) -> np.ndarray:
 def check_coordinates(coords: np.ndarray, where: str) -> None:
     """Refuse instances (..., n, 2) that are no TSP; `where` says where they come from.
 
-    Raises NeurouteError for a wrong shape, fewer than 4 nodes, values that are not finite, and points that all
-    coincide.
+    Raises NeurouteError for a wrong shape, fewer than 4 nodes, values that are not finite or too large, and points that
+    all coincide.
     """
     if coords.ndim < 2 or coords.shape[-1] != 2:
         raise NeurouteError(f"{where}: coordinates of shape {coords.shape}; give two numbers per node, (..., n, 2)")
@@ -47,3 +48,5 @@ def check_coordinates(coords: np.ndarray, where: str) -> None:
         raise NeurouteError(f"{where}: node {bad[-2]} has a coordinate that is not a finite number; correct it")
     if (coords == coords[..., :1, :]).all(axis=(-2, -1)).any():
         raise NeurouteError(f"{where}: all nodes lie on one point; give at least two different points")
+    if np.abs(coords).max() > FARTHEST:
+        raise NeurouteError(f"{where}: coordinates beyond 1e12 lose their distances in floating point; rescale")

@@ -10,6 +10,8 @@ from neuroute.errors import NeurouteError
 from neuroute.problems.vrp_batch import Vrp
 from neuroute.problems.vrp_checker import EPS
 
+LARGEST_LOAD = 10**9  # of a demand or a capacity that users bring: sums of them are exact
+
 
 def check_instances(instances: Vrp, where: str) -> None:
     """Raises NeurouteError, naming `where`, the instance and the customer, for what cannot be served."""

@@ -1,0 +1,114 @@
+"""Where results go is looked at before anything is computed, and nothing of the user's is overwritten."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from neuroute.cli import app
+from neuroute.errors import NeurouteError
+from neuroute.evaluation import solve, user
+from neuroute.evaluation.outputs import check_records, check_writable
+from neuroute.plan.objects import Network
+from untrained import untrained
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+COORDS = np.random.default_rng(0).random((2, 9, 2))
+TSP = "NAME: t\nTYPE: TSP\nDIMENSION: 5\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n" + "".join(
+    f"{i} {x} {y}\n" for i, (x, y) in enumerate([(0, 0), (5, 1), (9, 0), (10, 8), (4, 9)], 1)
+)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": 20}
+    return untrained(
+        tmp_path / "m.safetensors", Network(kind="neuroute.networks.sit:Sit", arguments=arguments), "sit/x"
+    )
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [*map(str, arguments), "--device", "cpu"])
+    return result.exit_code, result.output.strip()
+
+
+def test_what_can_be_written_leaves_no_trace(tmp_path: Path) -> None:
+    check_writable("--save", tmp_path / "new" / "a.sol")
+    assert list((tmp_path / "new").iterdir()) == []
+    (tmp_path / "a.sol").write_text("kept")
+    check_writable("--save", tmp_path / "a.sol")
+    assert (tmp_path / "a.sol").read_text() == "kept"
+
+
+def no_place(tmp_path: Path, suffix: str) -> dict[str, str]:
+    """Places of no file, and what is said of them."""
+    (tmp_path / "file").write_text("")
+    (tmp_path / f"folder{suffix}").mkdir()
+    return {
+        str(tmp_path / "file" / f"a{suffix}"): "file cannot be a folder; choose another place",
+        str(tmp_path / f"folder{suffix}"): "is a folder; give the name of a file",
+        str(tmp_path / f"{'a' * 300}{suffix}"): "cannot be written (File name too long)",
+    }
+
+
+def test_what_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    for place, why in no_place(tmp_path, ".sol").items():
+        with pytest.raises(NeurouteError) as error:
+            check_writable("--save", Path(place))
+        assert why in str(error.value)
+        assert str(error.value).startswith("--save ")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_rights_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0o500)
+    with pytest.raises(NeurouteError, match="cannot be written .Permission denied.; choose another place"):
+        check_writable("--save", tmp_path / "closed" / "a.sol")
+
+
+@pytest.mark.parametrize("option", ["--out", "--save"])
+def test_nothing_is_solved_in_vain(tmp_path: Path, model: Path, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "t.tsp").write_text(TSP)
+    monkeypatch.setattr(solve, "room", lambda *_: pytest.fail("it has begun to solve"))
+    for place, why in no_place(tmp_path, ".svg" if option == "--out" else ".tour").items():
+        drawing = () if option == "--out" else ("--out", tmp_path / "t.svg")
+        code, said = run("solve", tmp_path / "t.tsp", "--model", model, option, place, *drawing)
+        assert (code, len(said.splitlines())) == (2, 1)
+        assert why in said
+    assert not (tmp_path / "t.svg").exists()
+
+
+def test_nothing_is_measured_in_vain(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.savez(tmp_path / "d.npz", coords=COORDS)
+    monkeypatch.setattr(user, "room", lambda *_: pytest.fail("it has begun to solve"))
+    for place, why in no_place(tmp_path, ".csv").items():
+        code, said = run("evaluate", "--model", model, "--data", tmp_path / "d.npz", "--out", place)
+        assert (code, len(said.splitlines())) == (2, 1)
+        assert why in said
+    assert not (tmp_path / "folder.npz").exists()
+
+
+def test_records_do_not_overwrite_the_instances_beside_them(tmp_path: Path, model: Path) -> None:
+    data = tmp_path / "mine.npz"
+    np.savez(data, coords=COORDS)
+    before = data.read_bytes()
+    code, said = run("evaluate", "--model", model, "--data", data, "--out", tmp_path / "mine.csv")
+    assert (code, len(said.splitlines())) == (2, 1)
+    assert "mine.npz, which holds something else; choose another name" in said
+    assert data.read_bytes() == before
+    assert not (tmp_path / "mine.csv").exists()
+
+
+def test_records_may_be_written_again(tmp_path: Path, model: Path) -> None:
+    np.savez(tmp_path / "d.npz", coords=COORDS)
+    out = tmp_path / "records.csv"
+    for _ in range(2):
+        code, said = run("evaluate", "--model", model, "--data", tmp_path / "d.npz", "--out", out)
+        assert code == 0, said
+    assert out.exists()
+    out.with_suffix(".npz").write_bytes(b"no npz")
+    with pytest.raises(NeurouteError, match="which holds something else"):
+        check_records("--out", out)
