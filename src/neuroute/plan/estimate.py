@@ -37,6 +37,7 @@ SOLVER_SECONDS: dict[str, dict[int, float]] = {
     "concorde": {20: 0.0076, 50: 0.04, 100: 0.18, 200: 0.38, 500: 15.0},
     "lkh": {20: 0.0011, 50: 0.009, 100: 0.048, 200: 0.2, 500: 2.0},
     "hgs": {20: 0.27, 50: 0.8, 100: 2.6},  # CVRP
+    "hgs-long": {20: 3.1, 50: 8.9, 100: 25.0},  # CVRP, one instance each, on a busy core
     "hgs-short": {20: 0.018, 50: 0.08, 100: 0.2},  # CVRP
     "ortools-short": {10: 0.07, 20: 0.12, 50: 0.34},  # VRP: means over variants
     "pyvrp-short": {10: 0.014, 20: 0.03, 50: 0.14},

@@ -11,6 +11,7 @@ MODULES = {
     "lkh3": "neuroute.solvers.lkh3",
     "hgs": "neuroute.solvers.hgs",
     "hgs-short": "neuroute.solvers.hgs_short",
+    "hgs-long": "neuroute.solvers.hgs_long",
     "insertion": "neuroute.solvers.insertion",
     "insertion-angle": "neuroute.solvers.insertion_cvrp",
     "insertion-published": "neuroute.solvers.insertion_published",

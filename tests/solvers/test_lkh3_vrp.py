@@ -1,0 +1,110 @@
+"""LKH-3 on four of the 16 problems, through a stand-in for its binary: what it is asked, and what comes of it."""
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuroute.errors import NeurouteError
+from neuroute.problems.vrp import SWITCHES, Vrp, fault
+from neuroute.solvers.lkh3 import TYPES
+from neuroute.solvers.registry import get
+
+pytest.importorskip("lkh")
+
+# A vehicle for each customer, or one for all of them; the problem stays where the test finds it.
+STAND_IN = """#!{python}
+import os, shutil, sys
+parameters = dict(line.strip().split(" = ") for line in open(sys.argv[1]) if "=" in line)
+assert parameters["MAX_TRIALS"] == "10000" and parameters["RUNS"] == "1" and parameters["MTSP_MIN_SIZE"] == "0"
+shutil.copy(parameters["PROBLEM_FILE"], os.environ["ASKED"])
+customers, tour = 5, [1]
+for number in range(customers):
+    tour.append(number + 2)
+    if number + 1 < customers and os.environ["FLEET"] == "many":
+        tour.append(customers + 2 + number)
+text = "NAME : t\\nTYPE : TOUR\\nDIMENSION : " + str(len(tour)) + "\\nTOUR_SECTION\\n"
+open(parameters["TOUR_FILE"], "w").write(text + "\\n".join(map(str, tour)) + "\\n-1\\nEOF\\n")
+"""
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    binary = tmp_path / "LKH"
+    binary.write_text(STAND_IN.format(python=sys.executable))
+    binary.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("ASKED", str(tmp_path / "asked.vrp"))
+    monkeypatch.setenv("FLEET", "many")
+    return tmp_path / "asked.vrp"
+
+
+def instance(variant: str) -> Vrp:
+    rng, switches = np.random.default_rng(5), SWITCHES[variant]
+    windows = np.tile(np.array([0.5, 2.25], dtype=np.float32), (1, 6, 1))
+    windows[:, 0] = 0, 4
+    service = np.array([[0, 0.2, 0.2, 0.2, 0.2, 0.25]], dtype=np.float32)
+    return Vrp(
+        coords=rng.random((1, 6, 2)).astype(np.float32),
+        demand=np.array([[0, 4, 5, 6, 7, -8 if switches.backhaul else 8]]),
+        capacity=np.array([10]),
+        open=switches.open,
+        limit=np.array([3.0]) if switches.limit else None,
+        windows=windows if switches.windows else None,
+        service=service if switches.windows else None,
+    )
+
+
+def sections(path: Path) -> dict[str, str]:
+    """Each section, and each line with a colon, of what LKH was given; as `lkh` writes it, spaces apart."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in path.read_text().splitlines():
+        key, colon, value = (part.strip() for part in line.partition(":"))
+        if colon:
+            name, found[key] = key, value
+        elif name and line.strip() != "EOF":
+            found[name] += f"\n{' '.join(line.split())}"
+    return found
+
+
+@pytest.mark.parametrize("variant", TYPES)
+def test_lkh3_is_asked_for_the_problem(variant, asked):
+    pytest.importorskip("tsplib95")
+    one = instance(variant)
+    solution = get("lkh3").solve_vrp(one, 0)
+    assert fault(one, 0, solution) is None
+    assert solution.tolist() == [[1, 2, 3, 4, 5], [1, 1, 1, 1, 1]]
+    said = sections(asked)
+    assert said["TYPE"] == {"VRPL": "DCVRP", "VRPTW": "CVRPTW"}.get(variant, variant)
+    assert (said["DIMENSION"], said["CAPACITY"], said["VEHICLES"]) == ("6", "10", "5")
+    assert said["EDGE_WEIGHT_TYPE"] == "CEIL_2D"  # no leg is taken for shorter than it is
+    x, y = (float(v) for v in said["NODE_COORD_SECTION"].split("\n")[2].split()[1:])
+    np.testing.assert_allclose([x, y], one.coords[0, 1] * 1e6, rtol=1e-6)
+    assert [row.split()[1] for row in said["DEMAND_SECTION"].strip().split("\n")] == ["0", "4", "5", "6", "7", "8"]
+    # Grid units of 1e-6; limits and closing times have eight tenths of the checker's tolerance of 1e-5.
+    assert said.get("DISTANCE") == ("3000008" if variant == "VRPL" else None)
+    if variant == "VRPTW":
+        assert said["TIME_WINDOW_SECTION"].strip().split("\n")[1] == "2 500000 2250008"
+        assert said["SERVICE_TIME_SECTION"].strip().split("\n")[5] == "6 250000"
+    else:
+        assert "TIME_WINDOW_SECTION" not in said
+
+
+@pytest.mark.usefixtures("asked")
+def test_a_solution_that_breaks_a_constraint_is_one_clear_line(monkeypatch):
+    monkeypatch.setenv("FLEET", "one")
+    with pytest.raises(NeurouteError, match="lkh3: no routes found that keep to the constraints .*'ortools'") as error:
+        get("lkh3").solve_vrp(instance("OVRP"), 0)
+    assert "\n" not in str(error.value)
+    roomy = replace(instance("OVRP"), capacity=np.array([30]))
+    assert get("lkh3").solve_vrp(roomy, 0)[1].tolist() == [1, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("variant", [v for v in SWITCHES if v not in TYPES])
+def test_other_problems_are_refused(variant):
+    with pytest.raises(NeurouteError, match=f"lkh3 does not solve {variant} here; 'ortools' does"):
+        get("lkh3").solve_vrp(instance(variant), 0)
