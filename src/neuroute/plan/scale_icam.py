@@ -14,6 +14,7 @@ TAM_SIZES = (1000, 2000, 3000, 4000, 5000)  # Table 3
 KS, BETAS = (20, 50, 100), (0.0, 0.1, 0.5, 0.9)  # Table 10
 MAIN = (20, 0.1)  # k and beta of the main run (Table 5)
 STAGES = ["stage1", "stage2", "stage3"]
+LARGEST_DEMAND = 9  # as in `datasets.streams`: a smaller vehicle could not serve every customer
 
 
 class IcamShape(Strict):
@@ -78,6 +79,11 @@ class IcamCvrp(IcamProblem):
             _named(name, getattr(self, name), set(TAM_SIZES))
         for name in ("sizes", "tam_sizes"):
             _differ(name, getattr(self, name))
+        if min(self.tam_capacities.values()) < LARGEST_DEMAND:
+            raise ValueError(f"tam_capacities {self.tam_capacities}: demands are up to {LARGEST_DEMAND}; give no less")
+        least, below = self.benchmark_nodes
+        if not least < below:
+            raise ValueError(f"benchmark_nodes: from {least} to less than {below} nodes; give the smaller number first")
         return self
 
 

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from neuroute.plan.reinforced import Elite
 from neuroute.plan.specs import Spec as Strict
 
 Nodes = Annotated[int, Field(ge=4, description="nodes of an instance")]
@@ -65,6 +66,19 @@ class TrainingScale(Strict):
     )
 
 
+class StageChange(Strict):
+    """What may be changed of one stage of a training by reinforcement learning; see `plan.reinforced.Stage`."""
+
+    epochs: Positive | None = None
+    batches_per_epoch: Positive | None = None
+    batch_size: Positive | None = None
+    learning_rate: Annotated[float, Field(gt=0, le=1)] | None = None
+    drops: Annotated[list[int] | None, Field(description="epochs after which the rate falls to `drop` of it")] = None
+    drop: Annotated[float, Field(gt=0, le=1)] | None = None
+    elite: Elite | None = None
+    validations: Positive | None = None
+
+
 class TrainingChange(Strict):
     """What may be changed of one run's training; everything else stays as it is."""
 
@@ -100,3 +114,4 @@ class TrainingChange(Strict):
     most_blocks: Positive | None = None
     epochs_before: Annotated[int, Field(ge=0)] | None = None
     clip: Annotated[float, Field(gt=0)] | None = None
+    stages: Annotated[dict[str, StageChange], Field(description="icam, POMO and mvmoe: of single stages, by name")] = {}

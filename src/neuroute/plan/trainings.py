@@ -16,7 +16,7 @@ def evenly(batches: int, validations: int) -> set[int]:
 class Supervised(Spec):
     """Supervised training on sub-paths of labelled tours (scaling, Section 3 and Table 9).
 
-    `step` is the reading of the paper's "step" (README, "What is a step?"):
+    `step` is the reading of the paper's "step" (docs/choices.md, "What is a step?"):
     `sub-path` every decision of the sampled sub-path is its own update; `decision` one update on the first
     decision only; `summed` one update on the summed loss of all decisions.
     `sub_paths` is how they are cut: `random` (LEHD) anywhere and in either direction; `suffix` (BQ-NCO) the end of

@@ -23,9 +23,11 @@ THREE_DECIMALS = fixed(3)
 
 
 def duration(seconds: Any) -> str:
-    """Seconds as a reader wants them: 0.31 s, 20.4 s, 3.3 min, 2.75 h."""
+    """Seconds as a reader wants them: 4.2 ms, 0.31 s, 20.4 s, 3.3 min, 2.75 h."""
     if isinstance(seconds, str):
         return seconds
+    if 0 < abs(seconds) < 0.00995:
+        return f"{1000 * seconds:.1f} ms" if abs(seconds) >= 0.0001 else f"{1000 * seconds:.2g} ms"
     if abs(seconds) < 9.995:
         return f"{seconds:.2f} s"
     if abs(seconds) < 59.95:

@@ -1,14 +1,15 @@
 """What the tables of paper `icam` have in common: rows and columns of a comparison, and what is to be said of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import BASELINES, MULTI, ORIGINAL, OWN, PROBLEMS, SIZES, STAGED, run_id
 from neuroute.papers.sit.cells import both, model_cells, model_here, printed, solver_name
 from neuroute.papers.sit.methods import Method
-from neuroute.papers.sit.solver_cells import Solvers
+from neuroute.papers.sit.solver_cells import TIMES, Solvers
 from neuroute.plan.objects import Dataset, Labels, Problem, Reinforced, Run
-from neuroute.rendering.columns import described
+from neuroute.rendering.columns import HERE, described
+from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 
@@ -28,6 +29,7 @@ CVRP_CONTEXT = (
     "code; the paper writes of first and last node for both problems."
 )
 ONE_SEED = "One training of each model (one seed)."
+TOTALS = f"Times are totals over the test set, the paper's on one RTX 3090. {TIMES}"
 # What Table 7 compares: names of the runs, what is said of them, and their printed name.
 TRAINED = (
     (ORIGINAL, "POMO trained at one size", "POMO (original)"),
@@ -106,7 +108,10 @@ def reference_note(tests: Mapping[Problem, Tests], published: Mapping[Problem, s
             of.setdefault(solver_name(labels.solver), []).append(str(size))
         names = [name if len(of) == 1 else f"{name} ({', '.join(at)})" for name, at in of.items()]
         parts.append(f"{problem.upper()} by {', '.join(names)}; the paper's by {published[problem]}")
-    return f"Gaps are ratios of mean lengths, against solutions of the {'. Of the '.join(parts)}."
+    return (
+        f"Gaps are ratios of mean lengths, against solutions of the {'. Of the '.join(parts)}. Test instances are "
+        "drawn anew, from the same distribution; the paper's are LEHD's."
+    )
 
 
 def baselines_note(study: Study, problems: Sequence[Problem] = PROBLEMS) -> str:
@@ -164,3 +169,33 @@ def amounts_note(study: Study) -> list[str]:
 def table_of(study: Study, labels: tuple[str, ...], columns: tuple[Column, ...], rows: list[Row], *notes: str) -> Table:
     """A table under the artifact's title."""
     return Table(study.artifact.title, labels, columns, tuple(rows), tuple(notes))
+
+
+def both_problems(
+    study: Study, methods: Callable[[Problem], Sequence[Method]], *notes: str, amounts: Sequence[str] = ()
+) -> Table:
+    """Tables 1 and 7: mean length, gap and total time of the methods of each problem, at all four sizes.
+
+    notes: what is to be said of these methods; amounts: of what they were trained on.
+    """
+    solvers = Solvers.of(study)
+    tests = {problem: test_sets(study, problem) for problem in PROBLEMS}
+    rows = []
+    for problem in PROBLEMS:
+        for method in methods(problem):
+            row = row_of(study, solvers, problem, method, tests[problem])
+            rows.append(Row((problem.upper(), *row.labels), row.cells))
+    return table_of(
+        study,
+        ("Problem", "Method", HERE),
+        columns_of(tests, {size: str(size) for size in SIZES}, 4),
+        rows,
+        *varying_sizes(study),
+        *amounts,
+        f"{ONE_SEED} {BOOTSTRAP}",
+        reference_note(tests, {"tsp": "Concorde", "cvrp": "LKH3"}),
+        WAYS_NOTE,
+        *notes,
+        ALPHAS,
+        CVRP_CONTEXT,
+    )

@@ -1,5 +1,6 @@
 """What paper `icam` trains and measures.  Declarations only; what is shown is in `artifacts`."""
 
+from neuroute.papers.changes import seed_of, settled
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.artifacts import artifacts
 from neuroute.papers.icam.measurements import evaluations
@@ -7,7 +8,7 @@ from neuroute.papers.icam.roles import ABLATIONS, BASELINES, ORIGINAL, OWN, PAPE
 from neuroute.papers.labelled import longest
 from neuroute.papers.scaling import declare as scaling
 from neuroute.papers.sit import declare as sit
-from neuroute.plan.config import Config, Scale, validated
+from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Elite, LabelBundle, Network, Problem, Reinforced, Run
 
 __all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]
@@ -46,6 +47,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         training: Reinforced,
         role: dict[str, object],
         start: str | None = None,
+        seed: int = 0,
     ) -> None:
         out.append(
             Run(
@@ -53,13 +55,13 @@ def runs(config: Config, scale: Scale) -> list[Run]:
                 name=name,
                 role=role,
                 network=network,
-                training=_settled(config, name, training),
+                training=settled(config, run_id(name), Reinforced, training),
                 n=_first_size(scale, problem),
                 data=(),
                 start=start,
                 validation=roles.validation(scale, problem, 100),
                 also_validation=(roles.validation(scale, problem, 1000),),
-                seed=_seed(config, name),
+                seed=seed_of(config, run_id(name), seed),
             )
         )
 
@@ -72,10 +74,12 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     tsp = scale.icam.tsp
     for label, without in WITHOUT.items():
         add(ABLATIONS[label], "tsp", _icam(scale, "tsp", **without), tsp.training, {"variant": label})
+    seed = seed_of(config, run_id(OWN["tsp"]))  # sizes and samples follow from it: forks have those of the main run
     for k, beta in roles.forks(scale):
         start = roles.at_stage(OWN["tsp"], roles.STAGES[-1])
-        other = _third_stage(_settled(config, OWN["tsp"], tsp.training), Elite(k=scale.icam.elites[k], beta=beta))
-        add(roles.fork(k, beta), "tsp", _icam(scale, "tsp"), other, {"k": k, "beta": beta}, start)
+        of_main = settled(config, run_id(OWN["tsp"]), Reinforced, tsp.training)
+        other = _third_stage(of_main, Elite(k=scale.icam.elites[k], beta=beta))
+        add(roles.fork(k, beta), "tsp", _icam(scale, "tsp"), other, {"k": k, "beta": beta}, start, seed)
     return [*out, *_baselines(config, scale)]
 
 
@@ -106,15 +110,3 @@ def _icam(scale: Scale, problem: Problem, **without: bool) -> Network:
 def _pomo(scale: Scale, problem: Problem) -> Network:
     shape = scale.icam.pomo.model_dump() | {"train_nodes": _first_size(scale, problem)}
     return Network(kind=POMO[problem], arguments=shape)
-
-
-def _settled(config: Config, name: str, training: Reinforced) -> Reinforced:
-    """The training with what config.yaml changes of it."""
-    change = config.runs.get(run_id(name))
-    changed = change.training.model_dump(exclude_none=True) if change else {}
-    return validated(Reinforced, training.model_dump() | changed, f"config.yaml: runs.{run_id(name)}.training")
-
-
-def _seed(config: Config, name: str) -> int:
-    change = config.runs.get(run_id(name))
-    return change.seed if change and change.seed is not None else 0

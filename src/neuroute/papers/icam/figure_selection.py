@@ -102,7 +102,8 @@ def _draw_distances(axes: Axes, seen: Seen, colours: dict[int, str]) -> None:
     handles = [Line2D([], [], color=c, label=f"{n:,} nodes") for n, c in colours.items()]
     handles += [Line2D([], [], color=style.INK, label=CHOOSERS["optimal"])]
     handles += [Line2D([], [], color=style.INK, linestyle=(0, (1.2, 1)), label=CHOOSERS["model"])]
-    axes.legend(handles=handles, loc="lower right", fontsize=6)
+    # A radius may fall behind the legend: its line ends at the frame.
+    axes.legend(handles=handles, loc="lower right", fontsize=6, frameon=True, framealpha=1, edgecolor="none")
 
 
 def _draw_ranks(axes: Axes, seen: Seen, colours: dict[int, str]) -> None:

@@ -1,5 +1,6 @@
 """What a run of paper `icam` is trained with, by the headings of its Table 5."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -50,8 +51,7 @@ def settings(run: Run | None) -> dict[str, Value]:
         return {}
     t, arguments = run.training, run.network.arguments
     kind = "icam" if ":Icam" in run.network.kind else "pomo"
-    first, later = t.stages[0], t.stages[1:]
-    last = later[-1] if later else None
+    first = t.stages[0]
     drops = sorted({drop for stage in t.stages for drop in stage.drops})
     found: dict[str, Value] = {
         "Optimizer": "Adam",
@@ -77,19 +77,26 @@ def settings(run: Run | None) -> dict[str, Value]:
     cvrp = run.validation.dataset.problem == "cvrp"
     if cvrp:
         found["Capacity of stage 1"] = _capacity(first)
-    if last is not None:
-        found |= {
-            "Learning rate of stage 3": last.learning_rate,
-            "Loss function of stage 3": _loss(last),
-            "β of stage 3": last.elite.beta if last.elite else None,
-            "k of stage 3": last.elite.k if last.elite else None,
-            "Scale of stages 2 & 3": _each([_range(stage.sizes) for stage in later]),
-            "Epochs of stage 2": later[0].epochs,
-            "Epochs of stage 3": last.epochs,
-            "Batch size of stages 2 & 3": _each([_batch(stage) for stage in later]),
-        }
-        if cvrp:
-            found["Capacity of stages 2 & 3"] = _each([_capacity(stage) for stage in later])
+    return found | _later_stages(t.stages[1:], cvrp)
+
+
+def _later_stages(stages: Sequence[Stage], cvrp: bool) -> dict[str, Value]:
+    """What is said of stages 2 and 3; nothing of a training that has one."""
+    if not stages:
+        return {}
+    last = stages[-1]
+    found: dict[str, Value] = {
+        "Learning rate of stage 3": last.learning_rate,
+        "Loss function of stage 3": _loss(last),
+        "β of stage 3": last.elite.beta if last.elite else None,
+        "k of stage 3": last.elite.k if last.elite else None,
+        "Scale of stages 2 & 3": _each([_range(stage.sizes) for stage in stages]),
+        "Epochs of stage 2": stages[0].epochs,
+        "Epochs of stage 3": last.epochs,
+        "Batch size of stages 2 & 3": _each([_batch(stage) for stage in stages]),
+    }
+    if cvrp:
+        found["Capacity of stages 2 & 3"] = _each([_capacity(stage) for stage in stages])
     return found
 
 

@@ -4,6 +4,7 @@ from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import (
     ALPHAS,
     ONE_SEED,
+    TOTALS,
     WAYS_NOTE,
     baselines_note,
     columns_of,
@@ -16,7 +17,7 @@ from neuroute.papers.icam.methods import strategies
 from neuroute.papers.icam.roles import ABLATIONS, MULTI, SIZES, run_id
 from neuroute.papers.icam.table_comparison import OTHER_PAPERS
 from neuroute.papers.sit.cells import gap_cell, model_here, number, printed
-from neuroute.papers.sit.solver_cells import TIMES, Solvers
+from neuroute.papers.sit.solver_cells import Solvers
 from neuroute.plan.objects import Problem
 from neuroute.rendering.columns import HERE, gap_columns
 from neuroute.rendering.gaps import BOOTSTRAP
@@ -67,8 +68,8 @@ def table11(study: Study) -> Table:
         f"{_searches(study)}. The paper does not say where ICAM's searches start, and the published code has none. "
         "Here random re-construct begins with the best of one solution from each node, and beams search from each "
         "node: the printed RRC100 is little better than the printed best of all starts and far better than the single "
-        "trajectory, and bs16 takes about 16 times as long as all starts.",
-        f"Times are totals over the test set, the paper's on one RTX 3090. {TIMES}",
+        "trajectory, and bs16 takes 16 to 23 times as long as all starts.",
+        TOTALS,
         baselines_note(study, [TSP]),
         f"{OTHER_PAPERS} BQ bs16 takes 27.5 min at TSP100 here, 17.6 min in `scaling`.",
         ALPHAS,

@@ -1,10 +1,13 @@
 """Tables 3 and 6 of paper `icam`: instances larger than those of training."""
 
+from collections.abc import Sequence
+
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import (
     CVRP_CONTEXT,
     ONE_SEED,
     WAYS_NOTE,
+    Tests,
     baselines_note,
     columns_of,
     reference_note,
@@ -14,8 +17,9 @@ from neuroute.papers.icam.cells import (
 )
 from neuroute.papers.icam.methods import large, tam
 from neuroute.papers.icam.roles import LARGE_SIZES, OWN, TAM_SIZES, run_id
+from neuroute.papers.sit.methods import Method
 from neuroute.papers.sit.solver_cells import TIMES, Solvers
-from neuroute.plan.objects import Labels, Problem, Reinforced
+from neuroute.plan.objects import Problem, Reinforced
 from neuroute.rendering.columns import HERE
 from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.study import Study
@@ -26,18 +30,17 @@ PER_INSTANCE = f"Times are per instance: the time of the test set divided by its
 
 def table3(study: Study) -> Table:
     """Mean length, gap and time on instances like those of TAM."""
-    solvers, tests = Solvers.of(study), {size: roles.tam(study.scale, size) for size in TAM_SIZES}
-    of: dict[Problem, dict[int, Labels]] = {"cvrp": tests}
-    return table_of(
+    tests = {size: roles.tam(study.scale, size) for size in TAM_SIZES}
+    return _one_problem(
         study,
-        ("Method", HERE),
-        columns_of(of, {size: short(size).upper() for size in TAM_SIZES}, 2, "Time"),
-        [row_of(study, solvers, "cvrp", method, tests, total=False) for method in tam()],
+        "cvrp",
+        tam(),
+        tests,
         "The paper tests on the data set of TAM's authors. Here uniform instances are drawn anew, with TAM's "
         "capacities (200 at 1K, 300 above) or what stands for them, so that printed and measured lengths are of "
         "different instances.",
         f"{ONE_SEED} {BOOTSTRAP}",
-        reference_note(of, {"cvrp": "LKH3, at 1K, 2K and 5K as TAM printed it"}),
+        reference_note({"cvrp": tests}, {"cvrp": "LKH3, at 1K, 2K and 5K as TAM printed it"}),
         "TAM's LKH3 at 5K (175.66) is longer than what every other method finds. Printed gaps there are 16.8 to 17.7 "
         "points below those at 4K and cannot be compared with those of other sizes.",
         _trained(study, "cvrp"),
@@ -50,21 +53,32 @@ def table3(study: Study) -> Table:
 
 def table6(study: Study) -> Table:
     """Mean length, gap and time on large instances of the TSP."""
-    solvers, tests = Solvers.of(study), {size: roles.large(study.scale, size) for size in LARGE_SIZES}
-    of: dict[Problem, dict[int, Labels]] = {"tsp": tests}
-    return table_of(
+    tests = {size: roles.large(study.scale, size) for size in LARGE_SIZES}
+    return _one_problem(
         study,
-        ("Method", HERE),
-        columns_of(of, {size: short(size).upper() for size in LARGE_SIZES}, 2, "Time"),
-        [row_of(study, solvers, "tsp", method, tests, total=False) for method in large()],
+        "tsp",
+        large(),
+        tests,
         f"{ONE_SEED} {BOOTSTRAP}",
-        reference_note(of, {"tsp": "LKH3"}),
+        reference_note({"tsp": tests}, {"tsp": "LKH3"}),
         _trained(study, "tsp"),
         "POMO and ICAM take the best of one solution from each node, without augmentation. The paper does not say how "
         "many instances it took, nor how ELG was decoded.",
         PER_INSTANCE,
         baselines_note(study, ["tsp"]),
         "The text calls ICAM slightly worse than BQ and LEHD; at 2K it is ahead of LEHD in print (5.934 and 6.979 %).",
+    )
+
+
+def _one_problem(study: Study, problem: Problem, methods: Sequence[Method], tests: Tests, *notes: str) -> Table:
+    """Mean length, gap and time per instance."""
+    solvers = Solvers.of(study)
+    return table_of(
+        study,
+        ("Method", HERE),
+        columns_of({problem: tests}, {size: short(size).upper() for size in tests}, 2, "Time"),
+        [row_of(study, solvers, problem, method, tests, total=False) for method in methods],
+        *notes,
     )
 
 

@@ -4,23 +4,19 @@ from neuroute.analysis.power_laws import percentile_interval, resampled_gaps
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import (
     ALPHAS,
-    CVRP_CONTEXT,
     ONE_SEED,
-    WAYS_NOTE,
+    TOTALS,
     amounts_note,
-    columns_of,
+    both_problems,
     reference_note,
-    row_of,
     table_of,
     test_sets,
-    varying_sizes,
 )
 from neuroute.papers.icam.methods import WAYS, trained
-from neuroute.papers.icam.roles import BETAS, KS, MULTI, OWN, PROBLEMS, SIZES, STAGES, run_id
+from neuroute.papers.icam.roles import BETAS, KS, MULTI, OWN, SIZES, STAGES, run_id
 from neuroute.papers.sit.cells import UNTRAINED, gap_cell, number, printed, with_budget
-from neuroute.papers.sit.solver_cells import TIMES, Solvers
 from neuroute.plan.objects import Dataset, Problem, Reinforced
-from neuroute.rendering.columns import HERE, described, gap_columns
+from neuroute.rendering.columns import described, gap_columns
 from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
@@ -31,28 +27,13 @@ LARGEST = SIZES[-1]
 
 def table7(study: Study) -> Table:
     """Mean length, gap and total time of POMO as its authors train it, of POMO in the three stages, and of ICAM."""
-    solvers = Solvers.of(study)
-    tests = {problem: test_sets(study, problem) for problem in PROBLEMS}
-    rows = []
-    for problem in PROBLEMS:
-        for method in trained(problem):
-            row = row_of(study, solvers, problem, method, tests[problem])
-            rows.append(Row((problem.upper(), *row.labels), row.cells))
-    return table_of(
+    return both_problems(
         study,
-        ("Problem", "Method", HERE),
-        columns_of(tests, {size: str(size) for size in SIZES}, 4),
-        rows,
-        *varying_sizes(study),
-        *amounts_note(study),
-        f"{ONE_SEED} {BOOTSTRAP}",
-        reference_note(tests, {"tsp": "Concorde", "cvrp": "LKH3"}),
-        WAYS_NOTE,
+        trained,
         "POMO (original) is trained here at one size as in POMO's published code; what the paper's table calls POMO "
         "is the one in the three stages.",
-        f"Times are totals over the test set, the paper's on one RTX 3090. {TIMES}",
-        ALPHAS,
-        CVRP_CONTEXT,
+        TOTALS,
+        amounts=amounts_note(study),
     )
 
 

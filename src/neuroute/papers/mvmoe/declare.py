@@ -1,8 +1,9 @@
 """What paper `mvmoe` trains and measures.  Declarations only; what is shown is in `artifacts`."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any
 
+from neuroute.papers.changes import seed_of, settled
 from neuroute.papers.labelled import longest
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.artifacts import artifacts
@@ -20,7 +21,7 @@ from neuroute.papers.mvmoe.roles import (
     run_id,
 )
 from neuroute.papers.scaling import declare as scaling
-from neuroute.plan.config import Config, Scale, validated
+from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import LabelBundle, Network, Reinforced, Run, Stage, Supervised
 
 __all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]
@@ -61,7 +62,6 @@ OF_ABLATION: dict[str, dict[str, Any]] = {  # what of MVMoE/4E is otherwise
 ALPHAS = {"h_alpha0001": 0.001, "h_alpha01": 0.1, "h_alpha1": 1.0}
 TIMES_DATA = {"h_8e_100m": 2, "h_16e_200m": 4}  # larger batches, as many of them (Section 5.2, Number of Experts)
 Add = Callable[..., None]
-T = TypeVar("T", Reinforced, Supervised)
 
 
 # -- labels ---------------------------------------------------------------------------------------------------------
@@ -111,7 +111,8 @@ def _add_of_figures(scale: Scale, add: Add) -> None:
     role: dict[str, object] = {"method": "POMO-MTL", "without": "OVRPTW"}
     others = [variant for variant in TRAINED if variant != "OVRPTW"]
     add(WITHOUT_OVRPTW, m.trainings[size], others, size, network=dense, role=role, watched=VARIANTS)
-    fresh = m.few_shot.model_copy(update={"fresh": True})
+    # Their own batches begin where those of the training end: no customer is seen again.
+    fresh = m.few_shot.model_copy(update={"fresh": True, "batches_before": m.trainings[size].batches})
     for method, short in MULTI_TASK.items():
         network, start = _network(scale, size, **OF_METHOD[short]), run_id(roles.multi(scale, method, size))
         for variant in FEW:
@@ -147,13 +148,13 @@ def _run(
         name=name,
         role=role,
         network=network,
-        training=_settled(config, name, training.model_copy(update=own)),
+        training=settled(config, run_id(name), Reinforced, training.model_copy(update=own)),
         n=scale.mvmoe.sizes[size],
         data=(),
         start=start,
         validation=first,
         also_validation=tuple(others),
-        seed=_seed(config, name),
+        seed=seed_of(config, run_id(name)),
     )
 
 
@@ -165,15 +166,15 @@ def _lehds(config: Config, scale: Scale) -> list[Run]:
         training = training.model_copy(update={"epochs": epochs, "validations": min(training.validations, epochs)})
 
     def own(name: str, kind: str, method: str) -> Run:
-        settled = _settled(config, name, Supervised(**training.model_dump()))
+        labelled = settled(config, run_id(name), Supervised, training)
         change = {
             "paper": PAPER,
             "name": name,
             "role": {"method": method},
             "network": Network(kind=kind, arguments=dense.network.arguments),
-            "training": settled,
-            "data": (scaling.cvrp_labels(scale, "train", settled.samples),),
-            "seed": _seed(config, name),
+            "training": labelled,
+            "data": (scaling.cvrp_labels(scale, "train", labelled.samples),),
+            "seed": seed_of(config, run_id(name)),
         }
         return dense.model_copy(update=change)
 
@@ -205,16 +206,3 @@ def _larger(training: Reinforced, times: int) -> Reinforced:
     """The same number of batches, each so many times as large."""
     stages = tuple(stage.model_copy(update={"batch_size": times * stage.batch_size}) for stage in training.stages)
     return training.model_copy(update={"stages": stages})
-
-
-def _settled(config: Config, name: str, training: T) -> T:
-    """The training with what config.yaml changes of it."""
-    change = config.runs.get(run_id(name))
-    changed = change.training.model_dump(exclude_none=True) if change else {}
-    where = f"config.yaml: runs.{run_id(name)}.training"
-    return validated(type(training), training.model_dump() | changed, where)
-
-
-def _seed(config: Config, name: str) -> int:
-    change = config.runs.get(run_id(name))
-    return change.seed if change and change.seed is not None else 0

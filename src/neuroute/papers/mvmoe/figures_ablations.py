@@ -126,8 +126,9 @@ def _draw_bars(axes: Axes, settings: Sequence[Setting], colours: dict[str, str])
     reach = max([0.0, *(v for s in settings for v in (s.gap, s.high, s.printed) if v is not None)])
     for i, setting in enumerate(settings):
         if setting.gap is None:
-            axes.annotate("not trained here", (0, i), (3, 0), textcoords="offset points", va="center", fontsize=5.6,
-                          color=style.GREY)  # fmt: skip
+            marked = setting.printed is not None  # whose mark is not to lie on the words
+            axes.annotate("not trained here", (0, i), (3, 2.5 * marked), textcoords="offset points", fontsize=5.6,
+                          va="bottom" if marked else "center", color=style.GREY)  # fmt: skip
         else:
             colour = colours.get(setting.label, DEFAULT_BAR if setting.name == DEFAULT else BAR)
             axes.barh(i, setting.gap, 0.66, color=colour)

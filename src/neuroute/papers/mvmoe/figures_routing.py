@@ -19,6 +19,7 @@ from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 
 SPARSE, DENSE = style.RAMPS["orange"][1], "#dfe4ea"
 NO_DECISION = -1
+OVER, HATCH = "#aeb6c1", "//////"  # of what was not decided any more
 
 
 # -- Figure 8 -------------------------------------------------------------------------------------------------------
@@ -39,7 +40,9 @@ def figure8(study: Study) -> Drawing:
         Patch(facecolor="white", edgecolor="#5a6270", linewidth=0.4, label="(a) dense layer"),
         Patch(facecolor=DENSE, edgecolor="#5a6270", linewidth=0.4, label="(b) dense layer"),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    if (drawn == NO_DECISION).any():
+        handles.append(Patch(facecolor="white", edgecolor=OVER, hatch=HATCH, linewidth=0.4, label="(a) all is served"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     alt = "By problem: at which of the first decisions the light decoder ran its experts, and at what share of all."
     return Drawing(figure, pd.DataFrame(_decision_rows(seen)), tuple(_decision_notes(seen)), alt)
 
@@ -51,12 +54,13 @@ def _sparse_shares(seen: Seen) -> Array:
 
 
 def _draw_decisions(axes: Axes, sparse: Array, names: list[str]) -> None:
-    """A square for each decision: filled with experts, blank without, none where the construction was over."""
+    """A square for each decision: filled with experts, blank without, hatched where the construction was over."""
     steps = sparse.shape[1]
     colours = ListedColormap(["white", SPARSE])
     shown = np.ma.masked_equal(sparse, NO_DECISION)
     axes.pcolormesh(np.arange(steps + 1) + 0.5, np.arange(len(names) + 1) - 0.5, shown, cmap=colours, vmin=0, vmax=1,
                     edgecolors="#c3c8d0", linewidth=0.4)  # fmt: skip
+    axes.patch.set(hatch=HATCH, edgecolor=OVER)  # masked squares show what is behind them
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_yticks(range(len(names)), names, fontsize=6.3)
     axes.set_xticks([1, *range(5, steps + 1, 5)] if steps >= 5 else range(1, steps + 1))

@@ -58,7 +58,7 @@ class Curve:
 
 
 def curve(study: Study, run: str, variant: str, series: str) -> Curve:
-    """All validations on the problem's first test instances, that before training included."""
+    """All validations on the problem's validation instances, that before training included."""
     training, dataset = study.runs[run].training, roles.validation(study.scale, variant, SIZES[0]).dataset
     assert isinstance(training, Reinforced)
     points = []
@@ -146,8 +146,8 @@ def _few_notes(study: Study, every: Sequence[Curve]) -> list[str]:
     notes = [
         f"Each model for {n} customers goes on with one problem alone, its optimizer starting afresh, in epochs of "
         f"{_per_epoch(sample):,} instances (the paper: 10,000, 0.01 % of a training). Gaps are ratios of mean lengths, "
-        f"greedy from many starts without augmentation, on the first {count:,} test instances, on which nothing is "
-        "selected. One training of each.",
+        f"greedy from many starts without augmentation, on {count:,} validation instances, which are not those of "
+        "Table 2; nothing is selected on them. One training of each.",
         "Hollow: what Table 2 prints of the models before, with 8 images and 100 million instances of training. The "
         "paper plots these curves and prints no numbers; it says that MVMoE generalises better than POMO-MTL.",
     ]
@@ -231,7 +231,7 @@ def _seen_notes(study: Study, every: Sequence[Curve]) -> list[str]:
     notes = [
         f"POMO-MTL for {n} customers, trained alike on six problems (bold, OVRPTW among them) or on the five others; "
         f"{training.epochs:,} epochs of {_per_epoch(training):,} instances. Gaps are ratios of mean lengths, greedy "
-        f"from many starts without augmentation, on the first {count:,} test instances of each problem. Gaps of the "
+        f"from many starts without augmentation, on {count:,} validation instances of each problem. Gaps of the "
         f"first {100 * EARLY:.0f} % of the epochs that are above all later ones are cut off; the CSV has them. One "
         "training of each.",
     ]

@@ -2,22 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.methods import rows_of, solver_name
+from neuroute.papers.mvmoe.methods import BUDGETS, rows_of, solver_name
 from neuroute.papers.mvmoe.roles import X8
 from neuroute.papers.sit.cells import UNTRAINED, number
 from neuroute.papers.sit.methods import Method
 from neuroute.papers.sit.solver_cells import TIMES, Solvers
+from neuroute.plan.config import Scale
 from neuroute.plan.objects import Labels
 from neuroute.rendering.table import Cell, Row
 
-SOLVER_NOTES = (
-    "Solvers' gaps here are ratios of mean lengths, as label jobs keep no other; the printed ones are means of the "
-    "instances' gaps.",
-    f"Times are totals over the test set; the paper's solvers had 32 cores, its models one A100. {TIMES}",
-)
+SOLVER_NOTES = (f"Times are totals over the test set; the paper's solvers had 32 cores, its models one A100. {TIMES}",)
+
+
+def budgets_note(scale: Scale, variants: Sequence[str]) -> str:
+    """When the searches of the solvers end that are run on these problems."""
+    every = (
+        labels.solver for variant in variants for size in roles.SIZES for labels in roles.solved(scale, variant, size)
+    )
+    told = [f"{solver_name(solver)} {BUDGETS[solver]}" for solver in dict.fromkeys(every) if solver in BUDGETS]
+    return f"Budgets of solvers here (in the paper): {', '.join(told)}. The paper has HGS for VRPTW, too, and no PyVRP."
 
 
 def solver_row(
@@ -52,15 +59,17 @@ def _ran(solvers: Solvers, reference: Labels, names: Sequence[str], size: int) -
 
 
 def _measured(solvers: Solvers, reference: Labels, solver: str, runs: Sequence[str]) -> tuple[float | None, ...]:
-    """Mean length, gap in % and seconds in all; the reference solver's gap is 0 by construction."""
+    """Mean length, mean of the instances' gaps in %, and seconds in all."""
     dataset = reference.dataset
     every = (solvers.study.lengths(run, dataset, X8) for run in runs)
     stored = next((kept for kept in every if kept is not None), None)
-    best = float(stored[1].mean()) if stored else solvers.mean(dataset, reference.solver)
-    mean = best if solver == reference.solver else solvers.mean(dataset, solver)
-    gap = None if mean is None or best is None else 100 * (mean / best - 1)
+    best = stored[1] if stored else solvers.lengths(dataset, reference.solver)
+    own = best if solver == reference.solver else solvers.lengths(dataset, solver)
     seconds = solvers.seconds(dataset, solver)
-    return mean, gap, None if seconds is None else seconds * dataset.count
+    total = None if seconds is None else seconds * dataset.count
+    if own is None or best is None:
+        return None if own is None else float(own.mean()), None, total
+    return float(own.mean()), 100 * float(np.mean(own / best - 1)), total
 
 
 def _with_version(solvers: Solvers, reference: Labels, solver: str) -> str:

@@ -20,7 +20,7 @@ from neuroute.papers.mvmoe.cells import (
 )
 from neuroute.papers.mvmoe.methods import classical, learned, rows_of
 from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, UNSEEN, X8, run_id
-from neuroute.papers.mvmoe.solver_cells import SOLVER_NOTES, solver_row
+from neuroute.papers.mvmoe.solver_cells import SOLVER_NOTES, budgets_note, solver_row
 from neuroute.papers.sit.cells import number, printed
 from neuroute.papers.sit.methods import Method
 from neuroute.papers.sit.solver_cells import Solvers
@@ -82,6 +82,7 @@ def _comparison(study: Study, variants: Sequence[str], *notes: str) -> Table:
             f"{trained_note(study, every)} {BOOTSTRAP}",
             references_note(study.scale, variants),
             *rule_notes(study, tests_of_all, runs),
+            budgets_note(study.scale, variants),
             *SOLVER_NOTES,
             WAY,
             NETWORK,

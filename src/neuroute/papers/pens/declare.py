@@ -1,12 +1,13 @@
 """What paper `pens` trains and measures.  Declarations only; what is shown is in `artifacts`."""
 
 from neuroute.errors import NeurouteError
+from neuroute.papers.changes import seed_of, settled
 from neuroute.papers.labelled import training_blocks, training_bundles
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.artifacts import artifacts
 from neuroute.papers.pens.roles import BQ, ESF, LEHD, PAPER, SIZES, SMALL, SMALL_SIZES, TIMED, reference, validation
 from neuroute.papers.scaling import declare as scaling
-from neuroute.plan.config import Config, PensShape, Scale, TrainingScale, validated
+from neuroute.plan.config import Config, PensShape, Scale, TrainingScale
 from neuroute.plan.objects import (
     AnyEvaluation,
     AttentionEvaluation,
@@ -59,10 +60,8 @@ def _run(
     config: Config, scale: Scale, name: str, size: int, role: dict[str, str], shape: PensShape, training: TrainingScale
 ) -> Run:
     """The training of a model on the paper's TSP`size`, with what config.yaml changes of it."""
-    change = config.runs.get(f"{PAPER}/{name}")
-    changed = change.training.model_dump(exclude_none=True) if change else {}
-    settled = validated(Supervised, training.model_dump() | changed, f"config.yaml: runs.{PAPER}/{name}.training")
-    if settled.sub_paths != "pairs":
+    own = settled(config, f"{PAPER}/{name}", Supervised, training)
+    if own.sub_paths != "pairs":
         raise NeurouteError(f"config.yaml: runs.{PAPER}/{name}.training.sub_paths: PENS is trained on `pairs` only")
     n = scale.pens.sizes[size]
     return Run(
@@ -70,12 +69,12 @@ def _run(
         name=name,
         role=role,
         network=Network(kind=PENS, arguments=shape.model_dump() | role | {"train_nodes": n}),
-        training=settled,
+        training=own,
         n=n,
-        data=training_blocks(n, settled.samples, scale.label_solver),
+        data=training_blocks(n, own.samples, scale.label_solver),
         validation=validation(scale, size),
         also_validation=(validation(scale, 100),) if size != 100 else (),  # Figure 5b
-        seed=change.seed if change and change.seed is not None else 0,
+        seed=seed_of(config, f"{PAPER}/{name}"),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from neuroute.errors import NeurouteError
+from neuroute.papers.changes import seed_of, settled
 from neuroute.papers.labelled import training_blocks
 from neuroute.papers.scaling.artifacts import artifacts
 from neuroute.papers.scaling.roles import (
@@ -25,7 +26,7 @@ from neuroute.papers.scaling.roles import (
     validation,
     with_seed,
 )
-from neuroute.plan.config import BaselineShape, Config, Scale, Shape, TrainingScale, validated
+from neuroute.plan.config import BaselineShape, Config, Scale, Shape, TrainingScale
 from neuroute.plan.objects import (
     AnyEvaluation,
     BenchmarkEvaluation,
@@ -169,7 +170,6 @@ def _run(
 ) -> Run:
     """The training of a run with one seed; what config.yaml changes of the run holds for all its seeds."""
     change = config.runs.get(f"{PAPER}/{name}")
-    changed = change.training.model_dump(exclude_none=True) if change else {}
     if seed and f"{PAPER}/{with_seed(name, seed)}" in config.runs:
         raise NeurouteError(
             f"config.yaml: runs.{PAPER}/{with_seed(name, seed)}: changes hold for all seeds; make them to {name}"
@@ -180,17 +180,17 @@ def _run(
             "`seeds` to 1 first"
         )
     kind: type[Supervised | SelfImprovement] = SelfImprovement if isinstance(training, SelfImprovement) else Supervised
-    settled = validated(kind, training.model_dump() | changed, f"config.yaml: runs.{PAPER}/{name}.training")
+    own = settled(config, f"{PAPER}/{name}", kind, training)
     return Run(
         paper=PAPER,
         name=with_seed(name, seed),
         role=role,
         network=network,
-        training=settled,
+        training=own,
         n=scale.scaling.sizes[100],
-        data=training_data(scale, settled.samples) if isinstance(settled, Supervised) else (),
+        data=training_data(scale, own.samples) if isinstance(own, Supervised) else (),
         validation=validation(scale),
-        seed=change.seed if change and change.seed is not None else seed,
+        seed=seed_of(config, f"{PAPER}/{name}", seed),
     )
 
 

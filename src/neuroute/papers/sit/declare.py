@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from neuroute.errors import NeurouteError
+from neuroute.papers.changes import seed_of, settled
 from neuroute.papers.scaling import declare as scaling
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.artifacts import artifacts
 from neuroute.papers.sit.measurements import evaluations
 from neuroute.papers.sit.roles import BASELINES, BQ_CVRP, PAPER, PROBLEMS, SIT, SIZES, reference, run_id, validation
-from neuroute.plan.config import Config, Scale, TrainingScale, validated
+from neuroute.plan.config import Config, Scale, TrainingScale
 from neuroute.plan.objects import (
     LabelBundle,
     Labels,
@@ -17,6 +19,7 @@ from neuroute.plan.objects import (
     Run,
     Supervised,
 )
+from neuroute.problems.longest import longest_sub_path
 
 __all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]
 TITLE = "Boosting Neural Combinatorial Optimization for Large-Scale Vehicle Routing Problems"
@@ -88,19 +91,23 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         **change: Any,
     ) -> None:
         n = roles.sizes(scale, problem).sizes[size]
-        settled = _settled(config, name, training)
+        own = settled(config, run_id(name), Reconstruction, training)
+        try:
+            longest_sub_path(own.longest, n)
+        except NeurouteError as error:
+            raise NeurouteError(f"{run_id(name)}, training.longest: {error}") from None
         out.append(
             Run(
                 paper=PAPER,
                 name=name,
                 role=role,
                 network=network or _sit(scale, problem, n, **change),
-                training=settled,
+                training=own,
                 n=n,
-                data=(roles.training_labels(scale, problem, size, settled.samples),),
+                data=(roles.training_labels(scale, problem, size, own.samples),),
                 start=run_id(start) if start else None,
                 validation=validation(scale, problem, size),
-                seed=_seed(config, name),
+                seed=seed_of(config, run_id(name)),
             )
         )
 
@@ -155,31 +162,17 @@ def _sit(scale: Scale, problem: Problem, n: int, **change: Any) -> Network:
     return Network(kind=SIT[problem], arguments=shape | {"train_nodes": n} | change)
 
 
-def _settled(config: Config, name: str, training: Reconstruction) -> Reconstruction:
-    """The training with what config.yaml changes of it."""
-    change = config.runs.get(run_id(name))
-    changed = change.training.model_dump(exclude_none=True) if change else {}
-    return validated(Reconstruction, training.model_dump() | changed, f"config.yaml: runs.{run_id(name)}.training")
-
-
-def _seed(config: Config, name: str) -> int:
-    change = config.runs.get(run_id(name))
-    return change.seed if change and change.seed is not None else 0
-
-
 def _labelled(config: Config, scale: Scale, name: str, network: Network, training: TrainingScale) -> Run:
     """A training on solutions of the labelled CVRP100 that LEHD has in `scaling`."""
-    change = config.runs.get(run_id(name))
-    changed = change.training.model_dump(exclude_none=True) if change else {}
-    settled = validated(Supervised, training.model_dump() | changed, f"config.yaml: runs.{run_id(name)}.training")
+    own = settled(config, run_id(name), Supervised, training)
     return Run(
         paper=PAPER,
         name=name,
         role={"size": 100},
         network=network,
-        training=settled,
+        training=own,
         n=_cvrp100(scale),
-        data=(scaling.cvrp_labels(scale, "train", settled.samples),),
+        data=(scaling.cvrp_labels(scale, "train", own.samples),),
         validation=scaling.cvrp_labels(scale, "val", scale.scaling.lehd_cvrp.validation_count),
-        seed=_seed(config, name),
+        seed=seed_of(config, run_id(name)),
     )

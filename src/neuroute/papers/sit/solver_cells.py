@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from neuroute.papers.sit.cells import UNTRAINED, number, solver_name
 from neuroute.plan.objects import Dataset, Labels
@@ -48,6 +50,11 @@ class Solvers:
         entry = self.entries.get(Labels(dataset=dataset, solver=solver).id)
         return entry.get("mean_length") if entry else None
 
+    def lengths(self, dataset: Dataset, solver: str) -> NDArray[np.float64] | None:
+        """Length of each instance (count,); None where it was not solved."""
+        entry = self.entry(dataset, solver)
+        return np.array(entry["lengths"][: dataset.count]) if entry and "lengths" in entry else None
+
     def cells(
         self,
         reference: Labels,
@@ -86,12 +93,12 @@ class Solvers:
         return float(stored[1].mean()) if stored else self.mean(reference.dataset, reference.solver)
 
     def here(self, references: Sequence[Labels], names: Sequence[str]) -> str:
-        """The solvers of a row that were run here, with their versions; a dash for none."""
+        """The solvers that `cells` shows of a row, with their versions; a dash for none."""
         found: dict[str, None] = {}
         for reference in references:
             for solver in names:
-                entry = self.entry(reference.dataset, solver)
-                if entry or solver == reference.solver:
+                if solver == reference.solver or self.mean(reference.dataset, solver) is not None:
+                    entry = self.entry(reference.dataset, solver)
                     version = entry.get("version") if entry else None
                     found[_named(solver_name(solver), str(version or ""))] = None
                     break

@@ -110,6 +110,7 @@ def table5(study: Study) -> Table:
             f"seed), on TSP{dataset.n}. {BOOTSTRAP}",
             reference_note(study, ["tsp"], [10_000]),
             *_unlike(study),
+            *_alike(rows),
             "Times are per instance: the time of the test set, with the making of the initial solution, divided by its "
             "instances.",
             "The row 1,000 is the main model of 10K. The paper prints 2.319 % for l_max 1,000 in training and "
@@ -125,6 +126,21 @@ def _unlike(study: Study) -> list[str]:
     if trained == used:
         return []
     return [f"The main model is trained here with l_max {trained:,}, where {used:,} stands for 1,000 in inference."]
+
+
+def _alike(rows: list[Row]) -> list[str]:
+    """Which models are one and the same, as their gaps show: they all start from that of 1K."""
+    same: dict[tuple[object, ...], list[str]] = {}
+    for row in rows:
+        gaps = tuple(cell.measured for cell in row.cells[::2])
+        if None not in gaps:
+            same.setdefault(gaps, []).append(str(row.labels[0]))
+    return [
+        f"The rows {' and '.join(names)} have the same gaps: no validation of these trainings found better weights "
+        "than those of the model of 1K, from which they start, so each of them is that model."
+        for names in same.values()
+        if len(names) > 1
+    ]
 
 
 def _trained_with(study: Study, role: int) -> int:

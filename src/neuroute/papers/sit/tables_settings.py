@@ -99,8 +99,10 @@ def _notes(study: Study, runs: list[Run | None]) -> tuple[str, ...]:
         "lists 1e-4 for every size; that the larger sizes begin with it again is our reading: in the published code "
         "the rate never starts anew.",
         "How many solutions are re-constructed together follows from the memory at hand here and changes nothing but "
-        "rounding. The paper's 512 at 1K is 256 in the published code, which also clips gradients at norm 10, draws "
-        "where sub-paths of the TSP start once for a whole batch, and rebuilds at most 250 blocks of a solution.",
+        "rounding: the length of sub-paths, and of the TSP where the cutting starts and in which direction, are drawn "
+        "once in each iteration for the whole data set (Algorithm 3: for each instance). The paper's 512 at 1K is 256 "
+        "in the published code, which also clips gradients at norm 10, draws where sub-paths of the TSP start once for "
+        "a whole batch, and rebuilds at most 250 blocks of a solution.",
         *(note for note in differences if note),
         *([f"config.yaml changes {', '.join(changed)}."] if changed else []),
     )

@@ -88,7 +88,7 @@ def table9(study: Study) -> Table:
             Column(f"gap_{size}_pct", "Gap", "%", fixed(3), group, at),
             Column(f"time_{size}_s", "Total time", "", duration, group, at),
         ]
-    names = {p: solver_name(roles.sizes(study.scale, p).references[1000]) for p in PROBLEMS}
+    names = {p: solver_name(roles.sizes(study.scale, p).small_reference) for p in PROBLEMS}
     return Table(
         study.artifact.title,
         ("Problem", "Method", HERE),
