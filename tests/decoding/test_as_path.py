@@ -1,6 +1,5 @@
 """Networks of many starts in searches over paths: the decisions of `decide`, the same tours, never longer ones."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,8 @@ from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Decoding
 from neuroute.problems.tsp import is_permutation, tour_length
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 KINDS: dict[str, tuple[type, dict[str, Any]]] = {
     "pomo": (Pomo, {"heads": 3}),
     "icam": (Icam, {}),
@@ -27,14 +28,6 @@ KINDS: dict[str, tuple[type, dict[str, Any]]] = {
     "aafm": (Icam, {"compatibility": False}),
 }
 N = 25
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(params=KINDS)

@@ -1,7 +1,5 @@
 """CVRP decoding: always feasible, batched = single, re-construct never worse, equal to the plain loop."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
@@ -14,17 +12,10 @@ from neuroute.networks.lehd_cvrp import LehdCvrp
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import Cvrp, cost, is_feasible, to_routes
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 V = 13
 RRC = Decoding(method="rrc", iterations=12)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """These networks are too small for threads to help."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture

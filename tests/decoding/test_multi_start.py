@@ -1,6 +1,5 @@
 """Many starts at once: against a plain loop, valid tours, the best of them, symmetric images, chunks."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,7 @@ from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.problems.tsp import tour_length
 
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(params=[Pomo, Icam])

@@ -1,6 +1,5 @@
 """Many starts of the CVRP: feasible, as long as an independent checker says, the best of a plain loop, in chunks."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,16 +21,10 @@ from neuroute.networks.pomo_cvrp import PomoCvrp
 from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 V = 11
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(params=[PomoCvrp, IcamCvrp])

@@ -1,6 +1,5 @@
 """Many starts of the 16 VRPs: what may come next, against the definitions in plain Python, and what is driven."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -32,17 +31,11 @@ from neuroute.plan.objects import Dataset
 from neuroute.problems.vrp import SWITCHES, Vrp, lengths, valid
 from neuroute.problems.vrp_servable import check_instances
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 V = 12
 CPU = torch.device("cpu")
 EPS = 1e-5
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def instances(variant: str, count: int = 4, n: int = V, capacity: int | None = 14) -> Vrp:
@@ -359,3 +352,14 @@ def test_what_was_closed_stays_as_it_was_while_gradients_need_it() -> None:
     routes.go(torch.tensor([[0]]))
     assert torch.equal(before, kept)
     assert not torch.equal(routes.closed, kept)
+
+
+@pytest.mark.parametrize("variant", ["CVRP", "OVRPBLTW"])
+def test_scores_that_are_no_numbers_end_in_one_clear_line(variant: str) -> None:
+    class Nowhere(Taste):
+        def decide(self, prepared: Any, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
+            return closed + torch.nan
+
+    with pytest.raises(NeurouteError, match="scores are no numbers; its training has diverged") as error:
+        multi_start(Nowhere(), instances(variant))
+    assert "\n" not in str(error.value)

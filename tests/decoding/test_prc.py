@@ -1,7 +1,6 @@
 """PRC for the TSP: never worse, never broken, equal to a loop over instances and blocks, optimal with an oracle."""
 
 import itertools
-from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -19,14 +18,7 @@ from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import draw_within
 from neuroute.solvers import insertion, nearest
 
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """These networks are too small for threads to help."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture

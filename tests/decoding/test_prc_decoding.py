@@ -1,6 +1,5 @@
 """PRC as a way of decoding, for both problems: starts, milestones, splits, limits."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,17 +19,10 @@ from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import Cvrp
 from neuroute.solvers import registry
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 N = 30
 PROBLEMS = {"tsp": (decode, TSP, Sit), "cvrp": (cvrp, CVRP, SitCvrp)}
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """These networks are too small for threads to help."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def prc(**what: Any) -> Decoding:

@@ -2,7 +2,6 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -14,16 +13,9 @@ from neuroute.decoding.sampling import sample_distinct, sample_tours
 from neuroute.errors import NeurouteError
 from neuroute.problems.tsp import is_permutation, tour_length
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 PAIRS = 200_000
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Tensors are tiny here: several threads would only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def attract(rows: Tensor) -> Tensor:

@@ -1,6 +1,5 @@
 """Many starts as a way of decoding, for both problems: what `multi_start` finds, and refused of other networks."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,18 +21,12 @@ from neuroute.networks.pomo_cvrp import PomoCvrp
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import Cvrp
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 N = 20
 PROBLEMS = {Pomo: "tsp", Icam: "tsp", PomoCvrp: "cvrp", IcamCvrp: "cvrp"}
 ROOMS = {"tsp": (decode, multi_start, TSP), "cvrp": (cvrp, multi_start_cvrp, CVRP)}
 ALL, AUGMENTED = Decoding(starts="all"), Decoding(starts="all", augment=True)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def drawn(problem: Any) -> Any:

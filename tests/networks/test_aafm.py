@@ -1,7 +1,6 @@
 """The attention-free module: against a dense reference, at sizes and distances where a plain exp fails, its memory."""
 
 import math
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -10,13 +9,7 @@ from torch import Tensor
 from neuroute.evaluation.live_memory import peak_and_kept
 from neuroute.networks.aafm import AafmLayer, aafm, distances, one_alpha, slope, weighed
 
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def dense(query: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:

@@ -1,7 +1,5 @@
 """BQ-NCO for the CVRP, with self- and with cross-attention: size, equations, loads, invariances, that it learns."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
@@ -20,19 +18,12 @@ from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import Cvrp, is_feasible
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SELF = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40}
 FOLDING = SELF | {"attention": "cross", "representatives": 4}  # many tokens are not projected
 PLAIN = FOLDING | {"width": 12, "feed_forward": 20, "representatives": 15}  # all are
 SHAPES = [SELF, FOLDING, PLAIN]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """These networks are too small for threads to help."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def awake(shape: dict) -> BqCvrp:

@@ -1,7 +1,6 @@
 """ICAM: published sizes, equations, ablations, symmetries, that all of it learns, large sizes, half precision."""
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,18 +16,12 @@ from neuroute.networks.icam import Icam
 from neuroute.networks.icam_cvrp import IcamCvrp
 from neuroute.networks.weights import parameters
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SHAPE: dict[str, Any] = {"depth": 2, "width": 24, "feed_forward": 40}
 SWITCHES = [(True, True), (True, False), (False, True), (False, False)]  # adaptation, compatibility: icam, Table 9
 LAYER = 3 * 128**2 + 2 * 128 * 512 + 5 * 128 + 512 + 1
 N = 9
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def small(kind: type[Icam] = Icam, **more: Any) -> Icam:

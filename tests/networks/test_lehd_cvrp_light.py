@@ -1,6 +1,5 @@
 """LEHD/4E-L: LEHD as a special case, what its gates draw, its size and its counts."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,15 +16,9 @@ from neuroute.networks.weights import build, parameters
 from neuroute.plan.objects import Dataset, Decoding, Network
 from neuroute.problems.cvrp import is_feasible
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SHAPE: dict[str, Any] = {"depth": 2, "width": 16, "heads": 4, "feed_forward": 24}
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """POMO: published size, equations, what is visited, that all of it learns."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from torch import Tensor
@@ -14,15 +12,9 @@ from neuroute.networks.pomo import Pomo
 from neuroute.networks.post_norm_layer import InstanceNorm
 from neuroute.networks.weights import parameters
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SHAPE = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40}
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def small() -> Pomo:

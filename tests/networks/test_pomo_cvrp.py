@@ -1,7 +1,5 @@
 """POMO for the CVRP: published size, equations, what is left counts, symmetries, FLOPs."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from torch import Tensor
@@ -15,16 +13,10 @@ from neuroute.networks.pomo import Pomo
 from neuroute.networks.pomo_cvrp import PomoCvrp
 from neuroute.networks.weights import parameters
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SHAPE = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40}
 V = 8
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def small() -> PomoCvrp:

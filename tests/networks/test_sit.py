@@ -1,11 +1,9 @@
 """SIT for the TSP: sizes, equations, folding and slicing, invariances, that all of it learns and decodes."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
-from sit_by_the_book import tsp_logits
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -16,20 +14,14 @@ from neuroute.networks.sit import Sit
 from neuroute.networks.weights import build, load_checkpoint, parameters, save_checkpoint
 from neuroute.plan.objects import Decoding, Network
 from neuroute.training.decisions import PathDecision, loss
+from sit_by_the_book import tsp_logits
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 # Heads times representatives: less than the width, so that long streams are folded; and more, so that none are.
 FOLDING = {"depth": 3, "width": 24, "heads": 3, "feed_forward": 40, "representatives": 4}
 PLAIN = {"depth": 2, "width": 12, "heads": 3, "feed_forward": 20, "representatives": 15}
 TWIN = FOLDING | {"attention": "self"}
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """These networks are too small for threads to help."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def small(shape: dict = FOLDING, dtype: torch.dtype = torch.float64) -> Sit:

@@ -1,11 +1,8 @@
 """SIT for the CVRP: size, equations, what the vehicle's load does, what is detached, that it learns and decodes."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
-from sit_by_the_book import cvrp_logits
 from torch import Tensor
 
 import neuroute.networks.linear_cross_attention as blocks
@@ -15,19 +12,13 @@ from neuroute.networks.sit_cvrp import SitCvrp
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import Cvrp, is_feasible
+from sit_by_the_book import cvrp_logits
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 FOLDING = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40, "representatives": 4}
 PLAIN = {"depth": 2, "width": 12, "heads": 3, "feed_forward": 20, "representatives": 15}
 TWIN = FOLDING | {"attention": "self"}
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """These networks are too small for threads to help."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def small(shape: dict = FOLDING) -> SitCvrp:

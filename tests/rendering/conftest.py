@@ -1,7 +1,10 @@
 from pathlib import Path
 
 import pytest
+
 from fabricated import fabricate, hopeless, noisy, realistic
+
+pytest.register_assert_rewrite("rendered", "table_checks", "figure_checks")
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,12 @@ import csv
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from neuroute.analysis import flops
-from neuroute.datasets.benchmarks import studied
+from neuroute.datasets.benchmarks import Known, studied
 from neuroute.evaluation.columns import COLUMNS
 from neuroute.papers.scaling import declare
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
@@ -16,9 +17,11 @@ from neuroute.plan.objects import (
     AnyEvaluation,
     Artifact,
     BenchmarkEvaluation,
+    Dataset,
     Decoding,
     Evaluation,
     LabelBundle,
+    Labels,
     ProbeEvaluation,
     Run,
     Test,
@@ -78,6 +81,25 @@ def tests_of(evaluation: Evaluation) -> Iterator[tuple[Test, Decoding]]:
             yield test, test.decoding.model_copy(update={"iterations": k, "milestones": ()})
 
 
+def about(dataset: Dataset, reference: str = "") -> dict[str, object]:
+    """The columns of a record that say what it was measured on, and against whose solutions."""
+    where = {"distribution": dataset.distribution, "n": dataset.n, "n_instances": dataset.count}
+    return {"test": dataset.id, "reference": reference, **where}
+
+
+def about_known(benchmark: str, known: Known) -> dict[str, object]:
+    where = {"distribution": benchmark, "n": known.nodes, "n_instances": 1}
+    return {"test": f"{benchmark}_{known.name}", "reference": "published", **where}
+
+
+def gaps(lengths: np.ndarray, references: np.ndarray) -> dict[str, float]:
+    return {
+        "gap_pct": 100 * (lengths.mean() / references.mean() - 1),
+        "gap_mean_of_ratios_pct": 100 * (lengths / references - 1).mean(),
+        "length": lengths.mean(),
+    }
+
+
 def write_evaluation(work: Path, evaluation: Evaluation, run: Run, gap: GapLaw) -> None:
     depth, width, heads = (run.network.arguments[k] for k in ("depth", "width", "heads"))
     rows, arrays = [], {}
@@ -94,10 +116,7 @@ def write_evaluation(work: Path, evaluation: Evaluation, run: Run, gap: GapLaw) 
         arrays[f"{dataset.id}|reference"] = references
         arrays[f"{dataset.id}|{decoding.id}"] = lengths
         paper = flops.beam_flops_paper(depth, width, heads, n, decoding.beam) / 1e9
-        measured = {
-            "gap_pct": 100 * (lengths.mean() / references.mean() - 1),
-            "gap_mean_of_ratios_pct": 100 * (lengths / references - 1).mean(),
-            "length": lengths.mean(),
+        measured = gaps(lengths, references) | {
             "time_s": paper * count * decoding.beam**-0.1 / 20 + 0.02,
             "peak_memory_mb": 300.0,
             "parameters": parameters(run),
@@ -105,14 +124,7 @@ def write_evaluation(work: Path, evaluation: Evaluation, run: Run, gap: GapLaw) 
         if decoding.method != "rrc":
             measured["gflops_paper"] = paper
             measured["gflops_shrinking"] = flops.beam_flops(depth, width, heads, n, decoding.beam) / 1e9
-        about = {
-            "test": dataset.id,
-            "distribution": dataset.distribution,
-            "n": n,
-            "n_instances": count,
-            "reference": test.labels.solver,
-        }
-        rows += records(evaluation.group, run, about, decoding, measured)
+        rows += records(evaluation.group, run, about(dataset, test.labels.solver), decoding, measured)
     write_records(work, evaluation, rows, arrays)
 
 
@@ -130,23 +142,15 @@ def write_benchmark(work: Path, evaluation: BenchmarkEvaluation, run: Run, gap: 
             "time_s": k.nodes / 1e3,
             "peak_memory_mb": 300.0,
         }
-        test = f"{evaluation.benchmark}_{k.name}"
-        about = {"test": test, "distribution": evaluation.benchmark, "n": k.nodes, "n_instances": 1}
-        rows += records(evaluation.group, run, about | {"reference": "published"}, decoding, measured)
+        rows += records(evaluation.group, run, about_known(evaluation.benchmark, k), decoding, measured)
     arrays = {"names": np.array(names), "optima": np.array(optima), decoding.id: np.array(lengths)}
     write_records(work, evaluation, rows, arrays)
 
 
 def write_probe(work: Path, evaluation: ProbeEvaluation, run: Run) -> None:
-    """As fabricated_probes.py has it, once there is one; until then records without rows."""
-    try:
-        from fabricated_probes import write_probe as write
-    except ModuleNotFoundError as error:
-        if error.name != "fabricated_probes":
-            raise
-        write_records(work, evaluation, [], {})
-    else:
-        write(work, evaluation, run)
+    from fabricated_probes import write_probe as write  # here, as it is made of what stands in this file
+
+    write(work, evaluation, run)
 
 
 def records(
@@ -180,6 +184,24 @@ def write_records(
     np.savez(path.with_suffix(".npz"), **arrays)
 
 
+def drop_rows(path: Path) -> None:
+    """Leaves the head of a file of records alone."""
+    path.write_text(path.read_text().split("\n", 1)[0] + "\n")
+
+
+def drop_measured(path: Path) -> None:
+    """Leaves neither records nor arrays of an evaluation."""
+    drop_rows(path)
+    np.savez(path.with_suffix(".npz"))
+
+
+def edit_arrays(path: Path, how: Callable[[dict[str, np.ndarray]], Any]) -> None:
+    with np.load(path) as file:
+        arrays = dict(file)
+    how(arrays)
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+
+
 def write_run(work: Path, run: Run, gap: GapLaw) -> None:
     folder = work / "runs" / run.id
     folder.mkdir(parents=True, exist_ok=True)
@@ -209,20 +231,29 @@ def write_labels(work: Path, bundle: LabelBundle) -> None:
     entries = []
     for labels in bundle.labels:
         lkh = labels.solver == "lkh"
-        cached = bundle.name == "in_domain" and not lkh
-        entries.append(
-            {
-                "labels": labels.id,
-                "solver": labels.solver,
-                "version": VERSIONS[labels.solver],
-                "optimal": not lkh,
-                "seconds": None if cached else 0.0125 * labels.dataset.count,
-                "cores": 2,
-                "seed": 0,
-                "count": labels.dataset.count,
-                "mean_length": 3.9004 if lkh else 3.9,
-            }
-        )
+        told = {"version": VERSIONS[labels.solver], "optimal": not lkh}
+        if bundle.name == "in_domain" and not lkh:
+            told["seconds"] = None
+        entries.append(manifest_entry(labels, 3.9004 if lkh else 3.9) | told)
+    write_manifest(work, bundle, entries)
+
+
+def manifest_entry(labels: Labels, mean_length: float) -> dict[str, object]:
+    """What a label job writes down of a set of labels."""
+    return {
+        "labels": labels.id,
+        "solver": labels.solver,
+        "version": f"{labels.solver} 1.0",
+        "optimal": labels.solver == "concorde",
+        "seconds": 0.0125 * labels.dataset.count,
+        "cores": 2,
+        "seed": 0,
+        "count": labels.dataset.count,
+        "mean_length": mean_length,
+    }
+
+
+def write_manifest(work: Path, bundle: LabelBundle, entries: list[dict[str, object]]) -> None:
     path = work / "labels" / f"{bundle.id}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"bundle": bundle.id, "labels": entries}))

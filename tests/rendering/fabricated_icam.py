@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from fabricated import records, write_records
-from fabricated_sit import write_labels, write_tests
-from sit_cells import of
 
+from fabricated import about_known, records, write_records
+from fabricated_sit import write_labels, write_tests
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.icam import declare, roles
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
@@ -30,6 +29,7 @@ from neuroute.plan.objects import (
 )
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
+from table_cells import of
 
 SCALE: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml"))
 CONFIG: Config = parse_config({})
@@ -77,16 +77,14 @@ def write_benchmark(work: Path, evaluation: BenchmarkEvaluation, run: Run, gap: 
     found = studied(evaluation.max_nodes, evaluation.min_nodes, evaluation.benchmark)
     rows: list[dict[str, object]] = []
     for k in (k for k in found if not evaluation.sets or k.set in evaluation.sets):
-        where = {"test": f"{evaluation.benchmark}_{k.name}", "distribution": evaluation.benchmark, "n": k.nodes}
-        where |= {"n_instances": 1, "reference": "published"}
         for decoding in evaluation.decodings:
             expected = gap(run, k.nodes, decoding) + k.optimum % 7 / 10
             measured = {"gap_pct": expected, "gap_rounded_pct": expected - 0.05, "time_s": k.nodes / 1e3}
-            rows += records(evaluation.group, run, where, decoding, measured)
+            rows += records(evaluation.group, run, about_known(evaluation.benchmark, k), decoding, measured)
     write_records(work, evaluation, rows, {})
 
 
-def fabricate_icam(work: Path, gap: GapLaw = realistic) -> None:
+def fabricate_icam(work: Path, gap: GapLaw = realistic) -> Path:
     """Write the records of every evaluation that tables read, and the manifests of all bundles."""
     by_id = {run.id: run for run in RUNS}
     for evaluation in EVALUATIONS:
@@ -99,6 +97,7 @@ def fabricate_icam(work: Path, gap: GapLaw = realistic) -> None:
             write_benchmark(work, evaluation, run, gap)
     for bundle in BUNDLES:
         write_labels(work, bundle)
+    return work
 
 
 def study(name: str, work: Path, scale: Scale = SCALE) -> Study:

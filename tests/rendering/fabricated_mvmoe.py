@@ -5,15 +5,14 @@ The laws are the paper's in outline: a model of one problem is best on it and po
 that were not trained are harder.
 """
 
-import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import numpy as np
-from fabricated import records, tests_of, write_records
-from sit_cells import of
+from numpy.typing import NDArray
 
+from fabricated import about, about_known, gaps, manifest_entry, records, tests_of, write_manifest, write_records
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.mvmoe import declare, roles
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
@@ -32,6 +31,7 @@ from neuroute.plan.objects import (
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
+from table_cells import of
 
 MICRO: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml"))
 
@@ -85,68 +85,50 @@ def write_tests(work: Path, evaluation: Evaluation, run: Run, gap: GapLaw) -> No
         spread = np.random.default_rng(seed).normal(0, 0.004, dataset.count)
         lengths = best * (1 + gap(run, variant, dataset.n, decoding) / 100 + spread)
         arrays |= {f"{dataset.id}|reference": best, cell: lengths}
-        about = {"test": dataset.id, "distribution": dataset.distribution, "n": dataset.n}
-        about |= {"n_instances": dataset.count, "reference": test.labels.solver}
-        measured = {
-            "gap_pct": 100 * (lengths.mean() / best.mean() - 1),
-            "gap_mean_of_ratios_pct": 100 * (lengths / best - 1).mean(),
-            "length": lengths.mean(),
+        measured = gaps(lengths, best) | {
             "time_s": 1e-3 * dataset.count * dataset.n + len(run.name + variant) / 1e4,
             "reference_feasible_pct": feasible(dataset),
             "peak_memory_mb": 300.0,
             "parameters": 1234,
         }
-        rows += records(evaluation.group, run, about, decoding, measured)
+        rows += records(evaluation.group, run, about(dataset, test.labels.solver), decoding, measured)
     write_records(work, evaluation, rows, arrays)
 
 
 def write_benchmark(work: Path, evaluation: BenchmarkEvaluation, run: Run, gap: GapLaw) -> None:
     e, rows = evaluation, list[dict[str, object]]()
     for k in studied(e.max_nodes, e.min_nodes, e.benchmark, e.sets):
-        where = {"test": f"{e.benchmark}_{k.name}", "distribution": e.benchmark, "n": k.nodes}
-        where |= {"n_instances": 1, "reference": "published"}
         for decoding in e.decodings:
             expected = gap(run, "CVRP", k.nodes, decoding) + sum(map(ord, k.name)) % 7 / 10
             rounded = 100 * (round(k.optimum * (1 + (expected - 0.2) / 100)) / k.optimum - 1)
             measured = {"gap_pct": expected, "gap_rounded_pct": rounded, "length": k.optimum * (1 + expected / 100)}
-            rows += records(e.group, run, where, decoding, measured | {"time_s": k.nodes / 1e3})
+            rows += records(e.group, run, about_known(e.benchmark, k), decoding, measured | {"time_s": k.nodes / 1e3})
     write_records(work, e, rows, {})
 
 
 def write_construction(work: Path, evaluation: ConstructionEvaluation, run: Run) -> None:
     rows: list[dict[str, object]] = []
     for dataset in evaluation.datasets:
-        where = {"test": dataset.id, "distribution": dataset.distribution, "n": dataset.n}
-        where |= {"n_instances": dataset.count, "reference": ""}
         measured = {"time_s": (len(run.name) + len(str(dataset.variant))) / 10, "peak_memory_mb": 300.0}
-        rows += records(evaluation.group, run, where, evaluation.decoding, measured)
+        rows += records(evaluation.group, run, about(dataset), evaluation.decoding, measured)
     write_records(work, evaluation, rows, {})
 
 
 def label_entry(labels: Labels) -> dict[str, object]:
-    """What a label job writes down of a set of labels."""
-    mean = references(labels.dataset).mean() * (1 + OTHERS.get(labels.solver, 0.0) / 100)
-    return {
-        "labels": labels.id,
-        "solver": labels.solver,
-        "version": f"{labels.solver} 1.0",
-        "optimal": False,
-        "seconds": 0.0125 * labels.dataset.count,
-        "cores": 2,
-        "seed": 0,
-        "count": labels.dataset.count,
-        "mean_length": float(mean),
-    }
+    return manifest_entry(labels, float(solved(labels).mean())) | {"lengths": solved(labels).tolist()}
+
+
+def solved(labels: Labels) -> NDArray[np.float64]:
+    """Lengths (count,) of a solver's solutions: solvers but the reference are the worse, the longer a solution is."""
+    best = references(labels.dataset)
+    return best * (1 + OTHERS.get(labels.solver, 0.0) / 100 * best / best.mean())
 
 
 def write_labels(work: Path, bundle: LabelBundle, *more: Labels) -> None:
-    path = work / "labels" / f"{bundle.id}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    entries = [label_entry(labels) for labels in (*bundle.labels, *more)]
-    path.write_text(json.dumps({"bundle": bundle.id, "labels": entries}))
+    write_manifest(work, bundle, [label_entry(labels) for labels in (*bundle.labels, *more)])
 
 
-def fabricate_mvmoe(work: Path, gap: GapLaw = realistic, scale: Scale = SCALE) -> None:
+def fabricate_mvmoe(work: Path, gap: GapLaw = realistic, scale: Scale = SCALE) -> Path:
     """Write the records of every evaluation that tables read, and the manifests of all bundles."""
     runs = declare.runs(CONFIG, scale)
     by_id = {run.id: run for run in runs}
@@ -160,6 +142,7 @@ def fabricate_mvmoe(work: Path, gap: GapLaw = realistic, scale: Scale = SCALE) -
             write_construction(work, evaluation, run)
     for bundle in declare.bundles(scale, runs):
         write_labels(work, bundle)
+    return work
 
 
 def study(name: str, work: Path, scale: Scale = SCALE) -> Study:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from fabricated_mvmoe import CONFIG, SCALE, changed, fabricate_mvmoe
 
+from fabricated_mvmoe import CONFIG, SCALE, changed, fabricate_mvmoe
 from neuroute.evaluation.records import Where
 from neuroute.evaluation.routing import measure
 from neuroute.networks.weights import build, save_checkpoint
@@ -50,6 +50,10 @@ def falling(run: Run, variant: str, share: float) -> float:
 def runs() -> list[Run]:
     """Those of the scale, the two that are looked at closely with the shape that is measured here."""
     return [_shaped(run) if run.id in HIERARCHY else run for run in declare.runs(CONFIG, FIGURES)]
+
+
+def run_of(run_id: str) -> Run:
+    return next(run for run in runs() if run.id == run_id)
 
 
 def _shaped(run: Run) -> Run:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from fabricated import parameters as parameters_of_baseline
-from fabricated import records, write_records
 
+from fabricated import about, about_known, gaps, records, write_records
+from fabricated import parameters as parameters_of_baseline
 from neuroute.analysis import flops_pens
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import declare
@@ -91,24 +91,15 @@ def write_tests(work: Path, evaluation: Evaluation, run: Run, gap: GapLaw) -> No
         lengths = references * (1 + expected / 100 + spread - spread.mean())
         arrays[f"{dataset.id}|reference"] = references
         arrays[f"{dataset.id}|{decoding.id}"] = lengths
-        measured = {
-            "gap_pct": 100 * (lengths.mean() / references.mean() - 1),
-            "gap_mean_of_ratios_pct": 100 * (lengths / references - 1).mean(),
-            "length": lengths.mean(),
+        measured = gaps(lengths, references) | {
             "time_s": 1e-4 * count * n * (1 + n / 500) * (1 if decoding.batch_size else 0.2),
             "peak_memory_mb": 300.0,
             "parameters": parameters(run),
             "gflops_paper": n / 1e3,
             "gflops_shrinking": n / 2e3,
         }
-        about = {
-            "test": dataset.id,
-            "distribution": dataset.distribution,
-            "n": n,
-            "n_instances": count,
-            "reference": test.labels.solver,
-        }
-        rows += records(evaluation.group, run, about, decoding, measured | also(run, n, decoding))
+        measured |= also(run, n, decoding)
+        rows += records(evaluation.group, run, about(dataset, test.labels.solver), decoding, measured)
     write_records(work, evaluation, rows, arrays)
 
 
@@ -136,9 +127,8 @@ def write_benchmark(work: Path, evaluation: BenchmarkEvaluation, run: Run, gap: 
             "time_s": k.nodes / 1e3,
             "peak_memory_mb": 300.0,
         }
-        about = {"test": f"{evaluation.benchmark}_{k.name}", "distribution": evaluation.benchmark, "n": k.nodes}
-        about |= {"n_instances": 1, "reference": "published"}
-        rows += records(evaluation.group, run, about, decoding, measured | also(run, k.nodes, decoding))
+        measured |= also(run, k.nodes, decoding)
+        rows += records(evaluation.group, run, about_known(evaluation.benchmark, k), decoding, measured)
     arrays = {"names": np.array([k.name for k in known]), "optima": np.array([k.optimum for k in known])}
     write_records(work, evaluation, rows, arrays | {key: np.array(found) for key, found in lengths.items()})
 
@@ -161,11 +151,10 @@ def write_rescaling(work: Path, evaluation: RescalingEvaluation, run: Run) -> No
             f"{d.id}|parabola": np.array([steep, -2 * steep * wanted, base + steep * (2 * wanted - 1)]),
             f"{d.id}|fitted": np.array([factors.min(), factors.max()]),
         }
-        about = {"test": d.id, "distribution": d.distribution, "n": d.n, "n_instances": d.count, "reference": ""}
         for factor, length in zip(factors, lengths, strict=True):
             decoding = Decoding(rescale=float(factor))
-            rows += records(evaluation.group, run, about, decoding, {"length": length, "time_s": 0.1})
-        rows += records(evaluation.group, run, about, Decoding(rescale="best"), {"rescale_factor": best})
+            rows += records(evaluation.group, run, about(d), decoding, {"length": length, "time_s": 0.1})
+        rows += records(evaluation.group, run, about(d), Decoding(rescale="best"), {"rescale_factor": best})
     sizes, best_factors, interiors = zip(*found, strict=True)
     arrays |= {"sizes": np.array(sizes), "best": np.array(best_factors, float), "interior": np.array(interiors, bool)}
     write_records(work, evaluation, rows, arrays)
@@ -198,8 +187,7 @@ def write_attention(work: Path, evaluation: AttentionEvaluation, run: Run) -> No
         "small_probabilities": decisions,
         "modules": np.array(json.dumps(modules(run))),
     }
-    about = {"test": evaluation.dataset.id, "distribution": "uniform", "n": n, "n_instances": 1, "reference": ""}
-    rows = records(evaluation.group, run, about, Decoding(), {"parameters": parameters(run)})
+    rows = records(evaluation.group, run, about(evaluation.dataset), Decoding(), {"parameters": parameters(run)})
     write_records(work, evaluation, rows, arrays)
 
 
@@ -246,7 +234,7 @@ def write_log(work: Path, run: Run, gap: GapLaw) -> None:
     (folder / "run.json").write_text(json.dumps(summary))
 
 
-def fabricate_pens(work: Path, gap: GapLaw = realistic) -> None:
+def fabricate_pens(work: Path, gap: GapLaw = realistic) -> Path:
     """Write the records of every evaluation of the paper, and the logs of its own runs."""
     by_id = {run.id: run for run in RUNS}
     for evaluation in EVALUATIONS:
@@ -263,6 +251,7 @@ def fabricate_pens(work: Path, gap: GapLaw = realistic) -> None:
     for run in RUNS:
         if run.paper == declare.PAPER:
             write_log(work, run, gap)
+    return work
 
 
 def study(name: str, work: Path) -> Study:

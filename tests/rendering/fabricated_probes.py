@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import numpy as np
-from fabricated import parameters, records, role, write_records
 
+from fabricated import about, parameters, records, role, write_records
 from neuroute.plan.objects import Decoding, ProbeEvaluation, Run
 
 STATES = 16  # width of the fabricated states
@@ -36,12 +36,6 @@ def write_probe(work: Path, evaluation: ProbeEvaluation, run: Run) -> None:
         "instance": np.array(evaluation.instance),
         "decision": np.array(evaluation.decision),
     }
-    about = {
-        "test": dataset.id,
-        "distribution": dataset.distribution,
-        "n": n,
-        "n_instances": count,
-        "reference": evaluation.optimal.solver,
-    }
+    where = about(dataset, evaluation.optimal.solver)
     measured = {"success_pct": 100 * hits / total, "decisions": total, "parameters": parameters(run)}
-    write_records(work, evaluation, records(evaluation.group, run, about, Decoding(), measured), arrays)
+    write_records(work, evaluation, records(evaluation.group, run, where, Decoding(), measured), arrays)

@@ -5,15 +5,15 @@ the paper's in outline: rounds help after the warm-up, re-construction helps, lo
 a model on itself takes the square of the nodes.
 """
 
-import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
-from fabricated import records, tests_of, write_records
 
+from fabricated import about, about_known, gaps, manifest_entry, records, tests_of, write_manifest, write_records
 from neuroute.datasets.benchmarks import studied
-from neuroute.papers.sit import declare
+from neuroute.papers.sit import declare, roles
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
     AnyEvaluation,
@@ -28,6 +28,8 @@ from neuroute.plan.objects import (
     Run,
 )
 from neuroute.rendering.study import Study
+from neuroute.rendering.table import Table
+from table_cells import of
 
 SCALE: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml"))
 CONFIG: Config = parse_config({})
@@ -35,13 +37,14 @@ RUNS: list[Run] = declare.runs(CONFIG, SCALE)
 ARTIFACTS: dict[str, Artifact] = {a.name: a for a in declare.artifacts(SCALE)}
 EVALUATIONS: list[AnyEvaluation] = declare.evaluations(SCALE)
 BUNDLES: list[LabelBundle] = declare.bundles(SCALE, RUNS)
+SHORT = {1000: "1k", 5000: "5k", 10_000: "10k", 50_000: "50k", 100_000: "100k"}
 GapLaw = Callable[[Run, int, Decoding], float]  # (run, nodes, decoding) -> gap in %
 OTHERS = {"insertion": 12.0, "insertion-published": 55.0, "nearest": 25.0, "lkh": 0.01}  # gaps of solvers in %
 
 
 def realistic(run: Run, nodes: int, decoding: Decoding) -> float:
     """Small, positive, growing with the nodes; half of it after the rounds, less with every re-construction."""
-    start = 8.0 if run.name.startswith("warm") else 5.0 if run.name == declare.roles.NO_SIT else 2.0
+    start = 8.0 if run.name.startswith("warm") else 5.0 if run.name == roles.NO_SIT else 2.0
     start = OTHERS.get(decoding.id, start * (nodes / 10) ** 0.5)
     start *= {"nearest": 1.3, "greedy": 1.1}.get(decoding.start, 1.0) if decoding.iterations else 1.0
     return float(start * (1 + decoding.iterations) ** -0.7 * (1 + 0.1 / (decoding.longest or 5)))
@@ -56,11 +59,6 @@ def references(dataset: Dataset) -> np.ndarray:
     return np.random.default_rng(dataset.n).normal(0.7124 * dataset.nodes**0.5, 0.1, dataset.count)
 
 
-def about(dataset: Dataset, reference: str = "") -> dict[str, object]:
-    where = {"distribution": dataset.distribution, "n": dataset.n, "n_instances": dataset.count}
-    return {"test": dataset.id, "reference": reference, **where}
-
-
 def write_tests(work: Path, evaluation: Evaluation, run: Run, gap: GapLaw) -> None:
     rows: list[dict[str, object]] = []
     arrays: dict[str, np.ndarray] = {}
@@ -72,10 +70,7 @@ def write_tests(work: Path, evaluation: Evaluation, run: Run, gap: GapLaw) -> No
         spread = np.random.default_rng([dataset.n, *map(ord, run.id + decoding.id)]).normal(0, 0.002, dataset.count)
         lengths = best * (1 + gap(run, dataset.n, decoding) / 100 + spread)
         arrays |= {f"{dataset.id}|reference": best, cell: lengths}
-        measured = {
-            "gap_pct": 100 * (lengths.mean() / best.mean() - 1),
-            "gap_mean_of_ratios_pct": 100 * (lengths / best - 1).mean(),
-            "length": lengths.mean(),
+        measured = gaps(lengths, best) | {
             "time_s": 1e-3 * dataset.count * dataset.n * (1 + decoding.iterations),
             "peak_memory_mb": 300.0,
             "parameters": 1234,
@@ -94,9 +89,7 @@ def write_benchmark(work: Path, evaluation: BenchmarkEvaluation, run: Run, gap: 
             lengths[decoding.id].append(k.optimum * (1 + expected / 100))
             measured = {"gap_pct": expected, "gap_rounded_pct": expected - 0.05, "length": lengths[decoding.id][-1]}
             measured |= {"time_s": k.nodes / 1e3, "peak_memory_mb": 300.0}
-            where = {"test": f"{evaluation.benchmark}_{k.name}", "distribution": evaluation.benchmark, "n": k.nodes}
-            where |= {"n_instances": 1, "reference": "published"}
-            rows += records(evaluation.group, run, where, decoding, measured)
+            rows += records(evaluation.group, run, about_known(evaluation.benchmark, k), decoding, measured)
     arrays = {"names": np.array([k.name for k in known]), "optima": np.array([k.optimum for k in known])}
     write_records(work, evaluation, rows, arrays | {key: np.array(found) for key, found in lengths.items()})
 
@@ -128,28 +121,15 @@ def write_efficiency(work: Path, evaluation: EfficiencyEvaluation, run: Run) -> 
 
 def write_labels(work: Path, bundle: LabelBundle) -> None:
     """Manifests as label jobs write them."""
-    path = work / "labels" / f"{bundle.id}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    entries = [label_entry(labels) for labels in bundle.labels]
-    path.write_text(json.dumps({"bundle": bundle.id, "labels": entries}))
+    write_manifest(work, bundle, [label_entry(labels) for labels in bundle.labels])
 
 
 def label_entry(labels: Labels) -> dict[str, object]:
     mean = references(labels.dataset).mean() * (1 + OTHERS.get(labels.solver, 0.0) / 100)
-    return {
-        "labels": labels.id,
-        "solver": labels.solver,
-        "version": f"{labels.solver} 1.0",
-        "optimal": labels.solver == "concorde",
-        "seconds": 0.0125 * labels.dataset.count,
-        "cores": 2,
-        "seed": 0,
-        "count": labels.dataset.count,
-        "mean_length": float(mean),
-    }
+    return manifest_entry(labels, float(mean))
 
 
-def fabricate_sit(work: Path, gap: GapLaw = realistic) -> None:
+def fabricate_sit(work: Path, gap: GapLaw = realistic) -> Path:
     """Write the records of every evaluation that tables read, and the manifests of all bundles."""
     by_id = {run.id: run for run in RUNS}
     for evaluation in EVALUATIONS:
@@ -162,7 +142,17 @@ def fabricate_sit(work: Path, gap: GapLaw = realistic) -> None:
             write_efficiency(work, evaluation, run)
     for bundle in BUNDLES:
         write_labels(work, bundle)
+    return work
 
 
 def study(name: str, work: Path, scale: Scale = SCALE) -> Study:
     return Study.load(ARTIFACTS[name], CONFIG, scale, RUNS, work)
+
+
+@cache  # folders that are changed are changed before they are drawn
+def draw(name: str, work: Path) -> Table:
+    return of(study(name, work))
+
+
+def set_id(problem: str, size: int) -> str:
+    return roles.reference(SCALE, problem, size).dataset.id

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from fabricated import ARTIFACTS, study_of
 from matplotlib.ticker import LogLocator
 
+from fabricated import ARTIFACTS, study_of
 from neuroute.errors import NeurouteError
 from neuroute.papers.scaling.series import beats_larger, grid_points
 from neuroute.rendering import style

@@ -7,22 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fabricated import SCALE, study_of
 
-from neuroute.dotted import resolve
+from fabricated import SCALE, edit_arrays, study_of
+from figure_checks import drawn
 from neuroute.papers.scaling.roles import PROBED
-from neuroute.rendering import style
 from neuroute.rendering.render import render
 from neuroute.rendering.style import Drawing
 
 
 def draw(name: str, work: Path) -> Drawing:
-    study = study_of(name, work)
-    with style.house():
-        drawing = resolve(study.artifact.function)(study)
-        drawing.figure.draw_without_rendering()
-    assert isinstance(drawing, Drawing)
-    return drawing
+    return drawn(study_of(name, work), lay_out=True)
 
 
 def copy(work: Path, folder: Path, *parts: str) -> Path:
@@ -158,14 +152,13 @@ def test_figure12_counts_every_decision_under_both_readings(work: Path) -> None:
 @pytest.mark.parametrize("name", ["figure10", "figure11"])
 @pytest.mark.parametrize("broken", [PROBED[:1], PROBED], ids=["one", "all"])
 def test_states_of_a_broken_model_are_told(name: str, broken: tuple[str, ...], work: Path, tmp_path: Path) -> None:
-    folder = copy(work, tmp_path, "evaluations")
-    for shape in broken:
-        file = folder / "evaluations" / "scaling" / f"base_{shape}" / "probes.npz"
-        with np.load(file) as stored:
-            arrays = dict(stored)
+    def broke(arrays: dict[str, np.ndarray]) -> None:
         arrays["states"][:] = np.nan
         arrays["separation"][:] = np.nan
-        np.savez(file, **arrays)
+
+    folder = copy(work, tmp_path, "evaluations")
+    for shape in broken:
+        edit_arrays(folder / "evaluations" / "scaling" / f"base_{shape}" / "probes.npz", broke)
     drawing = draw(name, folder)
     texts = [text.get_text() for axes in drawing.figure.axes for text in axes.texts]
     assert texts.count("states are not finite") == len(broken)
@@ -180,9 +173,7 @@ def test_the_first_decision_is_told_to_have_two_right_answers(work: Path, tmp_pa
     for decision, told in ((0, True), (3, False)):
         for shape in PROBED:
             file = folder / "evaluations" / "scaling" / f"base_{shape}" / "probes.npz"
-            with np.load(file) as stored:
-                arrays = dict(stored) | {"decision": np.array(decision)}
-            np.savez(file, **arrays)
+            edit_arrays(file, lambda arrays, number=decision: arrays.update(decision=np.array(number)))
         notes = " ".join(draw("figure10", folder).notes)
         assert ("either way" in notes) is told
         assert f"at decision {decision} " in notes

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fabricated_icam_figures import DECISION, FUNCTIONS, ICAM, POMO, SHAPE, SIZES, N, small, study, write_structure
-from matplotlib.text import Text
 
-from neuroute.dotted import resolve
+from fabricated import edit_arrays
+from fabricated_icam_figures import DECISION, FUNCTIONS, ICAM, POMO, SHAPE, SIZES, N, small, study, write_structure
+from figure_checks import drawn, texts, texts_apart
 from neuroute.errors import NeurouteError
 from neuroute.papers.icam.layout_calculation import CHANNELS, NODES
 from neuroute.papers.icam.layout_matrices import matrix, short, span
@@ -20,6 +20,7 @@ from neuroute.plan.objects import Run
 from neuroute.rendering import style
 from neuroute.rendering.render import FIGURE_FORMATS, render
 from neuroute.rendering.style import Drawing
+from rendered import written_twice
 
 Arrays = dict[str, np.ndarray]
 
@@ -30,14 +31,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def draw(name: str, work: Path) -> Drawing:
-    looked = study(name, work)
-    with style.house():
-        drawing: Drawing = resolve(looked.artifact.function)(looked)
-    return drawing
-
-
-def texts(drawing: Drawing) -> list[str]:
-    return [t.get_text() for t in drawing.figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
+    return drawn(study(name, work))
 
 
 def arrays(work: Path, run: str = ICAM) -> Arrays:
@@ -48,9 +42,7 @@ def arrays(work: Path, run: str = ICAM) -> Arrays:
 def changed(work: Path, folder: Path, how: Callable[[Arrays], Any], run: str = ICAM) -> Path:
     """A copy of the folder with other arrays of a run."""
     shutil.copytree(work / "evaluations", folder / "evaluations")
-    found = arrays(work, run)
-    how(found)
-    np.savez(folder / "evaluations" / f"{run}/structure.npz", **found)  # type: ignore[arg-type]
+    edit_arrays(folder / "evaluations" / f"{run}/structure.npz", how)
     return folder
 
 
@@ -67,45 +59,16 @@ def parameters(run: Run) -> int:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_format_is_written_and_comes_out_the_same(name: str, work: Path, tmp_path: Path) -> None:
-    first = render(study(name, work), tmp_path / "a" / name)
-    assert [path.suffix[1:] for path in first] == list(FIGURE_FORMATS)
-    for path, again in zip(first, render(study(name, work), tmp_path / "b" / name), strict=True):
-        assert path.read_bytes() == again.read_bytes()
+    written_twice(study, name, work, tmp_path, FIGURE_FORMATS)
     drawing = draw(name, work)
     assert drawing.alt
     assert drawing.notes[-1].endswith("and no numbers.") or drawing.notes[-1].endswith("prints no numbers.")
     assert any((POMO if name == "figure6" else ICAM) in note for note in drawing.notes)
 
 
-def beyond(drawing: Drawing) -> set[Any]:
-    """Labels of ticks outside of an axis, which are there but not drawn."""
-    hidden: set[Any] = set()
-    for axes in drawing.figure.axes:
-        for axis in (axes.xaxis, axes.yaxis):
-            low, high = sorted(axis.get_view_interval())
-            hidden |= {tick.label1 for tick in axis.get_major_ticks() if not low <= tick.get_loc() <= high}
-    return hidden
-
-
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_texts_neither_overlap_nor_leave_the_figure(name: str, work: Path) -> None:
-    with style.house():
-        drawing = draw(name, work)
-        drawing.figure.canvas.draw()
-        renderer: Any = drawing.figure.canvas.get_renderer()  # type: ignore[attr-defined]
-        hidden = beyond(drawing)
-        found = [t for t in drawing.figure.findobj(Text) if t.get_visible() and t.get_text().strip() not in ("", "+")]
-        found = [t for t in found if t not in hidden]
-        boxes = [(t.get_text(), t.get_window_extent(renderer)) for t in found]
-    width, height = drawing.figure.bbox.size
-    for i, (text, box) in enumerate(boxes):
-        assert box.x0 >= -1, text
-        assert box.y0 >= -1, text
-        assert box.x1 <= width + 1, text
-        assert box.y1 <= height + 1, text
-        for other, its in boxes[i + 1 :]:
-            across, up = min(box.x1, its.x1) - max(box.x0, its.x0), min(box.y1, its.y1) - max(box.y0, its.y0)
-            assert across < 1.5 or up < 1.5, (text, other)
+    texts_apart(study(name, work))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from fabricated_icam import RUNS, SCALE, draw, fabricate_icam, set_id, study
 from fabricated_sit import label_entry
-from sit_cells import cell, of, recorded, row
-
 from neuroute.analysis import flops_icam
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
@@ -19,15 +18,14 @@ from neuroute.papers.icam import roles
 from neuroute.papers.icam.hyper_parameters import CLIPPING, settings
 from neuroute.plan.reinforced import single_size, three_stages
 from neuroute.rendering.table import Cell
+from table_cells import cell, of, recorded, row
 
 BY_ID = {run.id: run for run in RUNS}
 
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("icam")
-    fabricate_icam(folder)
-    return folder
+    return fabricate_icam(tmp_path_factory.mktemp("icam"))
 
 
 # -- Tables 3 and 6 ---------------------------------------------------------------------------------------------------

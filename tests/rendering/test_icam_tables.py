@@ -1,24 +1,23 @@
 """Tables of paper `icam` on fabricated records: what holds of all of them, and Tables 1, 2 and 7."""
 
-import json
 import shutil
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from fabricated_icam import ARTIFACTS, EVALUATIONS, SCALE, draw, fabricate_icam, hopeless, set_id, study
-from sit_cells import cell, of, recorded, row
 
+from fabricated import drop_rows
+from fabricated_icam import ARTIFACTS, EVALUATIONS, SCALE, draw, fabricate_icam, hopeless, set_id, study
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.table_benchmarks import GROUPS, RUNS
-from neuroute.plan.build import _together
 from neuroute.plan.config import Scale
-from neuroute.rendering.render import TABLE_FORMATS, render
+from neuroute.rendering.render import render
 from neuroute.rendering.table import Cell
+from table_cells import cell, of, recorded, row
+from table_checks import in_one_job, nothing_measured, only_printed, same_together, written
 
 TABLES = [name for name in ARTIFACTS if name.startswith("table")]
 MEASURED = [name for name in TABLES if name not in ("table4", "table5", "table12")]
@@ -27,20 +26,7 @@ WAYS = {"single trajec.": "greedy", "no augment.": "multi", "aug×8": "multi-x8"
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("icam")
-    fabricate_icam(folder)
-    return folder
-
-
-def emptied(work: Path, to: Path) -> Path:
-    """A copy of the folder in which nothing was measured and no solver ran."""
-    copy = shutil.copytree(work, to)
-    for path in copy.glob("evaluations/**/*.csv"):
-        path.write_text(path.read_text().split("\n", 1)[0] + "\n")
-        np.savez(path.with_suffix(".npz"))
-    for path in copy.glob("labels/**/*.json"):
-        path.write_text(json.dumps({"labels": []}))
-    return copy
+    return fabricate_icam(tmp_path_factory.mktemp("icam"))
 
 
 # -- all of them ------------------------------------------------------------------------------------------------------
@@ -52,12 +38,7 @@ def test_there_are_twelve() -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_format_is_written_and_the_same_again(name: str, work: Path, tmp_path: Path) -> None:
-    once, again = (render(study(name, work), tmp_path / folder / name) for folder in ("once", "again"))
-    assert [p.suffix[1:] for p in once] == list(TABLE_FORMATS)
-    assert [p.read_bytes() for p in once] == [p.read_bytes() for p in again]
-    frame = pd.read_csv(tmp_path / "once" / f"{name}.csv")
-    assert set(frame.scale) == {"micro"}
-    assert frame.filter(like="_measured").notna().any().any()
+    written(study, name, work, tmp_path, "micro")
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -73,11 +54,8 @@ def test_every_published_number_is_shown_once(name: str, work: Path) -> None:
 
 @pytest.mark.parametrize("name", MEASURED)
 def test_cells_that_were_not_measured_leave_the_published_number(name: str, work: Path, tmp_path: Path) -> None:
-    copy = emptied(work, tmp_path / "copy")
-    table = draw(name, copy)
-    assert all(c.measured is None for r in table.rows for c in r.cells)
-    shown = [[c.published for c in r.cells] for r in draw(name, work).rows]
-    assert [[c.published for c in r.cells] for r in table.rows] == shown
+    copy = nothing_measured(work, tmp_path / "copy")
+    only_printed(draw(name, copy), draw(name, work))
     render(study(name, copy), tmp_path / name)
 
 
@@ -88,26 +66,8 @@ def test_negative_and_zero_gaps_are_shown(tmp_path: Path) -> None:
 
 
 def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
-    """As at scales that evaluate all of a model together."""
-    copy = shutil.copytree(work, tmp_path / "copy")
-    folder = copy / "evaluations"
-    for run in {e.run for e in EVALUATIONS}:
-        parts = [e for e in EVALUATIONS if e.run == run and (folder / f"{e.id}.csv").exists()]
-        arrays = {}
-        for part in parts:
-            prefix = "" if part.kind == "tests" else f"{part.group}/"
-            with np.load(folder / f"{part.id}.npz") as file:
-                arrays |= {prefix + key: file[key] for key in file.files}
-        frame = pd.concat([pd.read_csv(folder / f"{part.id}.csv") for part in parts])
-        shutil.rmtree(folder / run)
-        (folder / run).mkdir()
-        frame.to_csv(folder / run / "all.csv", index=False)
-        np.savez(folder / run / "all.npz", **arrays)
-    _, artifacts = _together(list(EVALUATIONS), [ARTIFACTS[name] for name in MEASURED])
-    for artifact in artifacts:
-        assert all(e.endswith("/all") for e in artifact.evaluations)
-        one, several = of(replace(study(artifact.name, copy), artifact=artifact)), draw(artifact.name, work)
-        assert (one.csv(), one.notes) == (several.csv(), several.notes)
+    together = in_one_job(work, tmp_path / "copy", EVALUATIONS)
+    same_together(study, work, together, EVALUATIONS, [ARTIFACTS[name] for name in MEASURED])
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -289,7 +249,7 @@ def test_table2_names_what_is_lacking(work: Path, tmp_path: Path) -> None:
     assert "Not measured here: X-n101-k25." in table.notes
     assert table.columns[0].at == "21 of 22 instances"
     for path in copy.glob("evaluations/*/*/cvrplib*.csv"):
-        path.write_text(path.read_text().split("\n", 1)[0] + "\n")
+        drop_rows(path)
     none = of(study("table2", copy, scale))
     assert all(c.measured is None for r in none.rows for c in r.cells)
     assert any("No instance of CVRPLIB was there" in note for note in none.notes)

@@ -9,17 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fabricated_pens import ARTIFACTS, SCALE, best_factor, fabricate_pens, hopeless, study
 
-from neuroute.dotted import resolve
+from fabricated import edit_arrays
+from fabricated_pens import ARTIFACTS, SCALE, best_factor, fabricate_pens, hopeless, study
+from figure_checks import drawn
 from neuroute.errors import NeurouteError
 from neuroute.networks.pens import Pens
 from neuroute.networks.weights import parameters
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.layout import Model
-from neuroute.rendering import style
-from neuroute.rendering.render import FIGURE_FORMATS, render
+from neuroute.rendering.render import FIGURE_FORMATS
 from neuroute.rendering.style import Drawing
+from rendered import written_twice
 
 FIGURES = [name for name in ARTIFACTS if name.startswith("figure")]
 Arrays = dict[str, np.ndarray]
@@ -27,18 +28,11 @@ Arrays = dict[str, np.ndarray]
 
 @pytest.fixture(scope="module")
 def pens(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("pens")
-    fabricate_pens(folder)
-    return folder
+    return fabricate_pens(tmp_path_factory.mktemp("pens"))
 
 
 def draw(name: str, work: Path) -> Drawing:
-    artifact = study(name, work)
-    with style.house():
-        drawing = resolve(artifact.artifact.function)(artifact)
-        drawing.figure.draw_without_rendering()
-    assert isinstance(drawing, Drawing)
-    return drawing
+    return drawn(study(name, work), lay_out=True)
 
 
 def texts(drawing: Drawing) -> list[str]:
@@ -53,11 +47,7 @@ def changed(pens: Path, tmp_path: Path) -> Callable[[str, Callable[[Arrays], Any
         folder = tmp_path / "changed"
         if not folder.exists():
             shutil.copytree(pens, folder)
-        file = folder / "evaluations" / f"{evaluation}.npz"
-        with np.load(file) as stored:
-            arrays = dict(stored)
-        edit(arrays)
-        np.savez(file, **arrays)  # type: ignore[arg-type]
+        edit_arrays(folder / "evaluations" / f"{evaluation}.npz", edit)
         return folder
 
     return change
@@ -65,11 +55,7 @@ def changed(pens: Path, tmp_path: Path) -> Callable[[str, Callable[[Arrays], Any
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_format_is_written_and_the_same_again(name: str, pens: Path, tmp_path: Path) -> None:
-    first, again = (render(study(name, pens), tmp_path / str(i) / name) for i in range(2))
-    assert [p.suffix[1:] for p in first] == list(FIGURE_FORMATS)
-    for a, b in zip(first, again, strict=True):
-        assert a.stat().st_size > 200
-        assert a.read_bytes() == b.read_bytes()
+    assert all(p.stat().st_size > 200 for p in written_twice(study, name, pens, tmp_path, FIGURE_FORMATS))
 
 
 @pytest.mark.parametrize("name", ["figure1", "figure3", "figure4", "figure5"])

@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from fabricated_pens import ARTIFACTS, EVALUATIONS, RUNS, SCALE, best_factor, fabricate_pens, hopeless, study
 
+from fabricated import drop_measured, drop_rows, edit_arrays
+from fabricated_pens import ARTIFACTS, EVALUATIONS, RUNS, SCALE, best_factor, fabricate_pens, hopeless, study
 from neuroute.analysis import flops_pens
 from neuroute.datasets.benchmarks import studied
-from neuroute.dotted import resolve
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import printed
-from neuroute.plan.build import _together
 from neuroute.plan.objects import Decoding, Evaluation
-from neuroute.rendering.render import TABLE_FORMATS, render
-from neuroute.rendering.study import Study
+from neuroute.rendering.render import render
 from neuroute.rendering.table import Cell, Table
+from table_cells import cell, of, recorded, row
+from table_checks import only_printed, same_together, written
 
 TABLES = [name for name in ARTIFACTS if name.startswith("table")]
 SIZES = (100, 250, 500, 1000, 10_000)
@@ -32,9 +32,7 @@ SOURCE = {"table_figure4": "figure4_table", "table_figure5": "figure5a_table"}
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("pens")
-    fabricate_pens(folder)
-    return folder
+    return fabricate_pens(tmp_path_factory.mktemp("pens"))
 
 
 @cache  # folders that are changed are changed before they are drawn
@@ -42,27 +40,8 @@ def draw(name: str, work: Path) -> Table:
     return of(study(name, work))
 
 
-def of(found: Study) -> Table:
-    return resolve(found.artifact.function)(found)
-
-
-def row(table: Table, *labels: str) -> tuple[Cell, ...]:
-    (found,) = [r.cells for r in table.rows if r.labels[: len(labels)] == labels]
-    return found
-
-
-def cell(table: Table, column: str, *labels: str) -> Cell:
-    return row(table, *labels)[[c.key for c in table.columns].index(column)]
-
-
 def records(work: Path, evaluation: str) -> pd.DataFrame:
     return pd.read_csv(work / "evaluations" / f"{evaluation}.csv")
-
-
-def recorded(work: Path, evaluation: str, dataset_id: str, decoding: Decoding, metric: str) -> float:
-    frame = records(work, evaluation)
-    where = (frame.test == dataset_id) & (frame.decoding == decoding.id) & (frame.metric == metric)
-    return float(frame.loc[where, "value"].item())
 
 
 def set_id(size: int, count: int | None = None) -> str:
@@ -71,12 +50,7 @@ def set_id(size: int, count: int | None = None) -> str:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_format_is_written_and_the_same_again(name: str, work: Path, tmp_path: Path) -> None:
-    once, again = (render(study(name, work), tmp_path / folder / name) for folder in ("once", "again"))
-    assert [p.suffix[1:] for p in once] == list(TABLE_FORMATS)
-    assert [p.read_bytes() for p in once] == [p.read_bytes() for p in again]
-    frame = pd.read_csv(tmp_path / "once" / f"{name}.csv")
-    assert set(frame.scale) == {"smoke"}
-    assert frame.filter(like="_measured").notna().any().any()
+    written(study, name, work, tmp_path, "smoke")
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name != "table4"])
@@ -96,7 +70,7 @@ def test_table1_gaps_and_factors(work: Path) -> None:
         key = f"gap_tsp{size}_pct"
         for label, decoding in (("original", REPEATED), ("rescaled", RESCALED)):
             shown = cell(table, key, "PENS-A", label)
-            assert shown.measured == recorded(work, "pens/pens_a/uniform", set_id(size), decoding, "gap_pct")
+            assert shown.measured == recorded(work, "pens/pens_a/uniform", set_id(size), decoding.id, "gap_pct")
             assert shown.low < shown.measured < shown.high
         assert cell(table, f"factor_tsp{size}", "PENS-A", "original") == Cell()
         assert cell(table, f"factor_tsp{size}", "PENS-A", "rescaled").measured == best_factor(
@@ -114,11 +88,11 @@ def test_table1_gaps_and_factors(work: Path) -> None:
 
 def test_table1_says_where_a_sweep_has_no_minimum(work: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(work, tmp_path / "copy")
-    path = copy / "evaluations/pens/pens_r/rescaling.npz"
-    with np.load(path) as file:
-        arrays = dict(file)
-    arrays["interior"] = arrays["sizes"] != SCALE.pens.sizes[1000]
-    np.savez(path, **arrays)
+
+    def without(arrays: dict[str, np.ndarray]) -> None:
+        arrays["interior"] = arrays["sizes"] != SCALE.pens.sizes[1000]
+
+    edit_arrays(copy / "evaluations/pens/pens_r/rescaling.npz", without)
     (note,) = [n for n in draw("table1", copy).notes if "no minimum between the factors" in n]
     assert f"for PENS-R at TSP1000 (TSP{SCALE.pens.sizes[1000]} here):" in note
 
@@ -133,11 +107,11 @@ def test_table2_is_rescaled_where_the_paper_is(work: Path) -> None:
     for size in SIZES:
         decoding = RESCALED if size >= 1000 else REPEATED
         shown = cell(table, f"gap_tsp{size}_pct", "PENS-AR")
-        assert shown.measured == recorded(work, "pens/pens_ar/uniform", set_id(size), decoding, "gap_pct")
+        assert shown.measured == recorded(work, "pens/pens_ar/uniform", set_id(size), decoding.id, "gap_pct")
         timed = set_id(size, SCALE.pens.timed_counts[size])
         assert timed != set_id(size)  # so that a mix-up shows
         time = cell(table, f"time_tsp{size}_s", "PENS-AR").measured
-        assert time == recorded(work, "pens/pens_ar/uniform", timed, TIMED, "time_s")
+        assert time == recorded(work, "pens/pens_ar/uniform", timed, TIMED.id, "time_s")
     frame = records(work, "pens/pens_a/tsplib")
     for name, (least, most) in GROUPS.items():
         decoding = RESCALED if least > 1000 else REPEATED
@@ -162,10 +136,10 @@ def test_table2_baselines(work: Path) -> None:
     esf = Decoding(esf=True)
     for label, decoding in (("BQ-NCO", Decoding()), ("BQ-NCO + ESF", esf)):
         shown = cell(table, "gap_tsp1000_pct", label).measured
-        assert shown == recorded(work, "scaling/bq/uniform_pens", set_id(1000), decoding, "gap_pct")
+        assert shown == recorded(work, "scaling/bq/uniform_pens", set_id(1000), decoding.id, "gap_pct")
     timed = set_id(1000, SCALE.pens.timed_counts[1000])
     assert cell(table, "time_tsp1000_s", "BQ-NCO + ESF").measured == recorded(
-        work, "scaling/bq/uniform_pens", timed, Decoding(esf=True, batch_size=1), "time_s"
+        work, "scaling/bq/uniform_pens", timed, Decoding(esf=True, batch_size=1).id, "time_s"
     )
     frame = records(work, "scaling/bq/tsplib_pens")
     own = frame[(frame.n > 1000) & (frame.decoding == esf.id) & (frame.metric == "gap_pct")]
@@ -180,7 +154,7 @@ def test_table3_has_both_rows_of_each_model(work: Path) -> None:
     assert [r.labels[0] for r in table.rows] == ROWS + [m + s for m in PENS for s in ("", " (scaled)")]
     for label, decoding in (("PENS-R", REPEATED), ("PENS-R (scaled)", RESCALED)):
         shown = cell(table, "gap_tsp250_pct", label)
-        assert shown.measured == recorded(work, "pens/pens_r/uniform", set_id(250), decoding, "gap_pct")
+        assert shown.measured == recorded(work, "pens/pens_r/uniform", set_id(250), decoding.id, "gap_pct")
         frame = records(work, "pens/pens_r/tsplib")
         own = frame[(frame.n <= 100) & (frame.decoding == decoding.id) & (frame.metric == "gap_pct")]
         assert cell(table, "gap_tsplib_1_100_pct", label).measured == pytest.approx(own.value.mean())
@@ -209,7 +183,7 @@ def test_only_instances_that_all_have_solved_count(work: Path, tmp_path: Path) -
 def test_without_tsplib_the_printed_numbers_stand_alone(name: str, work: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(work, tmp_path / "copy")
     for path in copy.glob("evaluations/*/*/tsplib*.csv"):
-        path.write_text(path.read_text().split("\n", 1)[0] + "\n")
+        drop_rows(path)
     table = draw(name, copy)
     for r in table.rows:
         for c, k in zip(r.cells, table.columns, strict=True):
@@ -226,13 +200,8 @@ def test_without_tsplib_the_printed_numbers_stand_alone(name: str, work: Path, t
 def test_cells_that_were_not_measured_leave_the_published_number(name: str, work: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(work, tmp_path / "copy")
     for evaluation in ARTIFACTS[name].evaluations:
-        path = copy / "evaluations" / f"{evaluation}.csv"
-        path.write_text(path.read_text().split("\n", 1)[0] + "\n")
-        np.savez(path.with_suffix(".npz"))
-    table = draw(name, copy)
-    assert all(c.measured is None for r in table.rows for c in r.cells)
-    shown = [[c.published for c in r.cells] for r in draw(name, work).rows]
-    assert [[c.published for c in r.cells] for r in table.rows] == shown
+        drop_measured(copy / "evaluations" / f"{evaluation}.csv")
+    only_printed(draw(name, copy), draw(name, work))
     render(study(name, copy), tmp_path / name)
 
 
@@ -267,11 +236,7 @@ def merged(work: Path) -> None:
 def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(work, tmp_path / "copy")
     merged(copy)
-    _, artifacts = _together(list(EVALUATIONS), [ARTIFACTS[name] for name in TABLES])
-    for artifact in artifacts:
-        assert all(e.endswith("/all") for e in artifact.evaluations)
-        one, several = of(replace(study(artifact.name, copy), artifact=artifact)), draw(artifact.name, work)
-        assert (one.csv(), one.notes) == (several.csv(), several.notes)
+    same_together(study, work, copy, EVALUATIONS, [ARTIFACTS[name] for name in TABLES])
 
 
 def test_table4_counts_parameters(work: Path) -> None:
@@ -280,7 +245,7 @@ def test_table4_counts_parameters(work: Path) -> None:
     own = flops_pens.parameters(a["depth"], a["width"], a["feed_forward"])
     assert cell(table, "parameters_millions", "PENS").measured == own / 1e6
     assert cell(table, "parameters_millions", "PENS").published == 2.7
-    bq = recorded(work, "scaling/bq/uniform_pens", set_id(100), Decoding(), "parameters")
+    bq = recorded(work, "scaling/bq/uniform_pens", set_id(100), Decoding().id, "parameters")
     for label in ("BQ-NCO", "BQ-NCO+ESF"):
         assert cell(table, "parameters_millions", label).measured == bq / 1e6
         assert cell(table, "parameters_millions", label).published == 3.1
@@ -297,14 +262,14 @@ def test_figure_tables(work: Path) -> None:
     assert [r.labels[0] for r in four.rows] == ["CoordNS", "PENS-A", "PENS-R"]
     for size in SIZES:
         shown = cell(four, f"gap_tsp{size}_pct", "CoordNS").measured
-        assert shown == recorded(work, "pens/coordns/uniform", set_id(size), REPEATED, "gap_pct")
+        assert shown == recorded(work, "pens/coordns/uniform", set_id(size), REPEATED.id, "gap_pct")
     assert cell(four, "gap_tsp10000_pct", "CoordNS").published == 23.47
     assert cell(four, "gap_tsp10000_pct", "PENS-A").published == 9.74
     assert [r.labels[:2] for r in five.rows] == [
         (model, init) for model in ("PENS-A", "PENS-R") for init in ("Zero init", "Gaussian init")
     ]
     shown = cell(five, "gap_tsp100_pct", "PENS-R", "Gaussian init")
-    assert shown.measured == recorded(work, "pens/small_r_gauss/uniform", set_id(100), REPEATED, "gap_pct")
+    assert shown.measured == recorded(work, "pens/small_r_gauss/uniform", set_id(100), REPEATED.id, "gap_pct")
     assert shown.published == 3.459
     assert cell(five, "gap_tsp20_pct", "PENS-A", "Zero init").published == 0.096
 

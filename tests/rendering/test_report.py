@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from fabricated import SCALE, study_of
 
+from fabricated import SCALE, study_of
 from neuroute.errors import NeurouteError
 from neuroute.rendering.render import render
 from neuroute.rendering.report import describe, write_report

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fabricated import ARTIFACTS, CONFIG, RUNS, SCALE, study_of, write_labels
 
+from fabricated import ARTIFACTS, CONFIG, RUNS, SCALE, drop_rows, study_of, write_labels
 from neuroute.dotted import resolve
 from neuroute.papers.scaling import declare
 from neuroute.papers.scaling.tables_comparison import table5, table6
@@ -103,7 +103,7 @@ def test_table6_means_are_over_instances_and_the_limit_is_shown(work: Path) -> N
 def test_table6_without_the_benchmark_says_how_to_get_it(work: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(work, tmp_path / "copy")
     for path in copy.glob("evaluations/scaling/*/tsplib.csv"):
-        path.write_text(path.read_text().split("\n", 1)[0] + "\n")
+        drop_rows(path)
     render(study_of("table6", copy), tmp_path / "table6")
     text = (tmp_path / "table6.md").read_text()
     assert "benchmarks_dir" in text

@@ -9,149 +9,35 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fabricated import records, write_records
 
-from neuroute.dotted import resolve
+from fabricated import edit_arrays
+from fabricated_sit_figures import (
+    ARTIFACTS,
+    LOGS,
+    ROUND,
+    RUNS,
+    SCALE,
+    Arrays,
+    fabricate,
+    repeated_gap,
+    study,
+)
+from figure_checks import drawn
 from neuroute.errors import NeurouteError
-from neuroute.papers.sit import declare, roles
+from neuroute.papers.sit import roles
 from neuroute.papers.sit.iteration import Iteration
 from neuroute.papers.sit.network_picture import Model
 from neuroute.papers.sit.rounds import best_gaps, course
 from neuroute.papers.sit.state import State, ordinal
-from neuroute.plan.config import Config, load_scale, parse_config
-from neuroute.plan.objects import Artifact, Decoding, Reconstruction, RoundEvaluation, Run
-from neuroute.rendering import style
-from neuroute.rendering.render import FIGURE_FORMATS, render
-from neuroute.rendering.study import Study
+from neuroute.plan.objects import Reconstruction
+from neuroute.rendering.render import FIGURE_FORMATS
 from neuroute.rendering.style import Drawing
-
-SCALE = load_scale("smoke")
-CONFIG: Config = parse_config({})
-RUNS: dict[str, Run] = {run.id: run for run in declare.runs(CONFIG, SCALE)}
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in declare.artifacts(SCALE) if a.name.startswith("figure")}
-ROUND = next(e for e in declare.evaluations(SCALE) if isinstance(e, RoundEvaluation))
-LOGS = ("sit/warm_tsp", "sit/tsp_1k")
-Arrays = dict[str, Any]
-
-
-# -- fabrication ----------------------------------------------------------------------------------------------------
-
-
-def decision(run: Run, n: int, k: int) -> Arrays:
-    """Probabilities and weights that fall with the distance; the path goes around the middle."""
-    a, rng = run.network.arguments, np.random.default_rng(n)
-    coords = rng.random((n, 2)).astype(np.float32)
-    around = np.argsort(np.arctan2(*(coords - coords.mean(axis=0)).T))
-    visited = np.roll(around, -int(np.flatnonzero(around == 0)[0]))[:k]
-    left = np.setdiff1d(np.arange(n), visited)
-    apart = np.linalg.norm(coords - coords[visited[-1]], axis=1)
-    probabilities = np.full(n, np.nan)
-    probabilities[left] = np.exp(-9 * apart[left])
-    probabilities[left] /= probabilities[left].sum()
-    seen = np.unique([*left, visited[-1], 0])
-    attention = np.full((a["depth"], a["representatives"] + 1, n), np.nan)
-    attention[..., seen] = np.exp(-3 * apart[seen]) / np.exp(-3 * apart[seen]).sum()
-    return {
-        "coords": coords,
-        "visited": visited,
-        "destination": np.array(0),
-        "probabilities": probabilities,
-        "attention": attention,
-        "modules": np.array(json.dumps(modules(run))),
-    }
-
-
-def modules(run: Run) -> list[dict[str, Any]]:
-    """Embedding, one linear of the decoder, the first module's first half: what the drawing needs to find."""
-    a = run.network.arguments
-    w, f, r = a["width"], a["feed_forward"], a["representatives"]
-    linear = {"embed": (w, 2), "decoder.start": (w, w), "decoder.current": (r * w, w), "head": (1, w)}
-    for half in ("gather", "spread"):
-        shapes = {"query": (w, w), "key_value": (2 * w, w), "out": (w, w), "up": (f, w), "down": (w, f)}
-        linear |= {f"decoder.layers.0.{half}.{name}": shape for name, shape in shapes.items()}
-    entries = [{"name": name, "kind": "Linear", "shapes": {"weight": list(s)}} for name, s in linear.items()]
-    layers = {"name": "decoder.layers", "kind": "ModuleList", "shapes": {}, "copies": a["depth"]}
-    return [layers, *entries, {"parameters": 12_345}]
-
-
-def iteration(coords: np.ndarray, length: int) -> Arrays:
-    """A tour around the middle, whose second block was drawn in another order before."""
-    n = len(coords)
-    after = np.argsort(np.arctan2(*(coords - coords.mean(axis=0)).T))
-    before, blocks = after.copy(), n // length
-    before[length + 1 : 2 * length - 1] = after[length + 1 : 2 * length - 1][::-1]
-    total = Iteration(coords, 1, before, after, np.arange(blocks), length, np.zeros(blocks, bool), np.zeros(1), "")
-    lengths = total.length_of(after) * np.array([1, 1, 0.98, 0.97])
-    return {
-        "iteration": np.array(1),
-        "before": before,
-        "after": after,
-        "first": np.arange(blocks) * length,
-        "length": np.array(length),
-        "improved": np.arange(blocks) == 1,
-        "rounds": lengths,
-        "start": np.array("insertion"),
-    }
-
-
-def write_round(work: Path) -> None:
-    run, d = RUNS[ROUND.run], ROUND.dataset
-    arrays = decision(run, d.n, ROUND.decision)
-    about = {"test": d.id, "distribution": "uniform", "n": d.n, "n_instances": 1, "reference": "none"}
-    rows = records(ROUND.group, run, about, Decoding(), {"parameters": 12_345})
-    write_records(work, ROUND, rows, arrays | iteration(arrays["coords"], 7))
-
-
-def write_logs(work: Path) -> None:
-    """Labels that get shorter in every round but the warm-up; gaps that fall."""
-    length, gap = 5.0, 20.0
-    for name in LOGS:
-        training, lines = RUNS[name].training, []
-        assert isinstance(training, Reconstruction)
-        for k in range(training.rounds):
-            batch = k * training.batches_per_round
-            after = length * (0.98 if training.reconstructions else 1)
-            line = {"kind": "round", "round": k, "batch": batch, "iterations": training.reconstructions}
-            lines.append(line | {"length_before": length, "length_after": after, "seconds": 1.0, "samples": 0})
-            length, each = after, training.validations // training.rounds
-            for i in range(1, each + 1):
-                gap *= 0.9
-                at = {"batch": batch + training.batches_per_round * i // each, "samples": 1, "seconds": 1.0}
-                lines.append({"kind": "train", "loss": 1.0, **at})
-                lines.append({"kind": "validation", "gap_pct": gap, "gaps_pct": {}, **at})
-        folder = work / "runs" / name
-        folder.mkdir(parents=True)
-        (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-
-
-def repeated_gap(run: Run) -> float:
-    return 2 + 6 / run.network.arguments["representatives"]
-
-
-def write_repetitions(work: Path) -> None:
-    for evaluation in declare.evaluations(SCALE):
-        run = RUNS.get(evaluation.run)
-        if run is None or "repetitions" not in run.role:
-            continue
-        (test,) = evaluation.tests
-        d = test.labels.dataset
-        reference = np.random.default_rng(1).normal(4.5, 0.1, d.count)
-        spread = np.random.default_rng(2).normal(0, 0.01, d.count)
-        own = reference * (1 + repeated_gap(run) / 100 + spread - spread.mean())
-        gap = 100 * (own.mean() / reference.mean() - 1)
-        values = {"gap_pct": gap, "parameters": 1000 * run.network.arguments["representatives"]}
-        about = {"test": d.id, "distribution": "uniform", "n": d.n, "n_instances": d.count, "reference": "concorde"}
-        arrays = {f"{d.id}|greedy": own, f"{d.id}|reference": reference}
-        write_records(work, evaluation, records(evaluation.group, run, about, Decoding(), values), arrays)
+from rendered import written_twice
 
 
 @pytest.fixture(scope="module")
 def sit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sit")
-    write_round(folder)
-    write_logs(folder)
-    write_repetitions(folder)
-    return folder
+    return fabricate(tmp_path_factory.mktemp("sit"))
 
 
 @pytest.fixture
@@ -160,24 +46,14 @@ def changed(sit: Path, tmp_path: Path) -> Callable[[Callable[[Arrays], Any]], Pa
 
     def change(how: Callable[[Arrays], Any]) -> Path:
         shutil.copytree(sit, tmp_path, dirs_exist_ok=True)
-        file = tmp_path / "evaluations" / f"{ROUND.id}.npz"
-        with np.load(file) as stored:
-            arrays = dict(stored)
-        how(arrays)
-        np.savez(file, **arrays)
+        edit_arrays(tmp_path / "evaluations" / f"{ROUND.id}.npz", how)
         return tmp_path
 
     return change
 
 
-def study(name: str, work: Path) -> Study:
-    return Study.load(ARTIFACTS[name], CONFIG, SCALE, RUNS.values(), work)
-
-
 def draw(name: str, work: Path) -> Drawing:
-    with style.house():
-        drawing: Drawing = resolve(ARTIFACTS[name].function)(study(name, work))
-    return drawing
+    return drawn(study(name, work))
 
 
 def texts(drawing: Drawing) -> list[str]:
@@ -190,10 +66,7 @@ def texts(drawing: Drawing) -> list[str]:
 
 @pytest.mark.parametrize("name", sorted(ARTIFACTS))
 def test_it_renders_the_same_bytes_in_all_formats(name: str, sit: Path, tmp_path: Path) -> None:
-    first, second = (render(study(name, sit), tmp_path / each / name) for each in "ab")
-    assert [path.suffix[1:] for path in first] == list(FIGURE_FORMATS)
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
-    about = json.loads(first[-1].read_text())
+    about = json.loads(written_twice(study, name, sit, tmp_path, FIGURE_FORMATS)[-1].read_text())
     assert about["alt"]
     assert any("paper p" in note for note in about["notes"])  # prints, plots: what it is compared with
 

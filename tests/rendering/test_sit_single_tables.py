@@ -6,20 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fabricated_sit import RUNS, SCALE, efficiency, fabricate_sit, label_entry, study
-from sit_cells import SHORT, cell, draw, of, recorded, row, set_id
 
+from fabricated_sit import RUNS, SCALE, SHORT, draw, efficiency, fabricate_sit, label_entry, set_id, study
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.efficiency_cells import exponent
 from neuroute.plan.objects import Labels
 from neuroute.rendering.table import Cell
+from table_cells import cell, of, recorded, row
 
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sit")
-    fabricate_sit(folder)
-    return folder
+    return fabricate_sit(tmp_path_factory.mktemp("sit"))
 
 
 # -- Tables 3, 4 and 10 -----------------------------------------------------------------------------------------------

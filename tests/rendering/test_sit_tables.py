@@ -3,31 +3,34 @@
 import json
 import shutil
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+
+from fabricated import drop_rows
 from fabricated_sit import (
     ARTIFACTS,
     EVALUATIONS,
     SCALE,
+    SHORT,
+    draw,
     fabricate_sit,
     hopeless,
     label_entry,
+    set_id,
     study,
 )
-from sit_cells import SHORT, cell, draw, of, recorded, row, set_id
-
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.table_benchmarks import GROUPS
-from neuroute.plan.build import _together
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Labels
-from neuroute.rendering.render import TABLE_FORMATS, render
+from neuroute.rendering.render import render
 from neuroute.rendering.table import Cell
+from table_cells import cell, of, recorded, row
+from table_checks import in_one_job, nothing_measured, only_printed, same_together, written
 
 TABLES = [name for name in ARTIFACTS if name.startswith("table")]
 MEASURED = [name for name in TABLES if name not in ("table6", "table11")]
@@ -35,20 +38,7 @@ MEASURED = [name for name in TABLES if name not in ("table6", "table11")]
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sit")
-    fabricate_sit(folder)
-    return folder
-
-
-def emptied(work: Path, to: Path) -> Path:
-    """A copy of the folder in which nothing was measured and no solver ran."""
-    copy = shutil.copytree(work, to)
-    for path in copy.glob("evaluations/**/*.csv"):
-        path.write_text(path.read_text().split("\n", 1)[0] + "\n")
-        np.savez(path.with_suffix(".npz"))
-    for path in copy.glob("labels/**/*.json"):
-        path.write_text(json.dumps({"labels": []}))
-    return copy
+    return fabricate_sit(tmp_path_factory.mktemp("sit"))
 
 
 # -- all of them ------------------------------------------------------------------------------------------------------
@@ -56,12 +46,7 @@ def emptied(work: Path, to: Path) -> Path:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_format_is_written_and_the_same_again(name: str, work: Path, tmp_path: Path) -> None:
-    once, again = (render(study(name, work), tmp_path / folder / name) for folder in ("once", "again"))
-    assert [p.suffix[1:] for p in once] == list(TABLE_FORMATS)
-    assert [p.read_bytes() for p in once] == [p.read_bytes() for p in again]
-    frame = pd.read_csv(tmp_path / "once" / f"{name}.csv")
-    assert set(frame.scale) == {"micro"}
-    assert frame.filter(like="_measured").notna().any().any()
+    written(study, name, work, tmp_path, "micro")
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name != "table11"])
@@ -86,11 +71,8 @@ def test_what_is_printed_instead_of_a_number_is_shown(work: Path) -> None:
 
 @pytest.mark.parametrize("name", MEASURED)
 def test_cells_that_were_not_measured_leave_the_published_number(name: str, work: Path, tmp_path: Path) -> None:
-    copy = emptied(work, tmp_path / "copy")
-    table = draw(name, copy)
-    assert all(c.measured is None for r in table.rows for c in r.cells)
-    shown = [[c.published for c in r.cells] for r in draw(name, work).rows]
-    assert [[c.published for c in r.cells] for r in table.rows] == shown
+    copy = nothing_measured(work, tmp_path / "copy")
+    only_printed(draw(name, copy), draw(name, work))
     render(study(name, copy), tmp_path / name)
 
 
@@ -101,26 +83,8 @@ def test_negative_and_zero_gaps_are_shown(tmp_path: Path) -> None:
 
 
 def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
-    """As at scales that evaluate all of a model together."""
-    copy = shutil.copytree(work, tmp_path / "copy")
-    folder = copy / "evaluations"
-    for run in {e.run for e in EVALUATIONS}:
-        parts = [e for e in EVALUATIONS if e.run == run and (folder / f"{e.id}.csv").exists()]
-        arrays = {}
-        for part in parts:
-            prefix = "" if part.kind == "tests" else f"{part.group}/"
-            with np.load(folder / f"{part.id}.npz") as file:
-                arrays |= {prefix + key: file[key] for key in file.files}
-        frame = pd.concat([pd.read_csv(folder / f"{part.id}.csv") for part in parts])
-        shutil.rmtree(folder / run)
-        (folder / run).mkdir()
-        frame.to_csv(folder / run / "all.csv", index=False)
-        np.savez(folder / run / "all.npz", **arrays)
-    _, artifacts = _together(list(EVALUATIONS), [ARTIFACTS[name] for name in MEASURED])
-    for artifact in artifacts:
-        assert all(e.endswith("/all") for e in artifact.evaluations)
-        one, several = of(replace(study(artifact.name, copy), artifact=artifact)), draw(artifact.name, work)
-        assert (one.csv(), one.notes) == (several.csv(), several.notes)
+    together = in_one_job(work, tmp_path / "copy", EVALUATIONS)
+    same_together(study, work, together, EVALUATIONS, [ARTIFACTS[name] for name in MEASURED])
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -306,7 +270,7 @@ def test_table2_groups_are_the_papers(work: Path, tmp_path: Path) -> None:
 def test_without_the_libraries_the_printed_numbers_stand_alone(work: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(work, tmp_path / "copy")
     for path in copy.glob("evaluations/*/*/*lib*.csv"):
-        path.write_text(path.read_text().split("\n", 1)[0] + "\n")
+        drop_rows(path)
     table = draw("table2", copy)
     assert all(c.measured is None for r in table.rows for c in r.cells)
     for name in ("TSPLIB", "CVRPLIB"):

@@ -59,4 +59,5 @@ def test_a_row_must_fit_the_columns() -> None:
 
 
 def test_durations_in_readable_units() -> None:
+    assert [duration(s) for s in (0.00001234, 0.0042, 0.00995, 0)] == ["0.012 ms", "4.2 ms", "0.01 s", "0.00 s"]
     assert [duration(s) for s in (0.305, 20.4, 84, 3360, 9900)] == ["0.30 s", "20.4 s", "1.4 min", "56.0 min", "2.75 h"]

@@ -5,11 +5,10 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-from fabricated import ARTIFACTS, CONFIG, RUNS, SCALE, study_of
 
+from fabricated import ARTIFACTS, CONFIG, RUNS, SCALE, drop_measured, study_of
 from neuroute.dotted import resolve
 from neuroute.errors import NeurouteError
 from neuroute.rendering.render import TABLE_FORMATS, render
@@ -144,9 +143,7 @@ def test_contradictions_stand_beside_the_table(name: str, words: str, drawn: Pat
 def test_cells_that_were_not_measured_leave_the_published_number(name: str, work: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(work, tmp_path / "copy")
     for evaluation in ARTIFACTS[name].evaluations:
-        path = copy / "evaluations" / f"{evaluation}.csv"
-        path.write_text(path.read_text().split("\n", 1)[0] + "\n")
-        np.savez(path.with_suffix(".npz"))
+        drop_measured(copy / "evaluations" / f"{evaluation}.csv")
     study = study_of(name, copy)
     table = resolve(study.artifact.function)(study)
     measured = [c for row in table.rows for c in row.cells if c.published is not None and c.low is not None]

@@ -2,11 +2,6 @@
 
 import json
 import math
-import os
-import signal
-import subprocess
-import sys
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,42 +13,17 @@ from pydantic import ValidationError
 
 from neuroute.errors import NeurouteError
 from neuroute.networks.weights import build
-from neuroute.plan.objects import Network, Run, Supervised
+from neuroute.plan.objects import Network, Run
 from neuroute.problems.sub_paths import cut_pairs, draw_pairs
 from neuroute.training import path_tsp
 from neuroute.training.data import TrainingSet
 from neuroute.training.decisions import PathDecision
 from neuroute.training.distributed import World
 from neuroute.training.path_tsp import PathTspBatches, PathTsps
-from neuroute.training.train import Settings, train
-
-from tiny import N, labels, make_run
+from tiny import N, killed_training, labels, log_lines, make_run, pens_run, run_training
 
 CPU = torch.device("cpu")
-SETTINGS = Settings("cpu", threads=1)
 POSITIONS = ("alibi", "rope", "both", "coordinates")
-
-
-def pens_run(positions: str = "alibi", initial: str = "gaussian", **training: object) -> Run:
-    arguments = {"depth": 2, "width": 32, "heads": 4, "feed_forward": 64, "train_nodes": N}
-    settings = {"samples": 120, "batch_size": 32, "learning_rate": 2e-3, "final_learning_rate": 2e-4, "validations": 3}
-    return Run(
-        paper="pens",
-        name=f"tiny_{positions}_{initial}",
-        network=Network(
-            kind="neuroute.networks.pens:Pens", arguments={**arguments, "positions": positions, "initial": initial}
-        ),
-        training=Supervised(**{"sub_paths": "pairs", "step": "decision"} | settings | training),  # type: ignore[arg-type]
-        n=N,
-        data=(labels("train", 120),),
-        validation=labels("val", 16),
-        also_validation=(labels("val", 8),),
-    )
-
-
-def run_training(run: Run, folder: Path, store: Path) -> Path:
-    train(run, folder / "out", folder / "state", [store], SETTINGS, code="c", network_code="n")
-    return folder / "out"
 
 
 def batches(run: Run, store: Path, memory_gb: float = 4.0) -> PathTspBatches:
@@ -194,12 +164,11 @@ def test_a_single_batch_has_the_first_rate(store: Path) -> None:
 def test_learns_and_logs(tmp_path: Path, store: Path, positions: str, initial: str) -> None:
     """RoPE alone with Gaussian embeddings stays where guessing is for longer than a test may take."""
     out = run_training(pens_run(positions, initial, epochs=25, learning_rate=8e-3), tmp_path, store)
-    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    losses = [line["loss"] for line in lines if line["kind"] == "train"]
+    losses = [line["loss"] for line in log_lines(out, "train")]
     # What guessing costs: 2 to n - 1 candidates, all equally often.
     guess = np.mean([math.log(candidates) for candidates in range(2, N)])
     assert np.mean(losses[-16:]) < 0.75 * guess
-    validations = [line for line in lines if line["kind"] == "validation"]
+    validations = log_lines(out, "validation")
     assert len(validations) == 4
     own, also = (dataset.id for dataset in (labels("val", 16).dataset, labels("val", 8).dataset))
     for line in validations:
@@ -210,33 +179,11 @@ def test_learns_and_logs(tmp_path: Path, store: Path, positions: str, initial: s
     assert about["updates"] == about["batches"] == 25 * 4
 
 
-KILLED = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from test_path_tsp import SETTINGS, pens_run
-from neuroute.training import loop
-from neuroute.training.train import train
-loop.SAVE_EVERY_S = 0.0
-folder, store = Path(sys.argv[2]), Path(sys.argv[3])
-train(pens_run("both", epochs=20), folder / "out", folder / "state", [store], SETTINGS, code="c", network_code="n")
-"""
-
-
 def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path, store: Path) -> None:
     run = pens_run("both", epochs=20)
     whole = run_training(run, tmp_path / "whole", store)
-    folder = tmp_path / "killed"
-    command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(folder), str(store)]
-    process = subprocess.Popen(command, start_new_session=True)
-    while not (folder / "state" / "state.pt").exists():
-        assert process.poll() is None, "the training ended before it could be killed"
-        time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    state = torch.load(folder / "state" / "state.pt", weights_only=True)
-    assert 0 < state["done"] < 20 * 4
-    resumed = run_training(run, folder, store)
+    assert 0 < killed_training(run, tmp_path / "killed", store) < 20 * 4
+    resumed = run_training(run, tmp_path / "killed", store)
     assert (resumed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     kept = ("kind", "batch", "updates", "samples", "loss", "lr", "gap_pct", "gaps_pct")
     logs = [
@@ -272,7 +219,4 @@ def test_pairs_are_one_decision_each(step: str) -> None:
 
 def test_other_runs_log_a_single_validation_set(tmp_path: Path, store: Path) -> None:
     out = run_training(make_run(validations=1), tmp_path, store)
-    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    assert all(
-        list(line["gaps_pct"]) == [labels("val", 16).dataset.id] for line in lines if line["kind"] == "validation"
-    )
+    assert all(list(line["gaps_pct"]) == [labels("val", 16).dataset.id] for line in log_lines(out, "validation"))

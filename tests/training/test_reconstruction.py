@@ -1,9 +1,6 @@
-"""Self-improved training: rounds, what they start from, what they learn from, and resuming to the same bytes."""
+"""Self-improved training: rounds, what they start from, what they learn from, what is refused."""
 
 import json
-import os
-import signal
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,33 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from neuroute.datasets.labels import load_tours, make_labels
+from neuroute.datasets.labels import load_tours
 from neuroute.datasets.shard_files import kind_of
 from neuroute.errors import NeurouteError
-from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
-from neuroute.plan.objects import Dataset, Labels, Network, Reconstruction, Run
+from neuroute.networks.weights import load_checkpoint
 from neuroute.problems.rooms import room
-from neuroute.training import reconstruction
 from neuroute.training.distributed import World
 from neuroute.training.loop import TrainingLoop
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
-from neuroute.training.supervised import Scheme
-from neuroute.training.train import Settings, train
+from tiny import label_store, log_lines, run_training
+from tiny_rounds import PROBLEMS, N, feasible, label_sets, lengths, make_run, rounds
 
-N = 16
-CPU = torch.device("cpu")
-PROBLEMS = {
-    "tsp": ("neuroute.networks.sit:Sit", "insertion"),
-    "cvrp": ("neuroute.networks.sit_cvrp:SitCvrp", "insertion-angle"),
-}
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(params=PROBLEMS)
@@ -45,74 +27,9 @@ def problem(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def labels(problem: str, split: str, count: int) -> Labels:
-    dataset = Dataset(problem=problem, split=split, n=N, count=count)  # type: ignore[arg-type]
-    return Labels(dataset=dataset, solver=PROBLEMS[problem][1])
-
-
-def network(problem: str, **more: object) -> Network:
-    arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 24, "representatives": 2, "train_nodes": N}
-    return Network(kind=PROBLEMS[problem][0], arguments=arguments | more)
-
-
-def make_run(problem: str, **training: object) -> Run:
-    settings: dict[str, Any] = {"samples": 24, "rounds": 3, "epochs_per_round": 2, "reconstructions": 4}
-    settings |= {"batch_size": 10, "learning_rate": 2e-3, "validations": 6} | training
-    return Run(
-        paper="sit",
-        name=f"tiny_{problem}",
-        network=network(problem),
-        training=Reconstruction(**settings),
-        n=N,
-        data=(labels(problem, "train", 24),),
-        validation=labels(problem, "val", 8),
-    )
-
-
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("labels")
-    for problem in PROBLEMS:
-        for split, count in (("train", 24), ("val", 8)):
-            make_labels(labels(problem, split, count), folder, [], workers=1, progress=False)
-    return folder
-
-
-def run_training(run: Run, folder: Path, store: Path, start: Path | None = None) -> Path:
-    settings = Settings("cpu", threads=1)
-    train(run, folder / "out", folder / "state", [store], settings, code="c", network_code="n", start=start)
-    return folder / "out"
-
-
-def log_lines(out: Path, kind: str) -> list[dict]:
-    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    return [line for line in lines if line["kind"] == kind]
-
-
-def rounds(run: Run, store: Path, folder: Path, best: Callable[[], dict] | None = None, **scheme: Any) -> Rounds:
-    torch.manual_seed(run.seed)
-    net = build(run.network)
-    problem = run.validation.dataset.problem
-    settings: dict[str, Any] = {
-        "stopping": lambda: False,
-        "state_dir": folder,
-        "device": CPU,
-        "world": World(),
-        "memory_gb": 4.0,
-    }
-    best = best or (lambda: net.state_dict())
-    made = Scheme(run, net, room(problem, "decision")(net), [store], best, **(settings | scheme))
-    found: Rounds = room(problem, "reconstruction")(made)
-    return found
-
-
-def feasible(data: ReconstructedSet) -> bool:
-    instances = data.instances(slice(None))
-    return bool(data.kind.valid(instances, data.solutions.astype(np.int64)).all())
-
-
-def lengths(data: ReconstructedSet) -> np.ndarray:
-    return data.kind.lengths(data.instances(slice(None)), data.solutions)
+    return label_store(tmp_path_factory.mktemp("labels"), *label_sets())
 
 
 # -- rounds ---------------------------------------------------------------------------------------------------------
@@ -318,114 +235,6 @@ def test_every_step_is_an_update(problem: str, tmp_path: Path, store: Path) -> N
     assert all(updates == length - certain for length, updates in decisions.items())
 
 
-# -- resuming -------------------------------------------------------------------------------------------------------
-
-
-class Killed(BaseException):
-    """As abrupt as a signal that cannot be handled."""
-
-
-def same_run(whole: Path, resumed: Path) -> None:
-    assert (resumed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
-    for kind, kept in (("train", "loss"), ("validation", "gap_pct"), ("round", "length_after")):
-        assert [line[kept] for line in log_lines(whole, kind)] == [line[kept] for line in log_lines(resumed, kind)]
-
-
-def kill_at(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
-    plain = Rounds.train
-
-    def killed(self: Rounds, index: int) -> Any:
-        if index == batch:
-            raise Killed
-        return plain(self, index)
-
-    monkeypatch.setattr(Rounds, "train", killed)
-
-
-@pytest.mark.parametrize("batch", [4, 6, 9, 16])
-def test_killed_in_a_round_it_ends_with_the_same_weights(
-    problem: str, batch: int, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("neuroute.training.loop.SAVE_EVERY_S", -1.0)
-    run = make_run(problem)
-    whole = run_training(run, tmp_path / "whole", store)
-    with monkeypatch.context() as patch:
-        kill_at(patch, batch)
-        with pytest.raises(Killed):
-            run_training(run, tmp_path / "killed", store)
-    assert torch.load(tmp_path / "killed" / "state" / "state.pt", weights_only=True)["done"] == batch
-    same_run(whole, run_training(run, tmp_path / "killed", store))
-
-
-@pytest.mark.parametrize("number", [0, 2])
-@pytest.mark.parametrize("saved_s", [-1.0, 60.0])
-def test_killed_while_it_re_constructs_it_goes_on_there(
-    problem: str, number: int, saved_s: float, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Parts of 9, 9 and 6 instances; killed in the second iteration of the second, kept or not after the first."""
-    monkeypatch.setattr("neuroute.training.loop.SAVE_EVERY_S", -1.0)
-    monkeypatch.setitem(reconstruction.TOGETHER, "cpu", 9 * N)
-    run = make_run(problem)
-    whole = run_training(run, tmp_path / "whole", store)
-    calls: list[tuple[int, int]] = []  # (first instance, iterations done) of every iteration
-    killing = [True]
-    kind = type(rounds(run, store, tmp_path / "x").reconstructed)
-    plain, begin = kind.reconstructing, kind.improve
-    current = [-1]
-
-    def improve(self: ReconstructedSet, number: int) -> dict[str, Any]:
-        current[0] = number
-        return begin(self, number)
-
-    def watched(
-        self: ReconstructedSet, instances: Any, solutions: torch.Tensor, seed: int, first: int, done: int
-    ) -> Iterator[torch.Tensor]:
-        for each in plain(self, instances, solutions, seed, first, done):
-            if killing and (current[0], first, done) == (number, 9, 1):
-                raise Killed
-            calls.append((first, done))
-            done += 1
-            yield each
-
-    monkeypatch.setattr(reconstruction, "SAVE_EVERY_S", saved_s)
-    monkeypatch.setattr(kind, "improve", improve)
-    monkeypatch.setattr(kind, "reconstructing", watched)
-    with pytest.raises(Killed):
-        run_training(run, tmp_path / "killed", store)
-    killing.clear()
-    calls.clear()
-    resumed = run_training(run, tmp_path / "killed", store)
-    assert calls[0] == (9, 1 if saved_s < 0 else 0)
-    same_run(whole, resumed)
-    assert {int(f.name[0]) for f in (tmp_path / "killed" / "state" / "solutions").iterdir()} == {2}
-
-
-def test_a_signal_stops_re_construction_soon_and_keeps_it(problem: str, tmp_path: Path, store: Path) -> None:
-    run = make_run(problem, reconstructions=10)
-    whole = run_training(run, tmp_path / "whole", store)
-    with pytest.MonkeyPatch.context() as patch:
-        plain = ReconstructedSet._improve_part
-
-        def asked(self: ReconstructedSet, number: int, rows: slice) -> Any:
-            if number == 1:
-                os.kill(os.getpid(), signal.SIGTERM)
-            return plain(self, number, rows)
-
-        patch.setattr(ReconstructedSet, "_improve_part", asked)
-        with pytest.raises(NeurouteError, match="stopped by a signal at re-construction 1 of 10") as refusal:
-            run_training(run, tmp_path / "stopped", store)
-    assert "\n" not in str(refusal.value)
-    assert (tmp_path / "stopped" / "state" / "solutions" / "1-0-24.npz").exists()
-    same_run(whole, run_training(run, tmp_path / "stopped", store))
-
-
-def test_damaged_solutions_are_named(problem: str, tmp_path: Path, store: Path) -> None:
-    (tmp_path / "solutions").mkdir()
-    (tmp_path / "solutions" / "0-0-24.npz").write_bytes(b"cut short")
-    with pytest.raises(NeurouteError, match=r"0-0-24\.npz: unreadable solutions .* delete it"):
-        rounds(make_run(problem), store, tmp_path).train(0)
-
-
 # -- bad input ------------------------------------------------------------------------------------------------------
 
 
@@ -442,37 +251,3 @@ def test_bf16_trains(problem: str, tmp_path: Path, store: Path) -> None:
     batches = rounds(make_run(problem, precision="bf16"), store, tmp_path)
     assert np.isfinite(float(batches.train(0)[0]))
     assert feasible(batches.reconstructed)
-
-
-# -- starting from another run --------------------------------------------------------------------------------------
-
-
-def checkpoint(path: Path, net: Network, seed: int = 7) -> dict[str, torch.Tensor]:
-    torch.manual_seed(seed)
-    made = build(net)
-    save_checkpoint(path, made, {"run": "sit/first", "network": net.model_dump(), "code": "c"})
-    return made.state_dict()
-
-
-def test_a_run_starts_from_anothers_weights(problem: str, tmp_path: Path, store: Path) -> None:
-    start = tmp_path / "first.safetensors"
-    weights = checkpoint(start, network(problem, train_nodes=99))  # it may have been trained on another size
-    run = make_run(problem, rounds=1, reconstructions=0, learning_rate=0.0, validations=1)
-    run = run.model_copy(update={"start": "sit/first"})
-    out = run_training(run, tmp_path, store, start)
-    found, about = load_checkpoint(out / "model.safetensors", run.network)
-    assert all(torch.equal(found.state_dict()[name], weights[name]) for name in weights)
-    assert about["spec"]["start"] == "sit/first"
-    with pytest.raises(ValueError, match="starts from sit/first"):
-        run_training(run, tmp_path, store)
-
-
-def test_a_start_that_does_not_fit_is_refused(problem: str, tmp_path: Path, store: Path) -> None:
-    start = tmp_path / "first.safetensors"
-    checkpoint(start, network(problem, depth=2))
-    run = make_run(problem).model_copy(update={"start": "sit/first"})
-    with pytest.raises(NeurouteError, match=r"holds Sit.*depth=2.*but sit/tiny.* is a Sit.*depth=1") as refusal:
-        run_training(run, tmp_path, store, start)
-    assert "\n" not in str(refusal.value)
-    with pytest.raises(NeurouteError, match="no such checkpoint"):
-        run_training(run, tmp_path, store, tmp_path / "absent.safetensors")

@@ -1,93 +1,38 @@
-"""REINFORCE on 16 VRPs: against a plain loop and against one graph, its draws, parts, resuming, and fresh starts."""
+"""REINFORCE on 16 VRPs: against a plain loop and against one graph, its parts, its draws, what is refused."""
 
 import itertools
-import json
-import os
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from test_reinforce import Alone, close, gradients, plain_loss, same
 from torch import Tensor
 
-from neuroute.datasets.labels import make_labels
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start import complete
-from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, multi_start, number_of_starts, route_lengths
+from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, number_of_starts, route_lengths
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
 from neuroute.errors import NeurouteError
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo_cvrp import PomoCvrp
 from neuroute.networks.routing import Routing
-from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
-from neuroute.plan.objects import Dataset, Labels, Network, Run
-from neuroute.plan.reinforced import Elite, Reinforced, Stage
+from neuroute.plan.objects import Dataset, Run
+from neuroute.plan.reinforced import Elite
 from neuroute.problems.rooms import room
 from neuroute.problems.vrp import Vrp, lengths, valid
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.seeds import stream_seed
 from neuroute.training import reinforce as reinforcement
 from neuroute.training.advantages import weights
-from neuroute.training.distributed import World
 from neuroute.training.draws import noise, sampling, shapes, variants
-from neuroute.training.loop import TrainingLoop
 from neuroute.training.reinforce import Reinforcement
 from neuroute.training.reinforce_tsp import reinforce as reinforce_tsp
 from neuroute.training.reinforce_vrp import VrpReinforcement, reinforce
-from neuroute.training.stages import export_stages
-from neuroute.training.supervised import Scheme
-from neuroute.training.train import Settings, train
+from reinforcing import Alone, close, gradients, plain_loss
+from tiny_reinforced_vrp import CPU, DENSE, SHAPE, SIX, batches_of, make_run, scheme_of, stage
 
-CPU = torch.device("cpu")
-SIX = ("CVRP", "OVRP", "VRPB", "VRPL", "VRPTW", "OVRPTW")
-SHAPE: dict[str, Any] = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 24, "train_nodes": 8}
-DENSE = {"experts": 0}
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-def stage(name: str = "only", **more: Any) -> Stage:
-    plain = {"name": name, "epochs": 1, "batches_per_epoch": 2, "sizes": (8, 8), "batch_size": 5, "variants": SIX}
-    return Stage(**(plain | more))
-
-
-def make_run(*stages: Stage, network: dict[str, Any] | None = None, **training: Any) -> Run:
-    validation = Labels(dataset=Dataset(problem="vrp", variant="CVRP", split="val", n=8, count=4), solver="ortools")
-    return Run(
-        paper="mvmoe",
-        name="tiny",
-        network=Network(kind="neuroute.networks.mvmoe:MvMoe", arguments=SHAPE | (network or {})),
-        training=Reinforced(stages=stages or (stage(),), **training),
-        n=8,
-        data=(),
-        validation=validation,
-    )
-
-
-def scheme_of(run: Run, folder: Path, net: Any, **more: Any) -> Scheme:
-    settings: dict[str, Any] = {"state_dir": folder, "device": CPU, "world": World(), "memory_gb": 4.0}
-    return Scheme(run, net, net, [], net.state_dict, lambda: False, **(settings | more))
-
-
-def batches_of(run: Run, folder: Path, *, double: bool = True, net: Any = None, **more: Any) -> VrpReinforcement:
-    torch.manual_seed(run.seed)
-    net = net or build(run.network)
-    if double:
-        net = net.double()
-        for name, p in net.named_parameters():  # as they are after some training
-            if "gate" in name:
-                p.data.normal_(0.0, 0.5)
-    return reinforce(scheme_of(run, folder, net, **more))
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # -- the gradient ---------------------------------------------------------------------------------------------------
@@ -349,63 +294,6 @@ def test_every_problem_trains_a_batch(tmp_path: Path, variant: str, network: dic
     assert sum(moved) > 0.9 * len(moved)
 
 
-# -- resuming, starting ---------------------------------------------------------------------------------------------
-
-LONG = stage(batches_per_epoch=6, learning_rate=1e-2)
-
-
-def go(run: Run, folder: Path, kill_at: int | None = None, start: Path | None = None) -> VrpReinforcement:
-    """A run to its end, or until it is told to stop after batch `kill_at`."""
-    net = load_checkpoint(start)[0].train() if start else None
-    batches = batches_of(run, folder, double=False, net=net, start=start)
-    train = batches.train
-
-    def killed(index: int) -> tuple[Tensor, int]:
-        if index == kill_at:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return train(index)
-
-    batches.train = killed  # type: ignore[method-assign]
-    total, after = run.training.batches, run.training.validate_after  # type: ignore[union-attr]
-    loop = TrainingLoop(batches.net, batches, total, lambda: {"none": 0.0}, after, folder, World(), CPU)
-    loop.resume()
-    loop.run()
-    assert [json.loads(line)["stage"] for line in loop.lines if '"stage"' in line] == ["only"]
-    return batches
-
-
-@pytest.mark.parametrize("network", [{}, {"hierarchy": "step"}, {"method": "random"}, {"norm": "batch"}], ids=str)
-def test_a_killed_run_ends_with_the_same_weights(tmp_path: Path, network: dict[str, Any]) -> None:
-    run = make_run(LONG, network=network, balance=0.01, weight_decay=1e-6)
-    whole = go(run, tmp_path / "whole")
-    for kill_at in (0, 3):
-        folder = tmp_path / str(kill_at)
-        with pytest.raises(NeurouteError, match=f"at batch {kill_at + 1} of 6"):
-            go(run, folder, kill_at)
-        torch.manual_seed(99)  # nothing hangs on torch's own generator
-        assert same(go(run, folder).net, whole.net)
-
-
-def test_a_fresh_start_takes_weights_but_no_moments(tmp_path: Path) -> None:
-    """Few-shot training on a problem that was not trained on."""
-    run = make_run(LONG)
-    trained = go(run, tmp_path / "state")
-    about = {"run": run.id, "network": run.network.model_dump(), "code": "c"}
-    checkpoint = tmp_path / "model.safetensors"
-    save_checkpoint(checkpoint, trained.net, about)
-    export_stages(trained.training, tmp_path / "state", tmp_path, build(run.network), about)
-    few = stage(variants=("VRPBLTW",))
-    steps = {}
-    for fresh in (False, True):
-        net = load_checkpoint(checkpoint)[0].train()
-        batches = batches_of(make_run(few, fresh=fresh), tmp_path, double=False, net=net, start=checkpoint)
-        assert same(batches.net, trained.net)
-        batches.train(0)
-        (step,) = {int(state["step"]) for state in batches.optimizer.state.values()}
-        steps[fresh] = step
-    assert steps == {False: 7, True: 1}
-
-
 # -- what is refused ------------------------------------------------------------------------------------------------
 
 
@@ -423,67 +311,3 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NeurouteError, match="learnt by reinforcement"):
         room("vrp", "decision")(MvMoe(**SHAPE))
     assert room("vrp", "reinforce") is reinforce
-
-
-# -- learning -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("network", [{}, {"hierarchy": "step"}], ids=["4E", "4E-L"])
-def test_it_learns(tmp_path: Path, network: dict[str, Any]) -> None:
-    """Greedy solutions of problems that batches are drawn of, and of one that none is of, become shorter."""
-    run = make_run(
-        stage(batches_per_epoch=80, sizes=(10, 10), batch_size=24, learning_rate=3e-3), network=network, balance=0.01
-    )
-    batches = batches_of(run, tmp_path, double=False)
-
-    def mean(variant: str) -> float:
-        instances = vrp_dataset(Dataset(problem="vrp", variant=variant, split="val", n=10, count=64))
-        batches.net.eval()
-        found = multi_start(batches.net, instances, 1)
-        batches.net.train()
-        return float(lengths(instances, found.numpy()).mean())
-
-    shown = ("CVRP", "OVRPTW", "VRPBL")
-    before = [mean(variant) for variant in shown]
-    for index in range(80):
-        batches.train(index)
-    after = [mean(variant) for variant in shown]
-    assert all(b < 0.93 * a for a, b in zip(before, after, strict=True)), (before, after)
-
-
-# -- as the training stage runs it ----------------------------------------------------------------------------------
-
-
-def test_a_run_is_trained_validated_and_gone_on_from(tmp_path: Path) -> None:
-    """Labels, validation on two problems, exports; then a few-shot run from its weights."""
-    pytest.importorskip("ortools")
-    first, second = (
-        Labels(dataset=Dataset(problem="vrp", variant=variant, split="val", n=8, count=4), solver="ortools-short")
-        for variant in ("CVRP", "VRPTW")
-    )
-    store = tmp_path / "labels"
-    for each in (first, second):
-        make_labels(each, store, [], workers=1, progress=False)
-    plain = make_run(stage(batches_per_epoch=3), network={"hierarchy": "step"}, balance=0.01)
-    run = plain.model_copy(update={"validation": first, "also_validation": (second,)})
-    few = run.model_copy(
-        update={
-            "name": "few",
-            "start": run.id,
-            "training": Reinforced(stages=(stage(variants=("OVRPB",)),), fresh=True),
-        }
-    )
-
-    def trained(run: Run, name: str, start: Path | None = None) -> Path:
-        settings = Settings("cpu", 1)
-        train(
-            run, tmp_path / name, tmp_path / "state" / name, [store], settings, code="c", network_code="n", start=start
-        )
-        return tmp_path / name / "model.safetensors"
-
-    model = trained(run, "whole")
-    lines = [json.loads(line) for line in (tmp_path / "whole" / "log.jsonl").read_text().splitlines()]
-    gaps = [line["gaps_pct"] for line in lines if line["kind"] == "validation"]
-    assert [set(each) for each in gaps] == [{first.dataset.id, second.dataset.id}] * 2
-    assert model.read_bytes() == trained(run, "again").read_bytes()
-    assert not same(load_checkpoint(trained(few, "few", model))[0], load_checkpoint(model)[0])

@@ -11,11 +11,8 @@ from neuroute.errors import NeurouteError
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Elite, Network, Reinforced, Run, Stage
 from neuroute.training.loop import TrainingLoop
-from neuroute.training.train import Settings, train
+from tiny import N, labels, run_training
 
-from tiny import N, labels
-
-CPU = Settings(device="cpu", threads=1)
 FIRST = Stage(name="stage1", epochs=2, batches_per_epoch=2, sizes=(6, 6), batch_size=4, learning_rate=1e-2)
 SECOND = Stage(
     name="stage2", epochs=2, batches_per_epoch=2, sizes=(5, 9), batch_size=4, batch_nodes=6, learning_rate=1e-2
@@ -34,12 +31,6 @@ def make_run(*stages: Stage, name: str = "whole", **more: Any) -> Run:
     )
 
 
-def go(run: Run, folder: Path, store: Path, start: Path | None = None) -> Path:
-    out = folder / "out"
-    train(run, out, folder / "state", [store], CPU, code="c", network_code="n", start=start)
-    return out
-
-
 def tensors(path: Path) -> dict[str, torch.Tensor]:
     with safe_open(path, "pt") as file:
         return {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
@@ -52,7 +43,7 @@ def same(a: Path, b: Path) -> bool:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory, store: Path) -> Path:
-    return go(make_run(), tmp_path_factory.mktemp("whole"), store)
+    return run_training(make_run(), tmp_path_factory.mktemp("whole"), store)
 
 
 def test_it_leaves_what_the_plan_says(whole: Path) -> None:
@@ -86,9 +77,9 @@ def test_a_killed_training_ends_with_the_same_bytes(
     with monkeypatch.context() as patch:
         patch.setattr(TrainingLoop, "run", stopped)
         with pytest.raises(NeurouteError, match=f"at batch {killed_at} of 12"):
-            go(make_run(), tmp_path, store)
+            run_training(make_run(), tmp_path, store)
     assert not (tmp_path / "out" / "model.safetensors").exists()
-    out = go(make_run(), tmp_path, store)
+    out = run_training(make_run(), tmp_path, store)
     for name in FILES:
         assert (out / f"{name}.safetensors").read_bytes() == (whole / f"{name}.safetensors").read_bytes(), name
 
@@ -97,7 +88,9 @@ def test_a_fork_of_the_last_stage_goes_on_where_the_second_ends(tmp_path: Path, 
     """With the same elite it is the run itself; with another it is not."""
     start, before = whole / "stage2.safetensors", make_run().training.ends[1]  # type: ignore[union-attr]
     fork = make_run(THIRD, name="fork", batches_before=before, start="icam/whole@stage2")
-    assert same(go(fork, tmp_path / "same", store, start) / "model.safetensors", whole / "model.safetensors")
+    assert same(run_training(fork, tmp_path / "same", store, start) / "model.safetensors", whole / "model.safetensors")
     other = THIRD.model_copy(update={"elite": Elite(k=2, beta=0.0)})
     fork = make_run(other, name="fork", batches_before=before, start="icam/whole@stage2")
-    assert not same(go(fork, tmp_path / "other", store, start) / "model.safetensors", whole / "model.safetensors")
+    assert not same(
+        run_training(fork, tmp_path / "other", store, start) / "model.safetensors", whole / "model.safetensors"
+    )

@@ -1,12 +1,6 @@
 """Self-improvement: it learns without labels, keeps the best policy only, and resumes byte for byte."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,42 +9,17 @@ import torch
 
 from neuroute.errors import NeurouteError
 from neuroute.networks.weights import build, load_checkpoint
-from neuroute.plan.objects import Run, SelfImprovement
+from neuroute.plan.objects import Run
 from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.training import self_improvement
 from neuroute.training.decisions import PathDecision
 from neuroute.training.distributed import World
 from neuroute.training.self_improvement import SampledTrainingSet, SelfImprovementBatches
-from neuroute.training.train import Settings, train
+from tiny import N, killed_training, log_lines, run_training, self_improving
 
-from tiny import N, make_run
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def self_improving(**training: object) -> Run:
-    settings = {"epochs": 3, "instances": 40, "beam": 4, "rounds": 2, "batch_size": 16, "learning_rate": 2e-3}
-    settings |= {"passes": 2, "validations": 3, "step": "sub-path"}
-    spec = SelfImprovement.model_validate(settings | training)
-    return make_run().model_copy(update={"training": spec, "data": ()})
-
-
-def run_training(run: Run, folder: Path, store: Path) -> Path:
-    train(run, folder / "out", folder / "state", [store], Settings("cpu", threads=1), code="c", network_code="n")
-    return folder / "out"
-
-
-def log_lines(out: Path, kind: str) -> list[dict]:
-    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    return [line for line in lines if line["kind"] == kind]
 
 
 def training_set(run: Run, memory_gb: float = 4.0) -> SampledTrainingSet:
@@ -67,30 +36,12 @@ def test_learns_without_labels(tmp_path: Path, store: Path) -> None:
     assert json.loads((tmp_path / "out" / "run.json").read_text())["samples"] == 8 * 600
 
 
-KILLED = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from test_self_improvement import run_training, self_improving
-from neuroute.training import loop
-loop.SAVE_EVERY_S = 0.0
-run_training(self_improving(epochs=4, validations=4), Path(sys.argv[2]), Path(sys.argv[3]))
-"""
-
-
 def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path, store: Path) -> None:
     run = self_improving(epochs=4, validations=4)
     whole = run_training(run, tmp_path / "whole", store)
-    folder, state = tmp_path / "killed", tmp_path / "killed" / "state" / "state.pt"
-    command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(folder), str(store)]
-    process = subprocess.Popen(command, start_new_session=True)
-    while not state.exists() or (done := torch.load(state, weights_only=True)["done"]) < 7:
-        assert process.poll() is None, "the training ended before it could be killed"
-        time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    assert 5 < done < run.training.batches  # after the first epoch, whose tours came from the first weights
-    resumed = run_training(run, folder, store)
+    # After the first epoch, whose tours came from the first weights.
+    assert 5 < killed_training(run, tmp_path / "killed", store, least=7) < run.training.batches
+    resumed = run_training(run, tmp_path / "killed", store)
     assert (resumed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     for kind, kept in (("train", "loss"), ("validation", "gap_pct")):
         assert [line[kept] for line in log_lines(whole, kind)] == [line[kept] for line in log_lines(resumed, kind)]

@@ -1,11 +1,6 @@
 """Training: it learns, it resumes byte for byte, and its settings mean what they say."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -22,16 +17,9 @@ from neuroute.training.data import TrainingSet
 from neuroute.training.distributed import World
 from neuroute.training.supervised import SupervisedBatches
 from neuroute.training.train import Settings, train
-
-from tiny import make_run
+from tiny import killed_training, log_lines, make_run, run_training
 
 CPU = torch.device("cpu")
-SETTINGS = Settings("cpu", threads=1)
-
-
-def run_training(run: Run, folder: Path, store: Path) -> Path:
-    train(run, folder / "out", folder / "state", [store], SETTINGS, code="c", network_code="n")
-    return folder / "out"
 
 
 def batches(run: Run, store: Path, memory_gb: float = 4.0) -> SupervisedBatches:
@@ -42,9 +30,8 @@ def batches(run: Run, store: Path, memory_gb: float = 4.0) -> SupervisedBatches:
 
 def test_learns_and_logs(tmp_path: Path, store: Path) -> None:
     out = run_training(make_run(epochs=20), tmp_path, store)
-    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    losses = [line["loss"] for line in lines if line["kind"] == "train"]
-    gaps = [line["gap_pct"] for line in lines if line["kind"] == "validation"]
+    losses = [line["loss"] for line in log_lines(out, "train")]
+    gaps = [line["gap_pct"] for line in log_lines(out, "validation")]
     assert np.mean(losses[-10:]) < 0.8 * np.mean(losses[:5])
     assert len(gaps) == 4  # before the first batch, and three evenly spaced
     assert gaps[-1] < gaps[0]
@@ -62,34 +49,11 @@ def test_same_seed_same_bytes_another_seed_others(tmp_path: Path, store: Path) -
     assert first != third
 
 
-KILLED = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from tiny import make_run
-from neuroute.training import loop
-from neuroute.training.train import Settings, train
-loop.SAVE_EVERY_S = 0.0
-SETTINGS = Settings("cpu", threads=1)
-folder, store = Path(sys.argv[2]), Path(sys.argv[3])
-train(make_run(epochs=12), folder / "out", folder / "state", [store], SETTINGS, code="c", network_code="n")
-"""
-
-
 def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path, store: Path) -> None:
-    whole = run_training(make_run(epochs=12), tmp_path / "whole", store)
-    folder = tmp_path / "killed"
-    command = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(folder), str(store)]
-    process = subprocess.Popen(command, start_new_session=True)
-    while not (folder / "state" / "state.pt").exists():
-        assert process.poll() is None, "the training ended before it could be killed"
-        time.sleep(0.01)
-    time.sleep(0.1)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    state = torch.load(folder / "state" / "state.pt", weights_only=True)
-    assert 0 < state["done"] < 12 * 4
-    resumed = run_training(make_run(epochs=12), folder, store)
+    run = make_run(epochs=12)
+    whole = run_training(run, tmp_path / "whole", store)
+    assert 0 < killed_training(run, tmp_path / "killed", store) < 12 * 4
+    resumed = run_training(run, tmp_path / "killed", store)
     assert (resumed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     kept = ("kind", "batch", "updates", "samples", "loss", "lr", "gap_pct")
     logs = [
@@ -214,7 +178,7 @@ def test_the_best_weights_are_kept_on_demand_also_after_a_kill(tmp_path: Path, s
     """With a learning rate that destroys the network late, the best validation is not the last."""
     changes = {"keep": "best", "epochs": 3, "learning_rate": 0.5, "decay_gamma": 1.0}
     out = run_training(make_run(**changes), tmp_path / "a", store)
-    gaps = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines() if '"validation"' in line]
+    gaps = log_lines(out, "validation")
     best = min(gaps, key=lambda line: line["gap_pct"])
     assert best["gap_pct"] < gaps[-1]["gap_pct"] or best is gaps[-1]
     last = run_training(make_run(**changes | {"keep": "last"}), tmp_path / "b", store)

@@ -1,7 +1,5 @@
 """CVRP training: targets, loads, learning, resuming, and the whole way from labels to records."""
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,36 +8,25 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from neuroute.datasets.labels import make_labels
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.cvrp import decode
 from neuroute.errors import NeurouteError
 from neuroute.evaluation.measure import measure
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, load_checkpoint
-from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Supervised, Test
+from neuroute.plan.objects import Decoding, Evaluation, Network, Run, Supervised, Test
 from neuroute.problems.cvrp import from_routes, is_feasible
 from neuroute.problems.cvrp_sub_paths import Draw
 from neuroute.training.cvrp import CvrpBatches, CvrpDecision, cut, loss
 from neuroute.training.data import TrainingSet
 from neuroute.training.distributed import World
-from neuroute.training.train import Settings, train
+from tiny import N, label_store, log_lines, run_training
+from tiny import cvrp_labels as labels
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 pytest.importorskip("hygese")
-N = 10
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-def labels(split: str, count: int) -> Labels:
-    return Labels(dataset=Dataset(problem="cvrp", split=split, n=N, count=count), solver="hgs-short")  # type: ignore[arg-type]
 
 
 def make_run(**training: object) -> Run:
@@ -64,10 +51,7 @@ def make_run(**training: object) -> Run:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("cvrp_labels")
-    for split, count in (("train", 96), ("val", 16)):
-        make_labels(labels(split, count), folder, [], workers=1, progress=False)
-    return folder
+    return label_store(tmp_path_factory.mktemp("labels"), labels("train", 96), labels("val", 16))
 
 
 def batches(run: Run, store: Path, world: World | None = None, memory_gb: float = 4.0) -> CvrpBatches:
@@ -171,16 +155,10 @@ def test_bf16_trains(store: Path) -> None:
     assert is_feasible(cvrp_dataset(labels("val", 4).dataset), found).all()
 
 
-def run_training(run: Run, folder: Path, store: Path) -> Path:
-    train(run, folder / "out", folder / "state", [store], Settings("cpu", 1), code="c", network_code="n")
-    return folder / "out"
-
-
 def test_learns_resumes_to_the_same_bytes_and_is_measured(tmp_path: Path, store: Path) -> None:
     run = make_run(epochs=10)
     out = run_training(run, tmp_path / "whole", store)
-    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    gaps = [line["gap_pct"] for line in lines if line["kind"] == "validation"]
+    gaps = [line["gap_pct"] for line in log_lines(out, "validation")]
     assert gaps[-1] < 0.6 * gaps[0]
     # On a sub-path of its own, the trained network is surer of the labels than a fresh one.
     fresh, trained = batches(run, store), batches(run, store)

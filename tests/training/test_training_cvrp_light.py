@@ -1,6 +1,5 @@
 """Training of LEHD/4E-L: whole batches with draws of their own, resuming, and that it learns."""
 
-import json
 import os
 import signal
 from pathlib import Path
@@ -9,21 +8,16 @@ from typing import Any
 import pytest
 import torch
 
-from neuroute.datasets.labels import make_labels
 from neuroute.errors import NeurouteError
 from neuroute.networks.weights import build
-from neuroute.plan.objects import Dataset, Labels, Network, Run, Supervised
+from neuroute.plan.objects import Network, Run, Supervised
 from neuroute.training.cvrp import CvrpBatches, CvrpDecision, RoutedBatches, supervised
 from neuroute.training.distributed import World
 from neuroute.training.supervised import Scheme
-from neuroute.training.train import Settings, train
+from tiny import N, label_store, log_lines, run_training
+from tiny import cvrp_labels as labels
 
 pytest.importorskip("hygese")
-N = 10
-
-
-def labels(split: str, count: int) -> Labels:
-    return Labels(dataset=Dataset(problem="cvrp", split=split, n=N, count=count), solver="hgs-short")  # type: ignore[arg-type]
 
 
 def make_run(kind: str = "lehd_cvrp_light:LehdCvrpLight", **training: Any) -> Run:
@@ -42,10 +36,7 @@ def make_run(kind: str = "lehd_cvrp_light:LehdCvrpLight", **training: Any) -> Ru
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("light_labels")
-    for split, count in (("train", 96), ("val", 16)):
-        make_labels(labels(split, count), folder, [], workers=1, progress=False)
-    return folder
+    return label_store(tmp_path_factory.mktemp("labels"), labels("train", 96), labels("val", 16))
 
 
 def batches(run: Run, store: Path, **more: Any) -> CvrpBatches:
@@ -98,16 +89,10 @@ def test_a_batch_draws_by_its_number(store: Path) -> None:
     assert len(set(seen)) == 4
 
 
-def run_training(run: Run, folder: Path, store: Path) -> Path:
-    train(run, folder / "out", folder / "state", [store], Settings("cpu", 1), code="c", network_code="n")
-    return folder / "out"
-
-
 def test_it_learns_and_resumes_to_the_same_bytes(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make_run(epochs=12)
     out = run_training(run, tmp_path / "whole", store)
-    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    gaps = [line["gap_pct"] for line in lines if line["kind"] == "validation"]
+    gaps = [line["gap_pct"] for line in log_lines(out, "validation")]
     assert gaps[-1] < 0.6 * gaps[0]
     real = CvrpBatches.train
 

@@ -1,12 +1,34 @@
-"""A run small enough for a test, and its labels."""
+"""Runs that are small enough for a test, their labels, and how they are trained."""
 
-from neuroute.plan.objects import Dataset, Labels, Network, Run, Supervised
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+from neuroute.datasets.labels import make_labels
+from neuroute.plan.objects import Dataset, Labels, Network, Run, SelfImprovement, Supervised
+from neuroute.training.train import Settings, train
 
 N = 10
 
 
 def labels(split: str, count: int) -> Labels:
     return Labels(dataset=Dataset(split=split, n=N, count=count), solver="concorde")  # type: ignore[arg-type]
+
+
+def cvrp_labels(split: str, count: int) -> Labels:
+    return Labels(dataset=Dataset(problem="cvrp", split=split, n=N, count=count), solver="hgs-short")  # type: ignore[arg-type]
+
+
+def label_store(folder: Path, *wanted: Labels) -> Path:
+    for each in wanted:
+        make_labels(each, folder, [], workers=1, progress=False)
+    return folder
 
 
 def make_run(**training: object) -> Run:
@@ -21,3 +43,64 @@ def make_run(**training: object) -> Run:
         data=(labels("train", 120),),
         validation=labels("val", 16),
     )
+
+
+def pens_run(positions: str = "alibi", initial: str = "gaussian", **training: object) -> Run:
+    arguments = {"depth": 2, "width": 32, "heads": 4, "feed_forward": 64, "train_nodes": N}
+    settings = {"samples": 120, "batch_size": 32, "learning_rate": 2e-3, "final_learning_rate": 2e-4, "validations": 3}
+    return Run(
+        paper="pens",
+        name=f"tiny_{positions}_{initial}",
+        network=Network(
+            kind="neuroute.networks.pens:Pens", arguments={**arguments, "positions": positions, "initial": initial}
+        ),
+        training=Supervised(**{"sub_paths": "pairs", "step": "decision"} | settings | training),  # type: ignore[arg-type]
+        n=N,
+        data=(labels("train", 120),),
+        validation=labels("val", 16),
+        also_validation=(labels("val", 8),),
+    )
+
+
+def self_improving(**training: object) -> Run:
+    settings = {"epochs": 3, "instances": 40, "beam": 4, "rounds": 2, "batch_size": 16, "learning_rate": 2e-3}
+    settings |= {"passes": 2, "validations": 3, "step": "sub-path"}
+    spec = SelfImprovement.model_validate(settings | training)
+    return make_run().model_copy(update={"training": spec, "data": ()})
+
+
+def run_training(run: Run, folder: Path, store: Path, start: Path | None = None) -> Path:
+    """As the training stage does it, in one thread; where the results are."""
+    settings = Settings("cpu", threads=1)
+    train(run, folder / "out", folder / "state", [store], settings, code="c", network_code="n", start=start)
+    return folder / "out"
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from tiny import Run, run_training
+from neuroute.training import loop
+loop.SAVE_EVERY_S = 0.0
+run_training(Run.model_validate_json(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4]))
+"""
+
+
+def killed_training(run: Run, folder: Path, store: Path, least: int = 1) -> int:
+    """Trains in a process of its own, which is killed once so many batches are kept; how many are."""
+    state = folder / "state" / "state.pt"
+    arguments = [str(Path(__file__).parent), run.model_dump_json(), str(folder), str(store)]
+    process = subprocess.Popen([sys.executable, "-c", KILLED, *arguments], start_new_session=True)
+    while not state.exists() or torch.load(state, weights_only=True)["done"] < least:
+        assert process.poll() is None, "the training ended before it could be killed"
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    done: int = torch.load(state, weights_only=True)["done"]
+    return done
+
+
+def log_lines(out: Path, kind: str) -> list[dict]:
+    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["kind"] == kind]

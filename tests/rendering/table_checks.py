@@ -1,0 +1,73 @@
+"""What holds of the tables of every paper."""
+
+import json
+import shutil
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fabricated import drop_measured
+from neuroute.plan.build import _together
+from neuroute.plan.objects import AnyEvaluation, Artifact
+from neuroute.rendering.render import TABLE_FORMATS
+from neuroute.rendering.table import Table
+from rendered import Look, written_twice
+from table_cells import of
+
+
+def written(look: Look, name: str, work: Path, folder: Path, scale: str) -> None:
+    """In every format, the same again, with the scale and something measured."""
+    (path,) = [p for p in written_twice(look, name, work, folder, TABLE_FORMATS) if p.suffix == ".csv"]
+    frame = pd.read_csv(path)
+    assert set(frame.scale) == {scale}
+    assert frame.filter(like="_measured").notna().any().any()
+
+
+def nothing_measured(work: Path, to: Path) -> Path:
+    """A copy of the folder in which nothing was measured and no solver ran."""
+    copy = shutil.copytree(work, to)
+    for path in copy.glob("evaluations/**/*.csv"):
+        drop_measured(path)
+    for path in copy.glob("labels/**/*.json"):
+        path.write_text(json.dumps({"labels": []}))
+    return copy
+
+
+def only_printed(table: Table, whole: Table) -> None:
+    """Every cell has its published number and no other."""
+    assert all(c.measured is None for r in table.rows for c in r.cells)
+    shown = [[c.published for c in r.cells] for r in whole.rows]
+    assert [[c.published for c in r.cells] for r in table.rows] == shown
+
+
+def in_one_job(work: Path, to: Path, evaluations: Iterable[AnyEvaluation]) -> Path:
+    """A copy of the folder as scales leave it that evaluate all of a model together."""
+    copy, evaluations = shutil.copytree(work, to), list(evaluations)
+    folder = copy / "evaluations"
+    for run in {e.run for e in evaluations}:
+        parts = [e for e in evaluations if e.run == run and (folder / f"{e.id}.csv").exists()]
+        arrays = {}
+        for part in parts:
+            prefix = "" if part.kind == "tests" else f"{part.group}/"
+            with np.load(folder / f"{part.id}.npz") as file:
+                arrays |= {prefix + key: file[key] for key in file.files}
+        frame = pd.concat([pd.read_csv(folder / f"{part.id}.csv") for part in parts])
+        shutil.rmtree(folder / run)
+        (folder / run).mkdir()
+        frame.to_csv(folder / run / "all.csv", index=False)
+        np.savez(folder / run / "all.npz", **arrays)
+    return copy
+
+
+def same_together(
+    look: Look, work: Path, together: Path, evaluations: Iterable[AnyEvaluation], artifacts: Iterable[Artifact]
+) -> None:
+    """Tables of records of one job a model are those of records of several."""
+    _, changed = _together(list(evaluations), list(artifacts))
+    for artifact in changed:
+        assert all(e.endswith("/all") for e in artifact.evaluations)
+        one, several = of(replace(look(artifact.name, together), artifact=artifact)), of(look(artifact.name, work))
+        assert (one.csv(), one.notes) == (several.csv(), several.notes)

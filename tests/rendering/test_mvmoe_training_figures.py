@@ -1,0 +1,157 @@
+"""Figures 5 to 7 of paper `mvmoe`: drawn is what was logged and measured of trainings, and what the paper prints."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fabricated_mvmoe import fabricate_mvmoe
+from fabricated_mvmoe_figures import (
+    ABLATIONS,
+    FIGURES,
+    fabricate,
+    falling,
+    run_of,
+    seconds,
+    study,
+    write_logs,
+)
+from figure_checks import drawn, texts
+from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.figures_training import BOTH, epochs
+from neuroute.plan.objects import Reinforced
+from neuroute.rendering.render import FIGURE_FORMATS, render
+from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fabricate(tmp_path_factory.mktemp("mvmoe"))
+
+
+def draw(name: str, work: Path) -> Drawing:
+    return drawn(study(name, work))
+
+
+# -- Figures 5 and 7 ------------------------------------------------------------------------------------------------
+
+
+def test_figure5_draws_the_logs_and_the_printed_start(work: Path) -> None:
+    drawing = draw("figure5", work)
+    points = drawing.points
+    for method in roles.MULTI_TASK:
+        for variant in roles.FEW:
+            run = run_of(roles.run_id(roles.few(method, variant)))
+            own = points[(points.series == method) & (points.variant == variant) & (points.side == MEASURED)]
+            assert own.epoch.tolist() == [0, 1, 2, 3, 4, 5, 6]
+            np.testing.assert_allclose(own.gap_pct, [falling(run, variant, i / 6) for i in range(7)])
+    shown = points[points.side == PUBLISHED].set_index(["variant", "series"]).gap_pct
+    assert dict(shown["VRPBLTW"]) == {"POMO-MTL": 9.035, "MVMoE/4E": 8.775, "MVMoE/4E-L": 8.915}
+    assert shown["OVRPBLTW", "MVMoE/4E"] == 9.516
+    one = falling(run_of(roles.run_id("few_mtl_vrpbltw")), "VRPBLTW", 1)
+    assert (
+        f"POMO-MTL {falling(run_of(roles.run_id('few_mtl_vrpbltw')), 'VRPBLTW', 0):.2f} to {one:.2f} %"
+        in (drawing.notes[2])
+    )
+
+
+def test_epochs_are_counted_stage_by_stage() -> None:
+    training = run_of(roles.run_id("mtl_50")).training
+    assert isinstance(training, Reinforced)
+    (stage,) = training.stages
+    two = training.model_copy(
+        update={"stages": (stage, stage.model_copy(update={"name": "b", "batches_per_epoch": 5, "epochs": 3}))}
+    )
+    end = stage.batches
+    assert [epochs(two, b) for b in (0, end, end + 5, end + 15)] == [
+        0,
+        stage.epochs,
+        stage.epochs + 1,
+        stage.epochs + 3,
+    ]
+    assert epochs(two, stage.batches_per_epoch // 2) == 0.5
+
+
+def test_figure7_compares_two_trainings_on_all_problems(work: Path) -> None:
+    drawing = draw("figure7", work)
+    assert [axes.get_title(loc="left") for axes in drawing.figure.axes] == list(roles.VARIANTS)
+    for series, name in (("with OVRPTW", "mtl_50"), ("without OVRPTW", roles.WITHOUT_OVRPTW)):
+        run = run_of(roles.run_id(name))
+        for variant in roles.VARIANTS:
+            own = drawing.points[(drawing.points.series == series) & (drawing.points.variant == variant)]
+            np.testing.assert_allclose(own.gap_pct, [falling(run, variant, i / 12) for i in range(13)])
+    assert set(BOTH) == {"OVRPTW", "OVRPBTW", "OVRPLTW", "OVRPBLTW"}
+    assert "Of the 4 problems with open routes and time windows 4 end higher without OVRPTW" in drawing.notes[1]
+    ends = [np.mean([falling(run_of(roles.run_id(name)), v, 1) for v in BOTH]) for name in
+            (roles.WITHOUT_OVRPTW, "mtl_50")]  # fmt: skip
+    assert f"open routes and time windows {ends[0]:.2f} % without, {ends[1]:.2f} % with" in drawing.notes[1]
+    low, high = drawing.figure.axes[0].get_ylim()
+    assert high < falling(run_of(roles.run_id("mtl_50")), "CVRP", 0)
+    assert low < falling(run_of(roles.run_id("mtl_50")), "CVRP", 1)
+
+
+@pytest.mark.parametrize("name", ["figure5", "figure7"])
+@pytest.mark.parametrize("gap", [np.nan, -2.5])
+def test_odd_gaps_are_told(name: str, gap: float, work: Path, tmp_path: Path) -> None:
+    shutil.copytree(work / "evaluations", tmp_path / "evaluations")
+    write_logs(tmp_path, lambda run, variant, share: gap)
+    drawing = draw(name, tmp_path)
+    assert len(render(study(name, tmp_path), tmp_path / name)) == len(FIGURE_FORMATS)
+    assert any("are not finite and not drawn" in note for note in drawing.notes) == np.isnan(gap)
+
+
+def test_a_log_without_the_problem_is_named(work: Path, tmp_path: Path) -> None:
+    shutil.copytree(work / "runs", tmp_path / "runs")
+    run = roles.run_id("few_mtl_vrpbltw")
+    path = tmp_path / "runs" / run / "log.jsonl"
+    path.write_text(path.read_text().replace("VRPBLTW", "VRPQ"))
+    assert f"Without a validation on the problem: {run} (VRPBLTW)." in draw("figure5", tmp_path).notes
+
+
+# -- Figure 6 -------------------------------------------------------------------------------------------------------
+
+
+def test_figure6_shows_means_over_the_unseen_problems(work: Path) -> None:
+    looked, points = study("figure6", work), draw("figure6", work).points
+    here = points[points.side == MEASURED]
+    assert set(here.run) == {roles.run_id(name) for name in (roles.DEFAULT, *ABLATIONS)}
+    sets = [roles.reference(FIGURES, variant, 50).dataset for variant in roles.UNSEEN]
+    for run, own in here.groupby("run"):
+        gaps = [looked.value("gap_mean_of_ratios_pct", str(run), dataset, roles.X8) for dataset in sets]
+        np.testing.assert_allclose(own.gap_pct, np.mean([gap for gap in gaps if gap is not None]))
+        assert len(gaps) == 10
+        assert (own.low_pct <= own.gap_pct).all()
+        assert (own.gap_pct <= own.high_pct).all()
+    assert set(here[here.run == roles.run_id(roles.DEFAULT)].panel) == set("abcde")
+
+
+def test_figure6_has_the_printed_numbers_and_what_is_not_trained(work: Path) -> None:
+    drawing = draw("figure6", work)
+    points = drawing.points[drawing.points.side == PUBLISHED]
+    shown = dict(zip(zip(points.panel, points.setting, strict=True), points.gap_pct, strict=True))
+    assert shown["c", "node, expert choice, Enc (all)"] == 7.19
+    assert {value for key, value in shown.items() if key[1] != "node, expert choice, Enc (all)"} == {6.153}
+    assert {panel for panel, _ in shown} == set("abcde")
+    every = {name for letter in "abcde" for name in roles.ABLATIONS[f"figure6{letter}"].values()}
+    missing = len(every) - len(ABLATIONS) - 1
+    assert f"{missing} of {len(every)} settings are not trained at this scale." in drawing.notes
+    bars = [name for letter in "abcd" for name in roles.ABLATIONS[f"figure6{letter}"].values()]
+    assert texts(drawing).count("not trained here") == sum(name not in (roles.DEFAULT, *ABLATIONS) for name in bars)
+
+
+def test_figure6_compares_times(work: Path) -> None:
+    drawing = draw("figure6", work)
+    own = drawing.points[(drawing.points.panel == "e") & (drawing.points.side == MEASURED)]
+    assert dict(zip(own.run, own.time_s, strict=True)) == {run: seconds(run_of(run)) for run in own.run}
+    note = next(note for note in drawing.notes if note.startswith("(e)"))
+    assert "saves 25 % of the base gate's, in print it saves around 23 %." in note
+    assert "base 6.7 min" in note
+
+
+def test_figure6_draws_gaps_below_zero(work: Path, tmp_path: Path) -> None:
+    shutil.copytree(work / "runs", tmp_path / "runs")
+    fabricate_mvmoe(tmp_path, lambda *_: -0.4, FIGURES)
+    points = draw("figure6", tmp_path).points
+    assert points[points.side == MEASURED].gap_pct.max() < 0.5
+    assert len(render(study("figure6", tmp_path), tmp_path / "figure6")) == len(FIGURE_FORMATS)

@@ -1,0 +1,172 @@
+"""Self-improved training that is killed, stopped or damaged, and that starts from another run."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from neuroute.errors import NeurouteError
+from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
+from neuroute.plan.objects import Network
+from neuroute.training import reconstruction
+from neuroute.training.reconstruction import ReconstructedSet, Rounds
+from tiny import label_store, log_lines, run_training
+from tiny_rounds import PROBLEMS, N, label_sets, make_run, network, rounds
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(params=PROBLEMS)
+def problem(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return label_store(tmp_path_factory.mktemp("labels"), *label_sets())
+
+
+# -- resuming -------------------------------------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """As abrupt as a signal that cannot be handled."""
+
+
+def same_run(whole: Path, resumed: Path) -> None:
+    assert (resumed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+    for kind, kept in (("train", "loss"), ("validation", "gap_pct"), ("round", "length_after")):
+        assert [line[kept] for line in log_lines(whole, kind)] == [line[kept] for line in log_lines(resumed, kind)]
+
+
+def kill_at(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+    plain = Rounds.train
+
+    def killed(self: Rounds, index: int) -> Any:
+        if index == batch:
+            raise Killed
+        return plain(self, index)
+
+    monkeypatch.setattr(Rounds, "train", killed)
+
+
+@pytest.mark.parametrize("batch", [4, 6, 9, 16])
+def test_killed_in_a_round_it_ends_with_the_same_weights(
+    problem: str, batch: int, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("neuroute.training.loop.SAVE_EVERY_S", -1.0)
+    run = make_run(problem)
+    whole = run_training(run, tmp_path / "whole", store)
+    with monkeypatch.context() as patch:
+        kill_at(patch, batch)
+        with pytest.raises(Killed):
+            run_training(run, tmp_path / "killed", store)
+    assert torch.load(tmp_path / "killed" / "state" / "state.pt", weights_only=True)["done"] == batch
+    same_run(whole, run_training(run, tmp_path / "killed", store))
+
+
+@pytest.mark.parametrize("number", [0, 2])
+@pytest.mark.parametrize("saved_s", [-1.0, 60.0])
+def test_killed_while_it_re_constructs_it_goes_on_there(
+    problem: str, number: int, saved_s: float, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts of 9, 9 and 6 instances; killed in the second iteration of the second, kept or not after the first."""
+    monkeypatch.setattr("neuroute.training.loop.SAVE_EVERY_S", -1.0)
+    monkeypatch.setitem(reconstruction.TOGETHER, "cpu", 9 * N)
+    run = make_run(problem)
+    whole = run_training(run, tmp_path / "whole", store)
+    calls: list[tuple[int, int]] = []  # (first instance, iterations done) of every iteration
+    killing = [True]
+    kind = type(rounds(run, store, tmp_path / "x").reconstructed)
+    plain, begin = kind.reconstructing, kind.improve
+    current = [-1]
+
+    def improve(self: ReconstructedSet, number: int) -> dict[str, Any]:
+        current[0] = number
+        return begin(self, number)
+
+    def watched(
+        self: ReconstructedSet, instances: Any, solutions: torch.Tensor, seed: int, first: int, done: int
+    ) -> Iterator[torch.Tensor]:
+        for each in plain(self, instances, solutions, seed, first, done):
+            if killing and (current[0], first, done) == (number, 9, 1):
+                raise Killed
+            calls.append((first, done))
+            done += 1
+            yield each
+
+    monkeypatch.setattr(reconstruction, "SAVE_EVERY_S", saved_s)
+    monkeypatch.setattr(kind, "improve", improve)
+    monkeypatch.setattr(kind, "reconstructing", watched)
+    with pytest.raises(Killed):
+        run_training(run, tmp_path / "killed", store)
+    killing.clear()
+    calls.clear()
+    resumed = run_training(run, tmp_path / "killed", store)
+    assert calls[0] == (9, 1 if saved_s < 0 else 0)
+    same_run(whole, resumed)
+    assert {int(f.name[0]) for f in (tmp_path / "killed" / "state" / "solutions").iterdir()} == {2}
+
+
+def test_a_signal_stops_re_construction_soon_and_keeps_it(problem: str, tmp_path: Path, store: Path) -> None:
+    run = make_run(problem, reconstructions=10)
+    whole = run_training(run, tmp_path / "whole", store)
+    with pytest.MonkeyPatch.context() as patch:
+        plain = ReconstructedSet._improve_part
+
+        def asked(self: ReconstructedSet, number: int, rows: slice) -> Any:
+            if number == 1:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return plain(self, number, rows)
+
+        patch.setattr(ReconstructedSet, "_improve_part", asked)
+        with pytest.raises(NeurouteError, match="stopped by a signal at re-construction 1 of 10") as refusal:
+            run_training(run, tmp_path / "stopped", store)
+    assert "\n" not in str(refusal.value)
+    assert (tmp_path / "stopped" / "state" / "solutions" / "1-0-24.npz").exists()
+    same_run(whole, run_training(run, tmp_path / "stopped", store))
+
+
+def test_damaged_solutions_are_named(problem: str, tmp_path: Path, store: Path) -> None:
+    (tmp_path / "solutions").mkdir()
+    (tmp_path / "solutions" / "0-0-24.npz").write_bytes(b"cut short")
+    with pytest.raises(NeurouteError, match=r"0-0-24\.npz: unreadable solutions .* delete it"):
+        rounds(make_run(problem), store, tmp_path).train(0)
+
+
+# -- starting from another run --------------------------------------------------------------------------------------
+
+
+def checkpoint(path: Path, net: Network, seed: int = 7) -> dict[str, torch.Tensor]:
+    torch.manual_seed(seed)
+    made = build(net)
+    save_checkpoint(path, made, {"run": "sit/first", "network": net.model_dump(), "code": "c"})
+    return made.state_dict()
+
+
+def test_a_run_starts_from_anothers_weights(problem: str, tmp_path: Path, store: Path) -> None:
+    start = tmp_path / "first.safetensors"
+    weights = checkpoint(start, network(problem, train_nodes=99))  # it may have been trained on another size
+    run = make_run(problem, rounds=1, reconstructions=0, learning_rate=0.0, validations=1)
+    run = run.model_copy(update={"start": "sit/first"})
+    out = run_training(run, tmp_path, store, start)
+    found, about = load_checkpoint(out / "model.safetensors", run.network)
+    assert all(torch.equal(found.state_dict()[name], weights[name]) for name in weights)
+    assert about["spec"]["start"] == "sit/first"
+    with pytest.raises(ValueError, match="starts from sit/first"):
+        run_training(run, tmp_path, store)
+
+
+def test_a_start_that_does_not_fit_is_refused(problem: str, tmp_path: Path, store: Path) -> None:
+    start = tmp_path / "first.safetensors"
+    checkpoint(start, network(problem, depth=2))
+    run = make_run(problem).model_copy(update={"start": "sit/first"})
+    with pytest.raises(NeurouteError, match=r"holds Sit.*depth=2.*but sit/tiny.* is a Sit.*depth=1") as refusal:
+        run_training(run, tmp_path, store, start)
+    assert "\n" not in str(refusal.value)
+    with pytest.raises(NeurouteError, match="no such checkpoint"):
+        run_training(run, tmp_path, store, tmp_path / "absent.safetensors")

@@ -1,0 +1,61 @@
+"""Runs of paper `icam` by reinforcement that are small enough for a test."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from neuroute.networks.weights import build
+from neuroute.plan.objects import Network, Run
+from neuroute.plan.reinforced import Elite, Reinforced, Stage
+from neuroute.training import reinforce_cvrp, reinforce_tsp
+from neuroute.training.distributed import World
+from neuroute.training.reinforce import Reinforcement
+from neuroute.training.supervised import Scheme
+from tiny import N, labels
+
+CPU = torch.device("cpu")
+
+
+class ReinforcedRun(Run):
+    training: Reinforced  # type: ignore[assignment]
+
+
+def stage(name: str = "only", **more: Any) -> Stage:
+    return Stage(**({"name": name, "epochs": 1, "batches_per_epoch": 2, "sizes": (8, 8), "batch_size": 6} | more))
+
+
+STAGES = (
+    stage("warm", batches_per_epoch=3, learning_rate=1e-2),
+    stage("varying", epochs=2, sizes=(6, 9), batch_size=9, batch_nodes=6, learning_rate=1e-2),
+    stage("elite", batches_per_epoch=3, elite=Elite(k=3), learning_rate=1e-3),
+)
+KINDS = {
+    "pomo": ("neuroute.networks.pomo:Pomo", {"heads": 2}),
+    "icam": ("neuroute.networks.icam:Icam", {}),
+    "pomo_cvrp": ("neuroute.networks.pomo_cvrp:PomoCvrp", {"heads": 2}),
+    "icam_cvrp": ("neuroute.networks.icam_cvrp:IcamCvrp", {}),
+}
+
+
+def make_run(*stages: Stage, depth: int = 1, kind: str = "pomo", **training: Any) -> ReinforcedRun:
+    name, more = KINDS[kind]
+    arguments = {"depth": depth, "width": 16, "feed_forward": 32, "train_nodes": N} | more
+    return ReinforcedRun(
+        paper="icam",
+        name="tiny",
+        network=Network(kind=name, arguments=arguments),
+        training=Reinforced(stages=stages or (stage(),), **training),
+        n=N,
+        data=(),
+        validation=labels("val", 16),
+    )
+
+
+def batches_of(run: Run, folder: Path, *, double: bool = False, net: Any = None, **scheme: Any) -> Reinforcement:
+    torch.manual_seed(run.seed)
+    net = net or (build(run.network).double() if double else build(run.network))
+    settings: dict[str, Any] = {"state_dir": folder, "device": CPU, "world": World(), "memory_gb": 4.0}
+    made = Scheme(run, net, net, [], net.state_dict, lambda: False, **(settings | scheme))
+    reinforce = reinforce_cvrp if run.network.kind.endswith("Cvrp") else reinforce_tsp
+    return reinforce.reinforce(made)

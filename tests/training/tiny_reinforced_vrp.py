@@ -1,0 +1,52 @@
+"""Runs of paper `mvmoe` by reinforcement that are small enough for a test."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from neuroute.networks.weights import build
+from neuroute.plan.objects import Dataset, Labels, Network, Run
+from neuroute.plan.reinforced import Reinforced, Stage
+from neuroute.training.distributed import World
+from neuroute.training.reinforce_vrp import VrpReinforcement, reinforce
+from neuroute.training.supervised import Scheme
+
+CPU = torch.device("cpu")
+SIX = ("CVRP", "OVRP", "VRPB", "VRPL", "VRPTW", "OVRPTW")
+SHAPE: dict[str, Any] = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 24, "train_nodes": 8}
+DENSE = {"experts": 0}
+
+
+def stage(name: str = "only", **more: Any) -> Stage:
+    plain = {"name": name, "epochs": 1, "batches_per_epoch": 2, "sizes": (8, 8), "batch_size": 5, "variants": SIX}
+    return Stage(**(plain | more))
+
+
+def make_run(*stages: Stage, network: dict[str, Any] | None = None, **training: Any) -> Run:
+    validation = Labels(dataset=Dataset(problem="vrp", variant="CVRP", split="val", n=8, count=4), solver="ortools")
+    return Run(
+        paper="mvmoe",
+        name="tiny",
+        network=Network(kind="neuroute.networks.mvmoe:MvMoe", arguments=SHAPE | (network or {})),
+        training=Reinforced(stages=stages or (stage(),), **training),
+        n=8,
+        data=(),
+        validation=validation,
+    )
+
+
+def scheme_of(run: Run, folder: Path, net: Any, **more: Any) -> Scheme:
+    settings: dict[str, Any] = {"state_dir": folder, "device": CPU, "world": World(), "memory_gb": 4.0}
+    return Scheme(run, net, net, [], net.state_dict, lambda: False, **(settings | more))
+
+
+def batches_of(run: Run, folder: Path, *, double: bool = True, net: Any = None, **more: Any) -> VrpReinforcement:
+    torch.manual_seed(run.seed)
+    net = net or build(run.network)
+    if double:
+        net = net.double()
+        for name, p in net.named_parameters():  # as they are after some training
+            if "gate" in name:
+                p.data.normal_(0.0, 0.5)
+    return reinforce(scheme_of(run, folder, net, **more))

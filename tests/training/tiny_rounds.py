@@ -1,0 +1,77 @@
+"""Runs of self-improved training that are small enough for a test, of the TSP and the CVRP."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from neuroute.networks.weights import build
+from neuroute.plan.objects import Dataset, Labels, Network, Reconstruction, Run
+from neuroute.problems.rooms import room
+from neuroute.training.distributed import World
+from neuroute.training.reconstruction import ReconstructedSet, Rounds
+from neuroute.training.supervised import Scheme
+
+N = 16
+CPU = torch.device("cpu")
+PROBLEMS = {
+    "tsp": ("neuroute.networks.sit:Sit", "insertion"),
+    "cvrp": ("neuroute.networks.sit_cvrp:SitCvrp", "insertion-angle"),
+}
+
+
+def labels(problem: str, split: str, count: int) -> Labels:
+    dataset = Dataset(problem=problem, split=split, n=N, count=count)  # type: ignore[arg-type]
+    return Labels(dataset=dataset, solver=PROBLEMS[problem][1])
+
+
+def label_sets() -> list[Labels]:
+    """What the runs start from and are validated on."""
+    return [labels(problem, split, count) for problem in PROBLEMS for split, count in (("train", 24), ("val", 8))]
+
+
+def network(problem: str, **more: object) -> Network:
+    arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 24, "representatives": 2, "train_nodes": N}
+    return Network(kind=PROBLEMS[problem][0], arguments=arguments | more)
+
+
+def make_run(problem: str, **training: object) -> Run:
+    settings: dict[str, Any] = {"samples": 24, "rounds": 3, "epochs_per_round": 2, "reconstructions": 4}
+    settings |= {"batch_size": 10, "learning_rate": 2e-3, "validations": 6} | training
+    return Run(
+        paper="sit",
+        name=f"tiny_{problem}",
+        network=network(problem),
+        training=Reconstruction(**settings),
+        n=N,
+        data=(labels(problem, "train", 24),),
+        validation=labels(problem, "val", 8),
+    )
+
+
+def rounds(run: Run, store: Path, folder: Path, best: Callable[[], dict] | None = None, **scheme: Any) -> Rounds:
+    torch.manual_seed(run.seed)
+    net = build(run.network)
+    problem = run.validation.dataset.problem
+    settings: dict[str, Any] = {
+        "stopping": lambda: False,
+        "state_dir": folder,
+        "device": CPU,
+        "world": World(),
+        "memory_gb": 4.0,
+    }
+    best = best or (lambda: net.state_dict())
+    made = Scheme(run, net, room(problem, "decision")(net), [store], best, **(settings | scheme))
+    found: Rounds = room(problem, "reconstruction")(made)
+    return found
+
+
+def feasible(data: ReconstructedSet) -> bool:
+    instances = data.instances(slice(None))
+    return bool(data.kind.valid(instances, data.solutions.astype(np.int64)).all())
+
+
+def lengths(data: ReconstructedSet) -> np.ndarray:
+    return data.kind.lengths(data.instances(slice(None)), data.solutions)
