@@ -214,7 +214,7 @@ def test_means_are_of_all_problems(name: str, work: Path) -> None:
     for size in roles.SIZES:
         text = note(table, f"Mean gaps in % over the {len(COMPARED[name])} problems at n={size}")
         here, print_ = text.split("in print ")
-        for method in roles.MULTI_TASK:
+        for method in (*(("POMO",) if name == "table1" else ()), *roles.MULTI_TASK):
             gaps = [cell(table, f"gap_{size}_pct", variant, method).measured for variant in COMPARED[name]]
             assert f"{method} {np.mean(gaps):.3f}" in here
         for method, value in printed_means(published, size).items():

@@ -6,12 +6,12 @@ import pandas as pd
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import (
+    GAP,
     LIGHT,
     NETWORK,
     TEST_SETS,
     gap_cell,
     joined,
-    mean_gap_cell,
     models_here,
     references_note,
     rule_notes,
@@ -19,7 +19,7 @@ from neuroute.papers.mvmoe.cells import (
     trained_note,
 )
 from neuroute.papers.mvmoe.methods import classical, learned, rows_of
-from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, UNSEEN, X8, run_id
+from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, UNSEEN, run_id
 from neuroute.papers.mvmoe.solver_cells import SOLVER_NOTES, budgets_note, solver_row
 from neuroute.papers.sit.cells import number, printed
 from neuroute.papers.sit.methods import Method
@@ -119,17 +119,27 @@ def _model_row(study: Study, variant: str, method: Method, tests: dict[int, Labe
 
 
 def _means(study: Study, variants: Sequence[str], published: pd.DataFrame) -> list[str]:
-    """Mean gaps over the table's problems, here and in print, of the models that solve all of them."""
+    """Mean gaps over the table's problems, here and in print: of POMO those of six models, of the others of one."""
     notes = []
     for size in SIZES:
         here, print_ = dict[str, str](), dict[str, str]()
-        tests = [roles.reference(study.scale, variant, size).dataset for variant in variants]
-        for name in (*(("POMO",) if variants == TRAINED else ()), *MULTI_TASK):
+        for method in learned(study.scale, variants[0]):
+            name = method.label
             rows = published[(published.method == name) & (published.n == size) & (published.metric == "gap_pct")]
             print_[name] = f"{rows.value.mean():.3f}"
-            if name != "POMO":
-                mean = mean_gap_cell(study, run_id(roles.multi(study.scale, name, size)), tests, decoding=X8).measured
-                here |= {name: f"{mean:.3f}"} if isinstance(mean, float) else {}
+            if (mean := _mean_gap(study, name, variants, size)) is not None:
+                here[name] = f"{mean:.3f}"
         measured = f"{joined(here)}; in print " if here else "in print "
         notes.append(f"Mean gaps in % over the {len(variants)} problems at n={size}: {measured}{joined(print_)}.")
     return notes
+
+
+def _mean_gap(study: Study, name: str, variants: Sequence[str], size: int) -> float | None:
+    """Of a method's gaps on the problems, where all of them were measured."""
+    gaps = []
+    for variant in variants:
+        method = next(each for each in learned(study.scale, variant) if each.label == name)
+        dataset = roles.reference(study.scale, variant, size).dataset
+        gaps.append(study.value(GAP, method.runs[size], dataset, method.decoding))
+    found = [gap for gap in gaps if gap is not None]
+    return sum(found) / len(found) if len(found) == len(gaps) else None
