@@ -85,7 +85,6 @@ def test_beam_of_one_is_greedy_and_wider_beams_start_with_one() -> None:
 def test_training_cost_by_reading_of_step() -> None:
     f = lambda k: flops.decision_flops(1, 16, 2, k)  # noqa: E731
     # n = 5: L is 4 (tokens 4) or 5 (tokens 5, 4)
-    assert flops.training_flops_per_sample(1, 16, 2, 5, "sub-path") == 3 * (f(4) + f(5) + f(4)) / 2
-    assert flops.training_flops_per_sample(1, 16, 2, 5, "decision") == 3 * (f(4) + f(5)) / 2
-    summed = flops.training_flops_per_sample(6, 128, 8, 100, "summed")
-    assert summed == flops.training_flops_per_sample(6, 128, 8, 100, "sub-path")
+    assert flops.trained_sample(f, 5, "sub-path") == 3 * (f(4) + f(5) + f(4)) / 2
+    assert flops.trained_sample(f, 5, "decision") == 3 * (f(4) + f(5)) / 2
+    assert flops.trained_sample(f, 100, "summed") == flops.trained_sample(f, 100, "sub-path")

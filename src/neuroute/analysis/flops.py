@@ -86,22 +86,6 @@ def live_beams(nodes: int, beam: int) -> Iterator[tuple[int, int]]:
         live = min(beam, live * (tokens - 2))
 
 
-def training_flops_per_sample(
-    depth: int,
-    width: int,
-    heads: int,
-    nodes: int,
-    step: Step,
-    *,
-    gate: bool = True,
-    matmul_only: bool = False,
-) -> float:
-    """Expected cost of one training instance of random sub-paths."""
-    return trained_sample(
-        lambda k: decision_flops(depth, width, heads, k, gate=gate, matmul_only=matmul_only), nodes, step
-    )
-
-
 def trained_sample(
     decision: Amount, nodes: int, step: Step, sub_paths: SubPaths = "random", encoder: Amount = lambda nodes: 0
 ) -> float:

@@ -269,11 +269,6 @@ def rounding_interval(x: ArrayLike, printed: ArrayLike, half_unit: float) -> tup
     return fit(x, down, "log-log").alpha, fit(x, up, "log-log").alpha
 
 
-def gap_of_means(lengths: Array, references: Array) -> float:
-    """Gap in percent as the ratio of mean lengths."""
-    return float(100 * (lengths.mean() / references.mean() - 1))
-
-
 def resampled_gaps(lengths: ArrayLike, references: ArrayLike, resamples: int = RESAMPLES, seed: int = 0) -> Array:
     """Gaps (%) of bootstrap resamples of the test instances, paired: a resample draws the same ones for all models.
 
