@@ -1,11 +1,13 @@
 """The tables and figures of paper `icam`, and the measurements that each of them reads."""
 
+from functools import partial
+
+from neuroute.papers.declared import artifact
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import ABLATIONS, BASELINES, ORIGINAL, OWN, PAPER, PROBLEMS, STAGED, group, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Artifact
 
-FOLDER = "neuroute.papers.icam"
 LABELS = (f"{PAPER}/labels",)  # whose manifest says how long the solvers took
 ROOMS = {
     "table_comparison": ("table1",),
@@ -21,17 +23,7 @@ ROOMS = {
 
 
 def artifacts(scale: Scale) -> list[Artifact]:
-    rooms = {name: room for room, names in ROOMS.items() for name in names}
-
-    def show(name: str, title: str, evaluations: list[str] | None = None, bundles: tuple[str, ...] = ()) -> Artifact:
-        return Artifact(
-            paper=PAPER,
-            name=name,
-            title=title,
-            function=f"{FOLDER}.{rooms[name]}:{name}",
-            evaluations=tuple(dict.fromkeys(evaluations or ())),
-            bundles=bundles,
-        )
+    show = partial(artifact, PAPER, ROOMS)
 
     tsp, cvrp = run_id(OWN["tsp"]), run_id(OWN["cvrp"])
     own = _tests(*(run_id(OWN[problem]) for problem in PROBLEMS))
@@ -43,18 +35,21 @@ def artifacts(scale: Scale) -> list[Artifact]:
     adapted = [_structure(tsp)]
     return [
         show(
-            "table1", "TSP and CVRP at four sizes", [*own, *original, *staged, *others["tsp"], *others["cvrp"]], LABELS
+            "table1",
+            "TSP and CVRP at four sizes",
+            [*own, *original, *staged, *others["tsp"], *others["cvrp"]],
+            bundles=LABELS,
         ),
         show("table2", "CVRPLIB's Set-X", [f"{run}/{group(run, 'cvrplib')}" for run in solvers]),
-        show("table3", "CVRP in TAM's capacities", [*_tests(cvrp), *others["cvrp"]], LABELS),
+        show("table3", "CVRP in TAM's capacities", [*_tests(cvrp), *others["cvrp"]], bundles=LABELS),
         show("table4", "Time and space of attention and of AAFM"),
         show("table5", "Training settings"),
-        show("table6", "Larger TSP instances", [*_tests(tsp, run_id(ORIGINAL["tsp"])), *others["tsp"]], LABELS),
-        show("table7", "ICAM and POMO in the same training", [*original, *staged, *own], LABELS),
+        show("table6", "Larger TSP instances", [*_tests(tsp, run_id(ORIGINAL["tsp"])), *others["tsp"]], bundles=LABELS),
+        show("table7", "ICAM and POMO in the same training", [*original, *staged, *own], bundles=LABELS),
         show("table8", "After each stage of the training", [f"{tsp}/stages", *_tests(tsp)]),
         show("table9", "Without the adaptation", _tests(*(run_id(name) for name in ABLATIONS.values()))),
         show("table10", "Parameters of the third stage", _tests(*forks)),
-        show("table11", "Inference strategies", [*_tests(tsp), *others["tsp"]], LABELS),
+        show("table11", "Inference strategies", [*_tests(tsp), *others["tsp"]], bundles=LABELS),
         show("table12", "Licences of the codes"),
         show("figure1", "Where optimal tours go, in small and large instances", adapted),
         show("figure2", "Adaptation to an instance, drawn from a trained model", adapted),

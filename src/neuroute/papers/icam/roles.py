@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from neuroute.papers.declared import group_of
 from neuroute.papers.scaling.declare import beam as beam_of
 from neuroute.papers.scaling.roles import PAPER as SCALING
 from neuroute.papers.scaling.roles import reference as tsp_reference
@@ -36,9 +37,7 @@ def run_id(name: str) -> str:
 
 def group(run: str, name: str = PAPER) -> str:
     """The group of this paper's evaluations of a run: for a baseline, which has others, with the paper's name."""
-    if run.startswith(f"{PAPER}/"):
-        return name
-    return f"tests_{PAPER}" if name == PAPER else f"{name}_{PAPER}"
+    return group_of(PAPER, run, name)
 
 
 def at_stage(run: str, stage: str) -> str:

@@ -1,11 +1,13 @@
 """The tables and figures of paper `mvmoe`, and the measurements that each of them reads."""
 
+from functools import partial
+
+from neuroute.papers.declared import artifact
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import FEW, MULTI_TASK, PAPER, SIZES, TRAINED, WITHOUT_OVRPTW, group, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Artifact
 
-FOLDER = "neuroute.papers.mvmoe"
 LABELS = (f"{PAPER}/labels",)  # whose manifest says how long the solvers took
 ROOMS = {
     "tables_comparison": ("table1", "table2"),
@@ -21,24 +23,7 @@ ROOMS = {
 
 
 def artifacts(scale: Scale) -> list[Artifact]:
-    rooms = {name: room for room, names in ROOMS.items() for name in names}
-
-    def show(
-        name: str,
-        title: str,
-        evaluations: list[str] | None = None,
-        runs: list[str] | None = None,
-        bundles: tuple[str, ...] = (),
-    ) -> Artifact:
-        return Artifact(
-            paper=PAPER,
-            name=name,
-            title=title,
-            function=f"{FOLDER}.{rooms[name]}:{name}",
-            runs=tuple(dict.fromkeys(runs or ())),
-            evaluations=tuple(dict.fromkeys(evaluations or ())),
-            bundles=bundles,
-        )
+    show = partial(artifact, PAPER, ROOMS)
 
     multi = [run_id(roles.multi(scale, method, size)) for size in SIZES for method in MULTI_TASK]
     single = [run_id(roles.single(scale, variant, size)) for size in SIZES for variant in TRAINED]

@@ -1,5 +1,6 @@
 """The models and test sets of paper `mvmoe`, by the paper's own numbers, whatever they are at a scale."""
 
+from neuroute.papers.declared import group_of
 from neuroute.papers.scaling.roles import PAPER as SCALING
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels
@@ -74,9 +75,7 @@ def run_id(name: str) -> str:
 
 def group(run: str, name: str = PAPER) -> str:
     """The group of this paper's evaluations of a run: for a baseline, which has others, with the paper's name."""
-    if run.startswith(f"{PAPER}/"):
-        return name
-    return f"tests_{PAPER}" if name == PAPER else f"{name}_{PAPER}"
+    return group_of(PAPER, run, name)
 
 
 def trained_size(scale: Scale, size: int) -> int:

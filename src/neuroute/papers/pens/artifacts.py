@@ -1,11 +1,13 @@
 """The tables and figures of paper `pens`, and the measurements that each of them reads."""
 
+from functools import partial
+
+from neuroute.papers.declared import artifact
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.roles import BQ, LEHD, MAPPED, PAPER, RESCALED, SMALL, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Artifact
 
-FOLDER = "neuroute.papers.pens"
 ROOMS = {
     "tables_rescaling": ("table1",),
     "tables_comparison": ("table2", "table3", "table4"),
@@ -18,17 +20,7 @@ ROOMS = {
 
 
 def artifacts(scale: Scale) -> list[Artifact]:
-    rooms = {name: room for room, names in ROOMS.items() for name in names}
-
-    def show(name: str, title: str, evaluations: list[str] | None = None, runs: list[str] | None = None) -> Artifact:
-        return Artifact(
-            paper=PAPER,
-            name=name,
-            title=title,
-            function=f"{FOLDER}.{rooms[name]}:{name}",
-            evaluations=tuple(evaluations or ()),
-            runs=tuple(runs or ()),
-        )
+    show = partial(artifact, PAPER, ROOMS)
 
     def of(names: tuple[str, ...], *groups: str) -> list[str]:
         return [f"{run_id(name)}/{group}" for name in names for group in groups]

@@ -1,5 +1,8 @@
 """The tables and figures of paper `scaling`, and the measurements that each of them reads."""
 
+from functools import partial
+
+from neuroute.papers.declared import artifact
 from neuroute.papers.scaling.roles import (
     BASELINES,
     COMPARED,
@@ -18,7 +21,6 @@ from neuroute.papers.scaling.roles import (
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Artifact
 
-FOLDER = "neuroute.papers.scaling"
 ROOMS = {
     "tables_settings": ("table1", "table9", "table10"),
     "tables_results": ("table2", "table4", "table12", "table17", "table18"),
@@ -34,12 +36,7 @@ BUDGETED = ("6x128", "6x512", "24x128", "42x128")  # Table 4
 
 
 def artifacts(scale: Scale) -> list[Artifact]:
-    rooms = {name: room for room, names in ROOMS.items() for name in names}
-
-    def show(name: str, title: str, **reads: object) -> Artifact:
-        function = f"{FOLDER}.{rooms[name]}:{name}"
-        reads = {kind: tuple(dict.fromkeys(ids)) for kind, ids in reads.items()}  # type: ignore[call-overload]
-        return Artifact(paper=PAPER, name=name, title=title, function=function, **reads)  # type: ignore[arg-type]
+    show = partial(artifact, PAPER, ROOMS)
 
     def of(names: tuple[str, ...] | list[str], *groups: str) -> list[str]:
         """Evaluations of these runs, with all training seeds for the groups that have them."""

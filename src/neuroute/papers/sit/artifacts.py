@@ -1,11 +1,13 @@
 """The tables and figures of paper `sit`, and the measurements that each of them reads."""
 
+from functools import partial
+
+from neuroute.papers.declared import artifact
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import BASELINES, PAPER, PROBLEMS, SIZES, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Artifact, Problem
 
-FOLDER = "neuroute.papers.sit"
 ROOMS = {
     "table_comparison": ("table1",),
     "table_benchmarks": ("table2",),
@@ -19,17 +21,7 @@ ROOMS = {
 
 
 def artifacts(scale: Scale) -> list[Artifact]:
-    rooms = {name: room for room, names in ROOMS.items() for name in names}
-
-    def show(name: str, title: str, evaluations: list[str] | None = None, **more: tuple[str, ...]) -> Artifact:
-        return Artifact(
-            paper=PAPER,
-            name=name,
-            title=title,
-            function=f"{FOLDER}.{rooms[name]}:{name}",
-            evaluations=tuple(dict.fromkeys(evaluations or ())),
-            **more,
-        )
+    show = partial(artifact, PAPER, ROOMS)
 
     def measured(*names: str) -> list[str]:
         return [f"{run_id(name)}/{PAPER}" for name in names]

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from neuroute.papers.declared import group_of
 from neuroute.papers.scaling.roles import PAPER as SCALING
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Split, Start
@@ -31,9 +32,7 @@ def run_id(name: str) -> str:
 
 def group(run: str, name: str = PAPER) -> str:
     """The group of this paper's evaluations of a run: for a baseline, which has others, with the paper's name."""
-    if run.startswith(f"{PAPER}/"):
-        return name
-    return f"tests_{PAPER}" if name == PAPER else f"{name}_{PAPER}"
+    return group_of(PAPER, run, name)
 
 
 def short(size: int) -> str:
