@@ -19,8 +19,8 @@ from pens import bench_pens
 from search import bench_growth, bench_search
 from sit import bench_sit
 
-from neuroute import device as devices
-from neuroute.analysis import flops
+from neuroute.accounting import flops
+from neuroute.core import device as devices
 from neuroute.datasets.streams import coordinates, cvrp_dataset
 from neuroute.decoding.decode import autocast, decode
 from neuroute.plan.objects import Dataset, Decoding, Labels

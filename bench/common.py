@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 
-from neuroute import device as devices
+from neuroute.core import device as devices
 from neuroute.networks.decoder_only import DecoderOnly
 
 NODES = 100

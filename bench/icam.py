@@ -15,9 +15,9 @@ from pens import seconds_of
 from sit import matmul_rate_on_one_thread
 from torch import Tensor, nn
 
-from neuroute.analysis.cost import counts
-from neuroute.analysis.flops_icam import encoder_flops as icam_encoder
-from neuroute.analysis.flops_pomo import encoder_flops as pomo_encoder
+from neuroute.accounting.cost import counts
+from neuroute.accounting.flops_icam import encoder_flops as icam_encoder
+from neuroute.accounting.flops_pomo import encoder_flops as pomo_encoder
 from neuroute.decoding.multi_start import Tours, complete
 from neuroute.evaluation.live_memory import peak_and_kept
 from neuroute.networks.aafm import AafmLayer, distances

@@ -13,7 +13,7 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 
-from neuroute import device as devices
+from neuroute.core import device as devices
 from neuroute.decoding.decode import decode, pair_floats
 from neuroute.decoding.greedy import closed_tour_rows
 from neuroute.networks.attention import attend

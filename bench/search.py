@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from common import NODES, SHAPES, network
 
-from neuroute import device as devices
-from neuroute.analysis import flops
+from neuroute.accounting import flops
+from neuroute.core import device as devices
 from neuroute.decoding.decode import decode
 from neuroute.plan.objects import Decoding
 from neuroute.problems.sub_paths import draw

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from pens import in_turn, paired_ratio, seconds_of
 
-from neuroute.analysis.flops_sit import decision_flops
+from neuroute.accounting.flops_sit import decision_flops
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.prc import rebuilt
 from neuroute.evaluation.live_memory import peak_and_kept

@@ -9,8 +9,8 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from neuroute.analysis import cost, flops, flops_baselines
-from neuroute.errors import NeurouteError
+from neuroute.accounting import cost, flops, flops_baselines
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, parameters
 from neuroute.plan.objects import Dataset, Labels, Network, Run, SelfImprovement, Supervised
 

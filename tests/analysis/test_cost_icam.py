@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from neuroute.analysis import cost, flops_pomo
+from neuroute.accounting import cost, flops_pomo
 from neuroute.networks.weights import build, parameters
 from neuroute.plan.objects import Network
 

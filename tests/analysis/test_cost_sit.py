@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from neuroute.analysis import cost, flops, flops_cvrp, flops_reconstruction
+from neuroute.accounting import cost, flops, flops_cvrp, flops_reconstruction
 from neuroute.networks.weights import build, parameters
 from neuroute.plan.objects import Dataset, Labels, Network, Reconstruction, Run
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from neuroute.analysis import flops
+from neuroute.accounting import flops
 
 HEADS = {32: 8, 64: 8, 128: 8, 256: 16, 512: 16}
 

@@ -7,7 +7,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from neuroute.analysis.flops_mvmoe import Mvmoe
+from neuroute.accounting.flops_mvmoe import Mvmoe
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.routing import Routing
 from neuroute.networks.weights import parameters

@@ -5,7 +5,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from neuroute.analysis.flops_pens import decision_flops, parameters
+from neuroute.accounting.flops_pens import decision_flops, parameters
 from neuroute.networks.pens import Pens
 
 SHAPES = [(9, 192, 512, 12), (2, 32, 48, 4), (3, 24, 40, 3)]

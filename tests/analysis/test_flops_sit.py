@@ -7,7 +7,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from neuroute.analysis import cost, flops_sit
+from neuroute.accounting import cost, flops_sit
 from neuroute.networks.weights import build, parameters
 from neuroute.plan.objects import Network
 

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from scipy.optimize import curve_fit
 
+from neuroute.accounting.flops import beam_flops_paper
 from neuroute.analysis import power_laws as laws
-from neuroute.analysis.flops import beam_flops_paper
 
 DEPTHS, WIDTHS = (6, 12, 24, 42), (128, 256, 512)
 HEADS = {128: 8, 256: 16, 512: 16}

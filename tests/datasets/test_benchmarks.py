@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets import fetch
 from neuroute.datasets.benchmarks import (
     known,
@@ -26,7 +27,6 @@ from neuroute.datasets.benchmarks import (
     write_manifest,
 )
 from neuroute.datasets.vrplib import read_solution
-from neuroute.errors import NeurouteError
 from neuroute.plan.digest import reach
 
 SOME = ("eil51", "berlin52", "st70")

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets import chunks, labels
 from neuroute.datasets.cvrp_kind import KIND
 from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Dataset, Labels
 from neuroute.problems.cvrp import canonical, cost, from_routes, is_feasible
 from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuroute.datasets.user_data import read_instances
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.user.data import read_instances
 
 COORDS = np.random.default_rng(3).random((2, 7, 2))
 

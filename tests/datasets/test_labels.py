@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuroute import files
+from neuroute.core import files
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets import chunks, labels
 from neuroute.datasets.labels import iterate_shards, load_tours, make_labels
 from neuroute.datasets.streams import coordinates, dataset_coordinates
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import SHARD, Dataset, Labels
 from neuroute.problems.tsp import canonical, tour_length
 from neuroute.solvers.base import Solver, missing

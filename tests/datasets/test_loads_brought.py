@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.sections import whole
-from neuroute.datasets.user_data import read_instances
 from neuroute.datasets.vrplib import read_solution, read_vrplib
-from neuroute.errors import NeurouteError
+from neuroute.user.data import read_instances
 
 VRP = (
     "NAME : four\nTYPE : CVRP\nDIMENSION : 4\nEDGE_WEIGHT_TYPE : EUC_2D\nCAPACITY : 10\n"

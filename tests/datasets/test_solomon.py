@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.solomon import read_solomon
-from neuroute.errors import NeurouteError
 from neuroute.problems.cvrp import from_routes
 from neuroute.problems.vrp import lengths, valid
 

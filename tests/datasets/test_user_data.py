@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neuroute.datasets.instances import Instances
-from neuroute.datasets.user_data import read_instances
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.problems.tsp import tour_length
+from neuroute.user.data import read_instances
+from neuroute.user.instances import Instances
 
 RNG = np.random.default_rng(5)
 COORDS = RNG.random((3, 6, 2))

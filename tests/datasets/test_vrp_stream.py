@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets import vrp_stream
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.datasets.vrp_kind import KIND
 from neuroute.datasets.vrp_stream import vrp_capacity, vrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import SHARD, Dataset
 from neuroute.problems.vrp import SWITCHES, Vrp
 

@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.decoding.as_path import AsPath
 from neuroute.decoding.beam import beam_tours
 from neuroute.decoding.decode import decode, improve, instances_at_once, reconstructing
 from neuroute.decoding.greedy import greedy_tours
 from neuroute.decoding.multi_start import multi_start
-from neuroute.errors import NeurouteError
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Decoding

@@ -10,10 +10,10 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.decoding.beam import beam_tours
 from neuroute.decoding.decode import batch_size, construct, decode, improve, pair_floats
 from neuroute.decoding.greedy import complete_paths, greedy_tours
-from neuroute.errors import NeurouteError
 from neuroute.networks.bq import Bq
 from neuroute.networks.pens import Pens
 from neuroute.plan.objects import Decoding

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.cvrp import decode, improve
 from neuroute.decoding.cvrp_paths import Batch, complete
-from neuroute.errors import NeurouteError
 from neuroute.networks.lehd_cvrp import LehdCvrp
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import Cvrp, cost, is_feasible, to_routes

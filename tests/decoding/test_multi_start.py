@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.decoding import multi_start as module
 from neuroute.decoding.multi_start import BYTES, Tours, augment8, multi_start, roll_out, tour_lengths
 from neuroute.decoding.replay import Recorded, replay
-from neuroute.errors import NeurouteError
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.problems.tsp import tour_length

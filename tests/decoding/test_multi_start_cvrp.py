@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding import multi_start as shared
 from neuroute.decoding.cvrp_paths import Batch
 from neuroute.decoding.multi_start import BYTES, augment8
 from neuroute.decoding.multi_start_cvrp import Routes, multi_start, roll_out, route_lengths
 from neuroute.decoding.replay import Recorded, replay
-from neuroute.errors import NeurouteError
 from neuroute.networks.icam_cvrp import IcamCvrp
 from neuroute.networks.pomo_cvrp import PomoCvrp
 from neuroute.plan.objects import Dataset

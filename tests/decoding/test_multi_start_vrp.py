@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding import multi_start as shared
 from neuroute.decoding.multi_start import BYTES, augment8
@@ -26,7 +27,6 @@ from neuroute.decoding.multi_start_vrp import (
 )
 from neuroute.decoding.nearest_vrp import nearest_neighbour
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Dataset
 from neuroute.problems.vrp import SWITCHES, Vrp, lengths, valid
 from neuroute.problems.vrp_servable import check_instances

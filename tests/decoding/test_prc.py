@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import reconstructing
 from neuroute.decoding.greedy import complete_paths
 from neuroute.decoding.prc import prc
-from neuroute.errors import NeurouteError
 from neuroute.networks.lehd import Lehd
 from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import longest_sub_path

@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding import cvrp as rrc
 from neuroute.decoding.cvrp_paths import Batch
 from neuroute.decoding.prc_cvrp import RULES, complete, prc
-from neuroute.errors import NeurouteError
 from neuroute.networks.lehd_cvrp import LehdCvrp
 from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible

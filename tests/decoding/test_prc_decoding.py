@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.cvrp_kind import KIND as CVRP
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.datasets.tsp_kind import KIND as TSP
 from neuroute.decoding import cvrp, decode
-from neuroute.errors import NeurouteError
 from neuroute.networks.pens import Pens
 from neuroute.networks.sit import Sit
 from neuroute.networks.sit_cvrp import SitCvrp

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.cvrp_kind import KIND as CVRP
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.datasets.tsp_kind import KIND as TSP
 from neuroute.decoding import cvrp, decode, multi_start, multi_start_cvrp
 from neuroute.decoding.cvrp_paths import Batch
-from neuroute.errors import NeurouteError
 from neuroute.networks.icam import Icam
 from neuroute.networks.icam_cvrp import IcamCvrp
 from neuroute.networks.lehd import Lehd

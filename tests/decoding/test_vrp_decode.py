@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding import multi_start as shared
 from neuroute.decoding.decode import instances_at_once
 from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, in_hand, multi_start
 from neuroute.decoding.vrp import construct, decode, improve
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
-from neuroute.errors import NeurouteError
 from neuroute.networks.lehd_cvrp import LehdCvrp
 from neuroute.networks.mixing import mixes
 from neuroute.networks.mvmoe import MvMoe

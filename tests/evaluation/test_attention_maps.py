@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import autocast, decode
-from neuroute.errors import NeurouteError
-from neuroute.evaluation.attention_maps import measure, origin_logits, path_ends, walk
 from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.papers.pens.probe import measure, origin_logits, path_ends, walk
 from neuroute.plan.objects import AttentionEvaluation, Dataset, Decoding, Labels, Network, Run, Supervised
 
 DATASET = Dataset(split="val", n=14, count=3)

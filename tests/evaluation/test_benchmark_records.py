@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import known, library, scaled, write_manifest
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
 from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
-from neuroute.errors import NeurouteError
 from neuroute.evaluation.benchmarks import measure
 from neuroute.evaluation.columns import COLUMNS
 from neuroute.evaluation.records import Where

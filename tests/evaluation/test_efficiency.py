@@ -9,17 +9,17 @@ import pandas as pd
 import pytest
 import torch
 
-from neuroute.analysis.cost import counts
+from neuroute.accounting.cost import counts
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
-from neuroute.errors import NeurouteError
 from neuroute.evaluation import efficiency
 from neuroute.evaluation.columns import COLUMNS
 from neuroute.evaluation.efficiency import in_all, measure, points
+from neuroute.evaluation.extrapolation import look_ahead
 from neuroute.evaluation.live_memory import peak_and_kept
 from neuroute.evaluation.one_decision import posed
-from neuroute.evaluation.outlook import look_ahead
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Labels, Network, Run, Supervised

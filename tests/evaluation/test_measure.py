@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 import torch
 
-from neuroute.analysis import cost
+from neuroute.accounting import cost
+from neuroute.core.device import memory_budget_gb
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.shard_files import kind_of
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, instances_at_once
-from neuroute.device import memory_budget_gb
-from neuroute.errors import NeurouteError
 from neuroute.evaluation.measure import measure
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, save_checkpoint

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from neuroute.analysis.cost import counts
+from neuroute.accounting.cost import counts
 from neuroute.evaluation import efficiency
 from neuroute.evaluation.one_decision import Starts, posed
 from neuroute.networks.weights import build

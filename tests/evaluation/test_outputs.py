@@ -8,10 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from neuroute.cli import app
-from neuroute.errors import NeurouteError
-from neuroute.evaluation import solve, user
-from neuroute.evaluation.outputs import check_records, check_writable
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import Network
+from neuroute.user import evaluate as user
+from neuroute.user import solve
+from neuroute.user.outputs import check_records, check_writable
 from untrained import untrained
 
 pytestmark = pytest.mark.usefixtures("one_thread")

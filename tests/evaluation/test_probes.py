@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.analysis.representations import separation
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.errors import NeurouteError
-from neuroute.evaluation.probes import last_layer, measure, success_by_rank
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.papers.scaling.probe import last_layer, measure, success_by_rank
 from neuroute.plan.objects import Dataset, Labels, Network, ProbeEvaluation, Run, Supervised
 from neuroute.problems.tsp import canonical
 

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from neuroute.analysis.rescaling import factor_for, read_best
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
-from neuroute.errors import NeurouteError
 from neuroute.evaluation import rescaling
 from neuroute.evaluation.records import Where
 from neuroute.evaluation.rescaling import measure

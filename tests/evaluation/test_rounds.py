@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.decoding.prc import prc
-from neuroute.errors import NeurouteError
 from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.records import Where
-from neuroute.evaluation.rounds import decision_state, measure, one_iteration
 from neuroute.networks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.papers.sit.probe import decision_state, measure, one_iteration
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, RoundEvaluation, Run, Supervised
 from neuroute.solvers.registry import get
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start_vrp import multi_start, number_of_starts
-from neuroute.errors import NeurouteError
 from neuroute.evaluation.records import Where
-from neuroute.evaluation.routing import measure
 from neuroute.networks.weights import build, parameters, save_checkpoint
+from neuroute.papers.mvmoe.probe import measure
 from neuroute.plan.objects import Dataset, Labels, Network, RoutingEvaluation, Run, Supervised
 from neuroute.problems.vrp import SWITCHES, Vrp, canonical, lengths
 

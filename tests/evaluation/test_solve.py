@@ -10,12 +10,12 @@ import torch
 from typer.testing import CliRunner
 
 from neuroute.cli import app
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.decoding.decode import decode
-from neuroute.errors import NeurouteError
-from neuroute.evaluation.solve import solve_file
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Network
+from neuroute.user.solve import solve_file
 from untrained import untrained
 
 KIND = "neuroute.networks.pens:Pens"

@@ -8,11 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from neuroute.cli import app
-from neuroute.datasets.tour_files import read_tour
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.datasets.vrplib import read_solution, read_vrplib
-from neuroute.evaluation.solve import solve_file
 from neuroute.plan.objects import Decoding, Network
+from neuroute.user.solve import solve_file
+from neuroute.user.tour_files import read_tour
 from untrained import untrained
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.multi_start import multi_start
-from neuroute.errors import NeurouteError
 from neuroute.evaluation.records import Where
-from neuroute.evaluation.selections import LEVELS, RANKS, selections
-from neuroute.evaluation.structure import SOLVED, measure
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.papers.icam.probe import SOLVED, measure
+from neuroute.papers.icam.selections import LEVELS, RANKS, selections
 from neuroute.plan.objects import Dataset, Labels, Network, Run, StructureEvaluation, Supervised
 
 N, DECISION, WIDTH, HEADS = 12, 5, 8, 2
@@ -177,7 +177,7 @@ def test_choices_are_counted_as_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
     coords, tours = rng.random((count, n, 2), np.float32), np.stack([rng.permutation(n) for _ in range(count)])
     distances, ranks, between = by_hand(coords, tours)
     for pairs in (1 << 24, 2 * n * n):  # all at once, and in parts of which the last is smaller
-        monkeypatch.setattr("neuroute.evaluation.selections.PAIRS", pairs)
+        monkeypatch.setattr("neuroute.papers.icam.selections.PAIRS", pairs)
         found = selections(torch.from_numpy(coords), torch.from_numpy(tours))
         np.testing.assert_allclose(found.quantiles, np.quantile(distances, LEVELS), rtol=1e-6)
         counts = np.bincount(ranks, minlength=n + 1)
@@ -209,7 +209,7 @@ def test_optimal_tours_and_the_models_own_are_told_apart(tmp_path: Path) -> None
 
 
 def test_the_models_tours_are_of_few_instances_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neuroute.evaluation.structure.SOLVED", 2)
+    monkeypatch.setattr("neuroute.papers.icam.probe.SOLVED", 2)
     make_labels(OPTIMAL[0], tmp_path / "labels", [], workers=1, progress=False)
     a = measured(run_of(), tmp_path, optimal=OPTIMAL[:1])
     assert a["solved"].tolist() == [2]

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 import torch
 
+from neuroute.core.dotted import resolve
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import write_manifest
 from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
-from neuroute.dotted import resolve
-from neuroute.errors import NeurouteError
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.objects import (

@@ -10,19 +10,19 @@ import torch
 from typer.testing import CliRunner
 
 from neuroute.cli import app
-from neuroute.datasets.instances import Group, Instances
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.tsplib import read_tsplib
-from neuroute.datasets.user_data import read_instances
 from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
-from neuroute.errors import NeurouteError
 from neuroute.evaluation.columns import COLUMNS
-from neuroute.evaluation.user import Measured, evaluate, find_instances, load_model
 from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
 from neuroute.problems.cvrp import Cvrp, cost
 from neuroute.problems.tsp import tour_length
 from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths
+from neuroute.user.data import read_instances
+from neuroute.user.evaluate import Measured, evaluate, find_instances, load_model
+from neuroute.user.instances import Group, Instances
 from untrained import untrained
 
 NETWORK = Network(

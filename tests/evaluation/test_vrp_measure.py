@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 import torch
 
-from neuroute.analysis import cost
+from neuroute.accounting import cost
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import known, library, optimum_of, survey, write_manifest
 from neuroute.datasets.solomon import SolomonInstance, parse_solomon, read_solomon
 from neuroute.datasets.solomon_library import cut_cost
@@ -18,7 +19,6 @@ from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
 from neuroute.decoding.nearest_vrp import nearest_neighbour
 from neuroute.decoding.vrp import decode
-from neuroute.errors import NeurouteError
 from neuroute.evaluation import benchmarks
 from neuroute.evaluation import measure as measuring
 from neuroute.evaluation.measure import measure

@@ -10,17 +10,17 @@ import pytest
 from typer.testing import CliRunner
 
 from neuroute.cli import app
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.solomon import read_solomon
-from neuroute.datasets.user_data import read_instances
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.datasets.vrp_user import as_seen
 from neuroute.decoding.nearest_vrp import nearest_neighbour
 from neuroute.decoding.vrp import decode
-from neuroute.errors import NeurouteError
-from neuroute.evaluation import user
-from neuroute.evaluation.user import load_model
 from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
 from neuroute.problems.vrp import SWITCHES, Vrp, lengths
+from neuroute.user import evaluate as user
+from neuroute.user.data import read_instances
+from neuroute.user.evaluate import load_model
+from neuroute.user.vrp_data import as_seen
 from untrained import untrained
 
 N, COUNT = 8, 3

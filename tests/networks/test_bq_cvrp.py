@@ -8,7 +8,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 import neuroute.networks.linear_cross_attention as blocks
-from neuroute.analysis import flops_cvrp
+from neuroute.accounting import flops_cvrp
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.cvrp import decode
 from neuroute.networks.bq_cvrp import BqCvrp

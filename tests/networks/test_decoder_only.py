@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from neuroute.analysis import flops
+from neuroute.accounting import flops
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.networks.weights import parameters
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from neuroute.analysis import flops_icam
+from neuroute.accounting import flops_icam
 from neuroute.decoding import multi_start_cvrp
 from neuroute.decoding.cvrp_paths import Batch
 from neuroute.decoding.multi_start import roll_out

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from neuroute.analysis import cost
+from neuroute.accounting import cost
 from neuroute.networks.lehd_cvrp import LehdCvrp
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Network
@@ -90,7 +90,7 @@ def test_size_is_that_of_the_count() -> None:
 def test_flops_are_those_of_torchs_counter(net: LehdCvrp) -> None:
     from torch.utils.flop_counter import FlopCounterMode
 
-    from neuroute.analysis import flops_cvrp
+    from neuroute.accounting import flops_cvrp
 
     coords, demand, left = (t.float() for t in state(1, 7))
     net = net.float()

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.analysis import cost, flops_cvrp
+from neuroute.accounting import cost, flops_cvrp
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.cvrp import decode
 from neuroute.networks.lehd_cvrp import LehdCvrp

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo_cvrp import PomoCvrp
 from neuroute.networks.routing import Routing, Tape

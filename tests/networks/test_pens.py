@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.analysis import flops_pens
-from neuroute.errors import NeurouteError
+from neuroute.accounting import flops_pens
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.pens import Pens
 from neuroute.networks.weights import build, parameters
 from neuroute.plan.objects import Network

@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from neuroute.analysis import flops_pomo
+from neuroute.accounting import flops_pomo
 from neuroute.decoding.cvrp_paths import Batch
 from neuroute.decoding.multi_start_cvrp import roll_out
 from neuroute.networks.pomo import Pomo

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.positions import alibi_slopes, axial_frequencies, axial_rotation, distances, rotate
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Network

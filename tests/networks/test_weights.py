@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Network
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
@@ -231,5 +231,5 @@ def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyP
     reached.clear()
     plan.evaluate_code("scaling/base_6x128/all")
     assert "neuroute.decoding.beam" in reached
-    assert "neuroute.analysis.flops" in reached
-    assert "neuroute.analysis.flops_baselines" not in reached
+    assert "neuroute.accounting.flops" in reached
+    assert "neuroute.accounting.flops_baselines" not in reached

@@ -2,10 +2,10 @@
 
 import pytest
 
-from neuroute.analysis import cost
+from neuroute.accounting import cost
+from neuroute.accounting.estimate import _reconstructions, costs
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import Config
-from neuroute.plan.estimate import _reconstructions, costs
 from neuroute.plan.objects import Dataset, Decoding
 
 

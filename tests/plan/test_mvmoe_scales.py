@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from neuroute.analysis import cost
+from neuroute.accounting import cost
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import ABLATIONS, TRAINED, UNSEEN, VARIANTS
 from neuroute.plan.build import Plan, build_plan

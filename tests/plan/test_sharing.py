@@ -2,7 +2,7 @@
 
 import pytest
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_scale, parse_config
 from neuroute.plan.objects import AttentionEvaluation, Evaluation, RescalingEvaluation, Together, parts_of
@@ -133,7 +133,7 @@ def test_sizes_that_cannot_be_are_refused(change: dict[str, dict[object, object]
 
 
 def test_a_factor_that_is_not_positive_is_refused() -> None:
-    from neuroute.evaluation.options import choose_decoding
+    from neuroute.user.options import choose_decoding
 
     for wrong in (0.0, -1.0, float("nan")):
         with pytest.raises(NeurouteError, match="--rescale .* above 0"):

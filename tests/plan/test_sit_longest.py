@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.papers.sit import declare
 from neuroute.plan.config import load_scale, parse_config
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_capacity, cvrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import SHARD, Dataset
 from neuroute.problems.cvrp import (
     Cvrp,

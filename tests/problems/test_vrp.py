@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import Cvrp, cost, from_routes, to_routes
 from neuroute.problems.vrp import SWITCHES, Switches, Variant, Vrp, canonical, lengths, variant_of

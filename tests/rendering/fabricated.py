@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.analysis import flops
+from neuroute.accounting import flops
 from neuroute.datasets.benchmarks import Known, studied
 from neuroute.evaluation.columns import COLUMNS
 from neuroute.papers.scaling import declare

@@ -11,9 +11,9 @@ import torch
 
 from neuroute.datasets.labels import make_labels
 from neuroute.evaluation.records import Where
-from neuroute.evaluation.structure import measure
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.papers.icam import roles
+from neuroute.papers.icam.probe import measure
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import Artifact, Dataset, Labels, Network, Run, StructureEvaluation, Supervised
 from neuroute.rendering.study import Study

@@ -13,9 +13,9 @@ import torch
 
 from fabricated_mvmoe import CONFIG, SCALE, changed, fabricate_mvmoe
 from neuroute.evaluation.records import Where
-from neuroute.evaluation.routing import measure
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.papers.mvmoe import declare, roles
+from neuroute.papers.mvmoe.probe import measure
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Network, Reinforced, RoutingEvaluation, Run
 from neuroute.rendering.study import Study

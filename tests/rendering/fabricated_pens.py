@@ -13,7 +13,7 @@ import numpy as np
 
 from fabricated import about, about_known, gaps, records, write_records
 from fabricated import parameters as parameters_of_baseline
-from neuroute.analysis import flops_pens
+from neuroute.accounting import flops_pens
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import declare
 from neuroute.plan.config import Config, Scale, load_scale, parse_config

@@ -4,7 +4,7 @@ from typing import Any
 
 from matplotlib.text import Text
 
-from neuroute.dotted import resolve
+from neuroute.core.dotted import resolve
 from neuroute.rendering import style
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.ticker import LogLocator
 
 from fabricated import ARTIFACTS, study_of
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.papers.scaling.series import beats_larger, grid_points
 from neuroute.rendering import style
 from neuroute.rendering.render import FIGURE_FORMATS, render, resolve

@@ -12,7 +12,7 @@ import pytest
 from fabricated import edit_arrays
 from fabricated_icam_figures import DECISION, FUNCTIONS, ICAM, POMO, SHAPE, SIZES, N, small, study, write_structure
 from figure_checks import drawn, texts, texts_apart
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.papers.icam.layout_calculation import CHANNELS, NODES
 from neuroute.papers.icam.layout_matrices import matrix, short, span
 from neuroute.papers.icam.layout_seen import Seen

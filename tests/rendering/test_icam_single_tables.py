@@ -11,7 +11,7 @@ import pytest
 
 from fabricated_icam import RUNS, SCALE, draw, fabricate_icam, set_id, study
 from fabricated_sit import label_entry
-from neuroute.analysis import flops_icam
+from neuroute.accounting import flops_icam
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.papers.icam import roles

@@ -23,8 +23,8 @@ from fabricated_mvmoe_figures import (
     study,
 )
 from figure_checks import drawn, texts, texts_apart
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.layout_seen import Seen, shares
 from neuroute.plan.objects import Dataset

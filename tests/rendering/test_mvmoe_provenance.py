@@ -12,7 +12,7 @@ from matplotlib.text import Text
 from fabricated_mvmoe import SCALE, fabricate_mvmoe, set_of
 from fabricated_mvmoe import study as table_study
 from fabricated_mvmoe_figures import BASE, COUNT, LIGHT, N, fabricate, study
-from neuroute.dotted import resolve
+from neuroute.core.dotted import resolve
 from neuroute.papers.mvmoe import methods, roles
 from neuroute.papers.mvmoe.cells import mean_gap_cell
 from neuroute.papers.mvmoe.figures_routing import HATCH

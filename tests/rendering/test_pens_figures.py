@@ -13,7 +13,7 @@ import pytest
 from fabricated import edit_arrays
 from fabricated_pens import ARTIFACTS, SCALE, best_factor, fabricate_pens, hopeless, study
 from figure_checks import drawn
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.pens import Pens
 from neuroute.networks.weights import parameters
 from neuroute.papers.pens import roles

@@ -13,7 +13,7 @@ import pytest
 
 from fabricated import drop_measured, drop_rows, edit_arrays
 from fabricated_pens import ARTIFACTS, EVALUATIONS, RUNS, SCALE, best_factor, fabricate_pens, hopeless, study
-from neuroute.analysis import flops_pens
+from neuroute.accounting import flops_pens
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import printed

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fabricated import ARTIFACTS, CONFIG, RUNS, SCALE, drop_rows, study_of, write_labels
-from neuroute.dotted import resolve
+from neuroute.core.dotted import resolve
 from neuroute.papers.scaling import declare
 from neuroute.papers.scaling.tables_comparison import table5, table6
 from neuroute.papers.scaling.tables_generalisation import table13

@@ -23,7 +23,7 @@ from fabricated_sit_figures import (
     study,
 )
 from figure_checks import drawn
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.iteration import Iteration
 from neuroute.papers.sit.network_picture import Model

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from fabricated import ARTIFACTS, CONFIG, RUNS, SCALE, drop_measured, study_of
-from neuroute.dotted import resolve
-from neuroute.errors import NeurouteError
+from neuroute.core.dotted import resolve
+from neuroute.core.errors import NeurouteError
 from neuroute.rendering.render import TABLE_FORMATS, render
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import coordinates, cvrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible
 from neuroute.problems.tsp import is_permutation

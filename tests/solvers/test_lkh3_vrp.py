@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.problems.vrp import SWITCHES, Vrp, fault
 from neuroute.solvers.lkh3 import TYPES
 from neuroute.solvers.registry import get

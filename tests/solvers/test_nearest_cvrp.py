@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible
 from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import coordinates
-from neuroute.errors import NeurouteError
 from neuroute.problems.tsp import canonical, is_permutation, tour_length
 from neuroute.solvers import concorde, doctor, insertion
 from neuroute.solvers.nearest import nearest_neighbour_lengths

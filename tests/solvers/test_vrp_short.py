@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_kind import KIND
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Dataset
 from neuroute.problems.vrp import lengths, valid
 from neuroute.problems.vrp_variants import SWITCHES

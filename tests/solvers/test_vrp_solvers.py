@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.problems.vrp import SWITCHES, Vrp, fault, lengths, valid
 from neuroute.solvers import base
 from neuroute.solvers.ortools_vrp import Budget, solve_vrp

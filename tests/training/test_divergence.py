@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import all_finite, build
 from neuroute.plan.objects import Dataset, Labels, Network, Problem, Run
 from neuroute.plan.reinforced import Reinforced, Stage

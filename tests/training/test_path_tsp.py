@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from pydantic import ValidationError
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Network, Run
 from neuroute.problems.sub_paths import cut_pairs, draw_pairs

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.shard_files import kind_of
-from neuroute.errors import NeurouteError
 from neuroute.networks.weights import load_checkpoint
 from neuroute.problems.rooms import room
 from neuroute.training.distributed import World

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Network
 from neuroute.training import reconstruction

@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.multi_start import multi_start
-from neuroute.errors import NeurouteError
 from neuroute.networks.icam import Icam
 from neuroute.plan.reinforced import Elite
 from neuroute.problems.tsp import tour_length

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Run
 from neuroute.plan.reinforced import Elite

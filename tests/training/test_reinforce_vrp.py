@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
+from neuroute.core.seeds import stream_seed
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start import complete
 from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, number_of_starts, route_lengths
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
-from neuroute.errors import NeurouteError
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo_cvrp import PomoCvrp
 from neuroute.networks.routing import Routing
@@ -22,7 +23,6 @@ from neuroute.plan.reinforced import Elite
 from neuroute.problems.rooms import room
 from neuroute.problems.vrp import Vrp, lengths, valid
 from neuroute.problems.vrp_variants import SWITCHES
-from neuroute.seeds import stream_seed
 from neuroute.training import reinforce as reinforcement
 from neuroute.training.advantages import weights
 from neuroute.training.draws import noise, sampling, shapes, variants

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start_vrp import multi_start
-from neuroute.errors import NeurouteError
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Dataset, Labels, Run
 from neuroute.plan.reinforced import Reinforced

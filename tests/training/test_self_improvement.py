@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, load_checkpoint
 from neuroute.plan.objects import Run
 from neuroute.problems.tsp import is_permutation, tour_length

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from neuroute.errors import NeurouteError
-from neuroute.files import exclusive
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import exclusive
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Run
 from neuroute.problems import sub_paths

@@ -8,9 +8,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.cvrp import decode
-from neuroute.errors import NeurouteError
 from neuroute.evaluation.measure import measure
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, load_checkpoint

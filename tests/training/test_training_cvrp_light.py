@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Network, Run, Supervised
 from neuroute.training.cvrp import CvrpBatches, CvrpDecision, RoutedBatches, supervised

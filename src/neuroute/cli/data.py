@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from neuroute.cli.options import ConfigFile, ScaleName, load_plan
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 
 
 def label(
@@ -19,9 +19,9 @@ def label(
     ] = None,
 ) -> None:
     """Solve the instances of a bundle; resumes where a killed call stopped, reuses label caches."""
+    from neuroute.core.files import write_json
     from neuroute.datasets.chunks import solver_pool
     from neuroute.datasets.labels import make_labels
-    from neuroute.files import write_json
 
     p = load_plan(config, scale)
     b = p.find(p.bundles, bundle, "label bundle")

@@ -20,7 +20,7 @@ from neuroute.cli.options import (
     Threads,
     load_plan,
 )
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
     from neuroute.plan.build import Plan
@@ -70,7 +70,7 @@ def evaluate(
 
 def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None) -> None:
     """Record every number of an evaluation of the plan."""
-    from neuroute.dotted import resolve
+    from neuroute.core.dotted import resolve
     from neuroute.evaluation.records import Where
 
     e = p.find(p.evaluations, evaluation, "evaluation")
@@ -101,9 +101,9 @@ def _evaluate_data(
     """Measure a checkpoint on the user's instances; `p` is None outside a checkout, where only files are found."""
     import torch
 
-    from neuroute.evaluation.options import choose_decoding
-    from neuroute.evaluation.user import evaluate, find_instances, load_model
     from neuroute.plan.config import parse_config
+    from neuroute.user.evaluate import evaluate, find_instances, load_model
+    from neuroute.user.options import choose_decoding
 
     config = p.config if p else parse_config({"device": device or "auto"}, "options")
     decoding = choose_decoding(**how)
@@ -133,9 +133,9 @@ def solve(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
     """Solve a file of TSPLIB, VRPLIB or Solomon's with a trained model, or improve a solution of it; draw it."""
-    from neuroute.evaluation.options import choose_decoding
-    from neuroute.evaluation.solve import solve_file
     from neuroute.plan.config import load_config
+    from neuroute.user.options import choose_decoding
+    from neuroute.user.solve import solve_file
 
     memory_gb = load_config().memory_gb if Path("config.yaml").exists() else None
     decoding = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from neuroute.cli.options import ConfigFile, Device, ScaleName, Threads, load_plan
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
     from neuroute.plan.build import Plan
@@ -61,7 +61,7 @@ def _state_key(*parts: str) -> str:
 
 def _data_digest(p: "Plan", run: str) -> str:
     """Digest of the tours that a run trains on and is validated with, from the label manifests."""
-    from neuroute.files import read_json
+    from neuroute.core.files import read_json
 
     shards = []
     for bundle in p.bundles_of_run(run):

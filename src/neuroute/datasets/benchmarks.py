@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from neuroute.core.dotted import resolve
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import read_json, write_json
 from neuroute.datasets.sections import read_text
-from neuroute.dotted import resolve
-from neuroute.errors import NeurouteError
-from neuroute.files import read_json, write_json
 
 BENCHMARKS = ("tsplib", "cvrplib", "solomon")
 LARGE = 1000  # nodes from which on a study is one of large instances

@@ -16,8 +16,8 @@ from functools import cache
 
 import numpy as np
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.shard_files import kind_of, stream_part
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import SHARD, Labels
 from neuroute.solvers.base import Solver
 from neuroute.solvers.registry import get

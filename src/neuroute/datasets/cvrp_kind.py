@@ -6,9 +6,9 @@ smaller of its two ends on, and the routes in the order of these ends.
 
 import numpy as np
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.kind import Kind, unsigned
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.problems.cvrp import Cvrp, canonical, cost, from_routes, is_feasible
 from neuroute.solvers.base import Solver
 

@@ -14,6 +14,8 @@ import urllib.request
 import zlib
 from pathlib import Path
 
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_whole
 from neuroute.datasets.benchmarks import (
     Library,
     check_folder,
@@ -25,8 +27,6 @@ from neuroute.datasets.benchmarks import (
     write_manifest,
 )
 from neuroute.datasets.progress import Progress
-from neuroute.errors import NeurouteError
-from neuroute.files import write_whole
 
 log = logging.getLogger(__name__)
 TIMEOUT = 20.0  # seconds without an answer

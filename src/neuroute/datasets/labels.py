@@ -18,6 +18,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_whole
 from neuroute.datasets.chunks import Chunk, Pool, chunks, solved, solver_pool
 from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import (
@@ -29,8 +31,6 @@ from neuroute.datasets.shard_files import (
     stream_part,
     write_shard,
 )
-from neuroute.errors import NeurouteError
-from neuroute.files import write_whole
 from neuroute.plan.objects import SHARD, Labels
 from neuroute.solvers.registry import get
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.problems.tsp import check_coordinates
 
 

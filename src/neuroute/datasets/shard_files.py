@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_json, write_whole
 from neuroute.datasets.kind import Kind
-from neuroute.errors import NeurouteError
-from neuroute.files import write_json, write_whole
 from neuroute.plan.objects import SHARD, Dataset, Labels
 from neuroute.problems.rooms import room
 

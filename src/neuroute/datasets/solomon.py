@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.sections import read_text
-from neuroute.errors import NeurouteError
 from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_servable import LARGEST_LOAD, check_instances
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import Known, Library
 from neuroute.datasets.solomon import SolomonInstance, parse_solomon
-from neuroute.errors import NeurouteError
 from neuroute.problems.cvrp import to_routes
 from neuroute.problems.vrp import EPS, Vrp, fault
 

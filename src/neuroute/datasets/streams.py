@@ -28,7 +28,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import log1p, ndtri
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import SHARD, Dataset
 from neuroute.problems.cvrp import Cvrp
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.sections import coordinates, read_text, split
-from neuroute.errors import NeurouteError
 
 log = logging.getLogger(__name__)
 EDGE_TYPES = ("EUC_2D", "CEIL_2D", "ATT", "GEO")

@@ -4,9 +4,9 @@ import hashlib
 
 import numpy as np
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import Known, Library, scaled
 from neuroute.datasets.tsplib import TsplibInstance, parse_tsplib
-from neuroute.errors import NeurouteError
 from neuroute.problems.tsp import is_permutation
 
 

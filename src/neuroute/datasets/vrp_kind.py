@@ -6,9 +6,9 @@ of their first customers, and in the direction in which they are driven.
 
 import numpy as np
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.kind import Kind, unsigned
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.problems.cvrp import from_routes
 from neuroute.problems.vrp import Vrp, canonical, lengths, valid
 from neuroute.solvers.base import Solver

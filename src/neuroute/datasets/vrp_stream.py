@@ -13,6 +13,7 @@ have neither: backhauls are drawn per instance, as the paper's text says, and on
 
 import numpy as np
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import (
     CAPACITIES,
     CUSTOMERS,
@@ -25,7 +26,6 @@ from neuroute.datasets.streams import (
     _drawer,
     _unit,
 )
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Dataset
 from neuroute.problems.vrp import EPS, Vrp
 from neuroute.problems.vrp_variants import Variant

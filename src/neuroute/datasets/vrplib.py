@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.sections import Sections, coordinates, read_text, split, whole
 from neuroute.datasets.tsplib import distances
-from neuroute.errors import NeurouteError
 
 log = logging.getLogger(__name__)
 EDGE_TYPES = ("EUC_2D", "CEIL_2D", "EXACT_2D")  # EXACT_2D (Li): Euclidean, never rounded

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import Decoding
 
 Coords = np.ndarray | Tensor

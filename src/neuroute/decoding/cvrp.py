@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.cvrp_kind import KIND
 from neuroute.decoding.batches import autocast, batch_size
 from neuroute.decoding.cvrp_paths import Batch, Decide, complete
@@ -16,7 +17,6 @@ from neuroute.decoding.multi_start import check_starts, has_many_starts, starts_
 from neuroute.decoding.multi_start_cvrp import multi_start
 from neuroute.decoding.prc_cvrp import prc
 from neuroute.decoding.rrc_cvrp import reconstruct
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Decoding
 from neuroute.problems.cvrp import Cvrp
 from neuroute.solvers.registry import get

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.decoding.as_path import AsPath
 from neuroute.decoding.batches import Coords, autocast, batch_size, pair_floats
 from neuroute.decoding.beam import beam_tours
@@ -25,7 +26,6 @@ from neuroute.decoding.multi_start import (
     tour_lengths,
 )
 from neuroute.decoding.prc import prc
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import longest_sub_path
 from neuroute.solvers.registry import get

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from neuroute.core.dotted import resolve
+from neuroute.core.errors import NeurouteError
 from neuroute.decoding.batches import Coords, autocast, batch_size
-from neuroute.dotted import resolve
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Decoding
 
 Choose = Callable[[Tensor], Tensor]  # logits (batch, tours, nodes) -> nodes (batch, tours)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 
 
 class RoutesUnderWay:

@@ -4,9 +4,9 @@ from typing import Any
 
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.decoding.multi_start import check_starts, has_many_starts, starts_of
 from neuroute.decoding.multi_start_vrp import multi_start
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp
 

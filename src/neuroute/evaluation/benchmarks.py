@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from neuroute import device as devices
+from neuroute.core import device as devices
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import Library, known, library, read_known, read_manifest, studied
-from neuroute.errors import NeurouteError
 from neuroute.evaluation.measure import about_repeats_and_factor
 from neuroute.evaluation.records import Loaded, Where, load_run, write_records
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Run

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute import device as devices
+from neuroute.core import device as devices
 from neuroute.datasets.kind import Kind
 from neuroute.evaluation.records import Loaded, Where, load_run, write_records
 from neuroute.networks.weights import parameters

@@ -18,12 +18,12 @@ import numpy as np
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from neuroute import device as devices
-from neuroute.analysis.cost import Counts, counts
-from neuroute.errors import NeurouteError
+from neuroute.accounting.cost import Counts, counts
+from neuroute.core import device as devices
+from neuroute.core.errors import NeurouteError
+from neuroute.evaluation.extrapolation import Outlook, look_ahead
 from neuroute.evaluation.live_memory import out_of_memory, peak_and_kept
 from neuroute.evaluation.one_decision import Construction, posed
-from neuroute.evaluation.outlook import Outlook, look_ahead
 from neuroute.evaluation.records import Where, write_records
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Dataset, EfficiencyEvaluation, Network, Run

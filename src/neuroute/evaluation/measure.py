@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from neuroute import device as devices
-from neuroute.analysis import cost
+from neuroute.accounting import cost
+from neuroute.core import device as devices
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.shard_files import kind_of
 from neuroute.decoding.multi_start import has_many_starts, starts_of

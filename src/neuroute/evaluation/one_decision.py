@@ -8,12 +8,12 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from neuroute.analysis.cost import Counts
+from neuroute.accounting.cost import Counts
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.cvrp import Batch
 from neuroute.decoding.greedy import closed_tour_rows
 from neuroute.decoding.multi_start import greedy, nothing_closed
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Dataset
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import torch
 
-from neuroute import device as devices
 from neuroute.analysis.rescaling import factor_for, read_best
+from neuroute.core import device as devices
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_whole
 from neuroute.decoding.decode import instances_at_once
-from neuroute.errors import NeurouteError
 from neuroute.evaluation.columns import COLUMNS
-from neuroute.files import write_whole
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Run
 

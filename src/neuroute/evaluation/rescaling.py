@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from neuroute.analysis.rescaling import Parabola, check_factors, fit_parabola
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
-from neuroute.errors import NeurouteError
 from neuroute.evaluation.records import Loaded, Where, load_run, write_records
 from neuroute.plan.objects import Decoding, RescalingEvaluation, Run, Sweep
 from neuroute.problems.tsp import is_permutation, tour_length

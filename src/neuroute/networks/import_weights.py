@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.published_layouts import depth_of, from_lehd, some
 from neuroute.networks.tensor_files import metadata, read_tensors
 from neuroute.networks.weights import KEY, all_finite, build, describe, parameters, read_about, save_checkpoint

@@ -10,8 +10,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import nn
 
-from neuroute.errors import NeurouteError
-from neuroute.files import write_whole
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_whole
 from neuroute.plan.objects import Network
 
 ARCHITECTURES = "neuroute.networks."

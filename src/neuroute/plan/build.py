@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from neuroute.analysis.cost import entry_of_counts
-from neuroute.errors import NeurouteError
+from neuroute.accounting.cost import entry_of_counts
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.config import Config, Scale, load_scale
 from neuroute.plan.digest import ROOT, code_digest
 from neuroute.plan.objects import (

@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal, TypeVar
 import yaml
 from pydantic import BaseModel, Field, ValidationError
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.papers.icam.scale import IcamScale
+from neuroute.papers.mvmoe.scale import MvmoeScale
+from neuroute.papers.pens.scale import PensScale, PensShape
+from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.scale import Scale, ScalePart
-from neuroute.plan.scale_icam import IcamScale
-from neuroute.plan.scale_mvmoe import MvmoeScale
-from neuroute.plan.scale_pens import PensScale, PensShape
-from neuroute.plan.scale_scaling import ScalingScale
-from neuroute.plan.scale_sit import SitScale
 from neuroute.plan.shapes import BaselineShape, DeepNarrow, Shape, TrainingChange, TrainingScale
 from neuroute.plan.specs import Spec as Strict
 

@@ -169,7 +169,7 @@ class AttentionEvaluation(_OfRun):
     Besides, what a drawing of the model needs: its modules, and its decisions on one small instance (Figure 2).
     """
 
-    entry: ClassVar[str] = "neuroute.evaluation.attention_maps:measure"
+    entry: ClassVar[str] = "neuroute.papers.pens.probe:measure"
     kind: Literal["attention"] = "attention"
     group: str = "attention"
     dataset: Dataset
@@ -184,7 +184,7 @@ class ProbeEvaluation(_OfRun):
     Success by neighbour rank over all of `optimal`; last-layer states at decision `decision` of instance `instance`.
     """
 
-    entry: ClassVar[str] = "neuroute.evaluation.probes:measure"
+    entry: ClassVar[str] = "neuroute.papers.scaling.probe:measure"
     kind: Literal["probe"] = "probe"
     group: str = "probes"
     optimal: Labels
@@ -214,7 +214,7 @@ class EfficiencyEvaluation(_OfRun):
 class RoundEvaluation(_OfRun):
     """A decoding state of the network and one iteration of re-construction on a real instance (sit, Figures 1, 2)."""
 
-    entry: ClassVar[str] = "neuroute.evaluation.rounds:measure"
+    entry: ClassVar[str] = "neuroute.papers.sit.probe:measure"
     kind: Literal["round"] = "round"
     group: str = "round"
     dataset: Dataset
@@ -242,7 +242,7 @@ class StructureEvaluation(_OfRun):
     With `optimal` also what optimal tours choose at these sizes (Figure 1).
     """
 
-    entry: ClassVar[str] = "neuroute.evaluation.structure:measure"
+    entry: ClassVar[str] = "neuroute.papers.icam.probe:measure"
     kind: Literal["structure"] = "structure"
     group: str = "structure"
     dataset: Dataset  # one instance
@@ -260,7 +260,7 @@ class RoutingEvaluation(_OfRun):
     One instance or more of each variant; gates are followed over the first `steps` decisions.
     """
 
-    entry: ClassVar[str] = "neuroute.evaluation.routing:measure"
+    entry: ClassVar[str] = "neuroute.papers.mvmoe.probe:measure"
     kind: Literal["routing"] = "routing"
     group: str = "routing"
     datasets: tuple[Dataset, ...]
@@ -299,7 +299,7 @@ class Together(_OfRun):
     Its arrays are those of its parts, each key after "<group>/", but for the labelled tests', whose keys stay.
     """
 
-    entry: ClassVar[str] = "neuroute.evaluation.together:measure"
+    entry: ClassVar[str] = "neuroute.evaluation.combined:measure"
     kind: Literal["together"] = "together"
     group: str = "all"
     parts: tuple[OneEvaluation, ...]

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import Plan
 from neuroute.plan.config import Config
 

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from neuroute.plan.scale_icam import IcamScale
-from neuroute.plan.scale_mvmoe import MvmoeScale
-from neuroute.plan.scale_pens import PensScale
-from neuroute.plan.scale_scaling import ScalingScale
-from neuroute.plan.scale_sit import SitScale
+from neuroute.papers.icam.scale import IcamScale
+from neuroute.papers.mvmoe.scale import MvmoeScale
+from neuroute.papers.pens.scale import PensScale
+from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.shapes import Positive
 from neuroute.plan.specs import Spec as Strict
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ reruns nothing of another's.  A code digest of a stage takes the `entries` of th
 from collections.abc import Iterable
 from typing import Any
 
-from neuroute.dotted import resolve
-from neuroute.errors import NeurouteError
+from neuroute.core.dotted import resolve
+from neuroute.core.errors import NeurouteError
 
 
 def room(problem: str, name: str) -> Any:

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.problems.cvrp import to_routes
 from neuroute.problems.vrp_batch import Vrp
 

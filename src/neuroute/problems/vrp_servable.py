@@ -6,7 +6,7 @@ that are left can be the only one of a route.
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.problems.vrp_batch import Vrp
 from neuroute.problems.vrp_checker import EPS
 

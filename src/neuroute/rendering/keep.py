@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 import pandas as pd
 
-from neuroute.errors import NeurouteError
-from neuroute.files import read_json, write_text, write_whole
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import read_json, write_text, write_whole
 from neuroute.rendering.style import with_suffix
 
 

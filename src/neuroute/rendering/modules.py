@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.rendering.style import MEASURED
 
 

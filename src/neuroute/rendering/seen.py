@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import Run
 from neuroute.rendering.modules import Modules
 from neuroute.rendering.study import Study

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import read_json
 from neuroute.evaluation.columns import COLUMNS
-from neuroute.files import read_json
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Artifact, Dataset, Decoding, Run
 

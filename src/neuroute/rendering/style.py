@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from numpy.typing import ArrayLike
 
-from neuroute.files import write_whole
+from neuroute.core.files import write_whole
 from neuroute.rendering.table import Table
 
 ONE_COLUMN, TWO_COLUMNS = 3.25, 6.75  # inches

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 
 GRID = 1e6  # grid units per unit of length
 

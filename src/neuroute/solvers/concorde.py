@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.solvers.base import Solver, missing, positive_seed, tsplib_text
 
 HOW_TO_GET = (

@@ -6,8 +6,8 @@ import sys
 import time
 from dataclasses import dataclass
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import coordinates
-from neuroute.errors import NeurouteError
 from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.solvers.registry import MODULES, get
 

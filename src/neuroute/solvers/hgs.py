@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.solvers.base import Solver, installed_version
 
 HOW_TO_GET = "run `pip install hygese`"

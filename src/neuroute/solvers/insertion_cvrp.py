@@ -9,7 +9,7 @@ from typing import Literal
 import numba
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.solvers.base import Solver
 from neuroute.solvers.insertion import HOW_TO_GET, insertion_order, solve, version
 

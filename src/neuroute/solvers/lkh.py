@@ -4,7 +4,7 @@ import importlib
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.solvers.base import Solver, installed_version, positive_seed, tsplib_text
 
 HOW_TO_GET = "run `pip install elkai`"

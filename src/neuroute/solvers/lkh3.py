@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.problems.cvrp import from_routes
 from neuroute.problems.vrp import Vrp, fault
 from neuroute.solvers.base import GRID, Solver, installed_version, missing, on_grid, positive_seed, tsplib_text

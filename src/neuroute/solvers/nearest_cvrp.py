@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.problems.cvrp import Cvrp
 
 

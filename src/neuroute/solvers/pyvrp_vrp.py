@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.problems.cvrp import from_routes, to_routes
 from neuroute.problems.vrp import Vrp
 from neuroute.solvers.base import Solver, installed_version, missing

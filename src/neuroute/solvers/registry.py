@@ -2,7 +2,7 @@
 
 import importlib
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.solvers.base import Solver
 
 MODULES = {

@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.core.seeds import stream_seed
 from neuroute.networks.gates import Gate
 from neuroute.networks.routing import Routing
 from neuroute.problems.cvrp_sub_paths import Draw, arranged, draw, loads
-from neuroute.seeds import stream_seed
 from neuroute.training.supervised import Scheme, SupervisedBatches, labelled
 
 

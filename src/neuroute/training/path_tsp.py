@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.core.seeds import stream_seed
 from neuroute.problems.sub_paths import cut_pairs, draw_pairs
-from neuroute.seeds import stream_seed
 from neuroute.training.supervised import Scheme, SupervisedBatches, labelled
 
 LEAST = 32  # instances of a part: smaller ones cost more in calls than they save in rows

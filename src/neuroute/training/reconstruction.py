@@ -16,15 +16,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_whole
+from neuroute.core.seeds import stream_seed
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.shard_files import kind_of
 from neuroute.decoding.decode import autocast
-from neuroute.errors import NeurouteError
-from neuroute.files import write_whole
 from neuroute.plan.objects import Decoding, Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.rooms import room
-from neuroute.seeds import stream_seed
 from neuroute.training.supervised import Scheme, SupervisedBatches
 
 log = logging.getLogger("neuroute.train")

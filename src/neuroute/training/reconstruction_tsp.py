@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from neuroute.core.seeds import stream_seed
 from neuroute.decoding.decode import reconstructing
 from neuroute.problems.sub_paths import cut, cut_pairs, draw_within
-from neuroute.seeds import stream_seed
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
 from neuroute.training.supervised import Scheme
 

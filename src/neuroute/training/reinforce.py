@@ -12,10 +12,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import autocast
 from neuroute.decoding.multi_start import BYTES, UnderWay, complete
 from neuroute.decoding.replay import Decisions, Recorded, replay
-from neuroute.errors import NeurouteError
 from neuroute.networks.weights import all_finite
 from neuroute.plan.objects import Run
 from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage

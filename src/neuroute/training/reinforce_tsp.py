@@ -5,9 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import coordinates
 from neuroute.decoding.multi_start import Tours, tour_lengths
-from neuroute.errors import NeurouteError
 from neuroute.training.reinforce import Instances, Reinforcement, many_starts, training_of
 from neuroute.training.supervised import Scheme
 

@@ -15,18 +15,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
+from neuroute.core.seeds import stream_seed
 from neuroute.datasets.vrp_stream import BACKHAULS_ONE_IN, vrp_dataset
 from neuroute.decoding.multi_start import BYTES
 from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, route_lengths
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
-from neuroute.errors import NeurouteError
 from neuroute.networks.gates import Gate
 from neuroute.networks.norms import BatchNorm
 from neuroute.networks.routing import Replay, Routing, Tape
 from neuroute.plan.objects import Dataset
 from neuroute.plan.reinforced import Stage
 from neuroute.problems.vrp_variants import Switches, Variant
-from neuroute.seeds import stream_seed
 from neuroute.training.reinforce import Aside, Drawn, Instances, Reinforcement, training_of
 from neuroute.training.supervised import Scheme
 

@@ -17,11 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_whole
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import autocast, batch_size
 from neuroute.decoding.sampling import sample_tours
-from neuroute.errors import NeurouteError
-from neuroute.files import write_whole
 from neuroute.plan.objects import Dataset, Decoding, Run, SelfImprovement
 from neuroute.problems.tsp import tour_length
 from neuroute.training.distributed import World

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from neuroute.core.errors import NeurouteError
+from neuroute.core.seeds import stream_seed
 from neuroute.decoding.decode import autocast
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Run, Supervised
 from neuroute.problems import sub_paths
-from neuroute.seeds import stream_seed
 from neuroute.training import decisions
 from neuroute.training.data import TrainingSet
 from neuroute.training.distributed import World

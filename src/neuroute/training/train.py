@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from neuroute import device as devices
+from neuroute.core import device as devices
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import exclusive, write_json, write_text
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.shard_files import kind_of
-from neuroute.errors import NeurouteError
-from neuroute.files import exclusive, write_json, write_text
 from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint
 from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.rooms import room

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import BASELINES, MULTI, ORIGINAL, OWN, PROBLEMS, SIZES, STAGED, run_id
-from neuroute.papers.sit.cells import both, model_cells, model_here, printed, solver_name
-from neuroute.papers.sit.methods import Method
-from neuroute.papers.sit.solver_cells import TIMES, Solvers
 from neuroute.plan.objects import Dataset, Labels, Problem, Reinforced, Run
+from neuroute.rendering.cells import both, model_cells, model_here, printed, solver_name
 from neuroute.rendering.columns import HERE, described
+from neuroute.rendering.comparison import Method
 from neuroute.rendering.gaps import BOOTSTRAP
+from neuroute.rendering.solver_cells import TIMES, Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 

@@ -1,14 +1,14 @@
 """What paper `icam` trains and measures.  Declarations only; what is shown is in `artifacts`."""
 
-from neuroute.papers.changes import seed_of, settled
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.artifacts import artifacts
 from neuroute.papers.icam.measurements import evaluations
 from neuroute.papers.icam.roles import ABLATIONS, BASELINES, ORIGINAL, OWN, PAPER, PROBLEMS, STAGED, run_id
-from neuroute.papers.labelled import longest
 from neuroute.papers.scaling import declare as scaling
 from neuroute.papers.sit import declare as sit
+from neuroute.plan.changes import seed_of, settled
 from neuroute.plan.config import Config, Scale
+from neuroute.plan.label_blocks import longest
 from neuroute.plan.objects import Elite, LabelBundle, Network, Problem, Reinforced, Run
 
 __all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]

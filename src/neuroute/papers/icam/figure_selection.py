@@ -8,12 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 
-from neuroute.evaluation.selections import RANKS, SHARE
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.layout_seen import Array, Seen, apart
-from neuroute.papers.pens.looks import RED, bare_square
-from neuroute.papers.sit.boxes import Sheet
+from neuroute.papers.icam.selections import RANKS, SHARE
 from neuroute.rendering import style
+from neuroute.rendering.diagram import Sheet
+from neuroute.rendering.diagram_nodes import RED, bare_square
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 

@@ -20,8 +20,8 @@ from neuroute.papers.icam.layout_idea import (
 )
 from neuroute.papers.icam.layout_matrices import alpha_bars
 from neuroute.papers.icam.layout_seen import Array, Seen, apart, strength
-from neuroute.papers.sit.boxes import Sheet, arrow, words
 from neuroute.rendering import style
+from neuroute.rendering.diagram import Sheet, arrow, words
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 

@@ -11,10 +11,10 @@ from neuroute.papers.icam import roles
 from neuroute.papers.icam.layout_matrices import alpha_bars, matrix
 from neuroute.papers.icam.layout_network import draw_adaptation, draw_decoder, draw_encoder, icam_words, pomo_words
 from neuroute.papers.icam.layout_seen import Seen
-from neuroute.papers.pens.looks import RED, bare_square
-from neuroute.papers.sit.boxes import Sheet, words
 from neuroute.papers.sit.state import State, draw_chances, draw_state
 from neuroute.rendering import style
+from neuroute.rendering.diagram import Sheet, words
+from neuroute.rendering.diagram_nodes import RED, bare_square
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 
 from neuroute.papers.icam.layout_matrices import matrix, short
 from neuroute.papers.icam.layout_seen import Seen, strength
-from neuroute.papers.sit.boxes import Sheet, arrow, box, words
+from neuroute.rendering.diagram import Sheet, arrow, box, words
 
 LAYER = "layers.0"
 WIDE, HIGH = 0.86, 0.36  # of a box, in inches

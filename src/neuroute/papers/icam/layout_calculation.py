@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 
 from neuroute.papers.icam.layout_matrices import matrix, span
 from neuroute.papers.icam.layout_seen import Array, Seen
-from neuroute.papers.sit.boxes import Sheet, arrow, words
 from neuroute.rendering import style
+from neuroute.rendering.diagram import Sheet, arrow, words
 
 NODES, CHANNELS = 24, 16  # of the matrices, that are drawn
 SIDE, TALL = 0.72, 0.6  # of a matrix, in inches

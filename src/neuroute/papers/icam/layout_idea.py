@@ -7,9 +7,9 @@ from matplotlib.colors import Normalize
 
 from neuroute.papers.icam.layout_matrices import matrix, short
 from neuroute.papers.icam.layout_seen import Array, Seen, apart, strength
-from neuroute.papers.pens.looks import RED, bare_square
-from neuroute.papers.sit.boxes import arrow, box, words
 from neuroute.rendering import style
+from neuroute.rendering.diagram import arrow, box, words
+from neuroute.rendering.diagram_nodes import RED, bare_square
 
 DRAWN = 100  # nodes of a matrix at most, along the tour
 

@@ -8,8 +8,8 @@ from matplotlib.patches import FancyBboxPatch
 
 from neuroute.papers.icam.layout_matrices import short
 from neuroute.papers.icam.layout_seen import Model, Seen
-from neuroute.papers.sit.boxes import arrow, box, plus, words
 from neuroute.rendering import style
+from neuroute.rendering.diagram import arrow, box, plus, words
 
 LAYER = "layers.0"
 LEFT, RIGHT = 1.32, 6.7  # of the boxes, in inches; maps stand at the left

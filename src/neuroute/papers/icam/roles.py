@@ -2,14 +2,14 @@
 
 from typing import Literal
 
-from neuroute.papers.declared import group_of
+from neuroute.papers.icam.scale import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem
 from neuroute.papers.scaling.declare import beam as beam_of
 from neuroute.papers.scaling.roles import PAPER as SCALING
 from neuroute.papers.scaling.roles import reference as tsp_reference
 from neuroute.papers.sit.roles import PAPER as SIT
 from neuroute.plan.config import Scale
+from neuroute.plan.declared import group_of
 from neuroute.plan.objects import Dataset, Decoding, Labels, Problem
-from neuroute.plan.scale_icam import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem
 
 __all__ = ["BETAS", "KS", "LARGE_SIZES", "MAIN", "SIZES", "TAM_SIZES"]
 PAPER = "icam"

@@ -8,9 +8,9 @@ import pandas as pd
 from neuroute.datasets.benchmarks import Known, studied
 from neuroute.papers.icam.cells import CVRP_CONTEXT, ONE_SEED, table_of
 from neuroute.papers.icam.roles import BASELINES, MULTI, ORIGINAL, OWN, SINGLE, group, run_id
-from neuroute.papers.sit.cells import UNTRAINED, model_here, number, printed
 from neuroute.plan.objects import Decoding
 from neuroute.rendering.benchmark import not_measured, solved_by_all
+from neuroute.rendering.cells import UNTRAINED, model_here, number, printed
 from neuroute.rendering.columns import HERE
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed

@@ -16,11 +16,11 @@ from neuroute.papers.icam.cells import (
 from neuroute.papers.icam.methods import strategies
 from neuroute.papers.icam.roles import ABLATIONS, MULTI, SIZES, run_id
 from neuroute.papers.icam.table_comparison import OTHER_PAPERS
-from neuroute.papers.sit.cells import gap_cell, model_here, number, printed
-from neuroute.papers.sit.solver_cells import Solvers
 from neuroute.plan.objects import Problem
+from neuroute.rendering.cells import gap_cell, model_here, number, printed
 from neuroute.rendering.columns import HERE, gap_columns
 from neuroute.rendering.gaps import BOOTSTRAP
+from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Row, Table
 

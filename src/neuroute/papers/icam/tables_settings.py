@@ -1,6 +1,6 @@
 """Tables 4, 5 and 12 of paper `icam`: complexity, hyper-parameters, and the licences of codes and data."""
 
-from neuroute.analysis import flops_icam, flops_pomo
+from neuroute.accounting import flops_icam, flops_pomo
 from neuroute.papers.icam.hyper_parameters import OWN_ROWS, SHOWN, published_value, settings, text
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
 from neuroute.papers.sit.tables_settings import AS_CONFIGURED

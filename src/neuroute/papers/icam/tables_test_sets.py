@@ -17,11 +17,11 @@ from neuroute.papers.icam.cells import (
 )
 from neuroute.papers.icam.methods import large, tam
 from neuroute.papers.icam.roles import LARGE_SIZES, OWN, TAM_SIZES, run_id
-from neuroute.papers.sit.methods import Method
-from neuroute.papers.sit.solver_cells import TIMES, Solvers
 from neuroute.plan.objects import Problem, Reinforced
 from neuroute.rendering.columns import HERE
+from neuroute.rendering.comparison import Method
 from neuroute.rendering.gaps import BOOTSTRAP
+from neuroute.rendering.solver_cells import TIMES, Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 

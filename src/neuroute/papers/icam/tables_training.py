@@ -14,8 +14,8 @@ from neuroute.papers.icam.cells import (
 )
 from neuroute.papers.icam.methods import WAYS, trained
 from neuroute.papers.icam.roles import BETAS, KS, MULTI, OWN, SIZES, STAGES, run_id
-from neuroute.papers.sit.cells import UNTRAINED, gap_cell, number, printed, with_budget
 from neuroute.plan.objects import Dataset, Problem, Reinforced
+from neuroute.rendering.cells import UNTRAINED, gap_cell, number, printed, with_budget
 from neuroute.rendering.columns import described, gap_columns
 from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.study import Study

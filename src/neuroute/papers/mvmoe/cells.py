@@ -9,10 +9,10 @@ from neuroute.papers.icam.cells import drawn_instances
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.methods import BY_THE_RULE, solver_name
 from neuroute.papers.mvmoe.roles import SIZES, X8
-from neuroute.papers.sit.cells import UNTRAINED
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.rendering.cells import UNTRAINED
 from neuroute.rendering.columns import model_here
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Value

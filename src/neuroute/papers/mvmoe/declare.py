@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from neuroute.papers.changes import seed_of, settled
-from neuroute.papers.labelled import longest
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.artifacts import artifacts
 from neuroute.papers.mvmoe.measurements import evaluations
@@ -21,7 +19,9 @@ from neuroute.papers.mvmoe.roles import (
     run_id,
 )
 from neuroute.papers.scaling import declare as scaling
+from neuroute.plan.changes import seed_of, settled
 from neuroute.plan.config import Config, Scale
+from neuroute.plan.label_blocks import longest
 from neuroute.plan.objects import LabelBundle, Network, Reinforced, Run, Stage, Supervised
 
 __all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]

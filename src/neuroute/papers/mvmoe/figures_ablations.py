@@ -15,9 +15,9 @@ from neuroute.papers.mvmoe.cells import ONE_SEED, mean_gap_cell, references_note
 from neuroute.papers.mvmoe.printed import quoted
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, SIZES, UNSEEN, run_id
 from neuroute.papers.mvmoe.tables_ablations import GROUPS
-from neuroute.papers.pens.looks import decimal
-from neuroute.papers.sit.cells import number, printed
 from neuroute.rendering import style
+from neuroute.rendering.cells import number, printed
+from neuroute.rendering.diagram_nodes import decimal
 from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure

@@ -13,10 +13,10 @@ from matplotlib.ticker import MaxNLocator
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import FEW, MULTI_TASK, SIZES, TRAINED, VARIANTS, WITHOUT_OVRPTW, run_id
-from neuroute.papers.sit.cells import number, printed
 from neuroute.plan.objects import Reinforced
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering import style
+from neuroute.rendering.cells import number, printed
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 

@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch
 
 from neuroute.papers.mvmoe.layout_seen import Array, Seen, shares
-from neuroute.papers.sit.boxes import arrow, box, plus, words
 from neuroute.rendering import style
+from neuroute.rendering.diagram import arrow, box, plus, words
 
 RING = 0.075  # inches from the middle of a sum to where arrows end
 

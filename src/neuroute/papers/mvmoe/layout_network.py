@@ -9,9 +9,9 @@ from matplotlib.patches import FancyBboxPatch
 
 from neuroute.papers.icam.layout_matrices import short
 from neuroute.papers.mvmoe.layout_seen import Array, Model, Seen
-from neuroute.papers.pens.looks import RED, bare_square
-from neuroute.papers.sit.boxes import Sheet, arrow, box, plus, words
 from neuroute.rendering import style
+from neuroute.rendering.diagram import Sheet, arrow, box, plus, words
+from neuroute.rendering.diagram_nodes import RED, bare_square
 
 LAYER = "layers.0"
 LEFT = 1.32  # inches; maps stand at the left

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from neuroute.papers.mvmoe.layout_seen import Array, Seen
-from neuroute.papers.pens.looks import decimal
-from neuroute.papers.sit.boxes import arrow, words
 from neuroute.rendering import style
+from neuroute.rendering.diagram import arrow, words
+from neuroute.rendering.diagram_nodes import decimal
 
 DRAWN = 12  # nodes of a score matrix
 CHOSEN = {"input": style.RAMPS["blue"], "expert": style.RAMPS["orange"]}

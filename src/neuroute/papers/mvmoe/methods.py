@@ -4,8 +4,8 @@ import pandas as pd
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, X8, run_id
-from neuroute.papers.sit.methods import Method
 from neuroute.plan.config import Scale
+from neuroute.rendering.comparison import Method
 
 # Printed row -> the solvers here that may stand for it; the column beside it says which of them does.
 CLASSICAL = (

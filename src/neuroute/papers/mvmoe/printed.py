@@ -1,6 +1,6 @@
 """Numbers that stand in the text of paper `mvmoe`, but in no table."""
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.rendering.study import Study
 
 

@@ -1,11 +1,11 @@
 """The models and test sets of paper `mvmoe`, by the paper's own numbers, whatever they are at a scale."""
 
-from neuroute.papers.declared import group_of
+from neuroute.papers.mvmoe.scale import ABLATIONS as RUNS
+from neuroute.papers.mvmoe.scale import SIZES, TRAINED, UNSEEN
 from neuroute.papers.scaling.roles import PAPER as SCALING
 from neuroute.plan.config import Scale
+from neuroute.plan.declared import group_of
 from neuroute.plan.objects import Dataset, Decoding, Labels
-from neuroute.plan.scale_mvmoe import ABLATIONS as RUNS
-from neuroute.plan.scale_mvmoe import SIZES, TRAINED, UNSEEN
 
 __all__ = ["SIZES", "TRAINED", "UNSEEN"]
 PAPER = "mvmoe"

@@ -8,11 +8,11 @@ import pandas as pd
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.methods import BUDGETS, rows_of, solver_name
 from neuroute.papers.mvmoe.roles import X8
-from neuroute.papers.sit.cells import UNTRAINED, number
-from neuroute.papers.sit.methods import Method
-from neuroute.papers.sit.solver_cells import TIMES, Solvers
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Labels
+from neuroute.rendering.cells import UNTRAINED, number
+from neuroute.rendering.comparison import Method
+from neuroute.rendering.solver_cells import TIMES, Solvers
 from neuroute.rendering.table import Cell, Row
 
 SOLVER_NOTES = (f"Times are totals over the test set; the paper's solvers had 32 cores, its models one A100. {TIMES}",)

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from neuroute.datasets.benchmarks import Known, known
-from neuroute.papers.sit.cells import printed
 from neuroute.plan.objects import Decoding
 from neuroute.rendering.benchmark import not_measured
+from neuroute.rendering.cells import printed
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Row, Value
 

@@ -4,7 +4,7 @@ from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import mean_gap_cell, models_here, references_note, rule_notes, sets_of, trained_note
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, TRAINED, UNSEEN, VARIANTS, run_id
 from neuroute.papers.mvmoe.tables_comparison import WAY
-from neuroute.papers.sit.cells import number, printed
+from neuroute.rendering.cells import number, printed
 from neuroute.rendering.columns import HERE
 from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.study import Study

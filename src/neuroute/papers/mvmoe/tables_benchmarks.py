@@ -7,7 +7,7 @@ from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import LIGHT, ONE_SEED, models_note, of_each
 from neuroute.papers.mvmoe.roles import GREEDY, MULTI, MULTI_TASK, SIZES, VARIANTS, run_id
 from neuroute.papers.mvmoe.table_library import Library, Solver, library_rows, notes_of
-from neuroute.papers.sit.cells import number, printed, with_budget
+from neuroute.rendering.cells import number, printed, with_budget
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration
 

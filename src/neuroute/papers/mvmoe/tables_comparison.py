@@ -21,13 +21,13 @@ from neuroute.papers.mvmoe.cells import (
 from neuroute.papers.mvmoe.methods import classical, learned, rows_of
 from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, UNSEEN, run_id
 from neuroute.papers.mvmoe.solver_cells import SOLVER_NOTES, budgets_note, solver_row
-from neuroute.papers.sit.cells import number, printed
-from neuroute.papers.sit.methods import Method
-from neuroute.papers.sit.solver_cells import Solvers
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Labels
+from neuroute.rendering.cells import number, printed
 from neuroute.rendering.columns import HERE
+from neuroute.rendering.comparison import Method
 from neuroute.rendering.gaps import BOOTSTRAP
+from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration
 

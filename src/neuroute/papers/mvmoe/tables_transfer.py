@@ -12,7 +12,7 @@ from neuroute.papers.mvmoe.cells import (
 )
 from neuroute.papers.mvmoe.roles import MULTI_TASK, TRAINED, run_id
 from neuroute.papers.mvmoe.tables_comparison import WAY
-from neuroute.papers.sit.cells import number, printed
+from neuroute.rendering.cells import number, printed
 from neuroute.rendering.columns import HERE
 from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.study import Study

@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from neuroute.papers.declared import artifact
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.roles import BQ, LEHD, MAPPED, PAPER, RESCALED, SMALL, run_id
 from neuroute.plan.config import Scale
+from neuroute.plan.declared import artifact
 from neuroute.plan.objects import Artifact
 
 ROOMS = {

@@ -1,13 +1,13 @@
 """What paper `pens` trains and measures.  Declarations only; what is shown is in `artifacts`."""
 
-from neuroute.errors import NeurouteError
-from neuroute.papers.changes import seed_of, settled
-from neuroute.papers.labelled import training_blocks, training_bundles
+from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.artifacts import artifacts
 from neuroute.papers.pens.roles import BQ, ESF, LEHD, PAPER, SIZES, SMALL, SMALL_SIZES, TIMED, reference, validation
 from neuroute.papers.scaling import declare as scaling
+from neuroute.plan.changes import seed_of, settled
 from neuroute.plan.config import Config, PensShape, Scale, TrainingScale
+from neuroute.plan.label_blocks import training_blocks, training_bundles
 from neuroute.plan.objects import (
     AnyEvaluation,
     AttentionEvaluation,

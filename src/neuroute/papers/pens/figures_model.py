@@ -14,9 +14,9 @@ from scipy.stats import spearmanr
 
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.layout import Model, draw_model
-from neuroute.papers.pens.looks import RED, bare_square
 from neuroute.papers.pens.walk import Walk, draw_chances, draw_step, step_legend
 from neuroute.rendering import style
+from neuroute.rendering.diagram_nodes import RED, bare_square
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed

@@ -10,7 +10,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import SOLVERS, number, printed
-from neuroute.papers.pens.looks import (
+from neuroute.papers.pens.methods import methods
+from neuroute.plan.objects import Decoding
+from neuroute.rendering import style
+from neuroute.rendering.columns import described
+from neuroute.rendering.diagram_nodes import (
     COLOUR,
     MARKER,
     bounds,
@@ -21,10 +25,6 @@ from neuroute.papers.pens.looks import (
     size_label,
     spread_note,
 )
-from neuroute.papers.pens.methods import methods
-from neuroute.plan.objects import Decoding
-from neuroute.rendering import style
-from neuroute.rendering.columns import described
 from neuroute.rendering.gaps import single_gap_cell
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure

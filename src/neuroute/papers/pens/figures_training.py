@@ -10,10 +10,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.looks import decimal, drawable, printed_gaps, repeats_note, size_label, spread_note
 from neuroute.plan.objects import Dataset
 from neuroute.rendering import style
 from neuroute.rendering.columns import described
+from neuroute.rendering.diagram_nodes import decimal, drawable, printed_gaps, repeats_note, size_label, spread_note
 from neuroute.rendering.gaps import single_gap_cell
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from neuroute.analysis import flops_pens
+from neuroute.accounting import flops_pens
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import (

@@ -10,8 +10,8 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from neuroute.papers.pens.looks import RED, bare_square
 from neuroute.rendering import style
+from neuroute.rendering.diagram_nodes import RED, bare_square
 from neuroute.rendering.style import MEASURED
 
 VISITED = "#c3c8d0"

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from neuroute.papers.declared import artifact
 from neuroute.papers.scaling.roles import (
     BASELINES,
     COMPARED,
@@ -19,6 +18,7 @@ from neuroute.papers.scaling.roles import (
     seeds,
 )
 from neuroute.plan.config import Scale
+from neuroute.plan.declared import artifact
 from neuroute.plan.objects import Artifact
 
 ROOMS = {

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable
 
-from neuroute.errors import NeurouteError
-from neuroute.papers.changes import seed_of, settled
-from neuroute.papers.labelled import training_blocks
+from neuroute.core.errors import NeurouteError
 from neuroute.papers.scaling.artifacts import artifacts
 from neuroute.papers.scaling.roles import (
     BASELINES,
@@ -26,7 +24,9 @@ from neuroute.papers.scaling.roles import (
     validation,
     with_seed,
 )
+from neuroute.plan.changes import seed_of, settled
 from neuroute.plan.config import BaselineShape, Config, Scale, Shape, TrainingScale
+from neuroute.plan.label_blocks import training_blocks
 from neuroute.plan.objects import (
     AnyEvaluation,
     BenchmarkEvaluation,

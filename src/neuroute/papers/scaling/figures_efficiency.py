@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from neuroute.analysis import flops
+from neuroute.accounting import flops
 from neuroute.analysis import power_laws as laws
 from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.cells import first_seed_note

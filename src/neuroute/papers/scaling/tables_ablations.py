@@ -1,6 +1,6 @@
 """Tables 3, 7, 8 and 11 of paper `scaling`: what fewer samples, the gate and the log(n) factor change."""
 
-from neuroute.analysis import flops
+from neuroute.accounting import flops
 from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.cells import gap_cells, parameters_cell, printed_gaps, range_notes
 from neuroute.papers.scaling.grid import SIZES, Shape

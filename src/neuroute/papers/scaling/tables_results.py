@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from neuroute.analysis import flops
+from neuroute.accounting import flops
 from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.cells import (
     first_seed_note,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from neuroute.analysis import flops
-from neuroute.analysis.cost import training_per_sample
+from neuroute.accounting import flops
+from neuroute.accounting.cost import training_per_sample
 from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.grid import GRID, Shape
 from neuroute.rendering.columns import HERE, WHOLE, millions

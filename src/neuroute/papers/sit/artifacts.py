@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from neuroute.papers.declared import artifact
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import BASELINES, PAPER, PROBLEMS, SIZES, run_id
 from neuroute.plan.config import Scale
+from neuroute.plan.declared import artifact
 from neuroute.plan.objects import Artifact, Problem
 
 ROOMS = {

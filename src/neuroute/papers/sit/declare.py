@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from neuroute.errors import NeurouteError
-from neuroute.papers.changes import seed_of, settled
+from neuroute.core.errors import NeurouteError
 from neuroute.papers.scaling import declare as scaling
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.artifacts import artifacts
 from neuroute.papers.sit.measurements import evaluations
 from neuroute.papers.sit.roles import BASELINES, BQ_CVRP, PAPER, PROBLEMS, SIT, SIZES, reference, run_id, validation
+from neuroute.plan.changes import seed_of, settled
 from neuroute.plan.config import Config, Scale, TrainingScale
 from neuroute.plan.objects import (
     LabelBundle,

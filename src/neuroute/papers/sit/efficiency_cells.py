@@ -8,9 +8,9 @@ import pandas as pd
 
 from neuroute.analysis import power_laws
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.cells import number
 from neuroute.papers.sit.roles import run_id
 from neuroute.plan.objects import Dataset, Problem
+from neuroute.rendering.cells import number
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Value, fixed
 

@@ -6,11 +6,11 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from neuroute.papers.pens.looks import bounds, drawable
 from neuroute.papers.sit import roles
 from neuroute.plan.objects import Reconstruction
 from neuroute.rendering import style
 from neuroute.rendering.columns import described
+from neuroute.rendering.diagram_nodes import bounds, drawable
 from neuroute.rendering.gaps import BOOTSTRAP, single_gap_cell
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing, new_figure

@@ -10,9 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from neuroute.papers.pens.looks import RED, decimal
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.boxes import Sheet, arrow, box, words
 from neuroute.papers.sit.iteration import IMPROVED, Iteration, draw_cut, draw_rebuilt, draw_tour
 from neuroute.papers.sit.network_picture import Model, draw_module, draw_network, draw_products
 from neuroute.papers.sit.rounds import Course, best_gaps, course, draw_gaps, draw_lengths
@@ -30,6 +28,8 @@ from neuroute.plan.objects import Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering import style
 from neuroute.rendering.columns import described
+from neuroute.rendering.diagram import Sheet, arrow, box, words
+from neuroute.rendering.diagram_nodes import RED, decimal
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed

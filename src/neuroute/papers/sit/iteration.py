@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from numpy.typing import NDArray
 
-from neuroute.papers.pens.looks import bare_square
 from neuroute.rendering import style
+from neuroute.rendering.diagram_nodes import bare_square
 from neuroute.rendering.style import MEASURED
 
 FAINT = "#b9bfc8"

@@ -3,9 +3,9 @@
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from neuroute.papers.sit.boxes import arrow, box, plus, words
 from neuroute.papers.sit.state import State
 from neuroute.rendering import style
+from neuroute.rendering.diagram import arrow, box, plus, words
 from neuroute.rendering.modules import Modules
 
 LAYER = "decoder.layers.0"

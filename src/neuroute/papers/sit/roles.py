@@ -2,11 +2,11 @@
 
 from typing import Literal
 
-from neuroute.papers.declared import group_of
 from neuroute.papers.scaling.roles import PAPER as SCALING
+from neuroute.papers.sit.scale import SIZES, SitProblem
 from neuroute.plan.config import Scale
+from neuroute.plan.declared import group_of
 from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Split, Start
-from neuroute.plan.scale_sit import SIZES, SitProblem
 
 PAPER = "sit"
 PROBLEMS: tuple[Problem, ...] = ("tsp", "cvrp")

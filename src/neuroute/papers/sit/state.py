@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from numpy.typing import NDArray
 
-from neuroute.papers.pens.looks import RED, bare_square
 from neuroute.rendering import style
+from neuroute.rendering.diagram_nodes import RED, bare_square
 from neuroute.rendering.style import MEASURED
 
 VISITED = "#c3c8d0"

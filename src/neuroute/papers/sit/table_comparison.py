@@ -1,7 +1,9 @@
 """Table 1 of paper `sit`: both problems at five sizes, beside solvers and neural baselines."""
 
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.cells import (
+from neuroute.papers.sit.roles import BASELINES, PROBLEMS, SIZES, run_id
+from neuroute.plan.objects import Labels, Problem
+from neuroute.rendering.cells import (
     CONSTRUCTION,
     INSERTION,
     both,
@@ -11,12 +13,10 @@ from neuroute.papers.sit.cells import (
     printed,
     reference_note,
 )
-from neuroute.papers.sit.methods import Method, methods
-from neuroute.papers.sit.roles import BASELINES, PROBLEMS, SIZES, run_id
-from neuroute.papers.sit.solver_cells import TIMES, Solvers
-from neuroute.plan.objects import Labels, Problem
 from neuroute.rendering.columns import HERE, described
+from neuroute.rendering.comparison import Method, methods
 from neuroute.rendering.gaps import BOOTSTRAP
+from neuroute.rendering.solver_cells import TIMES, Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 

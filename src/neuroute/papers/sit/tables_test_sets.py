@@ -1,7 +1,9 @@
 """Tables 8 and 9 of paper `sit`: TAM's test sets, and small instances."""
 
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.cells import (
+from neuroute.papers.sit.roles import INITIAL, PROBLEMS, SMALL_SIZES, TAM_SIZES, run_id
+from neuroute.plan.objects import Dataset, Decoding, Labels, Problem
+from neuroute.rendering.cells import (
     CONSTRUCTION,
     INSERTION,
     both,
@@ -12,12 +14,10 @@ from neuroute.papers.sit.cells import (
     solver_name,
     with_budget,
 )
-from neuroute.papers.sit.methods import AUGMENTED, Method, greedy
-from neuroute.papers.sit.roles import INITIAL, PROBLEMS, SMALL_SIZES, TAM_SIZES, run_id
-from neuroute.papers.sit.solver_cells import TIMES, Solvers
-from neuroute.plan.objects import Dataset, Decoding, Labels, Problem
 from neuroute.rendering.columns import HERE, described
+from neuroute.rendering.comparison import AUGMENTED, Method, greedy
 from neuroute.rendering.gaps import BOOTSTRAP
+from neuroute.rendering.solver_cells import TIMES, Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 
