@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 
 from neuroute.papers.mvmoe.figures_model import seen_of
 from neuroute.papers.mvmoe.layout_seen import Array, Seen, shares
-from neuroute.papers.mvmoe.printed import quoted
+from neuroute.papers.mvmoe.cells import quoted
 from neuroute.papers.mvmoe.roles import TRAINED
 from neuroute.rendering import style
 from neuroute.rendering.study import Study

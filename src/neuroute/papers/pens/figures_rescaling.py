@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.cells import printed
+from neuroute.rendering.cells import printed
 from neuroute.plan.objects import Dataset
 from neuroute.rendering import style
 from neuroute.rendering.columns import described

@@ -1,12 +1,11 @@
 """The methods that Tables 1 and 9 of paper `sit` compare, and what of them is measured here."""
 
-from neuroute.papers.scaling.declare import beam
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import BASELINES, INITIAL, SIZES, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Decoding, Problem
 from neuroute.rendering.cells import with_budget
-from neuroute.rendering.comparison import Method
+from neuroute.rendering.grid import Method
 
 CLASSICAL: dict[Problem, dict[str, tuple[str, ...]]] = {  # printed name -> the solvers here that may stand for it
     "tsp": {"LKH3": ("lkh", "lkh3"), "Concorde": ("concorde",), "Random Insertion": (INITIAL["tsp"],)},
@@ -56,7 +55,11 @@ def _searched(scale: Scale, problem: Problem) -> list[Method]:
         run = runs.get(name) if problem == "tsp" else None  # CVRP solutions are not searched with beams here
         label = with_budget(f"{name} bs16", 16, s.beam) if run else f"{name} bs16"
         found = dict.fromkeys(roles.searched(scale, problem, name), run) if run else {}
-        beams.append(Method(label, {"method": name, "decoding": "beam"}, runs=found, decoding=beam(s.beam)))
+        beams.append(
+            Method(
+                label, {"method": name, "decoding": "beam"}, runs=found, decoding=Decoding(method="beam", beam=s.beam)
+            )
+        )
     return [rrc, *beams]
 
 
