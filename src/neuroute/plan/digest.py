@@ -144,7 +144,7 @@ class _References(ast.NodeTransformer):
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         match = DOTTED.fullmatch(node.value) if isinstance(node.value, str) else None
-        if match and _path(node.value.partition(":")[0]):
+        if match and _path(match[0].partition(":")[0]):
             return ast.copy_location(ast.Constant(match[1] or MODULE), node)
         return node
 
@@ -184,8 +184,8 @@ def _own_root(package: str) -> Path | None:
         return None
     if spec is None or (spec.origin and not spec.origin.endswith(".py")):
         return None
-    places = list(spec.submodule_search_locations or ()) or [spec.origin]
-    path = Path(places[0]).resolve() if places[0] else None
+    place = next(iter(spec.submodule_search_locations or ()), spec.origin)
+    path = Path(place).resolve() if place else None
     libraries = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     return None if path is None or any(library in path.parents for library in libraries) else path
 
