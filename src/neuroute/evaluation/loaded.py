@@ -13,6 +13,7 @@ from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import instances_at_once
 from neuroute.evaluation.records import UNITS, Rows
+from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Run
 
@@ -36,7 +37,7 @@ class RunContext:
 class LoadedModel:
     """A trained run, ready on its device."""
 
-    net: Any
+    net: RoutingNetwork
     run: Run
     checkpoint: Path
     place: torch.device
@@ -54,7 +55,7 @@ class LoadedModel:
         if decoding.rescale == "best":
             sizes, best = self.best_factors or read_best(self.context.rescaling, self.run.id)
             change["rescale"] = factor_for(nodes, sizes, best)
-        if not getattr(self.net, "gaussian", False):
+        if not self.net.random_embeddings:
             change["repeats"] = 1
         return decoding.model_copy(update=change)
 
