@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroute.accounting import flops
 from neuroute.datasets.benchmarks import Known, studied
-from neuroute.evaluation.columns import COLUMNS
+from neuroute.evaluation.records import COLUMNS
 from neuroute.papers.scaling import declare
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (

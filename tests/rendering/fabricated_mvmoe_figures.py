@@ -12,17 +12,17 @@ from typing import Any
 import torch
 
 from fabricated_mvmoe import CONFIG, SCALE, changed, fabricate_mvmoe
-from neuroute.evaluation.records import Where
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.papers.mvmoe import declare, roles
-from neuroute.papers.mvmoe.probe import measure
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Network, Reinforced, RoutingEvaluation, Run
 from neuroute.rendering.study import Study
 
 N, COUNT, STEPS = 14, 3, 20
 SHAPE = {"depth": 3, "width": 16, "heads": 4, "feed_forward": 24, "experts": 4, "top": 2}
-WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+CONTEXT = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
 BASE, LIGHT = (roles.run_id(roles.multi(SCALE, method, 50)) for method in ("MVMoE/4E", "MVMoE/4E-L"))
 HIERARCHY = {BASE: "none", LIGHT: "step"}
 ABLATIONS = ["h_4eL", "h_mtl", "h_soft", "h_enc_all", "h_8e", "h_enc_ec"]  # trained here besides the default
@@ -79,10 +79,10 @@ def write_routings(work: Path) -> Path:
             continue
         checkpoint, out = work / run.name, work / "evaluations" / f"{run.id}/routing.csv"
         out.parent.mkdir(parents=True, exist_ok=True)
-        about = {"run": run.id, "network": run.network.model_dump(), "code": WHERE.network_code}
+        about = {"run": run.id, "network": run.network.model_dump(), "code": CONTEXT.network_code}
         save_checkpoint(checkpoint, small(run), about)
         evaluation = RoutingEvaluation(run=run.id, datasets=datasets, steps=STEPS)
-        measure(evaluation, run, checkpoint, out, [], WHERE)
+        evaluate(evaluation, run, checkpoint, out, CONTEXT)
     return work
 
 

@@ -177,8 +177,10 @@ class Plan:
         kinds = dict.fromkeys([run.network.kind, *(n.kind for part in timed for n in part.networks.values())])
         counts = [entry for kind in kinds for entry in entry_of_counts(kind)]
         starts = sorted({_solver_entry(d.start) for d in decodings_of(e) if d.start != "greedy"})
-        measures = dict.fromkeys(each.entry for each in (e, *parts_of(e)))
-        digest = code_digest(*measures, *kinds, *counts, *problem, *libraries, *starts)
+        measures = dict.fromkeys(part.entry for part in parts_of(e))
+        digest = code_digest(
+            "neuroute.evaluation.driver:evaluate", *measures, *kinds, *counts, *problem, *libraries, *starts
+        )
         return digest + (_files_digest(map(_instances_of, benchmarks)) if benchmarks else "")
 
     def fetch_code(self, benchmark: str) -> str:

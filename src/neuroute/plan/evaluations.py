@@ -101,7 +101,7 @@ class Test(Spec):
 class _OfRun(Spec):
     """Something that one job measures of one model."""
 
-    entry: ClassVar[str]  # the function that measures it, `package.module:function`
+    entry: ClassVar[str]  # what measures it: `package.module:function`, (loaded, evaluation) -> rows, arrays
     run: str  # id of the run
     group: str
 
@@ -118,7 +118,7 @@ class _OfRun(Spec):
 class Evaluation(_OfRun):
     """The gaps and times of a model on the labelled test sets of one group."""
 
-    entry: ClassVar[str] = "neuroute.evaluation.measure:measure"
+    entry: ClassVar[str] = "neuroute.evaluation.labelled:measure"
     kind: Literal["tests"] = "tests"
     tests: tuple[Test, ...]
 
@@ -299,7 +299,6 @@ class Together(_OfRun):
     Its arrays are those of its parts, each key after "<group>/", but for the labelled tests', whose keys stay.
     """
 
-    entry: ClassVar[str] = "neuroute.evaluation.combined:measure"
     kind: Literal["together"] = "together"
     group: str = "all"
     parts: tuple[OneEvaluation, ...]
