@@ -15,8 +15,9 @@ from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.papers.scaling.evaluations import ProbeEvaluation
 from neuroute.papers.scaling.probe import last_layer, measure, success_by_rank
-from neuroute.plan.objects import Dataset, Labels, Network, ProbeEvaluation, Run, Supervised
+from neuroute.plan.objects import Dataset, Labels, Network, Run, Supervised
 from neuroute.problems.tsp import canonical
 
 N, COUNT = 12, 10

@@ -16,9 +16,10 @@ from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.multi_start import multi_start
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.papers.icam.evaluations import StructureEvaluation
 from neuroute.papers.icam.probe import SOLVED, measure
 from neuroute.papers.icam.selections import LEVELS, RANKS, selections
-from neuroute.plan.objects import Dataset, Labels, Network, Run, StructureEvaluation, Supervised
+from neuroute.plan.objects import Dataset, Labels, Network, Run, Supervised
 
 N, DECISION, WIDTH, HEADS = 12, 5, 8, 2
 DATASET = Dataset(split="val", n=N, count=1, first=2)

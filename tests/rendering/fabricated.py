@@ -12,9 +12,10 @@ from neuroute.accounting import flops
 from neuroute.datasets.benchmarks import Known, studied
 from neuroute.evaluation.columns import COLUMNS
 from neuroute.papers.scaling import declare
+from neuroute.papers.scaling.evaluations import ProbeEvaluation
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
-    AnyEvaluation,
     Artifact,
     BenchmarkEvaluation,
     Dataset,
@@ -22,8 +23,8 @@ from neuroute.plan.objects import (
     Evaluation,
     LabelBundle,
     Labels,
-    ProbeEvaluation,
     Run,
+    RunEvaluation,
     Test,
 )
 from neuroute.rendering.study import Study
@@ -32,7 +33,9 @@ from neuroute.rendering.study import Study
 def _with_seeds(scale: Scale) -> Scale:
     """Smoke, with more than one training of three runs, as the larger scales have."""
     several = {"base_6x128": 3, "base_42x128": 2, "nogate_42x128": 2}
-    return scale.model_copy(update={"scaling": scale.scaling.model_copy(update={"seeds": several})})
+    return scale.model_copy(
+        update={"blocks": scale.blocks | {"scaling": scale[ScalingScale].model_copy(update={"seeds": several})}}
+    )
 
 
 SCALE = _with_seeds(load_scale("smoke"))
@@ -173,7 +176,7 @@ def records(
 
 
 def write_records(
-    work: Path, evaluation: AnyEvaluation, rows: list[dict[str, object]], arrays: Mapping[str, np.ndarray]
+    work: Path, evaluation: RunEvaluation, rows: list[dict[str, object]], arrays: Mapping[str, np.ndarray]
 ) -> None:
     path = work / "evaluations" / f"{evaluation.id}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)

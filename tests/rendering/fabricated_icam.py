@@ -18,13 +18,13 @@ from neuroute.datasets.benchmarks import studied
 from neuroute.papers.icam import declare, roles
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
-    AnyEvaluation,
     Artifact,
     BenchmarkEvaluation,
     Decoding,
     Evaluation,
     LabelBundle,
     Run,
+    RunEvaluation,
     StageEvaluation,
 )
 from neuroute.rendering.study import Study
@@ -35,7 +35,7 @@ SCALE: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml")
 CONFIG: Config = parse_config({})
 RUNS: list[Run] = declare.runs(CONFIG, SCALE)
 ARTIFACTS: dict[str, Artifact] = {a.name: a for a in declare.artifacts(SCALE)}
-EVALUATIONS: list[AnyEvaluation] = declare.evaluations(SCALE)
+EVALUATIONS: list[RunEvaluation] = declare.evaluations(SCALE)
 BUNDLES: list[LabelBundle] = declare.bundles(SCALE, RUNS)
 GapLaw = Callable[[Run, int, Decoding], float]  # (run, nodes, decoding) -> gap in %
 BEYOND = {"pomo_tsp": 4.0, "pomo_cvrp": 5.0, "pomo3_tsp": 1.5, "pomo3_cvrp": 1.4}  # powers of the nodes

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from fabricated import about, about_known, gaps, manifest_entry, records, tests_of, write_manifest, write_records
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.mvmoe import declare, roles
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
-    AnyEvaluation,
     Artifact,
     BenchmarkEvaluation,
     ConstructionEvaluation,
@@ -27,6 +27,7 @@ from neuroute.plan.objects import (
     LabelBundle,
     Labels,
     Run,
+    RunEvaluation,
 )
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.study import Study
@@ -37,7 +38,7 @@ MICRO: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml")
 
 
 def _changed(scale: Scale, update: dict[str, object]) -> Scale:
-    return scale.model_copy(update={"mvmoe": scale.mvmoe.model_copy(update=update)})
+    return scale.with_block(scale[MvmoeScale].model_copy(update=update))
 
 
 OWN_SOLVERS = {"references": {"CVRP": "hgs-short", "others": "ortools-short"}, "other_solvers": {}}
@@ -45,7 +46,7 @@ SCALE = _changed(MICRO, OWN_SOLVERS)
 CONFIG: Config = parse_config({})
 RUNS: list[Run] = declare.runs(CONFIG, SCALE)
 ARTIFACTS: dict[str, Artifact] = {a.name: a for a in declare.artifacts(SCALE)}
-EVALUATIONS: list[AnyEvaluation] = declare.evaluations(SCALE)
+EVALUATIONS: list[RunEvaluation] = declare.evaluations(SCALE)
 GapLaw = Callable[[Run, str, int, Decoding], float]  # (run, variant, nodes, decoding) -> gap in %
 OTHERS = {"ortools-x10": -1.5, "ortools-network": 4.0, "lkh3": 0.4}  # gaps of solvers in %
 

@@ -15,9 +15,11 @@ from fabricated_mvmoe import CONFIG, SCALE, changed, fabricate_mvmoe
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.papers.mvmoe import declare, roles
+from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
 from neuroute.papers.mvmoe.probe import measure
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Dataset, Network, Reinforced, RoutingEvaluation, Run
+from neuroute.plan.objects import Dataset, Network, Reinforced, Run
 from neuroute.rendering.study import Study
 
 N, COUNT, STEPS = 14, 3, 20
@@ -35,7 +37,7 @@ def lengthened(training: Reinforced, epochs: int) -> Reinforced:
     return training.model_copy(update={"stages": stages})
 
 
-MVMOE = SCALE.mvmoe
+MVMOE = SCALE[MvmoeScale]
 TRAININGS = {size: lengthened(training, 12) for size, training in MVMOE.trainings.items()}
 FIGURES: Scale = changed(trainings=TRAININGS, few_shot=lengthened(MVMOE.few_shot, 6), ablations=ABLATIONS)
 

@@ -16,7 +16,6 @@ from neuroute.datasets.benchmarks import studied
 from neuroute.papers.sit import declare, roles
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
-    AnyEvaluation,
     Artifact,
     BenchmarkEvaluation,
     Dataset,
@@ -26,6 +25,7 @@ from neuroute.plan.objects import (
     LabelBundle,
     Labels,
     Run,
+    RunEvaluation,
 )
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
@@ -35,7 +35,7 @@ SCALE: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml")
 CONFIG: Config = parse_config({})
 RUNS: list[Run] = declare.runs(CONFIG, SCALE)
 ARTIFACTS: dict[str, Artifact] = {a.name: a for a in declare.artifacts(SCALE)}
-EVALUATIONS: list[AnyEvaluation] = declare.evaluations(SCALE)
+EVALUATIONS: list[RunEvaluation] = declare.evaluations(SCALE)
 BUNDLES: list[LabelBundle] = declare.bundles(SCALE, RUNS)
 SHORT = {1000: "1k", 5000: "5k", 10_000: "10k", 50_000: "50k", 100_000: "100k"}
 GapLaw = Callable[[Run, int, Decoding], float]  # (run, nodes, decoding) -> gap in %

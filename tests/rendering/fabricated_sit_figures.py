@@ -8,9 +8,10 @@ import numpy as np
 
 from fabricated import about, records, write_records
 from neuroute.papers.sit import declare
+from neuroute.papers.sit.evaluations import RoundEvaluation
 from neuroute.papers.sit.iteration import Iteration
 from neuroute.plan.config import Config, load_scale, parse_config
-from neuroute.plan.objects import Artifact, Decoding, Reconstruction, RoundEvaluation, Run
+from neuroute.plan.objects import Artifact, Decoding, Reconstruction, Run
 from neuroute.rendering.study import Study
 
 SCALE = load_scale("smoke")

@@ -10,6 +10,7 @@ import pytest
 from fabricated import ARTIFACTS, CONFIG, RUNS, SCALE, drop_rows, study_of, write_labels
 from neuroute.core.dotted import resolve
 from neuroute.papers.scaling import declare
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.papers.scaling.tables_comparison import table5, table6
 from neuroute.papers.scaling.tables_generalisation import table13
 from neuroute.papers.scaling.tables_results import table12
@@ -76,8 +77,8 @@ def test_table3_and_table11_show_the_data_of_this_scale(work: Path) -> None:
 
 
 def test_table5_says_what_each_row_was_measured_on(work: Path) -> None:
-    roles = SCALE.scaling.model_copy(update={"beam_count": 64})
-    scale = SCALE.model_copy(update={"scaling": roles})
+    roles = SCALE[ScalingScale].model_copy(update={"beam_count": 64})
+    scale = SCALE.with_block(roles)
     artifact = {a.name: a for a in declare.artifacts(scale)}["table5"]
     table = table5(Study.load(artifact, CONFIG, scale, RUNS, work))  # no beam search was measured on 64 instances
     assert any("beam searches were measured on TSP20, 64 instances" in note for note in table.notes)

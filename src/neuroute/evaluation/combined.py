@@ -10,10 +10,12 @@ import pandas as pd
 
 from neuroute.core.dotted import resolve
 from neuroute.evaluation.records import Where, write_records
-from neuroute.plan.objects import Evaluation, RescalingEvaluation, Run, Together
+from neuroute.plan.objects import CombinedEvaluation, Evaluation, RescalingEvaluation, Run
 
 
-def measure(evaluation: Together, run: Run, checkpoint: Path, out: Path, label_dirs: list[Path], where: Where) -> None:
+def measure(
+    evaluation: CombinedEvaluation, run: Run, checkpoint: Path, out: Path, label_dirs: list[Path], where: Where
+) -> None:
     """Write `out` (.csv) and its .npz twin: the labelled tests' keys as they are, others as "<group>/<key>".
 
     Each part is measured by its own entry.  Raises what they raise; nothing is written then.

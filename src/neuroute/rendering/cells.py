@@ -7,6 +7,7 @@ import pandas as pd
 
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import SIZES
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Dataset, Decoding, Problem
 from neuroute.rendering.columns import described
 from neuroute.rendering.columns import model_here as shape_here
@@ -107,7 +108,7 @@ def both(at: Mapping[Problem, str]) -> str:
 
 def prc_words(study: Study, budget: int = 100) -> str:
     """PRC100, or `PRC100 (10 iterations here)`."""
-    here = study.scale.sit.prc[budget]
+    here = study.scale[SitScale].prc[budget]
     return f"PRC{budget:,}" + ("" if here == budget else f" ({here:,} iterations here)")
 
 

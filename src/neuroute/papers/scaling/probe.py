@@ -24,7 +24,8 @@ from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import autocast, batch_size
 from neuroute.evaluation.records import Where, load_run, write_records
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import Decoding, ProbeEvaluation, Run
+from neuroute.papers.scaling.evaluations import ProbeEvaluation
+from neuroute.plan.objects import Decoding, Run
 
 AT_ONCE = 256  # instances whose last-layer states are held at the same time
 
