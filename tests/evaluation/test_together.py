@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 import torch
 
-from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import write_manifest
 from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
-from neuroute.evaluation.records import Where
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.papers.pens.evaluations import AttentionEvaluation
 from neuroute.plan.objects import (
@@ -76,10 +76,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def measured(
     store: Path, evaluation: RunEvaluation, run: Run = RUN, **changes: object
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    where = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+    context = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
     out = store / "out" / f"{evaluation.group}.csv"
     checkpoint = store / run.network.arguments["positions"]
-    resolve(evaluation.entry)(evaluation, run, checkpoint, out, [store / "labels"], replace(where, **changes))  # type: ignore[arg-type]
+    evaluate(evaluation, run, checkpoint, out, replace(context, label_dirs=[store / "labels"], **changes))  # type: ignore[arg-type]
     with np.load(out.with_suffix(".npz")) as file:
         return pd.read_csv(out), dict(file)
 

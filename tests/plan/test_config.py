@@ -10,21 +10,9 @@ from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import Config, load_scale, parse_config
-from neuroute.plan.objects import (
-    BenchmarkEvaluation,
-    ConstructionEvaluation,
-    EfficiencyEvaluation,
-    RescalingEvaluation,
-)
 from neuroute.plan.schemas import schemas
 from own_scale import ROOT, refused, smoke_with
 
-UNLABELLED = (
-    RescalingEvaluation,
-    BenchmarkEvaluation,
-    EfficiencyEvaluation,
-    ConstructionEvaluation,
-)
 SCALES = sorted(p.stem for p in (ROOT / "workflow" / "scales").glob("*.yaml"))
 
 
@@ -48,8 +36,7 @@ def test_every_scale_gives_a_plan(scale: str) -> None:
         *(f"mvmoe/figure{i}" for i in range(1, 10)),
     }
     for evaluation in plan.evaluations.values():
-        labelled = not all(isinstance(part, UNLABELLED) for part in evaluation.members())
-        assert bool(plan.bundles_of_evaluation(evaluation.id)) == (labelled or bool(evaluation.labels))
+        assert bool(plan.bundles_of_evaluation(evaluation.id)) == bool(evaluation.labels)
     for run in plan.runs:
         assert plan.bundles_of_run(run)
     for artifact in plan.artifacts.values():

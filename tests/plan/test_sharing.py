@@ -124,9 +124,9 @@ def test_papers_are_trained_on_the_same_size(tmp_path: Path) -> None:
 
 def test_a_scale_has_only_the_papers_that_it_supports(tmp_path: Path) -> None:
     values = yaml.safe_load((ROOT / "workflow" / "scales" / "smoke.yaml").read_text())
-    path = written(tmp_path, {key: value for key, value in values.items() if key not in ("scaling", "mvmoe")})
-    with pytest.raises(NeurouteError, match=r"own.yaml: no block 'mvmoe', which config.yaml asks for$"):
-        build_plan(parse_config({"scale": path, "papers": ["mvmoe"]}))
+    path = written(tmp_path, {key: value for key, value in values.items() if key != "scaling"})
+    with pytest.raises(NeurouteError, match=r"own.yaml: no block 'scaling', which config.yaml asks for$"):
+        build_plan(parse_config({"scale": path, "papers": ["scaling"]}))
     with pytest.raises(NeurouteError, match=r"own.yaml: no block 'scaling', which pens borrows from$"):
         build_plan(parse_config({"scale": path, "papers": ["pens"]}))
     values["sit"] = "broken"  # which nobody asks for

@@ -10,9 +10,9 @@ import numpy as np
 
 from neuroute.accounting import flops
 from neuroute.datasets.benchmarks import Known, studied
-from neuroute.evaluation.columns import COLUMNS
-from neuroute.papers.scaling import declare
+from neuroute.evaluation.records import COLUMNS
 from neuroute.papers.scaling.evaluations import ProbeEvaluation
+from neuroute.papers.scaling.paper import PAPER
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
@@ -40,8 +40,8 @@ def _with_seeds(scale: Scale) -> Scale:
 
 SCALE = _with_seeds(load_scale("smoke"))
 CONFIG: Config = parse_config({})
-RUNS: list[Run] = declare.runs(CONFIG, SCALE)
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in declare.artifacts(SCALE)}
+RUNS: list[Run] = PAPER.runs(CONFIG, SCALE)
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE)}
 GapLaw = Callable[[Run, int, int], float]  # (run, nodes, beam) -> gap in %
 
 
@@ -264,7 +264,7 @@ def write_manifest(work: Path, bundle: LabelBundle, entries: list[dict[str, obje
 
 def fabricate(work: Path, gap: GapLaw) -> Path:
     by_id = {run.id: run for run in RUNS}
-    for evaluation in declare.evaluations(SCALE):
+    for evaluation in PAPER.evaluations(SCALE):
         run = by_id[evaluation.run]
         if isinstance(evaluation, Evaluation):
             write_evaluation(work, evaluation, run, gap)
@@ -274,7 +274,7 @@ def fabricate(work: Path, gap: GapLaw) -> Path:
             write_probe(work, evaluation, run)
     for run in RUNS:
         write_run(work, run, gap)
-    for bundle in declare.bundles(SCALE, RUNS):
+    for bundle in PAPER.label_jobs(SCALE, RUNS):
         if bundle.name == "cvrp":  # no artifact reads it
             continue
         write_labels(work, bundle)

@@ -15,8 +15,8 @@ from fabricated import about, about_known, gaps, records, write_records
 from fabricated import parameters as parameters_of_baseline
 from neuroute.accounting import flops_pens
 from neuroute.datasets.benchmarks import studied
-from neuroute.papers.pens import declare
 from neuroute.papers.pens.evaluations import AttentionEvaluation
+from neuroute.papers.pens.paper import PAPER
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
@@ -44,9 +44,9 @@ def _with_all_of_tsplib(scale: Scale) -> Scale:
 
 SCALE = _with_all_of_tsplib(load_scale("smoke"))
 CONFIG: Config = parse_config({})
-RUNS: list[Run] = declare.runs(CONFIG, SCALE)
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in declare.artifacts(SCALE)}
-EVALUATIONS: list[RunEvaluation] = declare.evaluations(SCALE)
+RUNS: list[Run] = PAPER.runs(CONFIG, SCALE)
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE)}
+EVALUATIONS: list[RunEvaluation] = PAPER.evaluations(SCALE)
 GapLaw = Callable[[Run, int, Decoding], float]  # (run, nodes, decoding) -> gap in %
 
 GROWTH = {  # of the gap with the nodes
@@ -73,7 +73,7 @@ def hopeless(run: Run, nodes: int, decoding: Decoding) -> float:
 
 def parameters(run: Run) -> int:
     a = run.network.arguments
-    if run.paper != declare.PAPER:
+    if run.paper != PAPER.key:
         return parameters_of_baseline(run)
     shape = (a["depth"], a["width"], a["feed_forward"])
     return flops_pens.parameters(*shape, coordinates=a["positions"] == "coordinates")
@@ -254,7 +254,7 @@ def fabricate_pens(work: Path, gap: GapLaw = realistic) -> Path:
             assert isinstance(evaluation, AttentionEvaluation)
             write_attention(work, evaluation, run)
     for run in RUNS:
-        if run.paper == declare.PAPER:
+        if run.paper == PAPER.key:
             write_log(work, run, gap)
     return work
 

@@ -10,7 +10,8 @@ import pytest
 from fabricated import drop_rows
 from fabricated_mvmoe import CONFIG, RUNS, SCALE, changed, draw, fabricate_mvmoe, set_of, study
 from neuroute.datasets.benchmarks import known
-from neuroute.papers.mvmoe import declare, roles
+from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.paper import PAPER
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.table import Cell
@@ -108,7 +109,7 @@ def test_table5_shows_what_was_trained_among_what_is_printed(work: Path, tmp_pat
 
 def test_table5_is_trained_as_its_rows_say() -> None:
     scale = changed(ablations=[name for name in roles.ABLATIONS["table5"].values() if name != roles.DEFAULT])
-    by_id = {run.id: run for run in declare.runs(CONFIG, scale)}
+    by_id = {run.id: run for run in PAPER.runs(CONFIG, scale)}
     defaults = {"norm": "instance", "top": 2}
     for setting, name in roles.ABLATIONS["table5"].items():
         alpha, norm, top = (part.partition("=")[2] for part in setting.split(";")[:3])

@@ -65,9 +65,7 @@ def test_figure3_says_that_the_warm_up_is_one_of_its_rounds(work: Path) -> None:
     for warm_up in (True, False):
         changed = training.model_copy(update={"warm_up": warm_up})
         sit = found.scale[SitScale].model_copy(update={"repetition_training": changed})
-        drawing = figure3(
-            replace(found, scale=found.scale.with_block(sit))
-        )
+        drawing = figure3(replace(found, scale=found.scale.with_block(sit)))
         said = "of which the first trains on insertion's solutions as they are" in drawing.notes[0]
         assert said is warm_up
     assert any(run.name.startswith("repeat") for run in RUNS)

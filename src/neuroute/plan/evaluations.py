@@ -23,7 +23,7 @@ class Price(Protocol):
 class RunEvaluation(Spec):
     """Something that one job measures of one model.  A kind of its own has a class with an `entry` and a `kind`."""
 
-    entry: ClassVar[str]  # the function that measures it, `package.module:function`
+    entry: ClassVar[str]  # what measures it: `package.module:function`, (loaded, evaluation) -> rows, arrays
     run: str  # id of the run
     group: str
 
@@ -78,7 +78,7 @@ class _OfTests(RunEvaluation):
 class Evaluation(_OfTests):
     """The gaps and times of a model on the labelled test sets of one group."""
 
-    entry: ClassVar[str] = "neuroute.evaluation.measure:measure"
+    entry: ClassVar[str] = "neuroute.evaluation.labelled:measure"
     kind: Literal["tests"] = "tests"
 
 
@@ -173,7 +173,6 @@ class CombinedEvaluation(RunEvaluation):
     Its arrays are those of its parts, each key after "<group>/", but for the labelled tests', whose keys stay.
     """
 
-    entry: ClassVar[str] = "neuroute.evaluation.combined:measure"
     kind: Literal["together"] = "together"
     group: str = "all"
     parts: tuple[SerializeAsAny[RunEvaluation], ...]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import neuroute.papers
+from neuroute import papers as paper_package
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.specs import Spec
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from neuroute.plan.objects import Artifact, LabelBundle, Labels, Run, RunEvaluation
     from neuroute.plan.scale import Scale
 
-FOLDERS: list[str] = neuroute.papers.__path__  # where packages `neuroute.papers.<key>` are looked for
+FOLDERS: list[str] = paper_package.__path__  # where packages `neuroute.papers.<key>` are looked for
 
 
 @dataclass(frozen=True)

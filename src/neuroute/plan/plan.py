@@ -174,8 +174,10 @@ class Plan:
         kinds = dict.fromkeys(network.kind for network in (run.network, *timed))
         counts = [entry for kind in kinds for entry in entry_of_counts(kind)]
         starts = sorted({_solver_entry(d.start) for d in e.decodings_used() if d.start != "greedy"})
-        measures = dict.fromkeys(each.entry for each in (e, *e.members()))
-        digest = code_digest(*measures, *kinds, *counts, *problem, *libraries, *starts)
+        measures = dict.fromkeys(member.entry for member in e.members())
+        digest = code_digest(
+            "neuroute.evaluation.driver:evaluate", *measures, *kinds, *counts, *problem, *libraries, *starts
+        )
         return digest + (_files_digest(map(_instances_of, benchmarks)) if benchmarks else "")
 
     def fetch_code(self, benchmark: str) -> str:
