@@ -33,7 +33,7 @@ FUNCTIONS = {
     "figure2": "figures_adaptation",
     "figure3": "figures_network",
     "figure4": "figures_adaptation",
-    "figure5": "figures_adaptation",
+    "figure5": "figure_calculation",
     "figure6": "figures_network",
 }
 
