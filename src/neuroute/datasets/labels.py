@@ -31,8 +31,8 @@ from neuroute.datasets.shard_files import (
     stream_part,
     write_shard,
 )
-from neuroute.plan.build import Plan
 from neuroute.plan.objects import SHARD, Labels
+from neuroute.plan.plan import Plan
 from neuroute.solvers.registry import get
 
 log = logging.getLogger(__name__)
