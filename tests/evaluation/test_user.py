@@ -15,7 +15,7 @@ from neuroute.datasets.labels import make_labels
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
-from neuroute.evaluation.columns import COLUMNS
+from neuroute.evaluation.records import COLUMNS
 from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
 from neuroute.problems.cvrp import Cvrp, cost
 from neuroute.problems.tsp import tour_length

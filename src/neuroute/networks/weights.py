@@ -13,6 +13,7 @@ from torch import nn
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
 from neuroute.networks.base import RoutingNetwork
+from neuroute.plan.digest import locate
 from neuroute.plan.objects import Network
 
 ARCHITECTURES = "neuroute.networks."
@@ -57,7 +58,8 @@ def read_about(path: Path) -> dict[str, Any]:
         raise NeurouteError(f"{path}: no '{KEY}' metadata; this is not a checkpoint written by neuroute")
     try:
         about = json.loads(metadata[KEY])
-        Network.model_validate(about["network"])
+        network = Network.model_validate(about["network"])
+        about["network"]["kind"] = locate(network.kind)  # its file may have moved since
         return {"run": about["run"], "code": about["code"], **about}
     except (ValueError, KeyError, TypeError):
         raise NeurouteError(f"{path}: its '{KEY}' metadata is damaged or of another version; retrain the run") from None
@@ -70,7 +72,7 @@ def load_checkpoint(path: Path, expected: Network | None = None) -> tuple[Routin
     """
     about = read_about(path)
     network = Network.model_validate(about["network"])
-    if expected is not None and network != expected:
+    if expected is not None and network.canonical() != expected.canonical():
         raise NeurouteError(
             f"{path}: holds {describe(network)}, but {describe(expected)} is asked for; "
             "retrain the run or point at its checkpoint"

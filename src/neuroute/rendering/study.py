@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
-from neuroute.evaluation.columns import COLUMNS
+from neuroute.evaluation.records import COLUMNS
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Artifact, Dataset, Decoding, Run
 

@@ -18,8 +18,7 @@ from neuroute.datasets.labels import load_tours
 from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import REFERENCES, kind_of
 from neuroute.decoding.decode import instances_at_once
-from neuroute.evaluation.columns import COLUMNS
-from neuroute.evaluation.records import UNITS, write_records
+from neuroute.evaluation.records import COLUMNS, UNITS, write_records
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import all_finite, describe, load_checkpoint
 from neuroute.plan.digest import code_digest

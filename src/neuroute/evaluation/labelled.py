@@ -1,12 +1,11 @@
-"""The evaluation stage: one model on the labelled test sets of one group -> tidy records.
+"""Gaps and times of a model on labelled test sets.
 
-What is timed: from coordinates in host memory to tours in host memory, model loaded and warmed up, including the
-transfers; reading labels, computing lengths and the warm-up are not.
+Timed: from coordinates in host memory to solutions in host memory, transfers included, the model loaded and warmed up.
+Not timed: reading labels, computing lengths, the warm-up.
 """
 
 import time
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,48 +15,39 @@ from neuroute.core import device as devices
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.shard_files import kind_of
 from neuroute.decoding.multi_start import has_many_starts, starts_of
-from neuroute.evaluation.records import Loaded, Where, load_run, write_records
+from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import Dataset, Decoding, Evaluation, Run, Test
+from neuroute.plan.objects import Dataset, Decoding, Evaluation, Test
 from neuroute.problems.rooms import room
 
 
-def measure(
-    evaluation: Evaluation, run: Run, checkpoint: Path, out: Path, label_dirs: list[Path], where: Where
-) -> None:
-    """Write `out` (.csv) and its .npz twin: "<dataset id>|<decoding id>" and "<dataset id>|reference" -> (count,).
+def measure(loaded: LoadedModel, evaluation: Evaluation) -> tuple[Rows, Arrays]:
+    """Return records, and lengths (count,) float64 as "<dataset id>|<decoding id>" and "<dataset id>|reference".
 
-    Where networks keep to stricter rules than labels have to, also "<dataset id>|reference_feasible" -> (count,), 1
-    where the reference solution keeps to them, too (0 elsewhere), and a record of how many do.
+    Where networks keep to stricter rules than labels have to, also "<dataset id>|reference_feasible" (count,), 1 where
+    the reference solution keeps to them (0 elsewhere), and a record of how many do.
 
-    Raises NeurouteError when the checkpoint does not fit the run, or labels are missing.
+    Raises NeurouteError if labels are missing.
     """
-    write_records(out, *measure_tests(load_run(run, checkpoint, where), evaluation.group, evaluation.tests, label_dirs))
+    return measure_tests(loaded, evaluation.group, evaluation.tests)
 
 
-def measure_tests(
-    loaded: Loaded, group: str, tests: Iterable[Test], label_dirs: list[Path]
-) -> tuple[list[dict[str, Any]], dict[str, np.ndarray]]:
-    """Records of a model on labelled test sets, and the arrays that go with them."""
-    rows: list[dict[str, Any]] = []
-    lengths: dict[str, np.ndarray] = {}
+def measure_tests(loaded: LoadedModel, group: str, tests: Iterable[Test]) -> tuple[Rows, Arrays]:
+    """Return what `measure` does, of these tests."""
+    rows: Rows = []
+    lengths: Arrays = {}
     for test in tests:
         dataset = test.labels.dataset
         kind = kind_of(test.labels)
         instances = kind.instances(dataset)
-        solutions = load_tours(test.labels, label_dirs)
+        solutions = load_tours(test.labels, loaded.context.label_dirs)
         reference = kind.lengths(instances, solutions)
         lengths[f"{dataset.id}|reference"] = reference
         feasible = kind.by_networks_rules and kind.by_networks_rules(instances, solutions)
         if feasible is not None:
             lengths[f"{dataset.id}|reference_feasible"] = feasible.astype(np.float64)
-        about = {
-            "test": dataset.id,
-            "distribution": dataset.distribution,
-            "n": dataset.n,
-            "n_instances": dataset.count,
-            "reference": test.labels.solver,
-        }
+        about = describe_test(dataset, test.labels.solver)
         for decoding, each, seconds, peak in _decoded(loaded, instances, test):
             cell = f"{dataset.id}|{decoding.id}"
             if cell in lengths:  # a milestone (greedy) that another test of this evaluation has measured
@@ -80,7 +70,7 @@ def measure_tests(
     return rows, lengths
 
 
-def _flops(loaded: Loaded, dataset: Dataset, decoding: Decoding, places: int) -> dict[str, float]:
+def _flops(loaded: LoadedModel, dataset: Dataset, decoding: Decoding, places: int) -> dict[str, float]:
     """Of one instance: a solution, or all those of a network of many starts, of which the best is taken.
 
     places: where these may begin.  Beams search from each.
@@ -93,25 +83,25 @@ def _flops(loaded: Loaded, dataset: Dataset, decoding: Decoding, places: int) ->
 
 
 def about_repeats_and_factor(
-    loaded: Loaded, decoding: Decoding, nodes: int, each: np.ndarray, reference: np.ndarray
+    loaded: LoadedModel, decoding: Decoding, nodes: int, each: np.ndarray, reference: np.ndarray
 ) -> dict[str, float]:
     """What several solutions of each instance differ by, and the scaling factor; each (repeats, count) lengths."""
     values = {}
     if decoding.repeats > 1:
         values["gap_spread_pct"] = float(np.std(100 * each.mean(axis=1) / reference.mean()))
     if decoding.rescale != 1:
-        values["rescale_factor"] = float(loaded.settled(decoding, nodes).rescale)
+        values["rescale_factor"] = float(loaded.resolve_decoding(decoding, nodes).rescale)
     return values
 
 
-def _decoded(loaded: Loaded, instances: Any, test: Test) -> Iterator[tuple[Decoding, np.ndarray, float, float]]:
+def _decoded(loaded: LoadedModel, instances: Any, test: Test) -> Iterator[tuple[Decoding, np.ndarray, float, float]]:
     """(decoding, lengths (repeats, count), seconds of one repeat, peak memory in MiB) of one test.
 
     Several with milestones.
     """
     kind, precision, asked = kind_of(test.labels), loaded.run.training.precision, test.decoding
     decode, improve = (room(test.labels.dataset.problem, name) for name in ("decode", "improve"))
-    decoding = loaded.settled(asked, test.labels.dataset.n)
+    decoding = loaded.resolve_decoding(asked, test.labels.dataset.n)
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1), "milestones": ()})
     decode(loaded.net, instances[: min(2, decoding.batch_size or 2)], short, loaded.memory_gb, precision)  # warm up
     devices.reset_peak_memory(loaded.place)
