@@ -11,10 +11,11 @@ import numpy as np
 from neuroute.accounting import flops
 from neuroute.datasets.benchmarks import Known, studied
 from neuroute.evaluation.records import COLUMNS
-from neuroute.papers.scaling import declare
+from neuroute.papers.scaling.evaluations import ProbeEvaluation
+from neuroute.papers.scaling.paper import PAPER
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
-    AnyEvaluation,
     Artifact,
     BenchmarkEvaluation,
     Dataset,
@@ -22,8 +23,8 @@ from neuroute.plan.objects import (
     Evaluation,
     LabelBundle,
     Labels,
-    ProbeEvaluation,
     Run,
+    RunEvaluation,
     Test,
 )
 from neuroute.rendering.study import Study
@@ -32,13 +33,15 @@ from neuroute.rendering.study import Study
 def _with_seeds(scale: Scale) -> Scale:
     """Smoke, with more than one training of three runs, as the larger scales have."""
     several = {"base_6x128": 3, "base_42x128": 2, "nogate_42x128": 2}
-    return scale.model_copy(update={"scaling": scale.scaling.model_copy(update={"seeds": several})})
+    return scale.model_copy(
+        update={"blocks": scale.blocks | {"scaling": scale[ScalingScale].model_copy(update={"seeds": several})}}
+    )
 
 
 SCALE = _with_seeds(load_scale("smoke"))
 CONFIG: Config = parse_config({})
-RUNS: list[Run] = declare.runs(CONFIG, SCALE)
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in declare.artifacts(SCALE)}
+RUNS: list[Run] = PAPER.runs(CONFIG, SCALE)
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE)}
 GapLaw = Callable[[Run, int, int], float]  # (run, nodes, beam) -> gap in %
 
 
@@ -173,7 +176,7 @@ def records(
 
 
 def write_records(
-    work: Path, evaluation: AnyEvaluation, rows: list[dict[str, object]], arrays: Mapping[str, np.ndarray]
+    work: Path, evaluation: RunEvaluation, rows: list[dict[str, object]], arrays: Mapping[str, np.ndarray]
 ) -> None:
     path = work / "evaluations" / f"{evaluation.id}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -261,7 +264,7 @@ def write_manifest(work: Path, bundle: LabelBundle, entries: list[dict[str, obje
 
 def fabricate(work: Path, gap: GapLaw) -> Path:
     by_id = {run.id: run for run in RUNS}
-    for evaluation in declare.evaluations(SCALE):
+    for evaluation in PAPER.evaluations(SCALE):
         run = by_id[evaluation.run]
         if isinstance(evaluation, Evaluation):
             write_evaluation(work, evaluation, run, gap)
@@ -271,7 +274,7 @@ def fabricate(work: Path, gap: GapLaw) -> Path:
             write_probe(work, evaluation, run)
     for run in RUNS:
         write_run(work, run, gap)
-    for bundle in declare.bundles(SCALE, RUNS):
+    for bundle in PAPER.label_jobs(SCALE, RUNS):
         if bundle.name == "cvrp":  # no artifact reads it
             continue
         write_labels(work, bundle)

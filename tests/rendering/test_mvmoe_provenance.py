@@ -16,6 +16,7 @@ from neuroute.core.dotted import resolve
 from neuroute.papers.mvmoe import methods, roles
 from neuroute.papers.mvmoe.cells import mean_gap_cell
 from neuroute.papers.mvmoe.figures_routing import HATCH
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.rendering import style
 from neuroute.rendering.style import Drawing
 from neuroute.solvers import hgs, hgs_long, hgs_short, lkh3, ortools_short, ortools_vrp, pyvrp_short, pyvrp_vrp
@@ -49,7 +50,7 @@ def test_routing_says_all_sets_that_it_was_measured_on(run: str, work: Path) -> 
 @pytest.mark.parametrize("name", ["figure5", "figure7"])
 def test_curves_are_of_validation_instances(name: str, work: Path) -> None:
     note = draw(name, work).notes[0]
-    assert f"on {SCALE.mvmoe.validation_count} validation instances" in note
+    assert f"on {SCALE[MvmoeScale].validation_count} validation instances" in note
     assert "test instances" not in note
     assert roles.validation(SCALE, "VRPBLTW").dataset.split == "val"
 

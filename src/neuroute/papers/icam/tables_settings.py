@@ -3,6 +3,7 @@
 from neuroute.accounting import flops_icam, flops_pomo
 from neuroute.papers.icam.hyper_parameters import OWN_ROWS, SHOWN, published_value, settings, text
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
+from neuroute.papers.icam.scale import IcamScale
 from neuroute.papers.sit.tables_settings import AS_CONFIGURED
 from neuroute.rendering.columns import WHOLE
 from neuroute.rendering.licences import licence_table
@@ -27,7 +28,7 @@ def table4(study: Study) -> Table:
         Column("space", "Space", format=str),
         Column("operations_per_pair", "Operations per pair of nodes and layer", "FLOPs", WHOLE),
     )
-    shape = study.scale.icam
+    shape = study.scale[IcamScale]
     return Table(
         study.artifact.title,
         ("Model",),
@@ -50,7 +51,7 @@ def table4(study: Study) -> Table:
 
 def _per_pair(study: Study) -> dict[str, float]:
     """FLOPs of one encoder layer for each pair of nodes: half the second difference in the number of nodes."""
-    icam, pomo = study.scale.icam.network, study.scale.icam.pomo
+    icam, pomo = study.scale[IcamScale].network, study.scale[IcamScale].pomo
 
     def attention(nodes: int) -> int:
         return flops_pomo.encoder_flops(1, pomo.width, pomo.heads, pomo.feed_forward, nodes)

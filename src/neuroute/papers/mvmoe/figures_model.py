@@ -17,7 +17,7 @@ from neuroute.papers.mvmoe.layout_network import (
 from neuroute.papers.mvmoe.layout_scores import Routed
 from neuroute.papers.mvmoe.layout_seen import Seen, Solved
 from neuroute.rendering import style
-from neuroute.rendering.diagram import Sheet, words
+from neuroute.rendering.sketch import Sheet, words
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 

@@ -9,8 +9,8 @@ from matplotlib.patches import Patch
 
 from neuroute.papers.mvmoe.layout_seen import Array, Solved
 from neuroute.rendering import style
-from neuroute.rendering.diagram import arrow
 from neuroute.rendering.diagram_nodes import RED, bare_square
+from neuroute.rendering.sketch import arrow
 
 OWN, OTHERS = "#1c5a9c", "#b9c3d2"  # the route that the panel below follows, and the others
 BACKHAUL = style.RAMPS["orange"][1]

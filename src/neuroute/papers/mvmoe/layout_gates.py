@@ -8,7 +8,7 @@ from matplotlib.patches import FancyBboxPatch
 
 from neuroute.papers.mvmoe.layout_seen import Array, Seen, shares
 from neuroute.rendering import style
-from neuroute.rendering.diagram import arrow, box, plus, words
+from neuroute.rendering.sketch import arrow, box, plus, words
 
 RING = 0.075  # inches from the middle of a sum to where arrows end
 

@@ -7,11 +7,11 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch
 
-from neuroute.papers.icam.layout_matrices import short
 from neuroute.papers.mvmoe.layout_seen import Array, Model, Seen
 from neuroute.rendering import style
-from neuroute.rendering.diagram import Sheet, arrow, box, plus, words
+from neuroute.rendering.diagram_maps import short
 from neuroute.rendering.diagram_nodes import RED, bare_square
+from neuroute.rendering.sketch import Sheet, arrow, box, plus, words
 
 LAYER = "layers.0"
 LEFT = 1.32  # inches; maps stand at the left

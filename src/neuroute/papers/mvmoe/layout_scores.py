@@ -9,8 +9,8 @@ from matplotlib.patches import Rectangle
 
 from neuroute.papers.mvmoe.layout_seen import Array, Seen
 from neuroute.rendering import style
-from neuroute.rendering.diagram import arrow, words
 from neuroute.rendering.diagram_nodes import decimal
+from neuroute.rendering.sketch import arrow, words
 
 DRAWN = 12  # nodes of a score matrix
 CHOSEN = {"input": style.RAMPS["blue"], "expert": style.RAMPS["orange"]}

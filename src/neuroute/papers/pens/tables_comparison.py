@@ -18,6 +18,7 @@ from neuroute.papers.pens.cells import (
 )
 from neuroute.papers.pens.methods import Method, methods
 from neuroute.papers.pens.roles import BQ, LEHD, NAMES, SIZES, run_id
+from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Dataset
 from neuroute.rendering.benchmark import not_measured, solved_by_all
 from neuroute.rendering.columns import HERE, described
@@ -72,7 +73,7 @@ class _View:
 
     @classmethod
     def of(cls, study: Study) -> "_View":
-        counts = study.scale.pens.timed_counts
+        counts = study.scale[PensScale].timed_counts
         timed = {size: roles.reference(study.scale, size, counts[size]).dataset for size in SIZES}
         evaluations = dict.fromkeys(m.tsplib for m in methods(study.scale) if m.run)
         return cls(study, test_sets(study, SIZES), timed, solved_by_all(study, evaluations))
@@ -123,7 +124,7 @@ def _comparison(view: _View, rows: list[Row], remarks: tuple[str, ...]) -> Table
         columns.append(Column(f"time_tsplib_{key}_s", "Time", "", duration, group, at))
     measured = [m for m in methods(study.scale) if m.run]
     decodings = dict.fromkeys(how for m in measured for how in (m.decoding, m.rescaled) if how)
-    limit = study.scale.pens.tsplib_max_nodes
+    limit = study.scale[PensScale].tsplib_max_nodes
     return Table(
         study.artifact.title,
         ("Method", HERE),

@@ -14,6 +14,7 @@ from neuroute.papers.scaling.cells import (
     range_notes,
 )
 from neuroute.papers.scaling.grid import DEEP_NARROW, GRID, SIZES, Shape
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.papers.scaling.solver_row import solver_row
 from neuroute.plan.objects import Decoding
 from neuroute.rendering.columns import HERE, WHOLE, described, gap_columns, millions
@@ -53,8 +54,8 @@ def table2(study: Study) -> Table:
 
 def table4(study: Study) -> Table:
     """Optimality gap under limited and sufficient inference budgets."""
-    dataset = grid.labelled_set(study, 100, study.scale.scaling.budget_count)
-    budgets = study.scale.scaling.budgets
+    dataset = grid.labelled_set(study, 100, study.scale[ScalingScale].budget_count)
+    budgets = study.scale[ScalingScale].budgets
     published = study.published(4)
     columns = tuple(
         Column(f"{budget}_{key}", label, unit, form, group, described(dataset) if key != "beam" else "")
@@ -141,7 +142,7 @@ def table12(study: Study) -> Table:
 def table17(study: Study) -> Table:
     """FLOPs and latency by batch size."""
     dataset = grid.labelled_set(study, 100)
-    batches = study.scale.scaling.latency_batches
+    batches = study.scale[ScalingScale].latency_batches
     shapes: list[Shape] = [(12, 512), (24, 256)]
     paper_heads = grid.printed(study, 1, "heads", GRID)
 
@@ -198,7 +199,7 @@ def table17(study: Study) -> Table:
 def table18(study: Study) -> Table:
     """Beam search with widths 1 to 64."""
     dataset = grid.searched_set(study)
-    beams = study.scale.scaling.beams
+    beams = study.scale[ScalingScale].beams
 
     def heading(role: int, beam: int) -> str:
         name = "Greedy" if role == 1 else f"Beam {role}"
