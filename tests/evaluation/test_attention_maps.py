@@ -17,8 +17,9 @@ from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.papers.pens.evaluations import AttentionEvaluation
 from neuroute.papers.pens.probe import origin_logits, path_ends, walk
-from neuroute.plan.objects import AttentionEvaluation, Dataset, Decoding, Labels, Network, Run, Supervised
+from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Run, Supervised
 
 DATASET = Dataset(split="val", n=14, count=3)
 POSITIONS = ("alibi", "rope", "both", "coordinates")

@@ -17,8 +17,9 @@ from neuroute.datasets.streams import dataset_coordinates
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.papers.scaling.evaluations import ProbeEvaluation
 from neuroute.papers.scaling.probe import last_layer, success_by_rank
-from neuroute.plan.objects import Dataset, Labels, Network, ProbeEvaluation, Run, Supervised
+from neuroute.plan.objects import Dataset, Labels, Network, Run, Supervised
 from neuroute.problems.tsp import canonical
 
 N, COUNT = 12, 10

@@ -19,8 +19,9 @@ from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.papers.sit.evaluations import RoundEvaluation
 from neuroute.papers.sit.probe import decision_state, one_iteration
-from neuroute.plan.objects import Dataset, Decoding, Labels, Network, RoundEvaluation, Run, Supervised
+from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Run, Supervised
 from neuroute.solvers.registry import get
 
 N, R, WIDTH, HEADS = 16, 3, 16, 2

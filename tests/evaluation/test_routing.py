@@ -14,7 +14,8 @@ from neuroute.decoding.multi_start_vrp import multi_start, number_of_starts
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, parameters, save_checkpoint
-from neuroute.plan.objects import Dataset, Labels, Network, RoutingEvaluation, Run, Supervised
+from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
+from neuroute.plan.objects import Dataset, Labels, Network, Run, Supervised
 from neuroute.problems.vrp import SWITCHES, Vrp, canonical, lengths
 
 N, EXPERTS, TOP, STEPS, COUNT, DEPTH = 9, 4, 2, 30, 3, 2

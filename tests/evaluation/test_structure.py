@@ -18,9 +18,10 @@ from neuroute.decoding.multi_start import multi_start
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.papers.icam.evaluations import StructureEvaluation
 from neuroute.papers.icam.probe import SOLVED
 from neuroute.papers.icam.selections import LEVELS, RANKS, selections
-from neuroute.plan.objects import Dataset, Labels, Network, Run, StructureEvaluation, Supervised
+from neuroute.plan.objects import Dataset, Labels, Network, Run, Supervised
 
 N, DECISION, WIDTH, HEADS = 12, 5, 8, 2
 DATASET = Dataset(split="val", n=N, count=1, first=2)

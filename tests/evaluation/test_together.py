@@ -16,10 +16,10 @@ from neuroute.decoding.decode import decode
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.papers.pens.evaluations import AttentionEvaluation
 from neuroute.plan.objects import (
-    AnyEvaluation,
-    AttentionEvaluation,
     BenchmarkEvaluation,
+    CombinedEvaluation,
     Dataset,
     Decoding,
     Evaluation,
@@ -27,10 +27,10 @@ from neuroute.plan.objects import (
     Network,
     RescalingEvaluation,
     Run,
+    RunEvaluation,
     Supervised,
     Sweep,
     Test,
-    Together,
 )
 from neuroute.problems.tsp import tour_length
 
@@ -74,7 +74,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def measured(
-    store: Path, evaluation: AnyEvaluation, run: Run = RUN, **changes: object
+    store: Path, evaluation: RunEvaluation, run: Run = RUN, **changes: object
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     context = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
     out = store / "out" / f"{evaluation.group}.csv"
@@ -134,7 +134,7 @@ def test_together_is_each_alone(store: Path, shared: Path) -> None:
     manifest = store / "tsplib.json"
     write_manifest(manifest, shared / "benchmarks" / "tsplib", {})
     parts = (SWEEP, TESTS.model_copy(update={"group": "all"}), TSPLIB, MAPS)
-    records, arrays = measured(store, Together(run=RUN.id, parts=parts), benchmarks={"tsplib": manifest})
+    records, arrays = measured(store, CombinedEvaluation(run=RUN.id, parts=parts), benchmarks={"tsplib": manifest})
     found = {"rescaling": store / "out" / "rescaling.npz", "benchmarks": {"tsplib": manifest}}
     seen = 0
     for part in parts:
@@ -160,5 +160,5 @@ def test_nothing_is_written_when_a_part_fails(store: Path) -> None:
     labels = LABELS.model_copy(update={"dataset": Dataset(n=9, count=10, split="train")})  # not solved
     missing = Evaluation(run=RUN.id, group="all", tests=(Test(labels=labels),))
     with pytest.raises(NeurouteError):
-        measured(store, Together(run=RUN.id, parts=(SWEEP, missing)))
+        measured(store, CombinedEvaluation(run=RUN.id, parts=(SWEEP, missing)))
     assert not out.exists()

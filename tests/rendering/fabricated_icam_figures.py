@@ -15,8 +15,9 @@ from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.papers.icam import roles
+from neuroute.papers.icam.evaluations import StructureEvaluation
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
-from neuroute.plan.objects import Artifact, Dataset, Labels, Network, Run, StructureEvaluation, Supervised
+from neuroute.plan.objects import Artifact, Dataset, Labels, Network, Run, Supervised
 from neuroute.rendering.study import Study
 
 SCALE: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml"))

@@ -15,9 +15,12 @@ from fabricated_mvmoe import CONFIG, SCALE, changed, fabricate_mvmoe
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
-from neuroute.papers.mvmoe import declare, roles
+from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
+from neuroute.papers.mvmoe.paper import PAPER
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Dataset, Network, Reinforced, RoutingEvaluation, Run
+from neuroute.plan.objects import Dataset, Network, Reinforced, Run
 from neuroute.rendering.study import Study
 
 N, COUNT, STEPS = 14, 3, 20
@@ -35,7 +38,7 @@ def lengthened(training: Reinforced, epochs: int) -> Reinforced:
     return training.model_copy(update={"stages": stages})
 
 
-MVMOE = SCALE.mvmoe
+MVMOE = SCALE[MvmoeScale]
 TRAININGS = {size: lengthened(training, 12) for size, training in MVMOE.trainings.items()}
 FIGURES: Scale = changed(trainings=TRAININGS, few_shot=lengthened(MVMOE.few_shot, 6), ablations=ABLATIONS)
 
@@ -49,7 +52,7 @@ def falling(run: Run, variant: str, share: float) -> float:
 
 def runs() -> list[Run]:
     """Those of the scale, the two that are looked at closely with the shape that is measured here."""
-    return [_shaped(run) if run.id in HIERARCHY else run for run in declare.runs(CONFIG, FIGURES)]
+    return [_shaped(run) if run.id in HIERARCHY else run for run in PAPER.runs(CONFIG, FIGURES)]
 
 
 def run_of(run_id: str) -> Run:
@@ -116,5 +119,5 @@ def fabricate(work: Path) -> Path:
 
 
 def study(name: str, work: Path) -> Study:
-    artifacts = {a.name: a for a in declare.artifacts(FIGURES)}
+    artifacts = {a.name: a for a in PAPER.artifacts(FIGURES)}
     return Study.load(artifacts[name], CONFIG, FIGURES, runs(), work)

@@ -9,10 +9,10 @@ from pathlib import Path
 from neuroute.core.dotted import resolve
 from neuroute.evaluation.loaded import LoadedModel, RunContext, load_run
 from neuroute.evaluation.records import Arrays, Rows, write_records
-from neuroute.plan.objects import AnyEvaluation, Evaluation, RescalingEvaluation, Run, Together, parts_of
+from neuroute.plan.objects import CombinedEvaluation, Evaluation, RescalingEvaluation, Run, RunEvaluation
 
 
-def evaluate(evaluation: AnyEvaluation, run: Run, checkpoint: Path, out: Path, context: RunContext) -> None:
+def evaluate(evaluation: RunEvaluation, run: Run, checkpoint: Path, out: Path, context: RunContext) -> None:
     """Write `out` (.csv) and its .npz twin, both or neither.
 
     Raises NeurouteError if the checkpoint does not fit the run, and what the measuring functions raise.
@@ -20,7 +20,7 @@ def evaluate(evaluation: AnyEvaluation, run: Run, checkpoint: Path, out: Path, c
     write_records(out, *measure(load_run(run, checkpoint, context), evaluation))
 
 
-def measure(loaded: LoadedModel, evaluation: AnyEvaluation) -> tuple[Rows, Arrays]:
+def measure(loaded: LoadedModel, evaluation: RunEvaluation) -> tuple[Rows, Arrays]:
     """Measure an evaluation, or one part of it after the other.
 
     Parts find the best scaling factors of a sweep before them.  Arrays of parts are called "<group>/<key>", but for
@@ -28,11 +28,11 @@ def measure(loaded: LoadedModel, evaluation: AnyEvaluation) -> tuple[Rows, Array
     """
     rows: Rows = []
     arrays: Arrays = {}
-    for part in parts_of(evaluation):
+    for part in evaluation.members():
         part_rows, part_arrays = resolve(part.entry)(loaded, part)
         if isinstance(part, RescalingEvaluation):
             loaded = replace(loaded, best_factors=(part_arrays["sizes"], part_arrays["best"]))
-        alone = isinstance(part, Evaluation) or not isinstance(evaluation, Together)
+        alone = isinstance(part, Evaluation) or not isinstance(evaluation, CombinedEvaluation)
         rows += part_rows
         arrays |= {key if alone else f"{part.group}/{key}": array for key, array in part_arrays.items()}
     return rows, arrays

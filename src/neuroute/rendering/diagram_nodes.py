@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from neuroute.analysis import power_laws
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import printed
+from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.rendering import style
 from neuroute.rendering.study import Study
@@ -62,13 +63,13 @@ def small_name(name: str) -> str:
 
 def size_label(study: Study, size: int) -> str:
     """The nodes here that stand for the paper's size, with that size where it differs: 50 (500)."""
-    here = study.scale.pens.sizes[size]
+    here = study.scale[PensScale].sizes[size]
     return f"{here:,}" if here == size else f"{here:,} ({size:,})"
 
 
 def repeats_note(study: Study) -> str:
     """How gaps were measured, for figures that show them."""
-    repeats = study.scale.pens.repeats
+    repeats = study.scale[PensScale].repeats
     several = f", models with random embeddings {repeats} times with different ones" if repeats > 1 else ""
     return (
         f"Each instance is solved greedily{several}; gaps are of mean lengths. Thin lines: 95 % bootstrap intervals "

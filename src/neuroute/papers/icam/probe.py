@@ -25,8 +25,9 @@ from neuroute.networks.contexts import rows_of
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.networks.weights import parameters
+from neuroute.papers.icam.evaluations import StructureEvaluation
 from neuroute.papers.icam.selections import LEVELS, selections
-from neuroute.plan.objects import Decoding, Labels, Run, StructureEvaluation
+from neuroute.plan.objects import Decoding, Labels, Run
 
 LAYER = 0  # whose attention-free module is shown
 SOLVED = 64  # instances of each size at most, that the model solves for its own choices

@@ -8,6 +8,7 @@ import pandas as pd
 from neuroute.datasets.benchmarks import Known, studied
 from neuroute.papers.icam.cells import CVRP_CONTEXT, ONE_SEED, table_of
 from neuroute.papers.icam.roles import BASELINES, MULTI, ORIGINAL, OWN, SINGLE, group, run_id
+from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.objects import Decoding
 from neuroute.rendering.benchmark import not_measured, solved_by_all
 from neuroute.rendering.cells import UNTRAINED, model_here, number, printed
@@ -100,7 +101,7 @@ def _row(study: Study, records: pd.DataFrame, method: Method) -> Row:
 
 
 def _notes(study: Study, records: pd.DataFrame) -> Iterable[str]:
-    least, below = study.scale.icam.cvrp.benchmark_nodes
+    least, below = study.scale[IcamScale].cvrp.benchmark_nodes
     trained = [f"{name} at n={study.runs[run].n}" for name, run in RUNS.items() if run in study.runs]
     return (
         "Means of the instances' gaps, of unrounded lengths to the best known costs, which are in the library's "

@@ -15,6 +15,7 @@ from neuroute.papers.icam.cells import (
 )
 from neuroute.papers.icam.methods import strategies
 from neuroute.papers.icam.roles import ABLATIONS, MULTI, SIZES, run_id
+from neuroute.papers.icam.scale import IcamScale
 from neuroute.papers.icam.table_comparison import OTHER_PAPERS
 from neuroute.plan.objects import Problem
 from neuroute.rendering.cells import gap_cell, model_here, number, printed
@@ -55,7 +56,7 @@ def table9(study: Study) -> Table:
 def table11(study: Study) -> Table:
     """Mean length, gap and total time with beams, random re-construct and augmentation."""
     solvers, tests = Solvers.of(study), test_sets(study, TSP)
-    s = study.scale.icam
+    s = study.scale[IcamScale]
     return table_of(
         study,
         ("Method", HERE),

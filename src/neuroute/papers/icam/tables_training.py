@@ -14,6 +14,7 @@ from neuroute.papers.icam.cells import (
 )
 from neuroute.papers.icam.methods import WAYS, trained
 from neuroute.papers.icam.roles import BETAS, KS, MULTI, OWN, SIZES, STAGES, run_id
+from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.objects import Dataset, Problem, Reinforced
 from neuroute.rendering.cells import UNTRAINED, gap_cell, number, printed, with_budget
 from neuroute.rendering.columns import described, gap_columns
@@ -103,7 +104,7 @@ def table10(study: Study) -> Table:
                 cells.append(
                     gap_cell(study, run, labels.dataset, published, decoding) if there else Cell(None, published)
                 )
-        rows.append(Row((with_budget(f"k = {k}", k, study.scale.icam.elites[k]),), tuple(cells)))
+        rows.append(Row((with_budget(f"k = {k}", k, study.scale[IcamScale].elites[k]),), tuple(cells)))
     return table_of(
         study,
         ("Best solutions",),

@@ -30,7 +30,8 @@ from neuroute.networks.hierarchical_gate import Hierarchical
 from neuroute.networks.mvmoe import ExpertLayer, MvMoe
 from neuroute.networks.routing import Routing
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import Decoding, RoutingEvaluation, Run
+from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
+from neuroute.plan.objects import Decoding, Run
 from neuroute.problems.vrp import Vrp, lengths, valid
 
 SEED = 0  # of what gates draw, anew for each variant

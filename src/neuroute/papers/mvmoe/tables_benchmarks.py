@@ -6,6 +6,7 @@ from typing import Any
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import LIGHT, ONE_SEED, models_note, of_each
 from neuroute.papers.mvmoe.roles import GREEDY, MULTI, MULTI_TASK, SIZES, VARIANTS, run_id
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.papers.mvmoe.table_library import Library, Solver, library_rows, notes_of
 from neuroute.rendering.cells import number, printed, with_budget
 from neuroute.rendering.study import Study
@@ -31,7 +32,7 @@ def table6(study: Study) -> Table:
             seconds = study.value("time_s", run, dataset, MULTI)
             cells.append(Cell(seconds, number(shown, roles.CONSTRUCTED, "time_s")))
         rows.append(Row((variant,), tuple(cells)))
-    at = of_each(scale.mvmoe.construction_size, scale.mvmoe.construction_count)
+    at = of_each(scale[MvmoeScale].construction_size, scale[MvmoeScale].construction_count)
     columns = [Column(f"time_{roles.MULTI_TASK[method]}_s", method, "", duration, at=at) for method in runs]
     return Table(
         study.artifact.title,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from neuroute.papers.pens import roles
+from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.rendering.columns import described
 from neuroute.rendering.columns import model_here as shape_here
@@ -51,7 +52,7 @@ def gap_notes(study: Study, runs: Iterable[str], sets: Mapping[int, Dataset], *d
     """What a gap is here: of several solutions of each instance, and how far these are apart, over these cells."""
     spreads = [study.value("gap_spread_pct", run, d, how) for run in runs for d in sets.values() for how in decodings]
     found = [spread for spread in spreads if spread is not None]
-    repeats = study.scale.pens.repeats
+    repeats = study.scale[PensScale].repeats
     notes = [f"One training of each model. {BOOTSTRAP}"]
     if repeats > 1:
         apart = f"; their gaps' standard deviation is {max(found):.3f} points at most" if found else ""
@@ -68,7 +69,7 @@ def gap_notes(study: Study, runs: Iterable[str], sets: Mapping[int, Dataset], *d
 def reference_notes(study: Study, sets: Mapping[int, Dataset]) -> list[str]:
     """Which solver's tours the gaps are against, here and in the paper."""
     usual = _solver(study.scale.reference_solver)
-    largest = _solver(study.scale.pens.largest_solver)
+    largest = _solver(study.scale[PensScale].largest_solver)
     size = max(roles.SIZES)
     if size not in sets:
         return [f"Gaps are against {usual}'s tours here, against Concorde's optima in the paper."]

@@ -25,7 +25,8 @@ from neuroute.networks.pens import Pens
 from neuroute.networks.positions import distances
 from neuroute.networks.pre_norm_layer import PreNormLayer
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import AttentionEvaluation, Decoding
+from neuroute.papers.pens.evaluations import AttentionEvaluation
+from neuroute.plan.objects import Decoding
 
 ORIGIN, DESTINATION = (0.3, 0.3), (0.7, 0.7)  # of the unit square
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from neuroute.papers.scaling import roles
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.rendering.gaps import BOOTSTRAP, single_gap_cell
 from neuroute.rendering.study import Study
@@ -61,7 +62,9 @@ def parameters_cell(study: Study, run: str, dataset: Dataset, published: float |
 
 def first_seed_note(study: Study) -> list[str]:
     """For artifacts of the grid that show one training of each model."""
-    several = [name for name, count in study.scale.scaling.seeds.items() if count > 1 and name.startswith("base_")]
+    several = [
+        name for name, count in study.scale[ScalingScale].seeds.items() if count > 1 and name.startswith("base_")
+    ]
     return [f"Of models trained with several seeds ({', '.join(several)}) this is the first."] if several else []
 
 

@@ -24,7 +24,8 @@ from neuroute.decoding.decode import autocast, batch_size
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import Decoding, ProbeEvaluation
+from neuroute.papers.scaling.evaluations import ProbeEvaluation
+from neuroute.plan.objects import Decoding
 
 AT_ONCE = 256  # instances whose last-layer states are held at the same time
 

@@ -10,6 +10,7 @@ from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.cells import gap_cell, gap_cells, parameters_cell, printed_gaps, range_notes
 from neuroute.papers.scaling.grid import GRID, SIZES, Shape
 from neuroute.papers.scaling.roles import COMPARED, PAPER, run_id
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.rendering.benchmark import not_measured, solved_by_all
 from neuroute.rendering.columns import HERE, described, gap_columns, millions, model_here
 from neuroute.rendering.study import Study
@@ -35,7 +36,7 @@ MODELS = [Method(f"({d}, {w})", grid.run_id((d, w)), {"depth": d, "width": w}, 2
 
 def table5(study: Study) -> Table:
     """Comparison with LEHD, BQ and SIGD."""
-    beams = study.scale.scaling.beams
+    beams = study.scale[ScalingScale].beams
     first, thousand = grid.labelled_set(study, 100), grid.labelled_set(study, 1000)
     searched = grid.searched_set(study)
     published = study.published(5)
@@ -89,7 +90,7 @@ def table5(study: Study) -> Table:
 def table6(study: Study) -> Table:
     """TSPLIB instances below 5,000 nodes."""
     methods = [BQ, SIGD, LEHD, *MODELS]
-    limit = study.scale.scaling.tsplib_max_nodes
+    limit = study.scale[ScalingScale].tsplib_max_nodes
     published = study.published(6)
     measured = solved_by_all(study, [f"{m.run}/tsplib" for m in methods])
     nodes = [k.nodes for k in studied()]

@@ -7,6 +7,7 @@ from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.cells import gap_cell, printed_gaps, range_notes
 from neuroute.papers.scaling.grid import GRID, SIZES
 from neuroute.papers.scaling.roles import COMPARED, reference, run_id
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.papers.scaling.solver_row import solver_row
 from neuroute.plan.objects import Decoding, Distribution
 from neuroute.rendering.columns import HERE, described
@@ -122,7 +123,7 @@ def _generalisation(
 
 def table19(study: Study) -> Table:
     """Random re-construct with different budgets."""
-    s = study.scale.scaling
+    s = study.scale[ScalingScale]
     budgets = {0: 0, **s.rrc}  # the paper's iterations -> iterations here
     rows = []
     for size, count in s.rrc_counts.items():

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from neuroute.accounting import flops
+from neuroute.accounting.counts import DecoderOnly
+from neuroute.accounting.flops import solution, solution_paper
 from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.cells import (
     first_seed_note,
@@ -14,6 +15,7 @@ from neuroute.papers.scaling.cells import (
     range_notes,
 )
 from neuroute.papers.scaling.grid import DEEP_NARROW, GRID, SIZES, Shape
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.papers.scaling.solver_row import solver_row
 from neuroute.plan.objects import Decoding
 from neuroute.rendering.columns import HERE, WHOLE, described, gap_columns, millions
@@ -34,7 +36,8 @@ def table2(study: Study) -> Table:
         cells = (parameters_cell(study, run, sets[100], params.get(shape)), *gap_cells(study, run, sets, gaps))
         return Row((f"D={shape[0]}, W={shape[1]}", grid.name_here(study, shape)), cells)
 
-    cost = {s: flops.greedy_flops_paper(*grid.size_here(study, s), grid.labelled_set(study, 100).n) for s in shapes}
+    n = grid.labelled_set(study, 100).n
+    cost = {s: solution_paper(DecoderOnly(*grid.size_here(study, s)).decision, n) for s in shapes}
     ratios = ", ".join(f"{cost[s] / cost[shapes[0]]:.2f}× for D={s[0]}, W={s[1]}" for s in DEEP_NARROW)
     return Table(
         study.artifact.title,
@@ -53,8 +56,8 @@ def table2(study: Study) -> Table:
 
 def table4(study: Study) -> Table:
     """Optimality gap under limited and sufficient inference budgets."""
-    dataset = grid.labelled_set(study, 100, study.scale.scaling.budget_count)
-    budgets = study.scale.scaling.budgets
+    dataset = grid.labelled_set(study, 100, study.scale[ScalingScale].budget_count)
+    budgets = study.scale[ScalingScale].budgets
     published = study.published(4)
     columns = tuple(
         Column(f"{budget}_{key}", label, unit, form, group, described(dataset) if key != "beam" else "")
@@ -141,20 +144,20 @@ def table12(study: Study) -> Table:
 def table17(study: Study) -> Table:
     """FLOPs and latency by batch size."""
     dataset = grid.labelled_set(study, 100)
-    batches = study.scale.scaling.latency_batches
+    batches = study.scale[ScalingScale].latency_batches
     shapes: list[Shape] = [(12, 512), (24, 256)]
     paper_heads = grid.printed(study, 1, "heads", GRID)
 
     def row(shape: Shape) -> Row:
-        run, heads = grid.run_id(shape), int(paper_heads[shape])
+        run, decision = grid.run_id(shape), DecoderOnly(*shape, int(paper_heads[shape])).decision
         cells = [
             Cell(
                 study.value("gflops_paper", run, dataset),
                 grid.printed(study, 17, "gflops", shapes).get(shape),
             ),
             Cell(study.value("gflops_shrinking", run, dataset)),
-            Cell(flops.greedy_flops_paper(*shape, heads, 100) / 1e9),
-            Cell(flops.greedy_flops(*shape, heads, 100) / 1e9),
+            Cell(solution_paper(decision, 100) / 1e9),
+            Cell(solution(decision, 100) / 1e9),
         ]
         for role, batch in batches.items():
             decoding = Decoding(batch_size=min(batch, dataset.count))
@@ -198,7 +201,7 @@ def table17(study: Study) -> Table:
 def table18(study: Study) -> Table:
     """Beam search with widths 1 to 64."""
     dataset = grid.searched_set(study)
-    beams = study.scale.scaling.beams
+    beams = study.scale[ScalingScale].beams
 
     def heading(role: int, beam: int) -> str:
         name = "Greedy" if role == 1 else f"Beam {role}"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import SIZES
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Problem
 from neuroute.rendering.cells import solver_name
 from neuroute.rendering.study import Study
@@ -13,7 +14,7 @@ PUBLISHED_REFERENCE = {"tsp": "LKH3", "cvrp": "HGS"}
 
 def prc_words(study: Study, budget: int = 100) -> str:
     """PRC100, or `PRC100 (10 iterations here)`."""
-    here = study.scale.sit.prc[budget]
+    here = study.scale[SitScale].prc[budget]
     return f"PRC{budget:,}" + ("" if here == budget else f" ({here:,} iterations here)")
 
 

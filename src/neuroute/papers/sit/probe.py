@@ -25,7 +25,8 @@ from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.linear_cross_attention import CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import Decoding, RoundEvaluation
+from neuroute.papers.sit.evaluations import RoundEvaluation
+from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import draw_within, path_lengths
 from neuroute.solvers.registry import get

@@ -14,6 +14,7 @@ from neuroute.papers.sit.efficiency_cells import (
     protocol_note,
 )
 from neuroute.papers.sit.roles import LONGEST, PROBLEMS, SIZES, run_id
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Decoding, Problem
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering.cells import both, gap_cell, model_here, number, printed, with_budget
@@ -71,7 +72,7 @@ def _efficiency_row(study: Study, label: str, network: str, shown: pd.DataFrame)
 def table5(study: Study) -> Table:
     """Models trained with three l_max, each re-constructing with all three."""
     labels = roles.reference(study.scale, "tsp", 10_000)
-    here, dataset = study.scale.sit.longest, labels.dataset
+    here, dataset = study.scale[SitScale].longest, labels.dataset
     rows = []
     for trained in LONGEST:
         run, cells = run_id(roles.with_longest(trained)), []
@@ -111,7 +112,7 @@ def table5(study: Study) -> Table:
 
 def _unlike(study: Study) -> list[str]:
     """Where the main model's l_max is not what stands for the paper's in inference."""
-    trained, used = _trained_with(study, 1000), study.scale.sit.longest[1000]
+    trained, used = _trained_with(study, 1000), study.scale[SitScale].longest[1000]
     if trained == used:
         return []
     return [f"The main model is trained here with l_max {trained:,}, where {used:,} stands for 1,000 in inference."]

@@ -4,6 +4,7 @@ from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, prc_words
 from neuroute.papers.sit.methods import AUGMENTED, greedy
 from neuroute.papers.sit.roles import INITIAL, PROBLEMS, SMALL_SIZES, TAM_SIZES, run_id
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Dataset, Decoding, Labels, Problem
 from neuroute.rendering.cells import both, model_cells, model_here, printed, solver_name, with_budget
 from neuroute.rendering.columns import HERE, described
@@ -50,7 +51,7 @@ def table8(study: Study) -> Table:
             "different instances.",
             f"Ours is the model of 1K (here CVRP{trained}, its rule's capacity), one training (one seed), decoded "
             "greedily at all four sizes, as in the paper.",
-            f"HGS's row is by {solver_name(study.scale.sit.cvrp.tam_solver)} here; LKH3 is not run. The "
+            f"HGS's row is by {solver_name(study.scale[SitScale].cvrp.tam_solver)} here; LKH3 is not run. The "
             "paper gives HGS 5 min; TAM's rows are as TAM printed them.",
             f"Times are per instance: the time of the test set divided by its instances. {TIMES}",
             INSERTION,
@@ -119,7 +120,7 @@ def _small_methods(study: Study, problem: Problem) -> list[Method]:
     else:
         first = [Method("HGS", {"method": "HGS"}, solvers=("hgs", "hgs-short"))]
         middle = [pomo, trained[0], invit, *trained[1:]]
-    label = with_budget("Ours PRC100", 100, study.scale.sit.prc[100])
+    label = with_budget("Ours PRC100", 100, study.scale[SitScale].prc[100])
     return [
         *first,
         *middle,
