@@ -14,9 +14,9 @@ from neuroute.datasets.tsplib import read_tsplib
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
 from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
-from neuroute.evaluation.benchmarks import measure
-from neuroute.evaluation.columns import COLUMNS
-from neuroute.evaluation.records import Where
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
+from neuroute.evaluation.records import COLUMNS
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network, Run, Supervised
 from neuroute.problems.cvrp import Cvrp, to_routes
@@ -39,8 +39,8 @@ def measured(tmp_path: Path, folder: Path, missing: dict[str, str]) -> pd.DataFr
     torch.manual_seed(0)
     save_checkpoint(tmp_path / "m", build(NETWORK), {"run": RUN.id, "network": NETWORK.model_dump(), "code": "n"})
     write_manifest(tmp_path / "tsplib.json", folder, missing)
-    where = Where("test", "c", "n", device="cpu", threads=1, benchmarks={"tsplib": tmp_path / "tsplib.json"})
-    measure(EVALUATION, RUN, tmp_path / "m", tmp_path / "out" / "tsplib.csv", [], where)
+    context = RunContext("test", "c", "n", device="cpu", threads=1, benchmarks={"tsplib": tmp_path / "tsplib.json"})
+    evaluate(EVALUATION, RUN, tmp_path / "m", tmp_path / "out" / "tsplib.csv", context)
     return pd.read_csv(tmp_path / "out" / "tsplib.csv")
 
 
@@ -99,8 +99,8 @@ def cvrplib_measured(tmp_path: Path, folder: Path, evaluation: BenchmarkEvaluati
     about = {"run": run.id, "network": run.network.model_dump(), "code": "n"}
     save_checkpoint(tmp_path / "m", build(run.network), about)
     write_manifest(tmp_path / "m.json", folder, {k: "" for k in known("cvrplib") if k not in NAMES}, "cvrplib")
-    where = Where("test", "c", "n", device="cpu", threads=1, benchmarks={"cvrplib": tmp_path / "m.json"})
-    measure(evaluation, run, tmp_path / "m", tmp_path / "cvrplib.csv", [], where)
+    context = RunContext("test", "c", "n", device="cpu", threads=1, benchmarks={"cvrplib": tmp_path / "m.json"})
+    evaluate(evaluation, run, tmp_path / "m", tmp_path / "cvrplib.csv", context)
     return pd.read_csv(tmp_path / "cvrplib.csv")
 
 

@@ -15,13 +15,14 @@ from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import efficiency
-from neuroute.evaluation.columns import COLUMNS
-from neuroute.evaluation.efficiency import in_all, measure, points
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.efficiency import in_all, points
 from neuroute.evaluation.extrapolation import look_ahead
 from neuroute.evaluation.live_memory import peak_and_kept
+from neuroute.evaluation.loaded import RunContext
 from neuroute.evaluation.one_decision import posed
-from neuroute.evaluation.records import Where
-from neuroute.networks.weights import build
+from neuroute.evaluation.records import COLUMNS
+from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Labels, Network, Run, Supervised
 
 SHAPE = {"depth": 2, "width": 16, "heads": 4, "feed_forward": 32}
@@ -57,8 +58,10 @@ def measured(
     memory_gb: float = 1.0,
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     evaluation = EfficiencyEvaluation(run=RUN.id, networks=networks, datasets=datasets, decisions=4)
-    where = Where(scale="test", code="c", network_code="n", device="cpu", threads=1, memory_gb=memory_gb)
-    measure(evaluation, RUN, Path("there is none"), out / "efficiency.csv", [], where)
+    context = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1, memory_gb=memory_gb)
+    about = {"run": RUN.id, "network": RUN.network.model_dump(), "code": "n"}
+    save_checkpoint(out / "m", ready("SIT"), about)
+    evaluate(evaluation, RUN, out / "m", out / "efficiency.csv", context)
     with np.load(out / "efficiency.npz", allow_pickle=False) as file:
         return pd.read_csv(out / "efficiency.csv"), dict(file)
 
@@ -230,14 +233,15 @@ def test_bad_evaluations(tmp_path: Path) -> None:
     with pytest.raises(NeurouteError, match="'BQ' is for cvrp, of which there is no data set"):
         measured(tmp_path, {"BQ": NETWORKS["BQ"]}, (TSP,))
     other = Network(kind="neuroute.networks.other:Other", arguments={})
-    with pytest.raises(NeurouteError, match="FLOPs are not known"):
+    with pytest.raises(NeurouteError, match="does not exist"):
         measured(tmp_path, {"x": other}, (TSP,))
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / "m"]
 
 
-def test_random_weights_leave_torchs_own_numbers_alone(tmp_path: Path) -> None:
+def test_random_weights_leave_torchs_own_numbers_alone() -> None:
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    measured(tmp_path, {"SIT": NETWORKS["SIT"]}, (TSP,))
+    evaluation = EfficiencyEvaluation(run=RUN.id, networks=NETWORKS, datasets=(TSP,))
+    efficiency._built("SIT", NETWORKS["SIT"], evaluation, CPU)
     assert torch.equal(torch.rand(2), expected)

@@ -11,10 +11,11 @@ import torch
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start_vrp import multi_start, number_of_starts
-from neuroute.evaluation.records import Where
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, parameters, save_checkpoint
-from neuroute.papers.mvmoe.probe import measure
-from neuroute.plan.objects import Dataset, Labels, Network, RoutingEvaluation, Run, Supervised
+from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
+from neuroute.plan.objects import Dataset, Labels, Network, Run, Supervised
 from neuroute.problems.vrp import SWITCHES, Vrp, canonical, lengths
 
 N, EXPERTS, TOP, STEPS, COUNT, DEPTH = 9, 4, 2, 30, 3, 2
@@ -22,7 +23,7 @@ DATASETS = tuple(
     Dataset(problem="vrp", variant=name, split="val", n=N, count=COUNT, capacity=14) for name in ("CVRP", "OVRPBLTW")
 )
 LABELS = Labels(dataset=DATASETS[0], solver="ortools")
-WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+CONTEXT = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
 Arrays = dict[str, np.ndarray]
 
 
@@ -47,7 +48,7 @@ def measured(folder: Path, run: Run, **changes: Any) -> Arrays:
     net = small(run)
     save_checkpoint(folder / "m", net, {"run": run.id, "network": run.network.model_dump(), "code": "n"})
     evaluation = RoutingEvaluation(**{"run": run.id, "datasets": DATASETS, "steps": STEPS, **changes})
-    measure(evaluation, run, folder / "m", folder / "routing.csv", [], WHERE)
+    evaluate(evaluation, run, folder / "m", folder / "routing.csv", CONTEXT)
     with np.load(folder / "routing.npz", allow_pickle=False) as file:
         return dict(file)
 

@@ -25,6 +25,7 @@ from fabricated_mvmoe import (
     study,
 )
 from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.objects import Labels
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.render import render
@@ -247,7 +248,7 @@ def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
 
 def test_what_is_trained_here_is_said(work: Path) -> None:
     text = note(draw("table1", work), "One training of each model")
-    stage = SCALE.mvmoe.trainings[50].stages[0]
+    stage = SCALE[MvmoeScale].trainings[50].stages[0]
     assert f"Each draws {stage.batches * stage.batch_size:,} instances here" in text
     assert "No model of the paper's n = 100 is trained here" in text
     half = note(draw("table5", work), "One training of each model")

@@ -28,6 +28,7 @@ from neuroute.papers.sit import roles
 from neuroute.papers.sit.iteration import Iteration
 from neuroute.papers.sit.network_picture import Model
 from neuroute.papers.sit.rounds import best_gaps, course
+from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.state import State, ordinal
 from neuroute.plan.objects import Reconstruction
 from neuroute.rendering.render import FIGURE_FORMATS
@@ -226,8 +227,8 @@ def test_a_log_without_rounds_leaves_an_honest_panel(sit: Path, tmp_path: Path) 
 def test_gaps_by_repetitions_are_the_records(sit: Path) -> None:
     drawing = draw("figure3", sit)
     points = drawing.points.set_index("repetitions")
-    assert dict(points.repetitions_here) == SCALE.sit.repetitions
-    for count, here in SCALE.sit.repetitions.items():
+    assert dict(points.repetitions_here) == SCALE[SitScale].repetitions
+    for count, here in SCALE[SitScale].repetitions.items():
         run = RUNS[roles.run_id(roles.with_repetitions(count))]
         assert points.gap_pct[count] == pytest.approx(repeated_gap(run), abs=0.05)
         assert points.low_pct[count] < points.gap_pct[count] < points.high_pct[count]
@@ -242,4 +243,4 @@ def test_repetitions_that_were_not_measured_are_told(sit: Path, tmp_path: Path) 
             file.write_text(file.read_text().splitlines()[0] + "\n")
     drawing = draw("figure3", tmp_path)
     assert 1 not in set(drawing.points.repetitions)
-    assert f"1 of {len(SCALE.sit.repetitions)} numbers of repetitions were not measured." in drawing.notes
+    assert f"1 of {len(SCALE[SitScale].repetitions)} numbers of repetitions were not measured." in drawing.notes

@@ -70,22 +70,22 @@ def evaluate(
 
 def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None) -> None:
     """Record every number of an evaluation of the plan."""
-    from neuroute.core.dotted import resolve
-    from neuroute.evaluation.records import Where
+    from neuroute.evaluation import driver
+    from neuroute.evaluation.loaded import RunContext
 
     e = p.find(p.evaluations, evaluation, "evaluation")
-    where = Where(
+    context = RunContext(
         scale=p.scale.name,
         code=p.evaluate_code(evaluation),
         network_code=p.network_code(e.run),
         device=p.config.device,
         threads=threads or p.scale.evaluate_threads,
         memory_gb=p.config.memory_gb,
+        label_dirs=p.label_dirs,
         benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_of_evaluation(evaluation)},
         rescaling=p.rescaling_of_evaluation(evaluation),
     )
-    checkpoint = p.run_dir(e.run) / "model.safetensors"
-    resolve(e.entry)(e, p.runs[e.run], checkpoint, p.evaluation_file(evaluation), p.label_dirs, where)
+    driver.evaluate(e, p.runs[e.run], p.checkpoint(e.run), p.evaluation_file(evaluation), context)
 
 
 def _evaluate_data(

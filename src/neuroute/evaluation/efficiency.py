@@ -1,4 +1,4 @@
-"""The evaluation stage's clock and scales: what greedy construction takes of time and memory, by size (sit, Table 4).
+"""What greedy construction takes of time and memory, by size (sit, Table 4).
 
 Weights are random: they do not change what is computed.  A whole construction of 100,000 nodes takes an hour, so its
 decisions are sampled: at some points between the first and the last, one decision is measured, and the time of all of
@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,10 +22,12 @@ from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.extrapolation import Outlook, look_ahead
 from neuroute.evaluation.live_memory import out_of_memory, peak_and_kept
+from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.one_decision import Construction, posed
-from neuroute.evaluation.records import Where, write_records
+from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import build
-from neuroute.plan.objects import Dataset, EfficiencyEvaluation, Network, Run
+from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Network
 
 log = logging.getLogger(__name__)
 
@@ -46,25 +47,19 @@ class Measured:
     share: float = 1.0  # of the instance's solutions that are built at once
 
 
-def measure(
-    evaluation: EfficiencyEvaluation, run: Run, checkpoint: Path, out: Path, label_dirs: list[Path], where: Where
-) -> None:
-    """Write `out` (.csv) and its .npz twin, "<network>[-math]|<dataset id>" -> (decisions, 3): tokens, seconds, MiB.
+def measure(loaded: LoadedModel, evaluation: EfficiencyEvaluation) -> tuple[Rows, Arrays]:
+    """Return records and "<network>[-math]|<dataset id>" (decisions, 3): tokens, seconds, MiB.
 
     Records of decoding "efficiency-<network>", and "efficiency-<network>-math" for attention that holds its scores, as
     in the papers' implementations, instead of the fused kernel: time_s (seconds of one instance), peak_memory_mb (that
     it adds), or out_of_memory (1) where it needs more than the memory budget.  A size that would take longer than a
     minute is left out, with a warning.
-    `checkpoint` and `label_dirs` are not read.  Raises NeurouteError when a network cannot be built, its FLOPs are not
-    known, or there is no data set of its problem.
+    The loaded network is not measured.  Raises NeurouteError if a network cannot be built, its FLOPs are not known, or
+    there is no data set of its problem.
     """
-    place = devices.choose(where.device)
-    if where.threads:
-        torch.set_num_threads(where.threads)
-    budget = devices.memory_budget_gb(place, where.memory_gb) * 1e9
+    place, budget = loaded.place, loaded.memory_gb * 1e9
     ready = {name: _built(name, network, evaluation, place) for name, network in evaluation.networks.items()}
-    rows: list[dict[str, Any]] = []
-    arrays: dict[str, np.ndarray] = {}
+    rows, arrays = Rows(), Arrays()
     for name, (net, count, datasets) in ready.items():
         for label, kernel in ((name, nullcontext), (f"{name}-math", _holding_scores)):
             outlook = None
@@ -80,9 +75,10 @@ def measure(
                     values |= {"share_at_once": found.share} if found.share < 1 else {}
                 else:
                     values = {"out_of_memory": 1.0} if found == "memory" else {}
-                taken = time.perf_counter() - began
-                rows += _rows(evaluation, run, where, place, dataset, f"efficiency-{label}", values, taken)
-    write_records(out, rows, arrays)
+                seconds, about = time.perf_counter() - began, describe_test(dataset, instances=1)
+                records = loaded.rows(evaluation.group, about, Decoding(), values, seconds, batch_size=1)
+                rows += [row | {"decoding": f"efficiency-{label}"} for row in records]
+    return rows, arrays
 
 
 def _holding_scores() -> AbstractContextManager[None]:
@@ -92,17 +88,16 @@ def _holding_scores() -> AbstractContextManager[None]:
 
 def _built(
     name: str, network: Network, evaluation: EfficiencyEvaluation, place: torch.device
-) -> tuple[Any, Counts, list[Dataset]]:
+) -> tuple[RoutingNetwork, Counts, list[Dataset]]:
     """The network with random weights, its counts and the data sets of its problem, the smallest first."""
     count = counts(network)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        net: Any = build(network).eval().to(place)
-    problem = getattr(net, "problem", "tsp")
-    datasets = sorted((d for d in evaluation.datasets if d.problem == problem), key=lambda d: d.nodes)
+        net = build(network).eval().to(place)
+    datasets = sorted((d for d in evaluation.datasets if d.problem == net.problem), key=lambda d: d.nodes)
     if not datasets:
         raise NeurouteError(
-            f"{evaluation.id}: network '{name}' is for {problem}, of which there is no data set; add one"
+            f"{evaluation.id}: network '{name}' is for {net.problem}, of which there is no data set; add one"
         )
     return net, count, datasets
 
@@ -194,42 +189,3 @@ def _timed(call: Callable[[], Any], place: torch.device) -> float:
         devices.synchronize(place)
         taken.append(time.perf_counter() - began)
     return float(np.median(taken))
-
-
-def _rows(
-    evaluation: EfficiencyEvaluation,
-    run: Run,
-    where: Where,
-    place: torch.device,
-    dataset: Dataset,
-    decoding: str,
-    values: dict[str, float],
-    wall_time_s: float,
-) -> list[dict[str, Any]]:
-    """One record per value.  Not `Loaded.rows`: there is no trained model, and no batch that has to fit the memory."""
-    units = {"time_s": "s", "peak_memory_mb": "MiB", "out_of_memory": "", "share_at_once": ""}
-    shared = {
-        "paper": run.paper,
-        "run": run.id,
-        "group": evaluation.group,
-        "seed": run.seed,
-        "test": dataset.id,
-        "distribution": dataset.distribution,
-        "n": dataset.n,
-        "n_instances": 1,
-        "reference": "none",
-        "decoding": decoding,
-        "method": "greedy",
-        "beam": 1,
-        "log_n": True,
-        "batch_size": 1,
-    }
-    on = {
-        "device": devices.name(place),
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "scale": where.scale,
-        "code": where.code,
-        "wall_time_s": round(wall_time_s, 4),
-    }
-    return [{**shared, "metric": m, "value": v, "unit": units[m], **on} for m, v in values.items()]

@@ -128,22 +128,3 @@ def solver_name(solver: str) -> str:
 def with_budget(label: str, paper: int, here: int) -> str:
     """Label a search: PRC100, or `PRC100, here 10`."""
     return label if paper == here else f"{label}, here {here:,}"
-
-
-def both(at):
-    return " and ".join(at.values())
-
-
-def model_cells(study, run, dataset, rows, size, decoding, *, total=False):
-    obj, gap, time = (number(rows, size, metric) for metric in ("obj", "gap_pct", "time_s"))
-    if run is None:
-        return Cell(None, obj), Cell(None, gap), Cell(None, time)
-    at = described(dataset)
-    seconds = study.value("time_s", run, dataset, decoding)
-    if seconds is not None and not total:
-        seconds /= dataset.count
-    return (
-        Cell(study.value("length", run, dataset, decoding), obj, at=at),
-        gap_cell(study, run, dataset, gap, decoding),
-        Cell(seconds, time, at=at),
-    )

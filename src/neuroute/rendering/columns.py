@@ -24,6 +24,11 @@ def plain(value: Any) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:g}"
 
 
+def decimal(value: float, decimals: int = 2) -> str:
+    """Format a number in running text, with a real minus."""
+    return f"{value:z.{decimals}f}".replace("-", "−")
+
+
 def described(dataset: Dataset) -> str:
     """Describe a test set: its capacity where that is not its size's rule, its distribution where not uniform."""
     words = f"{dataset.problem.upper()}{dataset.n}, {dataset.count:,} instances"

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
-from neuroute.evaluation.columns import COLUMNS
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Artifact, Dataset, Decoding, Run
 
@@ -47,6 +46,8 @@ class Study:
     def records(self) -> pd.DataFrame:
         """All the artifact's evaluation records, one row per measured number; no rows when it declares none."""
         import pandas as pd
+
+        from neuroute.evaluation.records import COLUMNS
 
         parts = [_read_records(self.work / "evaluations" / f"{e}.csv") for e in self.artifact.evaluations]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(COLUMNS))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.icam.cells import CVRP_CONTEXT
 from neuroute.papers.icam.roles import BASELINES, MULTI, ORIGINAL, OWN, SINGLE, group, run_id
+from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.objects import Decoding
 from neuroute.rendering.benchmark import Solved, not_measured
 from neuroute.rendering.cells import ONE_SEED, UNTRAINED, model_here, number, printed
@@ -82,7 +83,7 @@ def _row(study: Study, solved: Solved, method: Method) -> Row:
 
 
 def _notes(study: Study, solved: Solved) -> tuple[str, ...]:
-    least, below = study.scale.icam.cvrp.benchmark_nodes
+    least, below = study.scale[IcamScale].cvrp.benchmark_nodes
     trained = [f"{name} at n={study.runs[run].n}" for name, run in RUNS.items() if run in study.runs]
     return (
         "Means of the instances' gaps, of unrounded lengths to the best known costs, which are in the library's "

@@ -8,6 +8,7 @@ from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import ALPHAS, TOTALS, WAYS_NOTE, baselines_note, reference_note, sets_of
 from neuroute.papers.icam.methods import strategies
 from neuroute.papers.icam.roles import ABLATIONS, MULTI, run_id
+from neuroute.papers.icam.scale import IcamScale
 from neuroute.papers.icam.table_comparison import OTHER_PAPERS
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Problem
@@ -53,7 +54,7 @@ def table11_grid(scale: Scale) -> Grid:
 
 def table11(study: Study) -> Table:
     """Mean length, gap and total time with beams, random re-construct and augmentation."""
-    s, tests = study.scale.icam, sets_of(study.scale, TSP)
+    s, tests = study.scale[IcamScale], sets_of(study.scale, TSP)
     return grid_table(
         study,
         ("Method",),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroute.accounting import flops_icam, flops_pomo
+from neuroute.accounting.counts import Icam, Pomo
 from neuroute.papers.icam.hyper_parameters import OWN_ROWS, SHOWN, published_value, settings
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
+from neuroute.papers.icam.scale import IcamScale
 from neuroute.rendering.columns import AS_TRAINED, WHOLE, plain
 from neuroute.rendering.licences import licence_table
 from neuroute.rendering.table import Cell, Column, Row, Table
@@ -32,7 +33,7 @@ def table4(study: Study) -> Table:
         Column("space", "Space", format=str),
         Column("operations_per_pair", "Operations per pair of nodes and layer", "FLOPs", WHOLE),
     )
-    shape = study.scale.icam
+    shape = study.scale[IcamScale]
     return Table(
         study.artifact.title,
         ("Model",),
@@ -55,13 +56,13 @@ def table4(study: Study) -> Table:
 
 def _per_pair(study: Study) -> dict[str, float]:
     """FLOPs of one encoder layer for each pair of nodes: half the second difference in the number of nodes."""
-    icam, pomo = study.scale.icam.network, study.scale.icam.pomo
+    icam, pomo = study.scale[IcamScale].network, study.scale[IcamScale].pomo
 
     def attention(nodes: int) -> int:
-        return flops_pomo.encoder_flops(1, pomo.width, pomo.heads, pomo.feed_forward, nodes)
+        return Pomo(1, pomo.width, pomo.heads, pomo.feed_forward).encoder(nodes)
 
     def attention_free(nodes: int, adaptation: bool = True) -> int:
-        return flops_icam.encoder_flops(1, icam.width, icam.feed_forward, nodes, adaptation=adaptation)
+        return Icam(1, icam.width, icam.feed_forward, adaptation=adaptation).encoder(nodes)
 
     n = 100  # any will do: the counts are polynomials of degree two
     return {

@@ -16,6 +16,7 @@ from neuroute.papers.icam.cells import (
 )
 from neuroute.papers.icam.methods import WAYS, trained
 from neuroute.papers.icam.roles import BETAS, KS, MULTI, OWN, SIZES, STAGES, run_id
+from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Decoding, Problem, Reinforced
 from neuroute.rendering.cells import (
@@ -121,7 +122,7 @@ def table10(study: Study) -> Table:
 
     rows = [
         Row(
-            (with_budget(f"k = {k}", k, study.scale.icam.elites[k]),),
+            (with_budget(f"k = {k}", k, study.scale[IcamScale].elites[k]),),
             tuple(cell(k, beta, *way) for way in ways.values() for beta in BETAS),
         )
         for k in KS

@@ -9,6 +9,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.methods import BUDGETS, BY_THE_RULE
 from neuroute.papers.mvmoe.roles import SIZES, X8
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.problems.vrp_variants import SWITCHES
@@ -56,7 +57,7 @@ TEST_SETS = (
 
 def sets_of(scale: Scale, size: int) -> str:
     """What stands for all test sets of one of the paper's sizes, in words."""
-    return of_each(scale.mvmoe.sizes[size], scale.mvmoe.test_counts[size])
+    return of_each(scale[MvmoeScale].sizes[size], scale[MvmoeScale].test_counts[size])
 
 
 def of_each(customers: int, count: int) -> str:
@@ -202,7 +203,7 @@ def trained_note(study: Study, runs: Iterable[str], in_print: str = "100 million
     amounts = [amount for run in found if (amount := drawn_instances(run)) is not None]
     drawn = _range(sorted({round(amount) for amount in amounts}))
     note = f"{ONE_SEED} Each draws {drawn} instances here, {in_print} in the paper." if drawn else ONE_SEED
-    if SIZES[-1] not in sizes or SIZES[-1] in study.scale.mvmoe.trained_sizes:
+    if SIZES[-1] not in sizes or SIZES[-1] in study.scale[MvmoeScale].trained_sizes:
         return note
     return (
         f"{note} No model of the paper's n = {SIZES[-1]} is trained here; what needs one takes that of n = {SIZES[0]}."

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from neuroute.papers.pens import roles
+from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.rendering.cells import BOOTSTRAP, solver_name
@@ -24,7 +25,7 @@ def gap_notes(study: Study, runs: Iterable[str], sets: Collection[Dataset], *dec
     """What a gap is here: of several solutions of each instance, and how far these are apart, over these cells."""
     spreads = [study.value("gap_spread_pct", run, d, how) for run in runs for d in sets for how in decodings]
     found = [spread for spread in spreads if spread is not None]
-    repeats = study.scale.pens.repeats
+    repeats = study.scale[PensScale].repeats
     notes = [f"One training of each model. {BOOTSTRAP}"]
     if repeats > 1:
         apart = f"; their gaps' standard deviation is {max(found):.3f} points at most" if found else ""
@@ -40,7 +41,7 @@ def gap_notes(study: Study, runs: Iterable[str], sets: Collection[Dataset], *dec
 
 def reference_notes(study: Study, largest: Dataset | None = None) -> list[str]:
     """Say which solver's tours the gaps are against, here and in the paper; largest: a table's set of that size."""
-    usual, solver = (solver_name(s) for s in (study.scale.reference_solver, study.scale.pens.largest_solver))
+    usual, solver = (solver_name(s) for s in (study.scale.reference_solver, study.scale[PensScale].largest_solver))
     if largest is None:
         return [f"Gaps are against {usual}'s tours here, against Concorde's optima in the paper."]
     size = max(roles.SIZES)

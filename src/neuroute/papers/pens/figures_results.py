@@ -9,23 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator
 
 from neuroute.papers.pens import roles
-from neuroute.rendering.cells import number, printed, solver_name
+from neuroute.papers.pens.looks import COLOUR, MARKER, printed_gaps, repeats_note, size_label, spread_note
 from neuroute.papers.pens.methods import methods
+from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Decoding
 from neuroute.rendering import style
-from neuroute.rendering.columns import described
-from neuroute.rendering.diagram_nodes import (
-    COLOUR,
-    MARKER,
-    bounds,
-    decimal,
-    drawable,
-    printed_gaps,
-    repeats_note,
-    size_label,
-    spread_note,
-)
-from neuroute.rendering.cells import gap_cell
+from neuroute.rendering.cells import gap_cell, number, printed, solver_name
+from neuroute.rendering.columns import decimal, described
+from neuroute.rendering.plots import bounds, drawable
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Cell
@@ -184,7 +175,7 @@ def figure4(study: Study) -> Drawing:
     """The gap over sizes with ALiBi, RoPE and coordinates."""
     figure = new_figure(height=3.0)
     here, paper = figure.subplots(1, 2)
-    sizes = {size: study.scale.pens.sizes[size] for size in roles.SIZES}
+    sizes = {size: study.scale[PensScale].sizes[size] for size in roles.SIZES}
     rows: list[dict[str, Any]] = []
     for name in roles.POSITIONS:
         label, found = roles.NAMES[name], _measured_over_sizes(study, name)
@@ -261,7 +252,7 @@ def _size_notes(study: Study, points: pd.DataFrame) -> list[str]:
     sets = [roles.reference(study.scale, size).dataset for size in roles.SIZES]
     measured = points[points.side == MEASURED]
     notes = [
-        f"Trained on TSP{study.scale.pens.sizes[100]:,} (the paper: TSP-100); tested on "
+        f"Trained on TSP{study.scale[PensScale].sizes[100]:,} (the paper: TSP-100); tested on "
         + ", ".join(f"{d.count:,} TSP{d.n:,}" for d in dict.fromkeys(sets))
         + ", without rescaling.",
         repeats_note(study),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from neuroute.accounting import flops_pens
+from neuroute.accounting.counts import Pens
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import gap_notes, reference_notes
 from neuroute.papers.pens.methods import Method, methods
 from neuroute.papers.pens.roles import BQ, LEHD, NAMES, SIZES, run_id
+from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Dataset
 from neuroute.rendering.benchmark import Nodes, Solved, not_measured
 from neuroute.rendering.cells import UNTRAINED, gap_cell, model_here, number, printed
@@ -71,7 +72,7 @@ class _View:
 
     @classmethod
     def of(cls, study: Study) -> _View:
-        counts = study.scale.pens.timed_counts
+        counts = study.scale[PensScale].timed_counts
         sets, timed = (
             {size: roles.reference(study.scale, size, count).dataset for size, count in of.items()}
             for of in (dict.fromkeys(SIZES), {size: counts[size] for size in SIZES})
@@ -117,7 +118,7 @@ def _comparison(view: _View, rows: list[Row], remarks: tuple[str, ...]) -> Table
         columns.append(Column(f"time_tsplib_{key}_s", "Time", "", duration, group, at))
     measured = [m for m in methods(study.scale) if m.run]
     decodings = dict.fromkeys(how for m in measured for how in (m.decoding, m.rescaled) if how)
-    limit = study.scale.pens.tsplib_max_nodes
+    limit = study.scale[PensScale].tsplib_max_nodes
     return Table(
         study.artifact.title,
         ("Method", HERE),
@@ -206,11 +207,13 @@ def _counts(study: Study, dataset: Dataset) -> list[str]:
 
 def _paper_counts() -> str:
     """Why 9 layers of width 192 have 2.8 million parameters only without a projection of the attention's output."""
-    depth, width, _ = SHAPE
-    with_it, without = (flops_pens.parameters(*SHAPE, output_projection=o) for o in (True, False))
+    depth, width, hidden = SHAPE
+    with_it, without = (
+        Pens(depth, width, feed_forward=hidden, output_projection=projected).parameters for projected in (True, False)
+    )
     return (
         f"Section 5.1 gives PENS 2.8M parameters, this table 2.7M. With its {depth} layers of width {width} and an "
-        f"FFN of {SHAPE[2]} it has {with_it / 1e6:.2f}M if attention's output is projected and {without:,} if not. The "
+        f"FFN of {hidden} it has {with_it / 1e6:.2f}M if attention's output is projected and {without:,} if not. The "
         "formula of attention in Section 3.2 has no such projection, so the models here have none."
     )
 

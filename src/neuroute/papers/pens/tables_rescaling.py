@@ -25,7 +25,9 @@ def table1_grid(scale: Scale) -> Grid:
     for size, test in sets_of(scale, SIZES).items():
         gap = Column(f"gap_tsp{size}_pct", "Gap", "%", fixed(2), f"TSP{size}", described(test.dataset))
         quantities.append(Quantity(gap, GAP, test, size))
-        quantities.append(Quantity(Column(f"factor_tsp{size}", "Factor", "", fixed(2), f"TSP{size}"), factor, test, size))
+        quantities.append(
+            Quantity(Column(f"factor_tsp{size}", "Factor", "", fixed(2), f"TSP{size}"), factor, test, size)
+        )
     methods = [
         Method((NAMES[name], label), {"method": NAMES[name], "scaled": scaled}, runs=run_id(name), decoding=decoding)
         for name in MODELS

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.roles import SIZES, depth_and_width, run_id
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.rendering import cells
@@ -35,12 +36,7 @@ def sets_of(scale: Scale, sizes: Iterable[int] = SIZES) -> dict[int, Labels]:
 
 def searched(scale: Scale) -> Labels:
     """Return the test set of the beam searches: at the paper's scale the same as the greedy one."""
-    return roles.reference(scale, 100, scale.scaling.beam_count)
-
-
-def beam_search(width: int) -> Decoding:
-    """Decode with beams; of width 1 greedily."""
-    return Decoding(method="beam", beam=width) if width > 1 else GREEDY
+    return roles.reference(scale, 100, scale[ScalingScale].beam_count)
 
 
 # -- training seeds ---------------------------------------------------------------------------------------------------
@@ -78,7 +74,9 @@ MEAN_OF_RATIOS = Measure("gap_mean_of_ratios_pct", _mean_of_ratios)
 
 def first_seed_note(study: Study) -> list[str]:
     """Say which training artifacts of the grid show that show one of each model."""
-    several = [name for name, count in study.scale.scaling.seeds.items() if count > 1 and name.startswith("base_")]
+    several = [
+        name for name, count in study.scale[ScalingScale].seeds.items() if count > 1 and name.startswith("base_")
+    ]
     return [f"Of models trained with several seeds ({', '.join(several)}) this is the first."] if several else []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from neuroute.accounting import flops
+from neuroute.accounting.counts import DecoderOnly
 from neuroute.papers.scaling.cells import GAP, model, range_notes, sets_of
 from neuroute.papers.scaling.roles import FEW, LOG_N, SIZES, depth_and_width, run_id
 from neuroute.plan.config import Scale
@@ -76,7 +76,7 @@ def table7_grid(scale: Scale) -> Grid:
 def table7(study: Study) -> Table:
     """With and without gated attention."""
     grid = table7_grid(study.scale)
-    with_gate, without = (flops.parameters(42, 128, gate=gate) for gate in (True, False))
+    with_gate, without = (DecoderOnly(42, 128, 8, gate).parameters for gate in (True, False))
     return grid_table(
         study,
         ("Model",),

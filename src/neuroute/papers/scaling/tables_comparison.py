@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from neuroute.datasets.benchmarks import studied
-from neuroute.papers.scaling.cells import GAP, beam_search, model, range_notes, searched, sets_of
+from neuroute.papers.scaling.cells import GAP, model, range_notes, searched, sets_of
 from neuroute.papers.scaling.roles import COMPARED, GRID, PAPER, depth_and_width, run_id
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Dataset, Decoding
+from neuroute.plan.objects import Dataset, Decoding, beam_search
 from neuroute.rendering.benchmark import Solved, not_measured
 from neuroute.rendering.cells import model_here, number, printed, select
 from neuroute.rendering.columns import described, millions
@@ -58,7 +59,7 @@ OURS = [Model.of_shape(shape) for shape in GRID if shape in COMPARED]
 
 
 def table5_grid(scale: Scale) -> Grid:
-    tests, beams = sets_of(scale, (100, 1000)), scale.scaling.beams
+    tests, beams = sets_of(scale, (100, 1000)), scale[ScalingScale].beams
     methods = []
     for each in (LEHD, BQ, SIGD, *OURS):
         name = f"Ours {each.name}" if each in OURS else each.name
@@ -122,7 +123,7 @@ GROUPS = {  # the paper's rows: its name for them in the printed numbers, nodes 
 
 def table6(study: Study) -> Table:
     """TSPLIB instances below 5,000 nodes."""
-    limit = study.scale.scaling.tsplib_max_nodes
+    limit = study.scale[ScalingScale].tsplib_max_nodes
     solved = Solved.by_all(study, [f"{m.run}/tsplib" for m in COLUMNS])
     nodes = [k.nodes for k in studied()]
 

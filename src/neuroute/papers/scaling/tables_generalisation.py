@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.cells import GAP, gap_cell, model, range_notes, solver, solver_notes
 from neuroute.papers.scaling.roles import COMPARED, GRID, SHIFTED, SIZES, depth_and_width, run_id
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Decoding, Labels
 from neuroute.rendering.cells import BOOTSTRAP, model_here, number, printed
@@ -101,7 +102,7 @@ def _draw(study: Study, grid: Grid, *remarks: str) -> Table:
 
 def table19(study: Study) -> Table:
     """Random re-construct with different budgets."""
-    s = study.scale.scaling
+    s = study.scale[ScalingScale]
     budgets = {0: 0, **s.rrc}  # the paper's iterations -> iterations here
     rows = []
     for size, count in s.rrc_counts.items():

@@ -6,12 +6,12 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from neuroute.accounting import flops
+from neuroute.accounting.counts import DecoderOnly
+from neuroute.accounting.flops import solution, solution_paper
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.cells import (
     GAP,
     MEAN_OF_RATIOS,
-    beam_search,
     first_seed_note,
     gap_cell,
     model,
@@ -22,8 +22,9 @@ from neuroute.papers.scaling.cells import (
     solver_notes,
 )
 from neuroute.papers.scaling.roles import DEEP, GRID, LATENCY, depth_and_width, run_id
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Dataset, Decoding
+from neuroute.plan.objects import Dataset, Decoding, beam_search
 from neuroute.rendering.cells import BOOTSTRAP, model_here, number, printed, select
 from neuroute.rendering.columns import HERE, WHOLE, described
 from neuroute.rendering.grid import SECONDS, Grid, Measure, Quantity, gaps, grid_table, parameters
@@ -46,7 +47,7 @@ def table2(study: Study) -> Table:
     grid = table2_grid(study.scale)
     n = grid.tests[0].dataset.n
     shapes = [study.runs[run].network.arguments for run in grid.runs]
-    first, *deep = (flops.greedy_flops_paper(a["depth"], a["width"], a["heads"], n) for a in shapes)
+    first, *deep = (solution_paper(DecoderOnly(a["depth"], a["width"], a["heads"]).decision, n) for a in shapes)
     ratios = ", ".join(f"{cost / first:.2f}× for {m.label}" for m, cost in zip(grid.methods[1:], deep, strict=True))
     return grid_table(
         study,
@@ -62,7 +63,7 @@ def table2(study: Study) -> Table:
 
 def table4(study: Study) -> Table:
     """Optimality gap under limited and sufficient inference budgets."""
-    dataset = roles.reference(study.scale, 100, study.scale.scaling.budget_count).dataset
+    dataset = roles.reference(study.scale, 100, study.scale[ScalingScale].budget_count).dataset
     columns = tuple(
         Column(f"{budget}_{key}", label, unit, form, group, described(dataset) if key != "beam" else "")
         for budget, group in (("limited", "Limited budget"), ("sufficient", "Sufficient budget (> 1 h)"))
@@ -76,7 +77,7 @@ def table4(study: Study) -> Table:
     def row(shape: str) -> Row:
         run, (depth, width) = run_id(shape), depth_and_width(shape)
         row_cells = []
-        for budget, beam in study.scale.scaling.budgets[shape].items():
+        for budget, beam in study.scale[ScalingScale].budgets[shape].items():
             rows = printed(study, 4, depth=depth, width=width, budget=budget)
             size, gap, time = (number(rows, None, metric) for metric in ("beam_size", "gap_pct", "time_s"))
             decoding = Decoding(method="beam", beam=beam)
@@ -136,17 +137,18 @@ def table12(study: Study) -> Table:
 def table17(study: Study) -> Table:
     """FLOPs and latency by batch size."""
     dataset = roles.reference(study.scale, 100).dataset
-    batches = study.scale.scaling.latency_batches
+    batches = study.scale[ScalingScale].latency_batches
 
     def row(shape: str) -> Row:
         run, (depth, width) = run_id(shape), depth_and_width(shape)
         rows = printed(study, 17, depth=depth, width=width)
         heads = int(str(number(printed(study, 1, depth=depth, width=width), None, "heads")).partition(".")[0])
+        decision = DecoderOnly(depth, width, heads).decision
         row_cells = [
             Cell(study.value("gflops_paper", run, dataset), number(rows, None, "gflops")),
             Cell(study.value("gflops_shrinking", run, dataset)),
-            Cell(flops.greedy_flops_paper(depth, width, heads, 100) / 1e9),
-            Cell(flops.greedy_flops(depth, width, heads, 100) / 1e9),
+            Cell(solution_paper(decision, 100) / 1e9),
+            Cell(solution(decision, 100) / 1e9),
         ]
         for role, batch in batches.items():
             decoding = Decoding(batch_size=min(batch, dataset.count))
@@ -187,7 +189,7 @@ def table17(study: Study) -> Table:
 def table18_grid(scale: Scale) -> Grid:
     test, of_first_seed = searched(scale), Measure("gap_pct", _gap_alone)
     quantities = []
-    for role, beam in scale.scaling.beams.items():
+    for role, beam in scale[ScalingScale].beams.items():
         name = "Greedy" if role == 1 else f"Beam {role}"
         heading = name if role == beam else f"{name} ({beam} here)"
         column = Column(f"gap_beam{role}_pct", heading, "%", fixed(4), at=described(test.dataset))

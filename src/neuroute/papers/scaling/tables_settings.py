@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from neuroute.accounting import flops
 from neuroute.accounting.cost import training_per_sample
+from neuroute.accounting.counts import DecoderOnly
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.roles import depth_and_width, run_id
 from neuroute.plan.objects import Supervised
@@ -27,11 +27,15 @@ def table1(study: Study) -> Table:
             "heads": here["heads"],
             "qkv_dim": here["width"] // here["heads"],
             "ffn_dim": 4 * here["width"],
-            "params_m": flops.parameters(here["depth"], here["width"]) / 1e6,
+            "params_m": DecoderOnly(here["depth"], here["width"], here["heads"]).parameters / 1e6,
         }
+        exact = DecoderOnly(depth, width, here["heads"]).parameters
         rows = printed(study, 1, depth=depth, width=width)
         cells = [Cell(value, number(rows, None, metric)) for metric, value in values.items()]
-        return Row((depth, width, model_here(study, run.id)), (*cells, Cell(flops.parameters(depth, width))))
+        return Row(
+            (depth, width, model_here(study, run.id)),
+            (*cells, Cell(DecoderOnly(depth, width, here["heads"]).parameters)),
+        )
 
     return Table(
         study.artifact.title,

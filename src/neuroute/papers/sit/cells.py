@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import SIZES
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Problem
 from neuroute.rendering.columns import short
 from neuroute.rendering.solver_cells import references_by_problem
@@ -27,7 +28,7 @@ INSERTION = (
 
 def prc_words(study: Study, budget: int = 100) -> str:
     """Name a search: PRC100, or `PRC100 (10 iterations here)`."""
-    here = study.scale.sit.prc[budget]
+    here = study.scale[SitScale].prc[budget]
     return f"PRC{budget:,}" + ("" if here == budget else f" ({here:,} iterations here)")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import run_id
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Problem
 from neuroute.rendering.cells import number
@@ -102,12 +103,12 @@ def at_one(dataset: Dataset) -> str:
 def protocol_note(study: Study, problem: Problem, sizes: Sequence[int]) -> str:
     """How time and memory were measured, and of which networks."""
     wanted = ("sit", "lehd", "sigd", "pomo") if problem == "tsp" else ("sit", "bq")
-    shapes = {name.upper(): s for name, s in study.scale.sit.efficiency_shapes.items() if name in wanted}
+    shapes = {name.upper(): s for name, s in study.scale[SitScale].efficiency_shapes.items() if name in wanted}
     nodes = ", ".join(f"{roles.efficiency(study.scale, problem, size).n:,}" for size in sizes)
     named = ", ".join(f"{name} D={s.depth}, W={s.width}" for name, s in shapes.items())
     return (
         f"Time and memory are of one instance of {problem.upper()} with {nodes} nodes, not of the test sets, and of "
-        f"networks with random weights in shapes of their own ({named}): {study.scale.sit.efficiency_decisions} "
+        f"networks with random weights in shapes of their own ({named}): {study.scale[SitScale].efficiency_decisions} "
         "decisions along a greedy construction are timed and integrated over all of it; what would take long is left "
         "out. Memory is what the decisions add at their peak, without weights, in MiB. The paper averages over test "
         "sets on one RTX 3090 and says neither how many instances share a batch nor what its memory counts."

@@ -28,8 +28,8 @@ from neuroute.plan.objects import Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering import style
 from neuroute.rendering.columns import described
-from neuroute.rendering.diagram import Sheet, arrow, box, words
 from neuroute.rendering.diagram_nodes import RED, decimal
+from neuroute.rendering.sketch import Sheet, arrow, box, words
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed

@@ -5,8 +5,8 @@ from matplotlib.patches import Rectangle
 
 from neuroute.papers.sit.state import State
 from neuroute.rendering import style
-from neuroute.rendering.diagram import arrow, box, plus, words
 from neuroute.rendering.modules import Modules
+from neuroute.rendering.sketch import arrow, box, plus, words
 
 LAYER = "decoder.layers.0"
 BLUE, ORANGE = "#3f8fc6", "#dd6b20"  # nodes, representatives

@@ -9,6 +9,7 @@ from neuroute.datasets.benchmarks import studied
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, run_id
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Decoding, Problem
 from neuroute.rendering.benchmark import Nodes, Solved, not_measured, records_of
 from neuroute.rendering.cells import model_here, number, printed, with_budget
@@ -109,7 +110,7 @@ def _methods(study: Study) -> list[Method]:
     def own(problem: Problem, decoding: Decoding) -> tuple[str, Decoding]:
         return run_id(f"{problem}_1k"), decoding
 
-    best = max(study.scale.sit.prc)
+    best = max(study.scale[SitScale].prc)
     return [
         Method("GLOP", {"method": "GLOP"}, {}),
         Method("ELG aug×8", {"method": "ELG"}, {}),
@@ -120,7 +121,7 @@ def _methods(study: Study) -> list[Method]:
         baseline("LEHD", "LEHD"),
         Method("Ours greedy", {"method": "Ours", "decoding": "greedy"}, {p: own(p, Decoding()) for p in PROBLEMS}),
         Method(
-            with_budget(f"Ours PRC{best:,}", best, study.scale.sit.prc[best]),
+            with_budget(f"Ours PRC{best:,}", best, study.scale[SitScale].prc[best]),
             {"method": "Ours", "decoding": "PRC", "iters": best},
             {p: own(p, roles.prc_of(study.scale, p, best)) for p in PROBLEMS},
         ),

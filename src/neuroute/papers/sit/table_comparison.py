@@ -8,6 +8,7 @@ from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, models_note, reference_note
 from neuroute.papers.sit.methods import methods
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, SIZES, run_id
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.rendering.cells import BOOTSTRAP
 from neuroute.rendering.columns import described, short
@@ -87,7 +88,7 @@ def _baselines(study: Study) -> str:
         for name, run in BASELINES[problem].items()
         if run in study.runs
     ]
-    s = study.scale.sit
+    s = study.scale[SitScale]
     return (
         f"Baselines trained here, each by its own recipe: {', '.join(trained)}; greedy up to the paper's 10K, random "
         f"re-construct up to {s.rrc_max_nodes:,} nodes, beams up to {s.beam_max_nodes:,} and none for the CVRP. The "

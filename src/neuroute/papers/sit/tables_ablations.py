@@ -15,6 +15,7 @@ from neuroute.papers.sit.efficiency_cells import (
     protocol_note,
 )
 from neuroute.papers.sit.roles import ABLATED, BASELINES, BQ_SIZES, NO_SIT, SELF, run_id
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Reconstruction
 from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed
 from neuroute.rendering.columns import HERE, described, short
@@ -84,7 +85,7 @@ def _schedule(study: Study) -> str:
 def table10(study: Study) -> Table:
     """BQ as its authors have it, and with cross-attention and SIT."""
     bq = BASELINES["cvrp"]["BQ"]
-    crossed: dict[int, str] = {size: run_id(roles.with_cross_attention(size)) for size in study.scale.sit.bq_sit}
+    crossed: dict[int, str] = {size: run_id(roles.with_cross_attention(size)) for size in study.scale[SitScale].bq_sit}
     both = "BQ+Cross-Attention+SIT"
     rows = [
         _row(study, "table10", "BQ origin", "BQ origin", dict.fromkeys(BQ_SIZES, bq), f"BQ{HELD}"),

@@ -16,6 +16,7 @@ from neuroute.papers.sit.efficiency_cells import (
     protocol_note,
 )
 from neuroute.papers.sit.roles import LONGEST, PROBLEMS, SIZES, run_id
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Decoding, Problem
 from neuroute.problems.longest import longest_sub_path
@@ -75,7 +76,10 @@ def table5_grid(scale: Scale, label: Callable[[int], str] = str) -> Grid:
     test = roles.reference(scale, "tsp", 10_000)
     quantities = []
     for used in LONGEST:
-        group, at = "inference " + with_budget(f"{used:,}", used, scale.sit.longest[used]), described(test.dataset)
+        group, at = (
+            "inference " + with_budget(f"{used:,}", used, scale[SitScale].longest[used]),
+            described(test.dataset),
+        )
         decoding, where = roles.prc_with_longest(scale, used), {"lmax_inference": used}
         gap = Column(f"gap_lmax{used}_pct", "Gap", "%", fixed(3), group, at)
         time = Column(f"time_lmax{used}_s", "Time", "", duration, group, at)
@@ -109,7 +113,7 @@ def table5(study: Study) -> Table:
 
 def _unlike(study: Study) -> list[str]:
     """Where the main model's l_max is not what stands for the paper's in inference."""
-    trained, used = _trained_with(study, 1000), study.scale.sit.longest[1000]
+    trained, used = _trained_with(study, 1000), study.scale[SitScale].longest[1000]
     if trained == used:
         return []
     return [f"The main model is trained here with l_max {trained:,}, where {used:,} stands for 1,000 in inference."]

@@ -8,6 +8,7 @@ from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, prc_words
 from neuroute.papers.sit.methods import AUGMENTED, greedy
 from neuroute.papers.sit.roles import INITIAL, PROBLEMS, SMALL_SIZES, TAM_SIZES, run_id
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Problem
 from neuroute.rendering.cells import BOOTSTRAP, solver_name, with_budget
@@ -52,7 +53,7 @@ def table8(study: Study) -> Table:
         "different instances.",
         f"Ours is the model of 1K (here CVRP{trained}, its rule's capacity), one training (one seed), decoded "
         "greedily at all four sizes, as in the paper.",
-        f"HGS's row is by {solver_name(study.scale.sit.cvrp.tam_solver)} here; LKH3 is not run. The "
+        f"HGS's row is by {solver_name(study.scale[SitScale].cvrp.tam_solver)} here; LKH3 is not run. The "
         "paper gives HGS 5 min; TAM's rows are as TAM printed them.",
         f"Times are per instance: the time of the test set divided by its instances. {TIMES}",
         INSERTION,
@@ -108,7 +109,7 @@ def _small_methods(scale: Scale, problem: Problem) -> list[Method]:
     else:
         hgs = Method("HGS", {"method": "HGS"}, solvers=("hgs", "hgs-short"))
         others = [hgs, pomo, trained[0], invit, *trained[1:]]
-    label, own = with_budget("Ours PRC100", 100, scale.sit.prc[100]), run_id(f"{problem}_1k")
+    label, own = with_budget("Ours PRC100", 100, scale[SitScale].prc[100]), run_id(f"{problem}_1k")
     return [
         *others,
         Method("Ours greedy", None, runs=own),

@@ -1,1 +1,0 @@
-from neuroute.rendering.grid import Method as Method
