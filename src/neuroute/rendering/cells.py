@@ -103,6 +103,8 @@ def resampled(lengths: NDArray[np.float64], reference: NDArray[np.float64]) -> N
 
 def interval_cell(value: Value, samples: NDArray[np.float64] | None, published: Value = None, at: str = "") -> Cell:
     """Show a measured value with the 95 % interval of its bootstrap samples."""
+    if value is None:
+        return Cell(None, published)
     if samples is None:
         return Cell(value, published, at=at)
     from neuroute.analysis.power_laws import percentile_interval

@@ -153,6 +153,8 @@ class Grid:
                 cell = Cell(measure.of_solver(solvers, test, solver), published)
         elif run is not None:
             cell = measure.of_model(study, run, test.dataset, published, quantity.decoding or method.decoding)
+        if cell.measured is None:
+            return cell
         return replace(cell, at=quantity.column.at if test == quantity.test else described(test.dataset))
 
 

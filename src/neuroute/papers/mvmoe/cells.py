@@ -86,13 +86,13 @@ def mean_gap_cell(
     measured = [gap for gap in gaps if gap is not None]
     if not measured or len(measured) < len(gaps):
         return Cell(None, published)
-    mean = sum(measured) / len(measured)
+    import numpy as np
+
+    mean = float(np.mean(measured))
     samples = [_resampled(study, run, dataset, decoding) for dataset in datasets if dataset.count > 1]
     kept = [each for each in samples if each is not None]
     if len(kept) < len(gaps):
         return Cell(mean, published)
-    import numpy as np
-
     return interval_cell(mean, np.mean(kept, axis=0), published)
 
 

@@ -34,7 +34,7 @@ def table1(study: Study) -> Table:
         cells = [Cell(value, number(rows, None, metric)) for metric, value in values.items()]
         return Row(
             (depth, width, model_here(study, run.id)),
-            (*cells, Cell(DecoderOnly(depth, width, here["heads"]).parameters)),
+            (*cells, Cell(exact)),
         )
 
     return Table(
