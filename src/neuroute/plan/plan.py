@@ -222,8 +222,6 @@ def _instances_of(benchmark: str) -> Path:
 
 
 def _solver_entry(solver: str) -> str:
-    from neuroute.solvers.registry import MODULES
+    from neuroute.solvers.registry import entry
 
-    if solver not in MODULES:
-        raise NeurouteError(f"unknown solver '{solver}'; known: {', '.join(sorted(MODULES))}")
-    return f"{MODULES[solver]}:"
+    return entry(solver)
