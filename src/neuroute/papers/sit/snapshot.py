@@ -35,8 +35,8 @@ class Round(NetworkSnapshot):
 
     @cached_property
     def decision(self) -> Decision:
-        arrays = (self.array(name) for name in ("coords", "visited", "probabilities"))
-        return Decision.of_tour(*arrays, int(self.number("destination")))
+        coords, visited, chances = (self.array(name) for name in ("coords", "visited", "probabilities"))
+        return Decision.of_tour(coords, visited, chances, int(self.number("destination")))
 
     @cached_property
     def attention(self) -> Array:
