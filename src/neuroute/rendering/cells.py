@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from neuroute.analysis import RESAMPLES
-from neuroute.plan.objects import Dataset, Decoding
+from neuroute.plan.objects import Dataset, Decoding, Network
 from neuroute.rendering.columns import described
 from neuroute.rendering.table import Cell, Value
 
@@ -118,8 +118,14 @@ def interval_cell(value: Value, samples: NDArray[np.float64] | None, published: 
 
 def model_here(study: Study, *runs: str | None) -> str:
     """Name depth and width of the runs' networks; a dash for a method that is not trained here."""
-    shapes = [study.runs[run].network.arguments for run in runs if run is not None and run in study.runs]
-    return "; ".join(dict.fromkeys(f"D={a['depth']}, W={a['width']}" for a in shapes)) or UNTRAINED
+    networks = [study.runs[run].network for run in runs if run is not None and run in study.runs]
+    return "; ".join(dict.fromkeys(map(_shape, networks))) or UNTRAINED
+
+
+def _shape(network: Network) -> str:
+    if network.arguments.keys() >= {"depth", "width"}:
+        return f"D={network.arguments['depth']}, W={network.arguments['width']}"
+    return network.kind.partition(":")[2]
 
 
 def solver_name(solver: str) -> str:
