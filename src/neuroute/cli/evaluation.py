@@ -121,7 +121,7 @@ def solve(
     rrc: Rrc = 0,
     prc: Prc = 0,
     start: Start = None,
-    brought: Annotated[
+    start_file: Annotated[
         Path | None, typer.Option("--from", help="instead: a solution of your own (.tour or .sol) to improve by --prc")
     ] = None,
     longest: Longest = None,
@@ -140,4 +140,4 @@ def solve(
     memory_gb = load_config().memory_gb if Path("config.yaml").exists() else None
     decoding = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment)
     drawing = out or Path(f"{file.stem}.svg")
-    print(solve_file(file, model, decoding, drawing, device, memory_gb, brought=brought, save=save))
+    print(solve_file(file, model, decoding, drawing, device, memory_gb, start=start_file, save=save))
