@@ -4,7 +4,7 @@ Timed: from coordinates in host memory to solutions in host memory, after a warm
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,9 +70,12 @@ class GroupResult:
         return {name: float(gap) for name, gap in gaps.items()}
 
 
-def load_model(path: Path, device: str) -> Model:
-    """Raises NeurouteError if the file is no checkpoint, is of other network code, or its training diverged."""
-    net, about = load_checkpoint(path)
+def load_model(path: Path, device: str, trusted: Collection[str] = ()) -> Model:
+    """Load a checkpoint; of networks outside this package those of the `trusted` kinds.
+
+    Raises NeurouteError if the file is no checkpoint, is of other network code, or its training diverged.
+    """
+    net, about = load_checkpoint(path, trusted=trusted)
     if not all_finite(net):
         raise NeurouteError(
             f"{path}: weights of {about['run']} are no finite numbers; its training diverged: lower the learning rate "

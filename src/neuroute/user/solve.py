@@ -1,7 +1,7 @@
 """Solve a user's file of TSPLIB, VRPLIB or Solomon's, or improve a solution of it; draw and keep the result."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,12 +79,14 @@ def solve_file(
     *,
     start: Path | None = None,
     save: Path | None = None,
+    trusted: Collection[str] = (),
 ) -> str:
     """Solve a file with a checkpoint, draw the solution to `out`, keep it in `save` (.tour or .sol), return its length.
 
     A solution in `start` (.tour or .sol) is improved by the decoding, parallel local re-construction, and never gets
-    longer in the file's own distances.  Raises NeurouteError, before anything is solved or written, if the files and
-    the model do not go together, or nothing can be written in a place.
+    longer in the file's own distances.  `trusted`: kinds of networks outside this package that the checkpoint may name.
+    Raises NeurouteError, before anything is solved or written, if the files and the model do not go together, or
+    nothing can be written in a place.
     """
     if out.suffix not in (".svg", ".pdf", ".png"):
         raise NeurouteError(f"--out {out}: the drawing must end in .svg, .pdf or .png")
@@ -96,7 +98,7 @@ def solve_file(
             ending = SOLUTIONS[file.problem]
             raise NeurouteError(f"{option} {other}: a solution of a {path.suffix} file is a file that ends in {ending}")
     before = None if start is None else _read_solution(start, file)
-    loaded = load_model(model, device)
+    loaded = load_model(model, device, trusted)
     run = loaded.about["run"]
     if loaded.problem not in file.about.problems:
         solves, is_one = loaded.problem.upper(), file.problem.upper()
