@@ -40,8 +40,11 @@ class Group:
         return int(self.coords.shape[1]) - (self.demand is not None)
 
     def unit_square(self) -> np.ndarray:
-        """Return float32 coordinates for a network.  Instances in the unit square stay as they are; others, and TSPLIB's,
-        are moved and scaled into it, by one offset and one scale for both axes."""
+        """Return float32 coordinates for a network.
+
+        Instances in the unit square stay as they are; others, and TSPLIB's, are moved and scaled into it, by one offset
+        and one scale for both axes.
+        """
         low, high = (f(self.coords, axis=(1, 2), keepdims=True) for f in (np.min, np.max))
         scaled = (self.coords - low) / (high - low)
         stays = (low >= 0) & (high <= 1) & (self.tsplib is None)
