@@ -11,8 +11,7 @@ from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, chosen_weig
 from neuroute.rendering import style
 from neuroute.rendering.diagram import Legend, Panel, Sheet, column, draw_arrow, drawing, heading, row, write
 from neuroute.rendering.diagram_maps import Array, draw_bars
-from neuroute.rendering.diagram_nodes import decimal
-from neuroute.rendering.style import MEASURED
+from neuroute.rendering.style import MEASURED, decimal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

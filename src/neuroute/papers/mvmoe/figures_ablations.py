@@ -18,10 +18,9 @@ from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.papers.mvmoe.tables_ablations import GROUPS
 from neuroute.rendering import style
 from neuroute.rendering.cells import number, printed
-from neuroute.rendering.diagram_nodes import decimal
 from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.study import Study
-from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, decimal, new_figure
 from neuroute.rendering.table import duration
 
 PANELS = {

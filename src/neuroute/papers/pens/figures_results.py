@@ -12,23 +12,13 @@ from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import SOLVERS, number, printed
 from neuroute.papers.pens.methods import methods
 from neuroute.papers.pens.scale import PensScale
+from neuroute.papers.pens.series import COLOUR, MARKER, printed_gaps, repeats_note, size_label, spread_note
 from neuroute.plan.objects import Decoding
 from neuroute.rendering import style
 from neuroute.rendering.columns import described
-from neuroute.rendering.diagram_nodes import (
-    COLOUR,
-    MARKER,
-    bounds,
-    decimal,
-    drawable,
-    printed_gaps,
-    repeats_note,
-    size_label,
-    spread_note,
-)
-from neuroute.rendering.gaps import single_gap_cell
+from neuroute.rendering.gaps import bounds, drawable, single_gap_cell
 from neuroute.rendering.study import Study
-from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, decimal, new_figure
 from neuroute.rendering.table import Cell
 
 LARGEST = max(roles.SIZES)

@@ -11,13 +11,13 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
+from neuroute.papers.pens.series import printed_gaps, repeats_note, size_label, spread_note
 from neuroute.plan.objects import Dataset
 from neuroute.rendering import style
 from neuroute.rendering.columns import described
-from neuroute.rendering.diagram_nodes import decimal, drawable, printed_gaps, repeats_note, size_label, spread_note
-from neuroute.rendering.gaps import single_gap_cell
+from neuroute.rendering.gaps import drawable, single_gap_cell
 from neuroute.rendering.study import Study
-from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, decimal, new_figure
 
 INITIAL = {"zero": ("zero", style.RAMPS["orange"][1], "s"), "gauss": ("Gaussian", style.RAMPS["blue"][2], "o")}
 MODELS = {"a": roles.NAMES["pens_a"], "r": roles.NAMES["pens_r"]}

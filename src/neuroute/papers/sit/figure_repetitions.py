@@ -11,8 +11,7 @@ from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Reconstruction
 from neuroute.rendering import style
 from neuroute.rendering.columns import described
-from neuroute.rendering.diagram_nodes import bounds, drawable
-from neuroute.rendering.gaps import BOOTSTRAP, single_gap_cell
+from neuroute.rendering.gaps import BOOTSTRAP, bounds, drawable, single_gap_cell
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing, new_figure
 

@@ -14,7 +14,7 @@ from neuroute.rendering import style
 from neuroute.rendering.columns import described
 from neuroute.rendering.diagram import Panel, Row, Sheet, Space, Words, box, column, drawing, heading, row
 from neuroute.rendering.diagram_maps import draw_nodes, frame_square
-from neuroute.rendering.diagram_nodes import decimal
+from neuroute.rendering.style import decimal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
