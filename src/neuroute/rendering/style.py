@@ -104,11 +104,6 @@ def plain_number(value: float, _: Any = None) -> str:
     return f"{value:.10f}".rstrip("0").rstrip(".") if abs(value) >= 1e-4 else f"{value:g}"
 
 
-def decimal(value: float, decimals: int = 2) -> str:
-    """A number in running text, with a real minus."""
-    return f"{value:z.{decimals}f}".replace("-", "−")
-
-
 def empty_axes(axes: Axes, reason: str) -> None:
     """Say on the panel itself why it is empty."""
     axes.set_yticks([])

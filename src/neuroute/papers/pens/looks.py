@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from itertools import product
 
-from neuroute.analysis import power_laws
+from neuroute.analysis import RESAMPLES
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.cells import printed
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.rendering import style
+from neuroute.rendering.cells import printed
 from neuroute.rendering.study import Study
 
 COLOUR = {
@@ -17,6 +17,8 @@ COLOUR = {
     "pens_r": style.RAMPS["orange"][1],
     "pens_ar": style.RAMPS["cool-warm"][2],
 }
+
+
 MARKER = {"coordns": "s", "pens_a": "o", "pens_r": "D", "pens_ar": "^"}
 
 
@@ -45,7 +47,7 @@ def repeats_note(study: Study) -> str:
     several = f", models with random embeddings {repeats} times with different ones" if repeats > 1 else ""
     return (
         f"Each instance is solved greedily{several}; gaps are of mean lengths. Thin lines: 95 % bootstrap intervals "
-        f"over the test instances ({power_laws.RESAMPLES:,} resamples). One training seed of each model."
+        f"over the test instances ({RESAMPLES:,} resamples). One training seed of each model."
     )
 
 
