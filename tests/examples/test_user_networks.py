@@ -1,5 +1,6 @@
 """Networks in a user's own module: planned, trained, evaluated and tabled; clear lines for what does not fit."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -97,6 +98,14 @@ def test_a_variant_is_counted_as_it_is(folder: Path) -> None:
         products = 10 * w * w * k + 4 * w * k * k + 6 * w * hidden * k
         outside = 4 * w * w + 4 * w * k + 2 * w * (k - 2)
         assert count.decision(k) == depth * (products + heads * k * k + hidden * k) + outside
+
+
+def test_the_tutorial_shows_the_code_that_is_tested() -> None:
+    page, swiglu = (ROOT / "docs" / "tutorial" / "add_a_network.md").read_text(), (EXAMPLES / "swiglu.py").read_text()
+    variant, tiny = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    without_docstring = re.sub(r'    """.*?"""\n\n', "", swiglu[swiglu.index("class SwigluLayer") :], flags=re.DOTALL)
+    assert variant == without_docstring
+    assert tiny in TINY
 
 
 def test_attention_and_ffn_are_overridden_one_by_one(folder: Path) -> None:
