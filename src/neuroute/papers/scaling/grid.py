@@ -9,7 +9,7 @@ from neuroute.analysis import power_laws as laws
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.objects import Dataset, Run, Supervised
-from neuroute.rendering.columns import model_here
+from neuroute.rendering.cells import model_here
 from neuroute.rendering.study import Study
 
 Shape = tuple[int, int]  # the paper's (depth, width): the role of a model, whatever its size here
