@@ -9,6 +9,7 @@ from neuroute.analysis import power_laws as laws
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.objects import Dataset, Run, Supervised
+from neuroute.rendering.cells import model_here
 from neuroute.rendering.study import Study
 
 Shape = tuple[int, int]  # the paper's (depth, width): the role of a model, whatever its size here
@@ -40,8 +41,7 @@ def size_here(study: Study, shape: Shape) -> tuple[int, int, int]:
 
 
 def name_here(study: Study, shape: Shape) -> str:
-    depth, width, _ = size_here(study, shape)
-    return f"D={depth}, W={width}"
+    return model_here(study, run_id(shape))
 
 
 def labelled_set(study: Study, size: int, count: int | None = None) -> Dataset:
