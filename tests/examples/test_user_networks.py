@@ -176,6 +176,13 @@ def test_it_is_trained_evaluated_and_loaded_again(folder: Path, run: str, networ
     call("evaluate", "--model", str(checkpoint), "--data", "mine.npz")
 
 
+def test_tables_of_settings_take_a_network_without_depth_and_width(folder: Path) -> None:
+    planned(folder, "own_tiny:Tiny", {"hidden": 12})
+    call("render", "scaling/table1")
+    row = next(line for line in Path("results/table1.md").read_text().splitlines() if "Tiny" in line)
+    assert row.split("|")[1:4] == [" 6 ", " 128 ", " Tiny "]
+
+
 # -- what does not fit ------------------------------------------------------------------------------------------------
 
 
