@@ -38,7 +38,7 @@ class GridVrp:
         return int(self.windows[:, 1].max())
 
     def with_end(self, ways: np.ndarray) -> np.ndarray:
-        """Return distances (1 + V, 1 + V); for open routes with one more node, the end, which costs nothing to reach."""
+        """Return distances (1 + V, 1 + V); for open routes with one more node, the end, which costs nothing."""
         return np.pad(ways, (0, 1)) if self.open else ways
 
 
