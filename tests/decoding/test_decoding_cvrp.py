@@ -10,7 +10,8 @@ from neuroute.decoding.cvrp import decode, improve
 from neuroute.decoding.cvrp_paths import Batch, complete
 from neuroute.networks.lehd_cvrp import LehdCvrp
 from neuroute.plan.objects import Dataset, Decoding
-from neuroute.problems.cvrp import Cvrp, cost, is_feasible, to_routes
+from neuroute.problems.cvrp import cost, is_feasible
+from neuroute.problems.vrp import Vrp, to_routes
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -25,12 +26,12 @@ def net() -> LehdCvrp:
 
 
 @pytest.fixture
-def batch() -> Cvrp:
+def batch() -> Vrp:
     found = cvrp_dataset(Dataset(problem="cvrp", n=V, count=7))
-    return Cvrp(found.coords.astype(np.float64), found.demand, found.capacity)
+    return Vrp(found.coords.astype(np.float64), found.demand, found.capacity)
 
 
-def plain_greedy(net: LehdCvrp, batch: Cvrp, row: int) -> list[list[int]]:
+def plain_greedy(net: LehdCvrp, batch: Vrp, row: int) -> list[list[int]]:
     """One instance, every state gathered anew from the list of unvisited customers."""
     one = Batch.of(batch[row : row + 1], torch.device("cpu"))
     nodes = net.encode(one.coords, one.share)
@@ -48,13 +49,13 @@ def plain_greedy(net: LehdCvrp, batch: Cvrp, row: int) -> list[list[int]]:
     return routes
 
 
-def test_greedy_equals_the_plain_loop(net: LehdCvrp, batch: Cvrp) -> None:
+def test_greedy_equals_the_plain_loop(net: LehdCvrp, batch: Vrp) -> None:
     found = decode(net, batch, Decoding()).numpy()
     assert [to_routes(s) for s in found] == [plain_greedy(net, batch, row) for row in range(len(batch))]
 
 
 @pytest.mark.parametrize("decoding", [Decoding(), RRC, Decoding(log_n=False)])
-def test_solutions_are_feasible_and_do_not_depend_on_the_batch(net: LehdCvrp, batch: Cvrp, decoding: Decoding) -> None:
+def test_solutions_are_feasible_and_do_not_depend_on_the_batch(net: LehdCvrp, batch: Vrp, decoding: Decoding) -> None:
     together = decode(net, batch, decoding)
     assert (together.dtype, together.shape) == (torch.int64, (7, 2, V))
     assert is_feasible(batch, together.numpy()).all()
@@ -63,7 +64,7 @@ def test_solutions_are_feasible_and_do_not_depend_on_the_batch(net: LehdCvrp, ba
     assert torch.equal(together[:4], decode(net, batch[:4], decoding))
 
 
-def test_re_construct_is_never_worse_and_gets_better(net: LehdCvrp, batch: Cvrp) -> None:
+def test_re_construct_is_never_worse_and_gets_better(net: LehdCvrp, batch: Vrp) -> None:
     milestones = tuple(range(31))
     decoding = Decoding(method="rrc", iterations=30, milestones=milestones)
     found = improve(net, batch, decoding)
@@ -104,7 +105,7 @@ def test_a_return_that_is_chosen_refills_even_if_the_customer_fits() -> None:
     assert (order.tolist(), via.tolist()) == ([[1, 2, 3]], [[1, 1, 1]])
 
 
-def test_beam_search_is_refused(net: LehdCvrp, batch: Cvrp) -> None:
+def test_beam_search_is_refused(net: LehdCvrp, batch: Vrp) -> None:
     with pytest.raises(NeurouteError, match="beam search is for the TSP"):
         decode(net, batch, Decoding(method="beam", beam=4))
 

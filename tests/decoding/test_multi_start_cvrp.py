@@ -19,7 +19,8 @@ from neuroute.decoding.replay import Recorded, replay
 from neuroute.networks.icam_cvrp import IcamCvrp
 from neuroute.networks.pomo_cvrp import PomoCvrp
 from neuroute.plan.objects import Dataset
-from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible
+from neuroute.problems.cvrp import cost, is_feasible
+from neuroute.problems.vrp import Vrp, from_routes
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -34,9 +35,9 @@ def net(request: pytest.FixtureRequest) -> Any:
     return request.param(depth=2, width=24, feed_forward=40, **shape).double().eval()
 
 
-def instances(count: int = 4, customers: int = V, capacity: int | None = 20) -> Cvrp:
+def instances(count: int = 4, customers: int = V, capacity: int | None = 20) -> Vrp:
     found = cvrp_dataset(Dataset(problem="cvrp", n=customers, count=count, capacity=capacity))
-    return Cvrp(found.coords.astype(np.float64), found.demand, found.capacity)
+    return Vrp(found.coords.astype(np.float64), found.demand, found.capacity)
 
 
 class AnyLogits:
@@ -53,7 +54,7 @@ class Nodes:
         self.nodes = torch.zeros(1, customers + 1, 1)
 
 
-def checked(instance: Cvrp, row: int, order: list[int], via: list[int]) -> float:
+def checked(instance: Vrp, row: int, order: list[int], via: list[int]) -> float:
     """A vehicle drives, stop by stop: its length; fails where it carries too much or misses somebody."""
     place, left, length, served = instance.coords[row, 0], 0, 0.0, set()
     for customer, through in zip(order, via, strict=True):
@@ -80,7 +81,7 @@ def test_random_policies_are_feasible_and_lengths_right(
     demand = np.zeros((batch, customers + 1), np.int64)
     demand[:, 1:] = rng.integers(1, 10, (batch, customers))
     capacity = demand.max(1) + (0 if tight else rng.integers(0, 40, batch))
-    case = Cvrp(rng.random((batch, customers + 1, 2)), demand, capacity)
+    case = Vrp(rng.random((batch, customers + 1, 2)), demand, capacity)
     starts = torch.from_numpy(rng.integers(0, customers + 1, (batch, tours)))
     found = roll_out(AnyLogits(), Nodes(customers), Batch.of(case, CPU), starts)
     lengths = route_lengths(torch.from_numpy(case.coords), found)
@@ -107,7 +108,7 @@ def test_a_thousand_instances_at_once() -> None:
 
 
 @torch.no_grad()
-def one_solution(net: Any, case: Cvrp, row: int, start: int) -> np.ndarray:
+def one_solution(net: Any, case: Vrp, row: int, start: int) -> np.ndarray:
     """A greedy solution of one instance by a plain loop, as published: forced to the depot, then to the start."""
     one = Batch.of(case[row : row + 1], CPU)
     prepared = net.prepare(net.encode(one.coords, one.share))
@@ -161,7 +162,7 @@ def test_with_images_the_best_is_the_same_of_every_image_and_never_longer(net: A
     case = instances()
 
     def length(coords: np.ndarray, augment: bool) -> np.ndarray:
-        moved = Cvrp(coords, case.demand, case.capacity)
+        moved = Vrp(coords, case.demand, case.capacity)
         return cost(moved, multi_start(net, moved, augment=augment).numpy())
 
     with_images = length(case.coords, True)
@@ -180,7 +181,7 @@ def test_few_customers(net: Any, customers: int) -> None:
 
 def test_capacities_may_differ_and_one_vehicle_may_do(net: Any) -> None:
     case = instances()
-    case = Cvrp(case.coords, case.demand, np.array([9, 20, 35, 1000]))
+    case = Vrp(case.coords, case.demand, np.array([9, 20, 35, 1000]))
     found = multi_start(net, case).numpy()
     assert is_feasible(case, found).all()
     assert multi_start(net, instances(0)).shape == (0, 2, V)

@@ -21,15 +21,16 @@ from neuroute.decoding.multi_start_vrp import (
     TIME,
     RoutesUnderConstraints,
     multi_start,
-    number_of_starts,
     roll_out,
     route_lengths,
 )
-from neuroute.decoding.nearest_vrp import nearest_neighbour
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
 from neuroute.plan.objects import Dataset
-from neuroute.problems.vrp import SWITCHES, Vrp, lengths, valid
+from neuroute.problems.vrp import Vrp, lengths, number_of_starts
+from neuroute.problems.vrp_checker import valid
 from neuroute.problems.vrp_servable import check_instances
+from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.solvers.nearest_vrp import nearest_neighbour
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

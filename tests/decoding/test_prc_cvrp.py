@@ -16,8 +16,9 @@ from neuroute.decoding.cvrp_paths import Batch
 from neuroute.decoding.prc_cvrp import RULES, complete, prc
 from neuroute.networks.lehd_cvrp import LehdCvrp
 from neuroute.plan.objects import Dataset
-from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible
+from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.cvrp_sub_paths import arranged, by_angle, draw_within
+from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.solvers.insertion_cvrp import solve_cvrp
 from random_cvrp import random_instances
 
@@ -32,7 +33,7 @@ def net() -> LehdCvrp:
     return LehdCvrp(depth=2, width=16, heads=4, feed_forward=24, train_nodes=10).double().eval()
 
 
-def nearest_neighbour(instances: Cvrp, i: int) -> np.ndarray:
+def nearest_neighbour(instances: Vrp, i: int) -> np.ndarray:
     points = [complex(*p) for p in instances.coords[i].tolist()]
     waiting, here, left, routes = set(range(1, len(points))), 0, 0, []
     while waiting:
@@ -47,7 +48,7 @@ def nearest_neighbour(instances: Cvrp, i: int) -> np.ndarray:
     return from_routes(routes)
 
 
-def checked_length(instances: Cvrp, i: int, solution: list[list[int]]) -> float:
+def checked_length(instances: Vrp, i: int, solution: list[list[int]]) -> float:
     """Stop by stop: every customer once, no route above the capacity; the length, by Python's complex numbers."""
     order, via = solution
     assert sorted(order) == list(range(1, instances.customers + 1))
@@ -114,7 +115,7 @@ def test_never_worse_and_never_broken_whatever_is_decided(seed: int, rule) -> No
 
 
 def plain(
-    net: LehdCvrp, instances: Cvrp, solutions: Tensor, iterations: int, longest: int, seed: int
+    net: LehdCvrp, instances: Vrp, solutions: Tensor, iterations: int, longest: int, seed: int
 ) -> list[list[list[int]]]:
     """Instance by instance, piece by piece, on lists, by the paper's rule; only the arrangement is not written anew."""
     batch, customers = len(instances), instances.customers
@@ -149,7 +150,7 @@ def plain(
     return solutions.tolist()
 
 
-def decided(net: LehdCvrp, instances: Cvrp, i: int, stops: list[int], left: int) -> tuple[list[int], list[int]]:
+def decided(net: LehdCvrp, instances: Vrp, i: int, stops: list[int], left: int) -> tuple[list[int], list[int]]:
     capacity = int(instances.capacity[i])
     nodes = [0, *stops]
     share = torch.from_numpy(instances.demand[i, nodes] / capacity)[None]
@@ -267,7 +268,7 @@ def test_a_network_that_knows_the_best_way_leaves_no_other(rule) -> None:
 
 
 def cost_of(batch: Batch, solutions: Tensor) -> Tensor:
-    instances = Cvrp(batch.coords.numpy(), batch.demand.numpy(), batch.capacity.numpy())
+    instances = Vrp(batch.coords.numpy(), batch.demand.numpy(), batch.capacity.numpy())
     return torch.from_numpy(cost(instances, solutions.numpy())).round(decimals=9)
 
 
@@ -292,7 +293,7 @@ def test_any_solutions_will_do_and_stay_plain_tensors(net: LehdCvrp) -> None:
 def test_one_route_longer_than_every_piece_stays_as_it_is() -> None:
     """No piece of four or five ends where a route does but the last: nothing may break."""
     instances, _ = random_instances(2, 10, 0)
-    instances = Cvrp(instances.coords, instances.demand, np.array([500, 500]))
+    instances = Vrp(instances.coords, instances.demand, np.array([500, 500]))
     solutions = torch.from_numpy(np.stack([from_routes([list(range(1, 11))])] * 2))
     decide = whims(0)
     for now in prc(lambda m: decide, features, Batch.of(instances, CPU), solutions, 6, longest=6):

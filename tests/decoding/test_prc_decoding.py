@@ -8,15 +8,14 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.cvrp_kind import KIND as CVRP
+from neuroute.datasets.problem_specs import CVRP, TSP
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
-from neuroute.datasets.tsp_kind import KIND as TSP
 from neuroute.decoding import cvrp, decode
 from neuroute.networks.pens import Pens
 from neuroute.networks.sit import Sit
 from neuroute.networks.sit_cvrp import SitCvrp
 from neuroute.plan.objects import Dataset, Decoding
-from neuroute.problems.cvrp import Cvrp
+from neuroute.problems.vrp import Vrp
 from neuroute.solvers import registry
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -39,7 +38,7 @@ def problem(request: pytest.FixtureRequest) -> Any:
     if request.param == "tsp":
         return module, kind, net, dataset_coordinates(dataset).astype(np.float64)
     found = cvrp_dataset(dataset)
-    return module, kind, net, Cvrp(found.coords.astype(np.float64), found.demand, found.capacity)
+    return module, kind, net, Vrp(found.coords.astype(np.float64), found.demand, found.capacity)
 
 
 def to_the_nearest(rows: Tensor, *left_and_scale: Any) -> Tensor:

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.cvrp_kind import KIND as CVRP
+from neuroute.datasets.problem_specs import CVRP, TSP
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
-from neuroute.datasets.tsp_kind import KIND as TSP
 from neuroute.decoding import cvrp, decode, multi_start, multi_start_cvrp
 from neuroute.decoding.cvrp_paths import Batch
 from neuroute.networks.icam import Icam
@@ -19,7 +18,7 @@ from neuroute.networks.lehd_cvrp import LehdCvrp
 from neuroute.networks.pomo import Pomo
 from neuroute.networks.pomo_cvrp import PomoCvrp
 from neuroute.plan.objects import Dataset, Decoding
-from neuroute.problems.cvrp import Cvrp
+from neuroute.problems.vrp import Vrp
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -34,7 +33,7 @@ def drawn(problem: Any) -> Any:
     if problem == "tsp":
         return dataset_coordinates(dataset).astype(np.float64)
     found = cvrp_dataset(dataset)
-    return Cvrp(found.coords.astype(np.float64), found.demand, found.capacity)
+    return Vrp(found.coords.astype(np.float64), found.demand, found.capacity)
 
 
 @pytest.fixture(params=PROBLEMS)

@@ -19,7 +19,8 @@ from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo_cvrp import PomoCvrp
 from neuroute.networks.routing import Routing
 from neuroute.plan.objects import Dataset, Decoding
-from neuroute.problems.vrp import Vrp, lengths, valid
+from neuroute.problems.vrp import Vrp, lengths
+from neuroute.problems.vrp_checker import valid
 
 V = 9
 SHAPE: dict[str, Any] = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 24, "train_nodes": V}

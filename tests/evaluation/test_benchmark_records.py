@@ -19,7 +19,7 @@ from neuroute.evaluation.columns import COLUMNS
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network, Run, Supervised
-from neuroute.problems.cvrp import Cvrp, to_routes
+from neuroute.problems.vrp import Vrp, to_routes
 
 ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "train_nodes": 20}
 NETWORK = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=ARGUMENTS)
@@ -125,7 +125,7 @@ def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(tmp_path: Path, 
         instance = read_vrplib(folder / "cvrplib_x" / f"{name}.vrp")
         low, high = instance.coords.min(), instance.coords.max()
         square = ((instance.coords - low) / (high - low)).astype(np.float32)  # depot and customers alike
-        inputs = Cvrp(square[None], instance.demand[None], np.array([instance.capacity]))
+        inputs = Vrp(square[None], instance.demand[None], np.array([instance.capacity]))
         for decoding in (Decoding(), PRC, PRC.model_copy(update={"iterations": 0})):
             routes = to_routes(decode_cvrp(net, inputs, decoding)[0].numpy())
             instance.check(routes, name)
@@ -195,7 +195,7 @@ def test_set_x_as_icam_is_measured_on_it(tmp_path: Path, public: Callable[[str],
         instance = read_vrplib(folder / "cvrplib_x" / f"{name}.vrp")
         square = per_axis(instance.coords)
         assert not np.allclose(square, instance.unit_square())
-        inputs = Cvrp(square[None], instance.demand[None], np.array([instance.capacity]))
+        inputs = Vrp(square[None], instance.demand[None], np.array([instance.capacity]))
         for decoding in evaluation.decodings:
             routes = to_routes(decode_cvrp(net, inputs, decoding)[0].numpy())
             instance.check(routes, name)

@@ -8,19 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from neuroute.problems.rooms import room
 
 from neuroute.accounting import cost
 from neuroute.core.device import memory_budget_gb
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours, make_labels
-from neuroute.datasets.shard_files import kind_of
+from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, instances_at_once
 from neuroute.evaluation.measure import measure
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Supervised, Test
-from neuroute.problems.rooms import room
 from neuroute.problems.tsp import tour_length
 
 LABELS = Labels(dataset=Dataset(n=9, count=12), solver="concorde")
@@ -121,7 +121,7 @@ def test_many_starts_are_measured_and_counted(tmp_path: Path, problem: Any) -> N
     evaluation = Evaluation(run=run.id, group="many", tests=tests)
     measure(evaluation, run, tmp_path / "m", tmp_path / "many.csv", [tmp_path], where)
     records = pd.read_csv(tmp_path / "many.csv")
-    kind_, c, nodes = kind_of(labels), cost.counts(network), labels.dataset.nodes
+    kind_, c, nodes = spec_of(labels), cost.counts(network), labels.dataset.nodes
     instances = kind_.instances(labels.dataset)
     for test in tests:
         found = room(problem, "decode")(net, instances, test.decoding).numpy()

@@ -10,12 +10,13 @@ import torch
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.multi_start_vrp import multi_start, number_of_starts
+from neuroute.decoding.multi_start_vrp import multi_start
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, parameters, save_checkpoint
 from neuroute.papers.mvmoe.probe import measure
 from neuroute.plan.objects import Dataset, Labels, Network, RoutingEvaluation, Run, Supervised
-from neuroute.problems.vrp import SWITCHES, Vrp, canonical, lengths
+from neuroute.problems.vrp import Vrp, canonical, lengths, number_of_starts
+from neuroute.problems.vrp_variants import SWITCHES
 
 N, EXPERTS, TOP, STEPS, COUNT, DEPTH = 9, 4, 2, 30, 3, 2
 DATASETS = tuple(

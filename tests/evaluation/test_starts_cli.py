@@ -15,8 +15,8 @@ from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Network
-from neuroute.problems.cvrp import Cvrp, from_routes
 from neuroute.problems.tsp import tour_length
+from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.user.tour_files import read_tour
 from untrained import untrained
 
@@ -88,7 +88,7 @@ def test_a_vrp_file(tmp_path: Path, vrp: Path, options: tuple[str, ...], decodin
     code, text = run("solve", vrp, "--model", model, "--save", tmp_path / "m.sol", *options)
     assert code == 0, text
     instance, (net, _) = read_vrplib(vrp), load_checkpoint(model)
-    inputs = Cvrp(instance.unit_square()[None], instance.demand[None], np.array([instance.capacity]))
+    inputs = Vrp(instance.unit_square()[None], instance.demand[None], np.array([instance.capacity]))
     routes, _ = read_solution(tmp_path / "m.sol")
     instance.check(routes, "m.sol")
     np.testing.assert_array_equal(from_routes(routes), decode_cvrp(net, inputs, decoding)[0].numpy())

@@ -17,8 +17,9 @@ from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.columns import COLUMNS
 from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
-from neuroute.problems.cvrp import Cvrp, cost
+from neuroute.problems.cvrp import cost
 from neuroute.problems.tsp import tour_length
+from neuroute.problems.vrp import Vrp
 from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths
 from neuroute.user.data import read_instances
 from neuroute.user.evaluate import Measured, evaluate, find_instances, load_model
@@ -140,9 +141,9 @@ def test_cvrp_models_solve_cvrp_data(tmp_path: Path, decoding: Decoding) -> None
     np.savez(tmp_path / "mine.npz", coords=COORDS, demand=demand, capacity=np.full(5, 11), **solution)
     model, instances = load_model(tmp_path / "c", "cpu"), read_instances(tmp_path / "mine.npz")
     text = evaluate(model, instances, decoding, None, tmp_path / "r.csv")
-    problem = Cvrp(COORDS.astype(np.float32), demand, np.full(5, 11))
-    own = cost(Cvrp(COORDS, demand, problem.capacity), decode_cvrp(model.net, problem, decoding).numpy())
-    reference = cost(Cvrp(COORDS, demand, problem.capacity), np.stack([order, via], axis=1))
+    problem = Vrp(COORDS.astype(np.float32), demand, np.full(5, 11))
+    own = cost(Vrp(COORDS, demand, problem.capacity), decode_cvrp(model.net, problem, decoding).numpy())
+    reference = cost(Vrp(COORDS, demand, problem.capacity), np.stack([order, via], axis=1))
     values = pd.read_csv(tmp_path / "r.csv").set_index("metric").value
     assert values["length"] == pytest.approx(own.mean())
     assert values["gap_pct"] == pytest.approx(100 * (own.mean() / reference.mean() - 1))

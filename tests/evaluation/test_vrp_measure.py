@@ -12,12 +12,11 @@ import torch
 from neuroute.accounting import cost
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import known, library, optimum_of, survey, write_manifest
+from neuroute.datasets.problem_specs import VRP
 from neuroute.datasets.solomon import SolomonInstance, parse_solomon, read_solomon
 from neuroute.datasets.solomon_library import cut_cost
-from neuroute.datasets.vrp_kind import KIND
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
-from neuroute.decoding.nearest_vrp import nearest_neighbour
 from neuroute.decoding.vrp import decode
 from neuroute.evaluation import benchmarks
 from neuroute.evaluation import measure as measuring
@@ -35,8 +34,9 @@ from neuroute.plan.objects import (
     Supervised,
     Test,
 )
-from neuroute.problems.cvrp import from_routes, to_routes
-from neuroute.problems.vrp import Vrp, lengths, valid
+from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes
+from neuroute.problems.vrp_checker import valid
+from neuroute.solvers.nearest_vrp import nearest_neighbour
 
 N, COUNT = 10, 4
 ARGUMENTS: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "experts": 0}
@@ -105,7 +105,7 @@ def test_what_only_labels_may_do_is_no_solution_of_a_network(tmp_path: Path, mon
     network(tmp_path)
     dataset = SETS[0]
     instances, bad = vrp_dataset(dataset), references(dataset)
-    assert KIND.valid(instances, bad).all()
+    assert VRP.valid(instances, bad).all()
     assert valid(instances, bad).tolist() == [False, True, False, True]
     monkeypatch.setattr(measuring, "load_tours", lambda labels, _: bad)
     monkeypatch.setattr(measuring, "room", lambda *_: lambda *_: torch.from_numpy(bad))

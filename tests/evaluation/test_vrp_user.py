@@ -13,10 +13,11 @@ from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.solomon import read_solomon
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.nearest_vrp import nearest_neighbour
 from neuroute.decoding.vrp import decode
 from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
-from neuroute.problems.vrp import SWITCHES, Vrp, lengths
+from neuroute.problems.vrp import Vrp, lengths
+from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.solvers.nearest_vrp import nearest_neighbour
 from neuroute.user import evaluate as user
 from neuroute.user.data import read_instances
 from neuroute.user.evaluate import load_model

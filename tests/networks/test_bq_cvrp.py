@@ -16,7 +16,8 @@ from neuroute.networks.residual_layer import ResidualLayer
 from neuroute.networks.rezero_cross_attention import ReZeroCrossLayer
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Dataset, Decoding
-from neuroute.problems.cvrp import Cvrp, is_feasible
+from neuroute.problems.cvrp import is_feasible
+from neuroute.problems.vrp import Vrp
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -200,7 +201,7 @@ def test_initial_values_are_bqs(shape: dict) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_decoding_gives_feasible_solutions(shape: dict) -> None:
     found = cvrp_dataset(Dataset(problem="cvrp", n=21, count=5))
-    batch = Cvrp(found.coords.astype(np.float64), found.demand, found.capacity)
+    batch = Vrp(found.coords.astype(np.float64), found.demand, found.capacity)
     net = awake(shape)
     for how in (Decoding(), Decoding(method="rrc", iterations=5)):
         assert is_feasible(batch, decode(net, batch, how).numpy()).all()

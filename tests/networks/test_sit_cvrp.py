@@ -11,7 +11,8 @@ from neuroute.decoding.cvrp import decode
 from neuroute.networks.sit_cvrp import SitCvrp
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Dataset, Decoding
-from neuroute.problems.cvrp import Cvrp, is_feasible
+from neuroute.problems.cvrp import is_feasible
+from neuroute.problems.vrp import Vrp
 from sit_by_the_book import cvrp_logits
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -122,7 +123,7 @@ def test_detached_the_embedding_learns_through_the_depot_alone() -> None:
 @pytest.mark.parametrize("shape", [FOLDING, PLAIN, TWIN])
 def test_decoding_gives_feasible_solutions(shape: dict) -> None:
     found = cvrp_dataset(Dataset(problem="cvrp", n=21, count=5))
-    batch = Cvrp(found.coords.astype(np.float64), found.demand, found.capacity)
+    batch = Vrp(found.coords.astype(np.float64), found.demand, found.capacity)
     net = small(shape)
     for how in (Decoding(), Decoding(method="rrc", iterations=5)):
         solutions = decode(net, batch, how)

@@ -9,8 +9,9 @@ import torch
 
 from neuroute.decoding.multi_start import complete
 from neuroute.plan.reinforced import Elite, Reinforced, single_size, three_stages
-from neuroute.problems.cvrp import Cvrp, cost, is_feasible
+from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import is_permutation, tour_length
+from neuroute.problems.vrp import Vrp
 from neuroute.training.draws import instances_seen, noise, sampling, shapes
 from tiny_reinforced import batches_of, make_run, stage
 
@@ -54,7 +55,7 @@ def test_sampled_solutions_are_feasible_and_lengths_theirs(tmp_path: Path) -> No
                 assert own[0, 0] == j
                 assert tour_length(found[0][i].numpy(), own[0]) == pytest.approx(float(lengths[i, j]))
             else:
-                one = Cvrp(*(a[i : i + 1].numpy() for a in found))
+                one = Vrp(*(a[i : i + 1].numpy() for a in found))
                 assert is_feasible(one, own).all()
                 assert own[0, 0, 0] == j + 1
                 assert cost(one, own)[0] == pytest.approx(float(lengths[i, j]))

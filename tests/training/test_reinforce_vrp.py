@@ -7,21 +7,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from neuroute.problems.rooms import room
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start import complete
-from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, number_of_starts, route_lengths
+from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, route_lengths
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo_cvrp import PomoCvrp
 from neuroute.networks.routing import Routing
 from neuroute.plan.objects import Dataset, Run
 from neuroute.plan.reinforced import Elite
-from neuroute.problems.rooms import room
-from neuroute.problems.vrp import Vrp, lengths, valid
+from neuroute.problems.vrp import Vrp, lengths, number_of_starts
+from neuroute.problems.vrp_checker import valid
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.training import reinforce as reinforcement
 from neuroute.training.advantages import weights

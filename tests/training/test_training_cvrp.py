@@ -15,8 +15,9 @@ from neuroute.evaluation.measure import measure
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, load_checkpoint
 from neuroute.plan.objects import Decoding, Evaluation, Network, Run, Supervised, Test
-from neuroute.problems.cvrp import from_routes, is_feasible
+from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.cvrp_sub_paths import Draw
+from neuroute.problems.vrp import from_routes
 from neuroute.training.cvrp import CvrpBatches, CvrpDecision, cut, loss
 from neuroute.training.data import TrainingSet
 from neuroute.training.distributed import World

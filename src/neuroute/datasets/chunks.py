@@ -17,7 +17,8 @@ from functools import cache
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.shard_files import kind_of, stream_part
+from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.shard_files import stream_part
 from neuroute.plan.objects import SHARD, Labels
 from neuroute.solvers.base import Solver
 from neuroute.solvers.registry import get
@@ -43,7 +44,7 @@ def chunks(shard: int, first: int, stop: int, n: int) -> list[Chunk]:
 
 def solve_chunk(labels: Labels, seed: int, chunk: Chunk) -> tuple[np.ndarray, float]:
     """(canonical solutions (rows, ...), solver seconds).  An instance's seed depends on `seed` and its number alone."""
-    solver, kind, n = _loaded(labels.solver), kind_of(labels), labels.dataset.n
+    solver, kind, n = _loaded(labels.solver), spec_of(labels), labels.dataset.n
     instances = kind.instances(stream_part(labels, chunk.shard, chunk.first, chunk.stop))
     solutions = np.empty((len(instances), *kind.shape(n)), dtype=kind.dtype(n))
     seconds = 0.0

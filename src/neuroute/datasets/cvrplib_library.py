@@ -10,8 +10,7 @@ import numpy as np
 
 from neuroute.datasets.benchmarks import Known, Library, scaled
 from neuroute.datasets.vrplib import VrplibInstance, parse_vrplib
-from neuroute.problems.cvrp import Cvrp, to_routes
-from neuroute.problems.vrp_batch import Vrp
+from neuroute.problems.vrp import Vrp, to_routes
 
 GRID = 1000.0  # Set X lies in [0, 1000] squared
 
@@ -28,8 +27,8 @@ def _sha256(instance: VrplibInstance) -> str:
     return hashlib.sha256(head + coords.tobytes() + demand.tobytes()).hexdigest()
 
 
-def _inputs(instance: VrplibInstance, per_axis: bool) -> Cvrp:
-    return Cvrp(scaled(instance, per_axis)[None], instance.demand[None], np.array([instance.capacity]))
+def _inputs(instance: VrplibInstance, per_axis: bool) -> Vrp:
+    return Vrp(scaled(instance, per_axis)[None], instance.demand[None], np.array([instance.capacity]))
 
 
 def _as_vrp(instance: VrplibInstance, per_axis: bool) -> Vrp:

@@ -12,8 +12,8 @@ import numpy as np
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import Known, Library
 from neuroute.datasets.solomon import SolomonInstance, parse_solomon
-from neuroute.problems.cvrp import to_routes
-from neuroute.problems.vrp import EPS, Vrp, fault
+from neuroute.problems.vrp import Vrp, to_routes
+from neuroute.problems.vrp_checker import EPS, fault
 
 
 def _path(known: Known) -> str:

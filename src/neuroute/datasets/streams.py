@@ -30,7 +30,7 @@ from scipy.special import log1p, ndtri
 
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import SHARD, Dataset
-from neuroute.problems.cvrp import Cvrp
+from neuroute.problems.vrp import Vrp
 
 SPLITS = {"train": 1, "val": 2, "test": 3}
 DISTRIBUTIONS = {"uniform": 0, "cluster": 1, "explosion": 2, "implosion": 3}
@@ -77,7 +77,7 @@ def coordinates(distribution: str, split: str, n: int, first: int, count: int) -
     return out
 
 
-def cvrp_dataset(dataset: Dataset) -> Cvrp:
+def cvrp_dataset(dataset: Dataset) -> Vrp:
     """CVRP instances of a data set of n customers; any two calls agree bit for bit on the instances they share.
 
     Depot and customers are uniform in the unit square, in float32.  Raises NeurouteError for other distributions.
@@ -98,7 +98,7 @@ def cvrp_dataset(dataset: Dataset) -> Cvrp:
         coords[rows, 1:] = _unit(draw(CUSTOMERS, 2 * n)).reshape(-1, n, 2)
         demand[rows, 1:] = 1 + (_unit(draw(DEMANDS, n)) * LARGEST_DEMAND).astype(np.int64)
         done = rows.stop
-    return Cvrp(coords, demand, np.full(d.count, d.capacity or cvrp_capacity(n), dtype=np.int64))
+    return Vrp(coords, demand, np.full(d.count, d.capacity or cvrp_capacity(n), dtype=np.int64))
 
 
 def cvrp_capacity(n: int) -> int:

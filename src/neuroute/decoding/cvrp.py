@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.cvrp_kind import KIND
+from neuroute.datasets.problem_specs import CVRP
 from neuroute.decoding.batches import autocast, batch_size
 from neuroute.decoding.cvrp_paths import Batch, Decide, complete
 from neuroute.decoding.decode import blocks_at_once, instances_at_once, last, timed_milestones
@@ -18,7 +18,7 @@ from neuroute.decoding.multi_start_cvrp import multi_start
 from neuroute.decoding.prc_cvrp import prc
 from neuroute.decoding.rrc_cvrp import reconstruct
 from neuroute.plan.objects import Decoding
-from neuroute.problems.cvrp import Cvrp
+from neuroute.problems.vrp import Vrp
 from neuroute.solvers.registry import get
 
 
@@ -30,7 +30,7 @@ def greedy(decide: Decide, nodes: Tensor, instances: Batch) -> Tensor:
     return torch.stack([order, via], dim=1)
 
 
-def decode(net: Any, instances: Cvrp, decoding: Decoding, memory_gb: float = 4.0, precision: str = "fp32") -> Tensor:
+def decode(net: Any, instances: Vrp, decoding: Decoding, memory_gb: float = 4.0, precision: str = "fp32") -> Tensor:
     """Solutions (count, 2, V) int64 on the CPU: in the last axis the order of the customers, and their flags.
 
     Of a network of many starts the best of the decoding's starts and images.  Raises NeurouteError for what is not for
@@ -52,7 +52,7 @@ def decode(net: Any, instances: Cvrp, decoding: Decoding, memory_gb: float = 4.0
         return torch.cat([last(part).cpu() for part in _parts(net, instances, decoding, memory_gb, device)])
 
 
-def construct(net: Any, instances: Cvrp, memory_gb: float = 4.0, precision: str = "fp32") -> Tensor:
+def construct(net: Any, instances: Vrp, memory_gb: float = 4.0, precision: str = "fp32") -> Tensor:
     """The greedy solutions (count, 2, V) int64 on the CPU.
 
     For the validations of training, which so does not hang on the code of searches.  Of a network of many starts the
@@ -68,7 +68,7 @@ def construct(net: Any, instances: Cvrp, memory_gb: float = 4.0, precision: str 
 
 
 def improve(
-    net: Any, instances: Cvrp, decoding: Decoding, memory_gb: float = 4.0, precision: str = "fp32"
+    net: Any, instances: Vrp, decoding: Decoding, memory_gb: float = 4.0, precision: str = "fp32"
 ) -> list[tuple[int, Tensor, float]]:
     """(iterations, solutions (count, 2, V) on the CPU, seconds until then) at each of the decoding's milestones."""
     _check(net, decoding, one_solution=True)
@@ -91,7 +91,7 @@ def _check(net: Any, decoding: Decoding, *, one_solution: bool = False) -> None:
 
 
 def _parts(
-    net: Any, instances: Cvrp, decoding: Decoding, memory_gb: float, device: torch.device
+    net: Any, instances: Vrp, decoding: Decoding, memory_gb: float, device: torch.device
 ) -> Iterator[Iterator[Tensor]]:
     """For each part of the instances that fits: what it starts from, then its solutions after each iteration."""
     if decoding.method == "beam":
@@ -105,7 +105,7 @@ def _parts(
 
 
 def _improving(
-    net: Any, instances: Cvrp, decoding: Decoding, memory_gb: float, device: torch.device, first: int
+    net: Any, instances: Vrp, decoding: Decoding, memory_gb: float, device: torch.device, first: int
 ) -> Iterator[Tensor]:
     solutions = started(net, instances, decoding, memory_gb, device, first)
     yield solutions
@@ -114,16 +114,14 @@ def _improving(
         yield from reconstructing(net, batch, solutions, decoding, memory_gb, first=first)
 
 
-def started(
-    net: Any, instances: Cvrp, decoding: Decoding, memory_gb: float, device: torch.device, first: int
-) -> Tensor:
+def started(net: Any, instances: Vrp, decoding: Decoding, memory_gb: float, device: torch.device, first: int) -> Tensor:
     """What re-construction starts from: the network's greedy solutions (batch, 2, V), or a solver's, seeded by number.
 
     Raises NeurouteError for a solver that is not made for CVRP.
     """
     if decoding.start != "greedy":
         solver, numbers = get(decoding.start), range(len(instances))
-        solutions = np.stack([KIND.solve(solver, instances[i : i + 1], first + i) for i in numbers])
+        solutions = np.stack([CVRP.solve(solver, instances[i : i + 1], first + i) for i in numbers])
         return torch.from_numpy(solutions.astype(np.int64)).to(device)
     size = len(instances)
     if decoding.method == "prc":

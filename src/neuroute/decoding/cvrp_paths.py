@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from neuroute.problems.cvrp import Cvrp
+from neuroute.problems.vrp import Vrp
 
 # rows (batch, 1 + available + 1, E), share of the capacity that is left (batch,) -> logits (batch, available, 2)
 Decide = Callable[[Tensor, Tensor], Tensor]
@@ -24,7 +24,7 @@ class Batch:
     capacity: Tensor  # (batch,) int64
 
     @classmethod
-    def of(cls, instances: Cvrp, device: torch.device) -> "Batch":
+    def of(cls, instances: Vrp, device: torch.device) -> "Batch":
         coords, demand, capacity = instances.coords, instances.demand, instances.capacity
         return cls(*(torch.from_numpy(array).to(device) for array in (coords, demand, capacity)))
 

@@ -21,7 +21,7 @@ from neuroute.decoding.multi_start import (
     shortest,
 )
 from neuroute.decoding.multi_start_routes import RoutesUnderWay
-from neuroute.problems.cvrp import Cvrp
+from neuroute.problems.vrp import Vrp
 
 
 class Routes(RoutesUnderWay):
@@ -61,7 +61,7 @@ def roll_out(net: Any, prepared: Any, instances: Batch, starts: Tensor, choose: 
 
 def multi_start(
     net: Any,
-    instances: Cvrp,
+    instances: Vrp,
     starts: int | None = None,
     *,
     augment: bool = False,

@@ -25,7 +25,8 @@ from neuroute.decoding.multi_start_routes import RoutesUnderWay
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
 from neuroute.networks.mixing import mixes
 from neuroute.networks.routing import Routing
-from neuroute.problems.vrp import EPS, Vrp
+from neuroute.problems.vrp import Vrp
+from neuroute.problems.vrp_checker import EPS
 
 LOAD, TIME, LENGTH, OPEN = range(4)  # of `known`
 TOGETHER = 100  # instances of a batch where that matters, as published

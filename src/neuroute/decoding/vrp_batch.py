@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neuroute.problems.vrp_batch import Vrp
+from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_variants import Switches
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from neuroute.core import device as devices
-from neuroute.datasets.kind import Kind
 from neuroute.evaluation.records import Loaded, Where, load_run, write_records
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import ConstructionEvaluation, Dataset, Run

@@ -14,7 +14,7 @@ import numpy as np
 from neuroute.accounting import cost
 from neuroute.core import device as devices
 from neuroute.datasets.labels import load_tours
-from neuroute.datasets.shard_files import kind_of
+from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.multi_start import has_many_starts, starts_of
 from neuroute.evaluation.records import Loaded, Where, load_run, write_records
 from neuroute.networks.weights import parameters
@@ -43,7 +43,7 @@ def measure_tests(
     lengths: dict[str, np.ndarray] = {}
     for test in tests:
         dataset = test.labels.dataset
-        kind = kind_of(test.labels)
+        kind = spec_of(test.labels)
         instances = kind.instances(dataset)
         solutions = load_tours(test.labels, label_dirs)
         reference = kind.lengths(instances, solutions)
@@ -109,7 +109,7 @@ def _decoded(loaded: Loaded, instances: Any, test: Test) -> Iterator[tuple[Decod
 
     Several with milestones.
     """
-    kind, precision, asked = kind_of(test.labels), loaded.run.training.precision, test.decoding
+    kind, precision, asked = spec_of(test.labels), loaded.run.training.precision, test.decoding
     decode, improve = (room(test.labels.dataset.problem, name) for name in ("decode", "improve"))
     decoding = loaded.settled(asked, test.labels.dataset.n)
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1), "milestones": ()})

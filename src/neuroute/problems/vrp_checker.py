@@ -17,8 +17,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.problems.cvrp import to_routes
-from neuroute.problems.vrp_batch import Vrp
+from neuroute.problems.vrp import Vrp, to_routes
 
 Rule = Literal["network", "in order", "free start"]
 EPS = 1e-5  # what the published environments allow times and lengths to exceed

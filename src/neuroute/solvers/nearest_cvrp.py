@@ -4,7 +4,7 @@ import numba
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.problems.cvrp import Cvrp
+from neuroute.problems.vrp import Vrp
 
 
 def solve_cvrp(coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int) -> list[list[int]]:
@@ -20,7 +20,7 @@ def solve_cvrp(coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int)
     return [route.tolist() for route in np.split(order, np.flatnonzero(via)[1:]) if len(route)]
 
 
-def nearest_neighbour_lengths(instances: Cvrp) -> np.ndarray:
+def nearest_neighbour_lengths(instances: Vrp) -> np.ndarray:
     """Lengths of the nearest-neighbour routes of instances whose customers all fit: float64 (batch,)."""
     coords = instances.coords.astype(np.float64)
     return _lengths(coords, instances.demand.astype(np.int64), instances.capacity.astype(np.int64))

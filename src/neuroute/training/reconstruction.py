@@ -20,7 +20,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.labels import load_tours
-from neuroute.datasets.shard_files import kind_of
+from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.decode import autocast
 from neuroute.plan.objects import Decoding, Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
@@ -47,7 +47,7 @@ class ReconstructedSet(ABC):
 
     def __init__(self, scheme: Scheme) -> None:
         self.scheme, self.run, self.training = scheme, scheme.run, training_of(scheme.run)
-        self.kind, self.device = kind_of(self.run.validation), scheme.device
+        self.kind, self.device = spec_of(self.run.validation), scheme.device
         self.count = sum(labels.dataset.count for labels in self.run.data)
         if self.count != self.training.samples:
             raise NeurouteError(

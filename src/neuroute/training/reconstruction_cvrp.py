@@ -7,8 +7,8 @@ from torch import Tensor
 
 from neuroute.decoding.cvrp import reconstructing
 from neuroute.decoding.cvrp_paths import Batch
-from neuroute.problems.cvrp import Cvrp
 from neuroute.problems.cvrp_sub_paths import draw_within
+from neuroute.problems.vrp import Vrp
 from neuroute.training.cvrp import CvrpBatches, CvrpPath, cut
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
 from neuroute.training.supervised import Scheme
@@ -18,7 +18,7 @@ class ReconstructedRoutes(ReconstructedSet):
     """Coordinates, demands, capacities and solutions."""
 
     def instances(self, rows: slice) -> Any:
-        return Cvrp(*(array[rows] for array in self.arrays))
+        return Vrp(*(array[rows] for array in self.arrays))
 
     def reconstructing(self, instances: Any, solutions: Tensor, seed: int, first: int, done: int) -> Iterator[Tensor]:
         batch, budget = Batch.of(instances, self.device), self.scheme.memory_gb

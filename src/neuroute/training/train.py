@@ -13,7 +13,7 @@ from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive, write_json, write_text
 from neuroute.datasets.labels import load_tours
-from neuroute.datasets.shard_files import kind_of
+from neuroute.datasets.problem_spec import spec_of
 from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint
 from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.rooms import room
@@ -177,7 +177,7 @@ def _validation(run: Run, net: torch.nn.Module, label_dirs: list[Path], memory_g
     """A function that decodes the validation sets greedily: data set id -> gap (ratio of means) in percent."""
     sets = []
     for labels in (run.validation, *run.also_validation):
-        kind = kind_of(labels)
+        kind = spec_of(labels)
         instances = kind.instances(labels.dataset)
         best = float(np.mean(kind.lengths(instances, load_tours(labels, label_dirs))))
         sets.append((labels.dataset, kind, instances, best))

@@ -15,8 +15,9 @@ import torch
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours
+from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.progress import Progress
-from neuroute.datasets.shard_files import REFERENCES, kind_of
+from neuroute.datasets.shard_files import REFERENCES
 from neuroute.decoding.decode import instances_at_once
 from neuroute.evaluation.columns import COLUMNS
 from neuroute.evaluation.records import UNITS, write_records
@@ -27,8 +28,9 @@ from neuroute.plan.objects import Decoding, LabelBundle, Labels, Network
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.rooms import room
 from neuroute.problems.tsp import is_permutation, tour_length
-from neuroute.problems.vrp import Vrp, valid
+from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp import lengths as vrp_lengths
+from neuroute.problems.vrp_checker import valid
 from neuroute.user.data import read_instances
 from neuroute.user.instances import Group, Instances
 from neuroute.user.options import check_decoding
@@ -109,7 +111,7 @@ def find_instances(
 
 def _labelled(labels: Labels, label_dirs: list[Path]) -> Instances:
     """A labelled data set of the plan."""
-    kind, dataset = kind_of(labels), labels.dataset
+    kind, dataset = spec_of(labels), labels.dataset
     instances = kind.instances(dataset)
     reference = kind.lengths(instances, load_tours(labels, label_dirs))
     if isinstance(instances, Vrp):

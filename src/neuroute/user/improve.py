@@ -12,12 +12,12 @@ from neuroute.decoding.cvrp import reconstructing as reconstructing_cvrp
 from neuroute.decoding.cvrp_paths import Batch
 from neuroute.decoding.decode import instances_at_once, reconstructing
 from neuroute.plan.objects import Decoding
-from neuroute.problems.cvrp import Cvrp
+from neuroute.problems.vrp import Vrp
 
 
 def improved(
     net: Any,
-    instance: np.ndarray | Cvrp,
+    instance: np.ndarray | Vrp,
     solution: np.ndarray,
     decoding: Decoding,
     memory_gb: float,
@@ -25,7 +25,7 @@ def improved(
 ) -> np.ndarray:
     """The shortest, by `length`, of a solution and of what each iteration makes of it.
 
-    `instance` is a batch of one, coordinates (1, n, 2) or `Cvrp`, in the unit square; the solution is a tour (n,) or
+    `instance` is a batch of one, coordinates (1, n, 2) or `Vrp`, in the unit square; the solution is a tour (n,) or
     customers and flags (2, V).  Re-construction shortens distances in the unit square; a library's own distances are
     rounded or of another kind, so by them its last solution may not be its shortest, and could be longer than the
     first.  Raises NeurouteError for a longest sub-path that cannot be.
@@ -41,11 +41,11 @@ def improved(
 
 
 def _iterations(
-    net: Any, instance: np.ndarray | Cvrp, solution: np.ndarray, decoding: Decoding, memory_gb: float
+    net: Any, instance: np.ndarray | Vrp, solution: np.ndarray, decoding: Decoding, memory_gb: float
 ) -> Iterator[Tensor]:
     device = next(net.parameters()).device
     start = torch.from_numpy(solution.astype(np.int64))[None].to(device)
     instances_at_once(net, solution.shape[-1], decoding, memory_gb)  # refuses what cannot be
-    if isinstance(instance, Cvrp):
+    if isinstance(instance, Vrp):
         return reconstructing_cvrp(net, Batch.of(instance, device), start, decoding, memory_gb)
     return reconstructing(net, torch.from_numpy(instance).to(device), start, decoding, memory_gb)

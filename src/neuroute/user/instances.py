@@ -9,9 +9,8 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.tsplib import TsplibInstance
-from neuroute.problems.cvrp import Cvrp
 from neuroute.problems.tsp import FARTHEST, check_coordinates, is_permutation, tour_length
-from neuroute.problems.vrp_batch import Vrp
+from neuroute.problems.vrp import Vrp
 
 TOLERANCE = 1e-4  # relative, between a stated length and the one of the coordinates: some formats keep few digits
 
@@ -46,11 +45,11 @@ class Group:
         stays = (low >= 0) & (high <= 1) & (self.tsplib is None)
         return np.where(stays, self.coords, scaled).astype(np.float32)
 
-    def cvrp(self, coords: np.ndarray) -> Cvrp:
+    def cvrp(self, coords: np.ndarray) -> Vrp:
         """As CVRP instances over these coordinates, in whatever units."""
         assert self.demand is not None
         assert self.capacity is not None
-        return Cvrp(coords, self.demand, self.capacity)
+        return Vrp(coords, self.demand, self.capacity)
 
     def as_vrp(self) -> Vrp:
         """As a network for the 16 VRPs takes them, of which the CVRP is one."""

@@ -19,8 +19,8 @@ from neuroute.datasets.sections import read_text
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.datasets.vrplib import VrplibInstance, read_solution
 from neuroute.plan.objects import Decoding
-from neuroute.problems.cvrp import from_routes, to_routes
 from neuroute.problems.rooms import room
+from neuroute.problems.vrp import from_routes, to_routes
 from neuroute.user.drawing import draw_routes, draw_tour
 from neuroute.user.evaluate import load_model
 from neuroute.user.improve import improved

@@ -20,7 +20,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.batches import autocast
 from neuroute.decoding.multi_start import greedy
-from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, number_of_starts
+from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
 from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.records import Loaded, Where, load_run, write_records
@@ -31,7 +31,8 @@ from neuroute.networks.mvmoe import ExpertLayer, MvMoe
 from neuroute.networks.routing import Routing
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Decoding, RoutingEvaluation, Run
-from neuroute.problems.vrp import Vrp, lengths, valid
+from neuroute.problems.vrp import Vrp, lengths, number_of_starts
+from neuroute.problems.vrp_checker import valid
 
 SEED = 0  # of what gates draw, anew for each variant
 Arrays = dict[str, np.ndarray]

@@ -1,17 +1,18 @@
 """What the label store, training and evaluation have to know of a problem's instances and solutions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from neuroute.plan.objects import Dataset
+from neuroute.plan.objects import Dataset, Labels
+from neuroute.problems.registry import Part
 from neuroute.solvers.base import Solver
 
 
 @dataclass(frozen=True)
-class Kind:
+class ProblemSpec:
     """`instances` is a batch of `count` instances that slices by rows; `solutions` is one array (count, *shape)."""
 
     noun: str  # what a solution is called in messages
@@ -20,6 +21,7 @@ class Kind:
     dtype: Callable[[int], np.dtype]  # as stored
     instances: Callable[[Dataset], Any]
     arrays: Callable[[Any], tuple[np.ndarray, ...]]  # what instances are made of, each (count, ...)
+    from_arrays: Callable[[Sequence[np.ndarray]], Any]  # instances of them, for problems that are learnt from labels
     valid: Callable[[Any, np.ndarray], np.ndarray]  # (instances, solutions) -> bool (count,)
     lengths: Callable[[Any, np.ndarray], np.ndarray]  # (instances, solutions) -> float64 (count,)
     canonical: Callable[[np.ndarray], np.ndarray]  # the form in which solutions are stored
@@ -31,6 +33,9 @@ class Kind:
     starts: Callable[[Any], int] | None = None  # places where solutions of many starts begin; None: at every stop
 
 
-def unsigned(largest: int) -> np.dtype:
-    """The smallest unsigned type that holds a number."""
-    return np.dtype(np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.uint32)
+SPEC = Part[ProblemSpec]("spec")
+
+
+def spec_of(labels: Labels) -> ProblemSpec:
+    """Load the spec of the problem that labels are of."""
+    return SPEC.of(labels.dataset.problem)

@@ -1,0 +1,73 @@
+"""What each problem brings to the stages that all problems share: its parts, by dotted name.
+
+The names keep the problems apart: an edit of one problem's code, or a new problem, reruns nothing of another's.  So the
+code digest of a stage takes the `entries` of the problems at hand besides its own.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+from neuroute.core.dotted import resolve
+from neuroute.core.errors import NeurouteError
+
+T = TypeVar("T")
+
+PARTS: dict[str, dict[str, str]] = {
+    "tsp": {
+        "spec": "neuroute.datasets.problem_specs:TSP",
+        "decode": "neuroute.decoding.decode:decode",
+        "improve": "neuroute.decoding.decode:improve",
+        "decision": "neuroute.training.decisions:PathDecision",
+        "construct": "neuroute.decoding.decode:construct",
+        "supervised": "neuroute.training.supervised:supervised",
+        "path-tsp": "neuroute.training.path_tsp:path_tsp",
+        "self-improvement": "neuroute.training.self_improvement:self_improvement",
+        "reconstruction": "neuroute.training.reconstruction_tsp:reconstruction",
+        "reinforce": "neuroute.training.reinforce_tsp:reinforce",
+    },
+    "cvrp": {
+        "spec": "neuroute.datasets.problem_specs:CVRP",
+        "decode": "neuroute.decoding.cvrp:decode",
+        "improve": "neuroute.decoding.cvrp:improve",
+        "decision": "neuroute.training.cvrp:CvrpDecision",
+        "construct": "neuroute.decoding.cvrp:construct",
+        "supervised": "neuroute.training.cvrp:supervised",
+        "reconstruction": "neuroute.training.reconstruction_cvrp:reconstruction",
+        "reinforce": "neuroute.training.reinforce_cvrp:reinforce",
+    },
+    "vrp": {
+        "spec": "neuroute.datasets.problem_specs:VRP",
+        "decode": "neuroute.decoding.vrp:decode",
+        "improve": "neuroute.decoding.vrp:improve",
+        "decision": "neuroute.training.reinforce_vrp:decision",
+        "construct": "neuroute.decoding.vrp:construct",
+        "reinforce": "neuroute.training.reinforce_vrp:reinforce",
+    },
+}
+
+
+@dataclass(frozen=True)
+class Part(Generic[T]):
+    """One column of the table: a value of type T for each problem that has it."""
+
+    name: str
+
+    def of(self, problem: str) -> T:
+        """Load the part of a problem.  Raises NeurouteError if there is no such problem, or it lacks the part."""
+        return cast(T, resolve(_entry(problem, self.name)))
+
+
+def entries(problems: Iterable[str], *names: str) -> list[str]:
+    """List dotted names for `code_digest`."""
+    return [_entry(problem, name) for problem in sorted(set(problems)) for name in names]
+
+
+def _entry(problem: str, name: str) -> str:
+    # The table too is addressed by name: else every digest would hang on all of it.
+    parts = cast(Mapping[str, Mapping[str, str]], cast(Any, resolve(f"{__name__}:PARTS")))
+    if problem not in parts:
+        raise NeurouteError(f"no problem '{problem}'; there are: {', '.join(parts)}")
+    if name not in parts[problem]:
+        raise NeurouteError(f"problem '{problem}' has no '{name}' yet; it has {', '.join(parts[problem])}")
+    return parts[problem][name]
