@@ -14,7 +14,6 @@ from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, in_hand, m
 from neuroute.decoding.vrp import construct, decode, improve
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
 from neuroute.networks.lehd_cvrp import LehdCvrp
-from neuroute.networks.mixing import mixes
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo_cvrp import PomoCvrp
 from neuroute.networks.routing import Routing
@@ -83,7 +82,7 @@ def test_searches_and_other_networks_are_one_line() -> None:
 @pytest.mark.parametrize("arguments", [*DRAWING, *MIXING])
 def test_what_a_gate_makes_of_a_batch_is_repeated_whatever_the_memory(arguments: dict[str, Any]) -> None:
     net, batch = small(**arguments), instances("OVRPTW", 12)
-    assert mixes(net)
+    assert net.is_batch_dependent
     decoding = Decoding(starts="all", augment=True)
     found = decode(net, batch, decoding)
     assert torch.equal(decode(net, batch, decoding), found)
@@ -97,7 +96,7 @@ def test_what_a_gate_makes_of_a_batch_is_repeated_whatever_the_memory(arguments:
 @pytest.mark.parametrize("arguments", [{}, {"experts": 0}, {"level": "instance"}, {"norm": "layer"}])
 def test_without_such_gates_batches_are_as_large_as_fits_and_change_nothing(arguments: dict[str, Any]) -> None:
     net, batch = small(**arguments), instances("OVRPTW")
-    assert not mixes(net)
+    assert not net.is_batch_dependent
     decoding = Decoding(starts="all")
     in_one = lengths(batch, decode(net, batch, decoding).numpy())
     by_one = lengths(batch, decode(net, batch, Decoding(starts="all", batch_size=1)).numpy())

@@ -39,6 +39,17 @@ def test_another_architecture_is_refused(tmp_path: Path) -> None:
         load_checkpoint(tmp_path / "a.safetensors", expected=other)
 
 
+def test_a_checkpoint_outlives_the_file_that_held_its_network(tmp_path: Path) -> None:
+    """A network's class may move to another file of `networks`: the run's spec and old checkpoints still fit."""
+    moved = SMALL.model_copy(update={"kind": "neuroute.networks.older_name:DecoderOnly"})
+    net = written(tmp_path / "a.safetensors")
+    save_checkpoint(tmp_path / "old", net, {"run": "scaling/x", "network": moved.model_dump(), "code": "c"})
+    loaded, about = load_checkpoint(tmp_path / "old", expected=SMALL)
+    assert about["network"]["kind"] == KIND
+    assert torch.equal(loaded.state_dict()["head.bias"], net.state_dict()["head.bias"])
+    assert moved.canonical() == SMALL.canonical()
+
+
 def test_missing_or_extra_tensors_are_named(tmp_path: Path) -> None:
     net = build(SMALL)
     tensors = dict(net.state_dict())

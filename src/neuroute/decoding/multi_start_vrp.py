@@ -23,7 +23,6 @@ from neuroute.decoding.multi_start import (
 )
 from neuroute.decoding.multi_start_routes import RoutesUnderWay
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
-from neuroute.networks.mixing import mixes
 from neuroute.networks.routing import Routing
 from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_checker import EPS
@@ -132,7 +131,7 @@ def multi_start(
     number = max(1, min(number_of_starts(instances), how_many(starts, customers, "customers")))
     images = 8 if augment else 1
     tours, size = in_hand(net, customers + 1, number * images, images, memory_gb, batch_size)
-    together = mixes(net)
+    together = net.is_batch_dependent
 
     def solved(first: int) -> Tensor:
         part = VrpBatch.of(instances[first : first + size], device)
@@ -167,7 +166,7 @@ def in_hand(
     # Ways and times of all nodes in double precision are about as much again as what other problems keep.
     memory_gb /= 2
     most, fit = at_once(net, nodes, tours, images, memory_gb, batch_size)
-    if batch_size or not mixes(net):
+    if batch_size or not net.is_batch_dependent:
         return most, fit
     encoded = int(memory_gb * 1e9 / (ACTIVATIONS * net.width * (nodes + 1) * images))
     return most, max(1, min(TOGETHER, most // tours, encoded))

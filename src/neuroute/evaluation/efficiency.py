@@ -25,6 +25,7 @@ from neuroute.evaluation.extrapolation import Outlook, look_ahead
 from neuroute.evaluation.live_memory import out_of_memory, peak_and_kept
 from neuroute.evaluation.one_decision import Construction, posed
 from neuroute.evaluation.records import Where, write_records
+from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Dataset, EfficiencyEvaluation, Network, Run
 
@@ -92,17 +93,16 @@ def _holding_scores() -> AbstractContextManager[None]:
 
 def _built(
     name: str, network: Network, evaluation: EfficiencyEvaluation, place: torch.device
-) -> tuple[Any, Counts, list[Dataset]]:
+) -> tuple[RoutingNetwork, Counts, list[Dataset]]:
     """The network with random weights, its counts and the data sets of its problem, the smallest first."""
     count = counts(network)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        net: Any = build(network).eval().to(place)
-    problem = getattr(net, "problem", "tsp")
-    datasets = sorted((d for d in evaluation.datasets if d.problem == problem), key=lambda d: d.nodes)
+        net = build(network).eval().to(place)
+    datasets = sorted((d for d in evaluation.datasets if d.problem == net.problem), key=lambda d: d.nodes)
     if not datasets:
         raise NeurouteError(
-            f"{evaluation.id}: network '{name}' is for {problem}, of which there is no data set; add one"
+            f"{evaluation.id}: network '{name}' is for {net.problem}, of which there is no data set; add one"
         )
     return net, count, datasets
 

@@ -149,6 +149,6 @@ def posed(net: Any, dataset: Dataset, nodes: int | None = None, tours: int | Non
         features: tuple[Tensor, ...] = (batch.coords[:, :nodes], batch.share[:, :nodes])
     else:
         features = (torch.from_numpy(dataset_coordinates(one)).to(place)[:, :nodes],)
-    if getattr(net, "multi_start", False):
+    if net.multi_start:
         return Starts(net, *features, tours=tours)
     return (Routes if dataset.problem == "cvrp" else Path)(net, *features)

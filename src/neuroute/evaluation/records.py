@@ -70,7 +70,7 @@ class Loaded:
         if decoding.rescale == "best":
             sizes, best = read_best(self.where.rescaling, self.run.id)
             change["rescale"] = factor_for(nodes, sizes, best)
-        if not getattr(self.net, "gaussian", False):
+        if not self.net.random_embeddings:
             change["repeats"] = 1
         return decoding.model_copy(update=change)
 

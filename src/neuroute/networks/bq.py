@@ -5,10 +5,11 @@ import math
 import torch
 from torch import Tensor, nn
 
+from neuroute.networks.base import PathNetwork
 from neuroute.networks.residual_layer import ResidualLayer
 
 
-class Bq(nn.Module):
+class Bq(PathNetwork):
     """Scores the nodes that may follow the current one; all layers run on the coordinates of what is left.
 
     3,107,539 parameters as published: D (4 W^2 + 2 W F + 3 W + F + 2) + 6 W + 1.
@@ -21,7 +22,7 @@ class Bq(nn.Module):
         self, depth: int = 9, width: int = 192, heads: int = 12, feed_forward: int = 512, train_nodes: int = 100
     ) -> None:
         super().__init__()
-        self.width, self.train_nodes = width, train_nodes
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
         self.embed = nn.Linear(2, width)
         self.ends = nn.Embedding(2, width)  # added to the current node, and to the destination
         layers = [
@@ -39,10 +40,6 @@ class Bq(nn.Module):
     def encode(self, coords: Tensor) -> Tensor:
         """coords (rows, nodes, 2) -> the coordinates: there is no encoder."""
         return coords
-
-    def attention_scale(self, nodes: int) -> float:
-        """BQ-NCO has no factor that depends on the size."""
-        return 1.0
 
     def hidden(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., destination]."""

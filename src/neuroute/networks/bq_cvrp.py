@@ -6,6 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from neuroute.networks.base import PathNetwork
 from neuroute.networks.linear_cross_attention import CrossModule
 from neuroute.networks.residual_layer import ResidualLayer
 from neuroute.networks.rezero_cross_attention import ReZeroCrossModule, published_bound
@@ -13,7 +14,7 @@ from neuroute.networks.rezero_cross_attention import ReZeroCrossModule, publishe
 SLACK = 1e-5  # share of the capacity below which loads are taken for equal
 
 
-class BqCvrp(nn.Module):
+class BqCvrp(PathNetwork):
     """Scores the customers that may come next, each twice: straight from the current stop, and through the depot.
 
     D (4 W^2 + 2 W F + 3 W + F + 2) + 9 W + 2 parameters.  Every row holds coordinates, demand and what is left in the
@@ -46,7 +47,7 @@ class BqCvrp(nn.Module):
             raise ValueError(f"attention '{attention}' is neither 'self' nor 'cross'")
         if representatives < 1:
             raise ValueError(f"{representatives} representatives of the current stop: at least one is needed")
-        self.width, self.train_nodes = width, train_nodes
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
         self.repetitions = representatives if attention == "cross" else 1
         self.embed = nn.Linear(4, width)
         self.ends = nn.Embedding(self.repetitions + 1, width)  # added to the current stop, and to the destination
@@ -57,10 +58,6 @@ class BqCvrp(nn.Module):
     def encode(self, coords: Tensor, demand: Tensor) -> Tensor:
         """coords (rows, 1 + customers, 2), demand (rows, 1 + customers), depot first -> both (..., 3), unchanged."""
         return torch.cat([coords, demand[..., None]], dim=-1)
-
-    def attention_scale(self, nodes: int) -> float:
-        """BQ-NCO has no factor that depends on the size."""
-        return 1.0
 
     def hidden(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., depot].

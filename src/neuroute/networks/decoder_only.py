@@ -5,10 +5,11 @@ import math
 import torch
 from torch import Tensor, nn
 
+from neuroute.networks.base import PathNetwork
 from neuroute.networks.gated_decoder import GatedDecoderLayer
 
 
-class DecoderOnly(nn.Module):
+class DecoderOnly(PathNetwork):
     """Scores the nodes that may follow the current one on the way to the destination.
 
     D (13 W^2 + 7 W + 2) + 2 W^2 + 6 W + 1 parameters with gate and ReZero.
@@ -29,7 +30,7 @@ class DecoderOnly(nn.Module):
         train_nodes: int = 100,
     ) -> None:
         super().__init__()
-        self.width, self.train_nodes = width, train_nodes
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
         self.embed = nn.Linear(2, width)
         self.start = nn.Linear(width, width)  # the node where the tour has to end: its start
         self.current = nn.Linear(width, width)

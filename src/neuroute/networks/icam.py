@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.aafm import AafmLayer, aafm, distances, one_alpha, slope, weighed
+from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.contexts import LoadContext, TourContext, TspEmbedding, rows_of
 
 
@@ -29,7 +30,7 @@ class Prepared(NamedTuple):
     log_n: float
 
 
-class Icam(nn.Module):
+class Icam(MultiStartNetwork):
     """Scores the nodes that may come next in each of several tours of an instance, as `Pomo` does.
 
     D (3 W^2 + 2 W F + 5 W + F + 1) + 4 W^2 + 3 W + 2 parameters: 2,242,446 as published for the TSP.
@@ -51,7 +52,6 @@ class Icam(nn.Module):
     dimension.
     """
 
-    multi_start: ClassVar[bool] = True
     problem: ClassVar[str] = "tsp"
     depots: ClassVar[int] = 0  # nodes that do not count for the size
     embedding: ClassVar[type[nn.Module]] = TspEmbedding
@@ -69,7 +69,8 @@ class Icam(nn.Module):
         train_nodes: int = 100,
     ) -> None:
         super().__init__()
-        self.width, self.clipping, self.train_nodes = width, clipping, train_nodes
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
+        self.clipping = clipping
         self.embed = self.embedding(width)
         self.layers = nn.ModuleList(AafmLayer(width, feed_forward, adaptation) for _ in range(depth))
         self.context: TourContext | LoadContext = self.context_of(width)

@@ -3,10 +3,11 @@
 import torch
 from torch import Tensor, nn
 
+from neuroute.networks.base import PathNetwork
 from neuroute.networks.residual_layer import ResidualLayer
 
 
-class Lehd(nn.Module):
+class Lehd(PathNetwork):
     """Scores the nodes that may follow the current one, on embeddings that see the whole instance.
 
     1,431,681 parameters as published: (D + 1) (4 W^2 + 2 W F + 2 W + F) + 3 W^2 + 7 W + 1, where `unused` is counted.
@@ -26,7 +27,7 @@ class Lehd(nn.Module):
         def layer() -> ResidualLayer:
             return ResidualLayer(width, heads, feed_forward, rezero=False, bias="output", scaled=True)
 
-        self.width, self.train_nodes = width, train_nodes
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
         self.embed = nn.Linear(2, width)
         self.encoder = layer()
         self.start = nn.Linear(width, width)  # the node where the path has to end
@@ -39,10 +40,6 @@ class Lehd(nn.Module):
     def encode(self, coords: Tensor) -> Tensor:
         """coords (rows, nodes, 2) -> embeddings (rows, nodes, width); each depends on all nodes that are given."""
         return self.encoder(self.embed(coords))
-
-    def attention_scale(self, nodes: int) -> float:
-        """LEHD has no factor that depends on the size."""
-        return 1.0
 
     def hidden(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., destination]."""

@@ -5,10 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from neuroute.networks.base import PathNetwork
 from neuroute.networks.residual_layer import ResidualLayer
 
 
-class LehdCvrp(nn.Module):
+class LehdCvrp(PathNetwork):
     """Scores the customers that may come next, each twice: straight from the current stop, and through the depot.
 
     (D + 1) (4 W^2 + 2 W F + 2 W + F) + 2 W^2 + 10 W + 2 parameters.  Loads are shares of the capacity.  Nothing
@@ -28,7 +29,7 @@ class LehdCvrp(nn.Module):
         def layer() -> ResidualLayer:
             return ResidualLayer(width, heads, feed_forward, rezero=False, bias="output", scaled=True)
 
-        self.width, self.train_nodes = width, train_nodes
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
         self.embed = nn.Linear(3, width)
         self.encoder = layer()
         self.start = nn.Linear(width + 1, width)  # the depot, where every route has to end
@@ -39,10 +40,6 @@ class LehdCvrp(nn.Module):
     def encode(self, coords: Tensor, demand: Tensor) -> Tensor:
         """coords (rows, 1 + customers, 2), demand (rows, 1 + customers), depot first -> embeddings (..., width)."""
         return self.encoder(self.embed(torch.cat([coords, demand[..., None]], dim=-1)))
-
-    def attention_scale(self, nodes: int) -> float:
-        """LEHD has no factor that depends on the size."""
-        return 1.0
 
     def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0, *given: Any) -> Tensor:
         """Logits (batch, available, 2): straight, through the depot.

@@ -42,6 +42,8 @@ class LehdCvrpLight(LehdCvrp):
     run the experts and some do not, and p is the mean over the batch.
     """
 
+    is_batch_dependent = True
+
     def __init__(
         self,
         depth: int = 6,

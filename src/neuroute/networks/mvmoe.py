@@ -8,11 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.attention import attend
+from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.experts import Experts, LinearExperts, Mixture, MlpExperts
-from neuroute.networks.gates import Level, Method
+from neuroute.networks.gates import Gate, Level, Method
 from neuroute.networks.hierarchical_gate import HIERARCHIES, Hierarchical, Hierarchy
 from neuroute.networks.mvmoe_shape import ALL, POSITIONS, inputs_of, places
-from neuroute.networks.norms import NORMS, Norm, NormName
+from neuroute.networks.norms import NORMS, Norm, NormName, UntrackedBatchNorm
 from neuroute.networks.post_norm_layer import PostNormLayer
 from neuroute.networks.routing import Routing
 from neuroute.networks.vrp_inputs import VrpContext, VrpEmbedding, through
@@ -42,7 +43,7 @@ class ExpertLayer(PostNormLayer):
         return fed
 
 
-class MvMoe(nn.Module):
+class MvMoe(MultiStartNetwork):
     """Scores the depot and the customers that may come next in each of several tours, which differ in where they start.
 
     `experts` m in each mixture, of which a token sees `top` k; with 0 of them it is POMO-MTL, and with `inputs` a
@@ -70,7 +71,6 @@ class MvMoe(nn.Module):
     no variant.
     """
 
-    multi_start: ClassVar[bool] = True
     problem: ClassVar[str] = "vrp"
 
     def __init__(
@@ -96,7 +96,8 @@ class MvMoe(nn.Module):
             raise ValueError(f"width {width} is not divisible by {heads} heads")
         if norm not in NORMS or hierarchy not in HIERARCHIES:
             raise ValueError(f"no norm '{norm}' or hierarchy '{hierarchy}'; there are {list(NORMS)} and {HIERARCHIES}")
-        self.width, self.heads, self.clipping, self.train_nodes = width, heads, clipping, train_nodes
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
+        self.heads, self.clipping = heads, clipping
         self.hierarchy = hierarchy if experts else "none"
         taken = places(positions, depth) if experts else set()
         if self.hierarchy != "none" and "dec" not in taken:
@@ -123,6 +124,19 @@ class MvMoe(nn.Module):
             self.combine = mixture(LinearExperts(experts, width, width), width, decoder_method or method)
             if hierarchy != "none":
                 self.combine = Hierarchical(self.combine, width, width, hierarchy)
+
+    @property
+    def is_batch_dependent(self) -> bool:
+        """By gates that draw, that choose for all of a batch or among all of it, or by a norm over it (Appendix B.4).
+
+        Noisy input choice of single nodes or instances, the default, neither draws nor mixes in evaluation.
+        """
+        return any(
+            (module.method != "input-choice" or module.level == "problem")
+            if isinstance(module, Gate)
+            else isinstance(module, Hierarchical | UntrackedBatchNorm)
+            for module in self.modules()
+        )
 
     def encode(
         self, coords: Tensor, demand: Tensor, windows: Tensor | None = None, routing: Routing | None = None

@@ -10,13 +10,14 @@ from torch import Tensor, nn
 
 from neuroute.core.seeds import stream_seed
 from neuroute.networks.attention import attend, attend_in_parts
+from neuroute.networks.base import PathNetwork
 from neuroute.networks.positions import alibi_slopes, axial_frequencies, axial_rotation, distances
 from neuroute.networks.pre_norm_layer import Attend, PreNormLayer
 
 POSITIONS = ("alibi", "rope", "both", "coordinates")
 
 
-class Pens(nn.Module):
+class Pens(PathNetwork):
     """Scores the cities that may follow the origin of a path-TSP; what is left is read anew at every decision.
 
     `positions` is how attention knows where the cities are: `alibi` (PENS-A), `rope` (PENS-R), `both` (PENS-AR), or
@@ -31,6 +32,7 @@ class Pens(nn.Module):
     and key, not ALiBi's bias; N is the number of rows of the decision, origin and destination included.
     """
 
+    variable_lengths = True
     DENSE = 1 << 26  # floats of a bias that is held as a whole, for all heads
     PART = 1 << 22  # floats of the bias of one part of the queries, where it is not; on a GPU GPU_PARTS times as many
     GPU_PARTS = 16
@@ -51,11 +53,9 @@ class Pens(nn.Module):
             raise ValueError(
                 f"positions '{positions}', initial '{initial}': one of {', '.join(POSITIONS)}; gaussian, zero"
             )
-        self.width, self.heads, self.train_nodes = width, heads, train_nodes
-        self.draw = 0  # which Gaussian embeddings: each instance is solved with several
-        self.first = 0  # place in its test set of the first instance that is encoded
+        self.width, self.depth, self.heads, self.train_nodes = width, depth, heads, train_nodes
         self.alibi, self.rope = positions in ("alibi", "both"), positions in ("rope", "both")
-        self.gaussian = initial == "gaussian" and positions != "coordinates"
+        self.random_embeddings = self.gaussian = initial == "gaussian" and positions != "coordinates"
         self.embed = nn.Linear(2, width, bias=False) if positions == "coordinates" else None
         self.ends = nn.Parameter(torch.randn(2, width))  # added to the origin, and to the destination
         self.layers = nn.ModuleList(
@@ -113,10 +113,6 @@ class Pens(nn.Module):
         return apart * -self.slopes.view(-1, 1, 1).to(apart)
 
     # -- once per decision ------------------------------------------------------------------------------------------
-
-    def attention_scale(self, nodes: int) -> float:
-        """One: SSMax follows the rows of a decision by itself."""
-        return 1.0
 
     def decide(
         self,

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.attention import attend
+from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.contexts import LoadContext, TourContext, TspEmbedding
 from neuroute.networks.post_norm_layer import PostNormLayer
 
@@ -21,7 +22,7 @@ class Prepared(NamedTuple):
     of_current: Tensor  # (batch, nodes, width): what it gets of where the tour is
 
 
-class Pomo(nn.Module):
+class Pomo(MultiStartNetwork):
     """Scores the nodes that may come next in each of several tours of an instance, which differ in where they start.
 
     D (4 W^2 + 2 W F + 6 W + F) + 5 W^2 + 4 W parameters: 1,269,760 as published for the TSP.
@@ -38,7 +39,6 @@ class Pomo(nn.Module):
     A decision is about tours that have begun, not about rows that are left: `multi_start` tells that apart.
     """
 
-    multi_start: ClassVar[bool] = True
     problem: ClassVar[str] = "tsp"
     embedding: ClassVar[type[nn.Module]] = TspEmbedding
     context_of: ClassVar[type[TourContext] | type[LoadContext]] = TourContext
@@ -55,7 +55,8 @@ class Pomo(nn.Module):
         super().__init__()
         if width % heads:
             raise ValueError(f"width {width} is not divisible by {heads} heads")
-        self.width, self.heads, self.clipping, self.train_nodes = width, heads, clipping, train_nodes
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
+        self.heads, self.clipping = heads, clipping
         self.embed = self.embedding(width)
         self.layers = nn.ModuleList(PostNormLayer(width, heads, feed_forward) for _ in range(depth))
         self.context: TourContext | LoadContext = self.context_of(width)

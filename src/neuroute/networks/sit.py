@@ -2,10 +2,11 @@
 
 from torch import Tensor, nn
 
+from neuroute.networks.base import PathNetwork
 from neuroute.networks.sit_decoder import Attention, SitDecoder
 
 
-class Sit(nn.Module):
+class Sit(PathNetwork):
     """Scores the nodes that may follow the current one; time and memory are linear in what is left.
 
     2 D (4 W^2 + 2 W F + 2 W + F) + (r + 1) (W^2 + W) + 4 W + 1 parameters, r `representatives` (repetitions of the
@@ -29,7 +30,7 @@ class Sit(nn.Module):
         train_nodes: int = 1000,
     ) -> None:
         super().__init__()
-        self.width, self.train_nodes = width, train_nodes
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
         self.embed = nn.Linear(2, width)
         self.decoder = SitDecoder(width, depth, width, heads, feed_forward, representatives, attention)
         self.head = nn.Linear(width, 1)
@@ -37,10 +38,6 @@ class Sit(nn.Module):
     def encode(self, coords: Tensor) -> Tensor:
         """coords (rows, nodes, 2) -> the coordinates: there is no encoder."""
         return coords
-
-    def attention_scale(self, nodes: int) -> float:
-        """SIT has no factor that depends on the size."""
-        return 1.0
 
     def hidden(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., destination].

@@ -3,10 +3,11 @@
 import torch
 from torch import Tensor, nn
 
+from neuroute.networks.base import PathNetwork
 from neuroute.networks.sit_decoder import Attention, SitDecoder
 
 
-class SitCvrp(nn.Module):
+class SitCvrp(PathNetwork):
     """Scores the customers that may come next, each twice: straight from the current stop, and through the depot.
 
     2 D (4 W^2 + 2 W F + 2 W + F) + (r + 1) (W^2 + 2 W) + 6 W + 2 parameters, r `representatives` (repetitions of the
@@ -35,7 +36,7 @@ class SitCvrp(nn.Module):
         train_nodes: int = 1000,
     ) -> None:
         super().__init__()
-        self.width, self.detach_customers, self.train_nodes = width, detach_customers, train_nodes
+        self.width, self.depth, self.detach_customers, self.train_nodes = width, depth, detach_customers, train_nodes
         self.embed = nn.Linear(3, width)  # one for depot and customers
         self.decoder = SitDecoder(width + 1, depth, width, heads, feed_forward, representatives, attention)
         self.head = nn.Linear(width, 2)
@@ -43,10 +44,6 @@ class SitCvrp(nn.Module):
     def encode(self, coords: Tensor, demand: Tensor) -> Tensor:
         """coords (rows, 1 + customers, 2), demand (rows, 1 + customers), depot first -> both (..., 3), unchanged."""
         return torch.cat([coords, demand[..., None]], dim=-1)
-
-    def attention_scale(self, nodes: int) -> float:
-        """SIT has no factor that depends on the size."""
-        return 1.0
 
     def hidden(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., depot]."""

@@ -12,13 +12,15 @@ from torch import nn
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
+from neuroute.networks.base import RoutingNetwork
+from neuroute.plan.digest import locate
 from neuroute.plan.objects import Network
 
 ARCHITECTURES = "neuroute.networks."
 KEY = "neuroute"  # one metadata key holds everything: several would be stored in no fixed order
 
 
-def build(network: Network) -> nn.Module:
+def build(network: Network) -> RoutingNetwork:
     """A fresh network from its dotted name; initialised from torch's current seed."""
     module, _, name = network.kind.partition(":")
     unknown = NeurouteError(f"network '{network.kind}' does not exist in this version of neuroute")
@@ -28,7 +30,7 @@ def build(network: Network) -> nn.Module:
         kind = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):
         raise unknown from None
-    if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
+    if not (isinstance(kind, type) and issubclass(kind, RoutingNetwork)):
         raise unknown
     try:
         return kind(**network.arguments)
@@ -56,20 +58,21 @@ def read_about(path: Path) -> dict[str, Any]:
         raise NeurouteError(f"{path}: no '{KEY}' metadata; this is not a checkpoint written by neuroute")
     try:
         about = json.loads(metadata[KEY])
-        Network.model_validate(about["network"])
+        network = Network.model_validate(about["network"])
+        about["network"]["kind"] = locate(network.kind)  # its file may have moved since
         return {"run": about["run"], "code": about["code"], **about}
     except (ValueError, KeyError, TypeError):
         raise NeurouteError(f"{path}: its '{KEY}' metadata is damaged or of another version; retrain the run") from None
 
 
-def load_checkpoint(path: Path, expected: Network | None = None) -> tuple[nn.Module, dict[str, Any]]:
+def load_checkpoint(path: Path, expected: Network | None = None) -> tuple[RoutingNetwork, dict[str, Any]]:
     """The network with its weights, and what the checkpoint says of itself.
 
     Raises NeurouteError when it holds another architecture than `expected`, or tensors that do not fit.
     """
     about = read_about(path)
     network = Network.model_validate(about["network"])
-    if expected is not None and network != expected:
+    if expected is not None and network.canonical() != expected.canonical():
         raise NeurouteError(
             f"{path}: holds {describe(network)}, but {describe(expected)} is asked for; "
             "retrain the run or point at its checkpoint"

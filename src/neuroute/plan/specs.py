@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from neuroute.plan.digest import without_modules
 from neuroute.problems.vrp_variants import Variant
 
 SHARD = 10_000  # instances in one shard of an instance stream
@@ -25,8 +26,12 @@ class Spec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def canonical(self) -> str:
-        """JSON text with sorted keys: equal specs give equal bytes, so it serves as a Snakemake param."""
-        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        """JSON text with sorted keys: equal specs give equal bytes, so it serves as a Snakemake param.
+
+        Definitions stand in it without their modules, so that moving a file reruns nothing.
+        """
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return without_modules(text)
 
     def digest(self) -> str:
         return hashlib.sha256(self.canonical().encode()).hexdigest()[:16]

@@ -21,7 +21,7 @@ from neuroute.datasets.shard_files import REFERENCES
 from neuroute.decoding.decode import instances_at_once
 from neuroute.evaluation.columns import COLUMNS
 from neuroute.evaluation.records import UNITS, write_records
-from neuroute.networks.mixing import mixes
+from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import all_finite, describe, load_checkpoint
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Decoding, LabelBundle, Labels, Network
@@ -43,13 +43,13 @@ SOLVES = {"tsp": ("tsp",), "cvrp": ("cvrp",), "vrp": ("vrp", "cvrp")}  # what in
 class Model:
     """A checkpoint of whatever run, ready on its device."""
 
-    net: Any
+    net: RoutingNetwork
     about: Mapping[str, Any]
     place: torch.device
 
     @property
     def problem(self) -> str:
-        return str(getattr(self.net, "problem", "tsp"))
+        return self.net.problem
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _measure(model: Model, group: Group, decoding: Decoding, memory_gb: float, p
     # Where something is drawn by an instance's number in the call, a group is solved in one: re-construct of the CVRP,
     # solutions that insertion starts with, random embeddings, and gates that draw for a batch.
     drawn = decoding.method == "prc" or (model.problem == "cvrp" and decoding.method == "rrc")
-    whole = drawn or getattr(model.net, "gaussian", False) or mixes(model.net)
+    whole = drawn or model.net.random_embeddings or model.net.is_batch_dependent
     step = group.count if whole else instances_at_once(model.net, group.coords.shape[1], decoding, memory_gb)
     lengths, rounded, seconds = [], [], 0.0
     for first in range(0, group.count, step):

@@ -6,10 +6,11 @@ import pandas as pd
 
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.sit import roles
+from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, run_id
 from neuroute.plan.objects import Decoding, Problem
 from neuroute.rendering.benchmark import not_measured, solved_by_all
-from neuroute.rendering.cells import CONSTRUCTION, INSERTION, model_here, number, printed, with_budget
+from neuroute.rendering.cells import model_here, number, printed, with_budget
 from neuroute.rendering.columns import HERE, WHOLE
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table

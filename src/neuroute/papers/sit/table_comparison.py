@@ -1,20 +1,13 @@
 """Table 1 of paper `sit`: both problems at five sizes, beside solvers and neural baselines."""
 
 from neuroute.papers.sit import roles
+from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, models_note, reference_note
+from neuroute.papers.sit.methods import methods
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, SIZES, run_id
 from neuroute.plan.objects import Labels, Problem
-from neuroute.rendering.cells import (
-    CONSTRUCTION,
-    INSERTION,
-    both,
-    model_cells,
-    model_here,
-    models_note,
-    printed,
-    reference_note,
-)
+from neuroute.rendering.cells import both, model_cells, model_here, printed
 from neuroute.rendering.columns import HERE, described
-from neuroute.rendering.comparison import Method, methods
+from neuroute.rendering.comparison import Method
 from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.solver_cells import TIMES, Solvers
 from neuroute.rendering.study import Study

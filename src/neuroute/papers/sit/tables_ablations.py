@@ -1,6 +1,7 @@
 """Tables 3 and 10 of paper `sit`: without SIT or cross-attention, and both of them given to BQ."""
 
 from neuroute.papers.sit import roles
+from neuroute.papers.sit.cells import CONSTRUCTION, reference_note
 from neuroute.papers.sit.efficiency_cells import (
     ATTENTION,
     HELD,
@@ -12,7 +13,7 @@ from neuroute.papers.sit.efficiency_cells import (
 )
 from neuroute.papers.sit.roles import ABLATED, BASELINES, BQ_SIZES, NO_SIT, SELF, run_id
 from neuroute.plan.objects import Reconstruction
-from neuroute.rendering.cells import CONSTRUCTION, gap_cell, model_here, number, printed, reference_note
+from neuroute.rendering.cells import gap_cell, model_here, number, printed
 from neuroute.rendering.columns import HERE, described
 from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.study import Study

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from neuroute.papers.sit import roles
+from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, models_note, prc_words, reference_note
 from neuroute.papers.sit.efficiency_cells import (
     ATTENTION,
     HELD,
@@ -15,19 +16,7 @@ from neuroute.papers.sit.efficiency_cells import (
 from neuroute.papers.sit.roles import LONGEST, PROBLEMS, SIZES, run_id
 from neuroute.plan.objects import Decoding, Problem
 from neuroute.problems.longest import longest_sub_path
-from neuroute.rendering.cells import (
-    CONSTRUCTION,
-    INSERTION,
-    both,
-    gap_cell,
-    model_here,
-    models_note,
-    number,
-    prc_words,
-    printed,
-    reference_note,
-    with_budget,
-)
+from neuroute.rendering.cells import both, gap_cell, model_here, number, printed, with_budget
 from neuroute.rendering.columns import HERE, described
 from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.study import Study

@@ -1,21 +1,13 @@
 """Tables 8 and 9 of paper `sit`: TAM's test sets, and small instances."""
 
 from neuroute.papers.sit import roles
+from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, prc_words
+from neuroute.papers.sit.methods import AUGMENTED, greedy
 from neuroute.papers.sit.roles import INITIAL, PROBLEMS, SMALL_SIZES, TAM_SIZES, run_id
 from neuroute.plan.objects import Dataset, Decoding, Labels, Problem
-from neuroute.rendering.cells import (
-    CONSTRUCTION,
-    INSERTION,
-    both,
-    model_cells,
-    model_here,
-    prc_words,
-    printed,
-    solver_name,
-    with_budget,
-)
+from neuroute.rendering.cells import both, model_cells, model_here, printed, solver_name, with_budget
 from neuroute.rendering.columns import HERE, described
-from neuroute.rendering.comparison import AUGMENTED, Method, greedy
+from neuroute.rendering.comparison import Method
 from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.solver_cells import TIMES, Solvers
 from neuroute.rendering.study import Study
