@@ -21,8 +21,8 @@ import numpy as np
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
 from neuroute.datasets.chunks import Chunk, Pool, chunks, solved, solver_pool
-from neuroute.datasets.progress import Progress
 from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import (
     Facts,
     ShardFile,

@@ -21,7 +21,6 @@ class ProblemSpec:
     dtype: Callable[[int], np.dtype]  # as stored
     instances: Callable[[Dataset], Any]
     arrays: Callable[[Any], tuple[np.ndarray, ...]]  # what instances are made of, each (count, ...)
-    from_arrays: Callable[[Sequence[np.ndarray]], Any]  # instances of them, for problems that are learnt from labels
     valid: Callable[[Any, np.ndarray], np.ndarray]  # (instances, solutions) -> bool (count,)
     lengths: Callable[[Any, np.ndarray], np.ndarray]  # (instances, solutions) -> float64 (count,)
     canonical: Callable[[np.ndarray], np.ndarray]  # the form in which solutions are stored
@@ -30,6 +29,7 @@ class ProblemSpec:
     # Where networks keep to stricter rules than labels have to; None: they do not.
     built: Callable[[Any, np.ndarray], np.ndarray] | None = None  # as `valid`, of what a network has built
     by_networks_rules: Callable[[Any, np.ndarray], np.ndarray] | None = None  # of labels: whether networks may, too
+    from_arrays: Callable[[Sequence[np.ndarray]], Any] | None = None  # the inverse of `arrays`, where there is one
     starts: Callable[[Any], int] | None = None  # places where solutions of many starts begin; None: at every stop
 
 

@@ -1,6 +1,7 @@
 """The files of a label cache: one array of solutions per shard, and beside it what is known of how they were made.
 
-What a solution is, and what an instance, is the problem's (`ProblemSpec`): TSP tours (rows, n), CVRP solutions (rows, 2, n).
+What a solution is, and what an instance, is the problem's (`ProblemSpec`): TSP tours (rows, n), CVRP solutions
+(rows, 2, n).
 """
 
 import hashlib

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from neuroute.core import device as devices
+from neuroute.datasets.problem_spec import SPEC
+from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import Loaded, Where, load_run, write_records
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import ConstructionEvaluation, Dataset, Run
-from neuroute.problems.rooms import room
 
 
 def measure(
@@ -46,19 +47,18 @@ def measure(
 
 def timed(loaded: Loaded, evaluation: ConstructionEvaluation, dataset: Dataset) -> tuple[np.ndarray, np.ndarray]:
     """Seconds and lengths (count,) of the instances of a data set, one at a time; the first one warms up besides."""
-    kind: Kind = room(dataset.problem, "labels")
-    decode, precision = room(dataset.problem, "decode"), loaded.run.training.precision
-    decoding, instances = loaded.settled(evaluation.decoding, dataset.n), kind.instances(dataset)
-    valid = kind.built or kind.valid
+    spec, precision = SPEC.of(dataset.problem), loaded.run.training.precision
+    decoding, instances = loaded.settled(evaluation.decoding, dataset.n), spec.instances(dataset)
+    valid = spec.built or spec.valid
     seconds, lengths = [], []
-    decode(loaded.net, instances[:1], decoding, loaded.memory_gb, precision)
+    decode(dataset.problem, loaded.net, instances[:1], decoding, loaded.memory_gb, precision)
     for i in range(dataset.count):
         one = instances[i : i + 1]
         devices.synchronize(loaded.place)
         began = time.perf_counter()
-        found = decode(loaded.net, one, decoding, loaded.memory_gb, precision).numpy()
+        found = decode(dataset.problem, loaded.net, one, decoding, loaded.memory_gb, precision).numpy()
         seconds.append(time.perf_counter() - began)
         if not valid(one, found).all():
-            raise AssertionError(f"{dataset.id}: decoding returned no {kind.noun}")  # a bug, never the user's
-        lengths.append(kind.lengths(one, found)[0])
+            raise AssertionError(f"{dataset.id}: decoding returned no {spec.noun}")  # a bug, never the user's
+        lengths.append(spec.lengths(one, found)[0])
     return np.array(seconds), np.array(lengths)

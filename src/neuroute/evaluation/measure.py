@@ -15,11 +15,11 @@ from neuroute.accounting import cost
 from neuroute.core import device as devices
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.decoding.multi_start import has_many_starts, starts_of
+from neuroute.decoding.decode import decode, improve
+from neuroute.decoding.multi_start import starts_of
 from neuroute.evaluation.records import Loaded, Where, load_run, write_records
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Run, Test
-from neuroute.problems.rooms import room
 
 
 def measure(
@@ -43,12 +43,12 @@ def measure_tests(
     lengths: dict[str, np.ndarray] = {}
     for test in tests:
         dataset = test.labels.dataset
-        kind = spec_of(test.labels)
-        instances = kind.instances(dataset)
+        spec = spec_of(test.labels)
+        instances = spec.instances(dataset)
         solutions = load_tours(test.labels, label_dirs)
-        reference = kind.lengths(instances, solutions)
+        reference = spec.lengths(instances, solutions)
         lengths[f"{dataset.id}|reference"] = reference
-        feasible = kind.by_networks_rules and kind.by_networks_rules(instances, solutions)
+        feasible = spec.by_networks_rules and spec.by_networks_rules(instances, solutions)
         if feasible is not None:
             lengths[f"{dataset.id}|reference_feasible"] = feasible.astype(np.float64)
         about = {
@@ -75,7 +75,7 @@ def measure_tests(
                 values["reference_feasible_pct"] = 100 * float(feasible.mean())
             values |= about_repeats_and_factor(loaded, decoding, dataset.n, each, reference)
             if decoding.method not in ("rrc", "prc"):
-                values |= _flops(loaded, dataset, decoding, kind.starts(instances) if kind.starts else dataset.n)
+                values |= _flops(loaded, dataset, decoding, spec.starts(instances) if spec.starts else dataset.n)
             rows += loaded.rows(group, about, decoding, values, seconds)
     return rows, lengths
 
@@ -85,7 +85,7 @@ def _flops(loaded: Loaded, dataset: Dataset, decoding: Decoding, places: int) ->
 
     places: where these may begin.  Beams search from each.
     """
-    if not has_many_starts(loaded.net):
+    if not loaded.net.multi_start:
         return cost.per_solution(loaded.run.network, dataset.nodes, decoding.beam)
     images, starts = 8 if decoding.augment else 1, min(starts_of(decoding) or places, places)
     solutions, searches = decoding.beam * starts * images, decoding.method != "greedy"
@@ -109,26 +109,27 @@ def _decoded(loaded: Loaded, instances: Any, test: Test) -> Iterator[tuple[Decod
 
     Several with milestones.
     """
-    kind, precision, asked = spec_of(test.labels), loaded.run.training.precision, test.decoding
-    decode, improve = (room(test.labels.dataset.problem, name) for name in ("decode", "improve"))
+    spec, precision, asked = spec_of(test.labels), loaded.run.training.precision, test.decoding
+    problem = test.labels.dataset.problem
     decoding = loaded.settled(asked, test.labels.dataset.n)
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1), "milestones": ()})
-    decode(loaded.net, instances[: min(2, decoding.batch_size or 2)], short, loaded.memory_gb, precision)  # warm up
+    how = (loaded.memory_gb, precision)
+    decode(problem, loaded.net, instances[: min(2, decoding.batch_size or 2)], short, *how)  # warm up
     devices.reset_peak_memory(loaded.place)
     devices.synchronize(loaded.place)
     if decoding.milestones:
         solutions = [
             (iterations, [found], seconds)
-            for iterations, found, seconds in improve(loaded.net, instances, decoding, loaded.memory_gb, precision)
+            for iterations, found, seconds in improve(problem, loaded.net, instances, decoding, *how)
         ]
     else:
         began = time.perf_counter()
-        repeats = [decode(loaded.net, instances, each, loaded.memory_gb, precision) for each in decoding.draws()]
+        repeats = [decode(problem, loaded.net, instances, each, *how) for each in decoding.draws()]
         solutions = [(decoding.iterations, repeats, (time.perf_counter() - began) / len(repeats))]
     peak = devices.peak_memory_mb(loaded.place)
-    valid = kind.built or kind.valid
+    valid = spec.built or spec.valid
     for iterations, repeats, seconds in solutions:
         if not all(valid(instances, found.numpy()).all() for found in repeats):
-            raise AssertionError(f"{test.labels.id}: decoding returned no {kind.noun}")  # a bug, never the user's
+            raise AssertionError(f"{test.labels.id}: decoding returned no {spec.noun}")  # a bug, never the user's
         part = asked.model_copy(update={"iterations": iterations, "milestones": ()})
-        yield part, np.stack([kind.lengths(instances, found.numpy()) for found in repeats]), seconds, peak
+        yield part, np.stack([spec.lengths(instances, found.numpy()) for found in repeats]), seconds, peak

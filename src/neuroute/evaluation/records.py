@@ -13,7 +13,7 @@ from neuroute.analysis.rescaling import factor_for, read_best
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
-from neuroute.decoding.decode import instances_at_once
+from neuroute.decoding.decode import instances_per_batch
 from neuroute.evaluation.columns import COLUMNS
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Run
@@ -88,7 +88,7 @@ class Loaded:
             "method": decoding.method,
             "beam": decoding.beam,
             "log_n": decoding.log_n,
-            "batch_size": instances_at_once(self.net, test["n"], decoding, self.memory_gb),
+            "batch_size": instances_per_batch(self.net, test["n"], decoding, self.memory_gb),
         }
         on = {
             "device": devices.name(self.place),

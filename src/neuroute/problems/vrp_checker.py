@@ -1,6 +1,6 @@
 """Whether solutions of the 16 vehicle routing problems may be driven, told stop by stop and in plain Python.
 
-It shares nothing with the environment that builds solutions (`decoding.multi_start_vrp`), which it is to check.
+It shares nothing with the environment that builds solutions (`decoding.vrp`), which it is to check.
 
 Three readings of the backhaul rule, which differ in what a vehicle may carry when it leaves the depot:
 * "network": it is full, or empty where its route only picks up.  So the sums of the signed demands along a route

@@ -18,7 +18,7 @@ from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import REFERENCES
-from neuroute.decoding.decode import instances_at_once
+from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.evaluation.columns import COLUMNS
 from neuroute.evaluation.records import UNITS, write_records
 from neuroute.networks.base import RoutingNetwork
@@ -26,9 +26,7 @@ from neuroute.networks.weights import all_finite, describe, load_checkpoint
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Decoding, LabelBundle, Labels, Network
 from neuroute.problems.cvrp import cost, is_feasible
-from neuroute.problems.rooms import room
 from neuroute.problems.tsp import is_permutation, tour_length
-from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp import lengths as vrp_lengths
 from neuroute.problems.vrp_checker import valid
 from neuroute.user.data import read_instances
@@ -111,16 +109,16 @@ def find_instances(
 
 def _labelled(labels: Labels, label_dirs: list[Path]) -> Instances:
     """A labelled data set of the plan."""
-    kind, dataset = spec_of(labels), labels.dataset
-    instances = kind.instances(dataset)
-    reference = kind.lengths(instances, load_tours(labels, label_dirs))
-    if isinstance(instances, Vrp):
+    spec, dataset = spec_of(labels), labels.dataset
+    instances = spec.instances(dataset)
+    reference = spec.lengths(instances, load_tours(labels, label_dirs))
+    if dataset.problem == "vrp":
         parts = (instances.demand, instances.capacity)
         of_vrp = Group(
             dataset.id, instances.coords.astype(np.float64), reference, *parts, vrp=instances, seen=instances
         )
         return Instances("vrp", dataset.id, (of_vrp,))
-    coords, *loads = kind.arrays(instances)
+    coords, *loads = spec.arrays(instances)
     demand, capacity = loads or (None, None)
     group = Group(dataset.id, coords.astype(np.float64), reference, demand, capacity)
     return Instances(dataset.problem, dataset.id, (group,))
@@ -163,7 +161,7 @@ def _measure(model: Model, group: Group, decoding: Decoding, memory_gb: float, p
     # solutions that insertion starts with, random embeddings, and gates that draw for a batch.
     drawn = decoding.method == "prc" or (model.problem == "cvrp" and decoding.method == "rrc")
     whole = drawn or model.net.random_embeddings or model.net.is_batch_dependent
-    step = group.count if whole else instances_at_once(model.net, group.coords.shape[1], decoding, memory_gb)
+    step = group.count if whole else instances_per_batch(model.net, group.coords.shape[1], decoding, memory_gb)
     lengths, rounded, seconds = [], [], 0.0
     for first in range(0, group.count, step):
         part = group.slice(first, first + step)
@@ -186,8 +184,7 @@ def _solve(model: Model, group: Group, decoding: Decoding, memory_gb: float) -> 
     else:
         points = group.unit_square()
         instances = group.cvrp(points) if model.problem == "cvrp" else points
-    solutions: np.ndarray = room(model.problem, "decode")(model.net, instances, decoding, memory_gb).numpy()
-    return solutions
+    return decode(model.problem, model.net, instances, decoding, memory_gb).numpy()
 
 
 def _lengths(group: Group, solutions: np.ndarray) -> np.ndarray:
@@ -224,7 +221,7 @@ def _rows(model: Model, m: Measured, decoding: Decoding, memory_gb: float, scale
         "method": decoding.method,
         "beam": decoding.beam,
         "log_n": decoding.log_n,
-        "batch_size": instances_at_once(model.net, m.group.coords.shape[1], decoding, memory_gb),
+        "batch_size": instances_per_batch(model.net, m.group.coords.shape[1], decoding, memory_gb),
         "device": devices.name(model.place),
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 from neuroute.datasets.progress import Progress
-from neuroute.decoding.cvrp import reconstructing as reconstructing_cvrp
-from neuroute.decoding.cvrp_paths import Batch
-from neuroute.decoding.decode import instances_at_once, reconstructing
+from neuroute.decoding.decode import instances_per_batch
+from neuroute.decoding.search import SEARCH
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp
 
@@ -45,7 +44,6 @@ def _iterations(
 ) -> Iterator[Tensor]:
     device = next(net.parameters()).device
     start = torch.from_numpy(solution.astype(np.int64))[None].to(device)
-    instances_at_once(net, solution.shape[-1], decoding, memory_gb)  # refuses what cannot be
-    if isinstance(instance, Vrp):
-        return reconstructing_cvrp(net, Batch.of(instance, device), start, decoding, memory_gb)
-    return reconstructing(net, torch.from_numpy(instance).to(device), start, decoding, memory_gb)
+    instances_per_batch(net, solution.shape[-1], decoding, memory_gb)  # refuses what cannot be
+    search = SEARCH.of(net.problem)
+    return search.reconstruct(net, search.environment.batch(instance, device), start, decoding, memory_gb)

@@ -18,8 +18,8 @@ from neuroute.datasets.benchmarks import Library, library
 from neuroute.datasets.sections import read_text
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.datasets.vrplib import VrplibInstance, read_solution
+from neuroute.decoding.decode import decode
 from neuroute.plan.objects import Decoding
-from neuroute.problems.rooms import room
 from neuroute.problems.vrp import from_routes, to_routes
 from neuroute.user.drawing import draw_routes, draw_tour
 from neuroute.user.evaluate import load_model
@@ -111,7 +111,7 @@ def solve_file(
     inputs = file.about.inputs_for(loaded.problem)(file.instance, False)
     began = time.perf_counter()
     if start is None:
-        solution = room(loaded.problem, "decode")(loaded.net, inputs, decoding, budget)[0].numpy()
+        solution = decode(loaded.problem, loaded.net, inputs, decoding, budget)[0].numpy()
     else:
         solution = improved(loaded.net, inputs, start, decoding, budget, file.length)
     seconds = time.perf_counter() - began

@@ -16,8 +16,10 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import autocast
-from neuroute.decoding.multi_start import close, multi_start, nothing_closed, roll_out, tour_lengths
+from neuroute.decoding.memory import autocast
+from neuroute.decoding.multi_start import multi_start, roll_out
+from neuroute.decoding.rollout import empty_mask, mask_stops
+from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.records import Loaded, Where, load_run, write_records
 from neuroute.networks.aafm import AafmLayer, aafm, slope, weighed
@@ -52,11 +54,12 @@ def measure(
     points = torch.from_numpy(coords)[None].to(loaded.place)
     with torch.inference_mode(), autocast(loaded.place, run.training.precision):
         prepared = net.prepare(net.encode(points))
-        tours = roll_out(net, prepared, torch.arange(len(coords), device=loaded.place)[None])
+        batch = TspBatch(points)
+        tours = roll_out(net, prepared, batch, batch.start_nodes(len(coords)))
         visited = tours[:, 0, : evaluation.decision]
         decision = (decision_of_icam if isinstance(net, Icam) else decision_of_pomo)(net, prepared, visited)
         inside = {**alphas(net, len(coords)), **attention_free(net, points)} if isinstance(net, Icam) else {}
-        lengths = tour_lengths(points, tours)[0].double().cpu().numpy()
+        lengths = batch.lengths(tours)[0].double().cpu().numpy()
     arrays = {
         "coords": coords,
         "modules": np.array(json.dumps(modules(net, "layers"))),
@@ -100,9 +103,9 @@ def _drawable(evaluation: StructureEvaluation, run: Run, net: Any) -> Any:
 
 def _under_way(prepared: Any, visited: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """visited (1, k) int64 -> first, current (1, 1), closed (1, 1, n): one tour, as `decide` takes it."""
-    closed = nothing_closed(visited[:, :1], prepared.nodes.shape[1], prepared.nodes.dtype)
+    closed = empty_mask(visited[:, :1], prepared.nodes.shape[1], prepared.nodes.dtype)
     for stop in visited.T:
-        closed = close(closed, stop[None])
+        closed = mask_stops(closed, stop[None])
     return visited[:, :1], visited[:, -1:], closed
 
 
@@ -217,7 +220,7 @@ def chosen_nodes(optimal: tuple[Labels, ...], loaded: Loaded, label_dirs: list[P
         coords = torch.from_numpy(dataset_coordinates(labels.dataset))
         tours = torch.from_numpy(load_tours(labels, label_dirs).astype(np.int64))
         few, precision = coords[:SOLVED], loaded.run.training.precision
-        own = multi_start(loaded.net, few, 1, memory_gb=loaded.memory_gb, precision=precision)
+        own = multi_start(TSP, loaded.net, few, 1, memory_gb=loaded.memory_gb, precision=precision)
         found |= {f"coords_{n}": coords[0].numpy(), f"tour_{n}": tours[0].numpy()}
         found |= selections(coords, tours).arrays(f"{n}_optimal")
         found |= selections(few, own).arrays(f"{n}_model")

@@ -18,10 +18,9 @@ from torch import Tensor, nn
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.batches import autocast
-from neuroute.decoding.multi_start import greedy
-from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints
-from neuroute.decoding.vrp_batch import VrpBatch, start_customers
+from neuroute.decoding.memory import autocast
+from neuroute.decoding.rollout import choose_best
+from neuroute.decoding.vrp import VrpBatch
 from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.records import Loaded, Where, load_run, write_records
 from neuroute.networks.experts import Mixture
@@ -134,12 +133,11 @@ def statistics(net: MvMoe, instances: Vrp, steps: int, place: torch.device) -> t
     batch, routing = VrpBatch.of(instances, place), Routing(_seeded(place), balance=True)
     prepared = net.prepare(net.encode(batch.coords, batch.share, batch.windows, routing), routing)
     encoder, routing.reports = routing.reports, []
-    starts = start_customers(batch.demand, number_of_starts(instances))
-    routes = RoutesUnderConstraints(starts, batch, prepared.nodes.dtype)
+    rollout = batch.rollout(batch.start_nodes(number_of_starts(instances)), prepared.nodes.dtype)
     decisions, chances = 0, []
     with _inputs_of(net.combine) as seen:
-        while not routes.over():
-            routes.go(greedy(net.decide(prepared, routes.known, routes.current, routes.closed)))
+        while not rollout.is_complete():
+            rollout.go(choose_best(net.decide(prepared, rollout.context, rollout.current, rollout.mask)))
             if isinstance(net.combine, Hierarchical) and decisions < steps:
                 chances.append(_chance(net, seen[-1], routing))
             seen.clear()
@@ -162,7 +160,7 @@ def statistics(net: MvMoe, instances: Vrp, steps: int, place: torch.device) -> t
             "sparse": np.array([*runs[:steps], *[-1] * padding], dtype=np.int8),
             "sparse_chance": np.array([*chances, *[np.nan] * padding], dtype=np.float32),
         }
-    return found, routes.solutions()[0].cpu().numpy()
+    return found, rollout.solutions()[0].cpu().numpy()
 
 
 def _chance(net: MvMoe, seen: Tensor, routing: Routing) -> float:
@@ -235,22 +233,20 @@ def one_decision(net: MvMoe, instance: Vrp, place: torch.device) -> Arrays:
     """
     batch, routing = VrpBatch.of(instance, place), Routing(_seeded(place))
     prepared = net.prepare(net.encode(batch.coords, batch.share, batch.windows, routing), routing)
-    routes = RoutesUnderConstraints(
-        start_customers(batch.demand, number_of_starts(instance)), batch, prepared.nodes.dtype
-    )
-    prefix = [0, int(routes.current[0, 0])]
+    rollout = batch.rollout(batch.start_nodes(number_of_starts(instance)), prepared.nodes.dtype)
+    prefix = [0, int(rollout.current[0, 0])]
     while sum(node > 0 for node in prefix) < max(1, instance.customers // 3):
-        routes.go(greedy(net.decide(prepared, routes.known, routes.current, routes.closed)))
-        prefix.append(int(routes.current[0, 0]))
+        rollout.go(choose_best(net.decide(prepared, rollout.context, rollout.current, rollout.mask)))
+        prefix.append(int(rollout.current[0, 0]))
     with _inputs_of(net.combine) as seen:
-        logits = net.decide(prepared, routes.known, routes.current, routes.closed)[0, 0].float()
+        logits = net.decide(prepared, rollout.context, rollout.current, rollout.mask)[0, 0].float()
     gate, tours = _decoders(net).gate, seen[0]  # (1, P, width)
     chosen = gate(tours, Routing())
     assert isinstance(chosen, Choice)
     left = logits.isfinite()
     found = {
         "prefix": np.array(prefix),
-        "known": _float(routes.known[0, 0]),
+        "known": _float(rollout.context[0, 0]),
         "logits": _float(logits.where(left, torch.nan)),
         "probabilities": _float(torch.softmax(logits, 0).where(left, torch.nan)),
         "decoder_scores": _float(F.linear(tours, gate.weight)[0]),

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import autocast
 from neuroute.decoding.greedy import closed_tour_rows
+from neuroute.decoding.memory import autocast
 from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.records import Loaded, Where, load_run, write_records
 from neuroute.networks.pens import Pens

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import autocast
 from neuroute.decoding.greedy import Decide, greedy_tours
+from neuroute.decoding.memory import autocast
 from neuroute.decoding.prc import prc
 from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.records import Where, load_run, write_records
