@@ -22,7 +22,8 @@ from sit import bench_sit
 from neuroute.accounting import flops
 from neuroute.core import device as devices
 from neuroute.datasets.streams import coordinates, cvrp_dataset
-from neuroute.decoding.decode import autocast, decode
+from neuroute.decoding.decode import decode
+from neuroute.decoding.memory import autocast
 from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.solvers import registry
 

@@ -18,14 +18,15 @@ from torch import Tensor, nn
 from neuroute.accounting.cost import counts
 from neuroute.accounting.flops_icam import encoder_flops as icam_encoder
 from neuroute.accounting.flops_pomo import encoder_flops as pomo_encoder
-from neuroute.decoding.multi_start import Tours, complete
+from neuroute.decoding.rollout import complete
+from neuroute.decoding.tsp import TspRollout
 from neuroute.evaluation.live_memory import peak_and_kept
 from neuroute.networks.aafm import AafmLayer, distances
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Dataset, Labels, Network, Reinforced, Run, Stage
 from neuroute.training.distributed import World
-from neuroute.training.reinforce_tsp import reinforce
+from neuroute.training.reinforce import reinforce
 from neuroute.training.supervised import Scheme
 
 INSTANCES, NODES, WIDTH, FEED_FORWARD = 32, 100, 128, 512
@@ -82,7 +83,7 @@ def _roll_out(name: str, device: torch.device, matmul: float) -> None:
 
 
 def _decide(net: Any, prepared: Any, starts: Tensor) -> Tensor:
-    return complete(net, prepared, Tours(starts, NODES, prepared.nodes.dtype))
+    return complete(net, prepared, TspRollout(starts, NODES, prepared.nodes.dtype))
 
 
 def _memory(device: torch.device) -> None:

@@ -11,7 +11,7 @@ from pens import in_turn, paired_ratio
 from torch import Tensor, nn
 
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.multi_start_vrp import multi_start
+from neuroute.decoding.multi_start import multi_start
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.plan.objects import Dataset
 

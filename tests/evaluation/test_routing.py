@@ -10,7 +10,8 @@ import torch
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.multi_start_vrp import multi_start
+from neuroute.decoding.multi_start import multi_start
+from neuroute.decoding.vrp import VRP
 from neuroute.evaluation.records import Where
 from neuroute.networks.weights import build, parameters, save_checkpoint
 from neuroute.papers.mvmoe.probe import measure
@@ -107,7 +108,7 @@ def test_routes_are_the_networks_best_ones(tmp_path: Path) -> None:
     for dataset in DATASETS:
         one, name = vrp_dataset(dataset)[:1], dataset.variant
         solution = np.stack([a[f"order_{name}"], a[f"flags_{name}"]])
-        expected = multi_start(small(run), one).numpy()  # the same routes, of which another may be the first
+        expected = multi_start(VRP, small(run), one).numpy()  # the same routes, of which another may be the first
         np.testing.assert_array_equal(canonical(solution[None]), canonical(expected))
         assert a[f"length_{name}"] == pytest.approx(lengths(one, solution[None])[0])
         np.testing.assert_array_equal(a[f"coords_{name}"], one.coords[0])

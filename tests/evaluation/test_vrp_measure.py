@@ -17,7 +17,7 @@ from neuroute.datasets.solomon import SolomonInstance, parse_solomon, read_solom
 from neuroute.datasets.solomon_library import cut_cost
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
-from neuroute.decoding.vrp import decode
+from neuroute.decoding.decode import decode
 from neuroute.evaluation import benchmarks
 from neuroute.evaluation import measure as measuring
 from neuroute.evaluation.measure import measure
@@ -85,7 +85,7 @@ def test_gaps_are_against_references_of_which_some_keep_to_the_networks_rules(
         arrays = dict(file)
     for test in tests:
         dataset, instances = test.labels.dataset, vrp_dataset(test.labels.dataset)
-        own = lengths(instances, decode(net, instances, test.decoding).numpy())
+        own = lengths(instances, decode("vrp", net, instances, test.decoding).numpy())
         reference = lengths(instances, references(dataset))
         of_test = (records.test == dataset.id) & (records.decoding == test.decoding.id)
         values = records[of_test].set_index("metric").value
@@ -149,7 +149,7 @@ def test_a_model_of_many_problems_solves_set_x(tmp_path: Path, public: Callable[
     records, arrays = benchmark(tmp_path, folder, "cvrplib", ("X-n101-k25",))
     instance = read_vrplib(folder / "cvrplib_x" / "X-n101-k25.vrp")
     seen = Vrp((instance.coords / 1000).astype(np.float32)[None], instance.demand[None], np.array([206]))
-    routes = to_routes(decode(net, seen, MULTI)[0].numpy())
+    routes = to_routes(decode("vrp", net, seen, MULTI)[0].numpy())
     values = records.set_index("metric").value
     assert set(records.n) == {101}
     assert values["gap_rounded_pct"] == pytest.approx(100 * (instance.cost(routes) / 27591 - 1))
@@ -210,7 +210,7 @@ def test_solomon_s_instances_are_solved_within_their_windows(tmp_path: Path, pub
     records, arrays = benchmark(tmp_path, folder, "solomon", ("R101", "RC101"))
     assert list(dict.fromkeys(records.test)) == ["solomon_R101", "solomon_RC101"]
     one = read_solomon(folder / "solomon" / "R101.txt")
-    solution = decode(net, one.scaled(), MULTI)[0].numpy()
+    solution = decode("vrp", net, one.scaled(), MULTI)[0].numpy()
     values = records[records.test == "solomon_R101"].set_index("metric").value
     assert values["gap_pct"] == pytest.approx(100 * (one.cost(to_routes(solution)) / 1637.7 - 1))
     assert values["gap_rounded_pct"] == pytest.approx(100 * (cut_cost(one, to_routes(solution)) / 1637.7 - 1))

@@ -10,7 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 import neuroute.networks.linear_cross_attention as blocks
 from neuroute.accounting import flops_cvrp
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding.cvrp import decode
+from neuroute.decoding.decode import decode
 from neuroute.networks.bq_cvrp import BqCvrp
 from neuroute.networks.residual_layer import ResidualLayer
 from neuroute.networks.rezero_cross_attention import ReZeroCrossLayer
@@ -204,7 +204,7 @@ def test_decoding_gives_feasible_solutions(shape: dict) -> None:
     batch = Vrp(found.coords.astype(np.float64), found.demand, found.capacity)
     net = awake(shape)
     for how in (Decoding(), Decoding(method="rrc", iterations=5)):
-        assert is_feasible(batch, decode(net, batch, how).numpy()).all()
+        assert is_feasible(batch, decode("cvrp", net, batch, how).numpy()).all()
 
 
 @pytest.mark.parametrize("shape", [SELF, FOLDING, PLAIN])

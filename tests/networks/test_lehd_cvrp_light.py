@@ -8,7 +8,7 @@ from torch import Tensor
 
 from neuroute.accounting import cost, flops_cvrp
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding.cvrp import decode
+from neuroute.decoding.decode import decode
 from neuroute.networks.lehd_cvrp import LehdCvrp
 from neuroute.networks.lehd_cvrp_light import LehdCvrpLight
 from neuroute.networks.routing import Routing
@@ -123,7 +123,7 @@ def _drawn(seed: int, layers: int) -> list[bool]:
 def test_it_decodes_the_same_solutions_again(net: LehdCvrpLight, way: Decoding) -> None:
     net = net.float().eval()
     instances = cvrp_dataset(Dataset(problem="cvrp", split="val", n=12, count=4))
-    found = decode(net, instances, way)
+    found = decode("cvrp", net, instances, way)
     assert is_feasible(instances, found.numpy()).all()
     torch.rand(5)  # nothing hangs on torch's own generator
-    assert torch.equal(decode(net, instances, way), found)
+    assert torch.equal(decode("cvrp", net, instances, way), found)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 import neuroute.networks.linear_cross_attention as blocks
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding.cvrp import decode
+from neuroute.decoding.decode import decode
 from neuroute.networks.sit_cvrp import SitCvrp
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Dataset, Decoding
@@ -126,9 +126,9 @@ def test_decoding_gives_feasible_solutions(shape: dict) -> None:
     batch = Vrp(found.coords.astype(np.float64), found.demand, found.capacity)
     net = small(shape)
     for how in (Decoding(), Decoding(method="rrc", iterations=5)):
-        solutions = decode(net, batch, how)
+        solutions = decode("cvrp", net, batch, how)
         assert is_feasible(batch, solutions.numpy()).all()
-        alone = torch.cat([decode(net, batch[i : i + 1], Decoding()) for i in range(5)])
+        alone = torch.cat([decode("cvrp", net, batch[i : i + 1], Decoding()) for i in range(5)])
         assert how.method == "rrc" or torch.equal(solutions, alone)
 
 

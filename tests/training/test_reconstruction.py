@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from neuroute.problems.rooms import room
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
+from neuroute.decoding.construct import construct
 from neuroute.networks.weights import load_checkpoint
 from neuroute.training.distributed import World
 from neuroute.training.loop import TrainingLoop
@@ -135,8 +135,8 @@ def test_the_first_round_may_improve_the_networks_own_solutions(problem: str, tm
     run = make_run(problem, initial="greedy")
     batches = rounds(run, store, tmp_path)
     data = batches.reconstructed
-    own = room(problem, "construct")(data.scheme.net, data.instances(slice(None))).numpy()
-    before = data.kind.lengths(data.instances(slice(None)), own)
+    own = construct(problem, data.scheme.net, data.instances(slice(None))).numpy()
+    before = data.spec.lengths(data.instances(slice(None)), own)
     batches.train(0)
     assert batches.notes()[0]["length_before"] == pytest.approx(before.mean())
     assert (lengths(data) <= before + 1e-9).all()

@@ -55,8 +55,8 @@ def prc(
     `encode(coords (pieces, 1 + m, 2), shares (pieces, 1 + m))`, depot first, gives rows; `decide_for(m)` decides on
     pieces of m customers or somewhat fewer.  All pieces are one batch, taken `blocks_per_batch(m)` at a time (None:
     all).  Draws depend on the seed and on an instance's number, of which the batch's first is `first`, so no way of
-    splitting changes anything.  With `done`, `solutions` are those after as many iterations of this seed, and the others follow.
-    Raises NeurouteError for a `longest` below 4 or above V.
+    splitting changes anything.  With `done`, `solutions` are those after as many iterations of this seed, and the
+    others follow.  Raises NeurouteError for a `longest` below 4 or above V.
     """
     batch, _, customers = solutions.shape
     longest, cut = longest_sub_path(longest, customers), RULES[rule]
