@@ -9,7 +9,7 @@ from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.cvrp_paths import complete_routes
 from neuroute.decoding.decode import decode, improve
-from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.networks.lehd import LehdCvrp
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import Vrp, to_routes

@@ -15,8 +15,8 @@ from neuroute.decoding.cvrp import CVRP, CvrpBatch, route_lengths
 from neuroute.decoding.environment import BYTES
 from neuroute.decoding.multi_start import augment8, multi_start, roll_out
 from neuroute.decoding.recompute import RecordedChoices, recompute
-from neuroute.networks.icam_cvrp import IcamCvrp
-from neuroute.networks.pomo_cvrp import PomoCvrp
+from neuroute.networks.icam import IcamCvrp
+from neuroute.networks.pomo import PomoCvrp
 from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import Vrp, from_routes

@@ -16,13 +16,13 @@ from neuroute.decoding.environment import BYTES
 from neuroute.decoding.multi_start import augment8, multi_start, roll_out
 from neuroute.decoding.vrp import LENGTH, LOAD, OPEN, TIME, VRP, VrpBatch, VrpRollout, open_or_closed_lengths
 from neuroute.networks.base import MultiStartNetwork
-from neuroute.networks.routing import Routing
+from neuroute.networks.blocks.routing import Routing
 from neuroute.plan.objects import Dataset
 from neuroute.problems.vrp import Vrp, lengths, number_of_starts
 from neuroute.problems.vrp_checker import valid
 from neuroute.problems.vrp_servable import check_instances
 from neuroute.problems.vrp_variants import SWITCHES
-from neuroute.solvers.nearest_vrp import nearest_neighbour
+from neuroute.solvers.nearest import vrp_solutions
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -223,7 +223,7 @@ def test_random_policies_may_be_driven_and_lengths_are_right(
 @pytest.mark.parametrize("variant", SWITCHES)
 def test_nearest_neighbours(variant: str) -> None:
     batch = instances(variant)
-    found = nearest_neighbour(batch)
+    found = vrp_solutions(batch)
     assert valid(batch, found, "in order").all()
     torch.manual_seed(0)
     on_device = VrpBatch.of(batch, CPU)

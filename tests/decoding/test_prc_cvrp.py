@@ -15,12 +15,12 @@ from neuroute.decoding.construct import construct
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.cvrp_paths import complete_routes
 from neuroute.decoding.prc_cvrp import RULES, prc
-from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.networks.lehd import LehdCvrp
 from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.cvrp_sub_paths import arranged, by_angle, draw_within
 from neuroute.problems.vrp import Vrp, from_routes
-from neuroute.solvers.insertion_cvrp import solve_cvrp
+from neuroute.solvers.insertion import solve_cvrp
 from random_cvrp import random_instances
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -14,8 +14,7 @@ from neuroute.decoding.construct import construct
 from neuroute.decoding.decode import decode, improve
 from neuroute.decoding.search import blocks_per_batch
 from neuroute.networks.pens import Pens
-from neuroute.networks.sit import Sit
-from neuroute.networks.sit_cvrp import SitCvrp
+from neuroute.networks.sit import Sit, SitCvrp
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.vrp import Vrp
 from neuroute.solvers import registry

@@ -12,10 +12,10 @@ from neuroute.decoding.construct import construct
 from neuroute.decoding.decode import decode, improve, instances_per_batch
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.vrp import VRP, VrpBatch, VrpRollout
-from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.lehd import LehdCvrp
 from neuroute.networks.mvmoe import MvMoe
-from neuroute.networks.pomo_cvrp import PomoCvrp
-from neuroute.networks.routing import Routing
+from neuroute.networks.pomo import PomoCvrp
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.vrp import Vrp, lengths
 from neuroute.problems.vrp_checker import valid

@@ -14,16 +14,18 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.decoding.memory import autocast
+from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.live_modules import modules
-from neuroute.evaluation.records import Where
+from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
-from neuroute.papers.pens.probe import measure, origin_logits, path_ends, walk
-from neuroute.plan.objects import AttentionEvaluation, Dataset, Decoding, Labels, Network, Run, Supervised
+from neuroute.papers.pens.evaluations import AttentionEvaluation
+from neuroute.papers.pens.probe import origin_logits, path_ends, walk
+from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Run, Supervised
 
 DATASET = Dataset(split="val", n=14, count=3)
 POSITIONS = ("alibi", "rope", "both", "coordinates")
 WIDTH, HEADS = 16, 2
-WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+CONTEXT = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
 
 
 def run_of(positions: str, **arguments: Any) -> Run:
@@ -189,10 +191,10 @@ def test_modules_are_those_of_the_live_network() -> None:
     assert last == {"parameters": counted} == {"parameters": sum(p.numel() for p in net.parameters())}
 
 
-def mapped(run: Run, out: Path, where: Where = WHERE, **changes: Any) -> dict[str, np.ndarray]:
+def mapped(run: Run, out: Path, context: RunContext = CONTEXT, **changes: Any) -> dict[str, np.ndarray]:
     save_checkpoint(out / "m", small(run), {"run": run.id, "network": run.network.model_dump(), "code": "n"})
     evaluation = AttentionEvaluation(**{"run": run.id, "dataset": DATASET, "factors": (1.0, 2.0), **changes})
-    measure(evaluation, run, out / "m", out / "attention.csv", [], where)
+    evaluate(evaluation, run, out / "m", out / "attention.csv", context)
     with np.load(out / "attention.npz", allow_pickle=False) as file:
         return dict(file)
 
@@ -200,8 +202,8 @@ def mapped(run: Run, out: Path, where: Where = WHERE, **changes: Any) -> dict[st
 def test_records_and_arrays(tmp_path: Path) -> None:
     run = run_of("alibi")
     np.savez(tmp_path / "r.npz", sizes=np.array([10, 18]), best=np.array([1.0, 2.0]))
-    where = replace(WHERE, rescaling=tmp_path / "r.npz")
-    arrays = mapped(run, tmp_path, where, instance=2, factors=(1.0, 3.0, "best"))
+    context = replace(CONTEXT, rescaling=tmp_path / "r.npz")
+    arrays = mapped(run, tmp_path, context, instance=2, factors=(1.0, 3.0, "best"))
     assert arrays["factors"].tolist() == [1.0, 3.0, 1.5]
     np.testing.assert_array_equal(arrays["coords"], dataset_coordinates(DATASET)[2])
     origin, destination = int(arrays["origin"]), int(arrays["destination"])

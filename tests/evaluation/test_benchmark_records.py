@@ -13,9 +13,9 @@ from neuroute.datasets.benchmarks import known, library, scaled, write_manifest
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
 from neuroute.decoding.decode import decode
-from neuroute.evaluation.benchmarks import measure
-from neuroute.evaluation.columns import COLUMNS
-from neuroute.evaluation.records import Where
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
+from neuroute.evaluation.records import COLUMNS
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network, Run, Supervised
 from neuroute.problems.vrp import Vrp, to_routes
@@ -38,8 +38,8 @@ def measured(tmp_path: Path, folder: Path, missing: dict[str, str]) -> pd.DataFr
     torch.manual_seed(0)
     save_checkpoint(tmp_path / "m", build(NETWORK), {"run": RUN.id, "network": NETWORK.model_dump(), "code": "n"})
     write_manifest(tmp_path / "tsplib.json", folder, missing)
-    where = Where("test", "c", "n", device="cpu", threads=1, benchmarks={"tsplib": tmp_path / "tsplib.json"})
-    measure(EVALUATION, RUN, tmp_path / "m", tmp_path / "out" / "tsplib.csv", [], where)
+    context = RunContext("test", "c", "n", device="cpu", threads=1, benchmarks={"tsplib": tmp_path / "tsplib.json"})
+    evaluate(EVALUATION, RUN, tmp_path / "m", tmp_path / "out" / "tsplib.csv", context)
     return pd.read_csv(tmp_path / "out" / "tsplib.csv")
 
 
@@ -84,7 +84,7 @@ def test_a_file_that_vanished_is_one_line_and_no_records(tmp_path: Path) -> None
 # -- CVRPLIB --------------------------------------------------------------------------------------------------
 
 CVRP_NETWORK = Network(
-    kind="neuroute.networks.sit_cvrp:SitCvrp",
+    kind="neuroute.networks.sit:SitCvrp",
     arguments={"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "train_nodes": 20},
 )
 CVRP_LABELS = Labels(dataset=Dataset(problem="cvrp", n=20, count=1), solver="hgs")
@@ -98,8 +98,8 @@ def cvrplib_measured(tmp_path: Path, folder: Path, evaluation: BenchmarkEvaluati
     about = {"run": run.id, "network": run.network.model_dump(), "code": "n"}
     save_checkpoint(tmp_path / "m", build(run.network), about)
     write_manifest(tmp_path / "m.json", folder, {k: "" for k in known("cvrplib") if k not in NAMES}, "cvrplib")
-    where = Where("test", "c", "n", device="cpu", threads=1, benchmarks={"cvrplib": tmp_path / "m.json"})
-    measure(evaluation, run, tmp_path / "m", tmp_path / "cvrplib.csv", [], where)
+    context = RunContext("test", "c", "n", device="cpu", threads=1, benchmarks={"cvrplib": tmp_path / "m.json"})
+    evaluate(evaluation, run, tmp_path / "m", tmp_path / "cvrplib.csv", context)
     return pd.read_csv(tmp_path / "cvrplib.csv")
 
 
@@ -148,7 +148,7 @@ def test_a_benchmark_is_for_models_of_its_problem(tmp_path: Path) -> None:
 # -- each axis by itself, many starts ---------------------------------------------------------------------------------
 
 MANY_NETWORK = Network(
-    kind="neuroute.networks.icam_cvrp:IcamCvrp",
+    kind="neuroute.networks.icam:IcamCvrp",
     arguments={"depth": 1, "width": 16, "feed_forward": 16, "train_nodes": 20},
 )
 STARTS = Decoding(starts=5, augment=True)

@@ -11,8 +11,8 @@ import torch
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import construction
-from neuroute.evaluation.construction import measure
-from neuroute.evaluation.records import Where
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, parameters, save_checkpoint
 from neuroute.plan.objects import (
     ConstructionEvaluation,
@@ -32,7 +32,7 @@ DATASETS = tuple(Dataset(problem="vrp", variant=name, n=N, count=3, capacity=14)
 LABELS = Labels(dataset=DATASETS[0], solver="ortools")
 RUN = Run(paper="mvmoe", name="x", network=NETWORK, training=Supervised(samples=1), n=N, data=(), validation=LABELS)
 MULTI = Decoding(starts="all")
-WHERE = Where("test", "c", "n", device="cpu", threads=1)
+CONTEXT = RunContext("test", "c", "n", device="cpu", threads=1)
 
 
 def test_each_instance_is_timed_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +42,7 @@ def test_each_instance_is_timed_by_itself(tmp_path: Path, monkeypatch: pytest.Mo
     clock = iter(range(1000))
     monkeypatch.setattr(construction.time, "perf_counter", lambda: float(next(clock) ** 2))
     evaluation = ConstructionEvaluation(run=RUN.id, datasets=DATASETS, decoding=MULTI)
-    measure(evaluation, RUN, tmp_path / "m", tmp_path / "out.csv", [], WHERE)
+    evaluate(evaluation, RUN, tmp_path / "m", tmp_path / "out.csv", CONTEXT)
     records = pd.read_csv(tmp_path / "out.csv")
     with np.load(tmp_path / "out.npz", allow_pickle=False) as file:
         arrays = dict(file)

@@ -16,8 +16,8 @@ from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, instances_per_batch
-from neuroute.evaluation.measure import measure
-from neuroute.evaluation.records import Where
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Supervised, Test
 from neuroute.problems.tsp import tour_length
@@ -42,9 +42,9 @@ def store(tmp_path: Path) -> Path:
 
 
 def run_measure(folder: Path, **changes: object) -> pd.DataFrame:
-    where = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+    context = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
     out = folder / "out" / "greedy.csv"
-    measure(EVALUATION, RUN, folder / "m", out, [folder / "labels"], replace(where, **changes))  # type: ignore[arg-type]
+    evaluate(EVALUATION, RUN, folder / "m", out, replace(context, label_dirs=[folder / "labels"], **changes))  # type: ignore[arg-type]
     return pd.read_csv(out)
 
 
@@ -79,10 +79,10 @@ def test_other_code_and_missing_labels_are_refused(store: Path) -> None:
 def test_milestones_of_reconstruction_are_records_of_their_own(store: Path) -> None:
     """One run to the last milestone gives what separate runs of each budget give, greedy included."""
     rrc = Decoding(method="rrc", iterations=6, milestones=(0, 2, 6))
-    where = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+    context = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
     out = store / "out" / "rrc.csv"
     evaluation = Evaluation(run=RUN.id, group="rrc", tests=(Test(labels=LABELS, decoding=rrc),))
-    measure(evaluation, RUN, store / "m", out, [store / "labels"], where)
+    evaluate(evaluation, RUN, store / "m", out, replace(context, label_dirs=[store / "labels"]))
     records = pd.read_csv(out)
     assert list(records.decoding.unique()) == ["greedy", "rrc2", "rrc6"]
     coords = torch.from_numpy(dataset_coordinates(LABELS.dataset))
@@ -105,7 +105,7 @@ MANY = (Decoding(), Decoding(starts="all"), Decoding(starts="all", augment=True)
 def test_many_starts_are_measured_and_counted(tmp_path: Path, problem: Any) -> None:
     labels = Labels(dataset=Dataset(problem=problem, n=9, count=5), solver="nearest")
     make_labels(labels, tmp_path, [], workers=1, progress=False)
-    kind = "neuroute.networks.icam:Icam" if problem == "tsp" else "neuroute.networks.icam_cvrp:IcamCvrp"
+    kind = "neuroute.networks.icam:Icam" if problem == "tsp" else "neuroute.networks.icam:IcamCvrp"
     network = Network(kind=kind, arguments=SHAPE)
     run = RUN.model_copy(update={"network": network, "data": (labels,), "validation": labels})
     torch.manual_seed(0)
@@ -116,9 +116,9 @@ def test_many_starts_are_measured_and_counted(tmp_path: Path, problem: Any) -> N
         tests += (Test(labels=labels, decoding=Decoding(method="rrc", iterations=3)),)
         tests += (Test(labels=labels, decoding=Decoding(method="beam", beam=2)),)
         tests += (Test(labels=labels, decoding=Decoding(method="beam", beam=2, starts="all")),)
-    where = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+    context = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
     evaluation = Evaluation(run=run.id, group="many", tests=tests)
-    measure(evaluation, run, tmp_path / "m", tmp_path / "many.csv", [tmp_path], where)
+    evaluate(evaluation, run, tmp_path / "m", tmp_path / "many.csv", replace(context, label_dirs=[tmp_path]))
     records = pd.read_csv(tmp_path / "many.csv")
     kind_, c, nodes = spec_of(labels), cost.counts(network), labels.dataset.nodes
     instances = kind_.instances(labels.dataset)

@@ -14,8 +14,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import rescaling
-from neuroute.evaluation.records import Where
-from neuroute.evaluation.rescaling import measure
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, RescalingEvaluation, Run, Supervised, Sweep
 from neuroute.problems.tsp import tour_length
@@ -27,7 +27,7 @@ LABELS = Labels(dataset=SMALL, solver="concorde")  # not read
 RUN = Run(
     paper="pens", name="x", network=NETWORK, training=Supervised(samples=1), n=9, data=(LABELS,), validation=LABELS
 )
-WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+CONTEXT = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
 FACTORS = (0.5, 1.0, 2.0, 4.0)
 SWEEPS = (Sweep(dataset=LARGE, factors=FACTORS), Sweep(dataset=SMALL, factors=(1.0, 1.5, 3.0)))
 
@@ -46,7 +46,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def sweep(checkpoint: Path, out: Path, sweeps: tuple[Sweep, ...] = SWEEPS) -> tuple[pd.DataFrame, dict[str, Any]]:
     evaluation = RescalingEvaluation(run=RUN.id, sweeps=sweeps)
-    measure(evaluation, RUN, checkpoint, out / "rescaling.csv", [], WHERE)
+    evaluate(evaluation, RUN, checkpoint, out / "rescaling.csv", CONTEXT)
     with np.load(out / "rescaling.npz", allow_pickle=False) as file:
         return pd.read_csv(out / "rescaling.csv"), dict(file)
 
@@ -129,8 +129,8 @@ def test_a_minimum_outside_is_told(
     ],
 )
 def test_bad_sweeps_are_refused_before_anything_is_measured(
-    sweeps: tuple[Sweep, ...], message: str, tmp_path: Path
+    sweeps: tuple[Sweep, ...], message: str, checkpoint: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(NeurouteError, match=f"^pens/x/rescaling: {message}"):
-        sweep(tmp_path / "no checkpoint", tmp_path, sweeps)
+        sweep(checkpoint, tmp_path, sweeps)
     assert not list(tmp_path.iterdir())

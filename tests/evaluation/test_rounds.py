@@ -13,18 +13,20 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.decoding.prc import prc
+from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.live_modules import modules
-from neuroute.evaluation.records import Where
-from neuroute.networks.linear_cross_attention import CrossLayer, CrossModule
+from neuroute.evaluation.loaded import RunContext
+from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.networks.weights import build, save_checkpoint
-from neuroute.papers.sit.probe import decision_state, measure, one_iteration
-from neuroute.plan.objects import Dataset, Decoding, Labels, Network, RoundEvaluation, Run, Supervised
+from neuroute.papers.sit.evaluations import RoundEvaluation
+from neuroute.papers.sit.probe import decision_state, one_iteration
+from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Run, Supervised
 from neuroute.solvers.registry import get
 
 N, R, WIDTH, HEADS = 16, 3, 16, 2
 DATASET = Dataset(split="val", n=N, count=1, first=2)
-WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+CONTEXT = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
 PRC = Decoding(method="prc", start="insertion", iterations=6, longest=5)
 Arrays = dict[str, np.ndarray]
 
@@ -192,7 +194,7 @@ def test_without_any_improvement_the_first_iteration_is_kept() -> None:
 def measured(run: Run, out: Path, **changes: Any) -> Arrays:
     save_checkpoint(out / "m", small(run), {"run": run.id, "network": run.network.model_dump(), "code": "n"})
     wanted = {"run": run.id, "dataset": DATASET, "decoding": PRC, "decision": 5, **changes}
-    measure(RoundEvaluation(**wanted), run, out / "m", out / "round.csv", [], WHERE)
+    evaluate(RoundEvaluation(**wanted), run, out / "m", out / "round.csv", CONTEXT)
     with np.load(out / "round.npz", allow_pickle=False) as file:
         return dict(file)
 

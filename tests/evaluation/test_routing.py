@@ -12,10 +12,11 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.vrp import VRP
-from neuroute.evaluation.records import Where
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, parameters, save_checkpoint
-from neuroute.papers.mvmoe.probe import measure
-from neuroute.plan.objects import Dataset, Labels, Network, RoutingEvaluation, Run, Supervised
+from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
+from neuroute.plan.objects import Dataset, Labels, Network, Run, Supervised
 from neuroute.problems.vrp import Vrp, canonical, lengths, number_of_starts
 from neuroute.problems.vrp_variants import SWITCHES
 
@@ -24,7 +25,7 @@ DATASETS = tuple(
     Dataset(problem="vrp", variant=name, split="val", n=N, count=COUNT, capacity=14) for name in ("CVRP", "OVRPBLTW")
 )
 LABELS = Labels(dataset=DATASETS[0], solver="ortools")
-WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+CONTEXT = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
 Arrays = dict[str, np.ndarray]
 
 
@@ -49,7 +50,7 @@ def measured(folder: Path, run: Run, **changes: Any) -> Arrays:
     net = small(run)
     save_checkpoint(folder / "m", net, {"run": run.id, "network": run.network.model_dump(), "code": "n"})
     evaluation = RoutingEvaluation(**{"run": run.id, "datasets": DATASETS, "steps": STEPS, **changes})
-    measure(evaluation, run, folder / "m", folder / "routing.csv", [], WHERE)
+    evaluate(evaluation, run, folder / "m", folder / "routing.csv", CONTEXT)
     with np.load(folder / "routing.npz", allow_pickle=False) as file:
         return dict(file)
 

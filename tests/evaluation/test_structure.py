@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,18 @@ from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.tsp import TSP
-from neuroute.evaluation.records import Where
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
-from neuroute.papers.icam.probe import SOLVED, measure
+from neuroute.papers.icam.evaluations import StructureEvaluation
+from neuroute.papers.icam.probe import SOLVED
 from neuroute.papers.icam.selections import LEVELS, RANKS, selections
-from neuroute.plan.objects import Dataset, Labels, Network, Run, StructureEvaluation, Supervised
+from neuroute.plan.objects import Dataset, Labels, Network, Run, Supervised
 
 N, DECISION, WIDTH, HEADS = 12, 5, 8, 2
 DATASET = Dataset(split="val", n=N, count=1, first=2)
 OPTIMAL = tuple(Labels(dataset=Dataset(split="test", n=n, count=4), solver="nearest") for n in (9, 25))
-WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+CONTEXT = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
 Arrays = dict[str, np.ndarray]
 
 
@@ -61,7 +64,7 @@ def small(run: Run) -> Any:
 def measured(run: Run, out: Path, **changes: Any) -> Arrays:
     save_checkpoint(out / "m", small(run), {"run": run.id, "network": run.network.model_dump(), "code": "n"})
     evaluation = StructureEvaluation(**{"run": run.id, "dataset": DATASET, "decision": DECISION, **changes})
-    measure(evaluation, run, out / "m", out / "structure.csv", [out / "labels"], WHERE)
+    evaluate(evaluation, run, out / "m", out / "structure.csv", replace(CONTEXT, label_dirs=[out / "labels"]))
     with np.load(out / "structure.npz", allow_pickle=False) as file:
         return dict(file)
 
@@ -240,8 +243,8 @@ def test_records_and_modules(kind: str, tmp_path: Path) -> None:
         ("icam:Icam", {}, {"optimal": OPTIMAL[:1] * 2}, r"of \[9, 9\] nodes; give each size once"),
         ("icam:Icam", {"adaptation": False}, {}, r"ICAM with its adaptation biases, not of Icam"),
         ("icam:Icam", {"compatibility": False}, {}, r"ICAM with its adaptation biases, not of Icam"),
-        ("icam_cvrp:IcamCvrp", {}, {}, r"not of IcamCvrp"),
-        ("pomo_cvrp:PomoCvrp", {}, {}, r"not of PomoCvrp"),
+        ("icam:IcamCvrp", {}, {}, r"not of IcamCvrp"),
+        ("pomo:PomoCvrp", {}, {}, r"not of PomoCvrp"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_clear_error(

@@ -8,18 +8,18 @@ import pandas as pd
 import pytest
 import torch
 
-from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import write_manifest
 from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
-from neuroute.evaluation.records import Where
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.papers.pens.evaluations import AttentionEvaluation
 from neuroute.plan.objects import (
-    AnyEvaluation,
-    AttentionEvaluation,
     BenchmarkEvaluation,
+    CombinedEvaluation,
     Dataset,
     Decoding,
     Evaluation,
@@ -27,10 +27,10 @@ from neuroute.plan.objects import (
     Network,
     RescalingEvaluation,
     Run,
+    RunEvaluation,
     Supervised,
     Sweep,
     Test,
-    Together,
 )
 from neuroute.problems.tsp import tour_length
 
@@ -74,12 +74,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def measured(
-    store: Path, evaluation: AnyEvaluation, run: Run = RUN, **changes: object
+    store: Path, evaluation: RunEvaluation, run: Run = RUN, **changes: object
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    where = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+    context = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
     out = store / "out" / f"{evaluation.group}.csv"
     checkpoint = store / run.network.arguments["positions"]
-    resolve(evaluation.entry)(evaluation, run, checkpoint, out, [store / "labels"], replace(where, **changes))  # type: ignore[arg-type]
+    evaluate(evaluation, run, checkpoint, out, replace(context, label_dirs=[store / "labels"], **changes))  # type: ignore[arg-type]
     with np.load(out.with_suffix(".npz")) as file:
         return pd.read_csv(out), dict(file)
 
@@ -123,7 +123,7 @@ def test_networks_without_random_embeddings_are_solved_once(store: Path, monkeyp
         calls.append(decoding)
         return decode(problem, net, coords, decoding, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("neuroute.evaluation.measure.decode", counted)
+    monkeypatch.setattr("neuroute.evaluation.labelled.decode", counted)
     evaluation = Evaluation(run=run.id, group="uniform", tests=(Test(labels=LABELS, decoding=REPEATED),))
     records, _ = measured(store, evaluation, run)
     assert len(calls) == 2  # the warm-up, and one solution
@@ -134,7 +134,7 @@ def test_together_is_each_alone(store: Path, shared: Path) -> None:
     manifest = store / "tsplib.json"
     write_manifest(manifest, shared / "benchmarks" / "tsplib", {})
     parts = (SWEEP, TESTS.model_copy(update={"group": "all"}), TSPLIB, MAPS)
-    records, arrays = measured(store, Together(run=RUN.id, parts=parts), benchmarks={"tsplib": manifest})
+    records, arrays = measured(store, CombinedEvaluation(run=RUN.id, parts=parts), benchmarks={"tsplib": manifest})
     found = {"rescaling": store / "out" / "rescaling.npz", "benchmarks": {"tsplib": manifest}}
     seen = 0
     for part in parts:
@@ -160,5 +160,5 @@ def test_nothing_is_written_when_a_part_fails(store: Path) -> None:
     labels = LABELS.model_copy(update={"dataset": Dataset(n=9, count=10, split="train")})  # not solved
     missing = Evaluation(run=RUN.id, group="all", tests=(Test(labels=labels),))
     with pytest.raises(NeurouteError):
-        measured(store, Together(run=RUN.id, parts=(SWEEP, missing)))
+        measured(store, CombinedEvaluation(run=RUN.id, parts=(SWEEP, missing)))
     assert not out.exists()

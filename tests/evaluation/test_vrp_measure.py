@@ -18,10 +18,9 @@ from neuroute.datasets.solomon_library import cut_cost
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
 from neuroute.decoding.decode import decode
-from neuroute.evaluation import benchmarks
-from neuroute.evaluation import measure as measuring
-from neuroute.evaluation.measure import measure
-from neuroute.evaluation.records import Where
+from neuroute.evaluation import labelled
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.objects import (
     BenchmarkEvaluation,
@@ -36,7 +35,7 @@ from neuroute.plan.objects import (
 )
 from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes
 from neuroute.problems.vrp_checker import valid
-from neuroute.solvers.nearest_vrp import nearest_neighbour
+from neuroute.solvers.nearest import vrp_solutions
 
 N, COUNT = 10, 4
 ARGUMENTS: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "experts": 0}
@@ -45,7 +44,7 @@ SETS = [Dataset(problem="vrp", variant=name, n=N, count=COUNT, capacity=14) for 
 LABELS = [Labels(dataset=dataset, solver="ortools") for dataset in SETS]
 RUN = Run(paper="mvmoe", name="x", network=NETWORK, training=Supervised(samples=1), n=N, data=(), validation=LABELS[0])
 X8, MULTI = Decoding(starts="all", augment=True), Decoding(starts="all")
-WHERE = Where("test", "c", "n", device="cpu", threads=1)
+CONTEXT = RunContext("test", "c", "n", device="cpu", threads=1)
 
 
 def network(folder: Path) -> Any:
@@ -58,7 +57,7 @@ def network(folder: Path) -> Any:
 def references(dataset: Dataset) -> np.ndarray:
     """Solutions by the networks' rules, but for every other instance with backhauls, where vehicles leave with less."""
     instances = vrp_dataset(dataset)
-    found = nearest_neighbour(instances)
+    found = vrp_solutions(instances)
     if dataset.variant == "VRPB":
         for row in range(0, COUNT, 2):
             pick_ups = [c for c in range(1, N + 1) if instances.demand[row, c] < 0]
@@ -76,10 +75,10 @@ def test_gaps_are_against_references_of_which_some_keep_to_the_networks_rules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     net = network(tmp_path)
-    monkeypatch.setattr(measuring, "load_tours", lambda labels, _: references(labels.dataset))
+    monkeypatch.setattr(labelled, "load_tours", lambda labels, _: references(labels.dataset))
     tests = tuple(Test(labels=labels, decoding=how) for labels in LABELS for how in (X8, Decoding(starts=2)))
     evaluation = Evaluation(run=RUN.id, group="mvmoe", tests=tests)
-    measure(evaluation, RUN, tmp_path / "m", tmp_path / "out.csv", [], WHERE)
+    evaluate(evaluation, RUN, tmp_path / "m", tmp_path / "out.csv", CONTEXT)
     records = pd.read_csv(tmp_path / "out.csv")
     with np.load(tmp_path / "out.npz") as file:
         arrays = dict(file)
@@ -107,11 +106,11 @@ def test_what_only_labels_may_do_is_no_solution_of_a_network(tmp_path: Path, mon
     instances, bad = vrp_dataset(dataset), references(dataset)
     assert VRP.valid(instances, bad).all()
     assert valid(instances, bad).tolist() == [False, True, False, True]
-    monkeypatch.setattr(measuring, "load_tours", lambda labels, _: bad)
-    monkeypatch.setattr(measuring, "room", lambda *_: lambda *_: torch.from_numpy(bad))
+    monkeypatch.setattr(labelled, "load_tours", lambda labels, _: bad)
+    monkeypatch.setattr(labelled, "room", lambda *_: lambda *_: torch.from_numpy(bad))
     evaluation = Evaluation(run=RUN.id, group="mvmoe", tests=(Test(labels=LABELS[0], decoding=MULTI),))
     with pytest.raises(AssertionError, match="decoding returned no feasible solution"):
-        measure(evaluation, RUN, tmp_path / "m", tmp_path / "out.csv", [], WHERE)
+        evaluate(evaluation, RUN, tmp_path / "m", tmp_path / "out.csv", CONTEXT)
 
 
 # -- Set X ------------------------------------------------------------------------------------------------------------
@@ -138,8 +137,8 @@ def benchmark(folder: Path, given: Path, name: str, names: tuple[str, ...]) -> t
     write_manifest(folder / "m.json", given, lacking, name)
     how = {"run": RUN.id, "group": name, "benchmark": name, "max_nodes": 102, "decodings": (MULTI,)}
     evaluation = BenchmarkEvaluation.model_validate(how)
-    where = Where("test", "c", "n", device="cpu", threads=1, benchmarks={name: folder / "m.json"})
-    benchmarks.measure(evaluation, RUN, folder / "m", folder / "out.csv", [], where)
+    context = RunContext("test", "c", "n", device="cpu", threads=1, benchmarks={name: folder / "m.json"})
+    evaluate(evaluation, RUN, folder / "m", folder / "out.csv", context)
     with np.load(folder / "out.npz") as file:
         return pd.read_csv(folder / "out.csv"), dict(file)
 
@@ -162,10 +161,10 @@ def test_a_benchmark_of_another_problem_is_one_line(tmp_path: Path) -> None:
     for name, problems in (("tsplib", "TSP"), ("cvrplib", "CVRP and the VRP"), ("solomon", "VRP")):
         dataset = Dataset(n=9, count=1) if name != "tsplib" else SETS[0]
         run = RUN.model_copy(update={"validation": Labels(dataset=dataset, solver="x")})
-        where = Where("test", "c", "n", device="cpu", benchmarks={name: tmp_path / "m.json"})
+        context = RunContext("test", "c", "n", device="cpu", benchmarks={name: tmp_path / "m.json"})
         evaluation = BenchmarkEvaluation.model_validate({"run": RUN.id, "benchmark": name, "max_nodes": 102})
         with pytest.raises(NeurouteError, match=f" is for models of the {problems}$"):
-            benchmarks.measure(evaluation, run, tmp_path / "m", tmp_path / "out.csv", [], where)
+            evaluate(evaluation, run, tmp_path / "m", tmp_path / "out.csv", context)
 
 
 # -- Solomon ----------------------------------------------------------------------------------------------------------

@@ -7,31 +7,12 @@ from typing import Any
 import pytest
 
 from neuroute.core.errors import NeurouteError
+from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.build import build_plan
-from neuroute.plan.config import Config, Scale, load_scale, parse_config
-from neuroute.plan.objects import (
-    AttentionEvaluation,
-    BenchmarkEvaluation,
-    ConstructionEvaluation,
-    EfficiencyEvaluation,
-    RescalingEvaluation,
-    RoundEvaluation,
-    RoutingEvaluation,
-    StructureEvaluation,
-    parts_of,
-)
+from neuroute.plan.config import Config, load_scale, parse_config
+from neuroute.plan.schemas import schemas
 from own_scale import ROOT, refused, smoke_with
 
-UNLABELLED = (
-    RescalingEvaluation,
-    AttentionEvaluation,
-    BenchmarkEvaluation,
-    EfficiencyEvaluation,
-    RoundEvaluation,
-    StructureEvaluation,
-    RoutingEvaluation,
-    ConstructionEvaluation,
-)
 SCALES = sorted(p.stem for p in (ROOT / "workflow" / "scales").glob("*.yaml"))
 
 
@@ -55,8 +36,7 @@ def test_every_scale_gives_a_plan(scale: str) -> None:
         *(f"mvmoe/figure{i}" for i in range(1, 10)),
     }
     for evaluation in plan.evaluations.values():
-        labelled = not all(isinstance(part, UNLABELLED) for part in parts_of(evaluation))
-        assert bool(plan.bundles_of_evaluation(evaluation.id)) == (labelled or bool(evaluation.labels))
+        assert bool(plan.bundles_of_evaluation(evaluation.id)) == bool(evaluation.labels)
     for run in plan.runs:
         assert plan.bundles_of_run(run)
     for artifact in plan.artifacts.values():
@@ -104,11 +84,11 @@ def test_paper_scale_is_the_papers_for_pens() -> None:
     t = run.training
     assert (t.batches, t.batch_size, t.learning_rate, t.final_learning_rate) == (1_000_000, 1024, 1e-4, 1e-5)
     assert (t.sub_paths, t.step, t.scheme) == ("pairs", "decision", "path-tsp")
-    assert plan.scale.pens.repeats == 5
-    assert {size: plan.scale.pens.test_counts[size] for size in (100, 250, 500, 1000, 10_000)} == {
+    assert plan.scale[PensScale].repeats == 5
+    assert {size: plan.scale[PensScale].test_counts[size] for size in (100, 250, 500, 1000, 10_000)} == {
         100: 128, 250: 128, 500: 128, 1000: 128, 10_000: 10
     }  # fmt: skip
-    assert plan.scale.pens.sizes == {n: n for n in (20, 50, 100, 250, 500, 1000, 10_000)}
+    assert plan.scale[PensScale].sizes == {n: n for n in (20, 50, 100, 250, 500, 1000, 10_000)}
 
 
 def test_baselines_at_paper_scale_are_the_published_recipes() -> None:
@@ -126,15 +106,15 @@ def test_a_scale_may_measure_all_of_a_model_in_one_job() -> None:
     apart, together = build_plan(Config(scale="laptop")), build_plan(Config(scale="smoke"))
     assert "scaling/base_6x128/greedy" in apart.evaluations
     assert "scaling/base_6x128/all" in together.evaluations
-    tests = [t for part in parts_of(together.evaluations["scaling/base_6x128/all"]) for t in getattr(part, "tests", ())]
+    tests = [t for part in together.evaluations["scaling/base_6x128/all"].members() for t in getattr(part, "tests", ())]
     assert len(tests) == len(set(tests)) > 20
     assert "scaling/base_6x128/all" in together.artifacts["scaling/table12"].evaluations
 
 
 def test_schemas_are_in_step_with_the_models() -> None:
-    for model, name in ((Config, "config"), (Scale, "scale")):
+    for name, values in schemas().items():
         written = json.loads((ROOT / "workflow" / "schemas" / f"{name}.schema.json").read_text())
-        assert written == model.model_json_schema(), "run `neuroute schema`"
+        assert written == values, "run `neuroute schema`"
 
 
 def test_text_values_from_the_command_line_are_coerced() -> None:
@@ -150,7 +130,8 @@ def test_text_values_from_the_command_line_are_coerced() -> None:
         ({"memory_gb": "lots"}, "memory_gb: .*number"),
         ({"memory_gb": -1}, "memory_gb"),
         ({"device": "tpu"}, "device: .*'auto', 'cpu' or 'cuda'"),
-        ({"papers": ["scalling"]}, "papers.0"),
+        ({"papers": ["scalling"]}, "papers: no paper 'scalling'; known papers: .*scaling"),
+        ({"papers_path": ["nowhere"]}, "papers_path: no folder nowhere"),
         ({"papers": []}, "papers"),
         ({"runs": {"scaling/base_6x128": {"training": {"lr": 1}}}}, "training.lr: unknown key"),
         ({"runs": {"scaling/base_6x128": {"training": {"learning_rate": -1}}}}, "training.learning_rate"),
@@ -214,13 +195,15 @@ def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyP
 
     plan = build_plan(Config(scale="smoke"))
     reached: list[str] = []
+    places: set[tuple[str, str]] = set()
     code_digest = digest.code_digest
 
     def noted(*entries: str) -> str:
+        places.update(digest.reach(entries))
         reached.extend(module for module, _ in digest.reach(entries))
         return code_digest(*entries)
 
-    monkeypatch.setattr("neuroute.plan.build.code_digest", noted)
+    monkeypatch.setattr("neuroute.plan.plan.code_digest", noted)
     plan.train_code("scaling/base_6x128")
     assert "neuroute.training.supervised" in reached
     apart = ("decoding.beam", "decoding.prc", "decoding.sampling", "training.self_improvement", "training.cvrp")
@@ -231,5 +214,5 @@ def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyP
     reached.clear()
     plan.evaluate_code("scaling/base_6x128/all")
     assert "neuroute.decoding.beam" in reached
-    assert "neuroute.accounting.flops" in reached
-    assert "neuroute.accounting.flops_baselines" not in reached
+    assert ("neuroute.accounting.counts", "DecoderOnly") in places
+    assert ("neuroute.accounting.counts", "Lehd") not in places

@@ -3,7 +3,7 @@
 import pytest
 
 from neuroute.accounting import cost
-from neuroute.accounting.estimate import _reconstructions, costs
+from neuroute.accounting.estimate import ModelPrice, costs
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import Config
 from neuroute.plan.objects import Dataset, Decoding
@@ -33,7 +33,7 @@ def test_re_construction_costs_as_much_as_its_blocks(plan: Plan, problem: str) -
     dataset = Dataset(problem=problem, n=1000, count=3)  # type: ignore[arg-type]
 
     def of(**how: object) -> float:
-        return _reconstructions(run.network, dataset, Decoding(method="prc", **how))  # type: ignore[arg-type]
+        return ModelPrice(run).improve(dataset, Decoding(method="prc", **how))  # type: ignore[arg-type]
 
     assert of(iterations=0) == 0
     assert of(iterations=20, longest=50) == pytest.approx(2 * of(iterations=10, longest=50))

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.accounting import flops
+from neuroute.accounting.counts import DecoderOnly
+from neuroute.accounting.flops import solution, solution_paper
 from neuroute.datasets.benchmarks import Known, studied
-from neuroute.evaluation.columns import COLUMNS
-from neuroute.papers.scaling import declare
+from neuroute.evaluation.records import COLUMNS
+from neuroute.papers.scaling.evaluations import ProbeEvaluation
+from neuroute.papers.scaling.paper import PAPER
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
-    AnyEvaluation,
     Artifact,
     BenchmarkEvaluation,
     Dataset,
@@ -22,8 +24,8 @@ from neuroute.plan.objects import (
     Evaluation,
     LabelBundle,
     Labels,
-    ProbeEvaluation,
     Run,
+    RunEvaluation,
     Test,
 )
 from neuroute.rendering.study import Study
@@ -32,13 +34,15 @@ from neuroute.rendering.study import Study
 def _with_seeds(scale: Scale) -> Scale:
     """Smoke, with more than one training of three runs, as the larger scales have."""
     several = {"base_6x128": 3, "base_42x128": 2, "nogate_42x128": 2}
-    return scale.model_copy(update={"scaling": scale.scaling.model_copy(update={"seeds": several})})
+    return scale.model_copy(
+        update={"blocks": scale.blocks | {"scaling": scale[ScalingScale].model_copy(update={"seeds": several})}}
+    )
 
 
 SCALE = _with_seeds(load_scale("smoke"))
 CONFIG: Config = parse_config({})
-RUNS: list[Run] = declare.runs(CONFIG, SCALE)
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in declare.artifacts(SCALE)}
+RUNS: list[Run] = PAPER.runs(CONFIG, SCALE)
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE)}
 GapLaw = Callable[[Run, int, int], float]  # (run, nodes, beam) -> gap in %
 
 
@@ -71,7 +75,7 @@ def parameters(run: Run) -> int:
     a = run.network.arguments
     if "feed_forward" in a:
         return int(a["depth"] * a["width"] * (4 * a["width"] + 2 * a["feed_forward"]))
-    return flops.parameters(a["depth"], a["width"], gate=a["gate"], rezero=a["rezero"])
+    return DecoderOnly(**a).parameters
 
 
 def tests_of(evaluation: Evaluation) -> Iterator[tuple[Test, Decoding]]:
@@ -115,7 +119,8 @@ def write_evaluation(work: Path, evaluation: Evaluation, run: Run, gap: GapLaw) 
             lengths = references.copy()
         arrays[f"{dataset.id}|reference"] = references
         arrays[f"{dataset.id}|{decoding.id}"] = lengths
-        paper = flops.beam_flops_paper(depth, width, heads, n, decoding.beam) / 1e9
+        decision = DecoderOnly(depth, width, heads).decision
+        paper = decoding.beam * solution_paper(decision, n) / 1e9
         measured = gaps(lengths, references) | {
             "time_s": paper * count * decoding.beam**-0.1 / 20 + 0.02,
             "peak_memory_mb": 300.0,
@@ -123,7 +128,7 @@ def write_evaluation(work: Path, evaluation: Evaluation, run: Run, gap: GapLaw) 
         }
         if decoding.method != "rrc":
             measured["gflops_paper"] = paper
-            measured["gflops_shrinking"] = flops.beam_flops(depth, width, heads, n, decoding.beam) / 1e9
+            measured["gflops_shrinking"] = solution(decision, n, decoding.beam) / 1e9
         rows += records(evaluation.group, run, about(dataset, test.labels.solver), decoding, measured)
     write_records(work, evaluation, rows, arrays)
 
@@ -173,7 +178,7 @@ def records(
 
 
 def write_records(
-    work: Path, evaluation: AnyEvaluation, rows: list[dict[str, object]], arrays: Mapping[str, np.ndarray]
+    work: Path, evaluation: RunEvaluation, rows: list[dict[str, object]], arrays: Mapping[str, np.ndarray]
 ) -> None:
     path = work / "evaluations" / f"{evaluation.id}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -261,7 +266,7 @@ def write_manifest(work: Path, bundle: LabelBundle, entries: list[dict[str, obje
 
 def fabricate(work: Path, gap: GapLaw) -> Path:
     by_id = {run.id: run for run in RUNS}
-    for evaluation in declare.evaluations(SCALE):
+    for evaluation in PAPER.evaluations(SCALE):
         run = by_id[evaluation.run]
         if isinstance(evaluation, Evaluation):
             write_evaluation(work, evaluation, run, gap)
@@ -271,7 +276,7 @@ def fabricate(work: Path, gap: GapLaw) -> Path:
             write_probe(work, evaluation, run)
     for run in RUNS:
         write_run(work, run, gap)
-    for bundle in declare.bundles(SCALE, RUNS):
+    for bundle in PAPER.label_jobs(SCALE, RUNS):
         if bundle.name == "cvrp":  # no artifact reads it
             continue
         write_labels(work, bundle)

@@ -15,16 +15,17 @@ import pandas as pd
 from fabricated import about_known, records, write_records
 from fabricated_sit import write_labels, write_tests
 from neuroute.datasets.benchmarks import studied
-from neuroute.papers.icam import declare, roles
+from neuroute.papers.icam import roles
+from neuroute.papers.icam.paper import PAPER
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
-    AnyEvaluation,
     Artifact,
     BenchmarkEvaluation,
     Decoding,
     Evaluation,
     LabelBundle,
     Run,
+    RunEvaluation,
     StageEvaluation,
 )
 from neuroute.rendering.study import Study
@@ -33,10 +34,10 @@ from table_cells import of
 
 SCALE: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml"))
 CONFIG: Config = parse_config({})
-RUNS: list[Run] = declare.runs(CONFIG, SCALE)
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in declare.artifacts(SCALE)}
-EVALUATIONS: list[AnyEvaluation] = declare.evaluations(SCALE)
-BUNDLES: list[LabelBundle] = declare.bundles(SCALE, RUNS)
+RUNS: list[Run] = PAPER.runs(CONFIG, SCALE)
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE)}
+EVALUATIONS: list[RunEvaluation] = PAPER.evaluations(SCALE)
+BUNDLES: list[LabelBundle] = PAPER.label_jobs(SCALE, RUNS)
 GapLaw = Callable[[Run, int, Decoding], float]  # (run, nodes, decoding) -> gap in %
 BEYOND = {"pomo_tsp": 4.0, "pomo_cvrp": 5.0, "pomo3_tsp": 1.5, "pomo3_cvrp": 1.4}  # powers of the nodes
 

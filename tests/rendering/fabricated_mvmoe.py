@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from fabricated import about, about_known, gaps, manifest_entry, records, tests_of, write_manifest, write_records
 from neuroute.datasets.benchmarks import studied
-from neuroute.papers.mvmoe import declare, roles
+from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.paper import PAPER
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
-    AnyEvaluation,
     Artifact,
     BenchmarkEvaluation,
     ConstructionEvaluation,
@@ -27,6 +28,7 @@ from neuroute.plan.objects import (
     LabelBundle,
     Labels,
     Run,
+    RunEvaluation,
 )
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.study import Study
@@ -37,15 +39,15 @@ MICRO: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml")
 
 
 def _changed(scale: Scale, update: dict[str, object]) -> Scale:
-    return scale.model_copy(update={"mvmoe": scale.mvmoe.model_copy(update=update)})
+    return scale.with_block(scale[MvmoeScale].model_copy(update=update))
 
 
 OWN_SOLVERS = {"references": {"CVRP": "hgs-short", "others": "ortools-short"}, "other_solvers": {}}
 SCALE = _changed(MICRO, OWN_SOLVERS)
 CONFIG: Config = parse_config({})
-RUNS: list[Run] = declare.runs(CONFIG, SCALE)
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in declare.artifacts(SCALE)}
-EVALUATIONS: list[AnyEvaluation] = declare.evaluations(SCALE)
+RUNS: list[Run] = PAPER.runs(CONFIG, SCALE)
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE)}
+EVALUATIONS: list[RunEvaluation] = PAPER.evaluations(SCALE)
 GapLaw = Callable[[Run, str, int, Decoding], float]  # (run, variant, nodes, decoding) -> gap in %
 OTHERS = {"ortools-x10": -1.5, "ortools-network": 4.0, "lkh3": 0.4}  # gaps of solvers in %
 
@@ -130,9 +132,9 @@ def write_labels(work: Path, bundle: LabelBundle, *more: Labels) -> None:
 
 def fabricate_mvmoe(work: Path, gap: GapLaw = realistic, scale: Scale = SCALE) -> Path:
     """Write the records of every evaluation that tables read, and the manifests of all bundles."""
-    runs = declare.runs(CONFIG, scale)
+    runs = PAPER.runs(CONFIG, scale)
     by_id = {run.id: run for run in runs}
-    for evaluation in declare.evaluations(scale):
+    for evaluation in PAPER.evaluations(scale):
         run = by_id[evaluation.run]
         if isinstance(evaluation, Evaluation):
             write_tests(work, evaluation, run, gap)
@@ -140,14 +142,14 @@ def fabricate_mvmoe(work: Path, gap: GapLaw = realistic, scale: Scale = SCALE) -
             write_benchmark(work, evaluation, run, gap)
         elif isinstance(evaluation, ConstructionEvaluation):
             write_construction(work, evaluation, run)
-    for bundle in declare.bundles(scale, runs):
+    for bundle in PAPER.label_jobs(scale, runs):
         write_labels(work, bundle)
     return work
 
 
 def study(name: str, work: Path, scale: Scale = SCALE) -> Study:
-    artifacts = {a.name: a for a in declare.artifacts(scale)}
-    return Study.load(artifacts[name], CONFIG, scale, declare.runs(CONFIG, scale), work)
+    artifacts = {a.name: a for a in PAPER.artifacts(scale)}
+    return Study.load(artifacts[name], CONFIG, scale, PAPER.runs(CONFIG, scale), work)
 
 
 def changed(**update: object) -> Scale:

@@ -13,35 +13,40 @@ import numpy as np
 
 from fabricated import about, about_known, gaps, records, write_records
 from fabricated import parameters as parameters_of_baseline
-from neuroute.accounting import flops_pens
+from neuroute.accounting.counts import Pens
 from neuroute.datasets.benchmarks import studied
-from neuroute.papers.pens import declare
+from neuroute.papers.pens.evaluations import AttentionEvaluation
+from neuroute.papers.pens.paper import PAPER
+from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
-    AnyEvaluation,
     Artifact,
-    AttentionEvaluation,
     BenchmarkEvaluation,
     Decoding,
     Evaluation,
     RescalingEvaluation,
     Run,
+    RunEvaluation,
 )
 from neuroute.rendering.study import Study
 
 
 def _with_all_of_tsplib(scale: Scale) -> Scale:
     """Smoke, measured on all instances of TSPLIB that the paper has and timed on some of each test set."""
-    timed = {size: max(1, count // 4) for size, count in scale.pens.test_counts.items() if size in scale.pens.factors}
+    timed = {
+        size: max(1, count // 4)
+        for size, count in scale[PensScale].test_counts.items()
+        if size in scale[PensScale].factors
+    }
     update = {"tsplib_max_nodes": 10_001, "timed_counts": timed}
-    return scale.model_copy(update={"pens": scale.pens.model_copy(update=update)})
+    return scale.with_block(scale[PensScale].model_copy(update=update))
 
 
 SCALE = _with_all_of_tsplib(load_scale("smoke"))
 CONFIG: Config = parse_config({})
-RUNS: list[Run] = declare.runs(CONFIG, SCALE)
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in declare.artifacts(SCALE)}
-EVALUATIONS: list[AnyEvaluation] = declare.evaluations(SCALE)
+RUNS: list[Run] = PAPER.runs(CONFIG, SCALE)
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE)}
+EVALUATIONS: list[RunEvaluation] = PAPER.evaluations(SCALE)
 GapLaw = Callable[[Run, int, Decoding], float]  # (run, nodes, decoding) -> gap in %
 
 GROWTH = {  # of the gap with the nodes
@@ -68,10 +73,9 @@ def hopeless(run: Run, nodes: int, decoding: Decoding) -> float:
 
 def parameters(run: Run) -> int:
     a = run.network.arguments
-    if run.paper != declare.PAPER:
+    if run.paper != PAPER.key:
         return parameters_of_baseline(run)
-    shape = (a["depth"], a["width"], a["feed_forward"])
-    return flops_pens.parameters(*shape, coordinates=a["positions"] == "coordinates")
+    return Pens(**a).parameters
 
 
 def best_factor(run: Run, nodes: int) -> float:
@@ -249,7 +253,7 @@ def fabricate_pens(work: Path, gap: GapLaw = realistic) -> Path:
             assert isinstance(evaluation, AttentionEvaluation)
             write_attention(work, evaluation, run)
     for run in RUNS:
-        if run.paper == declare.PAPER:
+        if run.paper == PAPER.key:
             write_log(work, run, gap)
     return work
 

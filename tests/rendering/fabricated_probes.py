@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from fabricated import about, parameters, records, role, write_records
-from neuroute.plan.objects import Decoding, ProbeEvaluation, Run
+from neuroute.papers.scaling.evaluations import ProbeEvaluation
+from neuroute.plan.objects import Decoding, Run
 
 STATES = 16  # width of the fabricated states
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from fabricated import about, about_known, gaps, manifest_entry, records, tests_of, write_manifest, write_records
 from neuroute.datasets.benchmarks import studied
-from neuroute.papers.sit import declare, roles
+from neuroute.papers.sit import roles
+from neuroute.papers.sit.paper import PAPER
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
-    AnyEvaluation,
     Artifact,
     BenchmarkEvaluation,
     Dataset,
@@ -26,6 +26,7 @@ from neuroute.plan.objects import (
     LabelBundle,
     Labels,
     Run,
+    RunEvaluation,
 )
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
@@ -33,10 +34,10 @@ from table_cells import of
 
 SCALE: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml"))
 CONFIG: Config = parse_config({})
-RUNS: list[Run] = declare.runs(CONFIG, SCALE)
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in declare.artifacts(SCALE)}
-EVALUATIONS: list[AnyEvaluation] = declare.evaluations(SCALE)
-BUNDLES: list[LabelBundle] = declare.bundles(SCALE, RUNS)
+RUNS: list[Run] = PAPER.runs(CONFIG, SCALE)
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE)}
+EVALUATIONS: list[RunEvaluation] = PAPER.evaluations(SCALE)
+BUNDLES: list[LabelBundle] = PAPER.label_jobs(SCALE, RUNS)
 SHORT = {1000: "1k", 5000: "5k", 10_000: "10k", 50_000: "50k", 100_000: "100k"}
 GapLaw = Callable[[Run, int, Decoding], float]  # (run, nodes, decoding) -> gap in %
 OTHERS = {"insertion": 12.0, "insertion-published": 55.0, "nearest": 25.0, "lkh": 0.01}  # gaps of solvers in %

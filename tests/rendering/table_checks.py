@@ -11,7 +11,7 @@ import pandas as pd
 
 from fabricated import drop_measured
 from neuroute.plan.build import _together
-from neuroute.plan.objects import AnyEvaluation, Artifact
+from neuroute.plan.objects import Artifact, RunEvaluation
 from neuroute.rendering.render import TABLE_FORMATS
 from neuroute.rendering.table import Table
 from rendered import Look, written_twice
@@ -43,7 +43,7 @@ def only_printed(table: Table, whole: Table) -> None:
     assert [[c.published for c in r.cells] for r in table.rows] == shown
 
 
-def in_one_job(work: Path, to: Path, evaluations: Iterable[AnyEvaluation]) -> Path:
+def in_one_job(work: Path, to: Path, evaluations: Iterable[RunEvaluation]) -> Path:
     """A copy of the folder as scales leave it that evaluate all of a model together."""
     copy, evaluations = shutil.copytree(work, to), list(evaluations)
     folder = copy / "evaluations"
@@ -63,7 +63,7 @@ def in_one_job(work: Path, to: Path, evaluations: Iterable[AnyEvaluation]) -> Pa
 
 
 def same_together(
-    look: Look, work: Path, together: Path, evaluations: Iterable[AnyEvaluation], artifacts: Iterable[Artifact]
+    look: Look, work: Path, together: Path, evaluations: Iterable[RunEvaluation], artifacts: Iterable[Artifact]
 ) -> None:
     """Tables of records of one job a model are those of records of several."""
     _, changed = _together(list(evaluations), list(artifacts))

@@ -10,7 +10,9 @@ import pytest
 from fabricated import drop_rows
 from fabricated_mvmoe import CONFIG, RUNS, SCALE, changed, draw, fabricate_mvmoe, set_of, study
 from neuroute.datasets.benchmarks import known
-from neuroute.papers.mvmoe import declare, roles
+from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.paper import PAPER
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
@@ -39,7 +41,7 @@ def test_table3_is_what_the_environment_does(work: Path) -> None:
             assert cell(table, f"has_{letter.lower()}", variant) == Cell(word, word)
         word = "yes" if variant in roles.TRAINED else "no"
         assert cell(table, "trained", variant) == Cell(word, word)
-        assert cell(table, "customers_100", variant).measured == SCALE.mvmoe.sizes[100]
+        assert cell(table, "customers_100", variant).measured == SCALE[MvmoeScale].sizes[100]
 
 
 def test_table3_without_the_runs_keeps_the_printed_entries(work: Path) -> None:
@@ -107,7 +109,7 @@ def test_table5_shows_what_was_trained_among_what_is_printed(work: Path, tmp_pat
 
 def test_table5_is_trained_as_its_rows_say() -> None:
     scale = changed(ablations=[name for name in roles.ABLATIONS["table5"].values() if name != roles.DEFAULT])
-    by_id = {run.id: run for run in declare.runs(CONFIG, scale)}
+    by_id = {run.id: run for run in PAPER.runs(CONFIG, scale)}
     defaults = {"norm": "instance", "top": 2}
     for setting, name in roles.ABLATIONS["table5"].items():
         alpha, norm, top = (part.partition("=")[2] for part in setting.split(";")[:3])
@@ -242,7 +244,7 @@ def test_instances_that_are_not_printed_are_shown_apart(tmp_path: Path) -> None:
 
 def test_table8(work: Path) -> None:
     table, published = draw("table8", work), study("table8", work).published(8)
-    rrc = SCALE.mvmoe.rrc
+    rrc = SCALE[MvmoeScale].rrc
     assert [c.group for c in table.columns[1::2]] == [
         "POMO", "POMO-MTL", "MVMoE/4E", "MVMoE/4E-L", "LEHD", "LEHD/4E-L",
         f"LEHD RRC100, here {rrc}", f"LEHD/4E-L RRC100, here {rrc}",

@@ -18,6 +18,7 @@ from neuroute.networks.pens import Pens
 from neuroute.networks.weights import parameters
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.layout import Model
+from neuroute.papers.pens.scale import PensScale
 from neuroute.rendering.render import FIGURE_FORMATS
 from neuroute.rendering.style import Drawing
 from rendered import written_twice
@@ -104,7 +105,7 @@ def test_gaps_over_sizes_are_the_records(pens: Path) -> None:
     drawing = draw("figure4", pens)
     points = drawing.points
     measured = points[points.side == "measured"].set_index(["series", "size"])
-    assert set(measured.n) == {SCALE.pens.sizes[size] for size in roles.SIZES}
+    assert set(measured.n) == {SCALE[PensScale].sizes[size] for size in roles.SIZES}
     for name in roles.POSITIONS:
         dataset = roles.reference(SCALE, 500).dataset
         expected = study("figure4", pens).gap(roles.run_id(name), dataset, roles.repeated(SCALE))
@@ -242,7 +243,7 @@ def test_modules_of_another_network_are_one_clear_error() -> None:
 
 def test_maps_hold_every_logit_once(pens: Path) -> None:
     drawing = draw("figure6", pens)
-    points, n = drawing.points, SCALE.pens.sizes[10_000]
+    points, n = drawing.points, SCALE[PensScale].sizes[10_000]
     assert points.groupby("series", sort=False).size().to_dict() == {roles.NAMES[m]: n for m in roles.MAPPED}
     stored = study("figure6", pens).arrays("pens/pens_r/attention")
     mine = points[points.series == "PENS-R"]

@@ -24,6 +24,7 @@ from fabricated_sit import (
 )
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.sit import roles
+from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.table_benchmarks import GROUPS
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Labels
@@ -98,7 +99,7 @@ def test_every_measured_number_says_what_it_was_measured_on(name: str, work: Pat
 
 # -- Table 1 ----------------------------------------------------------------------------------------------------------
 
-OURS = ["Ours greedy", *(f"Ours PRC{b:,}, here {h}" for b, h in SCALE.sit.prc.items())]
+OURS = ["Ours greedy", *(f"Ours PRC{b:,}, here {h}" for b, h in SCALE[SitScale].prc.items())]
 
 
 def test_table1_has_the_papers_rows_and_the_warm_up(work: Path) -> None:
@@ -128,7 +129,11 @@ def test_table1_ours(work: Path) -> None:
                 assert gap.measured == recorded(work, *where, "gap_pct")
                 assert gap.low <= gap.measured <= gap.high
                 assert cell(table, f"obj_{name}", problem.upper(), label).measured == recorded(work, *where, "length")
-                count = SCALE.sit.tsp.test_counts[size] if problem == "tsp" else SCALE.sit.cvrp.test_counts[size]
+                count = (
+                    SCALE[SitScale].tsp.test_counts[size]
+                    if problem == "tsp"
+                    else SCALE[SitScale].cvrp.test_counts[size]
+                )
                 time = cell(table, f"time_{name}_s", problem.upper(), label).measured
                 assert time == pytest.approx(recorded(work, *where, "time_s") / count)
     assert cell(table, "gap_100k_pct", "CVRP", "Ours PRC1,000, here 5").published == -2.55
@@ -148,7 +153,7 @@ def test_table1_self_improvement_can_be_read_from_it(work: Path) -> None:
         assert after.measured < before.measured
         (note,) = [n for n in table.notes if n.startswith("What self-improved training adds")]
         assert f"from {before.measured:.2f} to {after.measured:.2f} %" in note
-        assert ("trained as long on insertion's own" in note) == bool(SCALE.sit.controls)
+        assert ("trained as long on insertion's own" in note) == bool(SCALE[SitScale].controls)
         shown = row(table, problem.upper(), "Ours, warm-up only, greedy")
         assert all(c == Cell() for c in shown[3:])
 
@@ -230,10 +235,10 @@ def test_table2_shows_small_instances_in_a_column_of_their_own(work: Path) -> No
 
 def large(work: Path) -> Scale:
     """The micro scale with the paper's instances, all solved; writes their records anew."""
-    s, changed = SCALE.sit, {}
+    s, changed = SCALE[SitScale], {}
     for name, nodes in (("tsp", (1000, 90_000)), ("cvrp", (1001, 31_000))):
         changed[name] = getattr(s, name).model_copy(update={"benchmark_nodes": nodes})
-    scale = SCALE.model_copy(update={"sit": s.model_copy(update=changed)})
+    scale = SCALE.with_block(s.model_copy(update=changed))
     for e in EVALUATIONS:
         if e.kind == "benchmark":
             path = work / "evaluations" / f"{e.id}.csv"

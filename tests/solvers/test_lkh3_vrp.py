@@ -12,7 +12,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_checker import fault
 from neuroute.problems.vrp_variants import SWITCHES
-from neuroute.solvers.lkh3 import TYPES
+from neuroute.solvers.lkh import TYPES
 from neuroute.solvers.registry import get
 
 pytest.importorskip("lkh")

@@ -15,8 +15,8 @@ from tiny import scheme_of
 
 KINDS: list[tuple[Problem, str]] = [
     ("tsp", "neuroute.networks.icam:Icam"),
-    ("cvrp", "neuroute.networks.icam_cvrp:IcamCvrp"),
-    ("cvrp", "neuroute.networks.pomo_cvrp:PomoCvrp"),
+    ("cvrp", "neuroute.networks.icam:IcamCvrp"),
+    ("cvrp", "neuroute.networks.pomo:PomoCvrp"),
 ]
 
 

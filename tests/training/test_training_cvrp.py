@@ -1,5 +1,6 @@
 """CVRP training: targets, loads, learning, resuming, and the whole way from labels to records."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,8 @@ import torch.nn.functional as F
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.decode import decode
-from neuroute.evaluation.measure import measure
-from neuroute.evaluation.records import Where
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Evaluation, Network, Run, Supervised, Test
 from neuroute.problems.cvrp import is_feasible
@@ -41,7 +42,7 @@ def make_run(**training: object) -> Run:
     return Run(
         paper="scaling",
         name="tiny_cvrp",
-        network=Network(kind="neuroute.networks.lehd_cvrp:LehdCvrp", arguments=arguments),
+        network=Network(kind="neuroute.networks.lehd:LehdCvrp", arguments=arguments),
         training=Supervised(**settings),  # type: ignore[arg-type]
         n=N,
         data=(labels("train", 96),),
@@ -189,8 +190,8 @@ def test_learns_resumes_to_the_same_bytes_and_is_measured(tmp_path: Path, store:
         Test(labels=labels("val", 16), decoding=d) for d in (Decoding(), Decoding(method="rrc", iterations=9))
     )
     evaluation = Evaluation(run=run.id, group="g", tests=tests)
-    where = Where(scale="smoke", code="c", network_code="n", device="cpu", threads=1)
-    measure(evaluation, run, out / "model.safetensors", tmp_path / "records.csv", [store], where)
+    context = RunContext(scale="smoke", code="c", network_code="n", device="cpu", threads=1)
+    evaluate(evaluation, run, out / "model.safetensors", tmp_path / "records.csv", replace(context, label_dirs=[store]))
     table = pd.read_csv(tmp_path / "records.csv").set_index(["decoding", "metric"])["value"]
     assert table["greedy", "gap_pct"] == pytest.approx(gaps[-1])
     assert -0.5 < table["rrc9", "gap_pct"] < table["greedy", "gap_pct"]

@@ -13,7 +13,7 @@ from tiny import scheme_of
 N = 16
 PROBLEMS = {
     "tsp": ("neuroute.networks.sit:Sit", "insertion"),
-    "cvrp": ("neuroute.networks.sit_cvrp:SitCvrp", "insertion-angle"),
+    "cvrp": ("neuroute.networks.sit:SitCvrp", "insertion-angle"),
 }
 
 

@@ -1,35 +1,19 @@
 """What a target costs before anything runs: FLOPs, hours and disk, for whatever is not there yet."""
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from neuroute.accounting import cost
-from neuroute.accounting.flops_reconstruction import iteration
-from neuroute.plan.build import HEADLINE, Plan
-from neuroute.plan.objects import (
-    AnyEvaluation,
-    ConstructionEvaluation,
-    Dataset,
-    Decoding,
-    Evaluation,
-    LabelBundle,
-    Labels,
-    Network,
-    ProbeEvaluation,
-    Reinforced,
-    RescalingEvaluation,
-    RoundEvaluation,
-    RoutingEvaluation,
-    Run,
-    StageEvaluation,
-    StructureEvaluation,
-    Test,
-    parts_of,
-)
+from neuroute.accounting.flops import reconstruction
+from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Reinforced, Run, RunEvaluation
+from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
 from neuroute.problems.longest import longest_sub_path
+
+GREEDY = Decoding()
 
 # Seconds of one core to label one TSP instance of n nodes, log-log interpolated and extrapolated.  Measured on one
 # 2.6 GHz EPYC core, from 200 nodes on with only two or three instances: `make bench` measures yours.
@@ -87,12 +71,12 @@ def describe(plan: Plan, target: str | None) -> str:
     lines = [f"scale {plan.scale.name}: {plan.scale.summary}", ""]
     lines.append(f"{'stage':9} {'file':6} {'FLOP':>9} {'hours':>12} {'disk MB':>9}  id")
     for c in all_costs:
-        hours = f"{c.gpu_hours:.2f} GPU" if c.gpu_hours else f"{c.cpu_hours:.3f} CPU"
+        hours = f"{_text(c.gpu_hours, '.2f')} GPU" if c.gpu_hours else f"{_text(c.cpu_hours, '.3f')} CPU"
         there = "yes" if c.there else "-"
-        amount = f"{c.flops:.1e}" if c.flops else ""
+        amount = _text(c.flops, ".1e") if c.flops else ""
         lines.append(f"{c.stage:9} {there:6} {amount:>9} {hours:>12} {c.disk_mb:9.1f}  {c.id}")
     left = [c for c in all_costs if not c.there]
-    work = sum(c.flops for c in left)
+    work = sum(c.flops for c in left if not math.isnan(c.flops))
     labels, disk = sum(c.cpu_hours for c in left if c.stage == "labels"), sum(c.disk_mb for c in left)
     cpu, gpu = plan.config.machine.cpu_gflops_per_thread, plan.config.machine.gpu_tflops
     lines += [
@@ -103,6 +87,10 @@ def describe(plan: Plan, target: str | None) -> str:
         f"or {work / gpu / 3.6e15:,.2f} GPU-hours at {gpu:g} TFLOP/s (config.yaml: machine)",
     ]
     return "\n".join(lines)
+
+
+def _text(amount: float, form: str) -> str:
+    return "?" if math.isnan(amount) else format(amount, form)
 
 
 def _closure(plan: Plan, target: str | None) -> tuple[list[str], list[str], list[str], list[str]]:
@@ -116,7 +104,7 @@ def _closure(plan: Plan, target: str | None) -> tuple[list[str], list[str], list
         name = target.removeprefix(f"{plan.config.results_dir}/")
         if name not in plan.runs and name not in plan.evaluations:  # whose names may hold dots of their own
             name = name.rsplit(".", 1)[0]
-        name = name if "/" in name else f"{HEADLINE}/{name}"
+        name = plan.full_id(name)
         if name in plan.runs:
             runs = [name]
         elif name in plan.evaluations:
@@ -204,53 +192,34 @@ def _train_cost(plan: Plan, run: Run) -> Cost:
     return _computed(plan, "train", run.id, path, amount, disk)
 
 
-def _reconstructions(network: Network, dataset: Dataset, decoding: Decoding) -> float:
-    """FLOPs of what comes after the first solutions."""
-    if decoding.method == "prc":
-        c, longest = cost.counts(network), longest_sub_path(decoding.longest, dataset.n)
-        cvrp, most = dataset.problem == "cvrp", decoding.most_blocks
-        each = iteration(c.decision, c.encoder, dataset.n, longest, most, cvrp=cvrp)
-    else:  # a segment has half the nodes on average, and costs go with their square at least
-        each = cost.per_solution(network, dataset.n)["gflops_shrinking"] * 1e9 / 3
-    return dataset.count * decoding.iterations * each
-
-
-def _evaluate_cost(plan: Plan, evaluation: AnyEvaluation) -> Cost:
+def _evaluate_cost(plan: Plan, evaluation: RunEvaluation) -> Cost:
     """Benchmarks are left out (their instances are not known before they are fetched)."""
-    network = plan.runs[evaluation.run].network
-
-    many = isinstance(plan.runs[evaluation.run].training, Reinforced)
-
-    def solution(dataset: Dataset, at_a_time: int = 1, images: int = 1, shrinks: bool = True) -> float:
-        each = cost.per_solution(network, dataset.nodes, at_a_time, images, shrinks=shrinks)
-        return dataset.count * each["gflops_shrinking"] * 1e9
-
-    amount, disk = 0.0, sum(8 * labels.dataset.count for labels in evaluation.labels) / 1e6
-    for part in parts_of(evaluation):
-        if isinstance(part, Evaluation | StageEvaluation):
-            for t in part.tests:
-                if t.decoding.start == "greedy":
-                    images, shrinks = 8 if t.decoding.augment else 1, not many or t.decoding.method == "beam"
-                    each = solution(t.labels.dataset, images * _starts(t) * t.decoding.beam, images, shrinks)
-                    amount += t.decoding.repeats * each
-                amount += _reconstructions(network, t.labels.dataset, t.decoding)
-        elif isinstance(part, RoundEvaluation):
-            amount += solution(part.dataset) + _reconstructions(network, part.dataset, part.decoding)
-        elif isinstance(part, ProbeEvaluation):
-            amount += solution(part.optimal.dataset)
-        elif isinstance(part, RescalingEvaluation):
-            amount += sum(len(sweep.factors) * solution(sweep.dataset) for sweep in part.sweeps)
-        elif isinstance(part, StructureEvaluation):
-            amount += solution(part.dataset)
-        elif isinstance(part, RoutingEvaluation):
-            amount += sum(map(solution, part.datasets))
-        elif isinstance(part, ConstructionEvaluation):
-            starts = part.decoding.starts
-            for dataset in part.datasets:
-                amount += solution(dataset, dataset.n if starts == "all" else starts, shrinks=not many)
+    amount = evaluation.flops(ModelPrice(plan.runs[evaluation.run]))
+    disk = sum(8 * labels.dataset.count for labels in evaluation.labels) / 1e6
     return _computed(plan, "evaluate", evaluation.id, plan.evaluation_file(evaluation.id), amount, disk)
 
 
-def _starts(test: Test) -> int:
-    """Starts of one instance."""
-    return test.labels.dataset.n if test.decoding.starts == "all" else test.decoding.starts
+@dataclass(frozen=True)
+class ModelPrice:
+    """FLOPs of a run's solutions."""
+
+    run: Run
+
+    def construct(self, dataset: Dataset, decoding: Decoding = GREEDY) -> float:
+        starts = dataset.n if decoding.starts == "all" else decoding.starts
+        images = 8 if decoding.augment else 1
+        # Models that are trained from many starts mask nodes instead of dropping them.
+        shrinks = decoding.method == "beam" or not isinstance(self.run.training, Reinforced)
+        at_a_time = images * starts * decoding.beam
+        each = cost.per_solution(self.run.network, dataset.nodes, at_a_time, images, shrinks=shrinks)
+        return decoding.repeats * dataset.count * each["gflops_shrinking"] * 1e9
+
+    def improve(self, dataset: Dataset, decoding: Decoding) -> float:
+        network = self.run.network
+        if decoding.method == "prc":
+            c, longest = cost.counts(network), longest_sub_path(decoding.longest, dataset.n)
+            cvrp, most = dataset.problem == "cvrp", decoding.most_blocks
+            each = reconstruction(c.decision, c.encoder, dataset.n, longest, most, cvrp=cvrp)
+        else:  # a segment has half the nodes on average, and costs go with their square at least
+            each = cost.per_solution(network, dataset.n)["gflops_shrinking"] * 1e9 / 3
+        return dataset.count * decoding.iterations * each

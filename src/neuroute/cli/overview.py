@@ -35,8 +35,7 @@ def schema(
 ) -> None:
     """Write the JSON schemas of config.yaml and of the scale files, generated from the models."""
     from neuroute.core.files import write_text
-    from neuroute.plan.config import Config, Scale
+    from neuroute.plan.schemas import schemas
 
-    for model, name in ((Config, "config"), (Scale, "scale")):
-        text = json.dumps(model.model_json_schema(), indent=1, sort_keys=True) + "\n"
-        write_text(folder / f"{name}.schema.json", text)
+    for name, values in schemas().items():
+        write_text(folder / f"{name}.schema.json", json.dumps(values, indent=1, sort_keys=True) + "\n")

@@ -30,21 +30,21 @@ def unsigned(largest: int) -> np.dtype:
 
 
 def _nearest_tours(coords: np.ndarray) -> np.ndarray:
-    from neuroute.solvers.nearest import nearest_neighbour_lengths
+    from neuroute.solvers.nearest import tour_lengths
 
-    return nearest_neighbour_lengths(coords)
+    return tour_lengths(coords)
 
 
 def _nearest_cvrp(instances: Vrp) -> np.ndarray:
-    from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths
+    from neuroute.solvers.nearest import cvrp_lengths
 
-    return nearest_neighbour_lengths(instances)
+    return cvrp_lengths(instances)
 
 
 def _nearest_vrp(instances: Vrp) -> np.ndarray:
-    from neuroute.solvers.nearest_vrp import nearest_neighbour
+    from neuroute.solvers.nearest import vrp_solutions
 
-    return vrp.lengths(instances, nearest_neighbour(instances))
+    return vrp.lengths(instances, vrp_solutions(instances))
 
 
 def _solve_tsp(solver: Solver, coords: np.ndarray, seed: int) -> np.ndarray:

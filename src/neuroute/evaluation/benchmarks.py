@@ -1,4 +1,4 @@
-"""The evaluation stage on a public benchmark: one model, one instance at a time, against the best costs published.
+"""Gaps of a model on a public benchmark, one instance at a time, against the best costs published.
 
 Instances keep their own shape: coordinates are moved and scaled into the unit square by one offset and one scale for
 both axes, with the depot, unless an evaluation scales `per_axis`; lengths are of the original coordinates.  Two
@@ -10,7 +10,6 @@ integers then shows a small gap), and the library's own distances, in which the 
 import logging
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,28 +18,26 @@ from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import Library, known, library, read_known, read_manifest, studied
 from neuroute.decoding.decode import decode, improve
-from neuroute.evaluation.measure import about_repeats_and_factor
-from neuroute.evaluation.records import Loaded, Where, load_run, write_records
-from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Run
+from neuroute.evaluation.labelled import about_repeats_and_factor
+from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.records import Arrays, Rows
+from neuroute.plan.objects import BenchmarkEvaluation, Decoding
 
 log = logging.getLogger(__name__)
 
 
-def measure(
-    evaluation: BenchmarkEvaluation, run: Run, checkpoint: Path, out: Path, label_dirs: list[Path], where: Where
-) -> None:
-    """Write `out` (.csv) and its .npz twin: names, optima (or best costs) and "<decoding id>" -> unrounded lengths
-    (means of the repeats), all (instances,).
+def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows, Arrays]:
+    """Return records and, all (instances,): names, optima (or best costs), "<decoding id>", unrounded lengths, means
+    of the repeats.
 
-    Without any instance (offline, no copy) the records are a header alone.  `label_dirs` is not read.
-    Raises NeurouteError when the checkpoint does not fit the run or the benchmark, or an instance is not what the
-    manifest promised.
+    Without any instance (offline, no copy) there are no records.  Raises NeurouteError if the benchmark is of another
+    problem than the model, or an instance is not what the manifest promised.
     """
     benchmark, about = evaluation.benchmark, library(evaluation.benchmark)
-    manifest = where.benchmarks.get(benchmark)
+    manifest = loaded.context.benchmarks.get(benchmark)
     if manifest is None:
         raise NeurouteError(f"{evaluation.id}: no manifest of {benchmark}; `neuroute fetch {benchmark}` makes it")
-    problem = run.validation.dataset.problem
+    problem = loaded.run.validation.dataset.problem
     if problem not in about.problems:
         raise NeurouteError(
             f"{evaluation.id}: {about.title} is for models of the {' and the '.join(map(str.upper, about.problems))}"
@@ -49,8 +46,7 @@ def measure(
     folder, available = read_manifest(manifest, benchmark)
     chosen = studied(evaluation.max_nodes, evaluation.min_nodes, benchmark, evaluation.sets)
     names = [k.name for k in chosen if k.name in available]
-    loaded = load_run(run, checkpoint, where)
-    rows: list[dict[str, Any]] = []
+    rows = Rows()
     lengths: dict[str, list[float]] = {part.id: [] for asked in evaluation.decodings for part in _parts(asked)}
     if not names:
         log.warning("%s: no instances of %s are there; nothing is measured", manifest, benchmark)
@@ -90,7 +86,7 @@ def measure(
                 log.info("%s: %s (%d of %d), %s, gap %.2f %%, %.1f s", *how)
     optima = [known(benchmark)[name].optimum for name in names]
     arrays = {"names": np.array(names, dtype=np.str_), "optima": np.array(optima, dtype=np.float64)}
-    write_records(out, rows, arrays | {key: np.array(found, dtype=np.float64) for key, found in lengths.items()})
+    return rows, arrays | {key: np.array(each, dtype=np.float64) for key, each in lengths.items()}
 
 
 def _parts(decoding: Decoding) -> list[Decoding]:
@@ -99,10 +95,10 @@ def _parts(decoding: Decoding) -> list[Decoding]:
 
 
 def _solved(
-    loaded: Loaded, inputs: Any, nodes: int, asked: Decoding
+    loaded: LoadedModel, inputs: Any, nodes: int, asked: Decoding
 ) -> Iterator[tuple[Decoding, list[np.ndarray], float]]:
     """(decoding, a solution per repeat, mean seconds from coordinates to solution), for each of the parts."""
-    settled, precision = loaded.settled(asked, nodes), loaded.run.training.precision
+    settled, precision = loaded.resolve_decoding(asked, nodes), loaded.run.training.precision
     problem = loaded.run.validation.dataset.problem
     devices.synchronize(loaded.place)
     if asked.milestones:
@@ -116,7 +112,7 @@ def _solved(
     yield asked, each, (time.perf_counter() - began) / len(draws)
 
 
-def _warm_up(loaded: Loaded, inputs: Any, nodes: int, decoding: Decoding) -> None:
+def _warm_up(loaded: LoadedModel, inputs: Any, nodes: int, decoding: Decoding) -> None:
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1), "milestones": (), "repeats": 1})
     list(_solved(loaded, inputs, nodes, short))
 

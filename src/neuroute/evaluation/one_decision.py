@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from neuroute.accounting.cost import Counts
+from neuroute.accounting.counts import Counts
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.cvrp import CvrpBatch
@@ -46,7 +46,7 @@ class _OneSolution:
     most: int
 
     def state(self, kept: Any, tokens: int) -> Any:
-        return kept[:, -tokens:]  # as in greedy construction: a view, which moves on by a row with every decision
+        return kept[:, -tokens:]  # as in choose_best construction: a view, which moves on by a row with every decision
 
     def flops(self, counts: Counts, tokens: int) -> float:
         return counts.decision(tokens)

@@ -171,8 +171,12 @@ def _path(module: str) -> Path | None:
     root = ROOT if package == PACKAGE else _own_root(package)
     if root is None or root.is_file():
         return root if not parts else None
-    stem = root.joinpath(*parts)
-    return next((p for p in (stem / "__init__.py", stem.with_name(stem.name + ".py")) if p.is_file()), None)
+    stems = [root.joinpath(*parts)]
+    if parts[:1] == ["papers"]:  # which may lie in other folders too
+        folders = importlib.import_module(f"{PACKAGE}.papers").__path__
+        stems += [Path(folder).joinpath(*parts[1:]) for folder in folders]
+    files = (path for stem in stems for path in (stem / "__init__.py", stem.with_name(stem.name + ".py")))
+    return next((path for path in files if path.is_file()), None)
 
 
 @cache

@@ -3,6 +3,8 @@
 And what is left of labels of which some are the first instances of others.
 """
 
+from collections.abc import Iterable
+
 from neuroute.plan.objects import Dataset, LabelBundle, Labels, Run
 
 BLOCK = 1_000_000  # labels that one job makes at most
@@ -33,10 +35,48 @@ def longest(labels: list[Labels]) -> list[Labels]:
     """Without what are the first instances of others."""
     most: dict[Labels, int] = {}
     for each in labels:
-        key = _with_count(each, 0)
+        key = with_count(each, 0)
         most[key] = max(most.get(key, 0), each.dataset.count)
-    return [_with_count(key, count) for key, count in most.items()]
+    return [with_count(key, count) for key, count in most.items()]
 
 
-def _with_count(labels: Labels, count: int) -> Labels:
+def with_count(labels: Labels, count: int) -> Labels:
     return labels.model_copy(update={"dataset": labels.dataset.model_copy(update={"count": count})})
+
+
+Stream = tuple[str, int, str]  # of instances, where they begin, and whose solutions
+LabelIndex = dict[Stream, list[tuple[int, str]]]  # -> how many there are, in which bundle
+
+
+def stream_of(labels: Labels) -> Stream:
+    return labels.dataset.stem, labels.dataset.first, labels.solver
+
+
+def index_labels(bundles: Iterable[LabelBundle]) -> LabelIndex:
+    index: LabelIndex = {}
+    for bundle in bundles:
+        for labels in bundle.labels:
+            index.setdefault(stream_of(labels), []).append((labels.dataset.count, bundle.id))
+    return index
+
+
+def find_bundle(index: LabelIndex, wanted: Labels) -> str | None:
+    """The first bundle with these labels, or with more of which they are the first instances."""
+    held = index.get(stream_of(wanted), [])
+    return next((bundle for count, bundle in held if count >= wanted.dataset.count), None)
+
+
+def drop_repeated(bundles: Iterable[LabelBundle]) -> list[LabelBundle]:
+    """Each bundle without what an earlier one holds: papers share training and test sets."""
+    most: dict[Stream, int] = {}
+    out = []
+    for bundle in bundles:
+        left = []
+        for labels in bundle.labels:
+            if labels.dataset.count > most.get(stream_of(labels), 0):
+                left.append(labels)
+        for labels in left:
+            most[stream_of(labels)] = max(most.get(stream_of(labels), 0), labels.dataset.count)
+        if left:
+            out.append(bundle.model_copy(update={"labels": tuple(left)}))
+    return out

@@ -2,29 +2,18 @@
 
 from typing import Any, Literal
 
+from neuroute.plan.decodings import Decoding, Start, Test, beam_search
 from neuroute.plan.evaluations import (
-    AnyEvaluation,
-    AttentionEvaluation,
     Benchmark,
     BenchmarkEvaluation,
+    CombinedEvaluation,
     ConstructionEvaluation,
-    Decoding,
     EfficiencyEvaluation,
     Evaluation,
-    OneEvaluation,
-    ProbeEvaluation,
     RescalingEvaluation,
-    RoundEvaluation,
-    RoutingEvaluation,
+    RunEvaluation,
     StageEvaluation,
-    Start,
-    StructureEvaluation,
     Sweep,
-    Test,
-    Together,
-    decodings_of,
-    parts_of,
-    reads_best_factor,
 )
 from neuroute.plan.reinforced import Elite, Reinforced, Stage
 from neuroute.plan.specs import SHARD, Dataset, Distribution, LabelBundle, Labels, Network, Problem, Spec, Split
@@ -32,11 +21,10 @@ from neuroute.plan.trainings import Reconstruction, SelfImprovement, Supervised,
 
 __all__ = [
     "SHARD",
-    "AnyEvaluation",
     "Artifact",
-    "AttentionEvaluation",
     "Benchmark",
     "BenchmarkEvaluation",
+    "CombinedEvaluation",
     "ConstructionEvaluation",
     "Dataset",
     "Decoding",
@@ -47,30 +35,23 @@ __all__ = [
     "LabelBundle",
     "Labels",
     "Network",
-    "OneEvaluation",
-    "ProbeEvaluation",
     "Problem",
     "Reconstruction",
     "Reinforced",
     "RescalingEvaluation",
-    "RoundEvaluation",
-    "RoutingEvaluation",
     "Run",
+    "RunEvaluation",
     "SelfImprovement",
     "Spec",
     "Split",
     "Stage",
     "StageEvaluation",
     "Start",
-    "StructureEvaluation",
     "Supervised",
     "Sweep",
     "Test",
-    "Together",
     "Training",
-    "decodings_of",
-    "parts_of",
-    "reads_best_factor",
+    "beam_search",
 ]
 
 

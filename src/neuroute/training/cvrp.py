@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.decoding.cvrp_search import SEARCH
-from neuroute.networks.gates import Gate
-from neuroute.networks.routing import Routing
+from neuroute.networks.blocks.gates import Gate
+from neuroute.networks.blocks.routing import Routing
 from neuroute.problems.cvrp_sub_paths import Draw, arranged, draw, draw_within, loads
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
 from neuroute.training.supervised import Labelled, Scheme, SupervisedBatches, labelled

@@ -19,9 +19,9 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.vrp_stream import BACKHAULS_ONE_IN
 from neuroute.decoding.environment import BYTES, Batch
-from neuroute.networks.gates import Gate
-from neuroute.networks.norms import BatchNorm
-from neuroute.networks.routing import Replay, Routing, Tape
+from neuroute.networks.blocks.gates import Gate
+from neuroute.networks.blocks.norms import BatchNorm
+from neuroute.networks.blocks.routing import Replay, Routing, Tape
 from neuroute.plan.reinforced import Stage
 from neuroute.problems.vrp_variants import Variant
 from neuroute.training.policy_gradient import AuxiliaryLoss

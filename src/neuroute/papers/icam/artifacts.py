@@ -17,7 +17,8 @@ ROOMS = {
     "tables_training": ("table7", "table8", "table10"),
     "tables_ablations": ("table9", "table11"),
     "figure_selection": ("figure1",),
-    "figures_adaptation": ("figure2", "figure4", "figure5"),
+    "figures_adaptation": ("figure2", "figure4"),
+    "figure_calculation": ("figure5",),
     "figures_network": ("figure3", "figure6"),
 }
 

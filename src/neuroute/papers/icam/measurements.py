@@ -1,6 +1,7 @@
 """What paper `icam` measures of its models and of the baselines."""
 
 from neuroute.papers.icam import roles
+from neuroute.papers.icam.evaluations import StructureEvaluation
 from neuroute.papers.icam.roles import (
     ABLATIONS,
     BASELINES,
@@ -19,21 +20,21 @@ from neuroute.papers.icam.roles import (
     reference,
     run_id,
 )
+from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import (
-    AnyEvaluation,
     BenchmarkEvaluation,
     Dataset,
     Decoding,
     Evaluation,
     Labels,
+    RunEvaluation,
     StageEvaluation,
-    StructureEvaluation,
     Test,
 )
 
 
-def evaluations(scale: Scale) -> list[AnyEvaluation]:
+def evaluations(scale: Scale) -> list[RunEvaluation]:
     tests: dict[str, list[Test]] = {}
 
     def test(run: str, labels: Labels, *decodings: Decoding) -> None:
@@ -84,7 +85,7 @@ def _stages(scale: Scale) -> StageEvaluation:
 
 def _benchmarks(scale: Scale) -> list[BenchmarkEvaluation]:
     """Table 2: Set-X, from many starts where a model has them, whose axes are then scaled one by one."""
-    least, below = scale.icam.cvrp.benchmark_nodes
+    least, below = scale[IcamScale].cvrp.benchmark_nodes
 
     def of(run: str, many: bool) -> BenchmarkEvaluation:
         return BenchmarkEvaluation(

@@ -6,7 +6,6 @@ enters them, and the logits that it decides by.
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,38 +20,37 @@ from neuroute.decoding.multi_start import multi_start, roll_out
 from neuroute.decoding.rollout import empty_mask, mask_stops
 from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.evaluation.live_modules import modules
-from neuroute.evaluation.records import Loaded, Where, load_run, write_records
-from neuroute.networks.aafm import AafmLayer, aafm, slope, weighed
-from neuroute.networks.contexts import rows_of
+from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.networks.blocks.aafm import AafmLayer, aafm, slope, weighed
+from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.networks.weights import parameters
+from neuroute.papers.icam.evaluations import StructureEvaluation
 from neuroute.papers.icam.selections import LEVELS, selections
-from neuroute.plan.objects import Decoding, Labels, Run, StructureEvaluation
+from neuroute.plan.objects import Decoding, Labels, Run
 
 LAYER = 0  # whose attention-free module is shown
 SOLVED = 64  # instances of each size at most, that the model solves for its own choices
 
 
-def measure(
-    evaluation: StructureEvaluation, run: Run, checkpoint: Path, out: Path, label_dirs: list[Path], where: Where
-) -> None:
-    """Write `out` (.csv: parameters) and its .npz twin.
+def measure(loaded: LoadedModel, evaluation: StructureEvaluation) -> tuple[Rows, Arrays]:
+    """Return records (parameters) and arrays.
 
     coords (n, 2) float32 of the instance; modules, JSON of what `modules` returns; tours (n, n) int64, greedy from
     every node, and their lengths (n,) float64; of the decision on the tour from node 0, what `decision_of_icam` or
     `decision_of_pomo` returns; of ICAM, what `alphas` and `attention_free` return.  With optimal labels, what
     `chosen_nodes` returns.
 
-    Raises NeurouteError when the checkpoint does not fit the run, labels are missing, the network is neither POMO for
-    the TSP nor ICAM with all its adaptation biases, there is no such decision, or labels are of the same size.
+    Raises NeurouteError if labels are missing, the network is neither POMO for the TSP nor ICAM with all its adaptation
+    biases, there is no such decision, or labels are of the same size.
     """
     _check(evaluation)
-    loaded = load_run(run, checkpoint, where)
-    net = _drawable(evaluation, run, loaded.net)
+    net = _drawable(evaluation, loaded.run, loaded.net)
     coords = dataset_coordinates(evaluation.dataset)[0]
     points = torch.from_numpy(coords)[None].to(loaded.place)
-    with torch.inference_mode(), autocast(loaded.place, run.training.precision):
+    with torch.inference_mode(), autocast(loaded.place, loaded.run.training.precision):
         prepared = net.prepare(net.encode(points))
         batch = TspBatch(points)
         tours = roll_out(net, prepared, batch, batch.start_nodes(len(coords)))
@@ -67,11 +65,10 @@ def measure(
         "lengths": lengths,
         **decision,
         **inside,
-        **chosen_nodes(evaluation.optimal, loaded, label_dirs),
+        **chosen_nodes(evaluation.optimal, loaded),
     }
-    d = evaluation.dataset
-    test = {"test": d.id, "distribution": d.distribution, "n": d.n, "n_instances": 1, "reference": "none"}
-    write_records(out, loaded.rows(evaluation.group, test, Decoding(), {"parameters": parameters(net)}, 0.0), arrays)
+    test = describe_test(evaluation.dataset, instances=1)
+    return loaded.rows(evaluation.group, test, Decoding(), {"parameters": parameters(net)}, 0.0), arrays
 
 
 def _check(evaluation: StructureEvaluation) -> None:
@@ -207,7 +204,7 @@ def attention_free(net: Icam, points: Tensor) -> dict[str, np.ndarray]:
 # -- what is chosen -------------------------------------------------------------------------------------------------
 
 
-def chosen_nodes(optimal: tuple[Labels, ...], loaded: Loaded, label_dirs: list[Path]) -> dict[str, np.ndarray]:
+def chosen_nodes(optimal: tuple[Labels, ...], loaded: LoadedModel) -> dict[str, np.ndarray]:
     """For each size n of labelled instances: what optimal tours choose next, and what the model does.
 
     sizes (m,); counts and solved (m,): instances, and how many of them the model solves; solvers (m,) of the labels;
@@ -218,7 +215,7 @@ def chosen_nodes(optimal: tuple[Labels, ...], loaded: Loaded, label_dirs: list[P
     for labels in optimal:
         n = labels.dataset.n
         coords = torch.from_numpy(dataset_coordinates(labels.dataset))
-        tours = torch.from_numpy(load_tours(labels, label_dirs).astype(np.int64))
+        tours = torch.from_numpy(load_tours(labels, loaded.context.label_dirs).astype(np.int64))
         few, precision = coords[:SOLVED], loaded.run.training.precision
         own = multi_start(TSP, loaded.net, few, 1, memory_gb=loaded.memory_gb, precision=precision)
         found |= {f"coords_{n}": coords[0].numpy(), f"tour_{n}": tours[0].numpy()}

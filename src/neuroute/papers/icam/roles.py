@@ -2,17 +2,15 @@
 
 from typing import Literal
 
-from neuroute.papers.icam.scale import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem
-from neuroute.papers.scaling.declare import beam as beam_of
-from neuroute.papers.scaling.roles import PAPER as SCALING
-from neuroute.papers.scaling.roles import reference as tsp_reference
-from neuroute.papers.sit.roles import PAPER as SIT
+from neuroute.papers.icam.scale import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem, IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.declared import group_of
-from neuroute.plan.objects import Dataset, Decoding, Labels, Problem
+from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, beam_search
+from neuroute.plan.papers import borrow_test_set
 
 __all__ = ["BETAS", "KS", "LARGE_SIZES", "MAIN", "SIZES", "TAM_SIZES"]
 PAPER = "icam"
+SCALING, SIT = "scaling", "sit"  # lend their baselines, and the TSP's test sets
 PROBLEMS: tuple[Problem, ...] = ("tsp", "cvrp")
 OWN: dict[Problem, str] = {"tsp": "icam_tsp", "cvrp": "icam_cvrp"}
 ORIGINAL: dict[Problem, str] = {"tsp": "pomo_tsp", "cvrp": "pomo_cvrp"}  # POMO as its authors train it
@@ -52,19 +50,19 @@ def fork(k: int, beta: float) -> str:
 
 def forks(scale: Scale) -> tuple[tuple[int, float], ...]:
     """(k, beta) of the third stages that are trained here besides the main one."""
-    return tuple(scale.icam.forks)
+    return tuple(scale[IcamScale].forks)
 
 
 def sizes(scale: Scale, problem: Problem) -> IcamProblem:
     """How a problem is trained here."""
-    return scale.icam.tsp if problem == "tsp" else scale.icam.cvrp
+    return scale[IcamScale].tsp if problem == "tsp" else scale[IcamScale].cvrp
 
 
 def reference(scale: Scale, problem: Problem, size: int) -> Labels:
     """The labelled test set that stands for the paper's TSP or CVRP of that size; the TSP's are those of `scaling`."""
     if problem == "tsp":
-        return tsp_reference(scale, size)
-    c = scale.icam.cvrp
+        return borrow_test_set(scale, SCALING, size)
+    c = scale[IcamScale].cvrp
     dataset = Dataset(problem="cvrp", split="test", n=c.sizes[size], count=c.test_counts[size])
     return Labels(dataset=dataset, solver=c.references[size])
 
@@ -85,14 +83,14 @@ def validation(scale: Scale, problem: Problem, size: Literal[100, 1000]) -> Labe
 
 def large(scale: Scale, size: int) -> Labels:
     """Table 6's test set of that size."""
-    i = scale.icam
+    i = scale[IcamScale]
     dataset = Dataset(split="test", n=i.large_sizes[size], count=i.large_counts[size])
     return Labels(dataset=dataset, solver=i.large_solver)
 
 
 def tam(scale: Scale, size: int) -> Labels:
     """Table 3's test set of that size."""
-    c = scale.icam.cvrp
+    c = scale[IcamScale].cvrp
     dataset = Dataset(
         problem="cvrp", split="test", n=c.tam_sizes[size], count=c.tam_counts[size], capacity=c.tam_capacities[size]
     )
@@ -101,15 +99,15 @@ def tam(scale: Scale, size: int) -> Labels:
 
 def rrc(scale: Scale, starts: Starts = 1) -> Decoding:
     """Table 11: RRC100 of a baseline or, with `starts`, ICAM's, which begins with the best of all starts."""
-    return Decoding(method="rrc", iterations=scale.icam.rrc, starts=starts)
+    return Decoding(method="rrc", iterations=scale[IcamScale].rrc, starts=starts)
 
 
 def beam(scale: Scale, starts: Starts = 1) -> Decoding:
     """Table 11: beams of 16; ICAM's search from all starts."""
-    return beam_of(scale.icam.beam).model_copy(update={"starts": starts})
+    return beam_search(scale[IcamScale].beam).model_copy(update={"starts": starts})
 
 
 def searched(scale: Scale, method: Literal["rrc", "beam"]) -> list[int]:
     """The paper's sizes on which random re-construct, or beams, are run here (Table 11)."""
-    most = scale.icam.rrc_max_nodes if method == "rrc" else scale.icam.beam_max_nodes
-    return [size for size in SIZES if scale.scaling.sizes[size] <= most]
+    most = scale[IcamScale].rrc_max_nodes if method == "rrc" else scale[IcamScale].beam_max_nodes
+    return [size for size in SIZES if reference(scale, "tsp", size).dataset.n <= most]

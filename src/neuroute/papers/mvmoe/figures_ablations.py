@@ -9,19 +9,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from neuroute.papers.icam.cells import drawn_instances
 from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.cells import ONE_SEED, mean_gap_cell, references_note, rule_notes
-from neuroute.papers.mvmoe.printed import quoted
+from neuroute.papers.mvmoe.cells import mean_gap_cell, quoted, references_note, rule_notes
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, SIZES, UNSEEN, run_id
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.papers.mvmoe.tables_ablations import GROUPS
 from neuroute.rendering import style
-from neuroute.rendering.cells import number, printed
-from neuroute.rendering.diagram_nodes import decimal
-from neuroute.rendering.gaps import BOOTSTRAP
+from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed
+from neuroute.rendering.columns import decimal
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import duration
+from neuroute.rendering.trainings import drawn_instances
 
 PANELS = {
     "a": "position of experts",
@@ -176,8 +175,8 @@ def _notes(study: Study, settings: dict[str, list[Setting]]) -> list[str]:
     missing = list(dict.fromkeys(s.name for of in settings.values() for s in of if s.gap is None))
     every = len({s.name for of in settings.values() for s in of})
     notes = [
-        f"Means over the ten unseen problems, {scale.mvmoe.sizes[SIZES[0]]} customers, "
-        f"{scale.mvmoe.test_counts[SIZES[0]]:,} instances each, from many starts with 8 images.",
+        f"Means over the ten unseen problems, {scale[MvmoeScale].sizes[SIZES[0]]} customers, "
+        f"{scale[MvmoeScale].test_counts[SIZES[0]]:,} instances each, from many starts with 8 images.",
         f"{ONE_SEED} All are trained for half as long as the models of Tables 1 and 2, on {_drawn(study, runs)} "
         f"instances here; in the paper on 50 million, and in (b) on up to 200 million. {BOOTSTRAP}",
         references_note(scale, UNSEEN),

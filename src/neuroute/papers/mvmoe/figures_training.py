@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import FEW, MULTI_TASK, SIZES, TRAINED, VARIANTS, WITHOUT_OVRPTW, run_id
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.objects import Reinforced
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering import style
@@ -140,7 +141,7 @@ def _of_epochs(axes: Axes, curves: Sequence[Curve]) -> None:
 
 
 def _few_notes(study: Study, every: Sequence[Curve]) -> list[str]:
-    scale = study.scale.mvmoe
+    scale = study.scale[MvmoeScale]
     count, n = scale.validation_count, scale.sizes[SIZES[0]]
     sample = _training(study, every[0].run)
     notes = [
@@ -225,7 +226,7 @@ def _limit(axes: Axes, curves: Sequence[Curve]) -> None:
 
 
 def _seen_notes(study: Study, every: Sequence[Curve]) -> list[str]:
-    scale = study.scale.mvmoe
+    scale = study.scale[MvmoeScale]
     count, n = scale.validation_count, scale.sizes[SIZES[0]]
     training = _training(study, every[0].run)
     notes = [

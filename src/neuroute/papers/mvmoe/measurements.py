@@ -1,15 +1,16 @@
 """What paper `mvmoe` measures of its models and of the baseline."""
 
 from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
 from neuroute.papers.mvmoe.roles import GREEDY, MULTI, MULTI_TASK, SIZES, TRAINED, VARIANTS, X8, group, run_id
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import (
-    AnyEvaluation,
     BenchmarkEvaluation,
     ConstructionEvaluation,
     Decoding,
     Evaluation,
-    RoutingEvaluation,
+    RunEvaluation,
     Test,
 )
 
@@ -18,7 +19,7 @@ OF_BENCHMARK = {"set_x": "CVRP", "solomon": "VRPTW"}  # Table 7: what a POMO is 
 MOST_OF_SOLOMON = 101  # nodes of an instance
 
 
-def evaluations(scale: Scale) -> list[AnyEvaluation]:
+def evaluations(scale: Scale) -> list[RunEvaluation]:
     tests: dict[str, list[Test]] = {}
 
     def test(name: str, variants: tuple[str, ...], size: int) -> None:
@@ -48,10 +49,10 @@ def _benchmarks(scale: Scale) -> list[BenchmarkEvaluation]:
     single = {name: run_id(roles.single(scale, variant, SIZES[-1])) for name, variant in OF_BENCHMARK.items()}
     cvrp = [single["set_x"], *multi]
     return [
-        *(_set_x(run, "set_x", scale.mvmoe.set_x, MULTI) for run in cvrp),
-        *(_set_x(run, "set_x_large", scale.mvmoe.set_x_large, MULTI) for run in cvrp),
+        *(_set_x(run, "set_x", scale[MvmoeScale].set_x, MULTI) for run in cvrp),
+        *(_set_x(run, "set_x_large", scale[MvmoeScale].set_x_large, MULTI) for run in cvrp),
         *(
-            _set_x(run, "set_x_large", scale.mvmoe.set_x_large, GREEDY, roles.rrc(scale))
+            _set_x(run, "set_x_large", scale[MvmoeScale].set_x_large, GREEDY, roles.rrc(scale))
             for run in roles.lehd(scale).values()
         ),
         *(
@@ -92,4 +93,4 @@ def _routings(scale: Scale) -> list[RoutingEvaluation]:
     """The models of 50 customers on instances that they are not tested on."""
     datasets = tuple(roles.routed(scale, variant) for variant in VARIANTS)
     runs = (run_id(roles.multi(scale, method, SIZES[0])) for method in ROUTED)
-    return [RoutingEvaluation(run=run, datasets=datasets, steps=scale.mvmoe.routing_steps) for run in runs]
+    return [RoutingEvaluation(run=run, datasets=datasets, steps=scale[MvmoeScale].routing_steps) for run in runs]

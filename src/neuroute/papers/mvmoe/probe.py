@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,37 +21,35 @@ from neuroute.decoding.memory import autocast
 from neuroute.decoding.rollout import choose_best
 from neuroute.decoding.vrp import VrpBatch
 from neuroute.evaluation.live_modules import modules
-from neuroute.evaluation.records import Loaded, Where, load_run, write_records
-from neuroute.networks.experts import Mixture
-from neuroute.networks.gates import Choice, Gate, Taken
-from neuroute.networks.hierarchical_gate import Hierarchical
+from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.networks.blocks.experts import Mixture
+from neuroute.networks.blocks.gates import Choice, Gate, Taken
+from neuroute.networks.blocks.hierarchical_gate import Hierarchical
+from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.mvmoe import ExpertLayer, MvMoe
-from neuroute.networks.routing import Routing
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import Decoding, RoutingEvaluation, Run
+from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
+from neuroute.plan.objects import Decoding, Run
 from neuroute.problems.vrp import Vrp, lengths, number_of_starts
 from neuroute.problems.vrp_checker import valid
 
 SEED = 0  # of what gates draw, anew for each variant
-Arrays = dict[str, np.ndarray]
 
 
-def measure(
-    evaluation: RoutingEvaluation, run: Run, checkpoint: Path, out: Path, label_dirs: list[Path], where: Where
-) -> None:
-    """Write `out` (.csv: parameters) and its .npz twin.
+def measure(loaded: LoadedModel, evaluation: RoutingEvaluation) -> tuple[Rows, Arrays]:
+    """Return records (parameters) and arrays.
 
     With v variants, m experts, k of them for each token, N = 1 + V nodes and L mixtures in the encoder: modules, JSON
     of what `live_modules.modules` returns; top () k, clipping (), mixtures (L,) names; variants, counts (v,), customers
     () and steps (); what `statistics` and `solved` return, the former stacked over variants; shown (), the variant of
     the last data set, and of its first instance what `one_routing` and `one_decision` return.
 
-    `label_dirs` is not read.  Raises NeurouteError when the checkpoint does not fit the run, the network is no MVMoE
-    with input choice of single nodes in encoder and decoder, or a data set is none of its problems or of another size.
+    Raises NeurouteError if the network is no MVMoE with input choice of single nodes in encoder and decoder, or a data
+    set is none of its problems or of another size.
     """
     _check(evaluation)
-    loaded = load_run(run, checkpoint, where)
-    net = _drawable(evaluation, run, loaded.net)
+    net = _drawable(evaluation, loaded.run, loaded.net)
     datasets = evaluation.datasets
     found: list[Arrays] = []
     arrays: Arrays = {
@@ -65,7 +62,7 @@ def measure(
         "customers": np.array(datasets[0].n),
         "steps": np.array(evaluation.steps),
     }
-    with torch.inference_mode(), autocast(loaded.place, run.training.precision):
+    with torch.inference_mode(), autocast(loaded.place, loaded.run.training.precision):
         for dataset in datasets:
             instances = vrp_dataset(dataset)
             of_variant, solutions = statistics(net, instances, evaluation.steps, loaded.place)
@@ -75,7 +72,7 @@ def measure(
         arrays |= {"shown": np.array(datasets[-1].variant), **one_routing(net, one, loaded.place)}
         arrays |= one_decision(net, one, loaded.place)
     arrays |= {key: np.stack([each[key] for each in found]) for key in found[0]}
-    write_records(out, _rows(loaded, evaluation), arrays)
+    return _rows(loaded, evaluation), arrays
 
 
 def _check(evaluation: RoutingEvaluation) -> None:
@@ -109,13 +106,12 @@ def _decoders(net: MvMoe) -> Mixture:
     return mixture
 
 
-def _rows(loaded: Loaded, evaluation: RoutingEvaluation) -> list[dict[str, Any]]:
+def _rows(loaded: LoadedModel, evaluation: RoutingEvaluation) -> Rows:
     """One for each data set, so that what is drawn says what it was measured on."""
-    rows = []
+    rows = Rows()
     for d in evaluation.datasets:
-        about = {"test": d.id, "distribution": d.distribution, "n": d.n, "n_instances": d.count, "reference": "none"}
         values = {"parameters": parameters(loaded.net)}
-        rows += loaded.rows(evaluation.group, about, Decoding(starts="all"), values, 0.0)
+        rows += loaded.rows(evaluation.group, describe_test(d), Decoding(starts="all"), values, 0.0)
     return rows
 
 

@@ -2,15 +2,13 @@
 
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.artifacts import artifacts
+from neuroute.papers.pens.evaluations import AttentionEvaluation
 from neuroute.papers.pens.roles import BQ, ESF, LEHD, PAPER, SIZES, SMALL, SMALL_SIZES, TIMED, reference, validation
-from neuroute.papers.scaling import declare as scaling
+from neuroute.papers.pens.scale import PensScale, PensShape
 from neuroute.plan.changes import seed_of, settled
-from neuroute.plan.config import Config, PensShape, Scale, TrainingScale
-from neuroute.plan.label_blocks import training_blocks, training_bundles
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.label_blocks import longest, training_blocks, training_bundles
 from neuroute.plan.objects import (
-    AnyEvaluation,
-    AttentionEvaluation,
     BenchmarkEvaluation,
     Decoding,
     Evaluation,
@@ -19,32 +17,28 @@ from neuroute.plan.objects import (
     Network,
     RescalingEvaluation,
     Run,
+    RunEvaluation,
     Supervised,
     Sweep,
     Test,
 )
+from neuroute.plan.papers import borrow_runs
+from neuroute.plan.shapes import TrainingScale
 
-__all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]
-TITLE = "Solving the Traveling Salesman Problem with Positional Encoding"
 PENS = "neuroute.networks.pens:Pens"
 
 
 def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
-    own = [r for r in runs if r.paper == PAPER]
-    baselines = [r for r in runs if r.paper != PAPER]
     tests = [reference(scale, size) for size in (*SMALL_SIZES[:2], *SIZES[:-1])]
     return [
-        *(b for b in scaling.bundles(scale, baselines) if b.name.startswith("train-") or b.name == "in_domain"),
-        *training_bundles(PAPER, own),
-        LabelBundle(
-            paper=PAPER, name="tests", labels=(validation(scale, 20), validation(scale, 100), *dict.fromkeys(tests))
-        ),
+        *training_bundles(PAPER, runs),
+        LabelBundle(paper=PAPER, name="tests", labels=tuple(longest([*(r.validation for r in runs), *tests]))),
         LabelBundle(paper=PAPER, name="largest", labels=(reference(scale, SIZES[-1]),)),
     ]
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
-    p = scale.pens
+    p = scale[PensScale]
     own = [
         _run(config, scale, name, 100, {"positions": positions}, p.network, p.training)
         for name, positions in roles.POSITIONS.items()
@@ -53,7 +47,13 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         _run(config, scale, name, 20, {"positions": positions, "initial": initial}, p.small_network, p.small_training)
         for name, (positions, initial) in SMALL.items()
     ]
-    return [*own, *small, *(r for r in scaling.runs(config, scale) if r.id in (BQ, LEHD))]
+    baselines = borrow_runs(config, scale, (BQ, LEHD))
+    if (here := p.sizes[100]) != (there := baselines[0].n):
+        raise NeurouteError(
+            f"scale {scale.name}: pens.sizes.100 is {here}, but {BQ} and {LEHD} are trained at {there} nodes: "
+            "make them equal"
+        )
+    return [*own, *small, *baselines]
 
 
 def _run(
@@ -63,7 +63,7 @@ def _run(
     own = settled(config, f"{PAPER}/{name}", Supervised, training)
     if own.sub_paths != "pairs":
         raise NeurouteError(f"config.yaml: runs.{PAPER}/{name}.training.sub_paths: PENS is trained on `pairs` only")
-    n = scale.pens.sizes[size]
+    n = scale[PensScale].sizes[size]
     return Run(
         paper=PAPER,
         name=name,
@@ -78,10 +78,10 @@ def _run(
     )
 
 
-def evaluations(scale: Scale) -> list[AnyEvaluation]:
-    p = scale.pens
+def evaluations(scale: Scale) -> list[RunEvaluation]:
+    p = scale[PensScale]
     repeated, rescaled = roles.repeated(scale), roles.rescaled(scale)
-    out: list[AnyEvaluation] = []
+    out: list[RunEvaluation] = []
 
     def tests(run: str, group: str, *decodings: Decoding) -> None:
         """All sizes, with the instances that are timed one by one."""
@@ -120,4 +120,4 @@ def evaluations(scale: Scale) -> list[AnyEvaluation]:
 
 
 def _timed(scale: Scale) -> list[Labels]:
-    return [reference(scale, size, count) for size, count in scale.pens.timed_counts.items()]
+    return [reference(scale, size, count) for size, count in scale[PensScale].timed_counts.items()]

@@ -13,11 +13,12 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.cells import printed
+from neuroute.papers.pens.looks import COLOUR, MARKER
+from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Dataset
 from neuroute.rendering import style
+from neuroute.rendering.cells import printed
 from neuroute.rendering.columns import described
-from neuroute.rendering.diagram_nodes import COLOUR, MARKER
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
@@ -191,7 +192,7 @@ def _notes(study: Study, swept: Sequence[Swept]) -> list[str]:
     notes = [
         f"Held-out instances of the validation stream, never those of the tests: {counts}. Greedy, the same random "
         "embeddings at every factor; lengths are on the original coordinates. Trained on "
-        f"TSP{study.scale.pens.sizes[100]:,}, one seed.",
+        f"TSP{study.scale[PensScale].sizes[100]:,}, one seed.",
         "Each panel has a vertical axis of its own; an arrow at its upper edge is a length more than "
         f"{FAR:.0f} % above the shortest. The parabola is fitted to the lengths at most a tenth above the shortest "
         "(the paper does not say to which); the best factor is its minimum where that lies between them, else the best "

@@ -10,11 +10,13 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from neuroute.papers.pens import roles
+from neuroute.papers.pens.looks import printed_gaps, repeats_note, size_label, spread_note
+from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Dataset
 from neuroute.rendering import style
-from neuroute.rendering.columns import described
-from neuroute.rendering.diagram_nodes import decimal, drawable, printed_gaps, repeats_note, size_label, spread_note
-from neuroute.rendering.gaps import single_gap_cell
+from neuroute.rendering.cells import gap_cell
+from neuroute.rendering.columns import decimal, described
+from neuroute.rendering.plots import drawable
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 
@@ -51,7 +53,7 @@ def figure5(study: Study) -> Drawing:
 
 
 def _renamed(study: Study) -> bool:
-    return any(study.scale.pens.sizes[size] != size for size in roles.SMALL_SIZES)
+    return any(study.scale[PensScale].sizes[size] != size for size in roles.SMALL_SIZES)
 
 
 def _ends(study: Study) -> list[dict[str, Any]]:
@@ -65,7 +67,7 @@ def _ends(study: Study) -> list[dict[str, Any]]:
             values = printed_gaps(study, "figure5a_table", method=model, init=words.lower())
             for size in roles.SMALL_SIZES:
                 dataset = roles.reference(study.scale, size).dataset
-                cell = single_gap_cell(study, run, dataset, decoding=decoding)
+                cell = gap_cell(study, run, dataset, decoding=decoding)
                 if cell.measured is not None:
                     measured = {"side": MEASURED, "size": size, "n": dataset.n, "run": run, "gap_pct": cell.measured}
                     rows.append(about | measured | {"low_pct": cell.low, "high_pct": cell.high})
@@ -157,8 +159,9 @@ def _notes(study: Study, ends: Sequence[dict[str, Any]], curves: Sequence[dict[s
     sets = [roles.reference(study.scale, size).dataset for size in roles.SMALL_SIZES]
     validation = [roles.validation(study.scale, size).dataset for size in CURVES]
     training = study.runs[roles.run_id("small_r_gauss")].training
+    nodes = study.scale[PensScale].sizes[20]
     notes = [
-        f"(a) Trained on TSP{study.scale.pens.sizes[20]:,} (the paper: TSP-20) with {training.samples:,} samples, "
+        f"(a) Trained on TSP{nodes:,} (the paper: TSP-20) with {training.samples:,} samples, "
         f"tested on {'; '.join(described(d) for d in sets)}. The paper does not say how large its small models are, "
         "nor how long they were trained.",
         repeats_note(study),

@@ -8,7 +8,6 @@ Of all queries only the origin's is scored, so a layer adds memory in proportion
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,29 +19,28 @@ from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.greedy import closed_tour_rows
 from neuroute.decoding.memory import autocast
 from neuroute.evaluation.live_modules import modules
-from neuroute.evaluation.records import Loaded, Where, load_run, write_records
+from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.networks.blocks.positions import distances
+from neuroute.networks.blocks.pre_norm_layer import PreNormLayer
 from neuroute.networks.pens import Pens
-from neuroute.networks.positions import distances
-from neuroute.networks.pre_norm_layer import PreNormLayer
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import AttentionEvaluation, Decoding, Run
+from neuroute.papers.pens.evaluations import AttentionEvaluation
+from neuroute.plan.objects import Decoding
 
 ORIGIN, DESTINATION = (0.3, 0.3), (0.7, 0.7)  # of the unit square
 
 
-def measure(
-    evaluation: AttentionEvaluation, run: Run, checkpoint: Path, out: Path, label_dirs: list[Path], where: Where
-) -> None:
-    """Write `out` (.csv: parameters) and its .npz twin.
+def measure(loaded: LoadedModel, evaluation: AttentionEvaluation) -> tuple[Rows, Arrays]:
+    """Return records (parameters) and arrays.
 
     Of the path: coords (n, 2) float32, origin, destination, factors (k,), logits (k, n) float32 in node order.  Of the
     small instance: small_coords (m, 2), small_tour (m,), small_probabilities (m - 1, m) float32.  Of the network:
     modules, JSON of what `modules` returns.
-    `label_dirs` is not read.  Raises NeurouteError when the checkpoint does not fit the run, the network is none of
-    PENS, there is no such instance, a factor is not above 0, or the best one has not been measured.
+    Raises NeurouteError if the network is none of PENS, there is no such instance, a factor is not above 0, or the best
+    one has not been measured.
     """
     _check(evaluation)
-    loaded = load_run(run, checkpoint, where)
     net = loaded.net
     if not isinstance(net, Pens):
         raise NeurouteError(
@@ -53,7 +51,7 @@ def measure(
     origin, destination = path_ends(coords)
     factors = [_settled(loaded, factor, len(coords)) for factor in evaluation.factors]
     small = dataset_coordinates(evaluation.small)[0]
-    with torch.inference_mode(), autocast(loaded.place, run.training.precision):
+    with torch.inference_mode(), autocast(loaded.place, loaded.run.training.precision):
         points = torch.from_numpy(coords).to(loaded.place)
         logits = [origin_logits(net, points * f, origin, destination).cpu().numpy() for f in factors]
         tour, probabilities = walk(net, torch.from_numpy(small).to(loaded.place))
@@ -68,9 +66,8 @@ def measure(
         "small_probabilities": probabilities,
         "modules": np.array(json.dumps(modules(net, "layers"))),
     }
-    d = evaluation.dataset
-    about = {"test": d.id, "distribution": d.distribution, "n": d.n, "n_instances": 1, "reference": "none"}
-    write_records(out, loaded.rows(evaluation.group, about, Decoding(), {"parameters": parameters(net)}, 0.0), arrays)
+    about = describe_test(evaluation.dataset, instances=1)
+    return loaded.rows(evaluation.group, about, Decoding(), {"parameters": parameters(net)}, 0.0), arrays
 
 
 def _check(evaluation: AttentionEvaluation) -> None:
@@ -83,9 +80,9 @@ def _check(evaluation: AttentionEvaluation) -> None:
             raise NeurouteError(f"{evaluation.id}: factor {factor:g}; coordinates are stretched by factors above 0")
 
 
-def _settled(loaded: Loaded, factor: Any, nodes: int) -> float:
+def _settled(loaded: LoadedModel, factor: Any, nodes: int) -> float:
     """The factor itself, looked up where it is the best one."""
-    return float(loaded.settled(Decoding(rescale=factor), nodes).rescale)
+    return float(loaded.resolve_decoding(Decoding(rescale=factor), nodes).rescale)
 
 
 # -- the origin's logits --------------------------------------------------------------------------------------------

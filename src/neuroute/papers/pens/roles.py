@@ -1,5 +1,6 @@
 """The models and test sets of paper `pens`, by the paper's own numbers, whatever they are at a scale."""
 
+from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels
 
@@ -26,24 +27,24 @@ def run_id(name: str) -> str:
 
 def reference(scale: Scale, size: int, count: int | None = None) -> Labels:
     """The labelled test set that stands for the paper's TSP`size`, or its first instances."""
-    p = scale.pens
+    p = scale[PensScale]
     dataset = Dataset(split="test", n=p.sizes[size], count=count or p.test_counts[size])
     return Labels(dataset=dataset, solver=p.largest_solver if size == max(SIZES) else scale.reference_solver)
 
 
 def validation(scale: Scale, size: int) -> Labels:
-    dataset = Dataset(split="val", n=scale.pens.sizes[size], count=scale.pens.validation_count)
+    dataset = Dataset(split="val", n=scale[PensScale].sizes[size], count=scale[PensScale].validation_count)
     return Labels(dataset=dataset, solver=scale.reference_solver)
 
 
 def held_out(scale: Scale, size: int) -> Dataset:
     """Instances of a sweep over scaling factors: of the validation stream, never of the test sets."""
-    return Dataset(split="val", n=scale.pens.sizes[size], count=scale.pens.sweep_counts[size])
+    return Dataset(split="val", n=scale[PensScale].sizes[size], count=scale[PensScale].sweep_counts[size])
 
 
 def repeated(scale: Scale) -> Decoding:
     """Greedy, each instance with several draws of its embeddings (pens, Section 5.1)."""
-    return Decoding(repeats=scale.pens.repeats)
+    return Decoding(repeats=scale[PensScale].repeats)
 
 
 def rescaled(scale: Scale) -> Decoding:

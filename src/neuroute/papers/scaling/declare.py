@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from neuroute.core.errors import NeurouteError
-from neuroute.papers.scaling.artifacts import artifacts
+from neuroute.papers.scaling.evaluations import ProbeEvaluation
 from neuroute.papers.scaling.roles import (
     BASELINES,
     COMPARED,
@@ -24,11 +24,11 @@ from neuroute.papers.scaling.roles import (
     validation,
     with_seed,
 )
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.changes import seed_of, settled
-from neuroute.plan.config import BaselineShape, Config, Scale, Shape, TrainingScale
+from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import training_blocks
 from neuroute.plan.objects import (
-    AnyEvaluation,
     BenchmarkEvaluation,
     Dataset,
     Decoding,
@@ -36,19 +36,19 @@ from neuroute.plan.objects import (
     LabelBundle,
     Labels,
     Network,
-    ProbeEvaluation,
     Run,
+    RunEvaluation,
     SelfImprovement,
     Split,
     Supervised,
     Test,
+    beam_search,
 )
+from neuroute.plan.shapes import BaselineShape, Shape, TrainingScale
 
-__all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]
-TITLE = "Efficient Decoder Scaling Strategy for Neural Routing Solvers"
 DECODER_ONLY = "neuroute.networks.decoder_only:DecoderOnly"
 LEHD = "neuroute.networks.lehd:Lehd"
-LEHD_CVRP = "neuroute.networks.lehd_cvrp:LehdCvrp"
+LEHD_CVRP = "neuroute.networks.lehd:LehdCvrp"
 BQ = "neuroute.networks.bq:Bq"
 
 
@@ -57,17 +57,17 @@ BQ = "neuroute.networks.bq:Bq"
 
 def training_data(scale: Scale, samples: int) -> tuple[Labels, ...]:
     """The first instances of the training stream in blocks, each a label job of its own."""
-    return training_blocks(scale.scaling.sizes[100], samples, scale.label_solver)
+    return training_blocks(scale[ScalingScale].sizes[100], samples, scale.label_solver)
 
 
 def cvrp_labels(scale: Scale, split: Split, count: int) -> Labels:
-    c = scale.scaling.lehd_cvrp
+    c = scale[ScalingScale].lehd_cvrp
     dataset = Dataset(problem="cvrp", split=split, n=c.customers, count=count)
     return Labels(dataset=dataset, solver=c.label_solver if split == "train" else c.reference_solver)
 
 
 def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
-    c = scale.scaling.lehd_cvrp
+    c = scale[ScalingScale].lehd_cvrp
 
     def most(problem: str) -> int:
         """The largest training set of that problem; the others are its first instances."""
@@ -103,7 +103,7 @@ def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
-    s = scale.scaling
+    s = scale[ScalingScale]
     trained: dict[str, tuple[dict[str, object], Network, TrainingScale | SelfImprovement]] = {}
 
     def own(name: str, shape: str, depth: int, wide: Shape, *, gate: bool = True, rezero: bool = True) -> None:
@@ -146,7 +146,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
 
 def _lehd_cvrp(config: Config, scale: Scale) -> Run:
     """LEHD on the CVRP.  No artifact shows it: `snakemake work/<scale>/runs/scaling/lehd_cvrp/model.safetensors`."""
-    c = scale.scaling.lehd_cvrp
+    c = scale[ScalingScale].lehd_cvrp
     shape = {"depth": c.depth, "width": c.width, "heads": c.heads, "feed_forward": c.feed_forward}
     network = Network(kind=LEHD_CVRP, arguments=shape | {"train_nodes": c.customers})
     run = _run(config, scale, "lehd_cvrp", 0, {"method": "LEHD"}, network, c.training)
@@ -187,7 +187,7 @@ def _run(
         role=role,
         network=network,
         training=own,
-        n=scale.scaling.sizes[100],
+        n=scale[ScalingScale].sizes[100],
         data=training_data(scale, own.samples) if isinstance(own, Supervised) else (),
         validation=validation(scale),
         seed=seed_of(config, f"{PAPER}/{name}", seed),
@@ -197,9 +197,9 @@ def _run(
 # -- evaluations ----------------------------------------------------------------------------------------------------
 
 
-def evaluations(scale: Scale) -> list[AnyEvaluation]:
-    s = scale.scaling
-    out: list[AnyEvaluation] = []
+def evaluations(scale: Scale) -> list[RunEvaluation]:
+    s = scale[ScalingScale]
+    out: list[RunEvaluation] = []
     first, thousand = reference(scale, 100), reference(scale, 1000)
     larger = [Test(labels=reference(scale, size)) for size in SIZES[1:]]
 
@@ -221,7 +221,7 @@ def evaluations(scale: Scale) -> list[AnyEvaluation]:
         sets = [reference(scale, size) for size in SIZES]
         add(f"base_{shape}", "without_log", [Test(labels=labels, decoding=without) for labels in sets])
     for shape in COMPARED:
-        add(f"base_{shape}", "beam_larger", [Test(labels=thousand, decoding=beam(s.beams[2]))])
+        add(f"base_{shape}", "beam_larger", [Test(labels=thousand, decoding=beam_search(s.beams[2]))])
         rrc = Decoding(method="rrc", iterations=max(s.rrc.values()), milestones=(0, *s.rrc.values()))
         few = [reference(scale, size, count) for size, count in s.rrc_counts.items()]
         add(f"base_{shape}", "rrc", [Test(labels=labels, decoding=rrc) for labels in few])
@@ -237,7 +237,7 @@ def evaluations(scale: Scale) -> list[AnyEvaluation]:
         add(name, "greedy", [Test(labels=first), Test(labels=thousand)])
     for name in BASELINES:
         sets = [reference(scale, 100, s.beam_count), thousand]
-        add(name, "beam", [Test(labels=labels, decoding=beam(s.beams[16])) for labels in sets])
+        add(name, "beam", [Test(labels=labels, decoding=beam_search(s.beams[16])) for labels in sets])
     add("lehd_cvrp", "greedy", [Test(labels=cvrp_labels(scale, "test", s.lehd_cvrp.test_count))])
     for name in (*(f"base_{shape}" for shape in COMPARED), *BASELINES):
         out.append(BenchmarkEvaluation(run=f"{PAPER}/{name}", max_nodes=s.tsplib_max_nodes))
@@ -250,15 +250,11 @@ def evaluations(scale: Scale) -> list[AnyEvaluation]:
 
 
 def _beams(scale: Scale, shape: str) -> list[Test]:
-    s = scale.scaling
+    s = scale[ScalingScale]
     searched = reference(scale, 100, s.beam_count)
     widths = [w for w in s.beams.values() if w > 1 or searched != reference(scale, 100)]
     few = reference(scale, 100, s.budget_count)
     return [
-        *(Test(labels=searched, decoding=beam(w)) for w in widths),
-        *(Test(labels=few, decoding=beam(w)) for w in s.budgets.get(shape, {}).values()),
+        *(Test(labels=searched, decoding=beam_search(w)) for w in widths),
+        *(Test(labels=few, decoding=beam_search(w)) for w in s.budgets.get(shape, {}).values()),
     ]
-
-
-def beam(width: int) -> Decoding:
-    return Decoding(method="beam", beam=width) if width > 1 else Decoding()

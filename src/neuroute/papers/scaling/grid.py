@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from neuroute.analysis import power_laws as laws
 from neuroute.papers.scaling import roles
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.objects import Dataset, Run, Supervised
 from neuroute.rendering.study import Study
 
@@ -50,7 +51,7 @@ def labelled_set(study: Study, size: int, count: int | None = None) -> Dataset:
 
 def searched_set(study: Study) -> Dataset:
     """The test set of the beam searches: at the paper's scale the same as the greedy one."""
-    return labelled_set(study, 100, study.scale.scaling.beam_count)
+    return labelled_set(study, 100, study.scale[ScalingScale].beam_count)
 
 
 def decoding_id(beam: int) -> str:

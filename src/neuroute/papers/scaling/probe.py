@@ -10,7 +10,6 @@ that are still available, or among all nodes of the instance.
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,30 +21,29 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.memory import autocast, batch_size_for
-from neuroute.evaluation.records import Where, load_run, write_records
+from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import Decoding, ProbeEvaluation, Run
+from neuroute.papers.scaling.evaluations import ProbeEvaluation
+from neuroute.plan.objects import Decoding
 
 AT_ONCE = 256  # instances whose last-layer states are held at the same time
 
 
-def measure(
-    evaluation: ProbeEvaluation, run: Run, checkpoint: Path, out: Path, label_dirs: list[Path], where: Where
-) -> None:
-    """Write `out` (.csv: success_pct, decisions, parameters) and its .npz twin.
+def measure(loaded: LoadedModel, evaluation: ProbeEvaluation) -> tuple[Rows, Arrays]:
+    """Return records (success_pct, decisions, parameters) and arrays.
 
     By rank, k at place k - 1, (n - 1,): decisions_available, hits_available, decisions_all, hits_all.  At the decision
     of the probe, over the available nodes in the order of the optimal tour: states (available, width) and coords
     (available, 2) of one instance, separation (count,) of all.  instance, decision: which.
 
-    Raises NeurouteError when the checkpoint does not fit the run, labels are missing, or there is no such decision.
+    Raises NeurouteError if labels are missing, or there is no such decision.
     """
     dataset = evaluation.optimal.dataset
     _check(evaluation)
-    loaded = load_run(run, checkpoint, where)
-    net, precision, memory_gb = loaded.net, run.training.precision, loaded.memory_gb
+    net, precision, memory_gb = loaded.net, loaded.run.training.precision, loaded.memory_gb
     coords = torch.from_numpy(dataset_coordinates(dataset))
-    tours = torch.from_numpy(load_tours(evaluation.optimal, label_dirs).astype(np.int64))
+    tours = torch.from_numpy(load_tours(evaluation.optimal, loaded.context.label_dirs).astype(np.int64))
     began = time.perf_counter()
     arrays = success_by_rank(net, coords, tours, memory_gb, precision)
     separations = []
@@ -62,15 +60,9 @@ def measure(
         "instance": np.array(evaluation.instance),
         "decision": np.array(evaluation.decision),
     }
-    about = {
-        "test": dataset.id,
-        "distribution": dataset.distribution,
-        "n": dataset.n,
-        "n_instances": dataset.count,
-        "reference": evaluation.optimal.solver,
-    }
+    about = describe_test(dataset, evaluation.optimal.solver)
     values = {"success_pct": 100 * hits / decisions, "decisions": decisions, "parameters": parameters(net)}
-    write_records(out, loaded.rows(evaluation.group, about, Decoding(), values, seconds), arrays)
+    return loaded.rows(evaluation.group, about, Decoding(), values, seconds), arrays
 
 
 def _check(evaluation: ProbeEvaluation) -> None:

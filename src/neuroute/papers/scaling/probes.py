@@ -11,6 +11,7 @@ from neuroute.analysis.representations import separation
 from neuroute.papers.scaling import grid, roles
 from neuroute.papers.scaling.curves import HERE, shape_name
 from neuroute.papers.scaling.grid import Shape
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.objects import Dataset
 from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
@@ -48,7 +49,7 @@ def seen_probes(study: Study) -> list[Probe]:
 
 
 def probed_set(study: Study) -> Dataset:
-    return grid.labelled_set(study, 100, study.scale.scaling.probe_count)
+    return grid.labelled_set(study, 100, study.scale[ScalingScale].probe_count)
 
 
 def panel_title(study: Study, i: int, shape: Shape) -> str:

@@ -1,5 +1,6 @@
 """The models and test sets of paper `scaling`, by the paper's own numbers, whatever they are at a scale."""
 
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Distribution, Labels
 
@@ -35,18 +36,18 @@ def with_seed(name: str, seed: int) -> str:
 
 def seeds(scale: Scale, name: str) -> list[str]:
     """Names of the trainings of a run that differ in their seed only."""
-    return [with_seed(name, s) for s in range(scale.scaling.seeds.get(name, 1))]
+    return [with_seed(name, s) for s in range(scale[ScalingScale].seeds.get(name, 1))]
 
 
 def reference(scale: Scale, size: int, count: int | None = None, distribution: Distribution = "uniform") -> Labels:
     """The labelled test set that stands for the paper's TSP`size`."""
-    s = scale.scaling
+    s = scale[ScalingScale]
     usual = s.test_counts[size] if distribution == "uniform" else s.shifted_counts.get(size, s.test_counts[size])
     dataset = Dataset(distribution=distribution, split="test", n=s.sizes[size], count=count or usual)
     return Labels(dataset=dataset, solver=scale.reference_solver)
 
 
 def validation(scale: Scale) -> Labels:
-    s = scale.scaling
+    s = scale[ScalingScale]
     dataset = Dataset(split="val", n=s.sizes[100], count=s.validation_count)
     return Labels(dataset=dataset, solver=scale.reference_solver)

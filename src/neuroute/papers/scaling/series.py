@@ -6,6 +6,7 @@ from typing import Any
 from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.curves import HERE, PAPER, WIDTH_MARKER, Curve, colour, shape_name
 from neuroute.papers.scaling.grid import GRID, Shape
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.rendering.study import Study
 
 Points = dict[Shape, tuple[float, float]]  # model -> (x, gap %)
@@ -61,7 +62,7 @@ def beam_curve(
     """Gap over `cost(model, beam)` for all beams of Table 18; `beam` is the width at that side's size."""
     dataset = grid.searched_set(study)
     found: list[tuple[int, float, float]] = []
-    for role, beam in study.scale.scaling.beams.items():
+    for role, beam in study.scale[ScalingScale].beams.items():
         used = beam if side == HERE else role
         if side == HERE:
             gap = study.gap(grid.run_id(shape), dataset, grid.decoding_id(beam))

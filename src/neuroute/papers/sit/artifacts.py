@@ -4,6 +4,7 @@ from functools import partial
 
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import BASELINES, PAPER, PROBLEMS, SIZES, run_id
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.declared import artifact
 from neuroute.plan.objects import Artifact, Problem
@@ -15,7 +16,8 @@ ROOMS = {
     "tables_analysis": ("table4", "table5", "table7"),
     "tables_settings": ("table6", "table11"),
     "tables_test_sets": ("table8", "table9"),
-    "figures_model": ("figure1", "figure2"),
+    "figures_model": ("figure1",),
+    "figure_training": ("figure2",),
     "figure_repetitions": ("figure3",),
 }
 
@@ -37,9 +39,9 @@ def artifacts(scale: Scale) -> list[Artifact]:
         for problem in PROBLEMS
         for run in (run_id(f"{problem}_1k"), *BASELINES[problem].values())
     ]
-    controls = [roles.control(problem) for problem in scale.sit.controls]
-    crossed = measured(*(roles.with_cross_attention(size) for size in scale.sit.bq_sit))
-    repeated = tuple(roles.with_repetitions(count) for count in scale.sit.repetitions)
+    controls = [roles.control(problem) for problem in scale[SitScale].controls]
+    crossed = measured(*(roles.with_cross_attention(size) for size in scale[SitScale].bq_sit))
+    repeated = tuple(roles.with_repetitions(count) for count in scale[SitScale].repetitions)
     solvers = tuple(f"{PAPER}/{name}" for name in ("tests-tsp", "tests-cvrp", "solvers"))
     return [
         show(

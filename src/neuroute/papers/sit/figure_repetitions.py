@@ -7,11 +7,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from neuroute.papers.sit import roles
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Reconstruction
 from neuroute.rendering import style
+from neuroute.rendering.cells import BOOTSTRAP, gap_cell
 from neuroute.rendering.columns import described
-from neuroute.rendering.diagram_nodes import bounds, drawable
-from neuroute.rendering.gaps import BOOTSTRAP, single_gap_cell
+from neuroute.rendering.plots import bounds, drawable
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing, new_figure
 
@@ -32,9 +33,9 @@ def figure3(study: Study) -> Drawing:
 def _rows(study: Study) -> list[dict[str, Any]]:
     dataset = roles.reference(study.scale, "tsp", 1000).dataset
     rows = []
-    for count, here in sorted(study.scale.sit.repetitions.items()):
+    for count, here in sorted(study.scale[SitScale].repetitions.items()):
         run = roles.run_id(roles.with_repetitions(count))
-        cell = single_gap_cell(study, run, dataset)
+        cell = gap_cell(study, run, dataset)
         if not isinstance(cell.measured, float):
             continue
         low, high = bounds(cell) or (None, None)
@@ -83,8 +84,8 @@ def _tick(row: dict[str, Any]) -> str:
 
 def _notes(study: Study, rows: list[dict[str, Any]]) -> list[str]:
     dataset = roles.reference(study.scale, "tsp", 1000).dataset
-    training: Reconstruction = study.scale.sit.repetition_training
-    numbers = study.scale.sit.repetitions
+    training: Reconstruction = study.scale[SitScale].repetition_training
+    numbers = study.scale[SitScale].repetitions
     first = ", of which the first trains on insertion's solutions as they are" if training.warm_up else ""
     renamed = any(count != here for count, here in numbers.items())
     notes = [

@@ -1,11 +1,11 @@
 """What paper `sit` measures of its models and of the baselines."""
 
-from neuroute.papers.scaling import declare as scaling
 from neuroute.papers.sit import roles
+from neuroute.papers.sit.evaluations import RoundEvaluation
 from neuroute.papers.sit.roles import BASELINES, BQ_CVRP, PROBLEMS, SIT, SIZES, group, reference, run_id
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import (
-    AnyEvaluation,
     Benchmark,
     BenchmarkEvaluation,
     Dataset,
@@ -15,16 +15,17 @@ from neuroute.plan.objects import (
     Labels,
     Network,
     Problem,
-    RoundEvaluation,
+    RunEvaluation,
     Start,
     Test,
+    beam_search,
 )
 
 POMO = "neuroute.networks.pomo:Pomo"
 
 
-def evaluations(scale: Scale) -> list[AnyEvaluation]:
-    s = scale.sit
+def evaluations(scale: Scale) -> list[RunEvaluation]:
+    s = scale[SitScale]
     tests: dict[str, list[Test]] = {}
 
     def test(run: str, labels: Labels, *decodings: Decoding) -> None:
@@ -65,7 +66,7 @@ def evaluations(scale: Scale) -> list[AnyEvaluation]:
                 test(run, roles.small(scale, problem, size))
             for size in roles.searched(scale, problem, name):
                 test(run, reference(scale, problem, size), *search(scale, problem, name))
-    out: list[AnyEvaluation] = [
+    out: list[RunEvaluation] = [
         Evaluation(run=run, group=group(run), tests=tuple(dict.fromkeys(found))) for run, found in tests.items()
     ]
     for problem in PROBLEMS:
@@ -78,8 +79,8 @@ def evaluations(scale: Scale) -> list[AnyEvaluation]:
 def search(scale: Scale, problem: Problem, method: str) -> list[Decoding]:
     """What Table 1 shows of a baseline besides greedy decoding, where it can be done here."""
     if method == "LEHD":
-        return [Decoding(method="rrc", iterations=scale.sit.rrc)]
-    return [scaling.beam(scale.sit.beam)] if problem == "tsp" else []
+        return [Decoding(method="rrc", iterations=scale[SitScale].rrc)]
+    return [beam_search(scale[SitScale].beam)] if problem == "tsp" else []
 
 
 def _benchmark(scale: Scale, problem: Problem, run: str, decodings: tuple[Decoding, ...]) -> BenchmarkEvaluation:
@@ -90,9 +91,9 @@ def _benchmark(scale: Scale, problem: Problem, run: str, decodings: tuple[Decodi
     )
 
 
-def _efficiency(scale: Scale) -> list[AnyEvaluation]:
+def _efficiency(scale: Scale) -> list[RunEvaluation]:
     """Table 4 hangs on the TSP's main run, Tables 3 and 10 on the CVRP's; the weights are random."""
-    s = scale.sit
+    s = scale[SitScale]
     shapes: dict[str, dict[str, object]] = {name: shape.model_dump() for name, shape in s.efficiency_shapes.items()}
     shapes["sit"] |= {"representatives": s.network.representatives}
 
@@ -101,8 +102,8 @@ def _efficiency(scale: Scale) -> list[AnyEvaluation]:
 
     tsp = {
         "POMO": network(POMO, "pomo"),
-        "SIGD": network(scaling.BQ, "sigd"),
-        "LEHD": network(scaling.LEHD, "lehd"),
+        "SIGD": network(roles.BQ, "sigd"),
+        "LEHD": network(roles.LEHD, "lehd"),
         "SIT": network(SIT["tsp"], "sit"),
     }
     cvrp = {
@@ -131,7 +132,7 @@ def _round(scale: Scale) -> RoundEvaluation:
 
     The second one: of the first, at small sizes, random insertion leaves nothing to improve.
     """
-    n = scale.sit.tsp.sizes[1000]
+    n = scale[SitScale].tsp.sizes[1000]
     decoding = roles.prc_of(scale, "tsp", 50).model_copy(update={"longest": max(4, n // 4)})
     return RoundEvaluation(
         run=run_id("tsp_1k"), dataset=Dataset(split="val", n=n, first=1, count=1), decoding=decoding, decision=n // 3

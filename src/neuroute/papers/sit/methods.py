@@ -1,12 +1,12 @@
 """The methods that Tables 1 and 9 of paper `sit` compare, and what of them is measured here."""
 
-from neuroute.papers.scaling.declare import beam
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import BASELINES, INITIAL, SIZES, run_id
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Decoding, Problem
+from neuroute.plan.objects import Decoding, Problem, beam_search
 from neuroute.rendering.cells import with_budget
-from neuroute.rendering.comparison import Method
+from neuroute.rendering.grid import Method
 
 CLASSICAL: dict[Problem, dict[str, tuple[str, ...]]] = {  # printed name -> the solvers here that may stand for it
     "tsp": {"LKH3": ("lkh", "lkh3"), "Concorde": ("concorde",), "Random Insertion": (INITIAL["tsp"],)},
@@ -44,7 +44,7 @@ def greedy(problem: Problem, sizes: tuple[int, ...]) -> list[Method]:
 
 def _searched(scale: Scale, problem: Problem) -> list[Method]:
     """LEHD with random re-construct, BQ and SIGD with beams: as far as they are run here."""
-    s, runs = scale.sit, BASELINES[problem]
+    s, runs = scale[SitScale], BASELINES[problem]
     rrc = Method(
         with_budget("LEHD RRC1,000", 1000, s.rrc),
         {"method": "LEHD", "decoding": "RRC"},
@@ -56,7 +56,7 @@ def _searched(scale: Scale, problem: Problem) -> list[Method]:
         run = runs.get(name) if problem == "tsp" else None  # CVRP solutions are not searched with beams here
         label = with_budget(f"{name} bs16", 16, s.beam) if run else f"{name} bs16"
         found = dict.fromkeys(roles.searched(scale, problem, name), run) if run else {}
-        beams.append(Method(label, {"method": name, "decoding": "beam"}, runs=found, decoding=beam(s.beam)))
+        beams.append(Method(label, {"method": name, "decoding": "beam"}, runs=found, decoding=beam_search(s.beam)))
     return [rrc, *beams]
 
 
@@ -66,17 +66,17 @@ def _own(scale: Scale, problem: Problem) -> list[Method]:
         Method("Ours, warm-up only, greedy", None, runs={1000: run_id(f"warm_{problem}")}),
         *(
             Method("Ours, as long without re-construction, greedy", None, runs={1000: run_id(roles.control(name))})
-            for name in scale.sit.controls
+            for name in scale[SitScale].controls
             if name == problem
         ),
         Method("Ours greedy", {"method": "Ours", "decoding": "greedy"}, runs=own),
         *(
             Method(
-                with_budget(f"Ours PRC{budget:,}", budget, scale.sit.prc[budget]),
+                with_budget(f"Ours PRC{budget:,}", budget, scale[SitScale].prc[budget]),
                 {"method": "Ours", "decoding": "PRC", "iters": budget},
                 runs=own,
                 decoding=roles.prc_of(scale, problem, budget),
             )
-            for budget in sorted(scale.sit.prc)
+            for budget in sorted(scale[SitScale].prc)
         ),
     ]

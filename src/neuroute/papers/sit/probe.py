@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,13 @@ from neuroute.decoding.greedy import Decide, greedy_tours
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.prc import prc
 from neuroute.evaluation.live_modules import modules
-from neuroute.evaluation.records import Where, load_run, write_records
-from neuroute.networks.linear_cross_attention import CrossModule
+from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.networks.blocks.linear_cross_attention import CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import Decoding, RoundEvaluation, Run
+from neuroute.papers.sit.evaluations import RoundEvaluation
+from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import draw_within, path_lengths
 from neuroute.solvers.registry import get
@@ -33,27 +34,24 @@ from neuroute.solvers.registry import get
 SEED = 0  # of PRC's draws, and of the solver that makes the first tour
 
 
-def measure(
-    evaluation: RoundEvaluation, run: Run, checkpoint: Path, out: Path, label_dirs: list[Path], where: Where
-) -> None:
-    """Write `out` (.csv: parameters) and its .npz twin.
+def measure(loaded: LoadedModel, evaluation: RoundEvaluation) -> tuple[Rows, Arrays]:
+    """Return records (parameters) and arrays.
 
     Of the first instance: coords (n, 2) float32.  Of the decision, what `decision_state` returns; of the network,
     modules, JSON of what `modules` returns; of the iteration, what `one_iteration` returns, and start, what its tour
-    came from.  `label_dirs` is not read.  Raises NeurouteError when the checkpoint does not fit the run, the network is
-    not SIT's with cross-attention, there is no such decision, or the decoding is not PRC on this instance.
+    came from.  Raises NeurouteError if the network is not SIT's with cross-attention, there is no such decision, or the
+    decoding is not PRC on this instance.
     """
     _check(evaluation)
-    loaded = load_run(run, checkpoint, where)
     net = loaded.net
     if not isinstance(net, Sit) or not any(isinstance(layer, CrossModule) for layer in net.decoder.layers):
         raise NeurouteError(
             f"{evaluation.id}: rounds are drawn of SIT for the TSP with cross-attention, not of {type(net).__name__} "
-            f"{json.dumps(run.network.arguments)}; choose such a run"
+            f"{json.dumps(loaded.run.network.arguments)}; choose such a run"
         )
     coords = dataset_coordinates(evaluation.dataset)[0]
     points = torch.from_numpy(coords)[None].to(loaded.place)
-    with torch.inference_mode(), autocast(loaded.place, run.training.precision):
+    with torch.inference_mode(), autocast(loaded.place, loaded.run.training.precision):
         greedy = greedy_tours(_decide(net, len(coords)), net.encode(points))
         state = decision_state(net, points, greedy[:, : evaluation.decision])
         tours = greedy if evaluation.decoding.start == "greedy" else _solved(evaluation.decoding.start, points)
@@ -62,10 +60,9 @@ def measure(
         "modules": np.array(json.dumps(modules(net, "decoder.layers"))),
         "start": np.array(evaluation.decoding.start),
     }
-    d = evaluation.dataset
-    test = {"test": d.id, "distribution": d.distribution, "n": d.n, "n_instances": 1, "reference": "none"}
+    test = describe_test(evaluation.dataset, instances=1)
     rows = loaded.rows(evaluation.group, test, Decoding(), {"parameters": parameters(net)}, 0.0)
-    write_records(out, rows, {"coords": coords, **state, **iteration, **about})
+    return rows, {"coords": coords, **state, **iteration, **about}
 
 
 def _check(evaluation: RoundEvaluation) -> None:

@@ -1,0 +1,18 @@
+"""Paper `mvmoe`."""
+
+from neuroute.papers.mvmoe.artifacts import artifacts
+from neuroute.papers.mvmoe.declare import bundles, runs
+from neuroute.papers.mvmoe.measurements import evaluations
+from neuroute.papers.mvmoe.scale import MvmoeScale
+from neuroute.plan.papers import Paper
+
+PAPER = Paper(
+    key="mvmoe",
+    title="MVMoE: Multi-Task Vehicle Routing Solver with Mixture-of-Experts",
+    scale=MvmoeScale,
+    runs=runs,
+    label_jobs=bundles,
+    evaluations=evaluations,
+    artifacts=artifacts,
+    borrows=("scaling",),
+)

@@ -1,0 +1,18 @@
+"""Paper `sit`."""
+
+from neuroute.papers.sit.artifacts import artifacts
+from neuroute.papers.sit.declare import bundles, runs
+from neuroute.papers.sit.measurements import evaluations
+from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.papers import Paper
+
+PAPER = Paper(
+    key="sit",
+    title="Boosting Neural Combinatorial Optimization for Large-Scale Vehicle Routing Problems",
+    scale=SitScale,
+    runs=runs,
+    label_jobs=bundles,
+    evaluations=evaluations,
+    artifacts=artifacts,
+    borrows=("scaling",),
+)

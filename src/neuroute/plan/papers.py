@@ -1,0 +1,105 @@
+"""Papers are plug-ins: folders that hold a `paper.py`, in this package or wherever `papers_path` says."""
+
+import importlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from neuroute import papers as paper_package
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.specs import Spec
+
+if TYPE_CHECKING:
+    from neuroute.plan.config import Config
+    from neuroute.plan.objects import Artifact, LabelBundle, Labels, Run, RunEvaluation
+    from neuroute.plan.scale import Scale
+
+FOLDERS: list[str] = paper_package.__path__  # where packages `neuroute.papers.<key>` are looked for
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One paper: what it trains, labels, measures and shows.
+
+    `scale` is the class of its block in a scale file.  `runs` lists its trainings; `label_jobs` gets all of its runs
+    and those that it borrows.  `borrows` names the papers whose runs or test sets it uses: their blocks must be in the
+    scale too.  Artifacts of the `headline` paper lie in the results folder itself.
+    """
+
+    key: str
+    title: str
+    scale: type[Spec]
+    runs: "Callable[[Config, Scale], list[Run]]"
+    label_jobs: "Callable[[Scale, list[Run]], list[LabelBundle]]"
+    evaluations: "Callable[[Scale], list[RunEvaluation]]"
+    artifacts: "Callable[[Scale], list[Artifact]]"
+    borrows: tuple[str, ...] = ()
+    headline: bool = False
+    # The labelled test set of a size, for papers that borrow it.
+    test_set: "Callable[[Scale, int], Labels] | None" = None
+
+    @property
+    def folder(self) -> Path:
+        return paper_folders()[self.key]
+
+
+def add_folders(folders: Iterable[str]) -> None:
+    """Look for papers in these folders too.  Raises NeurouteError if one is missing."""
+    for folder in folders:
+        path = Path(folder)
+        if not path.is_dir():
+            raise NeurouteError(f"no folder {folder}; correct the path or leave it out")
+        if (text := str(path.resolve())) not in FOLDERS:
+            FOLDERS.append(text)
+
+
+def paper_folders() -> dict[str, Path]:
+    """Key of each paper -> its folder, which holds `paper.py`."""
+    files = (file for folder in reversed(FOLDERS) for file in sorted(Path(folder).glob("*/paper.py")))
+    return {file.parent.name: file.parent for file in files}
+
+
+def load_paper(key: str) -> Paper:
+    """A paper by its key.  Raises NeurouteError that lists the known ones."""
+    folders = paper_folders()
+    if key not in folders:
+        raise NeurouteError(f"unknown paper '{key}'; known papers: {', '.join(sorted(folders))}")
+    paper: Paper = importlib.import_module(f"neuroute.papers.{key}.paper").PAPER
+    return paper
+
+
+def all_papers() -> list[str]:
+    """Keys of all known papers, each after those that it borrows from."""
+    keys: dict[str, None] = {}
+    for key in sorted(paper_folders(), key=lambda key: not load_paper(key).headline):
+        keys |= dict.fromkeys(with_lenders([key]))
+    return list(keys)
+
+
+def with_lenders(keys: Iterable[str]) -> list[str]:
+    """These papers, each after the papers that it borrows from."""
+    found: dict[str, None] = {}
+    for key in keys:
+        found |= dict.fromkeys(with_lenders(load_paper(key).borrows)) | {key: None}
+    return list(found)
+
+
+def borrow_runs(config: "Config", scale: "Scale", ids: Iterable[str]) -> list["Run"]:
+    """Runs of other papers by id, as these papers declare them."""
+    wanted = list(ids)
+    lent = {
+        run.id: run for key in dict.fromkeys(i.partition("/")[0] for i in wanted) for run in runs_of(key, config, scale)
+    }
+    return [lent[run] for run in wanted]
+
+
+def runs_of(key: str, config: "Config", scale: "Scale") -> list["Run"]:
+    return load_paper(key).runs(config, scale)
+
+
+def borrow_test_set(scale: "Scale", paper: str, size: int) -> "Labels":
+    """The labelled test set that stands for that size of another paper."""
+    test_set = load_paper(paper).test_set
+    assert test_set is not None, f"{paper} lends no test sets"
+    return test_set(scale, size)
