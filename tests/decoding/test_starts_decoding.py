@@ -15,7 +15,6 @@ from neuroute.decoding.cvrp_search import SEARCH
 from neuroute.decoding.decode import decode, improve, instances_per_batch
 from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.decoding.multi_start import multi_start
-from neuroute.decoding.tsp import TSP
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd, LehdCvrp
 from neuroute.networks.pomo import Pomo, PomoCvrp
@@ -54,7 +53,7 @@ def test_it_is_what_many_starts_find(many: Any) -> None:
         number = None if decoding.starts == "all" else decoding.starts
         solutions = decode(problem, net, instances, decoding)
         assert torch.equal(
-            solutions, multi_start(TSP, ENVIRONMENT.of(problem), net, instances, number, augment=decoding.augment)
+            solutions, multi_start(ENVIRONMENT.of(problem), net, instances, number, augment=decoding.augment)
         )
         assert spec.valid(instances, solutions.numpy()).all()  # every node once, no vehicle overfull
         found[decoding.id] = spec.lengths(instances, solutions.numpy())

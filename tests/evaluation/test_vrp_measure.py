@@ -107,7 +107,7 @@ def test_what_only_labels_may_do_is_no_solution_of_a_network(tmp_path: Path, mon
     assert VRP.valid(instances, bad).all()
     assert valid(instances, bad).tolist() == [False, True, False, True]
     monkeypatch.setattr(labelled, "load_tours", lambda labels, _: bad)
-    monkeypatch.setattr(labelled, "room", lambda *_: lambda *_: torch.from_numpy(bad))
+    monkeypatch.setattr(labelled, "decode", lambda *_: torch.from_numpy(bad))
     evaluation = Evaluation(run=RUN.id, group="mvmoe", tests=(Test(labels=LABELS[0], decoding=MULTI),))
     with pytest.raises(AssertionError, match="decoding returned no feasible solution"):
         evaluate(evaluation, RUN, tmp_path / "m", tmp_path / "out.csv", CONTEXT)
