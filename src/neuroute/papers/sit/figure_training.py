@@ -11,10 +11,9 @@ from neuroute.papers.sit.training_course import Course, draw_gaps, draw_lengths,
 from neuroute.plan.objects import Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering import style
-from neuroute.rendering.columns import described
+from neuroute.rendering.columns import decimal, described
 from neuroute.rendering.diagram import Panel, Row, Sheet, Space, Words, box, column, drawing, heading, row
 from neuroute.rendering.diagram_maps import draw_nodes, frame_square
-from neuroute.rendering.diagram_nodes import decimal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
