@@ -11,9 +11,10 @@ import pytest
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.solomon import read_solomon
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.vrp import decode
+from neuroute.decoding.decode import decode
 from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
-from neuroute.problems.vrp import SWITCHES, Vrp, lengths
+from neuroute.problems.vrp import Vrp, lengths
+from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.solvers.nearest import vrp_solutions
 from neuroute.user import evaluate as user
 from neuroute.user.data import read_instances
@@ -77,7 +78,7 @@ def test_numbers_are_those_of_the_decoded_routes(variant: str, tmp_path: Path, m
     assert (group.vrp.variant, group.n, group.count) == (variant, N, COUNT)
     how = ("--starts", "all", "--device", "cpu")
     text = done("evaluate", "--model", model, "--data", data, "--out", out, *how)
-    own = lengths(batch, decode(load_model(model, "cpu").net, batch, MULTI).numpy())
+    own = lengths(batch, decode("vrp", load_model(model, "cpu").net, batch, MULTI).numpy())
     reference = lengths(batch, np.stack([given["node"], given["via_depot"]], axis=1))
     values = pd.read_csv(out).set_index("metric").value
     assert values["length"] == pytest.approx(own.mean())
@@ -172,7 +173,7 @@ def test_cvrp_instances_are_one_of_the_sixteen(tmp_path: Path, model: Path) -> N
     data, out = npz(tmp_path, arrays("CVRP", open=None)), tmp_path / "records.csv"
     assert read_instances(data).problem == "cvrp"
     done("evaluate", "--model", model, "--data", data, "--out", out, "--starts", "all", "--device", "cpu")
-    own = lengths(batch, decode(load_model(model, "cpu").net, batch, MULTI).numpy())
+    own = lengths(batch, decode("vrp", load_model(model, "cpu").net, batch, MULTI).numpy())
     assert pd.read_csv(out).set_index("metric").value["length"] == pytest.approx(own.mean())
     np.savez(tmp_path / "tsp.npz", coords=batch.coords)
     assert "holds TSP instances, but mvmoe/x solves VRP" in refused(
@@ -193,7 +194,7 @@ def test_labelled_sets_of_the_plan_are_read(tmp_path: Path, monkeypatch: pytest.
     np.testing.assert_allclose(found.groups[0].reference, lengths(batch, vrp_solutions(batch)))
     part = found.groups[0].slice(1, 3)
     assert part.seen is not None
-    np.testing.assert_array_equal(part.inputs("vrp").coords, batch.coords[1:3])
+    np.testing.assert_array_equal(part.inputs().coords, batch.coords[1:3])
 
 
 # -- Solomon's files, and VRPLIB's ------------------------------------------------------------------------------------
@@ -205,7 +206,7 @@ def test_a_file_of_solomon_s_is_solved_drawn_and_kept(tmp_path: Path, model: Pat
     said = done("solve", path, "--model", model, "--out", drawing, "--save", kept, *how)
     one = read_solomon(path)
     decoding = Decoding(starts="all", augment=True)
-    solution = decode(load_model(model, "cpu").net, one.scaled(), decoding)
+    solution = decode("vrp", load_model(model, "cpu").net, one.scaled(), decoding)
     length = lengths(one.own(), solution.numpy())[0]
     assert f"T1: n=25, {int(solution[0, 1].sum())} routes, length {length:,.2f} (EXACT_2D)" in said
     assert float(kept.read_text().split()[-1]) == pytest.approx(length)
