@@ -23,7 +23,7 @@ from neuroute.plan.objects import (
     RunEvaluation,
     StageEvaluation,
 )
-from neuroute.plan.papers import Paper
+from neuroute.plan.paper import Paper
 from neuroute.problems.rooms import entries
 
 T = TypeVar("T")

@@ -1,11 +1,16 @@
 """Records of a public benchmark, where models are compared on the instances that all of them have solved."""
 
-from collections.abc import Iterable, Mapping
+from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from neuroute.datasets.benchmarks import studied
-from neuroute.rendering.study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from neuroute.rendering.study import Study
 
 
 def solved_by_all(study: Study, evaluations: Iterable[str], benchmark: str = "tsplib") -> pd.DataFrame:

@@ -1,19 +1,24 @@
 """How the models of paper `pens` look in its figures, and what several of them say."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from itertools import product
-
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING
 
 from neuroute.analysis import power_laws
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import printed
 from neuroute.papers.pens.scale import PensScale
-from neuroute.plan.objects import Dataset, Decoding
 from neuroute.rendering import style
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.objects import Dataset, Decoding
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.table import Cell
 
 COLOUR = {
     "coordns": style.GREEN,

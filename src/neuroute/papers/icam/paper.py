@@ -4,7 +4,7 @@ from neuroute.papers.icam.artifacts import artifacts
 from neuroute.papers.icam.declare import bundles, runs
 from neuroute.papers.icam.measurements import evaluations
 from neuroute.papers.icam.scale import IcamScale
-from neuroute.plan.papers import Paper
+from neuroute.plan.paper import Paper
 
 PAPER = Paper(
     key="icam",
@@ -12,7 +12,7 @@ PAPER = Paper(
     scale=IcamScale,
     runs=runs,
     label_jobs=bundles,
-    evaluations=evaluations,
-    artifacts=artifacts,
+    old_evaluations=evaluations,
+    old_artifacts=artifacts,
     borrows=("scaling", "sit"),
 )

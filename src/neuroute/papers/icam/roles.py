@@ -4,7 +4,7 @@ from typing import Literal
 
 from neuroute.papers.icam.scale import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem, IcamScale
 from neuroute.plan.config import Scale
-from neuroute.plan.declared import group_of
+from neuroute.plan.needs import group_of
 from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, beam_search
 from neuroute.plan.papers import borrow_test_set
 

@@ -5,8 +5,8 @@ from functools import partial
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import FEW, MULTI_TASK, PAPER, SIZES, TRAINED, WITHOUT_OVRPTW, group, run_id
 from neuroute.plan.config import Scale
-from neuroute.plan.declared import artifact
 from neuroute.plan.objects import Artifact
+from neuroute.plan.old_declared import artifact
 
 LABELS = (f"{PAPER}/labels",)  # whose manifest says how long the solvers took
 ROOMS = {

@@ -4,7 +4,7 @@ from neuroute.papers.mvmoe.artifacts import artifacts
 from neuroute.papers.mvmoe.declare import bundles, runs
 from neuroute.papers.mvmoe.measurements import evaluations
 from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.plan.papers import Paper
+from neuroute.plan.paper import Paper
 
 PAPER = Paper(
     key="mvmoe",
@@ -12,7 +12,7 @@ PAPER = Paper(
     scale=MvmoeScale,
     runs=runs,
     label_jobs=bundles,
-    evaluations=evaluations,
-    artifacts=artifacts,
+    old_evaluations=evaluations,
+    old_artifacts=artifacts,
     borrows=("scaling",),
 )

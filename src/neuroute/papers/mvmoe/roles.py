@@ -3,7 +3,7 @@
 from neuroute.papers.mvmoe.scale import ABLATIONS as RUNS
 from neuroute.papers.mvmoe.scale import SIZES, TRAINED, UNSEEN, MvmoeScale
 from neuroute.plan.config import Scale
-from neuroute.plan.declared import group_of
+from neuroute.plan.needs import group_of
 from neuroute.plan.objects import Dataset, Decoding, Labels
 
 __all__ = ["SIZES", "TRAINED", "UNSEEN"]

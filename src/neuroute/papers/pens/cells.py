@@ -1,17 +1,22 @@
 """What the tables of paper `pens` have in common: printed numbers, measured gaps, and what is to be said of them."""
 
-from collections.abc import Iterable, Mapping
+from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
-from neuroute.plan.objects import Dataset, Decoding
 from neuroute.rendering.columns import described
 from neuroute.rendering.columns import model_here as shape_here
 from neuroute.rendering.gaps import BOOTSTRAP, single_gap_cell
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from neuroute.plan.objects import Dataset, Decoding
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.table import Cell
 
 SOLVERS = {"concorde": "Concorde", "lkh": "LKH"}
 UNTRAINED = "–"  # for a method that is not measured here

@@ -1,30 +1,39 @@
 """Figures 2 and 6 of paper `pens`: a path-TSP solved by the live network, its layout, and where its origin looks."""
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
-from matplotlib.lines import Line2D
-from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
+from neuroute.core.lazy import mpl, pd
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.layout import Model, draw_model
 from neuroute.papers.pens.walk import Walk, draw_chances, draw_step, step_legend
+from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import style
 from neuroute.rendering.diagram_nodes import RED, bare_square
-from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
 
 LOW, HIGH = 2, 98  # percentiles of a panel's logits that its colours reach over
 MAP = "viridis"
 
 
+def _figure2_needs(scale: Scale) -> list[Need]:
+    return roles.attention(scale, "pens_a")
+
+
+@artifact("Path-TSP and the model, drawn from the live network", needs=_figure2_needs)
 def figure2(study: Study) -> Drawing:
     """One path-TSP step by step (a), and the model that solves it (b)."""
     run = study.runs[roles.run_id("pens_a")]
@@ -83,6 +92,11 @@ def _model_notes(study: Study, walk: Walk, model: Model) -> list[str]:
 # -- Figure 6 -------------------------------------------------------------------------------------------------------
 
 
+def _figure6_needs(scale: Scale) -> list[Need]:
+    return [need for name in roles.MAPPED for need in roles.attention(scale, name)]
+
+
+@artifact("Where the origin looks, by scaling factor", needs=_figure6_needs)
 def figure6(study: Study) -> Drawing:
     """Attention logits from the origin to all nodes: a row for each model, a column for each scaling factor."""
     seen = {name: study.arrays(f"{roles.run_id(name)}/attention") for name in roles.MAPPED}
@@ -94,13 +108,17 @@ def figure6(study: Study) -> Drawing:
         for j in range(columns):
             _draw_map(panels[i, j], each, j, best=j == len(each["factors"]) - 1)
         panels[i, 0].set_ylabel(roles.NAMES[name], fontweight="bold", fontsize=8)
-    bar = figure.colorbar(ScalarMappable(Normalize(0, 1), MAP), ax=panels.ravel().tolist(), shrink=0.6, pad=0.015)
+    bar = figure.colorbar(
+        mpl.cm.ScalarMappable(mpl.colors.Normalize(0, 1), MAP), ax=panels.ravel().tolist(), shrink=0.6, pad=0.015
+    )
     bar.set_ticks([0, 1], labels=["low", "high"])
     bar.set_label("Mean attention logit of the origin", labelpad=-8)
     bar.outline.set_visible(False)  # type: ignore[operator]
     handles = [
-        Line2D([], [], linestyle="none", marker="o", markerfacecolor="none", color=RED, markersize=6, label="origin"),
-        Line2D(
+        mpl.lines.Line2D(
+            [], [], linestyle="none", marker="o", markerfacecolor="none", color=RED, markersize=6, label="origin"
+        ),
+        mpl.lines.Line2D(
             [], [], linestyle="none", marker="*", color=RED, markersize=8, markeredgecolor="white", label="destination"
         ),
     ]
@@ -125,7 +143,7 @@ def _draw_map(axes: Axes, seen: Mapping[str, NDArray[Any]], column: int, *, best
     side = 72 * 6.2 / max(len(seen["factors"]), 1)  # points
     size = float(np.clip((0.9 * side) ** 2 / len(coords) * 0.5, 0.35, 26))
     x, y = coords[order].T
-    norm = Normalize(low, max(high, low + 1e-9))
+    norm = mpl.colors.Normalize(low, max(high, low + 1e-9))
     axes.scatter(x, y, size, logits[order], cmap=MAP, norm=norm, linewidths=0, rasterized=True)
     axes.plot(*coords[int(seen["origin"])], "o", markerfacecolor="none", color=RED, markersize=6.5, markeredgewidth=1.3)
     axes.plot(
@@ -197,4 +215,6 @@ def _look(seen: Mapping[str, NDArray[Any]], column: int) -> tuple[float | str, f
     below = 100 * float(np.mean(logits[others] < logits[destination]))
     if np.ptp(logits[others]) == 0:
         return "all equal", below
+    from scipy.stats import spearmanr
+
     return float(spearmanr(near[others], logits[others]).statistic), below

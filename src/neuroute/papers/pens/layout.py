@@ -1,10 +1,15 @@
 """The layout of PENS, drawn from what the live network tells of its modules (pens, Figure 2b)."""
 
-from matplotlib.axes import Axes
-from matplotlib.patches import FancyBboxPatch
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from neuroute.core.lazy import mpl
 from neuroute.rendering import style
 from neuroute.rendering.modules import Modules
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 WIDTH, HEIGHT = 13.4, 5.5  # of the drawing, in its own units
 MIDDLE = 3.25  # height of the way through
@@ -42,7 +47,7 @@ def draw_model(axes: Axes, model: Model) -> None:
 def _layer(axes: Axes, model: Model) -> None:
     left, right, bottom, top = 2.7, 9.82, 1.75, 5.35
     axes.add_patch(
-        FancyBboxPatch(
+        mpl.patches.FancyBboxPatch(
             (left, bottom), right - left, top - bottom, boxstyle="round,pad=0,rounding_size=0.15", facecolor="none",
             edgecolor=style.GREY, linewidth=0.8, linestyle=(0, (3, 2)),
         )
@@ -76,7 +81,7 @@ def _box(
 ) -> None:  # fmt: skip
     """A rounded box with a title, words and the shapes of its parameters."""
     axes.add_patch(
-        FancyBboxPatch(
+        mpl.patches.FancyBboxPatch(
             (x, y), width, height, boxstyle="round,pad=0,rounding_size=0.08", facecolor=FILLS[fill],
             edgecolor=style.INK, linewidth=0.7, linestyle=(0, (2, 1.5)) if dashed else "-",
         )

@@ -1,15 +1,32 @@
 """The tables inside Figures 4 and 5 of paper `pens`: positional encodings and initial embeddings."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from neuroute.papers.pens.cells import gap_cells, gap_notes, model_here, printed, reference_notes, test_sets
-from neuroute.papers.pens.roles import NAMES, SIZES, SMALL, SMALL_SIZES, repeated, run_id
+from neuroute.papers.pens.roles import NAMES, SIZES, SMALL, SMALL_SIZES, reference, repeated, run_id
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.rendering.columns import HERE, gap_columns
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Row, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
 
 ENCODED = ("coordns", "pens_a", "pens_r")
 MODEL_OF = {"alibi": "PENS-A", "rope": "PENS-R"}
 
 
+def _table_figure4_needs(scale: Scale) -> Iterator[Need]:
+    for name in ENCODED:
+        for size in SIZES:
+            yield from tested(run_id(name), reference(scale, size), repeated(scale))
+
+
+@artifact("Figure 4's table: ALiBi, RoPE and coordinates", needs=_table_figure4_needs)
 def table_figure4(study: Study) -> Table:
     """ALiBi, RoPE and projected coordinates, none of them rescaled."""
     sets, decoding = test_sets(study, SIZES), repeated(study.scale)
@@ -35,6 +52,13 @@ def table_figure4(study: Study) -> Table:
     )
 
 
+def small_needs(scale: Scale) -> Iterator[Need]:
+    for name in SMALL:
+        for size in SMALL_SIZES:
+            yield from tested(run_id(name), reference(scale, size), repeated(scale))
+
+
+@artifact("Figure 5a: zero and Gaussian initial embeddings", needs=small_needs)
 def table_figure5(study: Study) -> Table:
     """Zero and Gaussian initial embeddings, trained on the smallest size."""
     sets, decoding = test_sets(study, SMALL_SIZES), repeated(study.scale)

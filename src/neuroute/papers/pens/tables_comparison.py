@@ -1,8 +1,9 @@
 """Tables 2, 3 and 4 of paper `pens`: beside other neural solvers, on uniform instances and TSPLIB."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-import pandas as pd
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from neuroute.accounting import flops_pens
 from neuroute.datasets.benchmarks import studied
@@ -16,15 +17,23 @@ from neuroute.papers.pens.cells import (
     reference_notes,
     test_sets,
 )
-from neuroute.papers.pens.methods import Method, methods
-from neuroute.papers.pens.roles import BQ, LEHD, NAMES, SIZES, run_id
+from neuroute.papers.pens.methods import Method, compared_needs, methods
+from neuroute.papers.pens.roles import BQ, LEHD, NAMES, SIZES, reference, repeated, run_id
 from neuroute.papers.pens.scale import PensScale
-from neuroute.plan.objects import Dataset
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.rendering.benchmark import not_measured, solved_by_all
 from neuroute.rendering.columns import HERE, described
 from neuroute.rendering.gaps import single_gap_cell
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Dataset
+    from neuroute.rendering.study import Study
 
 GROUPS = ("1-100", "101-1000", "1001-10000")  # of TSPLIB, by nodes, as the printed numbers name them
 STUDIED = 10_001  # the paper's instances of TSPLIB have fewer nodes: 72
@@ -32,6 +41,7 @@ DECODING = "original_decoding"
 SHAPE = (9, 192, 512)  # layers, width and FFN of the paper's models (Section 5.1)
 
 
+@artifact("Comparison with neural solvers on uniform TSPs and TSPLIB", needs=compared_needs)
 def table2(study: Study) -> Table:
     """Gap and time of all solvers, PENS rescaled where the paper has it so."""
     view = _View.of(study)
@@ -45,6 +55,7 @@ def table2(study: Study) -> Table:
     return _comparison(view, rows, remarks)
 
 
+@artifact("All results, with and without rescaling", needs=compared_needs)
 def table3(study: Study) -> Table:
     """The same with a row of its own for each PENS model when rescaled."""
     view = _View.of(study)
@@ -72,7 +83,7 @@ class _View:
     tsplib: pd.DataFrame  # of the instances that every model has solved
 
     @classmethod
-    def of(cls, study: Study) -> "_View":
+    def of(cls, study: Study) -> _View:
         counts = study.scale[PensScale].timed_counts
         timed = {size: roles.reference(study.scale, size, counts[size]).dataset for size in SIZES}
         evaluations = dict.fromkeys(m.tsplib for m in methods(study.scale) if m.run)
@@ -161,6 +172,14 @@ def _scaled_where(study: Study) -> str:
     )
 
 
+def _table4_needs(scale: Scale) -> Iterator[Need]:
+    for run in (BQ, LEHD):
+        yield from tested(run, reference(scale, SIZES[0]))
+    for name in NAMES:
+        yield from tested(run_id(name), reference(scale, SIZES[0]), repeated(scale))
+
+
+@artifact("Overview of the solvers", needs=_table4_needs)
 def table4(study: Study) -> Table:
     """Graph type, parameters, venue and original decoding of the solvers."""
     frame = study.published(4)

@@ -1,18 +1,20 @@
 """A small path-TSP, drawn decision by decision as the live network took it (pens, Figure 2a)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
-from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
+from neuroute.core.lazy import mpl
 from neuroute.rendering import style
 from neuroute.rendering.diagram_nodes import RED, bare_square
 from neuroute.rendering.style import MEASURED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
 VISITED = "#c3c8d0"
 
@@ -92,11 +94,11 @@ def _star(axes: Axes, at: tuple[Any, ...]) -> None:
 
 
 def _shade(chance: float) -> str:
-    return to_hex(colormaps["Blues"](chance)) if np.isfinite(chance) else "#ffffff"
+    return mpl.colors.to_hex(mpl.colormaps["Blues"](chance)) if np.isfinite(chance) else "#ffffff"
 
 
 def _dark(face: str) -> bool:
-    return sum(to_rgb(face)) < 1.5
+    return sum(mpl.colors.to_rgb(face)) < 1.5
 
 
 def draw_chances(axes: Axes, walk: Walk, step: int) -> None:
@@ -121,7 +123,11 @@ def draw_chances(axes: Axes, walk: Walk, step: int) -> None:
 def step_legend(axes: Axes) -> None:
     """What the marks mean, below the finished tour."""
     axes.axis("off")
-    ring = Line2D([], [], linestyle="none", marker="o", markerfacecolor="none", color=RED, markersize=7, label="origin")
-    star = Line2D([], [], linestyle="none", marker="*", color=RED, markersize=6, label="destination")
-    grey = Line2D([], [], linestyle="none", marker="o", color=VISITED, markeredgecolor=style.INK, label="visited")
+    ring = mpl.lines.Line2D(
+        [], [], linestyle="none", marker="o", markerfacecolor="none", color=RED, markersize=7, label="origin"
+    )
+    star = mpl.lines.Line2D([], [], linestyle="none", marker="*", color=RED, markersize=6, label="destination")
+    grey = mpl.lines.Line2D(
+        [], [], linestyle="none", marker="o", color=VISITED, markeredgecolor=style.INK, label="visited"
+    )
     axes.legend(handles=[ring, star, grey], loc="center left", fontsize=5.5, handletextpad=0.3, borderpad=0)

@@ -18,8 +18,8 @@ from neuroute.papers.scaling.roles import (
     seeds,
 )
 from neuroute.plan.config import Scale
-from neuroute.plan.declared import artifact
 from neuroute.plan.objects import Artifact
+from neuroute.plan.old_declared import artifact
 
 ROOMS = {
     "tables_settings": ("table1", "table9", "table10"),

@@ -4,7 +4,7 @@ from neuroute.papers.scaling.artifacts import artifacts
 from neuroute.papers.scaling.declare import bundles, evaluations, runs
 from neuroute.papers.scaling.roles import reference
 from neuroute.papers.scaling.scale import ScalingScale
-from neuroute.plan.papers import Paper
+from neuroute.plan.paper import Paper
 
 PAPER = Paper(
     key="scaling",
@@ -12,8 +12,8 @@ PAPER = Paper(
     scale=ScalingScale,
     runs=runs,
     label_jobs=bundles,
-    evaluations=evaluations,
-    artifacts=artifacts,
+    old_evaluations=evaluations,
+    old_artifacts=artifacts,
     headline=True,
     test_set=reference,
 )

@@ -6,8 +6,8 @@ from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import BASELINES, PAPER, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
-from neuroute.plan.declared import artifact
 from neuroute.plan.objects import Artifact, Problem
+from neuroute.plan.old_declared import artifact
 
 ROOMS = {
     "table_comparison": ("table1",),

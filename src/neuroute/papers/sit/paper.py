@@ -4,7 +4,7 @@ from neuroute.papers.sit.artifacts import artifacts
 from neuroute.papers.sit.declare import bundles, runs
 from neuroute.papers.sit.measurements import evaluations
 from neuroute.papers.sit.scale import SitScale
-from neuroute.plan.papers import Paper
+from neuroute.plan.paper import Paper
 
 PAPER = Paper(
     key="sit",
@@ -12,7 +12,7 @@ PAPER = Paper(
     scale=SitScale,
     runs=runs,
     label_jobs=bundles,
-    evaluations=evaluations,
-    artifacts=artifacts,
+    old_evaluations=evaluations,
+    old_artifacts=artifacts,
     borrows=("scaling",),
 )

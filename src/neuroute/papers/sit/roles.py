@@ -4,7 +4,7 @@ from typing import Literal
 
 from neuroute.papers.sit.scale import SIZES, SitProblem, SitScale
 from neuroute.plan.config import Scale
-from neuroute.plan.declared import group_of
+from neuroute.plan.needs import group_of
 from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Split, Start
 
 PAPER = "sit"

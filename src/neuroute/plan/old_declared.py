@@ -26,10 +26,3 @@ def artifact(
         function=f"neuroute.papers.{paper}.{room}:{name}",
         **{kind: tuple(dict.fromkeys(ids)) for kind, ids in reads.items()},
     )
-
-
-def group_of(paper: str, run: str, name: str) -> str:
-    """The group of a paper's evaluations of a run: for a baseline, which has others, with the paper's name."""
-    if run.startswith(f"{paper}/"):
-        return name
-    return f"tests_{paper}" if name == paper else f"{name}_{paper}"

@@ -1,0 +1,19 @@
+import matplotlib
+import matplotlib.axes
+import matplotlib.axis
+import matplotlib.backends
+import matplotlib.backends.backend_agg
+import matplotlib.cm
+import matplotlib.collections
+import matplotlib.colors
+import matplotlib.figure
+import matplotlib.lines
+import matplotlib.markers
+import matplotlib.patches
+import matplotlib.ticker
+import pandas
+
+mpl = matplotlib
+pd = pandas
+
+__all__ = ["mpl", "pd"]
