@@ -1,6 +1,8 @@
 """The methods that the tables of paper `icam` compare, and what of them is measured here."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import (
@@ -17,7 +19,8 @@ from neuroute.papers.icam.roles import (
     run_id,
 )
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Decoding, Problem
+from neuroute.plan.needs import Need, Solved, tested
+from neuroute.plan.objects import Decoding, Labels, Problem
 from neuroute.rendering.cells import with_budget
 from neuroute.rendering.comparison import Method
 
@@ -153,3 +156,15 @@ def _cited(*labels: str) -> list[Method]:
 
 def _cited_x8(name: str) -> Method:
     return Method(f"{name} aug×8", {"method": name, "aug": 8})
+
+
+def needs_of(methods: Iterable[Method], tests: Mapping[int, Labels]) -> Iterator[Need]:
+    """What rows show of models; `tests`: the paper's size -> the test set that stands for it."""
+    for method in methods:
+        for size, run in method.runs.items():
+            yield from tested(run, tests[size], method.decoding)
+
+
+def solver_needs(scale: Scale, problem: Problem) -> Iterator[Need]:
+    """What rows show of solvers on the test sets of Table 1."""
+    yield from (Solved(labels) for size in SIZES for labels in roles.solved(scale, problem, size))

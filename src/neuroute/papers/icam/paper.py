@@ -1,8 +1,6 @@
 """Paper `icam`."""
 
-from neuroute.papers.icam.artifacts import artifacts
 from neuroute.papers.icam.declare import bundles, runs
-from neuroute.papers.icam.measurements import evaluations
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.paper import Paper
 
@@ -12,7 +10,5 @@ PAPER = Paper(
     scale=IcamScale,
     runs=runs,
     label_jobs=bundles,
-    old_evaluations=evaluations,
-    old_artifacts=artifacts,
     borrows=("scaling", "sit"),
 )

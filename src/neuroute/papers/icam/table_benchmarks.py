@@ -1,20 +1,28 @@
 """Table 2 of paper `icam`: CVRPLIB's Set-X (Uchoa et al., 2017)."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from __future__ import annotations
 
-import pandas as pd
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from neuroute.datasets.benchmarks import Known, studied
 from neuroute.papers.icam.cells import CVRP_CONTEXT, ONE_SEED, table_of
-from neuroute.papers.icam.roles import BASELINES, MULTI, ORIGINAL, OWN, SINGLE, group, run_id
+from neuroute.papers.icam.roles import BASELINES, MULTI, ORIGINAL, OWN, SINGLE, group, on_set_x, run_id
 from neuroute.papers.icam.scale import IcamScale
-from neuroute.plan.objects import Decoding
+from neuroute.plan.needs import Need, artifact
 from neuroute.rendering.benchmark import not_measured, solved_by_all
 from neuroute.rendering.cells import UNTRAINED, model_here, number, printed
 from neuroute.rendering.columns import HERE
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Decoding
+    from neuroute.rendering.study import Study
 
 BENCHMARK, SET = "cvrplib", "X"
 # The paper's groups by their printed names, as customers from and to, both counted in; CVRPLIB's nodes have the depot.
@@ -44,6 +52,11 @@ METHODS = (
 )
 
 
+def _table2_needs(scale: Scale) -> list[Need]:
+    return [on_set_x(scale, run) for run in RUNS.values()]
+
+
+@artifact("CVRPLIB's Set-X", needs=_table2_needs)
 def table2(study: Study) -> Table:
     """Mean gaps by size of the instances, and mean time."""
     records = _records(study)

@@ -1,9 +1,20 @@
 """Table 1 of paper `icam`: both problems at four sizes, beside solvers and neural baselines."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from neuroute.papers.icam.cells import TOTALS, baselines_note, both_problems
-from neuroute.papers.icam.methods import comparison
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Table
+from neuroute.papers.icam.methods import comparison, needs_of, solver_needs
+from neuroute.papers.icam.roles import PROBLEMS, SIZES, reference
+from neuroute.plan.needs import Need, artifact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.table import Table
 
 OTHER_PAPERS = (
     "For the same models the papers differ at TSP1000: LEHD greedy 3.168 % here and in `scaling`, 3.11 % in `sit`, "
@@ -11,6 +22,14 @@ OTHER_PAPERS = (
 )
 
 
+def _table1_needs(scale: Scale) -> Iterator[Need]:
+    for problem in PROBLEMS:
+        tests = {size: reference(scale, problem, size) for size in SIZES}
+        yield from needs_of(comparison(problem), tests)
+        yield from solver_needs(scale, problem)
+
+
+@artifact("TSP and CVRP at four sizes", needs=_table1_needs)
 def table1(study: Study) -> Table:
     """Mean length, gap and total time of every method that the paper lists."""
     return both_problems(

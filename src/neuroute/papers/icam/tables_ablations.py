@@ -1,5 +1,9 @@
 """Tables 9 and 11 of paper `icam`: without the adaptation function, and with searches."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import (
     ALPHAS,
@@ -13,21 +17,34 @@ from neuroute.papers.icam.cells import (
     table_of,
     test_sets,
 )
-from neuroute.papers.icam.methods import strategies
+from neuroute.papers.icam.methods import needs_of, solver_needs, strategies
 from neuroute.papers.icam.roles import ABLATIONS, MULTI, SIZES, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.papers.icam.table_comparison import OTHER_PAPERS
-from neuroute.plan.objects import Problem
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.rendering.cells import gap_cell, model_here, number, printed
 from neuroute.rendering.columns import HERE, gap_columns
 from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.solver_cells import Solvers
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Row, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Problem
+    from neuroute.rendering.study import Study
 
 TSP: Problem = "tsp"
 
 
+def _table9_needs(scale: Scale) -> Iterator[Need]:
+    for name in ABLATIONS.values():
+        for size in SIZES:
+            yield from tested(run_id(name), roles.reference(scale, TSP, size), MULTI)
+
+
+@artifact("Without the adaptation", needs=_table9_needs)
 def table9(study: Study) -> Table:
     """Gaps with the adaptation function in the attention-free modules, in the compatibility, in both and in neither."""
     tests = test_sets(study, TSP)
@@ -53,6 +70,12 @@ def table9(study: Study) -> Table:
     )
 
 
+def _table11_needs(scale: Scale) -> Iterator[Need]:
+    yield from needs_of(strategies(scale), {size: roles.reference(scale, TSP, size) for size in SIZES})
+    yield from solver_needs(scale, TSP)
+
+
+@artifact("Inference strategies", needs=_table11_needs)
 def table11(study: Study) -> Table:
     """Mean length, gap and total time with beams, random re-construct and augmentation."""
     solvers, tests = Solvers.of(study), test_sets(study, TSP)

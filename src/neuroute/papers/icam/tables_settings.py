@@ -1,20 +1,28 @@
 """Tables 4, 5 and 12 of paper `icam`: complexity, hyper-parameters, and the licences of codes and data."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from neuroute.accounting import flops_icam, flops_pomo
 from neuroute.papers.icam.hyper_parameters import OWN_ROWS, SHOWN, published_value, settings, text
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.papers.sit.tables_settings import AS_CONFIGURED
+from neuroute.plan.needs import artifact
 from neuroute.rendering.columns import WHOLE
 from neuroute.rendering.licences import licence_table
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
+
+if TYPE_CHECKING:
+    from neuroute.rendering.study import Study
 
 # -- Table 4 ----------------------------------------------------------------------------------------------------------
 
 VARIANTS = ("Transformer", "AFT-full", "AFT-simple", "AFT-local", "AFT-conv")
 
 
+@artifact("Time and space of attention and of AAFM")
 def table4(study: Study) -> Table:
     """Complexity of attention and of its attention-free variants, and what is counted of those that are here."""
     published = dict(study.published(4)[["key", "value"]].astype(str).to_numpy())
@@ -70,6 +78,7 @@ def _per_pair(study: Study) -> dict[str, float]:
 # -- Table 5 ----------------------------------------------------------------------------------------------------------
 
 
+@artifact("Training settings")
 def table5(study: Study) -> Table:
     """Hyper-parameters of ICAM as configured here and printed; besides, of the two trainings of POMO."""
     published = study.published(5).set_index("key").value
@@ -114,6 +123,7 @@ def table5(study: Study) -> Table:
 # -- Table 12 ---------------------------------------------------------------------------------------------------------
 
 
+@artifact("Licences of the codes")
 def table12(study: Study) -> Table:
     """The licences that the paper lists, and those of what is used here."""
     return licence_table(study, "table12", "What CVRPLIB allows is shown as the paper has it.")

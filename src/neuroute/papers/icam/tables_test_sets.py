@@ -1,6 +1,8 @@
 """Tables 3 and 6 of paper `icam`: instances larger than those of training."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import (
@@ -15,19 +17,32 @@ from neuroute.papers.icam.cells import (
     short,
     table_of,
 )
-from neuroute.papers.icam.methods import large, tam
+from neuroute.papers.icam.methods import large, needs_of, tam
 from neuroute.papers.icam.roles import LARGE_SIZES, OWN, TAM_SIZES, run_id
+from neuroute.plan.needs import Need, Solved, artifact
 from neuroute.plan.objects import Problem, Reinforced
 from neuroute.rendering.columns import HERE
-from neuroute.rendering.comparison import Method
 from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.solver_cells import TIMES, Solvers
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.comparison import Method
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.table import Table
 
 PER_INSTANCE = f"Times are per instance: the time of the test set divided by its instances. {TIMES}"
 
 
+def _table3_needs(scale: Scale) -> Iterator[Need]:
+    tests = {size: roles.tam(scale, size) for size in TAM_SIZES}
+    yield from needs_of(tam(), tests)
+    yield from map(Solved, tests.values())
+
+
+@artifact("CVRP in TAM's capacities", needs=_table3_needs)
 def table3(study: Study) -> Table:
     """Mean length, gap and time on instances like those of TAM."""
     tests = {size: roles.tam(study.scale, size) for size in TAM_SIZES}
@@ -51,6 +66,13 @@ def table3(study: Study) -> Table:
     )
 
 
+def _table6_needs(scale: Scale) -> Iterator[Need]:
+    tests = {size: roles.large(scale, size) for size in LARGE_SIZES}
+    yield from needs_of(large(), tests)
+    yield from map(Solved, tests.values())
+
+
+@artifact("Larger TSP instances", needs=_table6_needs)
 def table6(study: Study) -> Table:
     """Mean length, gap and time on large instances of the TSP."""
     tests = {size: roles.large(study.scale, size) for size in LARGE_SIZES}

@@ -1,5 +1,9 @@
 """Tables 7, 8 and 10 of paper `icam`: POMO in the same training, its stages, and what the last one weighs."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from neuroute.analysis.power_laws import percentile_interval, resampled_gaps
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import (
@@ -12,20 +16,34 @@ from neuroute.papers.icam.cells import (
     table_of,
     test_sets,
 )
-from neuroute.papers.icam.methods import WAYS, trained
-from neuroute.papers.icam.roles import BETAS, KS, MULTI, OWN, SIZES, STAGES, run_id
+from neuroute.papers.icam.methods import WAYS, needs_of, solver_needs, trained
+from neuroute.papers.icam.roles import BETAS, KS, MAIN, MULTI, OWN, PROBLEMS, SINGLE, SIZES, STAGES, reference, run_id
 from neuroute.papers.icam.scale import IcamScale
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Problem, Reinforced
 from neuroute.rendering.cells import UNTRAINED, gap_cell, number, printed, with_budget
 from neuroute.rendering.columns import described, gap_columns
 from neuroute.rendering.gaps import BOOTSTRAP
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
 
 TSP: Problem = "tsp"
 LARGEST = SIZES[-1]
 
 
+def _table7_needs(scale: Scale) -> Iterator[Need]:
+    for problem in PROBLEMS:
+        tests = {size: reference(scale, problem, size) for size in SIZES}
+        yield from needs_of(trained(problem), tests)
+        yield from solver_needs(scale, problem)
+
+
+@artifact("ICAM and POMO in the same training", needs=_table7_needs)
 def table7(study: Study) -> Table:
     """Mean length, gap and total time of POMO as its authors train it, of POMO in the three stages, and of ICAM."""
     return both_problems(
@@ -38,6 +56,13 @@ def table7(study: Study) -> Table:
     )
 
 
+def _table8_needs(scale: Scale) -> Iterator[Need]:
+    yield roles.at_stages(scale)
+    for size in SIZES:
+        yield from tested(run_id(OWN[TSP]), roles.reference(scale, TSP, size), MULTI)
+
+
+@artifact("After each stage of the training", needs=_table8_needs)
 def table8(study: Study) -> Table:
     """Gaps after each of the three stages."""
     sets = {size: labels.dataset for size, labels in test_sets(study, TSP).items()}
@@ -83,6 +108,12 @@ def _sizes(study: Study, stage: int) -> str:
     return f"n={low}" if low == high else f"n={low} to {high}"
 
 
+def _table10_needs(scale: Scale) -> Iterator[Need]:
+    for k, beta in (MAIN, *roles.forks(scale)):
+        yield from tested(run_id(roles.fork(k, beta)), roles.reference(scale, TSP, LARGEST), SINGLE, MULTI)
+
+
+@artifact("Parameters of the third stage", needs=_table10_needs)
 def table10(study: Study) -> Table:
     """Gaps at the paper's TSP1000 with several k and beta of the last stage."""
     labels = roles.reference(study.scale, TSP, LARGEST)
