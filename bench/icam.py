@@ -16,8 +16,8 @@ from sit import matmul_rate_on_one_thread
 from torch import Tensor, nn
 
 from neuroute.accounting.cost import counts
-from neuroute.accounting.flops_icam import encoder_flops as icam_encoder
-from neuroute.accounting.flops_pomo import encoder_flops as pomo_encoder
+from neuroute.accounting.counts import Icam as IcamCounts
+from neuroute.accounting.counts import Pomo as PomoCounts
 from neuroute.decoding.multi_start import Tours, complete
 from neuroute.evaluation.live_memory import peak_and_kept
 from neuroute.networks.aafm import AafmLayer, distances
@@ -68,9 +68,9 @@ def _roll_out(name: str, device: torch.device, matmul: float) -> None:
     encoded = min(seconds_of(encode, device) for _ in range(5))
     decided = min(seconds_of(partial(_decide, net, prepared, starts), device) for _ in range(3))
     if name == "ICAM":
-        flop = icam_encoder(12, WIDTH, FEED_FORWARD, NODES, matmul_only=True)
+        flop = IcamCounts().encoder(NODES) - 12 * (NODES**2 + FEED_FORWARD * NODES)  # of matrix products alone
     else:
-        flop = pomo_encoder(6, WIDTH, 8, FEED_FORWARD, NODES, matmul_only=True)
+        flop = PomoCounts().encoder(NODES) - 6 * (8 * NODES**2 + FEED_FORWARD * NODES)
     rate = INSTANCES * flop / encoded
     kind = f"{type(net).__module__}:{type(net).__name__}"
     each = counts(Network(kind=kind, arguments={})).decision(NODES + 1)

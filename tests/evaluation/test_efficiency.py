@@ -233,7 +233,7 @@ def test_bad_evaluations(tmp_path: Path) -> None:
     with pytest.raises(NeurouteError, match="'BQ' is for cvrp, of which there is no data set"):
         measured(tmp_path, {"BQ": NETWORKS["BQ"]}, (TSP,))
     other = Network(kind="neuroute.networks.other:Other", arguments={})
-    with pytest.raises(NeurouteError, match="FLOPs are not known"):
+    with pytest.raises(NeurouteError, match="does not exist"):
         measured(tmp_path, {"x": other}, (TSP,))
     assert list(tmp_path.iterdir()) == [tmp_path / "m"]
 

@@ -19,7 +19,7 @@ from neuroute.evaluation.records import COLUMNS
 from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
 from neuroute.problems.cvrp import Cvrp, cost
 from neuroute.problems.tsp import tour_length
-from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths
+from neuroute.solvers.nearest import cvrp_lengths
 from neuroute.user.data import read_instances
 from neuroute.user.evaluate import Measured, evaluate, find_instances, load_model
 from neuroute.user.instances import Group, Instances
@@ -227,4 +227,4 @@ def test_a_labelled_cvrp_set_of_the_plan_is_read_as_one(tmp_path: Path) -> None:
     assert group.capacity is not None
     assert group.capacity.tolist() == [20] * 3
     instances = group.cvrp(group.coords)
-    np.testing.assert_allclose(group.reference, nearest_neighbour_lengths(instances), rtol=1e-12)
+    np.testing.assert_allclose(group.reference, cvrp_lengths(instances), rtol=1e-12)

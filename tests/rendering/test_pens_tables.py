@@ -13,7 +13,7 @@ import pytest
 
 from fabricated import drop_measured, drop_rows, edit_arrays
 from fabricated_pens import ARTIFACTS, EVALUATIONS, RUNS, SCALE, best_factor, fabricate_pens, hopeless, study
-from neuroute.accounting import flops_pens
+from neuroute.accounting.counts import Pens
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import printed
@@ -243,7 +243,7 @@ def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> 
 def test_table4_counts_parameters(work: Path) -> None:
     table = draw("table4", work)
     a = next(r for r in RUNS if r.id == "pens/pens_a").network.arguments
-    own = flops_pens.parameters(a["depth"], a["width"], a["feed_forward"])
+    own = Pens(**a).parameters
     assert cell(table, "parameters_millions", "PENS").measured == own / 1e6
     assert cell(table, "parameters_millions", "PENS").published == 2.7
     bq = recorded(work, "scaling/bq/uniform_pens", set_id(100), Decoding().id, "parameters")

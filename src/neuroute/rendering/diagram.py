@@ -239,7 +239,11 @@ class Legend:
         for i, row in enumerate(self.rows):
             left, level = x - e.left, y + e.up - 0.125 * (i + 0.5)
             for name, wide in zip(row, self.widths(sheet), strict=False):
-                look = {"linestyle": "none" if "marker" in self.marks[name] else "-", **self.marks[name]}
+                look = {
+                    "linestyle": "none" if "marker" in self.marks[name] else "-",
+                    "solid_capstyle": "butt",
+                    **self.marks[name],
+                }
                 ends = [left + 0.08] if "marker" in look else [left, left + 0.16]
                 sheet.canvas.plot(ends, [level] * len(ends), **look)
                 sheet.write(left + 0.2, level, name, ha="left", fontsize=6)
@@ -409,7 +413,9 @@ class Sheet:
         if label:
             (x0, y0), (x1, y1) = points[-2:]
             colour = {"color": how.get("colour", style.INK)}
-            if abs(y1 - y0) < abs(x1 - x0):
+            if bend in ("straight", "across"):
+                self.write((x0 + x1) / 2, (y0 + y1) / 2, label, ground=True, **colour)
+            elif abs(y1 - y0) < abs(x1 - x0):
                 self.write((x0 + x1) / 2, y0 + 0.08, label, **colour)
             else:
                 self.write(x1 + 0.04, (y0 + y1) / 2, label, ha="left", **colour)

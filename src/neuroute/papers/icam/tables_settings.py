@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroute.accounting import flops_icam, flops_pomo
+from neuroute.accounting.counts import Icam, Pomo
 from neuroute.papers.icam.hyper_parameters import OWN_ROWS, SHOWN, published_value, settings, text
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
 from neuroute.papers.icam.scale import IcamScale
@@ -62,10 +62,10 @@ def _per_pair(study: Study) -> dict[str, float]:
     icam, pomo = study.scale[IcamScale].network, study.scale[IcamScale].pomo
 
     def attention(nodes: int) -> int:
-        return flops_pomo.encoder_flops(1, pomo.width, pomo.heads, pomo.feed_forward, nodes)
+        return Pomo(1, pomo.width, pomo.heads, pomo.feed_forward).encoder(nodes)
 
     def attention_free(nodes: int, adaptation: bool = True) -> int:
-        return flops_icam.encoder_flops(1, icam.width, icam.feed_forward, nodes, adaptation=adaptation)
+        return Icam(1, icam.width, icam.feed_forward, adaptation=adaptation).encoder(nodes)
 
     n = 100  # any will do: the counts are polynomials of degree two
     return {

@@ -1,12 +1,12 @@
 """Figure 6 of paper `mvmoe`: where experts are, how many there are, how they are chosen, and what that takes."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from neuroute.papers.icam.cells import drawn_instances
@@ -16,13 +16,21 @@ from neuroute.papers.mvmoe.printed import quoted
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, SIZES, UNSEEN, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.papers.mvmoe.tables_ablations import GROUPS
+from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.rendering import style
 from neuroute.rendering.cells import number, printed
 from neuroute.rendering.diagram_nodes import decimal
 from neuroute.rendering.gaps import BOOTSTRAP
-from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
 
 PANELS = {
     "a": "position of experts",
@@ -66,6 +74,15 @@ class Setting:
         return rows
 
 
+def _figure6_needs(scale: Scale) -> Iterator[Need]:
+    panels = [name for name in roles.ABLATIONS if name.startswith("figure6")]
+    for run in (run_id(name) for panel in panels for name in roles.shown(scale, panel).values()):
+        yield Log(run)
+        for variant in UNSEEN:
+            yield from tested(run, roles.reference(scale, variant, SIZES[0]), roles.X8)
+
+
+@artifact("Where experts are, how many, and how they are chosen", needs=_figure6_needs)
 def figure6(study: Study) -> Drawing:
     """Mean gaps on the ten unseen problems, setting by setting, and the training times of some of them."""
     settings = {letter: _settings(study, letter) for letter in PANELS}

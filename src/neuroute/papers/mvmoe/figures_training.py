@@ -1,25 +1,33 @@
 """Figures 5 and 7 of paper `mvmoe`: curves of training on an unseen problem, and with or without OVRPTW."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import FEW, MULTI_TASK, SIZES, TRAINED, VARIANTS, WITHOUT_OVRPTW, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
+from neuroute.plan.needs import Log, Need, artifact
 from neuroute.plan.objects import Reinforced
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering import style
 from neuroute.rendering.cells import number, printed
-from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
 
 LOOKS = {  # method -> colour and marker
     "POMO-MTL": (style.GREY, "s"),
@@ -83,6 +91,11 @@ def epochs(training: Reinforced, batches: int) -> float:
 # -- Figure 5 -------------------------------------------------------------------------------------------------------
 
 
+def _figure5_needs(scale: Scale) -> Iterator[Need]:
+    yield from (Log(run_id(roles.few(method, variant))) for variant in FEW for method in MULTI_TASK)
+
+
+@artifact("Few-shot training on two unseen problems", needs=_figure5_needs)
 def figure5(study: Study) -> Drawing:
     """Gaps while models of six problems go on with one that they have not seen."""
     figure = new_figure(height=2.6)
@@ -187,6 +200,11 @@ def _trouble(every: Sequence[Curve]) -> list[str]:
 # -- Figure 7 -------------------------------------------------------------------------------------------------------
 
 
+def _figure7_needs(scale: Scale) -> list[Need]:
+    return [Log(run_id(roles.multi(scale, "POMO-MTL", SIZES[0]))), Log(run_id(WITHOUT_OVRPTW))]
+
+
+@artifact("POMO-MTL trained with and without OVRPTW", needs=_figure7_needs)
 def figure7(study: Study) -> Drawing:
     """Validation curves on all 16 problems of POMO-MTL, trained on five or six of them."""
     runs = {WITH: run_id(roles.multi(study.scale, "POMO-MTL", SIZES[0])), WITHOUT: run_id(WITHOUT_OVRPTW)}

@@ -1,10 +1,15 @@
 """The methods that Tables 1 and 2 of paper `mvmoe` compare, and what of them is measured here."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
 import pandas as pd
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, X8, run_id
 from neuroute.plan.config import Scale
+from neuroute.plan.needs import Need, Solved, tested
 from neuroute.rendering.comparison import Method
 
 # Printed row -> the solvers here that may stand for it; the column beside it says which of them does.
@@ -78,3 +83,12 @@ def learned(scale: Scale, variant: str) -> list[Method]:
         runs = {size: run_id(roles.multi(scale, method, size)) for size in SIZES}
         rows.append(Method(method, {"method": method}, runs=runs, decoding=X8))
     return rows
+
+
+def comparison_needs(scale: Scale, variants: Iterable[str]) -> Iterator[Need]:
+    """The rows of solvers and models on these variants."""
+    for variant in variants:
+        for size in SIZES:
+            yield from (Solved(labels) for labels in roles.solved(scale, variant, size))
+            for method in learned(scale, variant):
+                yield from tested(method.runs[size], roles.reference(scale, variant, size), method.decoding)

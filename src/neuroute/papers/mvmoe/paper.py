@@ -1,8 +1,6 @@
 """Paper `mvmoe`."""
 
-from neuroute.papers.mvmoe.artifacts import artifacts
 from neuroute.papers.mvmoe.declare import bundles, runs
-from neuroute.papers.mvmoe.measurements import evaluations
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.paper import Paper
 
@@ -12,7 +10,5 @@ PAPER = Paper(
     scale=MvmoeScale,
     runs=runs,
     label_jobs=bundles,
-    old_evaluations=evaluations,
-    old_artifacts=artifacts,
     borrows=("scaling",),
 )

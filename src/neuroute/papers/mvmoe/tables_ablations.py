@@ -1,19 +1,36 @@
 """Table 5 of paper `mvmoe`: the auxiliary loss's weight, the normalization, and how many experts a token sees."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import mean_gap_cell, models_here, references_note, rule_notes, sets_of, trained_note
-from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, TRAINED, UNSEEN, VARIANTS, run_id
+from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, TRAINED, UNSEEN, VARIANTS, X8, run_id
 from neuroute.papers.mvmoe.tables_comparison import WAY
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.rendering.cells import number, printed
 from neuroute.rendering.columns import HERE
 from neuroute.rendering.gaps import BOOTSTRAP
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, Row, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
 
 SIZE = 50
 GROUPS = {"trained": (TRAINED, "mean of 6 trained VRPs"), "unseen": (UNSEEN, "mean of 10 unseen VRPs")}
 
 
+def _table5_needs(scale: Scale) -> Iterator[Need]:
+    for name in roles.shown(scale, "table5").values():
+        for variant in VARIANTS:
+            yield from tested(run_id(name), roles.reference(scale, variant, SIZE), X8)
+
+
+@artifact("Balance loss, normalisation, experts of a token", needs=_table5_needs)
 def table5(study: Study) -> Table:
     """Mean gaps of MVMoE/4E on the problems of training and on the unseen ones, one setting changed at a time."""
     scale, published, at = study.scale, printed(study, "table5"), sets_of(study.scale, SIZE)

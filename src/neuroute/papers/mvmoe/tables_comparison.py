@@ -1,8 +1,8 @@
 """Tables 1 and 2 of paper `mvmoe`: the problems of training, and those that no model has seen."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import (
@@ -18,18 +18,25 @@ from neuroute.papers.mvmoe.cells import (
     sets_of,
     trained_note,
 )
-from neuroute.papers.mvmoe.methods import classical, learned, rows_of
+from neuroute.papers.mvmoe.methods import classical, comparison_needs, learned, rows_of
 from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, UNSEEN, run_id
 from neuroute.papers.mvmoe.solver_cells import SOLVER_NOTES, budgets_note, solver_row
-from neuroute.plan.config import Scale
-from neuroute.plan.objects import Labels
+from neuroute.plan.needs import Need, artifact
 from neuroute.rendering.cells import number, printed
 from neuroute.rendering.columns import HERE
-from neuroute.rendering.comparison import Method
 from neuroute.rendering.gaps import BOOTSTRAP
 from neuroute.rendering.solver_cells import Solvers
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pandas as pd
+
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Labels
+    from neuroute.rendering.comparison import Method
+    from neuroute.rendering.study import Study
 
 WAY = "Models take the best of one greedy solution from each customer (with backhauls: each linehaul) and image, of 8."
 NEGATIVE = (
@@ -38,6 +45,11 @@ NEGATIVE = (
 )
 
 
+def _table1_needs(scale: Scale) -> Iterator[Need]:
+    return comparison_needs(scale, TRAINED)
+
+
+@artifact("The six problems of the training", needs=_table1_needs)
 def table1(study: Study) -> Table:
     """Mean length, gap and total time on the problems that models are trained on."""
     return _comparison(
@@ -49,6 +61,11 @@ def table1(study: Study) -> Table:
     )
 
 
+def _table2_needs(scale: Scale) -> Iterator[Need]:
+    return comparison_needs(scale, UNSEEN)
+
+
+@artifact("The ten problems that no model has seen", needs=_table2_needs)
 def table2(study: Study) -> Table:
     """Mean length, gap and total time on the problems that no model is trained on."""
     return _comparison(

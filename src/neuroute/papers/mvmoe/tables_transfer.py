@@ -1,5 +1,9 @@
 """Table 4 of paper `mvmoe`: POMO trained for one problem on the others."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import (
     gap_cell,
@@ -10,17 +14,30 @@ from neuroute.papers.mvmoe.cells import (
     sets_of,
     trained_note,
 )
-from neuroute.papers.mvmoe.roles import MULTI_TASK, TRAINED, run_id
+from neuroute.papers.mvmoe.roles import MULTI_TASK, TRAINED, X8, run_id
 from neuroute.papers.mvmoe.tables_comparison import WAY
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.rendering.cells import number, printed
 from neuroute.rendering.columns import HERE
 from neuroute.rendering.gaps import BOOTSTRAP
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, Row, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
 
 SIZE = 100
 
 
+def _table4_needs(scale: Scale) -> Iterator[Need]:
+    for trained in TRAINED:
+        for variant in TRAINED:
+            yield from tested(run_id(roles.single(scale, trained, SIZE)), roles.reference(scale, variant, SIZE), X8)
+
+
+@artifact("POMO on problems that it is not trained for", needs=_table4_needs)
 def table4(study: Study) -> Table:
     """Gaps of the six single-task models on the six problems of training, and their means."""
     scale = study.scale

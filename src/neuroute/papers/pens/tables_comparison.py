@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from neuroute.accounting import flops_pens
+from neuroute.accounting.counts import Pens
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import (
@@ -232,11 +232,13 @@ def _counts(study: Study, dataset: Dataset) -> list[str]:
 
 def _paper_counts() -> str:
     """Why 9 layers of width 192 have 2.8 million parameters only without a projection of the attention's output."""
-    depth, width, _ = SHAPE
-    with_it, without = (flops_pens.parameters(*SHAPE, output_projection=o) for o in (True, False))
+    depth, width, hidden = SHAPE
+    with_it, without = (
+        Pens(depth, width, feed_forward=hidden, output_projection=projected).parameters for projected in (True, False)
+    )
     return (
         f"Section 5.1 gives PENS 2.8M parameters, this table 2.7M. With its {depth} layers of width {width} and an "
-        f"FFN of {SHAPE[2]} it has {with_it / 1e6:.2f}M if attention's output is projected and {without:,} if not. The "
+        f"FFN of {hidden} it has {with_it / 1e6:.2f}M if attention's output is projected and {without:,} if not. The "
         "formula of attention in Section 3.2 has no such projection, so the models here have none."
     )
 

@@ -1,6 +1,6 @@
 """Tables 3, 7, 8 and 11 of paper `scaling`: what fewer samples, the gate and the log(n) factor change."""
 
-from neuroute.accounting import flops
+from neuroute.accounting.counts import DecoderOnly
 from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.cells import gap_cells, parameters_cell, printed_gaps, range_notes
 from neuroute.papers.scaling.grid import SIZES, Shape
@@ -55,7 +55,7 @@ def table7(study: Study) -> Table:
         )
         for gate, run in runs.items()
     ]
-    with_gate, without = (flops.parameters(*shape, gate=gate) for gate in (True, False))
+    with_gate, without = (DecoderOnly(*shape, 8, gate).parameters for gate in (True, False))
     return Table(
         study.artifact.title,
         ("Model", HERE),

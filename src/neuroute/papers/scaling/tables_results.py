@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from neuroute.accounting import flops
+from neuroute.accounting.counts import DecoderOnly
+from neuroute.accounting.flops import solution, solution_paper
 from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.cells import (
     first_seed_note,
@@ -35,7 +36,8 @@ def table2(study: Study) -> Table:
         cells = (parameters_cell(study, run, sets[100], params.get(shape)), *gap_cells(study, run, sets, gaps))
         return Row((f"D={shape[0]}, W={shape[1]}", grid.name_here(study, shape)), cells)
 
-    cost = {s: flops.greedy_flops_paper(*grid.size_here(study, s), grid.labelled_set(study, 100).n) for s in shapes}
+    n = grid.labelled_set(study, 100).n
+    cost = {s: solution_paper(DecoderOnly(*grid.size_here(study, s)).decision, n) for s in shapes}
     ratios = ", ".join(f"{cost[s] / cost[shapes[0]]:.2f}× for D={s[0]}, W={s[1]}" for s in DEEP_NARROW)
     return Table(
         study.artifact.title,
@@ -147,15 +149,15 @@ def table17(study: Study) -> Table:
     paper_heads = grid.printed(study, 1, "heads", GRID)
 
     def row(shape: Shape) -> Row:
-        run, heads = grid.run_id(shape), int(paper_heads[shape])
+        run, decision = grid.run_id(shape), DecoderOnly(*shape, int(paper_heads[shape])).decision
         cells = [
             Cell(
                 study.value("gflops_paper", run, dataset),
                 grid.printed(study, 17, "gflops", shapes).get(shape),
             ),
             Cell(study.value("gflops_shrinking", run, dataset)),
-            Cell(flops.greedy_flops_paper(*shape, heads, 100) / 1e9),
-            Cell(flops.greedy_flops(*shape, heads, 100) / 1e9),
+            Cell(solution_paper(decision, 100) / 1e9),
+            Cell(solution(decision, 100) / 1e9),
         ]
         for role, batch in batches.items():
             decoding = Decoding(batch_size=min(batch, dataset.count))

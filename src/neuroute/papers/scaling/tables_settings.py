@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from neuroute.accounting import flops
 from neuroute.accounting.cost import training_per_sample
+from neuroute.accounting.counts import DecoderOnly
 from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.grid import GRID, Shape
 from neuroute.rendering.columns import HERE, WHOLE, millions
@@ -21,10 +21,10 @@ def table1(study: Study) -> Table:
             "heads": heads,
             "qkv_dim": width // heads,
             "ffn_dim": 4 * width,
-            "params_m": flops.parameters(depth, width) / 1e6,
+            "params_m": DecoderOnly(depth, width, heads).parameters / 1e6,
         }
         cells = [Cell(here[m], published[m].get(shape)) for m in here]
-        return Row((*shape, grid.name_here(study, shape)), (*cells, Cell(flops.parameters(*shape))))
+        return Row((*shape, grid.name_here(study, shape)), (*cells, Cell(DecoderOnly(*shape, heads).parameters)))
 
     return Table(
         study.artifact.title,
