@@ -1,8 +1,6 @@
 import matplotlib
 import matplotlib.axes
 import matplotlib.axis
-import matplotlib.backends
-import matplotlib.backends.backend_agg
 import matplotlib.cm
 import matplotlib.collections
 import matplotlib.colors

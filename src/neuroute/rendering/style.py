@@ -69,8 +69,10 @@ def house() -> Iterator[None]:
 
 def new_figure(width: float = TWO_COLUMNS, height: float = 3.0) -> mpl.figure.Figure:
     """An empty figure of that many inches, outside pyplot's state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     figure = mpl.figure.Figure(figsize=(width, height))
-    mpl.backends.backend_agg.FigureCanvasAgg(figure)
+    FigureCanvasAgg(figure)
     return figure
 
 

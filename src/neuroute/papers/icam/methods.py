@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import (
@@ -168,3 +168,13 @@ def needs_of(methods: Iterable[Method], tests: Mapping[int, Labels]) -> Iterator
 def solver_needs(scale: Scale, problem: Problem) -> Iterator[Need]:
     """What rows show of solvers on the test sets of Table 1."""
     yield from (Solved(labels) for size in SIZES for labels in roles.solved(scale, problem, size))
+
+
+def both_needs(scale: Scale, methods: Callable[[Problem], Sequence[Method]]) -> Iterator[Need]:
+    """Tables 1 and 7: the rows of both problems, and what varying sizes add at the largest one."""
+    for problem in roles.PROBLEMS:
+        tests = {size: roles.reference(scale, problem, size) for size in SIZES}
+        yield from needs_of(methods(problem), tests)
+        for names in (OWN, ORIGINAL, STAGED):
+            yield from tested(run_id(names[problem]), tests[SIZES[-1]], MULTI)
+        yield from solver_needs(scale, problem)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from neuroute.papers.icam.cells import TOTALS, baselines_note, both_problems
-from neuroute.papers.icam.methods import comparison, needs_of, solver_needs
-from neuroute.papers.icam.roles import PROBLEMS, SIZES, reference
+from neuroute.papers.icam.methods import both_needs, comparison
 from neuroute.plan.needs import Need, artifact
 
 if TYPE_CHECKING:
@@ -23,10 +22,7 @@ OTHER_PAPERS = (
 
 
 def _table1_needs(scale: Scale) -> Iterator[Need]:
-    for problem in PROBLEMS:
-        tests = {size: reference(scale, problem, size) for size in SIZES}
-        yield from needs_of(comparison(problem), tests)
-        yield from solver_needs(scale, problem)
+    return both_needs(scale, comparison)
 
 
 @artifact("TSP and CVRP at four sizes", needs=_table1_needs)

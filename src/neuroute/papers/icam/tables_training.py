@@ -16,8 +16,8 @@ from neuroute.papers.icam.cells import (
     table_of,
     test_sets,
 )
-from neuroute.papers.icam.methods import WAYS, needs_of, solver_needs, trained
-from neuroute.papers.icam.roles import BETAS, KS, MAIN, MULTI, OWN, PROBLEMS, SINGLE, SIZES, STAGES, reference, run_id
+from neuroute.papers.icam.methods import WAYS, both_needs, trained
+from neuroute.papers.icam.roles import BETAS, KS, MAIN, MULTI, OWN, SINGLE, SIZES, STAGES, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Problem, Reinforced
@@ -37,10 +37,7 @@ LARGEST = SIZES[-1]
 
 
 def _table7_needs(scale: Scale) -> Iterator[Need]:
-    for problem in PROBLEMS:
-        tests = {size: reference(scale, problem, size) for size in SIZES}
-        yield from needs_of(trained(problem), tests)
-        yield from solver_needs(scale, problem)
+    return both_needs(scale, trained)
 
 
 @artifact("ICAM and POMO in the same training", needs=_table7_needs)

@@ -63,7 +63,6 @@ def methods(scale: Scale) -> tuple[Method, ...]:
 
 def compared_needs(scale: Scale) -> Iterator[Need]:
     """The methods on all sizes, timed and not, and on TSPLIB."""
-    yield from (rescaling(scale, name) for name in RESCALED)
     for m in methods(scale):
         if m.run is None:
             continue
@@ -71,3 +70,4 @@ def compared_needs(scale: Scale) -> Iterator[Need]:
         for size, count in scale[PensScale].timed_counts.items():
             yield from tested(m.run, reference(scale, size), m.decoding, *([m.rescaled] if m.rescaled else []))
             yield from tested(m.run, reference(scale, size, count), m.timed)
+    yield from (rescaling(scale, name) for name in RESCALED)
