@@ -6,7 +6,7 @@ Modules of tables and figures are imported to plan, which needs neither pandas n
 import importlib
 from typing import Any
 
-__all__ = ["mpl", "pd"]
+__all__ = ["mpl", "pd", "torch"]
 
 
 class _Lazy:
@@ -27,3 +27,4 @@ class _Lazy:
 
 pd = _Lazy("pandas")
 mpl = _Lazy("matplotlib")
+torch = _Lazy("torch")

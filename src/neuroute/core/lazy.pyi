@@ -10,8 +10,9 @@ import matplotlib.markers
 import matplotlib.patches
 import matplotlib.ticker
 import pandas
+import torch as torch
 
 mpl = matplotlib
 pd = pandas
 
-__all__ = ["mpl", "pd"]
+__all__ = ["mpl", "pd", "torch"]

@@ -1,16 +1,20 @@
 """Cells that the tables of several papers share: printed numbers, and measured ones beside them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from neuroute.plan.objects import Dataset, Decoding, Problem
+from neuroute.core.lazy import pd
 from neuroute.rendering.columns import described
 from neuroute.rendering.columns import model_here as shape_here
 from neuroute.rendering.gaps import single_gap_cell
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Value
+
+if TYPE_CHECKING:
+    from neuroute.plan.objects import Dataset, Decoding, Problem
+    from neuroute.rendering.study import Study
 
 UNTRAINED = "–"  # for a method that is not measured here
 SOLVERS = {

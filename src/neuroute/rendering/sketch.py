@@ -1,14 +1,17 @@
 """Boxes, arrows and panels of a drawing that is laid out in inches."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
-
+from neuroute.core.lazy import mpl
 from neuroute.rendering import style
 from neuroute.rendering.style import new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FILLS = {
     "input": "#f3f4f6", "representatives": "#fdecd9", "nodes": "#dcebf7", "feed": "#eef1f4", "output": "#e4f3ec",
@@ -27,7 +30,7 @@ class Sheet:
     height: float
 
     @classmethod
-    def new(cls, width: float, height: float) -> "Sheet":
+    def new(cls, width: float, height: float) -> Sheet:
         figure = new_figure(width, height)
         figure.set_layout_engine("none")
         return cls(figure, width, height)
@@ -51,7 +54,7 @@ class Sheet:
 def box(axes: Axes, x: float, y: float, width: float, height: float, fill: str, title: str, *lines: str) -> None:
     """A rounded box around (x, y), its middle, with a title and lines below it; empty lines are left out."""
     axes.add_patch(
-        FancyBboxPatch(
+        mpl.patches.FancyBboxPatch(
             (x - width / 2, y - height / 2), width, height, boxstyle="round,pad=0,rounding_size=0.04",
             facecolor=FILLS[fill], edgecolor=style.INK, linewidth=0.7, zorder=2,
         )

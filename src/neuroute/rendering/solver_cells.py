@@ -1,18 +1,23 @@
 """Rows of solvers: mean lengths and times from the manifests of label jobs."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
 from neuroute.plan.objects import Dataset, Labels
 from neuroute.rendering.cells import UNTRAINED, number, solver_name
 from neuroute.rendering.columns import described
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from neuroute.rendering.study import Study
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class Solvers:
     entries: Mapping[str, Mapping[str, Any]]
 
     @classmethod
-    def of(cls, study: Study) -> "Solvers":
+    def of(cls, study: Study) -> Solvers:
         bundles = study.artifact.bundles
         return cls(study, {e["labels"]: e for bundle in bundles for e in study.manifest(bundle)["labels"]})
 

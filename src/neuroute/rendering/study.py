@@ -1,22 +1,27 @@
 """What a table or figure is drawn from: the records, logs and manifests that its artifact declares."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
+from neuroute.core.lazy import pd
 from neuroute.evaluation.records import COLUMNS
-from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Artifact, Dataset, Decoding, Run
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from neuroute.plan.config import Config, Scale
+    from neuroute.plan.objects import Artifact, Dataset, Decoding, Run
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Study:
     _cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def load(cls, artifact: Artifact, config: Config, scale: Scale, runs: Iterable[Run], work: Path) -> "Study":
+    def load(cls, artifact: Artifact, config: Config, scale: Scale, runs: Iterable[Run], work: Path) -> Study:
         """`runs`: the plan's runs; those of other papers are left out, unless the artifact reads them."""
         read = {e.rpartition("/")[0] for e in artifact.evaluations}
         own = {run.id: run for run in runs if run.paper == artifact.paper or run.id in read}

@@ -1,12 +1,14 @@
 """A table of measured numbers beside published ones, written as CSV, Markdown, LaTeX and HTML."""
 
+from __future__ import annotations
+
 import html
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
+from neuroute.core.lazy import pd
 
 Value = float | int | str | None
 Format = Callable[[Any], str]

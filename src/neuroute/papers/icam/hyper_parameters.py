@@ -1,13 +1,16 @@
 """What a run of paper `icam` is trained with, by the headings of its Table 5."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
+from neuroute.core.lazy import pd
 from neuroute.papers.icam.cells import drawn_instances
 from neuroute.plan.objects import Reinforced, Run, Stage
-from neuroute.rendering.table import Value
+
+if TYPE_CHECKING:
+    from neuroute.rendering.table import Value
 
 # Heading -> key of the printed value, which is "both.", "TSP." or "CVRP." and this.
 SHOWN = {
@@ -100,7 +103,7 @@ def _later_stages(stages: Sequence[Stage], cvrp: bool) -> dict[str, Value]:
     return found
 
 
-def published_value(published: "pd.Series[Any]", problem: str, key: str) -> Value:
+def published_value(published: pd.Series[Any], problem: str, key: str) -> Value:
     """The printed value, shared by both problems or a problem's own; a dash where a dash is printed."""
     for name in (f"both.{key}", f"{problem}.{key}", f"{problem}.{key}_max_norm"):
         if name in published.index:

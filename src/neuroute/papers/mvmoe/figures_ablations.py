@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.lines import Line2D
 
+from neuroute.core.lazy import mpl, pd
 from neuroute.papers.icam.cells import drawn_instances
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import ONE_SEED, mean_gap_cell, references_note, rule_notes
@@ -96,9 +95,9 @@ def figure6(study: Study) -> Drawing:
         else:
             _draw_bars(axes, settings[letter], METHODS if letter == "d" else {})
     handles: list[Any] = [
-        Line2D([], [], linestyle="none", marker="s", color=BAR, label="here"),
-        Line2D([], [], linestyle="none", marker="s", color=DEFAULT_BAR, label="here, MVMoE/4E (default)"),
-        Line2D([], [], linestyle="none", marker="D", markerfacecolor="white", markeredgecolor=style.INK,
+        mpl.lines.Line2D([], [], linestyle="none", marker="s", color=BAR, label="here"),
+        mpl.lines.Line2D([], [], linestyle="none", marker="s", color=DEFAULT_BAR, label="here, MVMoE/4E (default)"),
+        mpl.lines.Line2D([], [], linestyle="none", marker="D", markerfacecolor="white", markeredgecolor=style.INK,
                markeredgewidth=1.0, label="published, where it is printed"),
     ]  # fmt: skip
     figure.legend(handles=handles, loc="outside lower center", ncols=3)

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
+from neuroute.core.lazy import mpl, pd
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import FEW, MULTI_TASK, SIZES, TRAINED, VARIANTS, WITHOUT_OVRPTW, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
@@ -108,7 +106,7 @@ def figure5(study: Study) -> Drawing:
         axes.set_title(f"({letter}) {variant}")
         every += curves
     panels[0].set_ylabel("Validation gap (%)")
-    handles = [Line2D([], [], color=colour, marker=marker, markersize=3.5, label=method)
+    handles = [mpl.lines.Line2D([], [], color=colour, marker=marker, markersize=3.5, label=method)
                for method, (colour, marker) in LOOKS.items()]  # fmt: skip
     handles.append(_hollow("zero-shot in print (Table 2)"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
@@ -119,8 +117,8 @@ def figure5(study: Study) -> Drawing:
     return Drawing(figure, pd.DataFrame(rows), tuple(_few_notes(study, every)), alt)
 
 
-def _hollow(label: str) -> Line2D:
-    return Line2D([], [], linestyle="none", marker="o", markerfacecolor="white", markeredgecolor=style.INK,
+def _hollow(label: str) -> mpl.lines.Line2D:
+    return mpl.lines.Line2D([], [], linestyle="none", marker="o", markerfacecolor="white", markeredgecolor=style.INK,
                   markersize=4.5, label=label)  # fmt: skip
 
 
@@ -149,7 +147,7 @@ def _draw_few(axes: Axes, curves: Sequence[Curve], zero: dict[str, float]) -> No
 def _of_epochs(axes: Axes, curves: Sequence[Curve]) -> None:
     last = max((epoch for each in curves for epoch, *_ in each.points), default=0.0) or 1.0
     axes.set_xlim(-0.03 * last, 1.02 * last)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=last >= 5))
+    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=last >= 5))
     axes.set_xlabel("Epochs")
 
 
@@ -221,10 +219,10 @@ def figure7(study: Study) -> Drawing:
         _limit(axes, curves)
         axes.set_title(variant, fontweight="bold" if variant in TRAINED else "normal", fontsize=7, pad=3)
         axes.tick_params(labelsize=6)
-        axes.yaxis.set_major_locator(MaxNLocator(4))
+        axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
         every += curves
     figure.supylabel("Validation gap (%)", fontsize=7.5)
-    handles = [Line2D([], [], color=colour, label=f"trained {series}") for series, colour in looks.items()]
+    handles = [mpl.lines.Line2D([], [], color=colour, label=f"trained {series}") for series, colour in looks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     alt = "Sixteen panels, one for each problem, with two validation curves each."
     rows = [row | {"trained": row["variant"] in TRAINED} for each in every for row in each.rows()]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, X8, run_id
-from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Solved, tested
 from neuroute.rendering.comparison import Method
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from neuroute.plan.config import Scale
 
 # Printed row -> the solvers here that may stand for it; the column beside it says which of them does.
 CLASSICAL = (

@@ -1,19 +1,25 @@
 """Rows of classical solvers in Tables 1 and 2 of paper `mvmoe`, from the manifests of label jobs."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.methods import BUDGETS, rows_of, solver_name
 from neuroute.papers.mvmoe.roles import X8
-from neuroute.plan.config import Scale
-from neuroute.plan.objects import Labels
 from neuroute.rendering.cells import UNTRAINED, number
-from neuroute.rendering.comparison import Method
 from neuroute.rendering.solver_cells import TIMES, Solvers
 from neuroute.rendering.table import Cell, Row
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Labels
+    from neuroute.rendering.comparison import Method
 
 SOLVER_NOTES = (f"Times are totals over the test set; the paper's solvers had 32 cores, its models one A100. {TIMES}",)
 

@@ -1,17 +1,22 @@
 """Rows of Tables 7 and 8 of paper `mvmoe`: one for each instance of a public benchmark, and their mean."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
+from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import Known, known
-from neuroute.plan.objects import Decoding
 from neuroute.rendering.benchmark import not_measured
 from neuroute.rendering.cells import printed
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Row, Value
+
+if TYPE_CHECKING:
+    from neuroute.plan.objects import Decoding
+    from neuroute.rendering.study import Study
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class _Measured:
     found: Mapping[tuple[int, str], tuple[float, float]]
 
     @classmethod
-    def of(cls, study: Study, library: Library, solvers: Sequence[Solver]) -> "_Measured":
+    def of(cls, study: Study, library: Library, solvers: Sequence[Solver]) -> _Measured:
         records, found = study.records, dict[tuple[int, str], tuple[float, float]]()
         metric = "gap_rounded_pct" if library.rounded else "gap_pct"
         best = {name: k.optimum for name, k in _set(library).items()}
@@ -151,7 +156,7 @@ def _of(shown: pd.DataFrame, solver: Solver) -> pd.DataFrame:
     return shown
 
 
-def _one(values: "pd.Series[float]") -> float | None:
+def _one(values: pd.Series[float]) -> float | None:
     return float(values.item()) if len(values) else None
 
 
