@@ -20,7 +20,7 @@ from neuroute.accounting.counts import Icam as IcamCounts
 from neuroute.accounting.counts import Pomo as PomoCounts
 from neuroute.decoding.multi_start import Tours, complete
 from neuroute.evaluation.live_memory import peak_and_kept
-from neuroute.networks.aafm import AafmLayer, distances
+from neuroute.networks.blocks.aafm import AafmLayer, distances
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Dataset, Labels, Network, Reinforced, Run, Stage

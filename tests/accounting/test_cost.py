@@ -9,7 +9,7 @@ from neuroute.plan.objects import Dataset, Labels, Network, Reconstruction, Run,
 
 OURS, LEHD, BQ, BQ_CVRP, POMO, SIT = (
     f"neuroute.networks.{kind}"
-    for kind in ("decoder_only:DecoderOnly", "lehd:Lehd", "bq:Bq", "bq_cvrp:BqCvrp", "pomo:Pomo", "sit:Sit")
+    for kind in ("decoder_only:DecoderOnly", "lehd:Lehd", "bq:Bq", "bq:BqCvrp", "pomo:Pomo", "sit:Sit")
 )
 SHAPE = {"depth": 3, "width": 24, "heads": 3, "feed_forward": 40, "train_nodes": 20}
 

@@ -24,11 +24,11 @@ PATHS: list[tuple[str, dict[str, Any]]] = [
     ("decoder_only:DecoderOnly", OURS | {"gate": False, "rezero": False}),
     ("lehd:Lehd", HEADS),
     ("bq:Bq", HEADS),
-    ("lehd_cvrp:LehdCvrp", HEADS),
-    ("bq_cvrp:BqCvrp", HEADS),
-    ("bq_cvrp:BqCvrp", CROSS),
-    *((f"{name}", HEADS | more) for name in ("sit:Sit", "sit_cvrp:SitCvrp") for more in (CROSS, {"attention": "self"})),
-    *((f"{name}", WIDE_HEADS) for name in ("sit:Sit", "sit_cvrp:SitCvrp")),
+    ("lehd:LehdCvrp", HEADS),
+    ("bq:BqCvrp", HEADS),
+    ("bq:BqCvrp", CROSS),
+    *((f"{name}", HEADS | more) for name in ("sit:Sit", "sit:SitCvrp") for more in (CROSS, {"attention": "self"})),
+    *((f"{name}", WIDE_HEADS) for name in ("sit:Sit", "sit:SitCvrp")),
     *(
         ("pens:Pens", HEADS | {"positions": positions, "output_projection": projection})
         for positions in ("alibi", "rope", "both", "coordinates")
@@ -37,10 +37,10 @@ PATHS: list[tuple[str, dict[str, Any]]] = [
 ]
 STARTS = [
     ("pomo:Pomo", HEADS),
-    ("pomo_cvrp:PomoCvrp", HEADS),
+    ("pomo:PomoCvrp", HEADS),
     *(
         (name, SHAPE | {"adaptation": adaptation, "compatibility": compatibility})
-        for name in ("icam:Icam", "icam_cvrp:IcamCvrp")
+        for name in ("icam:Icam", "icam:IcamCvrp")
         for adaptation in (True, False)
         for compatibility in (True, False)
     ),
@@ -80,11 +80,11 @@ def ids(value: Any) -> str:
         ("lehd:Lehd", 1_431_681),
         ("bq:Bq", 3_107_539),
         ("sit:Sit", 2_633_217),
-        ("sit_cvrp:SitCvrp", 2_635_522),
+        ("sit:SitCvrp", 2_635_522),
         ("pomo:Pomo", 1_269_760),
-        ("pomo_cvrp:PomoCvrp", 1_254_016),
+        ("pomo:PomoCvrp", 1_254_016),
         ("icam:Icam", 2_242_446),
-        ("icam_cvrp:IcamCvrp", 2_226_702),
+        ("icam:IcamCvrp", 2_226_702),
         ("mvmoe:MvMoe", 3_682_176),
         ("pens:Pens", 2_842_560),  # 2.8M (pens, Section 5.1); the paper does not print the digits
     ],
@@ -106,10 +106,10 @@ def test_published_sizes_of_other_shapes() -> None:
     [
         *PATHS,
         *STARTS,
-        *((name, {}) for name in ("lehd:Lehd", "bq:Bq", "bq_cvrp:BqCvrp", "lehd_cvrp:LehdCvrp", "pens:Pens")),
+        *((name, {}) for name in ("lehd:Lehd", "bq:Bq", "bq:BqCvrp", "lehd:LehdCvrp", "pens:Pens")),
         *(("mvmoe:MvMoe", HEADS | case) for case in MIXTURES),
-        ("lehd_cvrp_light:LehdCvrpLight", HEADS),
-        ("lehd_cvrp_light:LehdCvrpLight", HEADS | {"experts": 3, "top": 1}),
+        ("lehd:LehdCvrpLight", HEADS),
+        ("lehd:LehdCvrpLight", HEADS | {"experts": 3, "top": 1}),
     ],
     ids=ids,
 )
@@ -147,7 +147,7 @@ MIXED = {function: count for function, count in measured.ENTRIES.items() if func
 
 @pytest.mark.parametrize("case", MIXTURES, ids=str)
 def test_mixtures_take_what_is_counted_while_they_run(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    from neuroute.networks.routing import Routing
+    from neuroute.networks.blocks.routing import Routing
 
     monkeypatch.setattr(measured, "ENTRIES", MIXED)
     torch.manual_seed(0)
@@ -166,11 +166,11 @@ def test_mixtures_take_what_is_counted_while_they_run(case: dict[str, Any], monk
 
 @pytest.mark.parametrize("sparse", [True, False])
 def test_light_layers_take_what_is_counted_while_they_run(sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from neuroute.networks.hierarchical_gate import Hierarchical
-    from neuroute.networks.routing import Routing
+    from neuroute.networks.blocks.hierarchical_gate import Hierarchical
+    from neuroute.networks.blocks.routing import Routing
 
     monkeypatch.setattr(measured, "ENTRIES", MIXED)
-    net: Any = build(network("lehd_cvrp_light:LehdCvrpLight", HEADS)).eval()
+    net: Any = build(network("lehd:LehdCvrpLight", HEADS)).eval()
     for gate in (module.gate for module in net.modules() if isinstance(module, Hierarchical)):
         with torch.no_grad():
             gate.weight.zero_()
@@ -211,8 +211,8 @@ def test_icam_is_lighter_than_pomo_layer_for_layer() -> None:
     ("name", "arguments"),
     [
         ("lehd:Lehd", HEADS),
-        ("bq_cvrp:BqCvrp", HEADS),
-        ("pomo_cvrp:PomoCvrp", HEADS),
+        ("bq:BqCvrp", HEADS),
+        ("pomo:PomoCvrp", HEADS),
         ("icam:Icam", SHAPE),
         ("mvmoe:MvMoe", HEADS | {"experts": 0}),
     ],

@@ -14,7 +14,7 @@ from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding import cvrp as rrc
 from neuroute.decoding.cvrp_paths import Batch
 from neuroute.decoding.prc_cvrp import RULES, complete, prc
-from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.networks.lehd import LehdCvrp
 from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible
 from neuroute.problems.cvrp_sub_paths import arranged, by_angle, draw_within

@@ -32,9 +32,9 @@ NETWORKS = {
         ("SIT", "sit:Sit", {"representatives": 3}),
         ("LEHD", "lehd:Lehd", {}),
         ("POMO", "pomo:Pomo", {}),
-        ("BQ", "bq_cvrp:BqCvrp", {}),
-        ("BQ cross", "bq_cvrp:BqCvrp", {"attention": "cross", "representatives": 3}),
-        ("LEHD cvrp", "lehd_cvrp:LehdCvrp", {}),
+        ("BQ", "bq:BqCvrp", {}),
+        ("BQ cross", "bq:BqCvrp", {"attention": "cross", "representatives": 3}),
+        ("LEHD cvrp", "lehd:LehdCvrp", {}),
     )
 }
 TSP, LARGER = Dataset(n=30, count=3), Dataset(n=80, count=3)

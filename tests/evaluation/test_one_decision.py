@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 SHAPE = {"depth": 2, "width": 16, "feed_forward": 32}
 TSP, CVRP = Dataset(n=30, count=2), Dataset(problem="cvrp", n=29, count=2)
-KINDS = {"pomo:Pomo": TSP, "icam:Icam": TSP, "pomo_cvrp:PomoCvrp": CVRP, "icam_cvrp:IcamCvrp": CVRP}
+KINDS = {"pomo:Pomo": TSP, "icam:Icam": TSP, "pomo:PomoCvrp": CVRP, "icam:IcamCvrp": CVRP}
 
 
 def network(kind: str) -> Network:

@@ -54,7 +54,7 @@ ALONE = [[customer] for customer in range(1, NODES)]  # a vehicle for each
 @pytest.fixture
 def models(tmp_path: Path) -> dict[str, Path]:
     found = {}
-    for problem, name in (("tsp", "sit:Sit"), ("cvrp", "sit_cvrp:SitCvrp")):
+    for problem, name in (("tsp", "sit:Sit"), ("cvrp", "sit:SitCvrp")):
         arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": 20}
         network = Network(kind=f"neuroute.networks.{name}", arguments=arguments)
         found[problem] = untrained(tmp_path / f"{problem}.safetensors", network, f"sit/{problem}")

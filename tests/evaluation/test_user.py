@@ -123,7 +123,7 @@ def test_tsplib_files_are_measured_in_their_own_units_by_both_distances(
 
 
 CVRP_NETWORK = Network(
-    kind="neuroute.networks.lehd_cvrp:LehdCvrp",
+    kind="neuroute.networks.lehd:LehdCvrp",
     arguments={"depth": 1, "width": 8, "heads": 2, "feed_forward": 8, "train_nodes": 20},
 )
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from neuroute.evaluation.live_memory import peak_and_kept
-from neuroute.networks.aafm import AafmLayer, aafm, distances, one_alpha, slope, weighed
+from neuroute.networks.blocks.aafm import AafmLayer, aafm, distances, one_alpha, slope, weighed
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -5,12 +5,12 @@ import pytest
 import torch
 from torch import Tensor
 
-import neuroute.networks.linear_cross_attention as blocks
+import neuroute.networks.blocks.linear_cross_attention as blocks
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.cvrp import decode
-from neuroute.networks.bq_cvrp import BqCvrp
-from neuroute.networks.residual_layer import ResidualLayer
-from neuroute.networks.rezero_cross_attention import ReZeroCrossLayer
+from neuroute.networks.blocks.residual_layer import ResidualLayer
+from neuroute.networks.blocks.rezero_cross_attention import ReZeroCrossLayer
+from neuroute.networks.bq import BqCvrp
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import Cvrp, is_feasible

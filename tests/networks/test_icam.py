@@ -10,8 +10,7 @@ from torch import Tensor
 from neuroute.decoding import multi_start_cvrp
 from neuroute.decoding.cvrp_paths import Batch
 from neuroute.decoding.multi_start import roll_out
-from neuroute.networks.icam import Icam
-from neuroute.networks.icam_cvrp import IcamCvrp
+from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.weights import parameters
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.networks.lehd import LehdCvrp
 
 
 @pytest.fixture

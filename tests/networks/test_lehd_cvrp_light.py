@@ -8,9 +8,8 @@ from torch import Tensor
 
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.cvrp import decode
-from neuroute.networks.lehd_cvrp import LehdCvrp
-from neuroute.networks.lehd_cvrp_light import LehdCvrpLight
-from neuroute.networks.routing import Routing
+from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.lehd import LehdCvrp, LehdCvrpLight
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import is_feasible
 

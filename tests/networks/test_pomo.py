@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from neuroute.decoding.multi_start import roll_out
+from neuroute.networks.blocks.post_norm_layer import InstanceNorm
 from neuroute.networks.pomo import Pomo
-from neuroute.networks.post_norm_layer import InstanceNorm
 from neuroute.networks.weights import parameters
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -6,8 +6,7 @@ from torch import Tensor
 
 from neuroute.decoding.cvrp_paths import Batch
 from neuroute.decoding.multi_start_cvrp import roll_out
-from neuroute.networks.pomo import Pomo
-from neuroute.networks.pomo_cvrp import PomoCvrp
+from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.weights import parameters
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -22,9 +22,11 @@ def described(dataset: Dataset) -> str:
 
 
 def model_here(study: Study, run: str) -> str:
-    """Depth and width of a run's network, of whichever method it is."""
-    arguments = study.runs[run].network.arguments
-    return f"D={arguments['depth']}, W={arguments['width']}"
+    """Depth and width of a run's network, of whichever method it is; of a network without these its name."""
+    network = study.runs[run].network
+    if network.arguments.keys() >= {"depth", "width"}:
+        return f"D={network.arguments['depth']}, W={network.arguments['width']}"
+    return network.kind.partition(":")[2]
 
 
 def gap_columns(sets: Mapping[int, Dataset], decimals: int = 3) -> tuple[Column, ...]:

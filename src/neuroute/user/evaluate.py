@@ -4,7 +4,7 @@ What is timed: from coordinates in host memory to tours in host memory, after a 
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,11 +72,13 @@ class Measured:
         return {name: float(gap) for name, gap in gaps.items()}
 
 
-def load_model(path: Path, device: str) -> Model:
-    """Raises NeurouteError when the checkpoint is none, was written by other network code, or is of a training that
+def load_model(path: Path, device: str, trusted: Collection[str] = ()) -> Model:
+    """Load a checkpoint; of networks outside this package those of the `trusted` kinds.
+
+    Raises NeurouteError when the checkpoint is none, was written by other network code, or is of a training that
     diverged, which decides nothing.
     """
-    net, about = load_checkpoint(path)
+    net, about = load_checkpoint(path, trusted=trusted)
     if not all_finite(net):
         raise NeurouteError(
             f"{path}: weights of {about['run']} are no finite numbers; its training diverged: lower the learning rate "

@@ -4,6 +4,7 @@ What is found is drawn and kept.
 """
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,11 +79,13 @@ def solve_file(
     *,
     brought: Path | None = None,
     save: Path | None = None,
+    trusted: Collection[str] = (),
 ) -> str:
     """Solve a file of TSPLIB, VRPLIB or Solomon's with a checkpoint, draw the solution to `out`, say how long it is.
 
     With `brought` (.tour or .sol), that solution is improved by the decoding, parallel local re-construction, and
-    never gets longer in the file's own distances.  `save` (.tour or .sol) keeps what was found.
+    never gets longer in the file's own distances.  `save` (.tour or .sol) keeps what was found.  `trusted`: kinds of
+    networks outside this package that the checkpoint may name.
     Raises NeurouteError, before anything is solved or written, for files and a model that do not go together, and for
     places where nothing can be written.
     """
@@ -96,7 +99,7 @@ def solve_file(
             ending = SOLUTIONS[file.problem]
             raise NeurouteError(f"{option} {other}: a solution of a {path.suffix} file is a file that ends in {ending}")
     start = None if brought is None else _read_start(brought, file)
-    loaded = load_model(model, device)
+    loaded = load_model(model, device, trusted)
     run = loaded.about["run"]
     if loaded.problem not in file.about.problems:
         solves, is_one = loaded.problem.upper(), file.problem.upper()

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.rezero import alpha
+from neuroute.networks.blocks.rezero import alpha
 
 NormName = Literal["instance", "batch", "batch-untracked", "layer", "rezero", "none"]
 

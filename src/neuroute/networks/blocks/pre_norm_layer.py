@@ -6,7 +6,7 @@ from collections.abc import Callable
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.positions import rotate
+from neuroute.networks.blocks.positions import rotate
 
 Attend = Callable[[Tensor, Tensor, Tensor, float], Tensor]  # q, k, v (batch, heads, tokens, d_k), scale -> like q
 

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.attention import attend
+from neuroute.networks.blocks.attention import attend
 
 CPU_FLOATS = 1 << 19  # of the FFN's hidden layer at a time: what stays in a core's cache
 DEVICE_FLOATS = 1 << 24  # on a GPU large products are fast; this bounds the memory

@@ -9,9 +9,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.contexts import rows_of
-from neuroute.networks.experts import Mixture
-from neuroute.networks.routing import Routing
+from neuroute.networks.blocks.contexts import rows_of
+from neuroute.networks.blocks.experts import Mixture
+from neuroute.networks.blocks.routing import Routing
 
 
 class VrpEmbedding(nn.Module):

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.gates import Choice, Gate, Level, Method, Slots, Taken
-from neuroute.networks.routing import Routing
+from neuroute.networks.blocks.gates import Choice, Gate, Level, Method, Slots, Taken
+from neuroute.networks.blocks.routing import Routing
 
 
 class Experts(Protocol):

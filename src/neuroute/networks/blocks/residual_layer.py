@@ -6,8 +6,8 @@ from typing import Any, Literal
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.attention import attend
-from neuroute.networks.rezero import alpha, scaled_linear
+from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.rezero import alpha, scaled_linear
 
 
 class ResidualLayer(nn.Module):

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.routing import Balance, Routing
+from neuroute.networks.blocks.routing import Balance, Routing
 
 Method = Literal["input-choice", "expert-choice", "soft", "random"]
 Level = Literal["node", "instance", "problem"]

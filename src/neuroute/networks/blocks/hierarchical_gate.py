@@ -8,8 +8,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.experts import Mixture, apart, together
-from neuroute.networks.routing import Routing
+from neuroute.networks.blocks.experts import Mixture, apart, together
+from neuroute.networks.blocks.routing import Routing
 
 Hierarchy = Literal["none", "step", "episode", "random"]
 HIERARCHIES: tuple[Hierarchy, ...] = ("none", "step", "episode", "random")

@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.linear_cross_attention import CrossLayer, CrossModule
-from neuroute.networks.rezero import alpha, scaled_linear
+from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
+from neuroute.networks.blocks.rezero import alpha, scaled_linear
 
 
 class ReZeroCrossLayer(CrossLayer):

@@ -8,7 +8,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.post_norm_layer import PostNorm
+from neuroute.networks.blocks.post_norm_layer import PostNorm
 
 MARGIN = 0.9  # of the exponents that a number's format holds
 

@@ -6,8 +6,8 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.attention import attend
-from neuroute.networks.norms import InstanceNorm, Norm
+from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.norms import InstanceNorm, Norm
 
 
 class PostNorm(nn.Module):
