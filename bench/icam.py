@@ -19,7 +19,7 @@ from neuroute.accounting.cost import counts
 from neuroute.accounting.counts import Icam as IcamCounts
 from neuroute.accounting.counts import Pomo as PomoCounts
 from neuroute.decoding.multi_start import Tours, complete
-from neuroute.evaluation.live_memory import peak_and_kept
+from neuroute.evaluation.live_memory import measure_memory
 from neuroute.networks.blocks.aafm import AafmLayer, distances
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
@@ -92,7 +92,7 @@ def _memory(device: torch.device) -> None:
     for n in (250, 500, 1000, 2000, 4000):
         x, coords = torch.rand(1, n, WIDTH, device=device), torch.rand(1, n, 2, device=device)
         apart = distances(coords)
-        _, peak, _ = peak_and_kept(lambda x=x, apart=apart: layer(x, apart, 10.0), device)
+        _, peak, _ = measure_memory(lambda x=x, apart=apart: layer(x, apart, 10.0), device)
         print(f"| n = {n:,} | {peak / 2**20:.1f} | {peak / 4 / (n * WIDTH + n * n):.2f} |", flush=True)
 
 

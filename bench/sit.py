@@ -13,7 +13,7 @@ from pens import in_turn, paired_ratio, seconds_of
 from neuroute.accounting.counts import Sit as SitCounts
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.prc import rebuilt
-from neuroute.evaluation.live_memory import peak_and_kept
+from neuroute.evaluation.live_memory import measure_memory
 from neuroute.networks.sit import Sit
 from neuroute.plan.objects import Dataset
 from neuroute.solvers import registry
@@ -51,7 +51,7 @@ def _growth(net: Sit, device: torch.device) -> None:
         decide = partial(net.decide, rows)
         decide()
         found = sorted(seconds_of(decide, device) for _ in range(3))
-        _, peak, _ = peak_and_kept(decide, device)
+        _, peak, _ = measure_memory(decide, device)
         seconds[nodes] = found[1]
         print(f"| n = {nodes:,} | {found[1]:.4f} | {1e6 * found[1] / nodes:.1f} | {peak / 2**20:.1f} |", flush=True)
     slope = np.polyfit(np.log(list(seconds)), np.log(list(seconds.values())), 1)[0]

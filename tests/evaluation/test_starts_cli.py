@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from neuroute.cli import app
-from neuroute.datasets.tsplib import read_tsplib
+from neuroute.datasets.tsplib import read_tour, read_tsplib
 from neuroute.datasets.vrplib import read_solution, read_vrplib
 from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
@@ -17,7 +17,6 @@ from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Network
 from neuroute.problems.cvrp import Cvrp, from_routes
 from neuroute.problems.tsp import tour_length
-from neuroute.user.tour_files import read_tour
 from untrained import untrained
 
 pytestmark = pytest.mark.usefixtures("one_thread")

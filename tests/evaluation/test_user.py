@@ -21,7 +21,7 @@ from neuroute.problems.cvrp import Cvrp, cost
 from neuroute.problems.tsp import tour_length
 from neuroute.solvers.nearest import cvrp_lengths
 from neuroute.user.data import read_instances
-from neuroute.user.evaluate import Measured, evaluate, find_instances, load_model
+from neuroute.user.evaluate import GroupResult, evaluate, find_instances, load_model
 from neuroute.user.instances import Group, Instances
 from untrained import untrained
 
@@ -97,9 +97,9 @@ def test_numbers_are_those_of_the_decoded_tours(
 
 def test_a_reference_of_ones_own_tours_has_no_gap() -> None:
     lengths = tour_length(COORDS, TOURS)
-    gaps = Measured(Group("x", COORDS, lengths), lengths, lengths, 1.0).gaps()
+    gaps = GroupResult(Group("x", COORDS, lengths), lengths, lengths, 1.0).gaps()
     assert gaps == {"gap_pct": 0, "gap_mean_of_ratios_pct": 0, "gap_rounded_pct": 0}
-    assert Measured(Group("x", COORDS), lengths, None, 1.0).gaps() == {}
+    assert GroupResult(Group("x", COORDS), lengths, None, 1.0).gaps() == {}
 
 
 def test_tsplib_files_are_measured_in_their_own_units_by_both_distances(

@@ -20,7 +20,7 @@ from neuroute.solvers.nearest import vrp_solutions
 from neuroute.user import evaluate as user
 from neuroute.user.data import read_instances
 from neuroute.user.evaluate import load_model
-from neuroute.user.vrp_data import as_seen
+from neuroute.user.vrp_data import scale_for_networks
 from untrained import untrained
 
 N, COUNT = 8, 3
@@ -100,7 +100,7 @@ def test_times_and_limits_scale_with_the_coordinates(tmp_path: Path) -> None:
     assert small.limit is not None
     assert small.windows is not None
     assert small.service is not None
-    assert as_seen(small).coords.tobytes() == small.coords.tobytes()
+    assert scale_for_networks(small).coords.tobytes() == small.coords.tobytes()
     stretch = np.array([10.0, 250.0, 7.0])
     nodes = stretch[:, None, None]
     large = replace(
@@ -110,7 +110,7 @@ def test_times_and_limits_scale_with_the_coordinates(tmp_path: Path) -> None:
         windows=small.windows * nodes,
         service=small.service * stretch[:, None],
     )
-    seen = as_seen(large)
+    seen = scale_for_networks(large)
     solutions = vrp_solutions(small)
     factor = lengths(seen, solutions) / lengths(small, solutions)
     assert seen.coords.min() >= 0
@@ -203,7 +203,7 @@ def test_labelled_sets_of_the_plan_are_read(tmp_path: Path, monkeypatch: pytest.
     np.testing.assert_allclose(found.groups[0].reference, lengths(batch, vrp_solutions(batch)))
     part = found.groups[0].slice(1, 3)
     assert part.seen is not None
-    np.testing.assert_array_equal(part.as_vrp().coords, batch.coords[1:3])
+    np.testing.assert_array_equal(part.inputs("vrp").coords, batch.coords[1:3])
 
 
 # -- Solomon's files, and VRPLIB's ------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from neuroute.papers.mvmoe import methods, roles
 from neuroute.papers.mvmoe.cells import mean_gap_cell
 from neuroute.papers.mvmoe.figures_routing import HATCH
 from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.rendering import style
+from neuroute.rendering import cells, style
 from neuroute.rendering.style import Drawing
 from neuroute.solvers import hgs, lkh, ortools, pyvrp
 from neuroute.solvers.base import Solver
@@ -101,7 +101,7 @@ def test_budgets_are_those_of_the_solvers() -> None:
         "pyvrp-short": f"{setting(pyvrp.SHORT, 'iterations')} iterations",
     }
     assert lkh.RUNS == 1
-    assert set(methods.BUDGETS) == set(expected) == set(methods.SOLVERS) <= set(SOLVERS)
+    assert set(methods.BUDGETS) == set(expected) <= set(cells.SOLVERS) & set(SOLVERS)
     for solver, words in expected.items():
         assert methods.BUDGETS[solver].startswith(words), solver
 

@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuroute.analysis import RESAMPLES as RESAMPLES
+
 Scale = Literal["linear", "log-log"]
 Array = NDArray[np.float64]
-
-RESAMPLES = 1000
 
 
 class FitError(ValueError):

@@ -121,7 +121,7 @@ def solve(
     rrc: Rrc = 0,
     prc: Prc = 0,
     start: Start = None,
-    brought: Annotated[
+    start_file: Annotated[
         Path | None, typer.Option("--from", help="instead: a solution of your own (.tour or .sol) to improve by --prc")
     ] = None,
     longest: Longest = None,
@@ -141,4 +141,4 @@ def solve(
     memory_gb, trusted = (config.memory_gb, config.networks) if config else (None, [])
     decoding = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment)
     drawing = out or Path(f"{file.stem}.svg")
-    print(solve_file(file, model, decoding, drawing, device, memory_gb, brought=brought, save=save, trusted=trusted))
+    print(solve_file(file, model, decoding, drawing, device, memory_gb, start=start_file, save=save, trusted=trusted))

@@ -40,9 +40,10 @@ class Log:
 
 @dataclass(frozen=True)
 class Solved:
-    """How long a solver took for a labelled test set, and how good it was."""
+    """How long a solver took for a labelled test set, and how good it was; with `if_made` only where it is run."""
 
     labels: Labels
+    if_made: bool = False
 
 
 Need = Tested | RunEvaluation | Log | Solved

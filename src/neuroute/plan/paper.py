@@ -67,8 +67,8 @@ class Paper:
         index, out = index_labels(bundles), []
         for d in self.declarations():
             needs = list(d.needs(scale))
-            manifests = {need.labels.id: find_bundle(index, need.labels) for need in needs if isinstance(need, Solved)}
-            if missing := [labels for labels, bundle in manifests.items() if bundle is None]:
+            manifests = {need: find_bundle(index, need.labels) for need in needs if isinstance(need, Solved)}
+            if missing := [n.labels.id for n, bundle in manifests.items() if bundle is None and not n.if_made]:
                 raise NeurouteError(f"{self.key}/{d.name}: no label job makes {missing[0]}, which it needs")
             evaluations = (self._id(scale, need) for need in needs if isinstance(need, Tested | RunEvaluation))
             out.append(

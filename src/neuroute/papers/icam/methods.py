@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import (
@@ -19,10 +19,9 @@ from neuroute.papers.icam.roles import (
     run_id,
 )
 from neuroute.plan.config import Scale
-from neuroute.plan.needs import Need, Solved, tested
-from neuroute.plan.objects import Decoding, Labels, Problem
+from neuroute.plan.objects import Decoding, Problem
 from neuroute.rendering.cells import with_budget
-from neuroute.rendering.comparison import Method
+from neuroute.rendering.grid import Method
 
 # What stands for the paper's solver wherever the table has no row for another one.
 REFERENCE: dict[Problem, Method] = {
@@ -156,25 +155,3 @@ def _cited(*labels: str) -> list[Method]:
 
 def _cited_x8(name: str) -> Method:
     return Method(f"{name} aug×8", {"method": name, "aug": 8})
-
-
-def needs_of(methods: Iterable[Method], tests: Mapping[int, Labels]) -> Iterator[Need]:
-    """What rows show of models; `tests`: the paper's size -> the test set that stands for it."""
-    for method in methods:
-        for size, run in method.runs.items():
-            yield from tested(run, tests[size], method.decoding)
-
-
-def solver_needs(scale: Scale, problem: Problem) -> Iterator[Need]:
-    """What rows show of solvers on the test sets of Table 1."""
-    yield from (Solved(labels) for size in SIZES for labels in roles.solved(scale, problem, size))
-
-
-def both_needs(scale: Scale, methods: Callable[[Problem], Sequence[Method]]) -> Iterator[Need]:
-    """Tables 1 and 7: the rows of both problems, and what varying sizes add at the largest one."""
-    for problem in roles.PROBLEMS:
-        tests = {size: roles.reference(scale, problem, size) for size in SIZES}
-        yield from needs_of(methods(problem), tests)
-        for names in (OWN, ORIGINAL, STAGED):
-            yield from tested(run_id(names[problem]), tests[SIZES[-1]], MULTI)
-        yield from solver_needs(scale, problem)

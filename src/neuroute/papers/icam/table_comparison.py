@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroute.papers.icam.cells import TOTALS, baselines_note, both_problems
-from neuroute.papers.icam.methods import both_needs, comparison
-from neuroute.plan.needs import Need, artifact
+from neuroute.papers.icam.cells import TOTALS, baselines_note, both_problems, both_problems_grids
+from neuroute.papers.icam.methods import comparison
+from neuroute.plan.needs import artifact
+from neuroute.rendering.grid import Grid, needs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
     from neuroute.rendering.table import Table
@@ -21,16 +20,16 @@ OTHER_PAPERS = (
 )
 
 
-def _table1_needs(scale: Scale) -> Iterator[Need]:
-    return both_needs(scale, comparison)
+def table1_grids(scale: Scale) -> list[Grid]:
+    return both_problems_grids(scale, comparison)
 
 
-@artifact("TSP and CVRP at four sizes", needs=_table1_needs)
+@artifact("TSP and CVRP at four sizes", needs=needs_of(table1_grids))
 def table1(study: Study) -> Table:
     """Mean length, gap and total time of every method that the paper lists."""
     return both_problems(
         study,
-        comparison,
+        table1_grids(study.scale),
         TOTALS,
         f"{baselines_note(study)} Rows with an asterisk are those methods' own numbers; − is not reported.",
         "Gaps of rows with an asterisk are their papers', against other reference solutions: DIMES at TSP500 is 1.93 % "

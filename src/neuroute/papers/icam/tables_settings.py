@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from neuroute.accounting.counts import Icam, Pomo
-from neuroute.papers.icam.hyper_parameters import OWN_ROWS, SHOWN, published_value, settings, text
+from neuroute.papers.icam.hyper_parameters import OWN_ROWS, SHOWN, published_value, settings
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
 from neuroute.papers.icam.scale import IcamScale
-from neuroute.papers.sit.tables_settings import AS_CONFIGURED
 from neuroute.plan.needs import artifact
-from neuroute.rendering.columns import WHOLE
+from neuroute.rendering.columns import AS_TRAINED, WHOLE, plain
 from neuroute.rendering.licences import licence_table
 from neuroute.rendering.table import Cell, Column, Row, Table
 
@@ -81,12 +80,12 @@ def _per_pair(study: Study) -> dict[str, float]:
 @artifact("Training settings")
 def table5(study: Study) -> Table:
     """Hyper-parameters of ICAM as configured here and printed; besides, of the two trainings of POMO."""
-    published = study.published(5).set_index("key").value
+    published = dict(study.published(5)[["key", "value"]].fillna("−").astype(str).to_numpy())
     columns, here, shown = [], [], []
     for names, label, is_own in ((OWN, "ICAM", True), (STAGED, "POMO, three stages", False),
                                  (ORIGINAL, "POMO (original)", False)):  # fmt: skip
         for problem in PROBLEMS:
-            columns.append(Column(names[problem], problem.upper(), format=text, group=label))
+            columns.append(Column(names[problem], problem.upper(), format=plain, group=label))
             here.append(settings(study.runs.get(run_id(names[problem]))))
             shown.append(problem.upper() if is_own else None)
     rows = [
@@ -116,7 +115,7 @@ def table5(study: Study) -> Table:
             "Adam's moments are kept from stage to stage, as in the published code.",
             *([f"config.yaml changes {', '.join(changed)}."] if changed else []),
         ),
-        AS_CONFIGURED,
+        AS_TRAINED,
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroute.papers.mvmoe.printed import quoted
+from neuroute.papers.mvmoe.cells import quoted
 from neuroute.papers.mvmoe.roles import TRAINED, experts_routing, light_routing
 from neuroute.papers.mvmoe.snapshot import Routing, shares
 from neuroute.plan.needs import artifact

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.cells import LIGHT, ONE_SEED, models_note, of_each
+from neuroute.papers.mvmoe.cells import LIGHT, models_note, of_each
 from neuroute.papers.mvmoe.roles import GREEDY, MULTI, MULTI_TASK, SIZES, VARIANTS, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.papers.mvmoe.table_library import Library, Solver, library_rows, notes_of
 from neuroute.plan.needs import Need, artifact
-from neuroute.rendering.cells import number, printed, with_budget
+from neuroute.rendering.cells import ONE_SEED, number, printed, with_budget
 from neuroute.rendering.table import Cell, Column, Row, Table, duration
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _table8_needs(scale: Scale) -> Iterator[Need]:
     for name in (roles.single(scale, "CVRP", LARGER), *(roles.multi(scale, method, LARGER) for method in MULTI_TASK)):
         yield roles.on_set_x(scale, run_id(name), "set_x_large")
     for run in roles.lehd(scale).values():
-        yield roles.on_set_x(scale, run, "set_x_large", GREEDY, roles.rrc(scale))
+        yield roles.on_set_x(scale, run, "set_x_large", roles.GREEDY, roles.rrc(scale))
 
 
 @artifact("Larger instances of Set-X", needs=_table8_needs)

@@ -9,12 +9,12 @@ import numpy as np
 
 from neuroute.core.lazy import mpl, pd
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.cells import printed
+from neuroute.papers.pens.looks import COLOUR, MARKER
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import style
+from neuroute.rendering.cells import printed
 from neuroute.rendering.columns import described
-from neuroute.rendering.diagram_nodes import COLOUR, MARKER
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from neuroute.core.lazy import mpl, pd
 from neuroute.papers.pens import roles
+from neuroute.papers.pens.looks import printed_gaps, repeats_note, size_label, spread_note
 from neuroute.papers.pens.scale import PensScale
-from neuroute.papers.pens.tables_ablations import small_needs
+from neuroute.papers.pens.tables_ablations import table_figure5_grid
 from neuroute.plan.needs import Log, Need, artifact
 from neuroute.rendering import style
-from neuroute.rendering.columns import described
-from neuroute.rendering.diagram_nodes import decimal, drawable, printed_gaps, repeats_note, size_label, spread_note
-from neuroute.rendering.gaps import single_gap_cell
+from neuroute.rendering.cells import gap_cell
+from neuroute.rendering.columns import decimal, described
+from neuroute.rendering.grid import needs_of
+from neuroute.rendering.plots import drawable
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ DASHES: dict[int, Any] = {20: (0, (3, 1.5)), 100: "-"}
 
 
 def _figure5_needs(scale: Scale) -> Iterator[Need]:
-    yield from small_needs(scale)
+    yield from needs_of(table_figure5_grid)(scale)
     yield from (Log(roles.run_id(name)) for name in roles.SMALL)
 
 
@@ -78,7 +80,7 @@ def _ends(study: Study) -> list[dict[str, Any]]:
             values = printed_gaps(study, "figure5a_table", method=model, init=words.lower())
             for size in roles.SMALL_SIZES:
                 dataset = roles.reference(study.scale, size).dataset
-                cell = single_gap_cell(study, run, dataset, decoding=decoding)
+                cell = gap_cell(study, run, dataset, decoding=decoding)
                 if cell.measured is not None:
                     measured = {"side": MEASURED, "size": size, "n": dataset.n, "run": run, "gap_pct": cell.measured}
                     rows.append(about | measured | {"low_pct": cell.low, "high_pct": cell.high})

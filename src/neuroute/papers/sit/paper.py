@@ -1,8 +1,6 @@
 """Paper `sit`."""
 
-from neuroute.papers.sit.artifacts import artifacts
 from neuroute.papers.sit.declare import bundles, runs
-from neuroute.papers.sit.measurements import evaluations
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.paper import Paper
 
@@ -12,7 +10,5 @@ PAPER = Paper(
     scale=SitScale,
     runs=runs,
     label_jobs=bundles,
-    old_evaluations=evaluations,
-    old_artifacts=artifacts,
     borrows=("scaling",),
 )
