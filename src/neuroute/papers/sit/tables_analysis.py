@@ -14,6 +14,7 @@ from neuroute.papers.sit.efficiency_cells import (
     exponents_note,
     protocol_note,
 )
+from neuroute.papers.sit.methods import in_one_go
 from neuroute.papers.sit.roles import LONGEST, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.needs import Need, artifact
@@ -166,7 +167,7 @@ def table7_grids(scale: Scale) -> list[Grid]:
     return grids
 
 
-@artifact("What PRC starts from", needs=needs_of(table7_grids))
+@artifact("What PRC starts from", needs=in_one_go(needs_of(table7_grids)))
 def table7(study: Study) -> Table:
     """Mean lengths after PRC100 from three initial solutions, both problems, all sizes."""
     grids = table7_grids(study.scale)
