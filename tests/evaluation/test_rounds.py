@@ -14,8 +14,8 @@ from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.decoding.prc import prc
 from neuroute.evaluation.driver import evaluate
-from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.loaded import RunContext
+from neuroute.evaluation.snapshot import describe_modules
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.networks.weights import build, save_checkpoint
@@ -121,7 +121,7 @@ def test_weights_are_those_that_the_layer_attends_with() -> None:
 
 def test_modules_are_those_of_the_live_network() -> None:
     net = small(run_of())
-    *found, last = modules(net, "decoder.layers")
+    *found, last = json.loads(str(describe_modules(net, "decoder.layers")))
     by_name = {m["name"]: m for m in found}
     assert by_name["decoder.layers"]["copies"] == 3
     assert by_name["decoder.current"]["shapes"] == {"weight": [R * WIDTH, WIDTH], "bias": [R * WIDTH]}

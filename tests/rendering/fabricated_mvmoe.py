@@ -148,7 +148,7 @@ def fabricate_mvmoe(work: Path, gap: GapLaw = realistic, scale: Scale = SCALE) -
 
 
 def study(name: str, work: Path, scale: Scale = SCALE) -> Study:
-    artifacts = {a.name: a for a in PAPER.artifacts(scale, [])}
+    artifacts = {a.name: a for a in PAPER.artifacts(scale, PAPER.label_jobs(scale, RUNS))}
     return Study.load(artifacts[name], CONFIG, scale, PAPER.runs(CONFIG, scale), work)
 
 

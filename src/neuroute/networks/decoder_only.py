@@ -1,6 +1,7 @@
 """The decoder-only model of the scaling study (scaling, Appendix B)."""
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,8 @@ class DecoderOnly(PathNetwork):
     the coordinates.
     """
 
+    layer: ClassVar[type[GatedDecoderLayer]] = GatedDecoderLayer  # variants have another
+
     def __init__(
         self,
         depth: int,
@@ -34,7 +37,7 @@ class DecoderOnly(PathNetwork):
         self.embed = nn.Linear(2, width)
         self.start = nn.Linear(width, width)  # the node where the tour has to end: its start
         self.current = nn.Linear(width, width)
-        self.layers = nn.ModuleList(GatedDecoderLayer(width, heads, gate=gate, rezero=rezero) for _ in range(depth))
+        self.layers = nn.ModuleList(self.layer(width, heads, gate=gate, rezero=rezero) for _ in range(depth))
         self.head = nn.Linear(width, 1)
 
     def encode(self, coords: Tensor) -> Tensor:

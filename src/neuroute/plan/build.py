@@ -3,7 +3,7 @@
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.changes import change_network
 from neuroute.plan.config import Config, load_scale
-from neuroute.plan.label_blocks import drop_repeated, find_bundle, index_labels
+from neuroute.plan.label_blocks import drop_repeated
 from neuroute.plan.objects import (
     Artifact,
     CombinedEvaluation,
@@ -35,8 +35,6 @@ def build_plan(config: Config) -> Plan:
     left = drop_repeated(bundles)
     for paper in papers.values():
         artifacts += paper.artifacts(scale, left)
-    if any(paper.old_artifacts for paper in papers.values()):
-        artifacts = _reading_what_holds(artifacts, bundles, left)
     if scale.evaluate_together:
         evaluations, artifacts = _together(evaluations, artifacts)
     plan = Plan(
@@ -103,16 +101,3 @@ def _one(run: str, evaluations: list[RunEvaluation]) -> RunEvaluation:
     first = [e for e in others if isinstance(e, RescalingEvaluation)]
     parts = (*first, *measured, *(e for e in others if e not in first))
     return measured[0] if parts == tuple(measured) else CombinedEvaluation(run=run, parts=parts)
-
-
-def _reading_what_holds(
-    artifacts: list[Artifact], declared: list[LabelBundle], left: list[LabelBundle]
-) -> list[Artifact]:
-    """Artifacts that read the bundles which in the end hold the labels of those that they name."""
-    labels_of, index = {b.id: b.labels for b in declared}, index_labels(left)
-
-    def read(artifact: Artifact) -> tuple[str, ...]:
-        found = (find_bundle(index, labels) for name in artifact.bundles for labels in labels_of[name])
-        return tuple(dict.fromkeys(bundle for bundle in found if bundle))
-
-    return [a.model_copy(update={"bundles": read(a)}) for a in artifacts]

@@ -37,8 +37,6 @@ class Paper:
     headline: bool = False
     # The labelled test set of a size, for papers that borrow it.
     test_set: Callable[[Scale, int], Labels] | None = None
-    old_evaluations: Callable[[Scale], list[RunEvaluation]] | None = None
-    old_artifacts: Callable[[Scale], list[Artifact]] | None = None
 
     @property
     def folder(self) -> Path:
@@ -55,15 +53,11 @@ class Paper:
 
         Raises NeurouteError if two artifacts ask for different evaluations of one id.
         """
-        if self.old_evaluations:
-            return self.old_evaluations(scale)
         needs = [(d.name, list(d.needs(scale))) for d in self.declarations()]
         return list(self._evaluations(scale, [*needs, ("on_demand", list(self.on_demand(scale)))]).values())
 
     def artifacts(self, scale: Scale, bundles: Iterable[LabelBundle]) -> list[Artifact]:
         """Its artifacts, which read label manifests of these bundles.  Raises NeurouteError if one has no labels."""
-        if self.old_artifacts:
-            return self.old_artifacts(scale)
         index, out = index_labels(bundles), []
         for d in self.declarations():
             needs = list(d.needs(scale))

@@ -427,11 +427,11 @@ class Sheet:
             self.arrow(start, end, **how)
 
     def skip(self, around: str, to: str, *, below: bool = False, reach: float = 0.1) -> None:
-        """The way around an element into a sign behind it."""
+        """The way around an element, and what stands between them, into a sign behind it."""
         p, ring = self.places[around], self.places[to]
-        side = -1 if below else 1
-        level = (p.low if below else p.high) + side * reach
         start = p.left - 0.07
+        between = [q for q in self.places.values() if start < q.left and q.right <= ring.right and q.low < p.y < q.high]
+        level = min(q.low for q in between) - reach if below else max(q.high for q in between) + reach
         self.draw_line((start, p.y), (start, level), (ring.x, level), (ring.x, ring.low if below else ring.high))
 
     def fork(self, start: str, ends: dict[str, str], colour: str = BLUE, shift: float = 0.22) -> None:

@@ -157,10 +157,17 @@ class SupervisedBatches:
             total += loss.detach() * weight
         return total
 
+    @property
+    def network(self) -> Any:
+        """The network below DDP, torch.compile and the module that is trained."""
+        model: Any = self.model
+        while not hasattr(model, "net"):
+            model = model.module if hasattr(model, "module") else model._orig_mod
+        return model.net
+
     def _micro_batch(self, tokens: int) -> int:
         """Instances whose activations fit the memory budget: about 14 floats per token, channel and layer."""
-        arguments = self.run.network.arguments
-        per_instance = 4 * 14 * arguments["width"] * arguments["depth"] * tokens
+        per_instance = 4 * 14 * self.network.width * self.network.depth * tokens
         return max(1, int(self.memory_gb * 1e9 / per_instance))
 
 

@@ -11,9 +11,9 @@ from neuroute.papers.mvmoe.roles import experts_routing
 from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, chosen_weights
 from neuroute.plan.needs import artifact
 from neuroute.rendering import style
+from neuroute.rendering.columns import decimal
 from neuroute.rendering.diagram import Legend, Panel, Sheet, column, draw_arrow, drawing, heading, row, write
 from neuroute.rendering.diagram_maps import Array, draw_bars
-from neuroute.rendering.diagram_nodes import decimal
 from neuroute.rendering.style import MEASURED
 
 if TYPE_CHECKING:

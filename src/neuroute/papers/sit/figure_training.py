@@ -13,10 +13,9 @@ from neuroute.plan.needs import Log, Need, artifact
 from neuroute.plan.objects import Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering import style
-from neuroute.rendering.columns import described
+from neuroute.rendering.columns import decimal, described
 from neuroute.rendering.diagram import Panel, Row, Sheet, Space, Words, box, column, drawing, heading, row
 from neuroute.rendering.diagram_maps import draw_nodes, frame_square
-from neuroute.rendering.diagram_nodes import decimal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ import torch
 
 from neuroute.accounting.cost import counts
 from neuroute.evaluation import efficiency
-from neuroute.evaluation.one_decision import Starts, posed
+from neuroute.evaluation.single_step import Starts, pose_single_step
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Dataset, Network
 
@@ -30,7 +30,7 @@ def ready(kind: str) -> Any:
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_starts_count_and_as_many_are_closed_as_tokens_are_gone(kind: str) -> None:
     net, dataset = ready(kind), KINDS[kind]
-    whole, part = posed(net, dataset), posed(net, dataset, tours=6)
+    whole, part = pose_single_step(net, dataset), pose_single_step(net, dataset, tours=6)
     assert isinstance(whole, Starts)
     assert whole.most == 31
     starts = 30 - (dataset is CVRP)
@@ -53,7 +53,7 @@ def test_all_starts_count_and_as_many_are_closed_as_tokens_are_gone(kind: str) -
 @pytest.mark.parametrize("kind", KINDS)
 def test_they_are_measured(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(efficiency, "REPEATS", 1)
-    construction = posed(ready(kind), KINDS[kind])
+    construction = pose_single_step(ready(kind), KINDS[kind])
     found = efficiency.measure_construction(
         construction, efficiency.sample_tokens(construction, 4), torch.device("cpu")
     )

@@ -136,7 +136,7 @@ class Starts:
         return counts.encoder(self.nodes)
 
 
-def posed(net: Any, dataset: Dataset, nodes: int | None = None, tours: int | None = None) -> Construction:
+def pose_single_step(net: Any, dataset: Dataset, nodes: int | None = None, tours: int | None = None) -> Construction:
     """The first instance of a data set, or that of its first so many nodes, on the network's device.
 
     Raises NeurouteError for a problem of which no single decisions are measured.
