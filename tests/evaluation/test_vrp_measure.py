@@ -12,8 +12,8 @@ import torch
 from neuroute.accounting import cost
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import known, library, optimum_of, survey, write_manifest
+from neuroute.datasets.libraries import cut_cost
 from neuroute.datasets.solomon import SolomonInstance, parse_solomon, read_solomon
-from neuroute.datasets.solomon_library import cut_cost
 from neuroute.datasets.vrp_kind import KIND
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib

@@ -214,7 +214,7 @@ def _files_digest(files: Iterable[Path]) -> str:
 
 
 def _library_entry(benchmark: str) -> str:
-    return f"neuroute.datasets.{benchmark}_library:LIBRARY"
+    return f"neuroute.datasets.libraries:{benchmark.upper()}"
 
 
 def _instances_of(benchmark: str) -> Path:

@@ -143,7 +143,7 @@ def _drive(instances: Vrp) -> np.ndarray:
 
 def _distance(points: np.ndarray, others: np.ndarray) -> np.ndarray:
     step = points - others
-    return np.sqrt((step * step).sum(-1))
+    return np.asarray(np.sqrt((step * step).sum(-1)))
 
 
 def _full(demand: np.ndarray, closed: np.ndarray, capacity: np.ndarray) -> np.ndarray:
