@@ -12,7 +12,8 @@ import torch
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import autocast, decode
+from neuroute.decoding.decode import decode
+from neuroute.decoding.memory import autocast
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.evaluation.snapshot import describe_modules
@@ -158,7 +159,7 @@ def test_the_walk_is_greedy_decoding(positions: str) -> None:
     net, coords = small(run_of(positions)), dataset_coordinates(Dataset(split="val", n=6, count=1))
     with torch.inference_mode():
         tour, probabilities = walk(net, torch.from_numpy(coords[0]))
-    np.testing.assert_array_equal(tour, decode(net, coords, Decoding())[0])
+    np.testing.assert_array_equal(tour, decode("tsp", net, coords, Decoding())[0])
     np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-6)
     for decision, chances in enumerate(probabilities):
         assert chances.argmax() == tour[decision + 1]

@@ -12,7 +12,6 @@ import torch
 from neuroute.accounting.cost import counts
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
-from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import efficiency
 from neuroute.evaluation.driver import evaluate
@@ -118,9 +117,9 @@ def test_points_are_decisions_that_greedy_construction_makes(name: str, dataset:
     net.decide = decide
     one = dataset.model_copy(update={"count": 1})
     if dataset is TSP:
-        decode(net, dataset_coordinates(one), Decoding())
+        decode("tsp", net, dataset_coordinates(one), Decoding())
     else:
-        decode_cvrp(net, cvrp_dataset(one), Decoding())
+        decode("cvrp", net, cvrp_dataset(one), Decoding())
     assert seen[::-1] == sample_tokens(pose_single_step(net, dataset), 1000) == list(range(min(seen), max(seen) + 1))
 
 

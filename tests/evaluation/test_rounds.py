@@ -205,7 +205,7 @@ def test_records_and_arrays(start: str, tmp_path: Path) -> None:
     arrays = measured(run, tmp_path, decoding=PRC.model_copy(update={"start": start}))
     coords = dataset_coordinates(DATASET)
     np.testing.assert_array_equal(arrays["coords"], coords[0])
-    greedy = decode(small(run), coords, Decoding())[0]
+    greedy = decode("tsp", small(run), coords, Decoding())[0]
     np.testing.assert_array_equal(arrays["visited"], greedy[:5])
     assert int(np.nanargmax(arrays["probabilities"])) == int(greedy[5])
     assert arrays["attention"].shape == (3, R + 1, N)

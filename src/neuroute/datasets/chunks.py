@@ -20,7 +20,8 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
-from neuroute.datasets.shard_files import kind_of, stream_part
+from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.shard_files import stream_part
 from neuroute.plan.objects import SHARD, Labels
 from neuroute.solvers.base import Solver
 from neuroute.solvers.registry import get
@@ -46,7 +47,7 @@ def chunks(shard: int, first: int, stop: int, n: int) -> list[Chunk]:
 
 def solve_chunk(labels: Labels, seed: int, chunk: Chunk) -> tuple[np.ndarray, float]:
     """Return canonical solutions (rows, ...) and solver seconds; seeds are of `seed` and the instance's number."""
-    solver, kind, n = _load_solver(labels.solver), kind_of(labels), labels.dataset.n
+    solver, kind, n = _load_solver(labels.solver), spec_of(labels), labels.dataset.n
     instances = kind.instances(stream_part(labels, chunk.shard, chunk.first, chunk.stop))
     solutions = np.empty((len(instances), *kind.shape(n)), dtype=kind.dtype(n))
     seconds = 0.0

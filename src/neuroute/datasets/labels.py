@@ -1,7 +1,7 @@
 """The label store: solutions of instance streams, taken from caches or solved, verified, and extended in place.
 
 A cache is a folder with one array per shard (`Labels.shard_file`): the solutions of the shard's first instances.  TSP
-tours go from node 0 on, its smaller neighbour second; for CVRP see `cvrp_kind`.  A `.json` file of the same stem,
+tours go from node 0 on, its smaller neighbour second; for CVRP see `problem_specs`.  A `.json` file of the same stem,
 which may be missing, says how they were made (`shard_files.Facts`).
 """
 
@@ -20,13 +20,13 @@ import numpy as np
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
 from neuroute.datasets.chunks import Chunk, Pool, chunk_name, chunks, read_chunk, solve_chunks, solver_pool, write_chunk
+from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import (
     Facts,
     ShardFile,
     check_solutions,
     instances_digest,
-    kind_of,
     merge_facts,
     share_facts,
     stream_part,
@@ -134,7 +134,7 @@ def iterate_shards(labels: Labels, directories: Sequence[Path]) -> Iterator[tupl
 
     The first directory that holds enough rows serves.  Raises NeurouteError if none does.
     """
-    kind = kind_of(labels)
+    kind = spec_of(labels)
     for shard, first, stop in labels.dataset.shards():
         for directory in directories:
             file = ShardFile.open(labels, shard, directory)
@@ -173,7 +173,7 @@ def _ensure(
 ) -> _Shard:
     """Return rows 0..stop-1 of a shard, which the store holds afterwards.  Rows that it had stay as they are."""
     path = store / labels.shard_file(shard)
-    kind, n = kind_of(labels), labels.dataset.n
+    kind, n = spec_of(labels), labels.dataset.n
     solutions = np.empty((0, *kind.shape(n)), dtype=kind.dtype(n))
     lengths = np.empty(0)
     sources: list[Facts] = []
@@ -222,7 +222,7 @@ def _solve(
 
     Each solved chunk is a file that a later call picks up.
     """
-    kind, n = kind_of(labels), labels.dataset.n
+    kind, n = spec_of(labels), labels.dataset.n
     solutions = np.empty((stop - first, *kind.shape(n)), dtype=kind.dtype(n))
     lengths = np.empty(stop - first)
     seconds = 0.0

@@ -16,9 +16,9 @@ from neuroute.datasets.benchmarks import Library, scaled
 from neuroute.datasets.solomon import SolomonInstance, parse_solomon
 from neuroute.datasets.tsplib import TsplibInstance, parse_tsplib
 from neuroute.datasets.vrplib import VrplibInstance, parse_vrplib
-from neuroute.problems.cvrp import Cvrp, to_routes
 from neuroute.problems.tsp import is_permutation
-from neuroute.problems.vrp import EPS, Vrp, fault
+from neuroute.problems.vrp import Vrp, to_routes
+from neuroute.problems.vrp_checker import EPS, fault
 
 GRID = 1000.0  # Set X lies in [0, 1000] squared
 CVRPLIB_HOME = "http://vrp.galgos.inf.puc-rio.br/media/com_vrp/instances"
@@ -65,8 +65,8 @@ TSPLIB = Library(
 # -- CVRPLIB ----------------------------------------------------------------------------------------------------------
 
 
-def _cvrplib_inputs(instance: VrplibInstance, per_axis: bool) -> Cvrp:
-    return Cvrp(scaled(instance, per_axis)[None], instance.demand[None], np.array([instance.capacity]))
+def _cvrplib_inputs(instance: VrplibInstance, per_axis: bool) -> Vrp:
+    return Vrp(scaled(instance, per_axis)[None], instance.demand[None], np.array([instance.capacity]))
 
 
 def _cvrplib_as_vrp(instance: VrplibInstance, per_axis: bool) -> Vrp:

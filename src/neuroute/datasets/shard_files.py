@@ -1,6 +1,7 @@
 """The files of a label cache: one array of solutions per shard, and beside it how they were made.
 
-What a solution is, and what an instance, is the problem's (`Kind`): TSP tours (rows, n), CVRP solutions (rows, 2, n).
+What a solution is, and what an instance, is the problem's (`ProblemSpec`): TSP tours (rows, n), CVRP solutions
+(rows, 2, n).
 """
 
 import hashlib
@@ -14,20 +15,14 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json, write_whole
-from neuroute.datasets.kind import Kind
+from neuroute.datasets.problem_spec import spec_of
 from neuroute.plan.objects import SHARD, Dataset, Labels
-from neuroute.problems.rooms import room
 
 # Solvers whose solutions are never longer than the nearest neighbour's.
 REFERENCES = ("concorde", "lkh", "lkh3", "hgs", "hgs-short", "hgs-long")
 TOLERANCE = 1e-7  # relative
 
 Facts = dict[str, Any]  # solver, version, seed, optimal, seconds, cores, count, instances_sha256, mean_length
-
-
-def kind_of(labels: Labels) -> Kind:
-    kind: Kind = room(labels.dataset.problem, "labels")
-    return kind
 
 
 def stream_part(labels: Labels, shard: int, first: int, stop: int) -> Dataset:
@@ -43,7 +38,7 @@ def check_solutions(
     Raises NeurouteError, naming `where` and the row, if one is no solution, or, from a reference solver, longer than
     the nearest neighbour's and so of another instance.
     """
-    kind = kind_of(labels)
+    kind = spec_of(labels)
     instances = kind.instances(stream_part(labels, shard, first, first + len(solutions)))
     bad = np.flatnonzero(~kind.valid(instances, solutions))
     if len(bad):
@@ -70,7 +65,7 @@ class ShardFile:
     def open(cls, labels: Labels, shard: int, folder: Path) -> "ShardFile | None":
         """Open it; None if the folder has no such file.  Raises NeurouteError if it is cut short or ill-formed."""
         path = folder / labels.shard_file(shard)
-        kind, n = kind_of(labels), labels.dataset.n
+        kind, n = spec_of(labels), labels.dataset.n
         shape, dtype = kind.shape(n), kind.dtype(n)
         try:
             solutions = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -113,7 +108,7 @@ class ShardFile:
 
 def instances_digest(labels: Labels, shard: int, count: int) -> str:
     """Return the SHA-256 of the arrays of a shard's first `count` instances (TSP: their float32 coordinates)."""
-    kind = kind_of(labels)
+    kind = spec_of(labels)
     digest = hashlib.sha256()
     for array in kind.arrays(kind.instances(stream_part(labels, shard, 0, count))):
         digest.update(np.ascontiguousarray(array).data)

@@ -30,7 +30,7 @@ from scipy.special import log1p, ndtri
 
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import SHARD, Dataset
-from neuroute.problems.cvrp import Cvrp
+from neuroute.problems.vrp import Vrp
 
 SPLITS = {"train": 1, "val": 2, "test": 3}
 DISTRIBUTIONS = {"uniform": 0, "cluster": 1, "explosion": 2, "implosion": 3}
@@ -77,7 +77,7 @@ def coordinates(distribution: str, split: str, n: int, first: int, count: int) -
     return out
 
 
-def cvrp_dataset(dataset: Dataset) -> Cvrp:
+def cvrp_dataset(dataset: Dataset) -> Vrp:
     """Return CVRP instances of n customers; any two calls agree bit for bit on the instances they share.
 
     Depot and customers are uniform in the unit square, in float32.  Raises NeurouteError for other distributions.
@@ -90,7 +90,7 @@ def cvrp_dataset(dataset: Dataset) -> Cvrp:
         rows = slice(done, done + stop - first)
         coords[rows], demand[rows] = draw_customers(drawer(word, shard, first, stop - first), n)
         done = rows.stop
-    return Cvrp(coords, demand, np.full(d.count, d.capacity or cvrp_capacity(n), dtype=np.int64))
+    return Vrp(coords, demand, np.full(d.count, d.capacity or cvrp_capacity(n), dtype=np.int64))
 
 
 def check_customers(problem: str, dataset: Dataset) -> int:

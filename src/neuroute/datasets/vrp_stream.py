@@ -22,7 +22,8 @@ from neuroute.datasets.streams import (
     unit,
 )
 from neuroute.plan.objects import Dataset
-from neuroute.problems.vrp import EPS, Vrp
+from neuroute.problems.vrp import Vrp
+from neuroute.problems.vrp_checker import EPS
 from neuroute.problems.vrp_variants import Variant
 
 BACKHAULS, WINDOWS = 6, 7

@@ -11,9 +11,9 @@ from torch import Tensor
 from neuroute.accounting.counts import Counts
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
-from neuroute.decoding.cvrp_paths import Batch
+from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.greedy import closed_tour_rows
-from neuroute.decoding.multi_start import greedy, nothing_closed
+from neuroute.decoding.rollout import choose_best, empty_mask
 from neuroute.plan.objects import Dataset
 
 
@@ -46,7 +46,7 @@ class _OneSolution:
     most: int
 
     def state(self, kept: Any, tokens: int) -> Any:
-        return kept[:, -tokens:]  # as in greedy construction: a view, which moves on by a row with every decision
+        return kept[:, -tokens:]  # as in choose_best construction: a view, which moves on by a row with every decision
 
     def flops(self, counts: Counts, tokens: int) -> float:
         return counts.decision(tokens)
@@ -121,13 +121,13 @@ class Starts:
         """
         cvrp = self.starts < self.nodes
         starts = torch.arange(self.nodes - self.starts, self.nodes, device=kept.nodes.device)[None, : self.tours]
-        closed = nothing_closed(starts, self.nodes, kept.nodes.dtype)
-        closed[..., cvrp : self.most - tokens + 1] = -torch.inf
-        known = torch.full_like(starts, 0.5, dtype=kept.nodes.dtype) if cvrp else starts
-        return kept, known, starts, closed
+        mask = empty_mask(starts, self.nodes, kept.nodes.dtype)
+        mask[..., cvrp : self.most - tokens + 1] = -torch.inf
+        context = torch.full_like(starts, 0.5, dtype=kept.nodes.dtype) if cvrp else starts
+        return kept, context, starts, mask
 
     def decide(self, state: Any) -> Tensor:
-        return greedy(self.net.decide(*state))
+        return choose_best(self.net.decide(*state))
 
     def flops(self, counts: Counts, tokens: int) -> float:
         return self.starts * counts.decision(self.most)
@@ -145,7 +145,7 @@ def pose_single_step(net: Any, dataset: Dataset, nodes: int | None = None, tours
     if dataset.problem == "vrp":
         raise NeurouteError(f"{dataset.id}: single decisions are measured of the TSP and the CVRP; leave it out")
     if dataset.problem == "cvrp":
-        batch = Batch.of(cvrp_dataset(one), place)
+        batch = CvrpBatch.of(cvrp_dataset(one), place)
         features: tuple[Tensor, ...] = (batch.coords[:, :nodes], batch.share[:, :nodes])
     else:
         features = (torch.from_numpy(dataset_coordinates(one)).to(place)[:, :nodes],)

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.problems.cvrp import from_routes, to_routes
-from neuroute.problems.vrp import Vrp
+from neuroute.problems.vrp import Vrp, from_routes, to_routes
 from neuroute.solvers.base import Solver, installed_version, missing
 from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
 

@@ -14,8 +14,10 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import autocast
-from neuroute.decoding.multi_start import close, multi_start, nothing_closed, roll_out, tour_lengths
+from neuroute.decoding.memory import autocast
+from neuroute.decoding.multi_start import multi_start, roll_out
+from neuroute.decoding.rollout import empty_mask, mask_stops
+from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.probing import check_decision, parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.records import Arrays, Rows
@@ -49,11 +51,12 @@ def measure(loaded: LoadedModel, evaluation: StructureEvaluation) -> tuple[Rows,
     points = torch.from_numpy(coords)[None].to(loaded.place)
     with torch.inference_mode(), autocast(loaded.place, loaded.run.training.precision):
         prepared = net.prepare(net.encode(points))
-        tours = roll_out(net, prepared, torch.arange(len(coords), device=loaded.place)[None])
+        batch = TspBatch(points)
+        tours = roll_out(net, prepared, batch, batch.start_nodes(len(coords)))
         visited = tours[:, 0, : evaluation.decision]
         decision = (decision_of_icam if isinstance(net, Icam) else decision_of_pomo)(net, prepared, visited)
         inside = {**alphas(net, len(coords)), **attention_free(net, points)} if isinstance(net, Icam) else {}
-        lengths = tour_lengths(points, tours)[0].double().cpu().numpy()
+        lengths = batch.lengths(tours)[0].double().cpu().numpy()
     arrays = {
         "coords": coords,
         "modules": describe_modules(net, "layers"),
@@ -91,9 +94,9 @@ def _drawable(evaluation: StructureEvaluation, loaded: LoadedModel) -> Any:
 
 def _under_way(prepared: Any, visited: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """visited (1, k) int64 -> first, current (1, 1), closed (1, 1, n): one tour, as `decide` takes it."""
-    closed = nothing_closed(visited[:, :1], prepared.nodes.shape[1], prepared.nodes.dtype)
+    closed = empty_mask(visited[:, :1], prepared.nodes.shape[1], prepared.nodes.dtype)
     for stop in visited.T:
-        closed = close(closed, stop[None])
+        closed = mask_stops(closed, stop[None])
     return visited[:, :1], visited[:, -1:], closed
 
 
@@ -204,7 +207,7 @@ def chosen_nodes(optimal: tuple[Labels, ...], loaded: LoadedModel) -> dict[str, 
         coords = torch.from_numpy(dataset_coordinates(labels.dataset))
         tours = torch.from_numpy(load_tours(labels, loaded.context.label_dirs).astype(np.int64))
         few, precision = coords[:SOLVED], loaded.run.training.precision
-        own = multi_start(loaded.net, few, 1, memory_gb=loaded.memory_gb, precision=precision)
+        own = multi_start(TSP, loaded.net, few, 1, memory_gb=loaded.memory_gb, precision=precision)
         found |= {f"coords_{n}": coords[0].numpy(), f"tour_{n}": tours[0].numpy()}
         found |= selections(coords, tours).arrays(f"{n}_optimal")
         found |= selections(few, own).arrays(f"{n}_model")

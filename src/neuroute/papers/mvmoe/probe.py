@@ -14,10 +14,9 @@ from torch import Tensor, nn
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.batches import autocast
-from neuroute.decoding.multi_start import greedy
-from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, number_of_starts
-from neuroute.decoding.vrp_batch import VrpBatch, start_customers
+from neuroute.decoding.memory import autocast
+from neuroute.decoding.rollout import choose_best
+from neuroute.decoding.vrp import VrpBatch
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.records import Arrays, Rows
@@ -29,7 +28,8 @@ from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.mvmoe import ExpertLayer, MvMoe
 from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
 from neuroute.plan.objects import Decoding
-from neuroute.problems.vrp import Vrp, lengths, valid
+from neuroute.problems.vrp import Vrp, lengths, number_of_starts
+from neuroute.problems.vrp_checker import valid
 
 SEED = 0  # of what gates draw, anew for each variant
 
@@ -118,12 +118,11 @@ def statistics(net: MvMoe, instances: Vrp, steps: int, place: torch.device) -> t
     batch, routing = VrpBatch.of(instances, place), Routing(_seeded(place), balance=True)
     prepared = net.prepare(net.encode(batch.coords, batch.share, batch.windows, routing), routing)
     encoder, routing.reports = routing.reports, []
-    starts = start_customers(batch.demand, number_of_starts(instances))
-    routes = RoutesUnderConstraints(starts, batch, prepared.nodes.dtype)
+    rollout = batch.rollout(batch.start_nodes(number_of_starts(instances)), prepared.nodes.dtype)
     decisions, chances = 0, []
     with tap_inputs([net.combine], _first_input) as seen:
-        while not routes.over():
-            routes.go(greedy(net.decide(prepared, routes.known, routes.current, routes.closed)))
+        while not rollout.is_complete():
+            rollout.go(choose_best(net.decide(prepared, rollout.context, rollout.current, rollout.mask)))
             if isinstance(net.combine, Hierarchical) and decisions < steps:
                 chances.append(_chance(net, seen[-1], routing))
             seen.clear()
@@ -146,7 +145,7 @@ def statistics(net: MvMoe, instances: Vrp, steps: int, place: torch.device) -> t
             "sparse": np.array([*runs[:steps], *[-1] * padding], dtype=np.int8),
             "sparse_chance": np.array([*chances, *[np.nan] * padding], dtype=np.float32),
         }
-    return found, routes.solutions()[0].cpu().numpy()
+    return found, rollout.solutions()[0].cpu().numpy()
 
 
 def _chance(net: MvMoe, seen: Tensor, routing: Routing) -> float:
@@ -219,21 +218,19 @@ def one_decision(net: MvMoe, instance: Vrp, place: torch.device) -> Arrays:
     """
     batch, routing = VrpBatch.of(instance, place), Routing(_seeded(place))
     prepared = net.prepare(net.encode(batch.coords, batch.share, batch.windows, routing), routing)
-    routes = RoutesUnderConstraints(
-        start_customers(batch.demand, number_of_starts(instance)), batch, prepared.nodes.dtype
-    )
-    prefix = [0, int(routes.current[0, 0])]
+    rollout = batch.rollout(batch.start_nodes(number_of_starts(instance)), prepared.nodes.dtype)
+    prefix = [0, int(rollout.current[0, 0])]
     while sum(node > 0 for node in prefix) < max(1, instance.customers // 3):
-        routes.go(greedy(net.decide(prepared, routes.known, routes.current, routes.closed)))
-        prefix.append(int(routes.current[0, 0]))
+        rollout.go(choose_best(net.decide(prepared, rollout.context, rollout.current, rollout.mask)))
+        prefix.append(int(rollout.current[0, 0]))
     with tap_inputs([net.combine], _first_input) as seen:
-        logits = net.decide(prepared, routes.known, routes.current, routes.closed)[0, 0].float()
+        logits = net.decide(prepared, rollout.context, rollout.current, rollout.mask)[0, 0].float()
     gate, tours = _decoders(net).gate, seen[0]  # (1, P, width)
     chosen = gate(tours, Routing())
     assert isinstance(chosen, Choice)
     left = logits.isfinite()
     computed = {
-        "known": routes.known[0, 0],
+        "known": rollout.context[0, 0],
         "logits": logits.where(left, torch.nan),
         "probabilities": torch.softmax(logits, 0).where(left, torch.nan),
         "decoder_scores": F.linear(tours, gate.weight)[0],

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import autocast
 from neuroute.decoding.greedy import Decide, greedy_tours
+from neuroute.decoding.memory import autocast
 from neuroute.decoding.prc import prc
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.probing import check_decision, parameter_rows, wrong_network

@@ -3,14 +3,11 @@
 import contextlib
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
+from neuroute.networks.base import RoutingNetwork
 from neuroute.plan.objects import Decoding
-
-Coords = np.ndarray | Tensor
 
 
 def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager[Any]:
@@ -18,10 +15,15 @@ def autocast(device: torch.device, precision: str) -> contextlib.AbstractContext
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
 
 
-def batch_size(net: Any, nodes: int, decoding: Decoding, memory_gb: float) -> int:
+def device_of(net: RoutingNetwork) -> torch.device:
+    """Where a network's weights lie."""
+    return next(net.parameters()).device
+
+
+def batch_size_for(net: RoutingNetwork, nodes: int, decoding: Decoding, memory_gb: float) -> int:
     """Instances that fit: about 16 floats of activations per token and channel are alive at once.
 
-    What a network keeps of pairs of tokens has a quarter of the memory to itself.  Raises NeurouteError when the
+    What a network keeps of pairs of tokens has a quarter of the memory to itself.  Raises NeurouteError if the
     activations of one instance are more than all of it.
     """
     per_instance = 4 * 16 * net.width * (nodes + 1) * decoding.beam
@@ -33,9 +35,9 @@ def batch_size(net: Any, nodes: int, decoding: Decoding, memory_gb: float) -> in
         )
     if decoding.batch_size:
         return decoding.batch_size
-    pairs = getattr(net, "pair_channels", 0) * (nodes + 1) ** 2
+    pairs = net.pair_channels * (nodes + 1) ** 2
     held = max(1, pair_floats(memory_gb) // pairs) if pairs else 65_535
-    if next(net.parameters()).device.type == "cpu":
+    if device_of(net).type == "cpu":
         enough = 8192 // ((nodes + 1) * decoding.beam)  # more tokens at once bring no speed, only cache misses
     else:
         enough = min(4096, 65_535 // decoding.beam)  # rows of a batch: the limit of a CUDA grid's smaller axes

@@ -1,17 +1,18 @@
 """What the label store, training and evaluation have to know of a problem's instances and solutions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from neuroute.plan.objects import Dataset
+from neuroute.plan.objects import Dataset, Labels
+from neuroute.problems.registry import Part
 from neuroute.solvers.base import Solver
 
 
 @dataclass(frozen=True)
-class Kind:
+class ProblemSpec:
     """`instances` is a batch of `count` instances that slices by rows; `solutions` is one array (count, *shape)."""
 
     noun: str  # what a solution is called in messages
@@ -28,9 +29,13 @@ class Kind:
     # Where networks keep to stricter rules than labels have to; None: they do not.
     built: Callable[[Any, np.ndarray], np.ndarray] | None = None  # as `valid`, of what a network has built
     by_networks_rules: Callable[[Any, np.ndarray], np.ndarray] | None = None  # of labels: whether networks may, too
+    from_arrays: Callable[[Sequence[np.ndarray]], Any] | None = None  # the inverse of `arrays`, where there is one
     starts: Callable[[Any], int] | None = None  # places where solutions of many starts begin; None: at every stop
 
 
-def unsigned(largest: int) -> np.dtype:
-    """The smallest unsigned type that holds a number."""
-    return np.dtype(np.uint8 if largest < 2**8 else np.uint16 if largest < 2**16 else np.uint32)
+SPEC = Part[ProblemSpec]("spec")
+
+
+def spec_of(labels: Labels) -> ProblemSpec:
+    """Load the spec of the problem that labels are of."""
+    return SPEC.of(labels.dataset.problem)

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neuroute.decoding.multi_start import Choose
+from neuroute.decoding.rollout import Choose
 from neuroute.plan.reinforced import Reinforced, Stage
 
 SHAPES = 1 << 63  # second word of the key of sizes, capacities and variants; that of a batch's noise lies above
 SIZE, CAPACITY, VARIANT = range(3)  # which of a batch's four draws
-AT_ONCE = 1 << 16  # batches
+BATCHES_PER_BLOCK = 1 << 16  # batches
 
 
 def shapes(stage: Stage, seed: int, first: int, batches: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -49,8 +49,8 @@ def instances_seen(training: Reinforced, seed: int) -> np.ndarray:
     """Instances in the first 0, 1, ... batches of a run: int64 (batches + 1,)."""
     seen = np.zeros(training.batches + 1, dtype=np.int64)
     for end, stage in zip(training.ends, training.stages, strict=True):
-        for first in range(end - stage.batches, end, AT_ONCE):
-            batches = min(AT_ONCE, end - first)
+        for first in range(end - stage.batches, end, BATCHES_PER_BLOCK):
+            batches = min(BATCHES_PER_BLOCK, end - first)
             sizes, _ = shapes(stage, seed, training.batches_before + first, batches)
             kinds, which = np.unique(sizes, return_inverse=True)
             batch_sizes = np.array([stage.batch_of(int(n)) for n in kinds])
