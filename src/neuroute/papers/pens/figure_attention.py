@@ -8,10 +8,15 @@ import numpy as np
 
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.figures_model import Attention
+<<<<<<< HEAD
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import style
 from neuroute.rendering.diagram import drawing
 from neuroute.rendering.diagram_maps import MARKS, draw_mark, frame_square
+=======
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
+>>>>>>> main
 from neuroute.rendering.style import MEASURED, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
@@ -49,12 +54,12 @@ def figure6(study: Study) -> Drawing:
     bar.set_ticks([0, 1], labels=["low", "high"])
     bar.set_label("Mean attention logit of the origin", labelpad=-8)
     bar.outline.set_visible(False)  # type: ignore[operator]
-    marks = {"origin": MARKS["current"], "destination": MARKS["destination"]}
+    marks = {"origin": maps.MARKS["current"], "destination": maps.MARKS["destination"]}
     handles = [Line2D([], [], linestyle="none", label=name, **look) for name, look in marks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     alt = "Maps of the origin's mean attention logits over the square for three models and several scaling factors."
     rows = [row for name, net in nets.items() for row in _rows(name, net)]
-    return drawing(figure, rows, _notes(study), alt, _look_table(nets))
+    return dg.drawing(figure, rows, _notes(study), alt, _look_table(nets))
 
 
 def _titles(net: Attention) -> list[str]:
@@ -67,7 +72,7 @@ def _draw_map(axes: Axes, net: Attention, column: int) -> None:
     from matplotlib.colors import Normalize
 
     coords, logits = net.array("coords"), np.asarray(net.array("logits")[column], float)
-    frame_square(axes, room=0.03)
+    maps.frame_square(axes, room=0.03)
     axes.set_title(_titles(net)[column], loc="center", fontsize=7, pad=2)
     finite = np.isfinite(logits)
     finite[int(net.number("origin"))] = False  # its logit for itself would stretch the colours
@@ -81,8 +86,8 @@ def _draw_map(axes: Axes, net: Attention, column: int) -> None:
     norm = Normalize(low, max(high, low + 1e-9))
     x, y = coords[order].T
     axes.scatter(x, y, size, logits[order], cmap=MAP, norm=norm, linewidths=0, rasterized=True)
-    draw_mark(axes, coords[int(net.number("origin"))], "current", 6.5)
-    draw_mark(axes, coords[int(net.number("destination"))], "destination", 9)
+    maps.draw_mark(axes, coords[int(net.number("origin"))], "current", 6.5)
+    maps.draw_mark(axes, coords[int(net.number("destination"))], "destination", 9)
     axes.set_xlabel(f"{low:.1f} … {high:.1f}".replace("-", "−"), fontsize=6, labelpad=1.5)
 
 
