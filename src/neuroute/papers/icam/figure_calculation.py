@@ -8,14 +8,9 @@ import numpy as np
 
 from neuroute.papers.icam.roles import structure_needs
 from neuroute.papers.icam.snapshot import NOTHING_PRINTED, Structure
-<<<<<<< HEAD
 from neuroute.plan.needs import artifact
-from neuroute.rendering.diagram import ORANGE, Element, Panel, Sheet, Sign, Space, column, drawing, row
-from neuroute.rendering.diagram_maps import Array, draw_matrix, format_range
-=======
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps
->>>>>>> main
 from neuroute.rendering.style import MEASURED
 
 if TYPE_CHECKING:

@@ -10,15 +10,9 @@ from neuroute.papers.icam.figures_adaptation import middle_node
 from neuroute.papers.icam.roles import structure_needs
 from neuroute.papers.icam.selections import RANKS, SHARE
 from neuroute.papers.icam.snapshot import Structure
-<<<<<<< HEAD
 from neuroute.plan.needs import artifact
-from neuroute.rendering import style
-from neuroute.rendering.diagram import Legend, Panel, Sheet, Space, column, drawing, heading, row
-from neuroute.rendering.diagram_maps import MARKS, RED, draw_nodes, frame_square, node_rows, pairwise_distances
-=======
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
->>>>>>> main
 from neuroute.rendering.style import MEASURED
 
 if TYPE_CHECKING:

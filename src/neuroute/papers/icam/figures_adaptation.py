@@ -9,37 +9,9 @@ import numpy as np
 from neuroute.papers.icam.figures_network import alphas_of_layers
 from neuroute.papers.icam.roles import structure_needs
 from neuroute.papers.icam.snapshot import NOTHING_PRINTED, Structure, adaptation_slope, draw_alphas
-<<<<<<< HEAD
 from neuroute.plan.needs import artifact
-from neuroute.rendering import style
-from neuroute.rendering.diagram import (
-    Element,
-    Panel,
-    Sheet,
-    Space,
-    Words,
-    box,
-    column,
-    drawing,
-    heading,
-    row,
-)
-from neuroute.rendering.diagram_maps import (
-    Array,
-    color_values,
-    draw_mark,
-    draw_matrix,
-    draw_nodes,
-    frame_square,
-    label_small,
-    node_rows,
-    pairwise_distances,
-    short,
-)
-=======
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
->>>>>>> main
 from neuroute.rendering.style import MEASURED
 
 if TYPE_CHECKING:

@@ -9,37 +9,9 @@ import numpy as np
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import ORIGINAL, run_id, structure, structure_needs
 from neuroute.papers.icam.snapshot import NOTHING_PRINTED, Structure, draw_alphas
-<<<<<<< HEAD
 from neuroute.plan.needs import Need, artifact
-from neuroute.rendering import style
-from neuroute.rendering.diagram import (
-    ORANGE,
-    Element,
-    Panel,
-    Row,
-    Sheet,
-    Space,
-    Words,
-    box,
-    column,
-    drawing,
-    heading,
-    row,
-)
-from neuroute.rendering.diagram_maps import (
-    draw_mark,
-    draw_matrix,
-    draw_probabilities,
-    draw_state,
-    format_range,
-    frame_square,
-    label_small,
-    short,
-)
-=======
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
->>>>>>> main
 from neuroute.rendering.diagram_network import connect_network, decoder_row, encoder_row
 from neuroute.rendering.style import MEASURED
 

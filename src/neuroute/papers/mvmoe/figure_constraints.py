@@ -8,15 +8,9 @@ import numpy as np
 
 from neuroute.papers.mvmoe.roles import experts_routing
 from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, Solution
-<<<<<<< HEAD
 from neuroute.plan.needs import artifact
-from neuroute.rendering import style
-from neuroute.rendering.diagram import Legend, Panel, Sheet, column, draw_arrow, drawing, heading, row
-from neuroute.rendering.diagram_maps import MARKS, RED, draw_mark, draw_nodes, frame_square, label_small
-=======
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
->>>>>>> main
 from neuroute.rendering.style import MEASURED
 
 if TYPE_CHECKING:

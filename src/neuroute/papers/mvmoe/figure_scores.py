@@ -9,13 +9,9 @@ import numpy as np
 
 from neuroute.papers.mvmoe.roles import experts_routing
 from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, chosen_weights
-<<<<<<< HEAD
 from neuroute.plan.needs import artifact
-from neuroute.rendering import style
-=======
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
->>>>>>> main
 from neuroute.rendering.columns import decimal
 from neuroute.rendering.style import MEASURED
 

@@ -8,36 +8,9 @@ import numpy as np
 
 from neuroute.papers.mvmoe.roles import experts_routing, light_routing
 from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, chosen_weights, shares
-<<<<<<< HEAD
 from neuroute.plan.needs import Need, artifact
-from neuroute.rendering import style
-from neuroute.rendering.diagram import (
-    Column,
-    Element,
-    Frame,
-    Panel,
-    Row,
-    Sheet,
-    Sign,
-    Space,
-    box,
-    column,
-    drawing,
-    heading,
-    row,
-)
-from neuroute.rendering.diagram_maps import (
-    Array,
-    draw_bars,
-    draw_probabilities,
-    draw_state,
-    format_range,
-    node_rows,
-)
-=======
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
->>>>>>> main
 from neuroute.rendering.diagram_network import connect_network, decoder_row, encoder_row
 from neuroute.rendering.style import MEASURED
 

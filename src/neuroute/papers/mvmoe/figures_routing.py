@@ -9,20 +9,14 @@ import numpy as np
 from neuroute.papers.mvmoe.cells import quoted
 from neuroute.papers.mvmoe.roles import TRAINED, experts_routing, light_routing
 from neuroute.papers.mvmoe.snapshot import Routing, shares
-<<<<<<< HEAD
 from neuroute.plan.needs import artifact
-from neuroute.rendering import style
-from neuroute.rendering.diagram import drawing
-=======
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
->>>>>>> main
 from neuroute.rendering.style import MEASURED, PUBLISHED, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from neuroute.rendering.diagram_maps import Array
     from neuroute.rendering.study import Study
     from neuroute.rendering.style import Drawing
 

@@ -8,15 +8,9 @@ import numpy as np
 
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.figures_model import Attention
-<<<<<<< HEAD
 from neuroute.plan.needs import Need, artifact
-from neuroute.rendering import style
-from neuroute.rendering.diagram import drawing
-from neuroute.rendering.diagram_maps import MARKS, draw_mark, frame_square
-=======
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
->>>>>>> main
 from neuroute.rendering.style import MEASURED, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 

@@ -9,40 +9,9 @@ import numpy as np
 
 from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.papers.pens import roles
-<<<<<<< HEAD
 from neuroute.plan.needs import Need, artifact
-from neuroute.rendering import style
-from neuroute.rendering.diagram import (
-    Box,
-    Column,
-    Frame,
-    Legend,
-    Panel,
-    Row,
-    Sheet,
-    Sign,
-    Space,
-    box,
-    column,
-    drawing,
-    heading,
-    row,
-)
-from neuroute.rendering.diagram_maps import (
-    MARKS,
-    VISITED,
-    Array,
-    color_values,
-    draw_mark,
-    frame_square,
-    node_rows,
-    tour_length,
-    write_not_finite,
-)
-=======
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
->>>>>>> main
 from neuroute.rendering.style import MEASURED
 
 if TYPE_CHECKING:
