@@ -12,10 +12,11 @@ import torch
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import autocast, decode
+from neuroute.decoding.decode import decode
+from neuroute.decoding.memory import autocast
 from neuroute.evaluation.driver import evaluate
-from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.loaded import RunContext
+from neuroute.evaluation.snapshot import describe_modules
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.papers.pens.evaluations import AttentionEvaluation
 from neuroute.papers.pens.probe import origin_logits, path_ends, walk
@@ -158,7 +159,7 @@ def test_the_walk_is_greedy_decoding(positions: str) -> None:
     net, coords = small(run_of(positions)), dataset_coordinates(Dataset(split="val", n=6, count=1))
     with torch.inference_mode():
         tour, probabilities = walk(net, torch.from_numpy(coords[0]))
-    np.testing.assert_array_equal(tour, decode(net, coords, Decoding())[0])
+    np.testing.assert_array_equal(tour, decode("tsp", net, coords, Decoding())[0])
     np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-6)
     for decision, chances in enumerate(probabilities):
         assert chances.argmax() == tour[decision + 1]
@@ -169,7 +170,7 @@ def test_the_walk_is_greedy_decoding(positions: str) -> None:
 
 def test_modules_are_those_of_the_live_network() -> None:
     net = small(run_of("coordinates", output_projection=True))
-    *found, last = modules(net, "layers")
+    *found, last = json.loads(str(describe_modules(net, "layers")))
     by_name = {m["name"]: m for m in found}
     assert list(by_name) == [
         "", "embed", "layers", "layers.0", "layers.0.attention_norm", "layers.0.qkv", "layers.0.out",

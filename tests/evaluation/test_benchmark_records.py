@@ -12,14 +12,13 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import known, library, scaled, write_manifest
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
-from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.evaluation.records import COLUMNS
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network, Run, Supervised
-from neuroute.problems.cvrp import Cvrp, to_routes
+from neuroute.problems.vrp import Vrp, to_routes
 
 ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "train_nodes": 20}
 NETWORK = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=ARGUMENTS)
@@ -52,7 +51,7 @@ def test_each_instance_is_measured_against_its_optimum(tmp_path: Path, tsplib: P
     unrounded = []
     for name in ("eil51", "berlin52"):
         instance, optimum = read_tsplib(tsplib / f"{name}.tsp"), known()[name].optimum
-        tour = decode(net, torch.from_numpy(instance.unit_square())[None], EVALUATION.decodings[0])[0].numpy()
+        tour = decode("tsp", net, torch.from_numpy(instance.unit_square())[None], EVALUATION.decodings[0])[0].numpy()
         values = records[records.test == f"tsplib_{name}"].set_index("metric").value
         unrounded.append(instance.length(tour, rounded=False))
         assert values["length"] == pytest.approx(unrounded[-1])
@@ -125,9 +124,9 @@ def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(tmp_path: Path, 
         instance = read_vrplib(folder / "cvrplib_x" / f"{name}.vrp")
         low, high = instance.coords.min(), instance.coords.max()
         square = ((instance.coords - low) / (high - low)).astype(np.float32)  # depot and customers alike
-        inputs = Cvrp(square[None], instance.demand[None], np.array([instance.capacity]))
+        inputs = Vrp(square[None], instance.demand[None], np.array([instance.capacity]))
         for decoding in (Decoding(), PRC, PRC.model_copy(update={"iterations": 0})):
-            routes = to_routes(decode_cvrp(net, inputs, decoding)[0].numpy())
+            routes = to_routes(decode("cvrp", net, inputs, decoding)[0].numpy())
             instance.check(routes, name)
             values = records[(records.test == f"cvrplib_{name}") & (records.decoding == decoding.id)]
             values = values.set_index("metric").value
@@ -195,9 +194,9 @@ def test_set_x_as_icam_is_measured_on_it(tmp_path: Path, public: Callable[[str],
         instance = read_vrplib(folder / "cvrplib_x" / f"{name}.vrp")
         square = per_axis(instance.coords)
         assert not np.allclose(square, instance.unit_square())
-        inputs = Cvrp(square[None], instance.demand[None], np.array([instance.capacity]))
+        inputs = Vrp(square[None], instance.demand[None], np.array([instance.capacity]))
         for decoding in evaluation.decodings:
-            routes = to_routes(decode_cvrp(net, inputs, decoding)[0].numpy())
+            routes = to_routes(decode("cvrp", net, inputs, decoding)[0].numpy())
             instance.check(routes, name)
             values = records[(records.test == f"cvrplib_{name}") & (records.decoding == decoding.id)]
             assert values.set_index("metric").value["length"] == pytest.approx(instance.cost(routes, rounded=False))

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.vrp import decode
+from neuroute.decoding.decode import decode
 from neuroute.evaluation import construction
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
@@ -50,7 +50,7 @@ def test_each_instance_is_timed_by_itself(tmp_path: Path, monkeypatch: pytest.Mo
     ticks = np.array([2 * i + 1 for i in range(0, 12, 2)]).reshape(2, 3)  # (i + 1)^2 - i^2
     for dataset, seconds in zip(DATASETS, ticks, strict=True):
         batch = vrp_dataset(dataset)
-        own = [lengths(one, decode(net, one, MULTI).numpy())[0] for one in (batch[i : i + 1] for i in range(3))]
+        own = [lengths(one, decode("vrp", net, one, MULTI).numpy())[0] for one in (batch[i : i + 1] for i in range(3))]
         np.testing.assert_allclose(arrays[f"{dataset.id}|multi"], own)
         np.testing.assert_array_equal(arrays[f"{dataset.id}|seconds"], seconds)
         values = records[records.test == dataset.id].set_index("metric").value

@@ -12,7 +12,6 @@ import torch
 from neuroute.accounting.cost import counts
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
-from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import efficiency
 from neuroute.evaluation.driver import evaluate
@@ -20,8 +19,8 @@ from neuroute.evaluation.efficiency import sample_tokens, sum_decisions
 from neuroute.evaluation.extrapolation import predict_cost
 from neuroute.evaluation.live_memory import measure_memory
 from neuroute.evaluation.loaded import RunContext
-from neuroute.evaluation.one_decision import posed
 from neuroute.evaluation.records import COLUMNS
+from neuroute.evaluation.single_step import pose_single_step
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Labels, Network, Run, Supervised
 
@@ -118,14 +117,14 @@ def test_points_are_decisions_that_greedy_construction_makes(name: str, dataset:
     net.decide = decide
     one = dataset.model_copy(update={"count": 1})
     if dataset is TSP:
-        decode(net, dataset_coordinates(one), Decoding())
+        decode("tsp", net, dataset_coordinates(one), Decoding())
     else:
-        decode_cvrp(net, cvrp_dataset(one), Decoding())
-    assert seen[::-1] == sample_tokens(posed(net, dataset), 1000) == list(range(min(seen), max(seen) + 1))
+        decode("cvrp", net, cvrp_dataset(one), Decoding())
+    assert seen[::-1] == sample_tokens(pose_single_step(net, dataset), 1000) == list(range(min(seen), max(seen) + 1))
 
 
 def test_few_nodes_have_few_decisions() -> None:
-    assert sample_tokens(posed(ready("SIT"), Dataset(n=4, count=1)), 5) == [4, 5]
+    assert sample_tokens(pose_single_step(ready("SIT"), Dataset(n=4, count=1)), 5) == [4, 5]
 
 
 def test_attention_that_holds_its_scores_takes_their_memory(tmp_path: Path) -> None:
@@ -141,7 +140,7 @@ def test_attention_that_holds_its_scores_takes_their_memory(tmp_path: Path) -> N
 def test_memory_counts_what_encoding_keeps() -> None:
     """LEHD keeps width floats of every node, SIT two; a decision stands on top of them."""
     for name, width in (("LEHD", 16), ("SIT", 2)):
-        construction = posed(ready(name), LARGER)
+        construction = pose_single_step(ready(name), LARGER)
         kept, _, held = measure_memory(construction.encode, CPU)
         assert held == 4 * width * 81
         found = efficiency.measure_construction(construction, [4, 81], CPU)
@@ -153,7 +152,7 @@ def test_memory_counts_what_encoding_keeps() -> None:
 
 def test_all_of_pomos_starts_count(tmp_path: Path) -> None:
     net = ready("POMO")
-    whole, part = posed(net, LARGER), posed(net, LARGER, tours=20)
+    whole, part = pose_single_step(net, LARGER), pose_single_step(net, LARGER, tours=20)
     kept = whole.encode()
     _, _, closed, chosen = part.state(kept, 60)
     assert closed.shape == (1, 20)
@@ -204,7 +203,7 @@ def test_an_outlook_is_right() -> None:
         net, count = ready(name), counts(NETWORKS[name])
         with efficiency.hold_scores():
             outlook = predict_cost(net, larger, count, CPU)
-            construction = posed(net, larger)
+            construction = pose_single_step(net, larger)
             kept, encoding, held = measure_memory(construction.encode, CPU)
             _, adds, _ = measure_memory(lambda c=construction, k=kept: c.decide(c.state(k, c.most)), CPU)
         real = max(encoding, held + adds)

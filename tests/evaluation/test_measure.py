@@ -13,14 +13,13 @@ from neuroute.accounting import cost
 from neuroute.core.device import memory_budget_gb
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours, make_labels
-from neuroute.datasets.shard_files import kind_of
+from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import decode, instances_at_once
+from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Supervised, Test
-from neuroute.problems.rooms import room
 from neuroute.problems.tsp import tour_length
 
 LABELS = Labels(dataset=Dataset(n=9, count=12), solver="concorde")
@@ -56,7 +55,7 @@ def test_gaps_are_ratios_of_means_and_lengths_are_kept(store: Path) -> None:
     torch.manual_seed(0)
     net = build(NETWORK)
     for test in TESTS:
-        own = tour_length(coords, decode(net, torch.from_numpy(coords), test.decoding).numpy())
+        own = tour_length(coords, decode("tsp", net, torch.from_numpy(coords), test.decoding).numpy())
         rows = records[records.decoding == test.decoding.id].set_index("metric")
         assert rows.value["gap_pct"] == pytest.approx(100 * (own.mean() / reference.mean() - 1))
         assert rows.value["gap_mean_of_ratios_pct"] == pytest.approx(100 * np.mean(own / reference - 1))
@@ -92,7 +91,7 @@ def test_milestones_of_reconstruction_are_records_of_their_own(store: Path) -> N
     with np.load(out.with_suffix(".npz")) as lengths:
         for iterations, name in ((0, "greedy"), (2, "rrc2"), (6, "rrc6")):
             decoding = Decoding(method="rrc", iterations=iterations)
-            own = tour_length(coords.numpy(), decode(net, coords, decoding).numpy())
+            own = tour_length(coords.numpy(), decode("tsp", net, coords, decoding).numpy())
             np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|{name}"], own)
     times = records[records.metric == "time_s"].value
     assert times.is_monotonic_increasing
@@ -121,13 +120,13 @@ def test_many_starts_are_measured_and_counted(tmp_path: Path, problem: Any) -> N
     evaluation = Evaluation(run=run.id, group="many", tests=tests)
     evaluate(evaluation, run, tmp_path / "m", tmp_path / "many.csv", replace(context, label_dirs=[tmp_path]))
     records = pd.read_csv(tmp_path / "many.csv")
-    kind_, c, nodes = kind_of(labels), cost.counts(network), labels.dataset.nodes
+    kind_, c, nodes = spec_of(labels), cost.counts(network), labels.dataset.nodes
     instances = kind_.instances(labels.dataset)
     for test in tests:
-        found = room(problem, "decode")(net, instances, test.decoding).numpy()
+        found = decode(problem, net, instances, test.decoding).numpy()
         rows = records[records.decoding == test.decoding.id].set_index("metric")
         assert rows.value["length"] == pytest.approx(kind_.lengths(instances, found).mean())
-        assert set(rows.batch_size) == {instances_at_once(net, 9, test.decoding, memory_budget_gb(CPU, None))}
+        assert set(rows.batch_size) == {instances_per_batch(net, 9, test.decoding, memory_budget_gb(CPU, None))}
     for decoding, tours, images in zip(MANY, (1, 9, 72), (1, 1, 8), strict=True):
         values = records[records.decoding == decoding.id].set_index("metric").value
         by_hand = images * c.encoder(nodes) + tours * (nodes - 2) * c.decision(nodes + 1)

@@ -73,7 +73,7 @@ def test_a_folder_without_rights_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", ["--out", "--save"])
 def test_nothing_is_solved_in_vain(tmp_path: Path, model: Path, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "t.tsp").write_text(TSP)
-    monkeypatch.setattr(solve, "room", lambda *_: pytest.fail("it has begun to solve"))
+    monkeypatch.setattr(solve, "decode", lambda *_: pytest.fail("it has begun to solve"))
     for place, why in no_place(tmp_path, ".svg" if option == "--out" else ".tour").items():
         drawing = () if option == "--out" else ("--out", tmp_path / "t.svg")
         code, said = run("solve", tmp_path / "t.tsp", "--model", model, option, place, *drawing)
@@ -84,7 +84,7 @@ def test_nothing_is_solved_in_vain(tmp_path: Path, model: Path, option: str, mon
 
 def test_nothing_is_measured_in_vain(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.savez(tmp_path / "d.npz", coords=COORDS)
-    monkeypatch.setattr(user, "room", lambda *_: pytest.fail("it has begun to solve"))
+    monkeypatch.setattr(user, "decode", lambda *_: pytest.fail("it has begun to solve"))
     for place, why in no_place(tmp_path, ".csv").items():
         code, said = run("evaluate", "--model", model, "--data", tmp_path / "d.npz", "--out", place)
         assert (code, len(said.splitlines())) == (2, 1)

@@ -58,7 +58,7 @@ def test_lengths_are_those_of_stretched_coordinates_on_the_original_scale(checkp
         coords = dataset_coordinates(each.dataset)
         by_hand = []
         for factor in each.factors:  # the network is given coordinates that somebody else has stretched
-            tours = decode(net, coords * np.float32(factor), Decoding()).numpy()
+            tours = decode("tsp", net, coords * np.float32(factor), Decoding()).numpy()
             by_hand.append(tour_length(coords, tours).mean())
         np.testing.assert_allclose(arrays[f"{each.dataset.id}|lengths"], by_hand, rtol=1e-12)
         np.testing.assert_array_equal(arrays[f"{each.dataset.id}|factors"], each.factors)
@@ -72,7 +72,7 @@ def test_factor_1_is_plain_greedy(checkpoint: Path, tmp_path: Path) -> None:
     _, arrays = sweep(checkpoint, tmp_path)
     for each in SWEEPS:
         coords = dataset_coordinates(each.dataset)
-        plain = tour_length(coords, decode(small(), coords, Decoding()).numpy()).mean()
+        plain = tour_length(coords, decode("tsp", small(), coords, Decoding()).numpy()).mean()
         assert arrays[f"{each.dataset.id}|lengths"][each.factors.index(1.0)] == plain
 
 

@@ -14,8 +14,8 @@ from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.decoding.prc import prc
 from neuroute.evaluation.driver import evaluate
-from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.loaded import RunContext
+from neuroute.evaluation.snapshot import describe_modules
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.networks.weights import build, save_checkpoint
@@ -121,7 +121,7 @@ def test_weights_are_those_that_the_layer_attends_with() -> None:
 
 def test_modules_are_those_of_the_live_network() -> None:
     net = small(run_of())
-    *found, last = modules(net, "decoder.layers")
+    *found, last = json.loads(str(describe_modules(net, "decoder.layers")))
     by_name = {m["name"]: m for m in found}
     assert by_name["decoder.layers"]["copies"] == 3
     assert by_name["decoder.current"]["shapes"] == {"weight": [R * WIDTH, WIDTH], "bias": [R * WIDTH]}
@@ -205,7 +205,7 @@ def test_records_and_arrays(start: str, tmp_path: Path) -> None:
     arrays = measured(run, tmp_path, decoding=PRC.model_copy(update={"start": start}))
     coords = dataset_coordinates(DATASET)
     np.testing.assert_array_equal(arrays["coords"], coords[0])
-    greedy = decode(small(run), coords, Decoding())[0]
+    greedy = decode("tsp", small(run), coords, Decoding())[0]
     np.testing.assert_array_equal(arrays["visited"], greedy[:5])
     assert int(np.nanargmax(arrays["probabilities"])) == int(greedy[5])
     assert arrays["attention"].shape == (3, R + 1, N)

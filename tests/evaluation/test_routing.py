@@ -10,13 +10,15 @@ import torch
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.multi_start_vrp import multi_start, number_of_starts
+from neuroute.decoding.multi_start import multi_start
+from neuroute.decoding.vrp import VRP
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, parameters, save_checkpoint
 from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
 from neuroute.plan.objects import Dataset, Labels, Network, Run, Supervised
-from neuroute.problems.vrp import SWITCHES, Vrp, canonical, lengths
+from neuroute.problems.vrp import Vrp, canonical, lengths, number_of_starts
+from neuroute.problems.vrp_variants import SWITCHES
 
 N, EXPERTS, TOP, STEPS, COUNT, DEPTH = 9, 4, 2, 30, 3, 2
 DATASETS = tuple(
@@ -107,7 +109,7 @@ def test_routes_are_the_networks_best_ones(tmp_path: Path) -> None:
     for dataset in DATASETS:
         one, name = vrp_dataset(dataset)[:1], dataset.variant
         solution = np.stack([a[f"order_{name}"], a[f"flags_{name}"]])
-        expected = multi_start(small(run), one).numpy()  # the same routes, of which another may be the first
+        expected = multi_start(VRP, small(run), one).numpy()  # the same routes, of which another may be the first
         np.testing.assert_array_equal(canonical(solution[None]), canonical(expected))
         assert a[f"length_{name}"] == pytest.approx(lengths(one, solution[None])[0])
         np.testing.assert_array_equal(a[f"coords_{name}"], one.coords[0])

@@ -52,7 +52,7 @@ def test_each_variant_solves_a_file(
     assert said
     net, _ = load_checkpoint(model)
     instance = read_tsplib(file)
-    tour = decode(net, torch.from_numpy(instance.unit_square())[None], how)[0].numpy()
+    tour = decode("tsp", net, torch.from_numpy(instance.unit_square())[None], how)[0].numpy()
     assert sorted(tour) == list(range(NODES))
     assert said.groups() == ("dozen", str(NODES), f"{instance.length(tour):,.0f}", "EUC_2D", str(drawing))
     assert drawing.read_text().rstrip().endswith("</svg>")

@@ -11,12 +11,11 @@ from typer.testing import CliRunner
 from neuroute.cli import app
 from neuroute.datasets.tsplib import read_tour, read_tsplib
 from neuroute.datasets.vrplib import read_solution, read_vrplib
-from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Network
-from neuroute.problems.cvrp import Cvrp, from_routes
 from neuroute.problems.tsp import tour_length
+from neuroute.problems.vrp import Vrp, from_routes
 from untrained import untrained
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -76,7 +75,7 @@ def test_a_tsp_file(tmp_path: Path, tsp: Path, kind: str, options: tuple[str, ..
     code, text = run("solve", tsp, "--model", model, "--save", tmp_path / "m.tour", *options)
     assert code == 0, text
     instance, (net, _) = read_tsplib(tsp), load_checkpoint(model)
-    tour = decode(net, instance.unit_square()[None], decoding)[0].numpy()
+    tour = decode("tsp", net, instance.unit_square()[None], decoding)[0].numpy()
     assert read_tour(tmp_path / "m.tour", instance).tolist() == tour.tolist()
     assert f"length {instance.length(tour):,.0f} (EUC_2D)" in text
 
@@ -87,10 +86,10 @@ def test_a_vrp_file(tmp_path: Path, vrp: Path, options: tuple[str, ...], decodin
     code, text = run("solve", vrp, "--model", model, "--save", tmp_path / "m.sol", *options)
     assert code == 0, text
     instance, (net, _) = read_vrplib(vrp), load_checkpoint(model)
-    inputs = Cvrp(instance.unit_square()[None], instance.demand[None], np.array([instance.capacity]))
+    inputs = Vrp(instance.unit_square()[None], instance.demand[None], np.array([instance.capacity]))
     routes, _ = read_solution(tmp_path / "m.sol")
     instance.check(routes, "m.sol")
-    np.testing.assert_array_equal(from_routes(routes), decode_cvrp(net, inputs, decoding)[0].numpy())
+    np.testing.assert_array_equal(from_routes(routes), decode("cvrp", net, inputs, decoding)[0].numpy())
 
 
 @pytest.mark.parametrize(
@@ -103,7 +102,7 @@ def test_evaluate_measures_them(tmp_path: Path, options: tuple[str, ...], decodi
     code, text = run("evaluate", "--model", model, "--data", "mine.npz", "--out", tmp_path / "r.csv", *options)
     assert code == 0, text
     net, _ = load_checkpoint(model)
-    own = tour_length(COORDS, decode(net, COORDS.astype(np.float32), decoding).numpy())
+    own = tour_length(COORDS, decode("tsp", net, COORDS.astype(np.float32), decoding).numpy())
     assert pd.read_csv(tmp_path / "r.csv").set_index("metric").value["length"] == pytest.approx(own.mean())
     with np.load(tmp_path / "r.npz") as file:
         np.testing.assert_allclose(file[f"mine|{decoding.id}"], own)

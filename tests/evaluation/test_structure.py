@@ -15,6 +15,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.multi_start import multi_start
+from neuroute.decoding.tsp import TSP
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
@@ -89,8 +90,8 @@ def test_the_decision_is_the_one_on_the_way_of_the_greedy_tour(kind: str, tmp_pa
     run = run_of(kind)
     a, coords = measured(run, tmp_path), dataset_coordinates(DATASET)
     np.testing.assert_array_equal(a["coords"], coords[0])
-    np.testing.assert_array_equal(a["tours"][0], multi_start(small(run), coords, 1)[0])
-    np.testing.assert_array_equal(a["tours"][a["lengths"].argmin()], multi_start(small(run), coords)[0])
+    np.testing.assert_array_equal(a["tours"][0], multi_start(TSP, small(run), coords, 1)[0])
+    np.testing.assert_array_equal(a["tours"][a["lengths"].argmin()], multi_start(TSP, small(run), coords)[0])
     closed = a["tours"][:, [*range(N), 0]]
     np.testing.assert_allclose(
         a["lengths"], np.linalg.norm(np.diff(coords[0][closed].astype(float), axis=1), axis=2).sum(1), rtol=1e-6
@@ -203,7 +204,7 @@ def test_optimal_tours_and_the_models_own_are_told_apart(tmp_path: Path) -> None
         tours = load_tours(labels, [tmp_path / "labels"])
         np.testing.assert_array_equal(a[f"coords_{n}"], coords[0])
         np.testing.assert_array_equal(a[f"tour_{n}"], tours[0])
-        own = multi_start(small(run), coords, 1)
+        own = multi_start(TSP, small(run), coords, 1)
         for name, chosen in (("optimal", tours.astype(int)), ("model", own.numpy())):
             distances, ranks, _ = by_hand(coords, chosen)
             np.testing.assert_allclose(a[f"quantiles_{n}_{name}"], np.quantile(distances, LEVELS), rtol=1e-6)

@@ -95,7 +95,7 @@ def test_repeats_are_means_over_draws(store: Path) -> None:
     reference = tour_length(coords, load_tours(LABELS, [store / "labels"]))
     torch.manual_seed(0)
     net = build(RUN.network)
-    own = np.stack([tour_length(coords, decode(net, coords, Decoding(draw=i)).numpy()) for i in range(3)])
+    own = np.stack([tour_length(coords, decode("tsp", net, coords, Decoding(draw=i)).numpy()) for i in range(3)])
     assert len({tuple(each) for each in own}) > 1  # an untrained network depends on its embeddings
     found = values(records, REPEATED)
     np.testing.assert_array_equal(arrays[f"{LABELS.dataset.id}|{REPEATED.id}"], own.mean(0))
@@ -119,11 +119,11 @@ def test_networks_without_random_embeddings_are_solved_once(store: Path, monkeyp
     run = run_of("coordinates")
     calls: list[Decoding] = []
 
-    def counted(net: object, coords: object, decoding: Decoding, *rest: object) -> torch.Tensor:
+    def counted(problem: str, net: object, coords: object, decoding: Decoding, *rest: object) -> torch.Tensor:
         calls.append(decoding)
-        return decode(net, coords, decoding, *rest)  # type: ignore[arg-type]
+        return decode(problem, net, coords, decoding, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("neuroute.decoding.decode.decode", counted)
+    monkeypatch.setattr("neuroute.evaluation.labelled.decode", counted)
     evaluation = Evaluation(run=run.id, group="uniform", tests=(Test(labels=LABELS, decoding=REPEATED),))
     records, _ = measured(store, evaluation, run)
     assert len(calls) == 2  # the warm-up, and one solution

@@ -13,12 +13,12 @@ from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.tsplib import read_tsplib
-from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
 from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
-from neuroute.problems.cvrp import Cvrp, cost
+from neuroute.problems.cvrp import cost
 from neuroute.problems.tsp import tour_length
+from neuroute.problems.vrp import Vrp
 from neuroute.solvers.nearest import cvrp_lengths
 from neuroute.user.data import read_instances
 from neuroute.user.evaluate import GroupResult, evaluate, find_instances, load_model
@@ -79,7 +79,7 @@ def test_numbers_are_those_of_the_decoded_tours(
     if "--start" in options:
         decoding = decoding.model_copy(update={"start": "insertion", "longest": 5})
     net = load_model(checkpoint, "cpu").net
-    own = tour_length(COORDS, decode(net, torch.from_numpy(COORDS.astype(np.float32)), decoding).numpy())[:count]
+    own = tour_length(COORDS, decode("tsp", net, torch.from_numpy(COORDS.astype(np.float32)), decoding).numpy())[:count]
     reference = tour_length(COORDS, TOURS)[:count]
     records = pd.read_csv(out)
     assert tuple(records.columns) == COLUMNS
@@ -112,7 +112,7 @@ def test_tsplib_files_are_measured_in_their_own_units_by_both_distances(
     model = load_model(checkpoint, "cpu")
     text = evaluate(model, read_instances(tmp_path / "set"), Decoding(), None, tmp_path / "r.csv")
     instance = read_tsplib(berlin)
-    tour = decode(model.net, torch.from_numpy(instance.unit_square())[None], Decoding())[0].numpy()
+    tour = decode("tsp", model.net, torch.from_numpy(instance.unit_square())[None], Decoding())[0].numpy()
     records = pd.read_csv(tmp_path / "r.csv").set_index(["test", "metric"]).value
     gap = 100 * (instance.length(tour, rounded=False) / 7542 - 1)
     assert records["berlin52", "gap_mean_of_ratios_pct"] == pytest.approx(gap)
@@ -140,9 +140,9 @@ def test_cvrp_models_solve_cvrp_data(tmp_path: Path, decoding: Decoding) -> None
     np.savez(tmp_path / "mine.npz", coords=COORDS, demand=demand, capacity=np.full(5, 11), **solution)
     model, instances = load_model(tmp_path / "c", "cpu"), read_instances(tmp_path / "mine.npz")
     text = evaluate(model, instances, decoding, None, tmp_path / "r.csv")
-    problem = Cvrp(COORDS.astype(np.float32), demand, np.full(5, 11))
-    own = cost(Cvrp(COORDS, demand, problem.capacity), decode_cvrp(model.net, problem, decoding).numpy())
-    reference = cost(Cvrp(COORDS, demand, problem.capacity), np.stack([order, via], axis=1))
+    problem = Vrp(COORDS.astype(np.float32), demand, np.full(5, 11))
+    own = cost(Vrp(COORDS, demand, problem.capacity), decode("cvrp", model.net, problem, decoding).numpy())
+    reference = cost(Vrp(COORDS, demand, problem.capacity), np.stack([order, via], axis=1))
     values = pd.read_csv(tmp_path / "r.csv").set_index("metric").value
     assert values["length"] == pytest.approx(own.mean())
     assert values["gap_pct"] == pytest.approx(100 * (own.mean() / reference.mean() - 1))

@@ -12,12 +12,12 @@ import torch
 from neuroute.accounting import cost
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import known, library, optimum_of, survey, write_manifest
+from neuroute.datasets.libraries import cut_cost
+from neuroute.datasets.problem_specs import VRP
 from neuroute.datasets.solomon import SolomonInstance, parse_solomon, read_solomon
-from neuroute.datasets.solomon_library import cut_cost
-from neuroute.datasets.vrp_kind import KIND
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
-from neuroute.decoding.vrp import decode
+from neuroute.decoding.decode import decode
 from neuroute.evaluation import labelled
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
@@ -33,8 +33,8 @@ from neuroute.plan.objects import (
     Supervised,
     Test,
 )
-from neuroute.problems.cvrp import from_routes, to_routes
-from neuroute.problems.vrp import Vrp, lengths, valid
+from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes
+from neuroute.problems.vrp_checker import valid
 from neuroute.solvers.nearest import vrp_solutions
 
 N, COUNT = 10, 4
@@ -84,7 +84,7 @@ def test_gaps_are_against_references_of_which_some_keep_to_the_networks_rules(
         arrays = dict(file)
     for test in tests:
         dataset, instances = test.labels.dataset, vrp_dataset(test.labels.dataset)
-        own = lengths(instances, decode(net, instances, test.decoding).numpy())
+        own = lengths(instances, decode("vrp", net, instances, test.decoding).numpy())
         reference = lengths(instances, references(dataset))
         of_test = (records.test == dataset.id) & (records.decoding == test.decoding.id)
         values = records[of_test].set_index("metric").value
@@ -104,10 +104,10 @@ def test_what_only_labels_may_do_is_no_solution_of_a_network(tmp_path: Path, mon
     network(tmp_path)
     dataset = SETS[0]
     instances, bad = vrp_dataset(dataset), references(dataset)
-    assert KIND.valid(instances, bad).all()
+    assert VRP.valid(instances, bad).all()
     assert valid(instances, bad).tolist() == [False, True, False, True]
     monkeypatch.setattr(labelled, "load_tours", lambda labels, _: bad)
-    monkeypatch.setattr(labelled, "room", lambda *_: lambda *_: torch.from_numpy(bad))
+    monkeypatch.setattr(labelled, "decode", lambda *_: torch.from_numpy(bad))
     evaluation = Evaluation(run=RUN.id, group="mvmoe", tests=(Test(labels=LABELS[0], decoding=MULTI),))
     with pytest.raises(AssertionError, match="decoding returned no feasible solution"):
         evaluate(evaluation, RUN, tmp_path / "m", tmp_path / "out.csv", CONTEXT)
@@ -148,7 +148,7 @@ def test_a_model_of_many_problems_solves_set_x(tmp_path: Path, public: Callable[
     records, arrays = benchmark(tmp_path, folder, "cvrplib", ("X-n101-k25",))
     instance = read_vrplib(folder / "cvrplib_x" / "X-n101-k25.vrp")
     seen = Vrp((instance.coords / 1000).astype(np.float32)[None], instance.demand[None], np.array([206]))
-    routes = to_routes(decode(net, seen, MULTI)[0].numpy())
+    routes = to_routes(decode("vrp", net, seen, MULTI)[0].numpy())
     values = records.set_index("metric").value
     assert set(records.n) == {101}
     assert values["gap_rounded_pct"] == pytest.approx(100 * (instance.cost(routes) / 27591 - 1))
@@ -209,7 +209,7 @@ def test_solomon_s_instances_are_solved_within_their_windows(tmp_path: Path, pub
     records, arrays = benchmark(tmp_path, folder, "solomon", ("R101", "RC101"))
     assert list(dict.fromkeys(records.test)) == ["solomon_R101", "solomon_RC101"]
     one = read_solomon(folder / "solomon" / "R101.txt")
-    solution = decode(net, one.scaled(), MULTI)[0].numpy()
+    solution = decode("vrp", net, one.scaled(), MULTI)[0].numpy()
     values = records[records.test == "solomon_R101"].set_index("metric").value
     assert values["gap_pct"] == pytest.approx(100 * (one.cost(to_routes(solution)) / 1637.7 - 1))
     assert values["gap_rounded_pct"] == pytest.approx(100 * (cut_cost(one, to_routes(solution)) / 1637.7 - 1))

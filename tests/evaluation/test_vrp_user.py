@@ -13,9 +13,10 @@ from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.solomon import read_solomon
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.vrp import decode
+from neuroute.decoding.decode import decode
 from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
-from neuroute.problems.vrp import SWITCHES, Vrp, lengths
+from neuroute.problems.vrp import Vrp, lengths
+from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.solvers.nearest import vrp_solutions
 from neuroute.user import evaluate as user
 from neuroute.user.data import read_instances
@@ -85,7 +86,7 @@ def test_numbers_are_those_of_the_decoded_routes(variant: str, tmp_path: Path, m
     how = ("--starts", "all", "--device", "cpu")
     code, text = run("evaluate", "--model", model, "--data", data, "--out", out, *how)
     assert code == 0, text
-    own = lengths(batch, decode(load_model(model, "cpu").net, batch, MULTI).numpy())
+    own = lengths(batch, decode("vrp", load_model(model, "cpu").net, batch, MULTI).numpy())
     reference = lengths(batch, np.stack([given["node"], given["via_depot"]], axis=1))
     values = pd.read_csv(out).set_index("metric").value
     assert values["length"] == pytest.approx(own.mean())
@@ -182,7 +183,7 @@ def test_cvrp_instances_are_one_of_the_sixteen(tmp_path: Path, model: Path) -> N
     assert read_instances(data).problem == "cvrp"
     code, text = run("evaluate", "--model", model, "--data", data, "--out", out, "--starts", "all", "--device", "cpu")
     assert code == 0, text
-    own = lengths(batch, decode(load_model(model, "cpu").net, batch, MULTI).numpy())
+    own = lengths(batch, decode("vrp", load_model(model, "cpu").net, batch, MULTI).numpy())
     assert pd.read_csv(out).set_index("metric").value["length"] == pytest.approx(own.mean())
     np.savez(tmp_path / "tsp.npz", coords=batch.coords)
     code, said = run("evaluate", "--model", model, "--data", tmp_path / "tsp.npz", "--device", "cpu")
@@ -203,7 +204,7 @@ def test_labelled_sets_of_the_plan_are_read(tmp_path: Path, monkeypatch: pytest.
     np.testing.assert_allclose(found.groups[0].reference, lengths(batch, vrp_solutions(batch)))
     part = found.groups[0].slice(1, 3)
     assert part.seen is not None
-    np.testing.assert_array_equal(part.inputs("vrp").coords, batch.coords[1:3])
+    np.testing.assert_array_equal(part.inputs().coords, batch.coords[1:3])
 
 
 # -- Solomon's files, and VRPLIB's ------------------------------------------------------------------------------------
@@ -216,7 +217,7 @@ def test_a_file_of_solomon_s_is_solved_drawn_and_kept(tmp_path: Path, model: Pat
     assert code == 0, said
     one = read_solomon(path)
     decoding = Decoding(starts="all", augment=True)
-    solution = decode(load_model(model, "cpu").net, one.scaled(), decoding)
+    solution = decode("vrp", load_model(model, "cpu").net, one.scaled(), decoding)
     length = lengths(one.own(), solution.numpy())[0]
     assert f"T1: n=25, {int(solution[0, 1].sum())} routes, length {length:,.2f} (EXACT_2D)" in said
     assert float(kept.read_text().split()[-1]) == pytest.approx(length)

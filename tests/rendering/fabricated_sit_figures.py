@@ -11,7 +11,7 @@ from neuroute.papers.sit.evaluations import RoundEvaluation
 from neuroute.papers.sit.paper import PAPER
 from neuroute.plan.config import Config, load_scale, parse_config
 from neuroute.plan.objects import Artifact, Decoding, Reconstruction, Run
-from neuroute.rendering.diagram_maps import tour_length
+from neuroute.rendering.maps import tour_length
 from neuroute.rendering.study import Study
 
 SCALE = load_scale("smoke")

@@ -12,24 +12,18 @@ import torch.nn.functional as F
 from pydantic import ValidationError
 
 from neuroute.core.errors import NeurouteError
-from neuroute.networks.weights import build
 from neuroute.plan.objects import Network, Run
 from neuroute.problems.sub_paths import cut_pairs, draw_pairs
 from neuroute.training import path_tsp
-from neuroute.training.data import TrainingSet
-from neuroute.training.decisions import PathDecision
-from neuroute.training.distributed import World
 from neuroute.training.path_tsp import PathTspBatches, PathTsps
-from tiny import N, killed_training, labels, log_lines, make_run, pens_run, run_training
+from tiny import N, killed_training, labels, log_lines, make_run, pens_run, run_training, scheme_of, training_set
 
 CPU = torch.device("cpu")
 POSITIONS = ("alibi", "rope", "both", "coordinates")
 
 
 def batches(run: Run, store: Path, memory_gb: float = 4.0) -> PathTspBatches:
-    torch.manual_seed(run.seed)
-    data = TrainingSet(run.data, [store], run.seed, shuffle=run.training.epochs > 1)
-    return PathTspBatches(run, PathDecision(build(run.network)), data, CPU, World(), memory_gb)
+    return PathTspBatches(scheme_of(run, memory_gb=memory_gb), training_set(run, store))
 
 
 def some_paths(b: PathTspBatches, index: int = 0) -> PathTsps:

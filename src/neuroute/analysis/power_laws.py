@@ -37,7 +37,7 @@ class PowerLaw:
     dropped: int  # gaps <= 0, which have no logarithm
 
     def __call__(self, x: ArrayLike) -> Array:
-        return np.exp(self.log_one - self.alpha * np.log(np.asarray(x, float)))
+        return np.asarray(np.exp(self.log_one - self.alpha * np.log(np.asarray(x, float))))
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class BivariateLaw:
 
     def __call__(self, u: ArrayLike, v: ArrayLike) -> Array:
         u, v = np.asarray(u, float), np.asarray(v, float)
-        return np.exp(np.log(self.constant) - self.beta_u * np.log(u) - self.beta_v * np.log(v))
+        return np.asarray(np.exp(np.log(self.constant) - self.beta_u * np.log(u) - self.beta_v * np.log(v)))
 
 
 @dataclass(frozen=True)

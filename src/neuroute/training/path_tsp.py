@@ -62,7 +62,7 @@ class PathTspBatches(SupervisedBatches):
         drawn = draw_pairs(generator, len(tours), self.run.n)
         stops = cut_pairs(coords, tours, *(d.to(coords.device) for d in drawn))
         noise = None
-        if self.network.gaussian:
+        if self.network.random_embeddings:
             on = torch.Generator(self.device).manual_seed(int(torch.randint(2**62, (), generator=generator)))
             shape = (*stops.shape[:2], self.network.width)
             noise = torch.randn(shape, generator=on, device=self.device)
@@ -94,6 +94,6 @@ class PathTspBatches(SupervisedBatches):
 
 def path_tsp(scheme: Scheme) -> PathTspBatches:
     """Raises NeurouteError when labels are missing, or the network cannot be trained on paths of different lengths."""
-    if not hasattr(scheme.net, "draw"):
+    if not getattr(scheme.net, "variable_lengths", False):
         raise NeurouteError(f"{scheme.run.id}: sub_paths: pairs needs a network that hides rows: a Pens")
-    return PathTspBatches(scheme.run, scheme.model, labelled(scheme), scheme.device, scheme.world, scheme.memory_gb)
+    return PathTspBatches(scheme, labelled(scheme))

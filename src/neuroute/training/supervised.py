@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
-from neuroute.decoding.decode import autocast
+from neuroute.decoding.memory import autocast
 from neuroute.plan.objects import Run, Supervised
 from neuroute.problems import sub_paths
 from neuroute.training import decisions
@@ -50,28 +50,21 @@ class SupervisedBatches:
     `model` is the network as a PathDecision, possibly compiled and wrapped.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        model: nn.Module,
-        data: Labelled,
-        device: torch.device,
-        world: World,
-        memory_gb: float,
-    ) -> None:
-        self.run, self.model = run, model
-        self.training = cast(Any, run.training)  # of the kind that the subclass is for
-        self.data, self.device, self.world, self.memory_gb = data, device, world, memory_gb
-        if (self.training.samples - 1) % self.training.batch_size + 1 < world.size:
+    def __init__(self, scheme: Scheme, data: Labelled) -> None:
+        self.run, self.model, self.data = scheme.run, scheme.model, data
+        self.training = cast(Any, scheme.run.training)  # of the kind that the subclass is for
+        self.device, self.world, self.memory_gb = scheme.device, scheme.world, scheme.memory_gb
+        if (self.training.samples - 1) % self.training.batch_size + 1 < self.world.size:
             raise NeurouteError(
-                f"{run.id}: the last batch is smaller than {world.size} processes; change samples or batch_size"
+                f"{self.run.id}: the last batch is smaller than {self.world.size} processes; "
+                "change samples or batch_size"
             )
         self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(
-            model.parameters(),
+            self.model.parameters(),
             lr=self.training.learning_rate,
             weight_decay=self.training.weight_decay,
-            fused=device.type == "cuda",
-            foreach=device.type != "cuda",
+            fused=self.device.type == "cuda",
+            foreach=self.device.type != "cuda",
         )
 
     def state(self) -> dict[str, Any]:
@@ -157,16 +150,23 @@ class SupervisedBatches:
             total += loss.detach() * weight
         return total
 
+    @property
+    def network(self) -> Any:
+        """The network below DDP, torch.compile and the module that is trained."""
+        model: Any = self.model
+        while not hasattr(model, "net"):
+            model = model.module if hasattr(model, "module") else model._orig_mod
+        return model.net
+
     def _micro_batch(self, tokens: int) -> int:
         """Instances whose activations fit the memory budget: about 14 floats per token, channel and layer."""
-        arguments = self.run.network.arguments
-        per_instance = 4 * 14 * arguments["width"] * arguments["depth"] * tokens
+        per_instance = 4 * 14 * self.network.width * self.network.depth * tokens
         return max(1, int(self.memory_gb * 1e9 / per_instance))
 
 
 def supervised(scheme: Scheme) -> SupervisedBatches:
     """Raises NeurouteError when labels are missing."""
-    return SupervisedBatches(scheme.run, scheme.model, labelled(scheme), scheme.device, scheme.world, scheme.memory_gb)
+    return SupervisedBatches(scheme, labelled(scheme))
 
 
 def labelled(scheme: Scheme) -> TrainingSet:

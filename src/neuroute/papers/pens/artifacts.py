@@ -13,7 +13,8 @@ ROOMS = {
     "tables_comparison": ("table2", "table3", "table4"),
     "tables_ablations": ("table_figure4", "table_figure5"),
     "figures_results": ("figure1", "figure4"),
-    "figures_model": ("figure2", "figure6"),
+    "figures_model": ("figure2",),
+    "figure_attention": ("figure6",),
     "figures_rescaling": ("figure3",),
     "figures_training": ("figure5",),
 }

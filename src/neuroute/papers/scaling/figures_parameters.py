@@ -150,7 +150,9 @@ def figure5(study: Study) -> Drawing:
     notes: list[str] = []
     fitted: dict[str, dict[str, tuple[float, laws.Interval | None]]] = {}
     for axes, (side, points) in zip(figure.subplots(1, 2), grid_points(study).items(), strict=True):
-        sizes = {s: grid.size_here(study, s)[:2] if side == HERE else s for s in points}
+        known = {s: grid.size_here(study, s) if side == HERE else s for s in points}
+        sizes = {s: size for s, size in known.items() if size}
+        points = {s: points[s] for s in sizes}
         ratio = {s: round(depth / width, 6) for s, (depth, width) in sizes.items()}
         levels = sorted(set(ratio.values()))
         shade = dict(zip(levels, style.ramp("cool-warm", len(levels)), strict=True))

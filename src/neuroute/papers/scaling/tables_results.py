@@ -21,6 +21,7 @@ from neuroute.papers.scaling.cells import (
     solver,
     solver_notes,
 )
+from neuroute.papers.scaling.grid import counts_here
 from neuroute.papers.scaling.roles import DEEP, GRID, LATENCY, depth_and_width, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
@@ -46,8 +47,7 @@ def table2(study: Study) -> Table:
     """Deep and narrow against wide at equal parameters."""
     grid = table2_grid(study.scale)
     n = grid.tests[0].dataset.n
-    shapes = [study.runs[run].network.arguments for run in grid.runs]
-    first, *deep = (solution_paper(DecoderOnly(a["depth"], a["width"], a["heads"]).decision, n) for a in shapes)
+    first, *deep = (solution_paper(counts_here(study.runs[run].network).decision, n) for run in grid.runs)
     ratios = ", ".join(f"{cost / first:.2f}× for {m.label}" for m, cost in zip(grid.methods[1:], deep, strict=True))
     return grid_table(
         study,

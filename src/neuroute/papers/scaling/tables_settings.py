@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from neuroute.accounting.cost import training_per_sample
 from neuroute.accounting.counts import DecoderOnly
 from neuroute.papers.scaling import roles
+from neuroute.papers.scaling.grid import counts_here
 from neuroute.papers.scaling.roles import depth_and_width, run_id
 from neuroute.plan.objects import Supervised
 from neuroute.rendering.cells import model_here, number, printed
@@ -23,13 +24,14 @@ def table1(study: Study) -> Table:
     def row(shape: str) -> Row:
         (depth, width), run = depth_and_width(shape), study.runs[run_id(shape)]
         here = run.network.arguments
+        heads, count = here.get("heads"), counts_here(run.network)
         values = {
-            "heads": here["heads"],
-            "qkv_dim": here["width"] // here["heads"],
-            "ffn_dim": 4 * here["width"],
-            "params_m": DecoderOnly(here["depth"], here["width"], here["heads"]).parameters / 1e6,
+            "heads": heads,
+            "qkv_dim": here["width"] // heads if heads and "width" in here else None,
+            "ffn_dim": 4 * count.width if isinstance(count, DecoderOnly) else None,
+            "params_m": count.parameters / 1e6,
         }
-        exact = DecoderOnly(depth, width, here["heads"]).parameters
+        exact = DecoderOnly(depth, width, heads=8).parameters
         rows = printed(study, 1, depth=depth, width=width)
         cells = [Cell(value, number(rows, None, metric)) for metric, value in values.items()]
         return Row(
