@@ -32,7 +32,7 @@ from neuroute.plan.objects import (
     RunEvaluation,
     Test,
 )
-from neuroute.plan.papers import Paper
+from neuroute.plan.paper import Paper
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 
@@ -84,7 +84,7 @@ class Fabric:
 
     @cached_property
     def artifacts(self) -> dict[str, Artifact]:
-        return {a.name: a for a in self.paper.artifacts(self.scale)}
+        return {a.name: a for a in self.paper.artifacts(self.scale, self.bundles)}
 
     @cached_property
     def evaluations(self) -> list[RunEvaluation]:
