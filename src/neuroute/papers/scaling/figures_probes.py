@@ -1,20 +1,16 @@
 """Figures 10, 11 and 12 of paper `scaling`: what depth and width do to the states and to the choice of far nodes."""
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
 from neuroute.analysis.long_sightedness import LAST, Success, success
 from neuroute.analysis.representations import cosine_similarity, principal_components, separation
+from neuroute.core.lazy import mpl, pd
 from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.curves import PAPER, WIDTH_MARKER, colour, shape_name
-from neuroute.papers.scaling.grid import Shape
 from neuroute.papers.scaling.probes import (
     SHAPES,
     WIDE,
@@ -25,15 +21,26 @@ from neuroute.papers.scaling.probes import (
     separation_table,
     state_notes,
 )
+from neuroute.papers.scaling.roles import probe_needs
+from neuroute.plan.needs import artifact
 from neuroute.rendering import style
 from neuroute.rendering.columns import described
-from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from neuroute.papers.scaling.grid import Shape
+    from neuroute.rendering.study import Study
 
 READINGS = {"available": "among available nodes", "all": "among all nodes"}
 
 
+@artifact("Principal components of the available nodes' last-layer states", needs=probe_needs)
 def figure10(study: Study) -> Drawing:
     """Principal components of the available nodes' last-layer states."""
     figure = new_figure(height=2.75)
@@ -49,16 +56,18 @@ def figure10(study: Study) -> Drawing:
         axes.plot(x[0], y[0], "*", color=style.GREEN, markersize=11, markeredgecolor=style.INK, zorder=4)
         axes.set_aspect("equal", adjustable="datalim")
         axes.margins(0.12)
-        axes.xaxis.set_major_locator(MaxNLocator(4))
-        axes.yaxis.set_major_locator(MaxNLocator(5))
+        axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
+        axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(5))
         axes.set_xlabel(f"PC 1 ({100 * found.explained[0]:.0f} % of variance)")
         axes.set_ylabel(f"PC 2 ({100 * found.explained[1]:.0f} %)")
         for k, (px, py) in enumerate(found.points):
             at = {"order": k, "optimal_next": k == 0, "pc1": px, "pc2": py}
             rows.append({"panel": "abc"[i], **probe.about(), **at, "separation": float(separation(probe.states))})
     handles = [
-        Line2D([], [], linestyle="none", marker="*", markersize=9, color=style.GREEN, markeredgecolor=style.INK),
-        Line2D([], [], linestyle="none", marker="o", color=style.GREY),
+        mpl.lines.Line2D(
+            [], [], linestyle="none", marker="*", markersize=9, color=style.GREEN, markeredgecolor=style.INK
+        ),
+        mpl.lines.Line2D([], [], linestyle="none", marker="o", color=style.GREY),
     ]
     figure.legend(handles, ["optimal next node", "other available nodes"], loc="outside lower center", ncols=2)
     notes = [
@@ -74,6 +83,7 @@ def figure10(study: Study) -> Drawing:
     return Drawing(figure, pd.DataFrame(rows), tuple(notes), alt, separation_table(study, probes))
 
 
+@artifact("Cosine similarity of the available nodes' last-layer states", needs=probe_needs)
 def figure11(study: Study) -> Drawing:
     """Cosine similarity of the available nodes' last-layer states."""
     figure = new_figure(height=2.5)
@@ -88,8 +98,8 @@ def figure11(study: Study) -> Drawing:
             style.empty_axes(axes, "states are not finite")
             continue
         image = axes.imshow(similarity, cmap="viridis", vmin=lowest, vmax=1, interpolation="nearest")
-        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=True))
+        axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=True))
         axes.set_xlabel("Order in the optimal tour")
         axes.set_ylabel("Order in the optimal tour" if i == 0 else "")
         upper = np.triu_indices(len(similarity))
@@ -119,6 +129,7 @@ def _similarity_note(shape: Shape, similarity: NDArray[np.float64]) -> str:
     ).replace("-", "−")
 
 
+@artifact("Success rate by the optimal node's rank among the nearest neighbours", needs=probe_needs)
 def figure12(study: Study) -> Drawing:
     """Success rate by the optimal node's rank among the nearest neighbours."""
     figure = new_figure(height=3.6)
@@ -186,7 +197,7 @@ def _draw_shares(axes: Axes, result: Success) -> None:
 
 def _success_legend(figure: Any, study: Study) -> None:
     handles = [
-        Line2D(
+        mpl.lines.Line2D(
             [],
             [],
             color=colour(s),
@@ -196,7 +207,7 @@ def _success_legend(figure: Any, study: Study) -> None:
         )
         for s in SHAPES
     ]
-    handles.append(Line2D([], [], linestyle="none", marker="x", color=style.INK, label="paper"))
+    handles.append(mpl.lines.Line2D([], [], linestyle="none", marker="x", color=style.INK, label="paper"))
     figure.legend(handles=handles, loc="outside lower center", ncols=4, columnspacing=1.5)
 
 
