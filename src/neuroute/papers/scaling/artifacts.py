@@ -30,7 +30,8 @@ ROOMS = {
     "figures_parameters": ("figure1", "figure2", "figure5"),
     "figures_efficiency": ("figure3", "figure4", "figure6"),
     "figures_training": ("figure7", "figure8", "figure9"),
-    "figures_probes": ("figure10", "figure11", "figure12"),
+    "figures_probes": ("figure10", "figure11"),
+    "figure_success": ("figure12",),
 }
 BUDGETED = ("6x128", "6x512", "24x128", "42x128")  # Table 4
 
