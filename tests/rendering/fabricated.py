@@ -42,7 +42,7 @@ def _with_seeds(scale: Scale) -> Scale:
 SCALE = _with_seeds(load_scale("smoke"))
 CONFIG: Config = parse_config({})
 RUNS: list[Run] = PAPER.runs(CONFIG, SCALE)
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE)}
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE, PAPER.label_jobs(SCALE, RUNS))}
 GapLaw = Callable[[Run, int, int], float]  # (run, nodes, beam) -> gap in %
 
 

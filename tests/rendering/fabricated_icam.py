@@ -35,7 +35,7 @@ from table_cells import of
 SCALE: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml"))
 CONFIG: Config = parse_config({})
 RUNS: list[Run] = PAPER.runs(CONFIG, SCALE)
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE)}
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE, PAPER.label_jobs(SCALE, RUNS))}
 EVALUATIONS: list[RunEvaluation] = PAPER.evaluations(SCALE)
 BUNDLES: list[LabelBundle] = PAPER.label_jobs(SCALE, RUNS)
 GapLaw = Callable[[Run, int, Decoding], float]  # (run, nodes, decoding) -> gap in %

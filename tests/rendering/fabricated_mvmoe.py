@@ -46,7 +46,7 @@ OWN_SOLVERS = {"references": {"CVRP": "hgs-short", "others": "ortools-short"}, "
 SCALE = _changed(MICRO, OWN_SOLVERS)
 CONFIG: Config = parse_config({})
 RUNS: list[Run] = PAPER.runs(CONFIG, SCALE)
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE)}
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE, PAPER.label_jobs(SCALE, RUNS))}
 EVALUATIONS: list[RunEvaluation] = PAPER.evaluations(SCALE)
 GapLaw = Callable[[Run, str, int, Decoding], float]  # (run, variant, nodes, decoding) -> gap in %
 OTHERS = {"ortools-x10": -1.5, "ortools-network": 4.0, "lkh3": 0.4}  # gaps of solvers in %
@@ -148,7 +148,7 @@ def fabricate_mvmoe(work: Path, gap: GapLaw = realistic, scale: Scale = SCALE) -
 
 
 def study(name: str, work: Path, scale: Scale = SCALE) -> Study:
-    artifacts = {a.name: a for a in PAPER.artifacts(scale)}
+    artifacts = {a.name: a for a in PAPER.artifacts(scale, PAPER.label_jobs(scale, RUNS))}
     return Study.load(artifacts[name], CONFIG, scale, PAPER.runs(CONFIG, scale), work)
 
 

@@ -45,7 +45,7 @@ def _with_all_of_tsplib(scale: Scale) -> Scale:
 SCALE = _with_all_of_tsplib(load_scale("smoke"))
 CONFIG: Config = parse_config({})
 RUNS: list[Run] = PAPER.runs(CONFIG, SCALE)
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE)}
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE, PAPER.label_jobs(SCALE, RUNS))}
 EVALUATIONS: list[RunEvaluation] = PAPER.evaluations(SCALE)
 GapLaw = Callable[[Run, int, Decoding], float]  # (run, nodes, decoding) -> gap in %
 

@@ -35,7 +35,7 @@ from table_cells import of
 SCALE: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml"))
 CONFIG: Config = parse_config({})
 RUNS: list[Run] = PAPER.runs(CONFIG, SCALE)
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE)}
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE, PAPER.label_jobs(SCALE, RUNS))}
 EVALUATIONS: list[RunEvaluation] = PAPER.evaluations(SCALE)
 BUNDLES: list[LabelBundle] = PAPER.label_jobs(SCALE, RUNS)
 SHORT = {1000: "1k", 5000: "5k", 10_000: "10k", 50_000: "50k", 100_000: "100k"}

@@ -17,7 +17,7 @@ from neuroute.rendering.study import Study
 SCALE = load_scale("smoke")
 CONFIG: Config = parse_config({})
 RUNS: dict[str, Run] = {run.id: run for run in PAPER.runs(CONFIG, SCALE)}
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE) if a.name.startswith("figure")}
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE, PAPER.label_jobs(SCALE, [*RUNS.values()]))}
 ROUND = next(e for e in PAPER.evaluations(SCALE) if isinstance(e, RoundEvaluation))
 LOGS = ("sit/warm_tsp", "sit/tsp_1k")
 Arrays = dict[str, Any]

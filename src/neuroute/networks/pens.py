@@ -127,7 +127,7 @@ class Pens(PathNetwork):
         that an instance lacks lie before the destination: they are not seen, and their logits are -inf.
         """
         h = self.hidden(rows, attention_scale, pairs, lengths)
-        logits = (self.query(h[:, :1]) @ self.key(h[:, 1:-1]).transpose(1, 2)).squeeze(1)
+        logits: Tensor = (self.query(h[:, :1]) @ self.key(h[:, 1:-1]).transpose(1, 2)).squeeze(1)
         return logits if lengths is None else logits.masked_fill(~_present(rows, lengths)[:, 1:-1], -math.inf)
 
     def hidden(
@@ -144,7 +144,8 @@ class Pens(PathNetwork):
         scale, sharpness = self.ssmax(rows, attention_scale, lengths)
         for layer in self.layers:
             h = layer(h, attending, scale, sharpness, rotation)
-        return self.norm(h)
+        states: Tensor = self.norm(h)
+        return states
 
     def embedded(self, rows: Tensor) -> Tensor:
         """What enters the first layer: (batch, tokens, width)."""

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroute.papers.icam.roles import structure_needs
 from neuroute.papers.icam.snapshot import NOTHING_PRINTED, Structure
+from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps
 from neuroute.rendering.style import MEASURED
@@ -33,6 +35,7 @@ CHAINS = (
 )  # fmt: skip
 
 
+@artifact("The module's calculation, with its own numbers", needs=structure_needs)
 def figure5(study: Study) -> Drawing:
     """Every term of Eq. 3 on a real instance."""
     net = Structure.of_icam(study)

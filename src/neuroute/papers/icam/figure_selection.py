@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroute.papers.icam.figures_adaptation import middle_node
+from neuroute.papers.icam.roles import structure_needs
 from neuroute.papers.icam.selections import RANKS, SHARE
 from neuroute.papers.icam.snapshot import Structure
+from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.style import MEASURED
@@ -25,6 +27,7 @@ SHOWN_RANKS = 8
 NEAR, FAR, TOUR = style.RAMPS["blue"][1], "#aeb5c0", "#cdd2da"
 
 
+@artifact("Where optimal tours go, in small and large instances", needs=structure_needs)
 def figure1(study: Study) -> Drawing:
     """Instances of two sizes with the region of preferred nodes (a), distances and ranks of all choices (b, c)."""
     net = Structure.of_icam(study)

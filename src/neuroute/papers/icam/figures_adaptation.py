@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroute.papers.icam.figures_network import alphas_of_layers
+from neuroute.papers.icam.roles import structure_needs
 from neuroute.papers.icam.snapshot import NOTHING_PRINTED, Structure, adaptation_slope, draw_alphas
+from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.style import MEASURED
@@ -26,6 +28,7 @@ LAYER = "layers.0"
 # -- Figure 2 -------------------------------------------------------------------------------------------------------
 
 
+@artifact("Adaptation to an instance, drawn from a trained model", needs=structure_needs)
 def figure2(study: Study) -> Drawing:
     """From instance to bias at two sizes (a), where the bias enters (b), and what was learnt of it (c)."""
     net = Structure.of_icam(study)
@@ -157,6 +160,7 @@ def _idea_notes(net: Structure, instances: list[tuple[int, maps.Array, maps.Arra
 # -- Figure 4 -------------------------------------------------------------------------------------------------------
 
 
+@artifact("The adaptation attention-free module", needs=structure_needs)
 def figure4(study: Study) -> Drawing:
     """The module in the encoder, where all nodes ask all (a), and in the decoder, where tours do (b)."""
     net = Structure.of_icam(study)

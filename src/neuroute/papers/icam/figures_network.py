@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroute.papers.icam import roles
+from neuroute.papers.icam.roles import ORIGINAL, run_id, structure, structure_needs
 from neuroute.papers.icam.snapshot import NOTHING_PRINTED, Structure, draw_alphas
+from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.diagram_network import connect_network, decoder_row, encoder_row
@@ -16,6 +18,7 @@ from neuroute.rendering.style import MEASURED
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
     from neuroute.rendering.style import Drawing
 
@@ -26,6 +29,7 @@ LAYER = "layers.0"
 # -- Figure 3 -------------------------------------------------------------------------------------------------------
 
 
+@artifact("The network, drawn from its modules", needs=structure_needs)
 def figure3(study: Study) -> Drawing:
     """ICAM with its shapes, and where distances and the number of nodes enter it."""
     net = Structure.of_icam(study)
@@ -122,6 +126,11 @@ def _bias_note(net: Structure) -> str:
 # -- Figure 6 -------------------------------------------------------------------------------------------------------
 
 
+def _figure6_needs(scale: Scale) -> list[Need]:
+    return [structure(scale, run_id(ORIGINAL["tsp"]))]
+
+
+@artifact("POMO, drawn from its modules", needs=_figure6_needs)
 def figure6(study: Study) -> Drawing:
     """POMO with its shapes (a), where its heads look (b), and tours from several starts with all lengths (c, d)."""
     net = Structure.read(study, roles.run_id(roles.ORIGINAL["tsp"]))

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroute.papers.mvmoe.roles import experts_routing
 from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, Solution
+from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.style import MEASURED
@@ -36,6 +38,7 @@ LEGEND = {
 }
 
 
+@artifact("Routes under each constraint", needs=experts_routing)
 def figure1(study: Study) -> Drawing:
     """A solved instance of each constraint, and the constraint at work on one of its routes."""
     net = Routing.of_model(study)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroute.papers.mvmoe.roles import experts_routing
 from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, chosen_weights
+from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.columns import decimal
@@ -54,6 +56,7 @@ class Choices:
         return (self.weights[way] > 0).sum(axis=1)
 
 
+@artifact("Nodes that choose experts, experts that choose nodes", needs=experts_routing)
 def figure3(study: Study) -> Drawing:
     """Scores of a gate on real nodes, by which nodes choose experts (a) or experts choose nodes (b); loads (c, d)."""
     net = Routing.of_model(study)

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroute.papers.mvmoe.roles import experts_routing, light_routing
 from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, chosen_weights, shares
+from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.diagram_network import connect_network, decoder_row, encoder_row
 from neuroute.rendering.style import MEASURED
 
 if TYPE_CHECKING:
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
     from neuroute.rendering.style import Drawing
 
@@ -23,6 +26,7 @@ Boxes = tuple[str, ...]  # title and lines
 # -- Figure 2 -------------------------------------------------------------------------------------------------------
 
 
+@artifact("MVMoE, drawn from a trained model", needs=experts_routing)
 def figure2(study: Study) -> Drawing:
     """MVMoE with its shapes over a decision on a real instance (a), and how a mixture routes a node of it (b)."""
     net = Routing.of_model(study)
@@ -151,6 +155,11 @@ def _network_notes(net: Routing) -> list[str]:
 # -- Figure 4 -------------------------------------------------------------------------------------------------------
 
 
+def _figure4_needs(scale: Scale) -> list[Need]:
+    return [*experts_routing(scale), *light_routing(scale)]
+
+
+@artifact("A base gate and a hierarchical one", needs=_figure4_needs)
 def figure4(study: Study) -> Drawing:
     """The decoder's base gate (a) and the hierarchical one (b) at a decision of as many tours as there are starts."""
     base, light = Routing.of_model(study), Routing.of_model(study, "MVMoE/4E-L")

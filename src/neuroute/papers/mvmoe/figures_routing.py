@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroute.papers.mvmoe.cells import quoted
-from neuroute.papers.mvmoe.roles import TRAINED
+from neuroute.papers.mvmoe.roles import TRAINED, experts_routing, light_routing
 from neuroute.papers.mvmoe.snapshot import Routing, shares
+from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.style import MEASURED, PUBLISHED, new_figure
@@ -27,6 +28,7 @@ OVER, HATCH = "#aeb6c1", "//////"  # of what was not decided any more
 # -- Figure 8 -------------------------------------------------------------------------------------------------------
 
 
+@artifact("When MVMoE/4E-L runs its experts", needs=light_routing)
 def figure8(study: Study) -> Drawing:
     """The first decisions that run the experts, by problem (a), and the share of all decisions that do (b)."""
     net = Routing.of_model(study, "MVMoE/4E-L")
@@ -136,6 +138,7 @@ def _batches(net: Routing) -> str:
 # -- Figure 9 -------------------------------------------------------------------------------------------------------
 
 
+@artifact("Load of the experts of MVMoE/4E", needs=experts_routing)
 def figure9(study: Study) -> Drawing:
     """The mean share of nodes on each expert by problem (a), and layer by layer (b)."""
     net = Routing.of_model(study)

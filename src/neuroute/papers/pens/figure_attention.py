@@ -8,6 +8,7 @@ import numpy as np
 
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.figures_model import Attention
+from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.style import MEASURED, new_figure
@@ -16,6 +17,7 @@ from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
     from neuroute.rendering.style import Drawing
 
@@ -23,6 +25,11 @@ LOW, HIGH = 2, 98  # percentiles of a panel's logits that its colours reach over
 MAP = "viridis"
 
 
+def _figure6_needs(scale: Scale) -> list[Need]:
+    return [need for name in roles.MAPPED for need in roles.attention(scale, name)]
+
+
+@artifact("Where the origin looks, by scaling factor", needs=_figure6_needs)
 def figure6(study: Study) -> Drawing:
     """Attention logits from the origin to all nodes: a row for each model, a column for each scaling factor."""
     from matplotlib.cm import ScalarMappable

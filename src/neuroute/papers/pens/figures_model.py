@@ -9,6 +9,7 @@ import numpy as np
 
 from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.papers.pens import roles
+from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.style import MEASURED
@@ -16,6 +17,7 @@ from neuroute.rendering.style import MEASURED
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
     from neuroute.rendering.style import Drawing
 
@@ -59,6 +61,11 @@ class Walk:
         return rows
 
 
+def _figure2_needs(scale: Scale) -> list[Need]:
+    return roles.attention(scale, "pens_a")
+
+
+@artifact("Path-TSP and the model, drawn from the live network", needs=_figure2_needs)
 def figure2(study: Study) -> Drawing:
     """One path-TSP step by step (a), and the model that solves it (b)."""
     net = Attention.read(study, roles.run_id("pens_a"))

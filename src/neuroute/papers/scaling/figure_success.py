@@ -12,6 +12,8 @@ from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.curves import PAPER, WIDTH_MARKER, colour, shape_name
 from neuroute.papers.scaling.figures_probes import SHAPES, Probe, probed_set, read_probes
 from neuroute.papers.scaling.grid import Shape
+from neuroute.papers.scaling.roles import probe_needs
+from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import style
 from neuroute.rendering.columns import described
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 READINGS = {"available": "among available nodes", "all": "among all nodes"}
 
 
+@artifact("Success rate by the optimal node's rank among the nearest neighbours", needs=probe_needs)
 def figure12(study: Study) -> Drawing:
     """Success rate by the optimal node's rank among the nearest neighbours."""
     figure = style.new_figure(height=3.6)

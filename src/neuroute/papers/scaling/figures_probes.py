@@ -12,7 +12,9 @@ from neuroute.analysis.representations import cosine_similarity, principal_compo
 from neuroute.papers.scaling import grid, roles
 from neuroute.papers.scaling.curves import HERE, colour, shape_name
 from neuroute.papers.scaling.grid import Shape
+from neuroute.papers.scaling.roles import probe_needs
 from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Dataset
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import style
@@ -62,6 +64,7 @@ def probed_set(study: Study) -> Dataset:
 # -- Figure 10 ------------------------------------------------------------------------------------------------------
 
 
+@artifact("Principal components of the available nodes' last-layer states", needs=probe_needs)
 def figure10(study: Study) -> Drawing:
     """Principal components of the available nodes' last-layer states."""
     figure = style.new_figure(height=2.75)
@@ -162,6 +165,7 @@ def _separation_table(study: Study, probes: Sequence[Probe]) -> Table:
 # -- Figure 11 ------------------------------------------------------------------------------------------------------
 
 
+@artifact("Cosine similarity of the available nodes' last-layer states", needs=probe_needs)
 def figure11(study: Study) -> Drawing:
     """Cosine similarity of the available nodes' last-layer states."""
     figure = style.new_figure(height=2.5)

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroute.papers.sit import roles
 from neuroute.papers.sit.snapshot import ENDS, NEAREST, Round
+from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.style import MEASURED
@@ -28,6 +30,7 @@ GRID_TOKENS = 60  # up to so many the single products are ruled
 LIKELIEST = 5  # candidates whose probabilities are bars
 
 
+@artifact("The network, drawn from a decoding state", needs=roles.round_needs)
 def figure1(study: Study) -> Drawing:
     """What cross-attention saves (a), a module (b), and the network over a decision (c)."""
     net = Round.of_sit(study)
