@@ -55,7 +55,7 @@ class Pens(PathNetwork):
             )
         self.width, self.depth, self.heads, self.train_nodes = width, depth, heads, train_nodes
         self.alibi, self.rope = positions in ("alibi", "both"), positions in ("rope", "both")
-        self.random_embeddings = self.gaussian = initial == "gaussian" and positions != "coordinates"
+        self.random_embeddings = initial == "gaussian" and positions != "coordinates"
         self.embed = nn.Linear(2, width, bias=False) if positions == "coordinates" else None
         self.ends = nn.Parameter(torch.randn(2, width))  # added to the origin, and to the destination
         self.layers = nn.ModuleList(
@@ -79,7 +79,7 @@ class Pens(PathNetwork):
         parts = [coords]
         if self.frequencies is not None:
             parts.append(axial_rotation(coords, self.frequencies))
-        if self.gaussian:
+        if self.random_embeddings:
             drawn = self._gaussian(coords) if noise is None else noise
             parts.append(drawn.to(coords))
         return torch.cat(parts, dim=-1)
@@ -151,7 +151,7 @@ class Pens(PathNetwork):
         """What enters the first layer: (batch, tokens, width)."""
         if self.embed is not None:
             h = self.embed(rows[..., :2])
-        elif self.gaussian:
+        elif self.random_embeddings:
             h = rows[..., -self.width :]
         else:
             h = rows.new_zeros(*rows.shape[:2], self.width)
