@@ -7,9 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.tsplib import read_tsplib
@@ -23,7 +21,7 @@ from neuroute.solvers.nearest import cvrp_lengths
 from neuroute.user.data import read_instances
 from neuroute.user.evaluate import GroupResult, evaluate, find_instances, load_model
 from neuroute.user.instances import Group, Instances
-from untrained import untrained
+from untrained import done, invoke, refused, tsp_text, untrained
 
 NETWORK = Network(
     kind="neuroute.networks.decoder_only:DecoderOnly",
@@ -31,9 +29,7 @@ NETWORK = Network(
 )
 COORDS = np.random.default_rng(3).random((5, 9, 2))
 TOURS = np.stack([np.random.default_rng(i).permutation(9) for i in range(5)])
-SQUARE = "NAME: t\nTYPE: TSP\nDIMENSION: 5\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n" + "".join(
-    f"{i} {x} {y}\n" for i, (x, y) in enumerate([(0, 0), (5, 1), (9, 0), (10, 8), (4, 9)], 1)
-)
+SQUARE = tsp_text([(0, 0), (5, 1), (9, 0), (10, 8), (4, 9)])
 
 
 @pytest.fixture
@@ -45,11 +41,6 @@ def checkpoint(tmp_path: Path) -> Path:
 def data(tmp_path: Path) -> Path:
     np.savez(tmp_path / "mine.npz", coords=COORDS, tour=TOURS)
     return tmp_path / "mine.npz"
-
-
-def run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["evaluate", *map(str, arguments)])
-    return result.exit_code, result.output
 
 
 @pytest.mark.parametrize(
@@ -67,8 +58,7 @@ def test_numbers_are_those_of_the_decoded_tours(
     tmp_path: Path, checkpoint: Path, data: Path, options: tuple[str, ...]
 ) -> None:
     out = tmp_path / "out" / "records.csv"
-    code, text = run("--model", checkpoint, "--data", data, "--out", out, "--device", "cpu", *options)
-    assert code == 0, text
+    text = done("evaluate", "--model", checkpoint, "--data", data, "--out", out, "--device", "cpu", *options)
     decodings = {
         "--beam": Decoding(method="beam", beam=2),
         "--rrc": Decoding(method="rrc", iterations=3),
@@ -158,22 +148,20 @@ def test_names_are_found_in_the_config_s_folder_and_in_the_plan(
     config = tmp_path / "config.yaml"
     config.write_text(f"scale: smoke\ndevice: cpu\nwork_dir: {tmp_path}/work\ntestsets_dir: {tmp_path}\n")
     monkeypatch.chdir(root)
-    code, text = run("--model", checkpoint, "--data", "mine", "--config", config)
+    code, text = invoke("evaluate", "--model", checkpoint, "--data", "mine", "--config", config)
     assert (code, "mine: 5 instances" in text) == (0, True), text
-    code, text = run("--model", checkpoint, "--data", "theirs", "--config", config)
-    assert (code, len(text.strip().splitlines())) == (2, 1)
-    assert "theirs: no such file, nor" in text
-    code, text = run("--model", checkpoint, "--data", "tsp_uniform_test_n20_c512", "--config", config)
+    assert "theirs: no such file, nor" in refused(
+        "evaluate", "--model", checkpoint, "--data", "theirs", "--config", config
+    )
+    code, text = invoke("evaluate", "--model", checkpoint, "--data", "tsp_uniform_test_n20_c512", "--config", config)
     assert code == 2
     assert "neuroute label" in text  # of the plan, but not labelled yet
 
 
 def test_files_need_no_checkout(tmp_path: Path, checkpoint: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    code, text = run("--model", checkpoint, "--data", data)
-    assert code == 0, text
-    code, text = run("--model", checkpoint, "--data", data, "--device", "tpu")
-    assert (code, len(text.strip().splitlines())) == (2, 1)
+    done("evaluate", "--model", checkpoint, "--data", data)
+    refused("evaluate", "--model", checkpoint, "--data", data, "--device", "tpu")
 
 
 def test_prc_needs_room_for_its_sub_paths_alone(tmp_path: Path, checkpoint: Path, data: Path) -> None:
@@ -208,10 +196,8 @@ def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkp
         (("--model", checkpoint, "--data", data, "--device", "tpu"), "device: Input should be"),
     ]
     for arguments, message in cases:
-        code, text = run(*arguments, "--out", tmp_path / "r.csv")
-        assert (code, len(text.strip().splitlines())) == (2, 1), text
-        assert message in text
-    assert "written as .csv" in run("--model", checkpoint, "--data", data, "--out", tmp_path / "r.txt")[1]
+        assert message in refused("evaluate", *arguments, "--out", tmp_path / "r.csv")
+    assert "written as .csv" in refused("evaluate", "--model", checkpoint, "--data", data, "--out", tmp_path / "r.txt")
     assert not list(tmp_path.glob("r.*"))
     cvrp = Instances("cvrp", "c", (Group("c", COORDS, demand=np.ones((5, 9), int), capacity=np.full(5, 3)),))
     with pytest.raises(NeurouteError, match="c: holds CVRP instances, but scaling/x solves TSP"):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fabricated import edit_arrays
-from fabricated_pens import ARTIFACTS, SCALE, best_factor, fabricate_pens, hopeless, study
+from fabricated_pens import ARTIFACTS, FABRIC, SCALE, best_factor, hopeless, study
 from figure_checks import drawn, laid_out
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
@@ -18,13 +18,14 @@ from neuroute.rendering.render import FIGURE_FORMATS
 from neuroute.rendering.style import Drawing
 from rendered import written_twice
 
-FIGURES = [name for name in ARTIFACTS if name.startswith("figure")]
 Arrays = dict[str, np.ndarray]
+
+FIGURES = [name for name in ARTIFACTS if name.startswith("figure")]
 
 
 @pytest.fixture(scope="module")
 def pens(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate_pens(tmp_path_factory.mktemp("pens"))
+    return FABRIC.write(tmp_path_factory.mktemp("pens"))
 
 
 def draw(name: str, work: Path) -> Drawing:
@@ -121,7 +122,7 @@ def test_gaps_over_sizes_are_the_records(pens: Path) -> None:
 @pytest.fixture(scope="module")
 def hopeless_pens(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hopeless")
-    fabricate_pens(folder, hopeless)
+    FABRIC.by(hopeless).write(folder)
     return folder
 
 

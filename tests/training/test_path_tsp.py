@@ -43,7 +43,7 @@ def test_the_loss_of_a_batch_is_the_mean_over_its_paths(store: Path, positions: 
     assert len(paths.lengths.unique()) > 3
     noise = None if paths.noise is None else paths.noise.double()
     paths = PathTsps(paths.stops.double(), paths.lengths, noise)
-    net, losses = b.network, []
+    net, losses = b.net, []
     for i, n in enumerate(paths.lengths.tolist()):
         there = [*range(n - 1), paths.shape[1] - 1]
         rows = net.encode(paths.stops[i : i + 1, there], None if noise is None else noise[i : i + 1, there])

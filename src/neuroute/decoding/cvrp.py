@@ -5,7 +5,7 @@ Whatever the network says, every solution is feasible: what does not fit is mask
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp_paths import greedy_solutions
 from neuroute.decoding.environment import B, Environment
 from neuroute.decoding.rollout import Rollout, empty_mask
+from neuroute.networks.base import PathNetwork
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp
 
@@ -174,7 +175,9 @@ class CvrpEnvironment(RouteEnvironment[CvrpBatch]):
     def batch(self, instances: Vrp, device: torch.device) -> CvrpBatch:
         return CvrpBatch.of(instances, device)
 
-    def build_greedily(self, net: Any, batch: CvrpBatch, decoding: Decoding, memory_gb: float, first: int) -> Tensor:
+    def build_greedily(
+        self, net: PathNetwork, batch: CvrpBatch, decoding: Decoding, memory_gb: float, first: int
+    ) -> Tensor:
         """Solutions (batch, 2, V), from the depot on."""
         scale = net.attention_scale(batch.coords.shape[1] - 1) if decoding.log_n else 1.0
         nodes = net.encode(batch.coords, batch.share)

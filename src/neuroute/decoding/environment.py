@@ -9,6 +9,7 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.memory import batch_size_for
 from neuroute.decoding.rollout import Rollout
+from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
 from neuroute.problems.registry import Part
 
@@ -75,7 +76,7 @@ class Environment(ABC, Generic[B]):
         """The most decisions that a solution takes whose start is given."""
 
     @abstractmethod
-    def build_greedily(self, net: Any, batch: B, decoding: Decoding, memory_gb: float, first: int) -> Tensor:
+    def build_greedily(self, net: PathNetwork, batch: B, decoding: Decoding, memory_gb: float, first: int) -> Tensor:
         """The solutions (batch, ...) of a path network.  first: the place of the first instance in its test set.
 
         Raises NeurouteError if there are no such networks.
@@ -96,7 +97,7 @@ class Environment(ABC, Generic[B]):
         return starts
 
     def batch_sizes(
-        self, net: Any, nodes: int, tours: int, images: int, memory_gb: float, instances: int | None = None
+        self, net: RoutingNetwork, nodes: int, tours: int, images: int, memory_gb: float, instances: int | None = None
     ) -> tuple[int, int]:
         """Tours that are built at a time, and instances that are encoded at a time: both at least 1.
 
@@ -107,7 +108,7 @@ class Environment(ABC, Generic[B]):
         encoded = batch_size_for(net, nodes, Decoding(), memory_gb)
         return most, instances or max(1, min(most // tours, encoded // images))
 
-    def prepare(self, net: Any, batch: B, seed: int) -> Any:
+    def prepare(self, net: MultiStartNetwork, batch: B, seed: int) -> Any:
         """What all decisions of a batch share.  seed: of what the network draws, if it does."""
         return net.prepare(net.encode(*batch.features))
 

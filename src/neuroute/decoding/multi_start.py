@@ -10,7 +10,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import Batch, Environment
 from neuroute.decoding.memory import autocast, device_of
 from neuroute.decoding.rollout import Choose, choose_best, complete
-from neuroute.networks.base import RoutingNetwork
+from neuroute.networks.base import MultiStartNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
 
 
@@ -24,7 +24,9 @@ def augment8(coords: Tensor) -> Tensor:
     return torch.stack([torch.stack(pair, dim=-1) for a, b in sides for pair in ((a, b), (b, a))])
 
 
-def roll_out(net: Any, prepared: Any, batch: Batch, starts: Tensor, choose: Choose = choose_best) -> Tensor:
+def roll_out(
+    net: MultiStartNetwork, prepared: Any, batch: Batch, starts: Tensor, choose: Choose = choose_best
+) -> Tensor:
     """Solutions (batch, tours, ...) int64 from starts (batch, tours), each decision made by `choose`.
 
     batch: what `prepared` is of.  starts: the first stops; with a depot 0 where the network is to choose.
@@ -34,7 +36,7 @@ def roll_out(net: Any, prepared: Any, batch: Batch, starts: Tensor, choose: Choo
 
 def multi_start(
     environment: Environment[Any],
-    net: Any,
+    net: MultiStartNetwork,
     instances: Any,
     starts: int | None = None,
     *,

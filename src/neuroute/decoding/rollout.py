@@ -6,6 +6,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from neuroute.networks.base import MultiStartNetwork
+
 Choose = Callable[[Tensor], Tensor]  # logits (batch, tours, nodes) -> nodes (batch, tours)
 
 
@@ -31,7 +33,7 @@ def choose_best(logits: Tensor) -> Tensor:
     return logits.argmax(dim=-1)
 
 
-def complete(net: Any, prepared: Any, rollout: Rollout, choose: Choose = choose_best) -> Tensor:
+def complete(net: MultiStartNetwork, prepared: Any, rollout: Rollout, choose: Choose = choose_best) -> Tensor:
     """The solutions of a rollout, each decision made by `choose`.
 
     prepared: what `net.prepare` returns.  Sampling, and the probabilities that training needs, are a matter of

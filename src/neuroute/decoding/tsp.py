@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +13,7 @@ from neuroute.decoding.environment import Environment
 from neuroute.decoding.greedy import Decide, greedy_tours
 from neuroute.decoding.memory import pair_floats
 from neuroute.decoding.rollout import empty_mask, mask_stops
+from neuroute.networks.base import PathNetwork
 from neuroute.plan.objects import Decoding
 
 Coords = np.ndarray | Tensor
@@ -89,7 +89,9 @@ class TspEnvironment(Environment[TspBatch]):
     def max_moves(self, n: int) -> int:
         return n - 2  # the last stop goes without saying
 
-    def build_greedily(self, net: Any, batch: TspBatch, decoding: Decoding, memory_gb: float, first: int) -> Tensor:
+    def build_greedily(
+        self, net: PathNetwork, batch: TspBatch, decoding: Decoding, memory_gb: float, first: int
+    ) -> Tensor:
         """Tours (batch, n); what a network keeps of pairs of nodes is computed once."""
         pairs: Callable[[Tensor], Tensor | None] | None = None
         if decoding.cached:
@@ -98,7 +100,7 @@ class TspEnvironment(Environment[TspBatch]):
         return greedy_tours(decide, encode(net, batch.coords, decoding, first), pairs)
 
 
-def encode(net: Any, coords: Tensor, decoding: Decoding, first: int) -> Tensor:
+def encode(net: PathNetwork, coords: Tensor, decoding: Decoding, first: int) -> Tensor:
     """What `decide` reads of coords (batch, n, 2), stretched by the decoding's factor; lengths are of the original.
 
     `first`: the place of the first instance in its test set, for a network whose embeddings are random.
@@ -107,7 +109,7 @@ def encode(net: Any, coords: Tensor, decoding: Decoding, first: int) -> Tensor:
     return encode_again(net, coords, decoding)
 
 
-def encode_again(net: Any, coords: Tensor, decoding: Decoding) -> Tensor:
+def encode_again(net: PathNetwork, coords: Tensor, decoding: Decoding) -> Tensor:
     """As `encode`, of parts of instances: with the draws that are set already."""
     if decoding.rescale == "best":
         raise ValueError("the best factor has to be looked up before decoding")
@@ -115,7 +117,7 @@ def encode_again(net: Any, coords: Tensor, decoding: Decoding) -> Tensor:
     return rows
 
 
-def decide_for(net: Any, decoding: Decoding, nodes: int) -> Decide:
+def decide_for(net: PathNetwork, decoding: Decoding, nodes: int) -> Decide:
     """The network's decisions on instances of `nodes` nodes.
 
     The entropy scaling factor follows what is left of an instance (pens, Table 3: BQ changes at the training size

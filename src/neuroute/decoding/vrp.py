@@ -16,6 +16,7 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch, RouteEnvironment, RouteRollout
 from neuroute.decoding.rollout import Rollout
+from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.blocks.routing import Routing
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp, number_of_starts
@@ -149,7 +150,9 @@ class VrpEnvironment(RouteEnvironment[VrpBatch]):
     def batch(self, instances: Vrp, device: torch.device) -> VrpBatch:
         return VrpBatch.of(instances, device)
 
-    def build_greedily(self, net: Any, batch: VrpBatch, decoding: Decoding, memory_gb: float, first: int) -> Tensor:
+    def build_greedily(
+        self, net: PathNetwork, batch: VrpBatch, decoding: Decoding, memory_gb: float, first: int
+    ) -> Tensor:
         raise NeurouteError(f"{type(net).__name__} is not for the 16 vehicle routing problems; networks as MvMoe are")
 
     def count_starts(self, instances: Vrp, starts: int | None) -> int:
@@ -157,7 +160,7 @@ class VrpEnvironment(RouteEnvironment[VrpBatch]):
         return max(1, min(number_of_starts(instances), super().count_starts(instances, starts)))
 
     def batch_sizes(
-        self, net: Any, nodes: int, tours: int, images: int, memory_gb: float, instances: int | None = None
+        self, net: RoutingNetwork, nodes: int, tours: int, images: int, memory_gb: float, instances: int | None = None
     ) -> tuple[int, int]:
         """As of other problems, but for networks that are batch-dependent.
 
@@ -172,7 +175,7 @@ class VrpEnvironment(RouteEnvironment[VrpBatch]):
         encoded = int(memory_gb * 1e9 / (ACTIVATIONS * net.width * (nodes + 1) * images))
         return most, max(1, min(INSTANCES_PER_BATCH, most // tours, encoded))
 
-    def prepare(self, net: Any, batch: VrpBatch, seed: int) -> Any:
+    def prepare(self, net: MultiStartNetwork, batch: VrpBatch, seed: int) -> Any:
         if not net.is_batch_dependent:
             return super().prepare(net, batch, seed)
         routing = Routing(torch.Generator(batch.coords.device).manual_seed(seed))

@@ -50,7 +50,7 @@ class DecoderOnly(PathNetwork):
 
     def hidden(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., destination]."""
-        h = self.embed(rows)
+        h: Tensor = self.embed(rows)
         h = torch.cat([self.current(h[:, :1]), h[:, 1:-1], self.start(h[:, -1:])], dim=1)
         for layer in self.layers:
             h = layer(h, attention_scale)
@@ -58,4 +58,5 @@ class DecoderOnly(PathNetwork):
 
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, 2) -> logits (batch, available); start and current are left out."""
-        return self.head(self.hidden(rows, attention_scale)[:, 1:-1]).squeeze(-1)
+        logits: Tensor = self.head(self.hidden(rows, attention_scale)[:, 1:-1]).squeeze(-1)
+        return logits

@@ -22,7 +22,7 @@ from neuroute.plan.objects import (
     RunEvaluation,
     StageEvaluation,
 )
-from neuroute.plan.papers import Paper
+from neuroute.plan.paper import Paper
 from neuroute.problems.registry import entries
 
 T = TypeVar("T")

@@ -104,13 +104,13 @@ class RoutedBatches(CvrpBatches):
 
     def __init__(self, scheme: Scheme, data: Labelled) -> None:
         super().__init__(scheme, data)
-        t, arguments = self.training, self.run.network.arguments
+        t = self.training
         if self.world.size > 1:
             raise NeurouteError(
                 f"{self.run.id}: its experts are trained in one process, not in {self.world.size}; set gpus_per_run: 1"
             )
         # Of each token an FFN has two copies and what experts make of them.
-        need = 4 * 26 * arguments["width"] * arguments["depth"] * (self.run.n + 1) * t.batch_size / 1e9
+        need = 4 * 26 * self.net.width * self.net.depth * (self.run.n + 1) * t.batch_size / 1e9
         if need > self.memory_gb:
             raise NeurouteError(
                 f"{self.run.id}: experts learn from whole batches, and {t.batch_size} instances of {self.run.n} "

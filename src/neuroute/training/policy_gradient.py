@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from neuroute.decoding.recompute import Decisions
+from neuroute.networks.base import MultiStartNetwork
 from neuroute.plan.reinforced import Elite
 
 
@@ -30,7 +31,7 @@ def weights(lengths: Tensor, elite: Elite | None) -> Tensor:
     return weight + elite.beta * again
 
 
-def log_probabilities(net: Any, prepared: Any, decisions: Decisions) -> Tensor:
+def log_probabilities(net: MultiStartNetwork, prepared: Any, decisions: Decisions) -> Tensor:
     """Of what was chosen (batch, decisions)."""
     logits = net.decide(prepared, decisions.context, decisions.current, decisions.mask)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).flatten(0, 1)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.decoding.memory import autocast
+from neuroute.networks.base import RoutingNetwork
 from neuroute.plan.objects import Run, Supervised
 from neuroute.problems import sub_paths
 from neuroute.training import decisions
@@ -25,7 +26,7 @@ class Scheme:
     """What a training scheme is built from; `supervised` and its like take it and give the batches."""
 
     run: Run
-    net: nn.Module  # the bare network
+    net: RoutingNetwork  # the bare network
     model: nn.Module  # what is trained: it as decisions, possibly compiled and wrapped
     label_dirs: list[Path]
     best: Callable[[], dict[str, Tensor]]  # the best weights so far
@@ -51,7 +52,7 @@ class SupervisedBatches:
     """
 
     def __init__(self, scheme: Scheme, data: Labelled) -> None:
-        self.run, self.model, self.data = scheme.run, scheme.model, data
+        self.run, self.net, self.model, self.data = scheme.run, scheme.net, scheme.model, data
         self.training = cast(Any, scheme.run.training)  # of the kind that the subclass is for
         self.device, self.world, self.memory_gb = scheme.device, scheme.world, scheme.memory_gb
         if (self.training.samples - 1) % self.training.batch_size + 1 < self.world.size:
@@ -150,17 +151,9 @@ class SupervisedBatches:
             total += loss.detach() * weight
         return total
 
-    @property
-    def network(self) -> Any:
-        """The network below DDP, torch.compile and the module that is trained."""
-        model: Any = self.model
-        while not hasattr(model, "net"):
-            model = model.module if hasattr(model, "module") else model._orig_mod
-        return model.net
-
     def _micro_batch(self, tokens: int) -> int:
         """Instances whose activations fit the memory budget: about 14 floats per token, channel and layer."""
-        per_instance = 4 * 14 * self.network.width * self.network.depth * tokens
+        per_instance = 4 * 14 * self.net.width * self.net.depth * tokens
         return max(1, int(self.memory_gb * 1e9 / per_instance))
 
 

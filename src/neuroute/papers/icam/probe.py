@@ -201,13 +201,14 @@ def chosen_nodes(optimal: tuple[Labels, ...], loaded: LoadedModel) -> dict[str, 
     levels (levels,); for each n coords_n (n, 2) and tour_n (n,), the first instance's, and what `Selections.arrays`
     names <key>_<n>_optimal and <key>_<n>_model.  The model's are greedy tours from node 0.
     """
+    net: Any = loaded.net
     found: dict[str, np.ndarray] = {}
     for labels in optimal:
         n = labels.dataset.n
         coords = torch.from_numpy(dataset_coordinates(labels.dataset))
         tours = torch.from_numpy(load_tours(labels, loaded.context.label_dirs).astype(np.int64))
         few, precision = coords[:SOLVED], loaded.run.training.precision
-        own = multi_start(TSP, loaded.net, few, 1, memory_gb=loaded.memory_gb, precision=precision)
+        own = multi_start(TSP, net, few, 1, memory_gb=loaded.memory_gb, precision=precision)
         found |= {f"coords_{n}": coords[0].numpy(), f"tour_{n}": tours[0].numpy()}
         found |= selections(coords, tours).arrays(f"{n}_optimal")
         found |= selections(few, own).arrays(f"{n}_model")

@@ -8,15 +8,16 @@ import numpy as np
 
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.figures_model import Attention
-from neuroute.rendering import style
-from neuroute.rendering.diagram import drawing
-from neuroute.rendering.diagram_maps import MARKS, draw_mark, frame_square
+from neuroute.plan.needs import Need, artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
 from neuroute.rendering.style import MEASURED, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
     from neuroute.rendering.style import Drawing
 
@@ -24,6 +25,11 @@ LOW, HIGH = 2, 98  # percentiles of a panel's logits that its colours reach over
 MAP = "viridis"
 
 
+def _figure6_needs(scale: Scale) -> list[Need]:
+    return [need for name in roles.MAPPED for need in roles.attention(scale, name)]
+
+
+@artifact("Where the origin looks, by scaling factor", needs=_figure6_needs)
 def figure6(study: Study) -> Drawing:
     """Attention logits from the origin to all nodes: a row for each model, a column for each scaling factor."""
     from matplotlib.cm import ScalarMappable
@@ -42,12 +48,12 @@ def figure6(study: Study) -> Drawing:
     bar.set_ticks([0, 1], labels=["low", "high"])
     bar.set_label("Mean attention logit of the origin", labelpad=-8)
     bar.outline.set_visible(False)  # type: ignore[operator]
-    marks = {"origin": MARKS["current"], "destination": MARKS["destination"]}
+    marks = {"origin": maps.MARKS["current"], "destination": maps.MARKS["destination"]}
     handles = [Line2D([], [], linestyle="none", label=name, **look) for name, look in marks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     alt = "Maps of the origin's mean attention logits over the square for three models and several scaling factors."
     rows = [row for name, net in nets.items() for row in _rows(name, net)]
-    return drawing(figure, rows, _notes(study), alt, _look_table(nets))
+    return dg.drawing(figure, rows, _notes(study), alt, _look_table(nets))
 
 
 def _titles(net: Attention) -> list[str]:
@@ -60,7 +66,7 @@ def _draw_map(axes: Axes, net: Attention, column: int) -> None:
     from matplotlib.colors import Normalize
 
     coords, logits = net.array("coords"), np.asarray(net.array("logits")[column], float)
-    frame_square(axes, room=0.03)
+    maps.frame_square(axes, room=0.03)
     axes.set_title(_titles(net)[column], loc="center", fontsize=7, pad=2)
     finite = np.isfinite(logits)
     finite[int(net.number("origin"))] = False  # its logit for itself would stretch the colours
@@ -74,8 +80,8 @@ def _draw_map(axes: Axes, net: Attention, column: int) -> None:
     norm = Normalize(low, max(high, low + 1e-9))
     x, y = coords[order].T
     axes.scatter(x, y, size, logits[order], cmap=MAP, norm=norm, linewidths=0, rasterized=True)
-    draw_mark(axes, coords[int(net.number("origin"))], "current", 6.5)
-    draw_mark(axes, coords[int(net.number("destination"))], "destination", 9)
+    maps.draw_mark(axes, coords[int(net.number("origin"))], "current", 6.5)
+    maps.draw_mark(axes, coords[int(net.number("destination"))], "destination", 9)
     axes.set_xlabel(f"{low:.1f} … {high:.1f}".replace("-", "−"), fontsize=6, labelpad=1.5)
 
 

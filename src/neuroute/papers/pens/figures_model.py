@@ -9,39 +9,15 @@ import numpy as np
 
 from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.papers.pens import roles
-from neuroute.rendering import style
-from neuroute.rendering.diagram import (
-    Box,
-    Column,
-    Frame,
-    Legend,
-    Panel,
-    Row,
-    Sheet,
-    Sign,
-    Space,
-    box,
-    column,
-    drawing,
-    heading,
-    row,
-)
-from neuroute.rendering.diagram_maps import (
-    MARKS,
-    VISITED,
-    Array,
-    color_values,
-    draw_mark,
-    frame_square,
-    node_rows,
-    tour_length,
-    write_not_finite,
-)
+from neuroute.plan.needs import Need, artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
 from neuroute.rendering.style import MEASURED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
     from neuroute.rendering.style import Drawing
 
@@ -64,9 +40,9 @@ class Attention(NetworkSnapshot):
 class Walk:
     """A small instance that was solved greedily."""
 
-    coords: Array  # (m, 2)
-    tour: Array  # (m,) from node 0
-    probabilities: Array  # (m - 1, m)
+    coords: maps.Array  # (m, 2)
+    tour: maps.Array  # (m,) from node 0
+    probabilities: maps.Array  # (m - 1, m)
 
     def name(self, node: int) -> str:
         return chr(ord("A") + node) if len(self.coords) <= 26 else str(node)
@@ -79,37 +55,44 @@ class Walk:
                 "place": kinds, "probability": {i: float(chances[i]) for i in np.flatnonzero(place > k)},
                 "chosen": place == k + 1,
             }  # fmt: skip
-            for each in node_rows(self.coords, {"panel": "a", "side": MEASURED, "decision": k + 1}, columns):
+            for each in maps.node_rows(self.coords, {"panel": "a", "side": MEASURED, "decision": k + 1}, columns):
                 x, y = (float(v) for v in self.coords[each["node"]])
                 rows.append(each | {"node": self.name(each["node"]), "x": x, "y": y})
         return rows
 
 
+def _figure2_needs(scale: Scale) -> list[Need]:
+    return roles.attention(scale, "pens_a")
+
+
+@artifact("Path-TSP and the model, drawn from the live network", needs=_figure2_needs)
 def figure2(study: Study) -> Drawing:
     """One path-TSP step by step (a), and the model that solves it (b)."""
     net = Attention.read(study, roles.run_id("pens_a"))
     walk, decisions = net.walk, range(len(net.walk.probabilities))
-    steps: list[Column] = [
-        column(
-            Panel(f"map{k}", SIDE, SIDE, f"decision {k + 1}"),
-            Panel(f"bars{k}", SIDE, 0.42, below=0.1),
+    steps: list[dg.Column] = [
+        dg.column(
+            dg.Panel(f"map{k}", SIDE, SIDE, f"decision {k + 1}"),
+            dg.Panel(f"bars{k}", SIDE, 0.42, below=0.1),
             top=True,
             gap=0.06,
         )
         for k in decisions
     ]
-    legend = Legend({"origin": MARKS["current"], "destination": MARKS["destination"], "visited": MARKS["visited"]})
-    done = column(Panel("tour", SIDE, SIDE, "the tour"), legend, top=True)
-    sheet = Sheet(
-        column(
-            heading(f"(a) A tour of {len(walk.coords)} cities as path-TSPs"),
-            row(Space(0.2), *steps, done, gap=0.08),
-            heading(f"(b) PENS-A as it is here: {net.model.parameters:,} parameters"),
+    legend = dg.legend(
+        {"origin": maps.MARKS["current"], "destination": maps.MARKS["destination"], "visited": maps.MARKS["visited"]}
+    )
+    done = dg.column(dg.Panel("tour", SIDE, SIDE, "the tour"), legend, top=True)
+    sheet = dg.Sheet(
+        dg.column(
+            dg.heading(f"(a) A tour of {len(walk.coords)} cities as path-TSPs"),
+            dg.row(dg.space(0.2), *steps, done, gap=0.08),
+            dg.heading(f"(b) PENS-A as it is here: {net.model.parameters:,} parameters"),
             _network(net),
-            row(
-                box("coordinates", "coordinates", "times the scaling factor"),
-                box("alibi", "ALiBi", "bias: −slope × distance", fill="nodes"), Space(0.3),
-                box("rope", "RoPE", "turns q, k (PENS-R, -AR)", dashed=True), Space(2.4), tight=True,
+            dg.row(
+                dg.box("coordinates", "coordinates", "times the scaling factor"),
+                dg.box("alibi", "ALiBi", "bias: −slope × distance", fill="nodes"), dg.space(0.3),
+                dg.box("rope", "RoPE", "turns q, k (PENS-R, -AR)", dashed=True), dg.space(2.4), tight=True,
             ),
         )
     )  # fmt: skip
@@ -128,13 +111,13 @@ def figure2(study: Study) -> Drawing:
     sheet.arrow("alibi", "attention", enter=-0.25)
     sheet.arrow("rope", "attention", enter=0.25, colour=style.GREY, linestyle=":")
     alt = "Steps of a path-TSP with the probabilities of its candidates, and the network's modules with their shapes."
-    return drawing(sheet.figure, [*walk.rows(), *net.model.rows()], _notes(net), alt)
+    return dg.drawing(sheet.figure, [*walk.rows(), *net.model.rows()], _notes(net), alt)
 
 
 # -- the network ----------------------------------------------------------------------------------------------------
 
 
-def _network(net: Attention) -> Row:
+def _network(net: Attention) -> dg.Row:
     """Inputs, one of the equal layers, and the pointer that scores candidates."""
     m = net.model
     markers = f"({m.shape('ends')})" if m.shape("ends") else ""
@@ -152,23 +135,23 @@ def _network(net: Attention) -> Row:
         m.shape("key"),
         "softmax: next city",
     )
-    layer = row(
-        _norm("norm1", m.shape(f"{LAYER}.attention_norm")), box("attention", "attention", *attention, fill="nodes"),
-        Sign("add1"), _norm("norm2", m.shape(f"{LAYER}.feed_forward_norm")),
-        box("feed", "FFN", m.shape(f"{LAYER}.up"), "ReLU", m.shape(f"{LAYER}.down"), fill="representatives"),
-        Sign("add2"), tight=True,
+    layer = dg.row(
+        _norm("norm1", m.shape(f"{LAYER}.attention_norm")), dg.box("attention", "attention", *attention, fill="nodes"),
+        dg.Sign("add1"), _norm("norm2", m.shape(f"{LAYER}.feed_forward_norm")),
+        dg.box("feed", "FFN", m.shape(f"{LAYER}.up"), "ReLU", m.shape(f"{LAYER}.down"), fill="representatives"),
+        dg.Sign("add2"), tight=True,
     )  # fmt: skip
     wide = f"x ~ N(0, I), {m.width:,} wide,"
-    return row(
-        box("embeddings", "embeddings", wide, "+ markers of origin", "and destination", markers),
-        Frame("layers", layer, m.layers_text),
+    return dg.row(
+        dg.box("embeddings", "embeddings", wide, "+ markers of origin", "and destination", markers),
+        dg.Frame("layers", layer, m.layers_text),
         _norm("norm3", m.shape("norm")),
-        box("pointer", "pointer", *scored, fill="output"),
+        dg.box("pointer", "pointer", *scored, fill="output"),
     )
 
 
-def _norm(name: str, shape: str) -> Box:
-    return box(name, "RMS\nnorm", shape, fill="feed")
+def _norm(name: str, shape: str) -> dg.Box:
+    return dg.box(name, "RMS\nnorm", shape, fill="feed")
 
 
 # -- the walk -------------------------------------------------------------------------------------------------------
@@ -179,24 +162,24 @@ def _draw_step(axes: Axes, walk: Walk, step: int) -> None:
     done = step == len(walk.probabilities)
     path = [*walk.tour, walk.tour[0]] if done else walk.tour[: step + 1]
     axes.plot(*walk.coords[path].T, color=style.INK, linewidth=1.3, zorder=2)
-    faces: dict[int, Any] = {int(node): VISITED for node in path}
+    faces: dict[int, Any] = {int(node): maps.VISITED for node in path}
     if not done:
         axes.plot(*walk.coords[walk.tour[step : step + 2]].T, color=style.INK, linewidth=0.9, linestyle=":", zorder=1)
         faces |= {int(node): _shade(walk.probabilities[step][node]) for node in walk.tour[step + 1 :]}
-        draw_mark(axes, walk.coords[walk.tour[step]], "current", 10.5)
+        maps.draw_mark(axes, walk.coords[walk.tour[step]], "current", 10.5)
         # at the shoulder of its node, so that both are seen
         axes.annotate("★", walk.coords[walk.tour[0]], (4.4, 4.4), textcoords="offset points", ha="center", va="center",
-                      fontsize=7, color=MARKS["destination"]["color"], zorder=6)  # fmt: skip
+                      fontsize=7, color=maps.MARKS["destination"]["color"], zorder=6)  # fmt: skip
     for node, face in faces.items():
         at = tuple(walk.coords[node])
         axes.plot(*at, "o", color=face, markersize=7, markeredgecolor=style.INK, markeredgewidth=0.7, zorder=3)
-        ink = style.INK if face == VISITED or sum(face[:3]) >= 1.5 else "white"
+        ink = style.INK if face == maps.VISITED or sum(face[:3]) >= 1.5 else "white"
         axes.annotate(walk.name(node), at, ha="center", va="center_baseline", fontsize=5, color=ink, zorder=4)
-    frame_square(axes, walk.coords, room=0.22)
+    maps.frame_square(axes, walk.coords, room=0.22)
 
 
 def _shade(chance: float) -> Any:
-    return color_values("Blues", float(chance)) if np.isfinite(chance) else (1.0, 1.0, 1.0, 1.0)
+    return maps.color_values("Blues", float(chance)) if np.isfinite(chance) else (1.0, 1.0, 1.0, 1.0)
 
 
 def _draw_bars(axes: Axes, walk: Walk, step: int) -> None:
@@ -206,7 +189,7 @@ def _draw_bars(axes: Axes, walk: Walk, step: int) -> None:
         colours = [_shade(c) for c in chances[left]]
         axes.bar(left, chances[left], width=0.7, color=colours, edgecolor=style.INK, linewidth=0.5)
     else:
-        write_not_finite(axes)
+        maps.write_not_finite(axes)
     axes.set_xticks(left, [walk.name(node) for node in left])
     axes.set_xlim(-0.6, len(walk.coords) - 0.4)
     axes.set_ylim(0, 1.05)
@@ -216,7 +199,7 @@ def _draw_bars(axes: Axes, walk: Walk, step: int) -> None:
 
 
 def _notes(net: Attention) -> list[str]:
-    m, length = net.model, tour_length(net.walk.coords, net.walk.tour)
+    m, length = net.model, maps.tour_length(net.walk.coords, net.walk.tour)
     return [
         f"(a) Solved by the PENS-A trained here, on TSP{net.run.n:,}: a tour is a path from a city back to itself. "
         "Bars and blue: the probabilities of the candidates; dotted: the choice, the likeliest. Length "

@@ -9,15 +9,18 @@ from neuroute.accounting.counts import DecoderOnly
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.grid import counts_here
 from neuroute.papers.scaling.roles import depth_and_width, run_id
+from neuroute.plan.needs import Log, Need, artifact
 from neuroute.plan.objects import Supervised
 from neuroute.rendering.cells import model_here, number, printed
 from neuroute.rendering.columns import AS_CONFIGURED, HERE, WHOLE, millions
 from neuroute.rendering.table import Cell, Column, Row, Table, duration
 
 if TYPE_CHECKING:
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
 
 
+@artifact("Configurations of the twelve models")
 def table1(study: Study) -> Table:
     """Configurations of the twelve models."""
 
@@ -59,6 +62,7 @@ def table1(study: Study) -> Table:
     )
 
 
+@artifact("Training hyper-parameters")
 def table9(study: Study) -> Table:
     """Training hyper-parameters."""
     published = study.published(9).set_index("key").value
@@ -104,6 +108,11 @@ def table9(study: Study) -> Table:
     )
 
 
+def _table10_needs(scale: Scale) -> list[Need]:
+    return [Log(run_id(shape)) for shape in roles.GRID]
+
+
+@artifact("Training hardware", needs=_table10_needs)
 def table10(study: Study) -> Table:
     """Training hardware."""
     published = study.published(10).set_index("key")
