@@ -12,7 +12,7 @@ import time
 
 import torch
 import torch.nn.functional as F
-from common import NODES, SHAPES, best_of, network
+from common import NODES, SHAPES, best_of, network, products
 from icam import bench_icam
 from mvmoe import bench_mvmoe
 from pens import bench_pens
@@ -53,7 +53,7 @@ def training_rate(shape: tuple[int, int], batch: int, device: torch.device, prec
             optimizer.zero_grad(set_to_none=True)
 
         seconds += best_of(2 if device.type == "cpu" else 10, update, device)
-        total += 3 * batch * flops.decision_flops(*shape, SHAPES[shape], tokens, matmul_only=True)
+        total += 3 * batch * products(shape, tokens)
     return total / seconds
 
 

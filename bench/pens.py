@@ -16,9 +16,9 @@ import torch.nn.functional as F
 from neuroute.core import device as devices
 from neuroute.decoding.decode import decode, pair_floats
 from neuroute.decoding.greedy import closed_tour_rows
-from neuroute.networks.attention import attend
+from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.positions import axial_frequencies, axial_rotation, rotate
 from neuroute.networks.pens import Pens
-from neuroute.networks.positions import axial_frequencies, axial_rotation, rotate
 from neuroute.plan.objects import Decoding
 
 TOKENS, HEADS, HEAD_WIDTH = 1000, 12, 16  # the published shape's attention on TSP-1000

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import torch
-from common import NODES, SHAPES, network
+from common import NODES, network, products
 
 from neuroute.accounting import flops
 from neuroute.core import device as devices
@@ -32,7 +32,7 @@ def seconds_of(shape: tuple[int, int], coords: torch.Tensor, decoding: Decoding,
 
 def path_work(nodes: int) -> int:
     """FLOPs of completing a path of so many rows: its last decision, with one candidate, is not computed."""
-    return sum(flops.decision_flops(*SHAPE, SHAPES[SHAPE], tokens, matmul_only=True) for tokens in range(nodes, 3, -1))
+    return sum(products(SHAPE, tokens) for tokens in range(nodes, 3, -1))
 
 
 def bench_search(device: torch.device, cores: int, compiled: bool) -> None:
@@ -48,7 +48,7 @@ def bench_search(device: torch.device, cores: int, compiled: bool) -> None:
         part = coords[: rows // beam]
         seconds = seconds_of(SHAPE, part, Decoding(method="beam", beam=beam), device)
         live = list(flops.live_beams(NODES, beam))[:-1]  # the last decision is forced
-        work = sum(b * flops.decision_flops(*SHAPE, SHAPES[SHAPE], k, matmul_only=True) for k, b in live)
+        work = sum(b * products(SHAPE, k) for k, b in live)
         rate = len(part) * work / seconds
         cost = seconds / len(part) / (greedy_s / rows)
         print(f"| beam {beam} | {len(part)} | {rate / 1e12:.3f} | {rate / greedy:.0%} | {cost:.2f}x |", flush=True)

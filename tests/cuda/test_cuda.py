@@ -9,8 +9,7 @@ from neuroute.decoding.decode import decode
 from neuroute.decoding.sampling import sample_tours
 from neuroute.networks.bq import Bq
 from neuroute.networks.decoder_only import DecoderOnly
-from neuroute.networks.lehd import Lehd
-from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.networks.lehd import Lehd, LehdCvrp
 from neuroute.networks.pens import Pens
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import is_feasible

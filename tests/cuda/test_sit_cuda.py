@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-import neuroute.networks.linear_cross_attention as blocks
+import neuroute.networks.blocks.linear_cross_attention as blocks
 from neuroute.decoding.decode import decode
-from neuroute.networks.sit import Sit
-from neuroute.networks.sit_cvrp import SitCvrp
+from neuroute.networks.sit import Sit, SitCvrp
 from neuroute.plan.objects import Decoding
 
 pytestmark = [pytest.mark.cuda, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]

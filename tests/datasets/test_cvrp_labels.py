@@ -12,7 +12,7 @@ from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.plan.objects import Dataset, Labels
 from neuroute.problems.cvrp import canonical, cost, from_routes, is_feasible
-from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths
+from neuroute.solvers.nearest import cvrp_lengths
 from neuroute.solvers.registry import get
 
 pytest.importorskip("hygese")
@@ -140,4 +140,4 @@ def test_nearest_neighbour_by_hand():
     demand = np.array([[0, 2, 2, 1]])
     # Capacity 5: all in one go.  4: 1 and 2, and 4 on its own.  3: 1 and then 4, for 2 does not fit; 2 on its own.
     for capacity, expected in ((5, 8.0), (4, 4.0 + 8.0), (3, 8.0 + 4.0)):
-        assert nearest_neighbour_lengths(Cvrp(line, demand, np.array([capacity]))) == pytest.approx(expected)
+        assert cvrp_lengths(Cvrp(line, demand, np.array([capacity]))) == pytest.approx(expected)

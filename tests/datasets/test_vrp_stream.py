@@ -116,10 +116,10 @@ def test_other_distributions_are_refused() -> None:
 
 @pytest.mark.parametrize("variant", SWITCHES)
 def test_the_kind_accepts_nearest_neighbours_and_nothing_broken(variant: str) -> None:
-    from neuroute.decoding.nearest_vrp import nearest_neighbour
+    from neuroute.solvers.nearest import vrp_solutions
 
     batch = vrp_dataset(dataset(variant, 20, 6))
-    solutions = nearest_neighbour(batch)
+    solutions = vrp_solutions(batch)
     assert KIND.valid(batch, solutions).all()
     np.testing.assert_array_equal(KIND.simple_lengths(batch), KIND.lengths(batch, solutions))
     stored = KIND.canonical(solutions).astype(KIND.dtype(20))

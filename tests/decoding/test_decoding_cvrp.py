@@ -8,7 +8,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.cvrp import decode, improve
 from neuroute.decoding.cvrp_paths import Batch, complete
-from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.networks.lehd import LehdCvrp
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import Cvrp, cost, is_feasible, to_routes
 

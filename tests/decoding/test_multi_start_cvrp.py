@@ -16,8 +16,8 @@ from neuroute.decoding.cvrp_paths import Batch
 from neuroute.decoding.multi_start import BYTES, augment8
 from neuroute.decoding.multi_start_cvrp import Routes, multi_start, roll_out, route_lengths
 from neuroute.decoding.replay import Recorded, replay
-from neuroute.networks.icam_cvrp import IcamCvrp
-from neuroute.networks.pomo_cvrp import PomoCvrp
+from neuroute.networks.icam import IcamCvrp
+from neuroute.networks.pomo import PomoCvrp
 from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible
 

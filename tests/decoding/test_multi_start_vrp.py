@@ -25,11 +25,11 @@ from neuroute.decoding.multi_start_vrp import (
     roll_out,
     route_lengths,
 )
-from neuroute.decoding.nearest_vrp import nearest_neighbour
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
 from neuroute.plan.objects import Dataset
 from neuroute.problems.vrp import SWITCHES, Vrp, lengths, valid
 from neuroute.problems.vrp_servable import check_instances
+from neuroute.solvers.nearest import vrp_solutions
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -230,7 +230,7 @@ def test_random_policies_may_be_driven_and_lengths_are_right(
 @pytest.mark.parametrize("variant", SWITCHES)
 def test_nearest_neighbours(variant: str) -> None:
     batch = instances(variant)
-    found = nearest_neighbour(batch)
+    found = vrp_solutions(batch)
     assert valid(batch, found, "in order").all()
     torch.manual_seed(0)
     on_device = VrpBatch.of(batch, CPU)

@@ -14,11 +14,11 @@ from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding import cvrp as rrc
 from neuroute.decoding.cvrp_paths import Batch
 from neuroute.decoding.prc_cvrp import RULES, complete, prc
-from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.networks.lehd import LehdCvrp
 from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible
 from neuroute.problems.cvrp_sub_paths import arranged, by_angle, draw_within
-from neuroute.solvers.insertion_cvrp import solve_cvrp
+from neuroute.solvers.insertion import solve_cvrp
 from random_cvrp import random_instances
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -278,8 +278,8 @@ def test_any_solutions_will_do_and_stay_plain_tensors(net: LehdCvrp) -> None:
     batch, solutions = Batch.of(instances, CPU), []
     for i in range(3):
         one = instances.coords[i], instances.demand[i], int(instances.capacity[i]), 0
-        solutions.append([from_routes(solve_cvrp(*one, depot_slip=slip)) for slip in (False, True)])
-        solutions[-1] += [from_routes(solve_cvrp(*one, order="random")), nearest_neighbour(instances, i)]
+        solutions.append([from_routes(solve_cvrp(*one, "angle", slip)) for slip in (False, True)])
+        solutions[-1] += [from_routes(solve_cvrp(*one)), nearest_neighbour(instances, i)]
     starts = [*torch.from_numpy(np.stack(solutions, axis=1)), rrc.construct(net, instances)]
     for start in starts:
         *_, last = prc(lambda m: net.decide, net.encode, batch, start, 5)

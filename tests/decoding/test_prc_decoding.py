@@ -13,8 +13,7 @@ from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.datasets.tsp_kind import KIND as TSP
 from neuroute.decoding import cvrp, decode
 from neuroute.networks.pens import Pens
-from neuroute.networks.sit import Sit
-from neuroute.networks.sit_cvrp import SitCvrp
+from neuroute.networks.sit import Sit, SitCvrp
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import Cvrp
 from neuroute.solvers import registry

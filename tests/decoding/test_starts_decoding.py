@@ -12,12 +12,9 @@ from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.datasets.tsp_kind import KIND as TSP
 from neuroute.decoding import cvrp, decode, multi_start, multi_start_cvrp
 from neuroute.decoding.cvrp_paths import Batch
-from neuroute.networks.icam import Icam
-from neuroute.networks.icam_cvrp import IcamCvrp
-from neuroute.networks.lehd import Lehd
-from neuroute.networks.lehd_cvrp import LehdCvrp
-from neuroute.networks.pomo import Pomo
-from neuroute.networks.pomo_cvrp import PomoCvrp
+from neuroute.networks.icam import Icam, IcamCvrp
+from neuroute.networks.lehd import Lehd, LehdCvrp
+from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import Cvrp
 

@@ -13,10 +13,10 @@ from neuroute.decoding.decode import instances_at_once
 from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, in_hand, multi_start
 from neuroute.decoding.vrp import construct, decode, improve
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
-from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.lehd import LehdCvrp
 from neuroute.networks.mvmoe import MvMoe
-from neuroute.networks.pomo_cvrp import PomoCvrp
-from neuroute.networks.routing import Routing
+from neuroute.networks.pomo import PomoCvrp
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.vrp import Vrp, lengths, valid
 

@@ -85,7 +85,7 @@ def test_a_file_that_vanished_is_one_line_and_no_records(tmp_path: Path) -> None
 # -- CVRPLIB --------------------------------------------------------------------------------------------------
 
 CVRP_NETWORK = Network(
-    kind="neuroute.networks.sit_cvrp:SitCvrp",
+    kind="neuroute.networks.sit:SitCvrp",
     arguments={"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "train_nodes": 20},
 )
 CVRP_LABELS = Labels(dataset=Dataset(problem="cvrp", n=20, count=1), solver="hgs")
@@ -149,7 +149,7 @@ def test_a_benchmark_is_for_models_of_its_problem(tmp_path: Path) -> None:
 # -- each axis by itself, many starts ---------------------------------------------------------------------------------
 
 MANY_NETWORK = Network(
-    kind="neuroute.networks.icam_cvrp:IcamCvrp",
+    kind="neuroute.networks.icam:IcamCvrp",
     arguments={"depth": 1, "width": 16, "feed_forward": 16, "train_nodes": 20},
 )
 STARTS = Decoding(starts=5, augment=True)

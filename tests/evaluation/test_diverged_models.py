@@ -33,8 +33,8 @@ def diverged(folder: Path, kind: str) -> Path:
     ("kind", "loads"),
     [
         ("icam:Icam", {}),
-        ("icam_cvrp:IcamCvrp", {"demand": np.tile(DEMAND, (2, 1)), "capacity": np.full(2, 20)}),
-        ("pomo_cvrp:PomoCvrp", {"demand": np.tile(DEMAND, (2, 1)), "capacity": np.full(2, 20)}),
+        ("icam:IcamCvrp", {"demand": np.tile(DEMAND, (2, 1)), "capacity": np.full(2, 20)}),
+        ("pomo:PomoCvrp", {"demand": np.tile(DEMAND, (2, 1)), "capacity": np.full(2, 20)}),
     ],
 )
 def test_it_is_refused(kind: str, loads: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,7 +106,7 @@ MANY = (Decoding(), Decoding(starts="all"), Decoding(starts="all", augment=True)
 def test_many_starts_are_measured_and_counted(tmp_path: Path, problem: Any) -> None:
     labels = Labels(dataset=Dataset(problem=problem, n=9, count=5), solver="nearest")
     make_labels(labels, tmp_path, [], workers=1, progress=False)
-    kind = "neuroute.networks.icam:Icam" if problem == "tsp" else "neuroute.networks.icam_cvrp:IcamCvrp"
+    kind = "neuroute.networks.icam:Icam" if problem == "tsp" else "neuroute.networks.icam:IcamCvrp"
     network = Network(kind=kind, arguments=SHAPE)
     run = RUN.model_copy(update={"network": network, "data": (labels,), "validation": labels})
     torch.manual_seed(0)

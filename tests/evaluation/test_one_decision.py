@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 SHAPE = {"depth": 2, "width": 16, "feed_forward": 32}
 TSP, CVRP = Dataset(n=30, count=2), Dataset(problem="cvrp", n=29, count=2)
-KINDS = {"pomo:Pomo": TSP, "icam:Icam": TSP, "pomo_cvrp:PomoCvrp": CVRP, "icam_cvrp:IcamCvrp": CVRP}
+KINDS = {"pomo:Pomo": TSP, "icam:Icam": TSP, "pomo:PomoCvrp": CVRP, "icam:IcamCvrp": CVRP}
 
 
 def network(kind: str) -> Network:
@@ -54,7 +54,9 @@ def test_all_starts_count_and_as_many_are_closed_as_tokens_are_gone(kind: str) -
 def test_they_are_measured(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(efficiency, "REPEATS", 1)
     construction = posed(ready(kind), KINDS[kind])
-    found = efficiency._measured(construction, efficiency.points(construction, 4), torch.device("cpu"))
+    found = efficiency.measure_construction(
+        construction, efficiency.sample_tokens(construction, 4), torch.device("cpu")
+    )
     assert found is not None
     assert found.seconds > 0
     assert found.points[-1, 0] == 31

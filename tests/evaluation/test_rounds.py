@@ -16,7 +16,7 @@ from neuroute.decoding.prc import prc
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.loaded import RunContext
-from neuroute.networks.linear_cross_attention import CrossLayer, CrossModule
+from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.papers.sit.evaluations import RoundEvaluation

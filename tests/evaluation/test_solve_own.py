@@ -8,11 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from neuroute.cli import app
-from neuroute.datasets.tsplib import read_tsplib
+from neuroute.datasets.tsplib import read_tour, read_tsplib
 from neuroute.datasets.vrplib import read_solution, read_vrplib
 from neuroute.plan.objects import Decoding, Network
 from neuroute.user.solve import solve_file
-from neuroute.user.tour_files import read_tour
 from untrained import untrained
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -54,7 +53,7 @@ ALONE = [[customer] for customer in range(1, NODES)]  # a vehicle for each
 @pytest.fixture
 def models(tmp_path: Path) -> dict[str, Path]:
     found = {}
-    for problem, name in (("tsp", "sit:Sit"), ("cvrp", "sit_cvrp:SitCvrp")):
+    for problem, name in (("tsp", "sit:Sit"), ("cvrp", "sit:SitCvrp")):
         arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": 20}
         network = Network(kind=f"neuroute.networks.{name}", arguments=arguments)
         found[problem] = untrained(tmp_path / f"{problem}.safetensors", network, f"sit/{problem}")
@@ -96,7 +95,7 @@ def test_routes_that_are_brought_get_shorter_and_are_kept(tmp_path: Path, models
         PRC,
         tmp_path / "r.png",
         "cpu",
-        brought=tmp_path / "own.sol",
+        start=tmp_path / "own.sol",
         save=save,
     )
     routes, stated = read_solution(save)
@@ -114,7 +113,7 @@ def test_nothing_gets_longer_in_the_files_own_distances(tmp_path: Path, models: 
     save.write_text(tour(list(range(1, NODES + 1))))
     lengths = [instance.length(read_tour(save, instance))]
     for _ in range(4):
-        solve_file(tmp_path / "mine.tsp", models["tsp"], PRC, tmp_path / "t.svg", "cpu", brought=save, save=save)
+        solve_file(tmp_path / "mine.tsp", models["tsp"], PRC, tmp_path / "t.svg", "cpu", start=save, save=save)
         lengths.append(instance.length(read_tour(save, instance)))
     assert lengths == sorted(lengths, reverse=True)
     assert lengths[-1] < lengths[0]
@@ -153,7 +152,7 @@ def test_a_best_known_solution_stays_what_it_is_in_the_librarys_distances(
     path = public("benchmarks/cvrplib_x/X-n101-k25.vrp")
     best = path.with_suffix(".sol")
     how = Decoding(method="prc", iterations=10)
-    said = solve_file(path, models["cvrp"], how, tmp_path / "x.svg", "cpu", brought=best, save=tmp_path / "x.sol")
+    said = solve_file(path, models["cvrp"], how, tmp_path / "x.svg", "cpu", start=best, save=tmp_path / "x.sol")
     assert "length 27,591 (EUC_2D), before 27,591" in said
     assert read_solution(tmp_path / "x.sol")[1] == 27591
     other = path.with_name("X-n106-k14.sol")

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from neuroute.cli import app
-from neuroute.datasets.tsplib import read_tsplib
+from neuroute.datasets.tsplib import read_tour, read_tsplib
 from neuroute.datasets.vrplib import read_solution, read_vrplib
 from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
@@ -17,7 +17,6 @@ from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Network
 from neuroute.problems.cvrp import Cvrp, from_routes
 from neuroute.problems.tsp import tour_length
-from neuroute.user.tour_files import read_tour
 from untrained import untrained
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -84,7 +83,7 @@ def test_a_tsp_file(tmp_path: Path, tsp: Path, kind: str, options: tuple[str, ..
 
 @pytest.mark.parametrize(("options", "decoding"), OPTIONS)
 def test_a_vrp_file(tmp_path: Path, vrp: Path, options: tuple[str, ...], decoding: Decoding) -> None:
-    model = checkpoint(tmp_path, "icam_cvrp:IcamCvrp")
+    model = checkpoint(tmp_path, "icam:IcamCvrp")
     code, text = run("solve", vrp, "--model", model, "--save", tmp_path / "m.sol", *options)
     assert code == 0, text
     instance, (net, _) = read_vrplib(vrp), load_checkpoint(model)
@@ -124,7 +123,7 @@ def test_prc_improves_a_tour_that_is_brought(tmp_path: Path, tsp: Path) -> None:
 
 
 def test_what_does_not_go_together_is_one_line_and_writes_nothing(tmp_path: Path, tsp: Path, vrp: Path) -> None:
-    many, routes = checkpoint(tmp_path, "pomo:Pomo"), checkpoint(tmp_path, "pomo_cvrp:PomoCvrp")
+    many, routes = checkpoint(tmp_path, "pomo:Pomo"), checkpoint(tmp_path, "pomo:PomoCvrp")
     one = checkpoint(tmp_path, "lehd:Lehd", heads=2)
     (tmp_path / "own.sol").write_text("".join(f"Route #{i}: {i}\n" for i in range(1, NODES)))
     cases: list[tuple[tuple[object, ...], str]] = [

@@ -242,8 +242,8 @@ def test_records_and_modules(kind: str, tmp_path: Path) -> None:
         ("icam:Icam", {}, {"optimal": OPTIMAL[:1] * 2}, r"of \[9, 9\] nodes; give each size once"),
         ("icam:Icam", {"adaptation": False}, {}, r"ICAM with its adaptation biases, not of Icam"),
         ("icam:Icam", {"compatibility": False}, {}, r"ICAM with its adaptation biases, not of Icam"),
-        ("icam_cvrp:IcamCvrp", {}, {}, r"not of IcamCvrp"),
-        ("pomo_cvrp:PomoCvrp", {}, {}, r"not of PomoCvrp"),
+        ("icam:IcamCvrp", {}, {}, r"not of IcamCvrp"),
+        ("pomo:PomoCvrp", {}, {}, r"not of PomoCvrp"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_clear_error(

@@ -19,9 +19,9 @@ from neuroute.evaluation.records import COLUMNS
 from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
 from neuroute.problems.cvrp import Cvrp, cost
 from neuroute.problems.tsp import tour_length
-from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths
+from neuroute.solvers.nearest import cvrp_lengths
 from neuroute.user.data import read_instances
-from neuroute.user.evaluate import Measured, evaluate, find_instances, load_model
+from neuroute.user.evaluate import GroupResult, evaluate, find_instances, load_model
 from neuroute.user.instances import Group, Instances
 from untrained import untrained
 
@@ -97,9 +97,9 @@ def test_numbers_are_those_of_the_decoded_tours(
 
 def test_a_reference_of_ones_own_tours_has_no_gap() -> None:
     lengths = tour_length(COORDS, TOURS)
-    gaps = Measured(Group("x", COORDS, lengths), lengths, lengths, 1.0).gaps()
+    gaps = GroupResult(Group("x", COORDS, lengths), lengths, lengths, 1.0).gaps()
     assert gaps == {"gap_pct": 0, "gap_mean_of_ratios_pct": 0, "gap_rounded_pct": 0}
-    assert Measured(Group("x", COORDS), lengths, None, 1.0).gaps() == {}
+    assert GroupResult(Group("x", COORDS), lengths, None, 1.0).gaps() == {}
 
 
 def test_tsplib_files_are_measured_in_their_own_units_by_both_distances(
@@ -123,7 +123,7 @@ def test_tsplib_files_are_measured_in_their_own_units_by_both_distances(
 
 
 CVRP_NETWORK = Network(
-    kind="neuroute.networks.lehd_cvrp:LehdCvrp",
+    kind="neuroute.networks.lehd:LehdCvrp",
     arguments={"depth": 1, "width": 8, "heads": 2, "feed_forward": 8, "train_nodes": 20},
 )
 
@@ -227,4 +227,4 @@ def test_a_labelled_cvrp_set_of_the_plan_is_read_as_one(tmp_path: Path) -> None:
     assert group.capacity is not None
     assert group.capacity.tolist() == [20] * 3
     instances = group.cvrp(group.coords)
-    np.testing.assert_allclose(group.reference, nearest_neighbour_lengths(instances), rtol=1e-12)
+    np.testing.assert_allclose(group.reference, cvrp_lengths(instances), rtol=1e-12)

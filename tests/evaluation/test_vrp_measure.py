@@ -17,7 +17,6 @@ from neuroute.datasets.solomon_library import cut_cost
 from neuroute.datasets.vrp_kind import KIND
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
-from neuroute.decoding.nearest_vrp import nearest_neighbour
 from neuroute.decoding.vrp import decode
 from neuroute.evaluation import labelled
 from neuroute.evaluation.driver import evaluate
@@ -36,6 +35,7 @@ from neuroute.plan.objects import (
 )
 from neuroute.problems.cvrp import from_routes, to_routes
 from neuroute.problems.vrp import Vrp, lengths, valid
+from neuroute.solvers.nearest import vrp_solutions
 
 N, COUNT = 10, 4
 ARGUMENTS: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "experts": 0}
@@ -57,7 +57,7 @@ def network(folder: Path) -> Any:
 def references(dataset: Dataset) -> np.ndarray:
     """Solutions by the networks' rules, but for every other instance with backhauls, where vehicles leave with less."""
     instances = vrp_dataset(dataset)
-    found = nearest_neighbour(instances)
+    found = vrp_solutions(instances)
     if dataset.variant == "VRPB":
         for row in range(0, COUNT, 2):
             pick_ups = [c for c in range(1, N + 1) if instances.demand[row, c] < 0]

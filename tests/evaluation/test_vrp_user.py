@@ -13,14 +13,14 @@ from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.solomon import read_solomon
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.nearest_vrp import nearest_neighbour
 from neuroute.decoding.vrp import decode
 from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
 from neuroute.problems.vrp import SWITCHES, Vrp, lengths
+from neuroute.solvers.nearest import vrp_solutions
 from neuroute.user import evaluate as user
 from neuroute.user.data import read_instances
 from neuroute.user.evaluate import load_model
-from neuroute.user.vrp_data import as_seen
+from neuroute.user.vrp_data import scale_for_networks
 from untrained import untrained
 
 N, COUNT = 8, 3
@@ -42,7 +42,7 @@ def instances(variant: str) -> Vrp:
 def arrays(variant: str, /, **changes: Any) -> dict[str, Any]:
     """As in an npz: with solutions of the nearest-neighbour rule."""
     batch = instances(variant)
-    solutions = nearest_neighbour(batch)
+    solutions = vrp_solutions(batch)
     every = {"limit": batch.limit, "windows": batch.windows, "service": batch.service}
     found = {"coords": batch.coords, "demand": batch.demand, "capacity": batch.capacity, "open": batch.open}
     found |= {"node": solutions[:, 0], "via_depot": solutions[:, 1]}
@@ -100,7 +100,7 @@ def test_times_and_limits_scale_with_the_coordinates(tmp_path: Path) -> None:
     assert small.limit is not None
     assert small.windows is not None
     assert small.service is not None
-    assert as_seen(small).coords.tobytes() == small.coords.tobytes()
+    assert scale_for_networks(small).coords.tobytes() == small.coords.tobytes()
     stretch = np.array([10.0, 250.0, 7.0])
     nodes = stretch[:, None, None]
     large = replace(
@@ -110,8 +110,8 @@ def test_times_and_limits_scale_with_the_coordinates(tmp_path: Path) -> None:
         windows=small.windows * nodes,
         service=small.service * stretch[:, None],
     )
-    seen = as_seen(large)
-    solutions = nearest_neighbour(small)
+    seen = scale_for_networks(large)
+    solutions = vrp_solutions(small)
     factor = lengths(seen, solutions) / lengths(small, solutions)
     assert seen.coords.min() >= 0
     assert seen.coords.max() <= 1
@@ -193,17 +193,17 @@ def test_cvrp_instances_are_one_of_the_sixteen(tmp_path: Path, model: Path) -> N
 def test_labelled_sets_of_the_plan_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     labels = Labels(dataset=Dataset(problem="vrp", variant="OVRPBL", n=N, count=COUNT, capacity=14), solver="ortools")
     batch = instances("OVRPBL")
-    monkeypatch.setattr(user, "load_tours", lambda *_: nearest_neighbour(batch))
+    monkeypatch.setattr(user, "load_tours", lambda *_: vrp_solutions(batch))
     bundles = {"b": LabelBundle(paper="mvmoe", name="labels", labels=(labels,))}
     found = user.find_instances(labels.dataset.id, None, bundles, [])
     assert found.problem == "vrp"
     assert found.groups[0].vrp is not None
     assert found.groups[0].vrp.variant == "OVRPBL"
     assert found.groups[0].reference is not None
-    np.testing.assert_allclose(found.groups[0].reference, lengths(batch, nearest_neighbour(batch)))
+    np.testing.assert_allclose(found.groups[0].reference, lengths(batch, vrp_solutions(batch)))
     part = found.groups[0].slice(1, 3)
     assert part.seen is not None
-    np.testing.assert_array_equal(part.as_vrp().coords, batch.coords[1:3])
+    np.testing.assert_array_equal(part.inputs("vrp").coords, batch.coords[1:3])
 
 
 # -- Solomon's files, and VRPLIB's ------------------------------------------------------------------------------------

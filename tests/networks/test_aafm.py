@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.evaluation.live_memory import peak_and_kept
-from neuroute.networks.aafm import AafmLayer, aafm, distances, one_alpha, slope, weighed
+from neuroute.evaluation.live_memory import measure_memory
+from neuroute.networks.blocks.aafm import AafmLayer, aafm, distances, one_alpha, slope, weighed
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -140,7 +140,7 @@ def test_memory_is_one_number_a_pair() -> None:
         layer = AafmLayer(width, 32)
         x, apart = torch.randn(1, nodes, width), torch.rand(1, nodes, nodes)
         with torch.no_grad():
-            _, peak, _ = peak_and_kept(lambda: layer(x, apart, 5.0), torch.device("cpu"))
+            _, peak, _ = measure_memory(lambda: layer(x, apart, 5.0), torch.device("cpu"))
         saved = 0
 
         def note(t: Tensor) -> Tensor:

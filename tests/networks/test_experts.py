@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.networks.experts import LinearExperts, Mixture, MlpExperts, together
-from neuroute.networks.gates import Choice, Slots, Taken
-from neuroute.networks.hierarchical_gate import Hierarchical
-from neuroute.networks.routing import Routing, Tape
+from neuroute.networks.blocks.experts import LinearExperts, Mixture, MlpExperts, together
+from neuroute.networks.blocks.gates import Choice, Slots, Taken
+from neuroute.networks.blocks.hierarchical_gate import Hierarchical
+from neuroute.networks.blocks.routing import Routing, Tape
 
 W, OUT, M, K, BATCH, TOKENS = 6, 5, 4, 2, 3, 8
 GATES = [

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.networks.gates import LEVELS, METHODS, NOISE_FLOOR, Choice, Gate, Slots, Taken
-from neuroute.networks.routing import Balance, Routing, Tape, variation
+from neuroute.networks.blocks.gates import LEVELS, METHODS, NOISE_FLOOR, Choice, Gate, Slots, Taken
+from neuroute.networks.blocks.routing import Balance, Routing, Tape, variation
 
 W, M, K, UNITS = 6, 4, 2, 7
 

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from neuroute.decoding.beam import beam_tours
 from neuroute.decoding.decode import decode
+from neuroute.networks.blocks.residual_layer import ResidualLayer
 from neuroute.networks.lehd import Lehd
-from neuroute.networks.residual_layer import ResidualLayer
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Decoding
 from neuroute.training.decisions import PathDecision, loss

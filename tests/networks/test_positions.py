@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from neuroute.core.errors import NeurouteError
-from neuroute.networks.positions import alibi_slopes, axial_frequencies, axial_rotation, distances, rotate
+from neuroute.networks.blocks.positions import alibi_slopes, axial_frequencies, axial_rotation, distances, rotate
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Network
 

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import neuroute.networks.linear_cross_attention as blocks
+import neuroute.networks.blocks.linear_cross_attention as blocks
 from neuroute.decoding.decode import decode
-from neuroute.networks.linear_cross_attention import CrossLayer, seen_by, slices
+from neuroute.networks.blocks.linear_cross_attention import CrossLayer, seen_by, slices
 from neuroute.networks.sit import Sit
 from neuroute.networks.weights import build, load_checkpoint, parameters, save_checkpoint
 from neuroute.plan.objects import Decoding, Network

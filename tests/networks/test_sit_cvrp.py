@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch import Tensor
 
-import neuroute.networks.linear_cross_attention as blocks
+import neuroute.networks.blocks.linear_cross_attention as blocks
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.cvrp import decode
-from neuroute.networks.sit_cvrp import SitCvrp
+from neuroute.networks.sit import SitCvrp
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import Cvrp, is_feasible

@@ -172,4 +172,4 @@ def test_stages_do_not_reach_each_other() -> None:
     assert not any(m.startswith(("neuroute.networks", "neuroute.training", "neuroute.rendering")) for m in labels)
     assert not any(m.startswith(("neuroute.rendering", "neuroute.papers", "neuroute.evaluation")) for m in train)
     assert not any(m.startswith(("neuroute.networks", "neuroute.training", "neuroute.solvers")) for m in render)
-    assert "neuroute.networks.gated_decoder" in train
+    assert "neuroute.networks.blocks.gated_decoder" in train

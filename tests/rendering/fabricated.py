@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.accounting import flops
+from neuroute.accounting.counts import DecoderOnly
+from neuroute.accounting.flops import solution, solution_paper
 from neuroute.datasets.benchmarks import Known, studied
 from neuroute.evaluation.records import COLUMNS
 from neuroute.papers.scaling.evaluations import ProbeEvaluation
@@ -74,7 +75,7 @@ def parameters(run: Run) -> int:
     a = run.network.arguments
     if "feed_forward" in a:
         return int(a["depth"] * a["width"] * (4 * a["width"] + 2 * a["feed_forward"]))
-    return flops.parameters(a["depth"], a["width"], gate=a["gate"], rezero=a["rezero"])
+    return DecoderOnly(**a).parameters
 
 
 def tests_of(evaluation: Evaluation) -> Iterator[tuple[Test, Decoding]]:
@@ -118,7 +119,8 @@ def write_evaluation(work: Path, evaluation: Evaluation, run: Run, gap: GapLaw) 
             lengths = references.copy()
         arrays[f"{dataset.id}|reference"] = references
         arrays[f"{dataset.id}|{decoding.id}"] = lengths
-        paper = flops.beam_flops_paper(depth, width, heads, n, decoding.beam) / 1e9
+        decision = DecoderOnly(depth, width, heads).decision
+        paper = decoding.beam * solution_paper(decision, n) / 1e9
         measured = gaps(lengths, references) | {
             "time_s": paper * count * decoding.beam**-0.1 / 20 + 0.02,
             "peak_memory_mb": 300.0,
@@ -126,7 +128,7 @@ def write_evaluation(work: Path, evaluation: Evaluation, run: Run, gap: GapLaw) 
         }
         if decoding.method != "rrc":
             measured["gflops_paper"] = paper
-            measured["gflops_shrinking"] = flops.beam_flops(depth, width, heads, n, decoding.beam) / 1e9
+            measured["gflops_shrinking"] = solution(decision, n, decoding.beam) / 1e9
         rows += records(evaluation.group, run, about(dataset, test.labels.solver), decoding, measured)
     write_records(work, evaluation, rows, arrays)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from fabricated import about, about_known, gaps, records, write_records
 from fabricated import parameters as parameters_of_baseline
-from neuroute.accounting import flops_pens
+from neuroute.accounting.counts import Pens
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens.evaluations import AttentionEvaluation
 from neuroute.papers.pens.paper import PAPER
@@ -75,8 +75,7 @@ def parameters(run: Run) -> int:
     a = run.network.arguments
     if run.paper != PAPER.key:
         return parameters_of_baseline(run)
-    shape = (a["depth"], a["width"], a["feed_forward"])
-    return flops_pens.parameters(*shape, coordinates=a["positions"] == "coordinates")
+    return Pens(**a).parameters
 
 
 def best_factor(run: Run, nodes: int) -> float:

@@ -8,10 +8,10 @@ import numpy as np
 
 from fabricated import about, records, write_records
 from neuroute.papers.sit.evaluations import RoundEvaluation
-from neuroute.papers.sit.iteration import Iteration
 from neuroute.papers.sit.paper import PAPER
 from neuroute.plan.config import Config, load_scale, parse_config
 from neuroute.plan.objects import Artifact, Decoding, Reconstruction, Run
+from neuroute.rendering.diagram_maps import tour_length
 from neuroute.rendering.study import Study
 
 SCALE = load_scale("smoke")
@@ -66,8 +66,7 @@ def iteration(coords: np.ndarray, length: int) -> Arrays:
     after = np.argsort(np.arctan2(*(coords - coords.mean(axis=0)).T))
     before, blocks = after.copy(), n // length
     before[length + 1 : 2 * length - 1] = after[length + 1 : 2 * length - 1][::-1]
-    total = Iteration(coords, 1, before, after, np.arange(blocks), length, np.zeros(blocks, bool), np.zeros(1), "")
-    lengths = total.length_of(after) * np.array([1, 1, 0.98, 0.97])
+    lengths = tour_length(coords, after) * np.array([1, 1, 0.98, 0.97])
     return {
         "iteration": np.array(1),
         "before": before,

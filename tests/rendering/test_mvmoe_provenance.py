@@ -1,6 +1,7 @@
 """What artifacts of paper `mvmoe` say of where numbers come from: instances, intervals, budgets; what is not there."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ from neuroute.papers.mvmoe import methods, roles
 from neuroute.papers.mvmoe.cells import mean_gap_cell
 from neuroute.papers.mvmoe.figures_routing import HATCH
 from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.rendering import style
+from neuroute.rendering import cells, style
 from neuroute.rendering.style import Drawing
-from neuroute.solvers import hgs, hgs_long, hgs_short, lkh3, ortools_short, ortools_vrp, pyvrp_short, pyvrp_vrp
-from neuroute.solvers.registry import MODULES
+from neuroute.solvers import hgs, lkh, ortools, pyvrp
+from neuroute.solvers.base import Solver
+from neuroute.solvers.registry import SOLVERS
 
 
 @pytest.fixture(scope="module")
@@ -78,22 +80,28 @@ def test_problems_on_the_same_ground_are_resampled_together(tmp_path: Path) -> N
 # -- budgets --------------------------------------------------------------------------------------------------------
 
 
+def setting(solver: Solver, name: str) -> Any:
+    """With which a variant calls its solver."""
+    assert isinstance(solver.solve_cvrp, partial)
+    return solver.solve_cvrp.keywords[name]
+
+
 def test_budgets_are_those_of_the_solvers() -> None:
-    seconds = ortools_vrp.SECONDS_PER_CUSTOMER
+    seconds = ortools.SECONDS_PER_CUSTOMER
     expected: dict[str, Any] = {
         "hgs": f"{hgs.ITERATIONS:,} iterations",
-        "hgs-long": f"{hgs_long.ITERATIONS:,} iterations",
-        "hgs-short": f"{hgs_short.ITERATIONS} iterations",
-        "lkh3": f"one run of {lkh3.VRP_TRIALS:,} trials",
+        "hgs-long": f"{setting(hgs.LONG, 'iterations'):,} iterations",
+        "hgs-short": f"{setting(hgs.SHORT, 'iterations')} iterations",
+        "lkh3": f"one run of {lkh.VRP_TRIALS:,} trials",
         "ortools": f"{seconds} s a customer",
-        "ortools-short": f"{ortools_short.SOLUTIONS} solutions",
+        "ortools-short": f"{setting(ortools.SHORT, 'budget').solutions} solutions",
         "ortools-x10": f"{10 * seconds:g} s a customer",
         "ortools-network": f"{seconds} s a customer",
-        "pyvrp": f"{pyvrp_vrp.ITERATIONS:,} iterations",
-        "pyvrp-short": f"{pyvrp_short.ITERATIONS} iterations",
+        "pyvrp": f"{pyvrp.ITERATIONS:,} iterations",
+        "pyvrp-short": f"{setting(pyvrp.SHORT, 'iterations')} iterations",
     }
-    assert lkh3.RUNS == 1
-    assert set(methods.BUDGETS) == set(expected) == set(methods.SOLVERS) <= set(MODULES)
+    assert lkh.RUNS == 1
+    assert set(methods.BUDGETS) == set(expected) <= set(cells.SOLVERS) & set(SOLVERS)
     for solver, words in expected.items():
         assert methods.BUDGETS[solver].startswith(words), solver
 

@@ -13,12 +13,12 @@ import pytest
 
 from fabricated import drop_measured, drop_rows, edit_arrays
 from fabricated_pens import ARTIFACTS, EVALUATIONS, RUNS, SCALE, best_factor, fabricate_pens, hopeless, study
-from neuroute.accounting import flops_pens
+from neuroute.accounting.counts import Pens
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.cells import printed
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Decoding, Evaluation
+from neuroute.rendering.cells import printed
 from neuroute.rendering.render import render
 from neuroute.rendering.table import Cell, Table
 from table_cells import cell, of, recorded, row
@@ -243,7 +243,7 @@ def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> 
 def test_table4_counts_parameters(work: Path) -> None:
     table = draw("table4", work)
     a = next(r for r in RUNS if r.id == "pens/pens_a").network.arguments
-    own = flops_pens.parameters(a["depth"], a["width"], a["feed_forward"])
+    own = Pens(**a).parameters
     assert cell(table, "parameters_millions", "PENS").measured == own / 1e6
     assert cell(table, "parameters_millions", "PENS").published == 2.7
     bq = recorded(work, "scaling/bq/uniform_pens", set_id(100), Decoding().id, "parameters")
@@ -300,7 +300,7 @@ def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
     def gaps(table: str, artifact: str, **where: object) -> dict[str, float]:
         rows = printed(study(artifact, work), table, **where)
         rows = rows[rows.metric == "gap_pct"]
-        return dict(zip(rows.n, rows.value, strict=True))
+        return dict(zip(rows.n.astype(str), rows.value, strict=True))
 
     two = {m: gaps("table2", "table2", method=m) for m in ROWS + PENS}
     three = {(m, s): gaps("table3", "table3", method=m, scaled=s) for m in PENS for s in ("no", "yes")}

@@ -10,7 +10,7 @@ import pytest
 
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.vrp import SWITCHES, Vrp, fault
-from neuroute.solvers.lkh3 import TYPES
+from neuroute.solvers.lkh import TYPES
 from neuroute.solvers.registry import get
 
 pytest.importorskip("lkh")

@@ -7,7 +7,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible
-from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths
+from neuroute.solvers.nearest import cvrp_lengths
 from neuroute.solvers.registry import get
 
 
@@ -42,13 +42,13 @@ def test_routes_follow_the_rule_also_with_ties() -> None:
         assert routes == plain(instance.coords[0].astype(float), instance.demand[0], capacity)
         solution = from_routes(routes)[None]
         assert is_feasible(instance, solution).all()
-        np.testing.assert_allclose(nearest_neighbour_lengths(instance), cost(instance, solution), rtol=1e-12)
+        np.testing.assert_allclose(cvrp_lengths(instance), cost(instance, solution), rtol=1e-12)
 
 
 def test_lengths_of_the_yardstick_never_change() -> None:
     # Labels that are already made were held against these.
     instances = cvrp_dataset(Dataset(problem="cvrp", split="val", n=100, count=64))
-    assert nearest_neighbour_lengths(instances).mean() == pytest.approx(20.310966575220476, rel=1e-12)
+    assert cvrp_lengths(instances).mean() == pytest.approx(20.310966575220476, rel=1e-12)
 
 
 def test_a_customer_that_fits_nowhere_is_one_line() -> None:

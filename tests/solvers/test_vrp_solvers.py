@@ -12,8 +12,8 @@ import pytest
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.vrp import SWITCHES, Vrp, fault, lengths, valid
 from neuroute.solvers import base
-from neuroute.solvers.ortools_vrp import Budget, solve_vrp
-from neuroute.solvers.pyvrp_vrp import solve_vrp as solve_with_pyvrp
+from neuroute.solvers.ortools import Budget, solve_vrp
+from neuroute.solvers.pyvrp import solve_vrp as solve_with_pyvrp
 from neuroute.solvers.registry import get
 
 pytest.importorskip("ortools")

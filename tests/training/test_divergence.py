@@ -16,8 +16,8 @@ from neuroute.training.supervised import Scheme
 
 KINDS: list[tuple[Problem, str]] = [
     ("tsp", "neuroute.networks.icam:Icam"),
-    ("cvrp", "neuroute.networks.icam_cvrp:IcamCvrp"),
-    ("cvrp", "neuroute.networks.pomo_cvrp:PomoCvrp"),
+    ("cvrp", "neuroute.networks.icam:IcamCvrp"),
+    ("cvrp", "neuroute.networks.pomo:PomoCvrp"),
 ]
 
 

@@ -15,9 +15,9 @@ from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start import complete
 from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, number_of_starts, route_lengths
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
+from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
-from neuroute.networks.pomo_cvrp import PomoCvrp
-from neuroute.networks.routing import Routing
+from neuroute.networks.pomo import PomoCvrp
 from neuroute.plan.objects import Dataset, Run
 from neuroute.plan.reinforced import Elite
 from neuroute.problems.rooms import room

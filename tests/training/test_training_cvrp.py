@@ -42,7 +42,7 @@ def make_run(**training: object) -> Run:
     return Run(
         paper="scaling",
         name="tiny_cvrp",
-        network=Network(kind="neuroute.networks.lehd_cvrp:LehdCvrp", arguments=arguments),
+        network=Network(kind="neuroute.networks.lehd:LehdCvrp", arguments=arguments),
         training=Supervised(**settings),  # type: ignore[arg-type]
         n=N,
         data=(labels("train", 96),),

@@ -33,8 +33,8 @@ STAGES = (
 KINDS = {
     "pomo": ("neuroute.networks.pomo:Pomo", {"heads": 2}),
     "icam": ("neuroute.networks.icam:Icam", {}),
-    "pomo_cvrp": ("neuroute.networks.pomo_cvrp:PomoCvrp", {"heads": 2}),
-    "icam_cvrp": ("neuroute.networks.icam_cvrp:IcamCvrp", {}),
+    "pomo_cvrp": ("neuroute.networks.pomo:PomoCvrp", {"heads": 2}),
+    "icam_cvrp": ("neuroute.networks.icam:IcamCvrp", {}),
 }
 
 

@@ -18,7 +18,7 @@ N = 16
 CPU = torch.device("cpu")
 PROBLEMS = {
     "tsp": ("neuroute.networks.sit:Sit", "insertion"),
-    "cvrp": ("neuroute.networks.sit_cvrp:SitCvrp", "insertion-angle"),
+    "cvrp": ("neuroute.networks.sit:SitCvrp", "insertion-angle"),
 }
 
 

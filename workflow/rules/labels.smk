@@ -2,7 +2,10 @@
 def bundle_spec(w):
     """What is to be solved; stops the workflow here, before any job, when a solver for it is missing."""
     bundle = f"{w.paper}/{w.name}"
-    clear(check_solvers, PLAN, bundle)
+    if not PLAN.manifest(bundle).exists():
+        from neuroute.datasets.labels import check_solvers  # loads numpy, so only where it is needed
+
+        clear(check_solvers, PLAN, bundle)
     return PLAN.bundles[bundle].canonical()
 
 

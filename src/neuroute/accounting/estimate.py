@@ -1,12 +1,13 @@
 """What a target costs before anything runs: FLOPs, hours and disk, for whatever is not there yet."""
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from neuroute.accounting import cost
-from neuroute.accounting.flops_reconstruction import iteration
+from neuroute.accounting.flops import reconstruction
 from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Reinforced, Run, RunEvaluation
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
@@ -70,12 +71,12 @@ def describe(plan: Plan, target: str | None) -> str:
     lines = [f"scale {plan.scale.name}: {plan.scale.summary}", ""]
     lines.append(f"{'stage':9} {'file':6} {'FLOP':>9} {'hours':>12} {'disk MB':>9}  id")
     for c in all_costs:
-        hours = f"{c.gpu_hours:.2f} GPU" if c.gpu_hours else f"{c.cpu_hours:.3f} CPU"
+        hours = f"{_text(c.gpu_hours, '.2f')} GPU" if c.gpu_hours else f"{_text(c.cpu_hours, '.3f')} CPU"
         there = "yes" if c.there else "-"
-        amount = f"{c.flops:.1e}" if c.flops else ""
+        amount = _text(c.flops, ".1e") if c.flops else ""
         lines.append(f"{c.stage:9} {there:6} {amount:>9} {hours:>12} {c.disk_mb:9.1f}  {c.id}")
     left = [c for c in all_costs if not c.there]
-    work = sum(c.flops for c in left)
+    work = sum(c.flops for c in left if not math.isnan(c.flops))
     labels, disk = sum(c.cpu_hours for c in left if c.stage == "labels"), sum(c.disk_mb for c in left)
     cpu, gpu = plan.config.machine.cpu_gflops_per_thread, plan.config.machine.gpu_tflops
     lines += [
@@ -86,6 +87,10 @@ def describe(plan: Plan, target: str | None) -> str:
         f"or {work / gpu / 3.6e15:,.2f} GPU-hours at {gpu:g} TFLOP/s (config.yaml: machine)",
     ]
     return "\n".join(lines)
+
+
+def _text(amount: float, form: str) -> str:
+    return "?" if math.isnan(amount) else format(amount, form)
 
 
 def _closure(plan: Plan, target: str | None) -> tuple[list[str], list[str], list[str], list[str]]:
@@ -214,7 +219,7 @@ class ModelPrice:
         if decoding.method == "prc":
             c, longest = cost.counts(network), longest_sub_path(decoding.longest, dataset.n)
             cvrp, most = dataset.problem == "cvrp", decoding.most_blocks
-            each = iteration(c.decision, c.encoder, dataset.n, longest, most, cvrp=cvrp)
+            each = reconstruction(c.decision, c.encoder, dataset.n, longest, most, cvrp=cvrp)
         else:  # a segment has half the nodes on average, and costs go with their square at least
             each = cost.per_solution(network, dataset.n)["gflops_shrinking"] * 1e9 / 3
         return dataset.count * decoding.iterations * each

@@ -1,80 +1,75 @@
-"""Parameters and floating-point operations of the decoder-only model (scaling, Table 1, Table 17, Figure 4).
+"""Floating-point operations: of layers, and of solutions and training as sums over decisions.
 
-What holds for any constructive network is `solution`, `solution_paper` and `trained_sample`: sums over decisions.
-
-One multiply-add is two FLOPs.  All counts are integers in FLOPs; divide by 1e9 for GFLOPs.
+One multiply-add is two FLOPs.  Besides matrix products, one FLOP is counted for each entry of a softmax, each output of
+a ReLU and each clipped logit.  All counts are integers; divide by 1e9 for GFLOPs.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import Literal
+
+from neuroute.problems.longest import SHORTEST
 
 Amount = Callable[[int], int]  # tokens or nodes -> FLOPs
 Step = Literal["sub-path", "decision", "summed"]
 SubPaths = Literal["random", "suffix", "pairs"]
 
 
-def parameters(depth: int, width: int, *, gate: bool = True, rezero: bool = True) -> int:
-    """Trainable parameters: D (13 W^2 + 7 W + 2) + 2 W^2 + 6 W + 1 (scaling, Table 1).
+# -- layers -----------------------------------------------------------------------------------------------------------
 
-    Without the gate each layer has W^2 + W fewer, without ReZero two fewer.
+
+def linear(rows: int, inputs: int, outputs: int) -> int:
+    """Count a matrix product."""
+    return 2 * rows * inputs * outputs
+
+
+def ffn(rows: int, width: int, hidden: int) -> int:
+    """Count two linear layers with a ReLU between them."""
+    return linear(rows, width, hidden) + hidden * rows + linear(rows, hidden, width)
+
+
+def attention(width: int, heads: int, queries: int, keys: int) -> int:
+    """Count scores, their softmax, and the weighted sum of the values; no projections."""
+    return 4 * width * queries * keys + heads * queries * keys
+
+
+def transformer_layer(width: int, heads: int, hidden: int, tokens: int) -> int:
+    """Count self-attention with its four projections, and an FFN."""
+    return 4 * linear(tokens, width, width) + attention(width, heads, tokens, tokens) + ffn(tokens, width, hidden)
+
+
+def cross_attention(width: int, heads: int, representatives: int, tokens: int) -> int:
+    """Count attention from m representatives to L tokens, or back, with its projections (`CrossLayer`).
+
+    The products are 4 W^2 (m + L) + 4 W m L as the equations read, and 8 W^2 m + 4 H m W L folded.  In inference the
+    network computes whichever is less, in training it follows the equations.
     """
-    layer = 12 * width**2 + 6 * width
-    if gate:
-        layer += width**2 + width
-    if rezero:
-        layer += 2
-    return depth * layer + 2 * width**2 + 6 * width + 1
+    m, k = representatives, tokens
+    plain = 4 * width**2 * (m + k) + 4 * width * m * k
+    folded = 8 * width**2 * m + 4 * heads * m * width * k
+    return min(plain, folded) + heads * m * k
 
 
-def decision_flops(
-    depth: int, width: int, heads: int, tokens: int, *, gate: bool = True, matmul_only: bool = False
-) -> int:
-    """One decision on `tokens` tokens (current, destination and the candidates between them).
-
-    Matmuls: per layer 26 W^2 k (8 for Q, K, V and output, 2 for the gate, 16 for the FFN) + 4 W k^2 (attention), and
-    4 W^2 + 6 W k outside.  Unless `matmul_only`, also one FLOP per softmax entry and per ReLU output.
-    """
-    k = tokens
-    layer = (26 if gate else 24) * width**2 * k + 4 * width * k**2
-    if not matmul_only:
-        layer += heads * k**2 + 4 * width * k
-    return depth * layer + 4 * width**2 + 6 * width * k
+def cross_module(width: int, heads: int, hidden: int, representatives: int, tokens: int) -> int:
+    """Count both directions, and an FFN of each representative and each token of the stream."""
+    both = 2 * cross_attention(width, heads, representatives, tokens)
+    return both + ffn(representatives + tokens, width, hidden)
 
 
-def greedy_flops_paper(depth: int, width: int, heads: int, nodes: int, *, gate: bool = True) -> int:
-    """A greedy solution as the paper counts it: all n - 1 decisions at the size of the first (scaling, Table 17).
-
-    The formula is inferred: it gives both printed numbers, 843.20 and 434.40 GFLOPs, and the paper states none.
-    """
-    return solution_paper(lambda k: decision_flops(depth, width, heads, k, gate=gate), nodes)
-
-
-def beam_flops_paper(depth: int, width: int, heads: int, nodes: int, beam: int, *, gate: bool = True) -> int:
-    """A beam search as the paper counts it: `beam` greedy solutions (scaling, Figure 4)."""
-    return beam * greedy_flops_paper(depth, width, heads, nodes, gate=gate)
-
-
-def greedy_flops(
-    depth: int, width: int, heads: int, nodes: int, *, gate: bool = True, matmul_only: bool = False
-) -> int:
-    """A greedy solution as it is computed: n + 1 tokens at the first decision, one fewer at each, 3 at the last."""
-    return beam_flops(depth, width, heads, nodes, 1, gate=gate, matmul_only=matmul_only)
-
-
-def beam_flops(
-    depth: int, width: int, heads: int, nodes: int, beam: int, *, gate: bool = True, matmul_only: bool = False
-) -> int:
-    """A beam search as it is computed: each decision at its own size, once per beam that is alive then."""
-    return solution(lambda k: decision_flops(depth, width, heads, k, gate=gate, matmul_only=matmul_only), nodes, beam)
+# -- a solution -------------------------------------------------------------------------------------------------------
 
 
 def solution_paper(decision: Amount, nodes: int) -> int:
-    """A greedy solution with every decision at the size of the first: n - 1 times n + 1 tokens."""
+    """Count a greedy solution as scaling counts it: n - 1 decisions, all at the n + 1 tokens of the first (Table 17).
+
+    The formula is inferred: it gives both printed numbers, 843.20 and 434.40 GFLOPs, and the paper states none.  A beam
+    search is as many greedy solutions (Figure 4).
+    """
     return (nodes - 1) * decision(nodes + 1)
 
 
 def solution(decision: Amount, nodes: int, beam: int = 1) -> int:
-    """A solution, greedy or by beam search, with every decision at its own size."""
+    """Count a solution as it is computed: each decision at its own size, once per beam that is alive then."""
     return sum(live * decision(tokens) for tokens, live in live_beams(nodes, beam))
 
 
@@ -86,18 +81,57 @@ def live_beams(nodes: int, beam: int) -> Iterator[tuple[int, int]]:
         live = min(beam, live * (tokens - 2))
 
 
-def trained_sample(
-    decision: Amount, nodes: int, step: Step, sub_paths: SubPaths = "random", encoder: Amount = lambda nodes: 0
-) -> float:
-    """Expected cost of one training instance; a backward pass counts as two forward passes.
+def rollouts(decision: Amount, nodes: int, tours: int) -> int:
+    """Count as many solutions of a network of many starts, whose decisions are all on all nodes.
 
-    The sub-path's length L is uniform, on 4..n (`random`), 3..n (`suffix`) or 4..n + 1 (`pairs`).  Decision
-    c = 1..L-3 sees k = L - c + 1 tokens; the last decision has one candidate and is skipped.  `decision` trains c = 1
-    only; `sub-path` and `summed` train all and cost the same.  Each decision runs the encoder on all L nodes.
+    `nodes`: with the depot.  A tour has n - 2 decisions: its start is given, and the last stop goes without saying.  A
+    solution of V customers has as many for these, V - 1, and one more for each way back to the depot, which nobody
+    knows beforehand: they are not counted.
     """
-    lengths = range(3 if sub_paths == "suffix" else 4, nodes + (2 if sub_paths == "pairs" else 1))
-    total = 0
-    for length in lengths:
-        decisions = 1 if step == "decision" else length - 3
-        total += sum(encoder(length) + decision(length - c + 1) for c in range(1, decisions + 1))
+    return tours * (nodes - 2) * decision(nodes + 1)
+
+
+# -- training ---------------------------------------------------------------------------------------------------------
+#
+# A sub-path of w stops has w - 3 decisions of the TSP, on w to 4 tokens (both ends are given, the last choice goes
+# without saying), and w - 1 of the CVRP, on w + 1 to 3: its first stop is given, and the depot is a token.
+
+
+def sub_paths(decision: Amount, lengths: range, *, cvrp: bool) -> Iterator[tuple[int, int]]:
+    """(stops, FLOPs of all decisions) of sub-paths of these lengths."""
+    last = 3 if cvrp else 4  # tokens of the last decision
+    sums = accumulate(decision(k) for k in range(last, lengths.stop + cvrp))
+    total = dict(enumerate(sums, last - cvrp))
+    yield from ((stops, total.get(stops, 0)) for stops in lengths)
+
+
+def trained_sample(decision: Amount, encoder: Amount, lengths: range, step: Step, *, cvrp: bool) -> float:
+    """Count the expected cost of one training instance; a backward pass counts as two forward passes.
+
+    The sub-path's length is uniform on `lengths`.  With `decision` only the first decision is trained; `sub-path` and
+    `summed` train all and cost the same.  Each decision runs the encoder on all stops, of the CVRP on the depot too.
+    """
+    if step == "decision":
+        total = sum(encoder(stops + cvrp) + decision(stops + cvrp) for stops in lengths)
+    else:
+        fewer = 1 if cvrp else 3
+        paths = sub_paths(decision, lengths, cvrp=cvrp)
+        total = sum(max(0, stops - fewer) * encoder(stops + cvrp) + each for stops, each in paths)
     return 3 * total / len(lengths)
+
+
+def lengths_of(nodes: int, cut: SubPaths = "random") -> range:
+    """Lengths of the sub-paths of an instance: 4..n (`random`), 3..n (`suffix`) or 4..n + 1 (`pairs`)."""
+    return range(3 if cut == "suffix" else min(SHORTEST, nodes), nodes + (2 if cut == "pairs" else 1))
+
+
+def reconstruction(
+    decision: Amount, encoder: Amount, stops: int, longest: int, most_blocks: int | None = None, *, cvrp: bool
+) -> float:
+    """Count the expected cost of one iteration of parallel local re-construction of so many stops (sit, Alg. 1-4).
+
+    The length of its blocks is uniform on 4 to `longest`; there are as many as fit.
+    """
+    lengths = lengths_of(longest)
+    blocks = ((stops // w, encoder(w + cvrp) + each) for w, each in sub_paths(decision, lengths, cvrp=cvrp))
+    return sum((n if most_blocks is None else min(n, most_blocks)) * each for n, each in blocks) / len(lengths)

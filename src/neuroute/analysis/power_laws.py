@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
+from neuroute.analysis import RESAMPLES as RESAMPLES
+
 Scale = Literal["linear", "log-log"]
 Array = NDArray[np.float64]
-
-RESAMPLES = 1000
 
 
 class FitError(ValueError):

@@ -110,7 +110,7 @@ def _evaluate_data(
     instances = find_instances(data, config.testsets_dir, p.bundles if p else {}, p.label_dirs if p else [])
     if threads:
         torch.set_num_threads(threads)
-    loaded = load_model(model, config.device)
+    loaded = load_model(model, config.device, config.networks)
     return evaluate(loaded, instances.first(limit) if limit else instances, decoding, config.memory_gb, out)
 
 
@@ -121,7 +121,7 @@ def solve(
     rrc: Rrc = 0,
     prc: Prc = 0,
     start: Start = None,
-    brought: Annotated[
+    start_file: Annotated[
         Path | None, typer.Option("--from", help="instead: a solution of your own (.tour or .sol) to improve by --prc")
     ] = None,
     longest: Longest = None,
@@ -137,7 +137,8 @@ def solve(
     from neuroute.user.options import choose_decoding
     from neuroute.user.solve import solve_file
 
-    memory_gb = load_config().memory_gb if Path("config.yaml").exists() else None
+    config = load_config() if Path("config.yaml").exists() else None
+    memory_gb, trusted = (config.memory_gb, config.networks) if config else (None, [])
     decoding = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment)
     drawing = out or Path(f"{file.stem}.svg")
-    print(solve_file(file, model, decoding, drawing, device, memory_gb, brought=brought, save=save))
+    print(solve_file(file, model, decoding, drawing, device, memory_gb, start=start_file, save=save, trusted=trusted))

@@ -21,9 +21,9 @@ def _solve(solver: Solver, instance: Cvrp, seed: int) -> np.ndarray:
 
 
 def _nearest_neighbour(instances: Cvrp) -> np.ndarray:
-    from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths  # compiles, so only where it is needed
+    from neuroute.solvers.nearest import cvrp_lengths  # compiles, so only where it is needed
 
-    return nearest_neighbour_lengths(instances)
+    return cvrp_lengths(instances)
 
 
 KIND = Kind(

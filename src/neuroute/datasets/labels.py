@@ -32,6 +32,7 @@ from neuroute.datasets.shard_files import (
     write_shard,
 )
 from neuroute.plan.objects import SHARD, Labels
+from neuroute.plan.plan import Plan
 from neuroute.solvers.registry import get
 
 log = logging.getLogger(__name__)
@@ -103,6 +104,14 @@ def make_labels(
                 rows = _ensure(labels, shard, stop, store, caches, facts, None if few else pool or own, bar)
             made.append(_Part.of(shard, first, rows))
     return _manifest(labels, made)
+
+
+def check_solvers(plan: Plan, bundle: str) -> None:
+    """Raises NeurouteError if a bundle's labels have yet to be solved and their solver is not installed."""
+    folders = [plan.label_store, *map(Path, plan.config.label_caches)]
+    for labels in plan.bundles[bundle].labels:
+        if rows_missing(labels, folders):
+            get(labels.solver).version()
 
 
 def rows_missing(labels: Labels, folders: Sequence[Path]) -> int:

@@ -13,9 +13,9 @@ def _solve(solver: Solver, coords: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _nearest_neighbour(coords: np.ndarray) -> np.ndarray:
-    from neuroute.solvers.nearest import nearest_neighbour_lengths  # compiles, so only where it is needed
+    from neuroute.solvers.nearest import tour_lengths  # compiles, so only where it is needed
 
-    return nearest_neighbour_lengths(coords)
+    return tour_lengths(coords)
 
 
 KIND = Kind(

@@ -1,4 +1,4 @@
-"""TSPLIB files: reading coordinates, distances as TSPLIB defines them, and the networks' view of an instance."""
+"""TSPLIB files: instances (.tsp), tours (.tour), and distances as TSPLIB defines them (Reinelt, 1991)."""
 
 import logging
 import math
@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_text
 from neuroute.datasets.sections import coordinates, read_text, split
 
 log = logging.getLogger(__name__)
@@ -89,3 +90,42 @@ def _warn_of_coincident(where: str, coords: np.ndarray) -> None:
             "%s: %d nodes lie on the point of another (first: the file's nodes %d and %d); kept as they are",
             where, extra, *same,
         )  # fmt: skip
+
+
+def read_tour(path: Path, instance: TsplibInstance) -> np.ndarray:
+    """Return the tour (n,) int64 of a TSPLIB .tour file, as rows of the instance's coordinates.
+
+    Raises NeurouteError if the file cannot be read, or the tour misses or repeats a node or is of another instance.
+    """
+    parts = split(read_text(path, "a TSPLIB .tour file"), str(path))
+    n = len(instance.coords)
+    if "TOUR_SECTION" not in parts.rows:
+        raise NeurouteError(f"{path}: no TOUR_SECTION; a TSPLIB .tour file is expected")
+    stated = parts.header.get("DIMENSION", str(n))
+    if stated != str(n):
+        raise NeurouteError(f"{path}: DIMENSION says {stated}, but {instance.name} has {n} nodes; it is of another one")
+    numbers = np.arange(1, n + 1) if instance.numbers is None else instance.numbers
+    row = {int(number): i for i, number in enumerate(numbers)}
+    tour: list[int] = []
+    for line, word in ((line, word) for line, text in parts.rows["TOUR_SECTION"] for word in text.split()):
+        if word == "-1":
+            break
+        if not word.isdecimal() or int(word) not in row:
+            raise NeurouteError(f"{path}, line {line}: there is no node {word[:20]} in {instance.name}")
+        tour.append(row[int(word)])
+    visits = np.bincount(np.array(tour, dtype=np.int64), minlength=n)
+    if (visits != 1).any():
+        node = int(np.flatnonzero(visits != 1)[0])
+        raise NeurouteError(f"{path}: node {numbers[node]} is visited {visits[node]} times; once is meant")
+    return np.array(tour, dtype=np.int64)
+
+
+def write_tour(path: Path, instance: TsplibInstance, tour: np.ndarray) -> None:
+    """Write a tour (n,) as a TSPLIB .tour file, whole or not at all."""
+    numbers = tour + 1 if instance.numbers is None else instance.numbers[tour]
+    lines = "\n".join(map(str, numbers.tolist()))
+    write_text(
+        path,
+        f"NAME : {path.name}\nCOMMENT : {instance.name}, length {instance.length(tour):.10g} ({instance.edge_type})\n"
+        f"TYPE : TOUR\nDIMENSION : {len(tour)}\nTOUR_SECTION\n{lines}\n-1\nEOF\n",
+    )

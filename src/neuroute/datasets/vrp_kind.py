@@ -51,9 +51,9 @@ def _starts(instances: Vrp) -> int:
 
 
 def _nearest_neighbour(instances: Vrp) -> np.ndarray:
-    from neuroute.decoding.nearest_vrp import nearest_neighbour  # loads torch, so only where it is needed
+    from neuroute.solvers.nearest import vrp_solutions  # loads numba, so only where it is needed
 
-    return lengths(instances, nearest_neighbour(instances))
+    return lengths(instances, vrp_solutions(instances))
 
 
 KIND = Kind(

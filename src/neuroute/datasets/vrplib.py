@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_text
 from neuroute.datasets.sections import Sections, coordinates, read_text, split, whole
 from neuroute.datasets.tsplib import distances
 
@@ -140,3 +141,9 @@ def read_solution(path: Path) -> tuple[list[list[int]], float | None]:
     if not routes:
         raise NeurouteError(f"{path}: no line `Route #k: customers`; a VRPLIB .sol file is expected")
     return routes, cost
+
+
+def write_solution(path: Path, instance: VrplibInstance, routes: Sequence[Sequence[int]]) -> None:
+    """Write routes of customers 1..n as a VRPLIB .sol file, with their cost in the library's distances."""
+    lines = (f"Route #{number}: {' '.join(map(str, route))}\n" for number, route in enumerate(routes, 1))
+    write_text(path, "".join(lines) + f"Cost {instance.cost(routes):.10g}\n")

@@ -23,7 +23,7 @@ from neuroute.decoding.multi_start import (
 )
 from neuroute.decoding.multi_start_routes import RoutesUnderWay
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
-from neuroute.networks.routing import Routing
+from neuroute.networks.blocks.routing import Routing
 from neuroute.problems.vrp import EPS, Vrp
 
 LOAD, TIME, LENGTH, OPEN = range(4)  # of `known`

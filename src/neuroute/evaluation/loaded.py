@@ -69,27 +69,36 @@ class LoadedModel:
         batch_size: int | None = None,
     ) -> Rows:
         """Return one record per value; `test` as of `describe_test`, `batch_size` what memory holds unless given."""
-        shared = {
-            "paper": self.run.paper,
-            "run": self.run.id,
-            "group": group,
-            "seed": self.run.seed,
-            **test,
-            "decoding": decoding.id,
-            "method": decoding.method,
-            "beam": decoding.beam,
-            "log_n": decoding.log_n,
-            "batch_size": batch_size or instances_at_once(self.net, test["n"], decoding, self.memory_gb),
-        }
-        on = {
-            "device": devices.name(self.place),
-            "threads": torch.get_num_threads(),
-            "torch": torch.__version__,
-            "scale": self.context.scale,
-            "code": self.context.code,
-            "wall_time_s": round(wall_time_s, 4),
-        }
-        return [{**shared, "metric": m, "value": float(v), "unit": UNITS[m], **on} for m, v in values.items()]
+        shared = {"paper": self.run.paper, "run": self.run.id, "group": group, "seed": self.run.seed, **test}
+        shared["batch_size"] = batch_size or instances_at_once(self.net, test["n"], decoding, self.memory_gb)
+        context = self.context
+        return make_rows(shared, decoding, values, self.place, context.scale, context.code, wall_time_s)
+
+
+def make_rows(
+    shared: Mapping[str, Any],
+    decoding: Decoding,
+    values: Mapping[str, float],
+    place: torch.device,
+    scale: str,
+    code: str,
+    wall_time_s: float,
+) -> Rows:
+    """Return one record per value; `shared` holds the columns that neither the decoding nor the machine gives."""
+    columns = {
+        **shared,
+        "decoding": decoding.id,
+        "method": decoding.method,
+        "beam": decoding.beam,
+        "log_n": decoding.log_n,
+        "device": devices.name(place),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "scale": scale,
+        "code": code,
+        "wall_time_s": round(wall_time_s, 4),
+    }
+    return [{**columns, "metric": name, "value": float(v), "unit": UNITS[name]} for name, v in values.items()]
 
 
 def load_run(run: Run, checkpoint: Path, context: RunContext) -> LoadedModel:

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from neuroute.accounting.cost import Counts
+from neuroute.accounting.counts import Counts
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
-from neuroute.decoding.cvrp import Batch
+from neuroute.decoding.cvrp_paths import Batch
 from neuroute.decoding.greedy import closed_tour_rows
 from neuroute.decoding.multi_start import greedy, nothing_closed
 from neuroute.plan.objects import Dataset

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
-from neuroute.networks.gated_decoder import GatedDecoderLayer
+from neuroute.networks.blocks.gated_decoder import GatedDecoderLayer
 
 
 class DecoderOnly(PathNetwork):

@@ -1,4 +1,4 @@
-"""ICAM for the TSP: distances and the size of the instance in encoder and decoder (icam, Section 3)."""
+"""ICAM: distances and the size of the instance in encoder and decoder (icam, Section 3), for the TSP and the CVRP."""
 
 import math
 from typing import ClassVar, NamedTuple
@@ -6,9 +6,9 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.aafm import AafmLayer, aafm, distances, one_alpha, slope, weighed
 from neuroute.networks.base import MultiStartNetwork
-from neuroute.networks.contexts import LoadContext, TourContext, TspEmbedding, rows_of
+from neuroute.networks.blocks.aafm import AafmLayer, aafm, distances, one_alpha, slope, weighed
+from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding, rows_of
 
 
 class Encoded(NamedTuple):
@@ -137,3 +137,21 @@ class Icam(MultiStartNetwork):
 def _biased(x: Tensor, apart: Tensor | None, alpha: Tensor | None, log_n: float) -> Tensor:
     """x (batch, tours, nodes) and the adaptation bias, or x alone."""
     return x if apart is None or alpha is None else torch.addcmul(x, apart, slope(alpha, log_n))
+
+
+class IcamCvrp(Icam):
+    """Scores the depot and the customers that may come next; loads are shares of the capacity.
+
+    D (3 W^2 + 2 W F + 5 W + F + 1) + 3 W^2 + 8 W + 2 parameters: 2,226,702 as published.  As there, the size is the
+    number of customers, distances are those of the depot too, and the query knows the current stop and what is left.
+    (The paper writes of first and last node for both problems.)
+
+    What goes where of a published checkpoint is said in `Icam`, but for these: the linears of the depot, (W, 2), and of
+    the customers, (W, 3) with the demand last, are `embed.depot` and `embed.customers`; the projection of the query,
+    (W, W + 1) with what is left last, is `context.project`.
+    """
+
+    problem = "cvrp"
+    depots = 1
+    embedding = CvrpEmbedding
+    context_of = LoadContext

@@ -7,16 +7,16 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.attention import attend
 from neuroute.networks.base import MultiStartNetwork
-from neuroute.networks.experts import Experts, LinearExperts, Mixture, MlpExperts
-from neuroute.networks.gates import Gate, Level, Method
-from neuroute.networks.hierarchical_gate import HIERARCHIES, Hierarchical, Hierarchy
+from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.experts import Experts, LinearExperts, Mixture, MlpExperts
+from neuroute.networks.blocks.gates import Gate, Level, Method
+from neuroute.networks.blocks.hierarchical_gate import HIERARCHIES, Hierarchical, Hierarchy
+from neuroute.networks.blocks.norms import NORMS, Norm, NormName, UntrackedBatchNorm
+from neuroute.networks.blocks.post_norm_layer import PostNormLayer
+from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.blocks.vrp_inputs import VrpContext, VrpEmbedding, through
 from neuroute.networks.mvmoe_shape import ALL, POSITIONS, inputs_of, places
-from neuroute.networks.norms import NORMS, Norm, NormName, UntrackedBatchNorm
-from neuroute.networks.post_norm_layer import PostNormLayer
-from neuroute.networks.routing import Routing
-from neuroute.networks.vrp_inputs import VrpContext, VrpEmbedding, through
 
 
 class Prepared(NamedTuple):

@@ -9,10 +9,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.core.seeds import stream_seed
-from neuroute.networks.attention import attend, attend_in_parts
 from neuroute.networks.base import PathNetwork
-from neuroute.networks.positions import alibi_slopes, axial_frequencies, axial_rotation, distances
-from neuroute.networks.pre_norm_layer import Attend, PreNormLayer
+from neuroute.networks.blocks.attention import attend, attend_in_parts
+from neuroute.networks.blocks.positions import alibi_slopes, axial_frequencies, axial_rotation, distances
+from neuroute.networks.blocks.pre_norm_layer import Attend, PreNormLayer
 
 POSITIONS = ("alibi", "rope", "both", "coordinates")
 

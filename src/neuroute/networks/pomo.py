@@ -1,4 +1,4 @@
-"""POMO for the TSP: an encoder of all nodes, and a light decoder for many tours at once (Kwon et al., 2020)."""
+"""POMO: an encoder of all nodes, and a light decoder for many tours at once (Kwon et al., 2020), for TSP and CVRP."""
 
 import math
 from typing import ClassVar, NamedTuple
@@ -6,10 +6,10 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.attention import attend
 from neuroute.networks.base import MultiStartNetwork
-from neuroute.networks.contexts import LoadContext, TourContext, TspEmbedding
-from neuroute.networks.post_norm_layer import PostNormLayer
+from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding
+from neuroute.networks.blocks.post_norm_layer import PostNormLayer
 
 
 class Prepared(NamedTuple):
@@ -111,3 +111,18 @@ class Pomo(MultiStartNetwork):
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+
+
+class PomoCvrp(Pomo):
+    """Scores the depot and the customers that may come next; loads are shares of the capacity.
+
+    D (4 W^2 + 2 W F + 6 W + F) + 4 W^2 + 9 W parameters: 1,254,016 as published.  Depot and customers share all layers.
+
+    Names of the published tensors are those of `Pomo` but for these: encoder.embedding_depot and embedding_node are
+    `embed.depot` and `embed.customers`; of the decoder, Wq_last, (W, W + 1) with what is left in its last column, is
+    `context.project`.
+    """
+
+    problem = "cvrp"
+    embedding = CvrpEmbedding
+    context_of = LoadContext

@@ -1,5 +1,6 @@
 """Build the plan: what the chosen papers declare at a scale, each thing once."""
 
+from neuroute.plan.changes import change_network
 from neuroute.plan.config import Config, load_scale
 from neuroute.plan.label_blocks import drop_repeated, find_bundle, index_labels
 from neuroute.plan.objects import (
@@ -26,7 +27,7 @@ def build_plan(config: Config) -> Plan:
     evaluations: list[RunEvaluation] = []
     artifacts: list[Artifact] = []
     for paper in papers.values():
-        own = paper.runs(config, scale)
+        own = [change_network(config, run) for run in paper.runs(config, scale)]
         runs += own
         bundles += paper.label_jobs(scale, own)
         evaluations += paper.evaluations(scale)

@@ -4,8 +4,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from neuroute.core.dotted import search_working_folder
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.config import Config, validated
+from neuroute.plan.digest import code_digest
+from neuroute.plan.objects import Network, Run
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -21,6 +24,30 @@ def settled(config: Config, run: str, kind: type[T], declared: BaseModel) -> T:
     if stages := changed.pop("stages", None):
         values["stages"] = _with_stages(values.get("stages", ()), stages, f"{where}.stages")
     return validated(kind, values | changed, where)
+
+
+def change_network(config: Config, run: Run) -> Run:
+    """The run with the network that config.yaml gives it, if any.
+
+    A network of the user's own may lie in a module in the working folder.  Nothing is imported.
+    Raises NeurouteError if the module or the class is not there, or cannot be read.
+    """
+    change = config.runs.get(run.id)
+    if change is None or (change.network is None and not change.arguments):
+        return run
+    if change.network is None:
+        network = Network(kind=run.network.kind, arguments=run.network.arguments | change.arguments)
+    else:
+        network = Network(kind=change.network, arguments=change.arguments)
+        search_working_folder()
+        try:
+            code_digest(network.kind)
+        except (LookupError, SyntaxError, ValueError) as error:
+            raise NeurouteError(
+                f"config.yaml: runs.{run.id}.network: {error}; a module of your own lies beside the Snakefile or on "
+                "PYTHONPATH"
+            ) from None
+    return run.model_copy(update={"network": network})
 
 
 def seed_of(config: Config, run: str, usual: int = 0) -> int:

@@ -22,6 +22,13 @@ class RunChange(Strict):
     """Changes to one run: `runs: {scaling/base_6x128: {seed: 1, training: {learning_rate: 2.0e-4}}}`."""
 
     seed: Annotated[int, Field(ge=0, lt=2**20)] | None = None
+    network: Annotated[
+        str | None,
+        Field(pattern=r"^[\w.]+:\w+$", description="module:Class, here or in a module beside the Snakefile"),
+    ] = None
+    arguments: Annotated[
+        dict[str, Any], Field(description="of the network: all of another one, changes of the declared one")
+    ] = {}
     training: TrainingChange = TrainingChange()
 
 
@@ -66,6 +73,11 @@ class Config(Strict):
     results_dir: str = "results"
     machine: Machine = Machine()
     runs: Annotated[dict[str, RunChange], Field(description="changes to single runs, by id")] = {}
+
+    @property
+    def networks(self) -> list[str]:
+        """Kinds of networks that `runs` names: those outside this package are the user's, and trusted."""
+        return [change.network for change in self.runs.values() if change.network]
 
     @field_validator("papers_path")
     @classmethod

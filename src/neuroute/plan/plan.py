@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from neuroute.accounting.cost import entry_of_counts
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.digest import ROOT, code_digest
@@ -164,6 +163,8 @@ class Plan:
         return code_digest(self.runs[run].network.kind)
 
     def evaluate_code(self, evaluation: str) -> str:
+        from neuroute.accounting.cost import entry_of_counts
+
         e = self.evaluations[evaluation]
         benchmarks = self.benchmarks_of_evaluation(evaluation)
         run = self.runs[e.run]
@@ -221,8 +222,6 @@ def _instances_of(benchmark: str) -> Path:
 
 
 def _solver_entry(solver: str) -> str:
-    from neuroute.solvers.registry import MODULES
+    from neuroute.solvers.registry import entry
 
-    if solver not in MODULES:
-        raise NeurouteError(f"unknown solver '{solver}'; known: {', '.join(sorted(MODULES))}")
-    return f"{MODULES[solver]}:"
+    return entry(solver)

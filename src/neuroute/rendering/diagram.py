@@ -239,7 +239,11 @@ class Legend:
         for i, row in enumerate(self.rows):
             left, level = x - e.left, y + e.up - 0.125 * (i + 0.5)
             for name, wide in zip(row, self.widths(sheet), strict=False):
-                look = {"linestyle": "none" if "marker" in self.marks[name] else "-", **self.marks[name]}
+                look = {
+                    "linestyle": "none" if "marker" in self.marks[name] else "-",
+                    "solid_capstyle": "butt",
+                    **self.marks[name],
+                }
                 ends = [left + 0.08] if "marker" in look else [left, left + 0.16]
                 sheet.canvas.plot(ends, [level] * len(ends), **look)
                 sheet.write(left + 0.2, level, name, ha="left", fontsize=6)
@@ -311,25 +315,26 @@ def column(*items: Element, **how: Any) -> Column:
 
 @dataclass(frozen=True)
 class Frame:
-    """A dashed frame around what is repeated, with a label above it and `head` of room for ways around."""
+    """A dashed frame around what is repeated, with a label above it; `head` and `foot` are for ways around."""
 
     name: str
     item: Element
     label: str = ""
     head: float = 0.16
+    foot: float = 0.0
 
     def extent(self, sheet: Sheet) -> Extent:
         e = self.item.extent(sheet)
-        half = max(e.left, e.right) + 0.16
+        half = max(e.left, e.right) + 0.13
         above = 6 * LINE + 0.06 if self.label else 0.0
-        return Extent(half, half, e.up + self.head + 0.05 + above, e.down + 0.08)
+        return Extent(half, half, e.up + self.head + 0.05 + above, e.down + self.foot + 0.08)
 
     def draw(self, sheet: Sheet, x: float, y: float, width: float) -> None:
         from matplotlib.patches import FancyBboxPatch
 
         e = self.item.extent(sheet)
         half = self.extent(sheet).left
-        place = Place(x - half, x + half, y - e.down - 0.08, y + e.up + self.head + 0.05)
+        place = Place(x - half, x + half, y - e.down - self.foot - 0.08, y + e.up + self.head + 0.05)
         sheet.places[self.name] = place
         sheet.canvas.add_patch(
             FancyBboxPatch(
@@ -338,7 +343,7 @@ class Frame:
             )
         )  # fmt: skip
         if self.label:
-            sheet.write(x, place.high + 0.03, self.label, fontsize=6, va="bottom")
+            sheet.write(place.right - 0.05, place.high + 0.03, self.label, fontsize=6, va="bottom", ha="right")
         self.item.draw(sheet, x, y, e.width)
 
 
@@ -409,10 +414,12 @@ class Sheet:
         if label:
             (x0, y0), (x1, y1) = points[-2:]
             colour = {"color": how.get("colour", style.INK)}
-            if abs(y1 - y0) < abs(x1 - x0):
+            if bend in ("straight", "across"):
+                self.write((x0 + x1) / 2, (y0 + y1) / 2, label, ground=True, **colour)
+            elif abs(y1 - y0) < abs(x1 - x0):
                 self.write((x0 + x1) / 2, y0 + 0.08, label, **colour)
             else:
-                self.write(x1 + 0.04, (y0 + y1) / 2, label, ha="left", **colour)
+                self.write(x1 + 0.04, (y0 + y1) / 2, label, ha="left", ground=True, **colour)
 
     def chain(self, *names: str, **how: Any) -> None:
         """Arrows from each to the next."""

@@ -204,11 +204,11 @@ def _label_place(decision: Decision, chosen: int) -> tuple[float, float]:
     coords = decision.coords
     low, high = coords.min(axis=0), coords.max(axis=0)
     span = float((high - low).max()) or 1.0
-    half = span * np.array([0.12, 0.055])  # of the label
+    half = span * np.array([0.14, 0.06])  # of the label
     ends = coords[[decision.current, decision.end, chosen]]
     best, least = coords[chosen], math.inf
     for angle in np.arange(16) * math.pi / 8:
-        at = coords[chosen] + span * np.array([0.17 * math.cos(angle), 0.115 * math.sin(angle)])
+        at = coords[chosen] + span * np.array([0.2 * math.cos(angle), 0.125 * math.sin(angle)])
         outside = np.maximum(np.abs(at - (low + high) / 2) - (0.55 * span - half), 0).sum() / span
         hidden = (np.abs(coords - at) < half).all(axis=1).sum()
         hidden_ends = (np.abs(ends - at) < half + 0.05 * span).all(axis=1).sum()
@@ -276,11 +276,18 @@ def short(value: float) -> str:
 
 
 def draw_bars(
-    axes: Axes, values: Any, labels: Sequence[str] | None = None, *, x: str = "", y: str = "", **how: Any
+    axes: Axes,
+    values: Any,
+    labels: Sequence[str] | None = None,
+    *,
+    x: str = "",
+    y: str = "",
+    shift: float = 0,
+    **how: Any,
 ) -> None:
     """A bar for each value, from 1 on, with small labels; every few ones of many."""
     places = np.arange(1, len(values) + 1)
-    axes.bar(places, values, **{"width": 0.75, **how})
+    axes.bar(places + shift, values, **{"width": 0.75, **how})
     step = 1 if labels is not None else max(1, round(len(values) / 6))
     axes.set_xticks(places[::step], labels)
     label_small(axes, x, y)

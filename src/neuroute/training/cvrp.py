@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
-from neuroute.networks.gates import Gate
-from neuroute.networks.routing import Routing
+from neuroute.networks.blocks.gates import Gate
+from neuroute.networks.blocks.routing import Routing
 from neuroute.problems.cvrp_sub_paths import Draw, arranged, draw, loads
 from neuroute.training.supervised import Scheme, SupervisedBatches, labelled
 

@@ -21,9 +21,9 @@ from neuroute.datasets.vrp_stream import BACKHAULS_ONE_IN, vrp_dataset
 from neuroute.decoding.multi_start import BYTES
 from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, route_lengths
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
-from neuroute.networks.gates import Gate
-from neuroute.networks.norms import BatchNorm
-from neuroute.networks.routing import Replay, Routing, Tape
+from neuroute.networks.blocks.gates import Gate
+from neuroute.networks.blocks.norms import BatchNorm
+from neuroute.networks.blocks.routing import Replay, Routing, Tape
 from neuroute.plan.objects import Dataset
 from neuroute.plan.reinforced import Stage
 from neuroute.problems.vrp_variants import Switches, Variant

@@ -122,7 +122,7 @@ def _train(
 
 def _weights_to_start(run: Run, checkpoint: Path) -> dict[str, torch.Tensor]:
     """Raises NeurouteError for another architecture; the size that it was trained on may be another."""
-    net, about = load_checkpoint(checkpoint)
+    net, about = load_checkpoint(checkpoint, trusted=(run.network.kind,))
     found = Network.model_validate(about["network"])
     if _without_size(found) != _without_size(run.network):
         raise NeurouteError(

@@ -1,7 +1,7 @@
-"""Instances that users bring, in the formats of the field, checked before anything is solved.
+"""Users' instances, in the formats of the field, checked before anything is solved.
 
 * `.npz` with `coords` and, if known, `tour` and `length`; with `demand` and `capacity` it is CVRP (row 0 the depot),
-  whose solutions are `node` (customers in visiting order) and `via_depot` (1: reached through the depot); `vrp_user`
+  whose solutions are `node` (customers in visiting order) and `via_depot` (1: reached through the depot); `vrp_data`
   says what makes it another one of the 16 VRPs;
 * `.txt` as LEHD, BQ-NCO and their kin have it: a line `x y x y ... output t1 ... tN t1` per instance, nodes from 1;
 * `.txt` of Solomon's instances with time windows (VRPTW);
@@ -25,18 +25,18 @@ from neuroute.datasets.vrplib import read_solution, read_vrplib
 from neuroute.problems.cvrp import Cvrp, cost, is_feasible
 from neuroute.problems.cvrp import check_instances as check_cvrp
 from neuroute.problems.vrp_servable import LARGEST_LOAD
-from neuroute.user.instances import Group, Instances, agreed, check_instances, lengths_of, refuse
+from neuroute.user.instances import Group, Instances, agree, check_instances, check_tours, refuse
 from neuroute.user.pickled import read_pickle
-from neuroute.user.vrp_data import KEYS, solomon_group, vrp_group
+from neuroute.user.vrp_data import KEYS, all_whole, read_solutions, shaped, solomon_group, vrp_group
 
 log = logging.getLogger(__name__)
 
 
 def read_instances(path: Path) -> Instances:
-    """The instances of a file or folder.
+    """Return the instances of a file or folder.
 
-    Raises NeurouteError, with file and instance, for unknown formats, coordinates that are no instance, tours that
-    are no tours, and lengths that do not belong to the coordinates.
+    Raises NeurouteError, with file and instance, if the format is unknown, coordinates are no instance, a solution is
+    none, or lengths are not those of the solutions.
     """
     if path.is_dir():
         return _folder(path)
@@ -69,21 +69,16 @@ def _npz(path: Path) -> Instances:
         return Instances("vrp", path.stem, (vrp_group(path, coords, arrays),))
     if "demand" in arrays or "capacity" in arrays:  # both are checked for
         return Instances("cvrp", path.stem, (_cvrp(path, coords, arrays),))
-    tours = _shaped(arrays, "tour", coords.shape[:2], path)
-    reference = None if tours is None else lengths_of(coords, tours, path)
-    stated = _shaped(arrays, "length", coords.shape[:1], path)
-    return Instances("tsp", path.stem, (Group(path.stem, coords, agreed(reference, stated, path)),))
+    tours = shaped(arrays, "tour", coords.shape[:2], path)
+    reference = None if tours is None else check_tours(coords, tours, path)
+    stated = shaped(arrays, "length", coords.shape[:1], path)
+    return Instances("tsp", path.stem, (Group(path.stem, coords, agree(reference, stated, path)),))
 
 
 def _check_loads(path: Path, arrays: dict[str, np.ndarray]) -> None:
     for key in ("demand", "capacity"):
-        if key not in arrays or not _whole(arrays[key]):
+        if key not in arrays or not all_whole(arrays[key]):
             raise NeurouteError(f"{path}: no '{key}' in whole numbers, which instances with vehicles need")
-
-
-def _whole(values: np.ndarray) -> bool:
-    """Whether all are whole numbers."""
-    return bool(np.isfinite(values).all() and (values % 1 == 0).all())
 
 
 def _cvrp(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> Group:
@@ -95,27 +90,14 @@ def _cvrp(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> Grou
             raise NeurouteError(f"{path}: '{key}' goes beyond {LARGEST_LOAD:,}; give it in larger units")
     instances = Cvrp(coords, arrays["demand"].astype(np.int64), arrays["capacity"].astype(np.int64))
     check_cvrp(instances, str(path))
-    shape = (len(coords), coords.shape[1] - 1)
-    order, via = _shaped(arrays, "node", shape, path), _shaped(arrays, "via_depot", shape, path)
-    if (order is None) != (via is None):
-        raise NeurouteError(f"{path}: 'node' and 'via_depot' make a solution together; give both or none")
+    solutions = read_solutions(path, arrays, (len(coords), coords.shape[1] - 1))
     reference = None
-    if order is not None and via is not None:
-        if not (_whole(order) and _whole(via)):
-            raise NeurouteError(f"{path}: 'node' and 'via_depot' are whole numbers, customers from 1 on and 0 or 1")
-        solutions = np.stack([order.astype(np.int64), via.astype(np.int64)], axis=1)
+    if solutions is not None:
         why = "its solution ('node', 'via_depot') does not serve every customer once, or overloads a route"
         refuse(~is_feasible(instances, solutions), path, why)
         reference = cost(instances, solutions)
-    reference = agreed(reference, _shaped(arrays, "length", (len(coords),), path), path)
+    reference = agree(reference, shaped(arrays, "length", (len(coords),), path), path)
     return Group(path.stem, coords, reference, instances.demand, instances.capacity)
-
-
-def _shaped(arrays: dict[str, np.ndarray], key: str, shape: tuple[int, ...], path: Path) -> np.ndarray | None:
-    """An optional array of an npz, in the shape that the coordinates ask for."""
-    if key in arrays and arrays[key].shape != shape:
-        raise NeurouteError(f"{path}: '{key}' has shape {arrays[key].shape}; {shape} belongs to these coordinates")
-    return arrays.get(key)
 
 
 # -- lists ----------------------------------------------------------------------------------------------------
@@ -182,7 +164,7 @@ def _by_size(path: Path, coords: list[np.ndarray], tours: list[np.ndarray]) -> t
     for n, numbers in sorted(members.items()):
         points = np.stack([coords[i] for i in numbers])
         check_instances(points, path, numbers)
-        reference = lengths_of(points, np.stack([tours[i] for i in numbers]), path, numbers) if tours else None
+        reference = check_tours(points, np.stack([tours[i] for i in numbers]), path, numbers) if tours else None
         groups.append(Group(path.stem if len(members) == 1 else f"{path.stem}_n{n}", points, reference))
     return tuple(groups)
 
@@ -230,6 +212,6 @@ def _vrplib(path: Path) -> Group:
         routes, stated = read_solution(solution)
         instance.check(routes, str(solution))
         cost = instance.cost(routes)
-        agreed(np.array([cost]), None if stated is None else np.array([stated]), solution)
+        agree(np.array([cost]), None if stated is None else np.array([stated]), solution)
         reference = np.array([cost])
     return Group(path.stem, instance.coords[None], reference, instance.demand[None], np.array([instance.capacity]))

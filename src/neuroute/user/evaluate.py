@@ -1,10 +1,10 @@
-"""Evaluate a model on instances that the user brings: a short summary, and records like those of the plan.
+"""Evaluate a model on the user's instances: a short summary, and records like those of the plan.
 
-What is timed: from coordinates in host memory to tours in host memory, after a warm-up, in fp32.
+Timed: from coordinates in host memory to solutions in host memory, after a warm-up, in fp32.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,16 +18,14 @@ from neuroute.datasets.labels import load_tours
 from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import REFERENCES, kind_of
 from neuroute.decoding.decode import instances_at_once
-from neuroute.evaluation.records import COLUMNS, UNITS, write_records
+from neuroute.evaluation.loaded import make_rows
+from neuroute.evaluation.records import Rows, write_records
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import all_finite, describe, load_checkpoint
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Decoding, LabelBundle, Labels, Network
-from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.rooms import room
-from neuroute.problems.tsp import is_permutation, tour_length
-from neuroute.problems.vrp import Vrp, valid
-from neuroute.problems.vrp import lengths as vrp_lengths
+from neuroute.problems.vrp import Vrp
 from neuroute.user.data import read_instances
 from neuroute.user.instances import Group, Instances
 from neuroute.user.options import check_decoding
@@ -38,7 +36,7 @@ SOLVES = {"tsp": ("tsp",), "cvrp": ("cvrp",), "vrp": ("vrp", "cvrp")}  # what in
 
 @dataclass(frozen=True)
 class Model:
-    """A checkpoint of whatever run, ready on its device."""
+    """A checkpoint of any run, ready on its device."""
 
     net: RoutingNetwork
     about: Mapping[str, Any]
@@ -50,8 +48,8 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One group, solved."""
+class GroupResult:
+    """The solutions' lengths of one group."""
 
     group: Group
     lengths: np.ndarray  # (count,)
@@ -59,7 +57,7 @@ class Measured:
     seconds: float
 
     def gaps(self) -> dict[str, float]:
-        """In per cent, by both conventions; nothing without reference lengths."""
+        """Return gaps in per cent, by both conventions; none without reference lengths."""
         reference = self.group.reference
         if reference is None:
             return {}
@@ -72,11 +70,12 @@ class Measured:
         return {name: float(gap) for name, gap in gaps.items()}
 
 
-def load_model(path: Path, device: str) -> Model:
-    """Raises NeurouteError when the checkpoint is none, was written by other network code, or is of a training that
-    diverged, which decides nothing.
+def load_model(path: Path, device: str, trusted: Collection[str] = ()) -> Model:
+    """Load a checkpoint; of networks outside this package those of the `trusted` kinds.
+
+    Raises NeurouteError if the file is no checkpoint, is of other network code, or its training diverged.
     """
-    net, about = load_checkpoint(path)
+    net, about = load_checkpoint(path, trusted=trusted)
     if not all_finite(net):
         raise NeurouteError(
             f"{path}: weights of {about['run']} are no finite numbers; its training diverged: lower the learning rate "
@@ -94,41 +93,36 @@ def load_model(path: Path, device: str) -> Model:
 def find_instances(
     data: str, testsets_dir: str | None, bundles: Mapping[str, LabelBundle], label_dirs: list[Path]
 ) -> Instances:
-    """A file or folder, a test set's name in `testsets_dir`, or the id of a labelled data set of the plan."""
+    """Return the instances of a file or folder, a test set in `testsets_dir`, or a labelled data set of the plan."""
     if Path(data).exists():
         return read_instances(Path(data))
     if testsets_dir is not None and (Path(testsets_dir) / f"{data}.npz").is_file():
         return read_instances(Path(testsets_dir) / f"{data}.npz")
-    of_plan = [labels for bundle in bundles.values() for labels in bundle.labels if labels.dataset.id == data]
-    if of_plan:  # by several solvers perhaps, of which one that bounds others is the better yardstick
-        return _labelled(next((labels for labels in of_plan if labels.solver in REFERENCES), of_plan[0]), label_dirs)
+    planned = [labels for bundle in bundles.values() for labels in bundle.labels if labels.dataset.id == data]
+    if planned:  # by several solvers perhaps, of which one that bounds others is the better yardstick
+        return _labelled(next((labels for labels in planned if labels.solver in REFERENCES), planned[0]), label_dirs)
     place = f"{testsets_dir}/{data}.npz" if testsets_dir else "a test set (`testsets_dir` in config.yaml is not set)"
     raise NeurouteError(f"--data {data}: no such file, nor {place}, nor a labelled data set of the plan")
 
 
 def _labelled(labels: Labels, label_dirs: list[Path]) -> Instances:
-    """A labelled data set of the plan."""
+    """Return a labelled data set of the plan."""
     kind, dataset = kind_of(labels), labels.dataset
     instances = kind.instances(dataset)
     reference = kind.lengths(instances, load_tours(labels, label_dirs))
-    if isinstance(instances, Vrp):
-        parts = (instances.demand, instances.capacity)
-        of_vrp = Group(
-            dataset.id, instances.coords.astype(np.float64), reference, *parts, vrp=instances, seen=instances
-        )
-        return Instances("vrp", dataset.id, (of_vrp,))
     coords, *loads = kind.arrays(instances)
-    demand, capacity = loads or (None, None)
-    group = Group(dataset.id, coords.astype(np.float64), reference, demand, capacity)
+    demand, capacity = loads[:2] or (None, None)
+    vrp = instances if isinstance(instances, Vrp) else None
+    group = Group(dataset.id, coords.astype(np.float64), reference, demand, capacity, vrp=vrp, seen=vrp)
     return Instances(dataset.problem, dataset.id, (group,))
 
 
 def evaluate(
     model: Model, instances: Instances, decoding: Decoding, memory_gb: float | None, out: Path | None, scale: str = ""
 ) -> str:
-    """Solve all instances, write records to `out` (.csv, with its .npz twin of lengths), and say how it went.
+    """Solve all instances, write records to `out` (.csv, with its .npz twin of lengths), and return a summary.
 
-    Raises NeurouteError, before anything is solved or overwritten, for what does not go together.
+    Raises NeurouteError, before anything is solved or overwritten, if model, instances and decoding do not fit.
     """
     if out is not None and out.suffix != ".csv":
         raise NeurouteError(f"--out {out}: records are written as .csv")
@@ -155,7 +149,7 @@ def evaluate(
     return _summary(model, instances.name, measured, decoding)
 
 
-def _measure(model: Model, group: Group, decoding: Decoding, memory_gb: float, progress: Progress) -> Measured:
+def _measure(model: Model, group: Group, decoding: Decoding, memory_gb: float, progress: Progress) -> GroupResult:
     # Where something is drawn by an instance's number in the call, a group is solved in one: re-construct of the CVRP,
     # solutions that insertion starts with, random embeddings, and gates that draw for a batch.
     drawn = decoding.method == "prc" or (model.problem == "cvrp" and decoding.method == "rrc")
@@ -168,73 +162,39 @@ def _measure(model: Model, group: Group, decoding: Decoding, memory_gb: float, p
         began = time.perf_counter()
         solutions = _solve(model, part, decoding, memory_gb)
         seconds += time.perf_counter() - began
-        lengths.append(_lengths(part, solutions))
+        lengths.append(part.lengths(solutions))
         if group.tsplib is not None:
             rounded.append(np.array([group.tsplib.length(solutions[0])]))
         progress.add(part.count)
-    return Measured(group, np.concatenate(lengths), np.concatenate(rounded) if rounded else None, seconds)
+    return GroupResult(group, np.concatenate(lengths), np.concatenate(rounded) if rounded else None, seconds)
 
 
 def _solve(model: Model, group: Group, decoding: Decoding, memory_gb: float) -> np.ndarray:
-    """Tours (count, n), or solutions with vehicles (count, 2, n)."""
-    instances: Any
-    if model.problem == "vrp":
-        instances = group.as_vrp()
-    else:
-        points = group.unit_square()
-        instances = group.cvrp(points) if model.problem == "cvrp" else points
-    solutions: np.ndarray = room(model.problem, "decode")(model.net, instances, decoding, memory_gb).numpy()
+    """Return tours (count, n), or solutions with vehicles (count, 2, n)."""
+    decode = room(model.problem, "decode")
+    solutions: np.ndarray = decode(model.net, group.inputs(model.problem), decoding, memory_gb).numpy()
     return solutions
 
 
-def _lengths(group: Group, solutions: np.ndarray) -> np.ndarray:
-    """Unrounded lengths (count,) in the group's own units."""
-    if group.vrp is not None and group.seen is not None:
-        if not valid(group.seen, solutions).all():
-            raise AssertionError(f"{group.name}: decoding returned an infeasible solution")  # a bug, never the user's
-        return vrp_lengths(group.vrp, solutions)
-    if group.demand is not None:
-        instances = group.cvrp(group.coords)
-        if not is_feasible(instances, solutions).all():
-            raise AssertionError(f"{group.name}: decoding returned an infeasible solution")  # a bug, never the user's
-        return cost(instances, solutions)
-    if not is_permutation(solutions).all():
-        raise AssertionError(f"{group.name}: decoding returned an invalid tour")
-    if group.tsplib is not None:
-        return np.array([group.tsplib.length(solutions[0], rounded=False)])
-    return tour_length(group.coords, solutions)
-
-
-def _rows(model: Model, m: Measured, decoding: Decoding, memory_gb: float, scale: str) -> list[dict[str, Any]]:
-    run = str(model.about["run"])
+def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float, scale: str) -> Rows:
+    run, group = str(model.about["run"]), m.group
     shared = {
         "paper": run.partition("/")[0],
         "run": run,
         "group": "user",
         "seed": model.about.get("spec", {}).get("seed"),
-        "test": m.group.name,
-        "distribution": "tsplib" if m.group.tsplib else "user",
-        "n": m.group.n,
-        "n_instances": m.group.count,
-        "reference": "" if m.group.reference is None else "given",
-        "decoding": decoding.id,
-        "method": decoding.method,
-        "beam": decoding.beam,
-        "log_n": decoding.log_n,
-        "batch_size": instances_at_once(model.net, m.group.coords.shape[1], decoding, memory_gb),
-        "device": devices.name(model.place),
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "scale": scale,
-        "code": model.about["code"],
-        "wall_time_s": round(m.seconds, 4),
+        "test": group.name,
+        "distribution": "tsplib" if group.tsplib else "user",
+        "n": group.n,
+        "n_instances": group.count,
+        "reference": "" if group.reference is None else "given",
+        "batch_size": instances_at_once(model.net, group.coords.shape[1], decoding, memory_gb),
     }
     values = m.gaps() | {"length": float(m.lengths.mean()), "time_s": m.seconds}
-    rows = [{**shared, "metric": name, "value": value, "unit": UNITS[name]} for name, value in values.items()]
-    return [{column: row[column] for column in COLUMNS} for row in rows]
+    return make_rows(shared, decoding, values, model.place, scale, model.about["code"], m.seconds)
 
 
-def _summary(model: Model, name: str, measured: list[Measured], decoding: Decoding) -> str:
+def _summary(model: Model, name: str, measured: list[GroupResult], decoding: Decoding) -> str:
     total = sum(m.group.count for m in measured)
     sizes = sorted({m.group.n for m in measured})
     n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
@@ -251,7 +211,7 @@ def _summary(model: Model, name: str, measured: list[Measured], decoding: Decodi
     if known:
         references = np.concatenate([m.group.reference for m in known if m.group.reference is not None])
         all_rounded = [m.rounded for m in known if m.rounded is not None]
-        whole = Measured(
+        whole = GroupResult(
             Group(name, np.empty((len(references), 4, 2)), references),
             np.concatenate([m.lengths for m in known]),
             np.concatenate(all_rounded) if len(all_rounded) == len(known) else None,

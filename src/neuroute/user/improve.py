@@ -1,4 +1,4 @@
-"""Improve a solution that the user brings by parallel local re-construction (sit, Section 4.3)."""
+"""Improve a user's solution by parallel local re-construction (sit, Section 4.3)."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,7 +15,7 @@ from neuroute.plan.objects import Decoding
 from neuroute.problems.cvrp import Cvrp
 
 
-def improved(
+def improve(
     net: Any,
     instance: np.ndarray | Cvrp,
     solution: np.ndarray,
@@ -23,17 +23,17 @@ def improved(
     memory_gb: float,
     length: Callable[[np.ndarray], float],
 ) -> np.ndarray:
-    """The shortest, by `length`, of a solution and of what each iteration makes of it.
+    """Return the shortest, by `length`, of a solution and of what each iteration of re-construction makes of it.
 
     `instance` is a batch of one, coordinates (1, n, 2) or `Cvrp`, in the unit square; the solution is a tour (n,) or
     customers and flags (2, V).  Re-construction shortens distances in the unit square; a library's own distances are
     rounded or of another kind, so by them its last solution may not be its shortest, and could be longer than the
-    first.  Raises NeurouteError for a longest sub-path that cannot be.
+    first.  Raises NeurouteError if no sub-path can be as long as the longest one asked for.
     """
     best, shortest = solution, length(solution)
     with torch.inference_mode(), Progress(decoding.iterations, "re-construction", show=True) as progress:
-        for found in _iterations(net, instance, solution, decoding, memory_gb):
-            new = found[0].cpu().numpy()
+        for solutions in _iterations(net, instance, solution, decoding, memory_gb):
+            new = solutions[0].cpu().numpy()
             if (now := length(new)) < shortest:
                 best, shortest = new, now
             progress.add(1)
@@ -45,7 +45,7 @@ def _iterations(
 ) -> Iterator[Tensor]:
     device = next(net.parameters()).device
     start = torch.from_numpy(solution.astype(np.int64))[None].to(device)
-    instances_at_once(net, solution.shape[-1], decoding, memory_gb)  # refuses what cannot be
+    instances_at_once(net, solution.shape[-1], decoding, memory_gb)  # raises for a sub-path that cannot be
     if isinstance(instance, Cvrp):
         return reconstructing_cvrp(net, Batch.of(instance, device), start, decoding, memory_gb)
     return reconstructing(net, torch.from_numpy(instance).to(device), start, decoding, memory_gb)

@@ -1,4 +1,4 @@
-"""Instances in groups of one size, with what is known of their solutions, and what is checked of both."""
+"""Instances in groups of one size, with the lengths of reference solutions, and what is checked of both."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -9,9 +9,10 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.tsplib import TsplibInstance
-from neuroute.problems.cvrp import Cvrp
+from neuroute.problems.cvrp import Cvrp, cost, is_feasible
 from neuroute.problems.tsp import FARTHEST, check_coordinates, is_permutation, tour_length
-from neuroute.problems.vrp_batch import Vrp
+from neuroute.problems.vrp import Vrp, valid
+from neuroute.problems.vrp import lengths as vrp_lengths
 
 TOLERANCE = 1e-4  # relative, between a stated length and the one of the coordinates: some formats keep few digits
 
@@ -36,28 +37,52 @@ class Group:
     @property
     def n(self) -> int:
         """Nodes (TSP) or customers."""
-        return self.coords.shape[1] - (self.demand is not None)
+        return int(self.coords.shape[1]) - (self.demand is not None)
 
     def unit_square(self) -> np.ndarray:
-        """Coordinates as a network takes them, float32.  An instance that lies in the unit square stays as it is;
-        others, and TSPLIB's, are moved and scaled into it, by one offset and one scale for both axes."""
+        """Return float32 coordinates for a network.
+
+        Instances in the unit square stay as they are; others, and TSPLIB's, are moved and scaled into it, by one offset
+        and one scale for both axes.
+        """
         low, high = (f(self.coords, axis=(1, 2), keepdims=True) for f in (np.min, np.max))
         scaled = (self.coords - low) / (high - low)
         stays = (low >= 0) & (high <= 1) & (self.tsplib is None)
         return np.where(stays, self.coords, scaled).astype(np.float32)
 
     def cvrp(self, coords: np.ndarray) -> Cvrp:
-        """As CVRP instances over these coordinates, in whatever units."""
+        """Return the instances as CVRP over these coordinates, in whatever units."""
         assert self.demand is not None
         assert self.capacity is not None
         return Cvrp(coords, self.demand, self.capacity)
 
-    def as_vrp(self) -> Vrp:
-        """As a network for the 16 VRPs takes them, of which the CVRP is one."""
+    def inputs(self, problem: str) -> np.ndarray | Cvrp | Vrp:
+        """Return the instances as a network for this problem takes them; CVRP is one of the 16 VRPs."""
         if self.seen is not None:
             return self.seen
-        cvrp = self.cvrp(self.unit_square())
-        return Vrp(cvrp.coords, cvrp.demand, cvrp.capacity)
+        points = self.unit_square()
+        if self.demand is None:
+            return points
+        cvrp = self.cvrp(points)
+        return cvrp if problem == "cvrp" else Vrp(points, cvrp.demand, cvrp.capacity)
+
+    def lengths(self, solutions: np.ndarray) -> np.ndarray:
+        """Return the unrounded lengths (count,) of what decoding built, in the group's own units.
+
+        Raises AssertionError if it is no solution, which is a bug, never the user's fault.
+        """
+        if self.vrp is not None and self.seen is not None:
+            feasible, values = valid(self.seen, solutions), vrp_lengths(self.vrp, solutions)
+        elif self.demand is not None:
+            instances = self.cvrp(self.coords)
+            feasible, values = is_feasible(instances, solutions), cost(instances, solutions)
+        else:
+            feasible, values = is_permutation(solutions), tour_length(self.coords, solutions)
+        if not feasible.all():
+            raise AssertionError(f"{self.name}: decoding returned no feasible solution")
+        if self.tsplib is not None:
+            return np.array([self.tsplib.length(solutions[0], rounded=False)])
+        return values
 
     def slice(self, first: int, stop: int) -> "Group":
         parts = {k: getattr(self, k) for k in ("coords", "reference", "demand", "capacity", "vrp", "seen")}
@@ -71,7 +96,7 @@ class Instances:
     groups: tuple[Group, ...]  # one per size; one per file for TSPLIB and VRPLIB
 
     def first(self, count: int) -> "Instances":
-        """The first instances, in the order of the groups."""
+        """Return the first instances, in the order of the groups."""
         kept, left = [], count
         for group in self.groups:
             if left > 0:
@@ -81,7 +106,8 @@ class Instances:
 
 
 def check_instances(coords: np.ndarray, path: Path, numbers: Iterable[int] | None = None) -> None:
-    """coords (count, n, 2); `numbers` are the instances' numbers in the file, where they differ from 0, 1, ..."""
+    """Raises NeurouteError for an instance of coords (count, n, 2) that is none; `numbers` are those in the file, where
+    they differ from 0, 1, ..."""
     if coords.ndim != 3 or coords.shape[-1] != 2:
         raise NeurouteError(f"{path}: 'coords' has shape {coords.shape}; (count, n, 2) is expected")
     if not len(coords):
@@ -91,13 +117,14 @@ def check_instances(coords: np.ndarray, path: Path, numbers: Iterable[int] | Non
     check_coordinates(coords[worst], f"{path}, instance {_number(worst, numbers)}")
 
 
-def lengths_of(coords: np.ndarray, tours: np.ndarray, path: Path, numbers: Iterable[int] | None = None) -> np.ndarray:
+def check_tours(coords: np.ndarray, tours: np.ndarray, path: Path, numbers: Iterable[int] | None = None) -> np.ndarray:
+    """Return the lengths (count,) of tours.  Raises NeurouteError if one is no tour."""
     refuse(~is_permutation(tours), path, "its tour does not visit every node once", numbers)
     return tour_length(coords, tours)
 
 
-def agreed(lengths: np.ndarray | None, stated: Any, path: Path) -> np.ndarray | None:
-    """The lengths (count,) of the solutions, else the stated ones; refuses stated ones that are not theirs."""
+def agree(lengths: np.ndarray | None, stated: Any, path: Path) -> np.ndarray | None:
+    """Return the lengths (count,) of the solutions, else the stated ones.  Raises NeurouteError if the two differ."""
     if stated is None:
         return lengths
     values = np.asarray(stated, dtype=np.float64)

@@ -1,9 +1,7 @@
-"""Solve a file that the user brings, of TSPLIB, VRPLIB or Solomon's, or improve the solution that comes with it.
-
-What is found is drawn and kept.
-"""
+"""Solve a user's file of TSPLIB, VRPLIB or Solomon's, or improve a solution of it; draw and keep the result."""
 
 import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,22 +13,25 @@ from neuroute.core.device import memory_budget_gb
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
 from neuroute.datasets.benchmarks import Library, library
-from neuroute.datasets.sections import read_text
-from neuroute.datasets.tsplib import read_tsplib
-from neuroute.datasets.vrplib import VrplibInstance, read_solution
+from neuroute.datasets.solomon import read_solomon
+from neuroute.datasets.tsplib import read_tour, read_tsplib, write_tour
+from neuroute.datasets.vrplib import VrplibInstance, read_solution, read_vrplib, write_solution
 from neuroute.plan.objects import Decoding
 from neuroute.problems.cvrp import from_routes, to_routes
 from neuroute.problems.rooms import room
 from neuroute.user.drawing import draw_routes, draw_tour
 from neuroute.user.evaluate import load_model
-from neuroute.user.improve import improved
+from neuroute.user.improve import improve
 from neuroute.user.instances import TOLERANCE
 from neuroute.user.options import check_decoding
 from neuroute.user.outputs import check_writable
-from neuroute.user.tour_files import read_tour, write_solution, write_tour
 
-LIBRARIES = {".tsp": "tsplib", ".vrp": "cvrplib", ".txt": "solomon"}
-SOLUTIONS = {"tsp": ".tour", "cvrp": ".sol", "vrp": ".sol"}  # endings of the files that hold solutions
+FORMATS: dict[str, tuple[str, Callable[[Path], Any]]] = {
+    ".tsp": ("tsplib", read_tsplib),
+    ".vrp": ("cvrplib", read_vrplib),
+    ".txt": ("solomon", read_solomon),
+}
+SOLUTIONS = {"tsp": ".tour", "cvrp": ".sol", "vrp": ".sol"}  # endings of solution files
 NOUNS = {"tsp": "tour", "cvrp": "routes", "vrp": "routes"}
 
 
@@ -53,7 +54,7 @@ class _File:
         """In the file's own distances, which for Solomon's are not rounded."""
         return self.about.length(self.instance, solution, self.problem != "vrp")
 
-    def written(self, length: float) -> str:
+    def format(self, length: float) -> str:
         return f"{length:,.2f}" if self.instance.edge_type == "EXACT_2D" else f"{length:,.0f}"
 
     def draw(self, solution: np.ndarray, title: str) -> Figure:
@@ -76,32 +77,33 @@ def solve_file(
     device: str,
     memory_gb: float | None = None,
     *,
-    brought: Path | None = None,
+    start: Path | None = None,
     save: Path | None = None,
+    trusted: Collection[str] = (),
 ) -> str:
-    """Solve a file of TSPLIB, VRPLIB or Solomon's with a checkpoint, draw the solution to `out`, say how long it is.
+    """Solve a file with a checkpoint, draw the solution to `out`, keep it in `save` (.tour or .sol), return its length.
 
-    With `brought` (.tour or .sol), that solution is improved by the decoding, parallel local re-construction, and
-    never gets longer in the file's own distances.  `save` (.tour or .sol) keeps what was found.
-    Raises NeurouteError, before anything is solved or written, for files and a model that do not go together, and for
-    places where nothing can be written.
+    A solution in `start` (.tour or .sol) is improved by the decoding, parallel local re-construction, and never gets
+    longer in the file's own distances.  `trusted`: kinds of networks outside this package that the checkpoint may name.
+    Raises NeurouteError, before anything is solved or written, if the files and the model do not go together, or
+    nothing can be written in a place.
     """
     if out.suffix not in (".svg", ".pdf", ".png"):
         raise NeurouteError(f"--out {out}: the drawing must end in .svg, .pdf or .png")
-    if brought is not None and (decoding.method != "prc" or decoding.start != "greedy"):
+    if start is not None and (decoding.method != "prc" or decoding.start != "greedy"):
         raise NeurouteError("--from: the solution of a file is improved by --prc, as in --prc 100, without --start")
     file = _read(path)
-    for option, other in (("--from", brought), ("--save", save)):
+    for option, other in (("--from", start), ("--save", save)):
         if other is not None and other.suffix != SOLUTIONS[file.problem]:
             ending = SOLUTIONS[file.problem]
             raise NeurouteError(f"{option} {other}: a solution of a {path.suffix} file is a file that ends in {ending}")
-    start = None if brought is None else _read_start(brought, file)
-    loaded = load_model(model, device)
+    before = None if start is None else _read_solution(start, file)
+    loaded = load_model(model, device, trusted)
     run = loaded.about["run"]
     if loaded.problem not in file.about.problems:
         solves, is_one = loaded.problem.upper(), file.problem.upper()
         raise NeurouteError(f"{model}: {run} solves {solves}, not {is_one}, of which {path.name} is an instance")
-    if start is not None and loaded.problem == "vrp":
+    if before is not None and loaded.problem == "vrp":
         raise NeurouteError(f"--from: {run} builds solutions and improves none; leave it out")
     check_decoding(loaded.problem, file.stops, decoding, path.name)
     for option, target in (("--out", out), ("--save", save)):
@@ -110,19 +112,19 @@ def solve_file(
     budget = memory_budget_gb(loaded.place, memory_gb)
     inputs = file.about.inputs_for(loaded.problem)(file.instance, False)
     began = time.perf_counter()
-    if start is None:
+    if before is None:
         solution = room(loaded.problem, "decode")(loaded.net, inputs, decoding, budget)[0].numpy()
     else:
-        solution = improved(loaded.net, inputs, start, decoding, budget, file.length)
+        solution = improve(loaded.net, inputs, before, decoding, budget, file.length)
     seconds = time.perf_counter() - began
-    length, before = file.written(file.length(solution)), "" if start is None else file.written(file.length(start))
+    length = file.format(file.length(solution))
     if save is not None:
         file.keep(save, solution)
-    of = "" if brought is None else f" from {brought.name}"
-    drawing = file.draw(solution, f"{file.instance.name}: {length}  ({run}, {decoding.id}{of})")
+    origin = "" if start is None else f" from {start.name}"
+    drawing = file.draw(solution, f"{file.instance.name}: {length}  ({run}, {decoding.id}{origin})")
     write_whole(out, lambda opened: drawing.savefig(opened, format=out.suffix[1:]))
     routes = f"{len(to_routes(solution))} routes, " if file.problem != "tsp" else ""
-    was = f", before {before}" if before else ""
+    was = f", before {file.format(file.length(before))}" if before is not None else ""
     kept = f", kept in {save}" if save is not None else ""
     return (
         f"{file.instance.name}: n={file.stops}, {routes}length {length} ({file.instance.edge_type}){was}, "
@@ -131,22 +133,17 @@ def solve_file(
 
 
 def _read(path: Path) -> _File:
-    if path.suffix not in LIBRARIES:
+    if path.suffix not in FORMATS:
         raise NeurouteError(
             f"{path}: a TSPLIB file (.tsp) or a VRPLIB file (.vrp) is expected, or one of Solomon's (.txt)"
         )
-    about = library(LIBRARIES[path.suffix])
-    if path.suffix == ".tsp":
-        return _File(about, read_tsplib(path))
-    what = "a VRPLIB .vrp file" if path.suffix == ".vrp" else "one of Solomon's .txt files"
-    return _File(about, about.parse(read_text(path, what), str(path), path.stem))
+    name, read = FORMATS[path.suffix]
+    return _File(library(name), read(path))
 
 
-def _read_start(path: Path, file: _File) -> np.ndarray:
-    """The user's solution.  Raises NeurouteError when it is none, or one of another instance.
-
-    Solomon's files have none here: nothing improves them.
-    """
+def _read_solution(path: Path, file: _File) -> np.ndarray:
+    """Return the user's solution.  Raises NeurouteError if it is none, is of another instance, or of Solomon's files,
+    whose solutions nothing improves."""
     if file.problem == "vrp":
         raise NeurouteError(f"--from {path}: solutions with time windows are built, not improved; leave it out")
     if file.problem == "tsp":

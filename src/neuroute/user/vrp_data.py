@@ -1,4 +1,4 @@
-"""Instances of the 16 vehicle routing problems that users bring (.npz, or Solomon's .txt), checked, and scaled.
+"""Users' instances of the 16 vehicle routing problems (.npz, or Solomon's .txt), checked and scaled.
 
 An npz is one of these, rather than CVRP, when it says which (`variant`, a name such as "OVRPTW"), or has `open`,
 `limit`, `windows` or `service`: shapes as in `problems.vrp.Vrp`, `open` and `limit` also as one number for all
@@ -16,16 +16,16 @@ from neuroute.datasets.benchmarks import optimum_of
 from neuroute.datasets.solomon import HORIZON, parse_solomon
 from neuroute.problems.vrp import Switches, Variant, Vrp, lengths, valid, variant_of
 from neuroute.problems.vrp_servable import LARGEST_LOAD, check_instances
-from neuroute.user.instances import Group, agreed, refuse
+from neuroute.user.instances import Group, agree, refuse
 
 KEYS = ("variant", "open", "limit", "windows", "service")
 LATE = 1e-3  # by how much, of the unit square, solutions may be late: solvers compute on integer grids
 
 
 def vrp_group(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> Group:
-    """The instances of an npz, whose demands and capacities are whole numbers.
+    """Return the instances of an npz, whose demands and capacities are whole numbers.
 
-    Raises NeurouteError, naming the file and the instance, for what cannot be served or is not what it says.
+    Raises NeurouteError, naming the file and the instance, if one cannot be served or is not what the file says.
     """
     count = len(coords)
     own = Vrp(
@@ -40,19 +40,16 @@ def vrp_group(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> 
     check_instances(own, str(path))
     _check_ends(path, own)
     _check_variant(path, own, arrays)
-    seen = as_seen(own)
+    seen = scale_for_networks(own)
     # The tolerance is of the unit square: where a file's units are smaller it forgives too much, and float32 rounds
     # late times by more than it.  Solutions of an instance that cannot be completed would be built forever.
     check_instances(seen, f"{path}, as networks take it (in the unit square, float32)")
-    stated = arrays.get("length")
-    if stated is not None and stated.shape != (count,):
-        raise NeurouteError(f"{path}: 'length' has shape {stated.shape}; {(count,)} belongs to these coordinates")
-    reference = agreed(_measured(path, own, seen, arrays), stated, path)
+    reference = agree(_measure(path, own, seen, arrays), shaped(arrays, "length", (count,), path), path)
     return Group(path.stem, coords, reference, own.demand, own.capacity, vrp=own, seen=seen)
 
 
 def solomon_group(text: str, path: Path) -> Group:
-    """The one instance of a file of Solomon's, with the best cost known as the reference, where it is one of those."""
+    """Return the instance of a file of Solomon's; of a published one, the reference is the best cost known."""
     instance = parse_solomon(text, str(path), path.stem)
     best = optimum_of(instance, "solomon")
     reference = None if best is None else np.array([best], dtype=np.float64)
@@ -60,9 +57,9 @@ def solomon_group(text: str, path: Path) -> Group:
     return Group(path.stem, own.coords, reference, own.demand, own.capacity, vrp=own, seen=seen)
 
 
-def as_seen(own: Vrp) -> Vrp:
-    """As networks take them, float32.  An instance that lies in the unit square stays as it is; others are moved and
-    scaled into it, times and limits too, by one scale that also brings the depot's closing to 3 or below."""
+def scale_for_networks(own: Vrp) -> Vrp:
+    """Return the instances for a network, float32.  One that lies in the unit square stays as it is; others are moved
+    and scaled into it, times and limits too, by one scale that also brings the depot's closing to 3 or below."""
     low, high = (f(own.coords, axis=(1, 2)) for f in (np.min, np.max))
     stays = (low >= 0) & (high <= 1)
     size = high - low if own.windows is None else np.maximum(high - low, own.windows[:, 0, 1] / HORIZON)
@@ -144,17 +141,38 @@ def _floats(given: np.ndarray | None) -> np.ndarray | None:
     return None if given is None else given.astype(np.float64)
 
 
-def _measured(path: Path, own: Vrp, seen: Vrp, arrays: dict[str, np.ndarray]) -> np.ndarray | None:
-    """Lengths of the solutions that the file brings."""
-    order, via = arrays.get("node"), arrays.get("via_depot")
-    if order is None and via is None:
+def _measure(path: Path, own: Vrp, seen: Vrp, arrays: dict[str, np.ndarray]) -> np.ndarray | None:
+    """Return the lengths (count,) of the solutions in the file."""
+    solutions = read_solutions(path, arrays, (len(own), own.customers))
+    if solutions is None:
         return None
-    shape = (len(own), own.customers)
-    if order is None or via is None or order.shape != shape or via.shape != shape:
-        raise NeurouteError(f"{path}: 'node' and 'via_depot' make a solution together; give both, of shape {shape}")
-    if not all((np.isfinite(given) & (given % 1 == 0)).all() for given in (order, via)):
-        raise NeurouteError(f"{path}: 'node' and 'via_depot' are whole numbers, customers from 1 on and 0 or 1")
-    solutions = np.stack([order.astype(np.int64), via.astype(np.int64)], axis=1)
     why = "its solution ('node', 'via_depot') does not serve every customer once, or breaks a constraint"
     refuse(~valid(seen, solutions, "free start", LATE), path, why)
     return lengths(own, solutions)
+
+
+def read_solutions(path: Path, arrays: dict[str, np.ndarray], shape: tuple[int, int]) -> np.ndarray | None:
+    """Return solutions (count, 2, V) int64 of an npz, None if it has none; shape: (count, V).
+
+    Raises NeurouteError if only one of the two arrays is there, is of another shape, or holds no whole numbers.
+    """
+    order, via = shaped(arrays, "node", shape, path), shaped(arrays, "via_depot", shape, path)
+    if order is None and via is None:
+        return None
+    if order is None or via is None:
+        raise NeurouteError(f"{path}: 'node' and 'via_depot' make a solution together; give both or none")
+    if not (all_whole(order) and all_whole(via)):
+        raise NeurouteError(f"{path}: 'node' and 'via_depot' are whole numbers, customers from 1 on and 0 or 1")
+    return np.stack([order.astype(np.int64), via.astype(np.int64)], axis=1)
+
+
+def shaped(arrays: dict[str, np.ndarray], key: str, shape: tuple[int, ...], path: Path) -> np.ndarray | None:
+    """Return an optional array.  Raises NeurouteError if its shape is not the one that the coordinates ask for."""
+    if key in arrays and arrays[key].shape != shape:
+        raise NeurouteError(f"{path}: '{key}' has shape {arrays[key].shape}; {shape} belongs to these coordinates")
+    return arrays.get(key)
+
+
+def all_whole(values: np.ndarray) -> bool:
+    """Whether all are whole numbers."""
+    return bool(np.isfinite(values).all() and (values % 1 == 0).all())

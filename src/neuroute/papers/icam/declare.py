@@ -9,8 +9,8 @@ from neuroute.plan.label_blocks import longest
 from neuroute.plan.objects import Elite, LabelBundle, Network, Problem, Reinforced, Run
 from neuroute.plan.papers import borrow_runs
 
-ICAM = {"tsp": "neuroute.networks.icam:Icam", "cvrp": "neuroute.networks.icam_cvrp:IcamCvrp"}
-POMO = {"tsp": "neuroute.networks.pomo:Pomo", "cvrp": "neuroute.networks.pomo_cvrp:PomoCvrp"}
+ICAM = {"tsp": "neuroute.networks.icam:Icam", "cvrp": "neuroute.networks.icam:IcamCvrp"}
+POMO = {"tsp": "neuroute.networks.pomo:Pomo", "cvrp": "neuroute.networks.pomo:PomoCvrp"}
 WITHOUT = {  # Table 9
     "AFM": {"adaptation": False, "compatibility": False},
     "AFM+CAB": {"adaptation": False},

@@ -19,7 +19,7 @@ from neuroute.papers.icam.roles import (
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Decoding, Problem
 from neuroute.rendering.cells import with_budget
-from neuroute.rendering.comparison import Method
+from neuroute.rendering.grid import Method
 
 # What stands for the paper's solver wherever the table has no row for another one.
 REFERENCE: dict[Problem, Method] = {

@@ -20,8 +20,8 @@ from neuroute.decoding.multi_start import close, multi_start, nothing_closed, ro
 from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
-from neuroute.networks.aafm import AafmLayer, aafm, slope, weighed
-from neuroute.networks.contexts import rows_of
+from neuroute.networks.blocks.aafm import AafmLayer, aafm, slope, weighed
+from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.networks.weights import parameters

@@ -1,9 +1,17 @@
 """Table 1 of paper `icam`: both problems at four sizes, beside solvers and neural baselines."""
 
-from neuroute.papers.icam.cells import TOTALS, baselines_note, both_problems
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuroute.papers.icam.cells import TOTALS, baselines_note, both_problems, both_problems_grids
 from neuroute.papers.icam.methods import comparison
-from neuroute.rendering.study import Study
+from neuroute.plan.config import Scale
+from neuroute.rendering.grid import Grid
 from neuroute.rendering.table import Table
+
+if TYPE_CHECKING:
+    from neuroute.rendering.study import Study
 
 OTHER_PAPERS = (
     "For the same models the papers differ at TSP1000: LEHD greedy 3.168 % here and in `scaling`, 3.11 % in `sit`, "
@@ -11,11 +19,15 @@ OTHER_PAPERS = (
 )
 
 
+def table1_grids(scale: Scale) -> list[Grid]:
+    return both_problems_grids(scale, comparison)
+
+
 def table1(study: Study) -> Table:
     """Mean length, gap and total time of every method that the paper lists."""
     return both_problems(
         study,
-        comparison,
+        table1_grids(study.scale),
         TOTALS,
         f"{baselines_note(study)} Rows with an asterisk are those methods' own numbers; − is not reported.",
         "Gaps of rows with an asterisk are their papers', against other reference solutions: DIMES at TSP500 is 1.93 % "

@@ -24,7 +24,7 @@ from neuroute.plan.objects import LabelBundle, Network, Reinforced, Run, Stage, 
 from neuroute.plan.papers import borrow_runs
 
 MVMOE = "neuroute.networks.mvmoe:MvMoe"
-LEHD_LIGHT_NETWORK = "neuroute.networks.lehd_cvrp_light:LehdCvrpLight"
+LEHD_LIGHT_NETWORK = "neuroute.networks.lehd:LehdCvrpLight"
 BALANCE = 0.01  # alpha of Equation 3 as the paper has it; 0.001 in the published code
 DENSE: dict[str, Any] = {"experts": 0}
 OF_METHOD: dict[str, dict[str, Any]] = {"mtl": DENSE, "moe4e": {}, "moe4eL": {"hierarchy": "step"}}

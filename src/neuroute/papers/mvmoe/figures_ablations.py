@@ -9,20 +9,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from neuroute.papers.icam.cells import drawn_instances
 from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.cells import ONE_SEED, mean_gap_cell, references_note, rule_notes
-from neuroute.papers.mvmoe.printed import quoted
+from neuroute.papers.mvmoe.cells import mean_gap_cell, quoted, references_note, rule_notes
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, SIZES, UNSEEN, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.papers.mvmoe.tables_ablations import GROUPS
 from neuroute.rendering import style
-from neuroute.rendering.cells import number, printed
-from neuroute.rendering.diagram_nodes import decimal
-from neuroute.rendering.gaps import BOOTSTRAP
+from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed
+from neuroute.rendering.columns import decimal
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import duration
+from neuroute.rendering.trainings import drawn_instances
 
 PANELS = {
     "a": "position of experts",

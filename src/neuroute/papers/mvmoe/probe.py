@@ -24,11 +24,11 @@ from neuroute.decoding.vrp_batch import VrpBatch, start_customers
 from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
-from neuroute.networks.experts import Mixture
-from neuroute.networks.gates import Choice, Gate, Taken
-from neuroute.networks.hierarchical_gate import Hierarchical
+from neuroute.networks.blocks.experts import Mixture
+from neuroute.networks.blocks.gates import Choice, Gate, Taken
+from neuroute.networks.blocks.hierarchical_gate import Hierarchical
+from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.mvmoe import ExpertLayer, MvMoe
-from neuroute.networks.routing import Routing
 from neuroute.networks.weights import parameters
 from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
 from neuroute.plan.objects import Decoding, Run

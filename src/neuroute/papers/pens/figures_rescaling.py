@@ -13,12 +13,12 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.cells import printed
+from neuroute.papers.pens.looks import COLOUR, MARKER
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Dataset
 from neuroute.rendering import style
+from neuroute.rendering.cells import printed
 from neuroute.rendering.columns import described
-from neuroute.rendering.diagram_nodes import COLOUR, MARKER
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed

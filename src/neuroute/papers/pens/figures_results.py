@@ -9,24 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator
 
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.cells import SOLVERS, number, printed
+from neuroute.papers.pens.looks import COLOUR, MARKER, printed_gaps, repeats_note, size_label, spread_note
 from neuroute.papers.pens.methods import methods
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Decoding
 from neuroute.rendering import style
-from neuroute.rendering.columns import described
-from neuroute.rendering.diagram_nodes import (
-    COLOUR,
-    MARKER,
-    bounds,
-    decimal,
-    drawable,
-    printed_gaps,
-    repeats_note,
-    size_label,
-    spread_note,
-)
-from neuroute.rendering.gaps import single_gap_cell
+from neuroute.rendering.cells import gap_cell, number, printed, solver_name
+from neuroute.rendering.columns import decimal, described
+from neuroute.rendering.plots import bounds, drawable
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Cell
@@ -61,7 +51,7 @@ def figure1(study: Study) -> Drawing:
     here.set_yticks(places, [b.label for b in bars])
     here.set_ylim(max(places) + 0.7, -0.7)
     dataset = roles.reference(study.scale, LARGEST).dataset
-    rows = printed(study, "table3", n=str(LARGEST))
+    rows = printed(study, 3, n=str(LARGEST))
     here.set_title(f"Here: {described(dataset)}")
     paper.set_title(f"Paper: TSP{LARGEST}, {int(rows.n_instances.iloc[0])} instances")
     for axes in (here, paper):
@@ -78,8 +68,8 @@ def _bars(study: Study) -> list[list[Bar]]:
     dataset = roles.reference(study.scale, LARGEST).dataset
 
     def gap(run: str | None, decoding: Decoding, table: str, **where: object) -> Cell:
-        value = number(printed(study, table, **where), LARGEST)
-        return single_gap_cell(study, run, dataset, value, decoding) if run else Cell(published=value)
+        value = number(printed(study, table, **where), LARGEST, "gap_pct")
+        return gap_cell(study, run, dataset, value, decoding) if run else Cell(published=value)
 
     name = roles.NAMES["coordns"]
     decoding = roles.repeated(study.scale)
@@ -156,7 +146,7 @@ def _bar_notes(study: Study, bars: Sequence[Bar]) -> list[str]:
     labels = roles.reference(study.scale, LARGEST)
     notes = [
         f"The paper's TSP-10,000 is TSP{labels.dataset.n} here, against tours of "
-        f"{SOLVERS.get(labels.solver, labels.solver)}. The panels have axes of their own. Published: Table 3 and, of "
+        f"{solver_name(labels.solver)}. The panels have axes of their own. Published: Table 3 and, of "
         "CoordNS, Figure 4.",
         repeats_note(study),
         *spread_note(study, roles.RESCALED, [labels.dataset], roles.repeated(study.scale), roles.rescaled(study.scale)),
@@ -221,7 +211,7 @@ def _measured_over_sizes(study: Study, name: str) -> dict[int, Cell]:
     """The paper's size -> the gap of a model without rescaling, where it was measured."""
     run, decoding = roles.run_id(name), roles.repeated(study.scale)
     sets = {size: roles.reference(study.scale, size).dataset for size in roles.SIZES}
-    found = {size: single_gap_cell(study, run, dataset, decoding=decoding) for size, dataset in sets.items()}
+    found = {size: gap_cell(study, run, dataset, decoding=decoding) for size, dataset in sets.items()}
     return {size: cell for size, cell in found.items() if cell.measured is not None}
 
 

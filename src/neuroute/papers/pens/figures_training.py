@@ -10,12 +10,13 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from neuroute.papers.pens import roles
+from neuroute.papers.pens.looks import printed_gaps, repeats_note, size_label, spread_note
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Dataset
 from neuroute.rendering import style
-from neuroute.rendering.columns import described
-from neuroute.rendering.diagram_nodes import decimal, drawable, printed_gaps, repeats_note, size_label, spread_note
-from neuroute.rendering.gaps import single_gap_cell
+from neuroute.rendering.cells import gap_cell
+from neuroute.rendering.columns import decimal, described
+from neuroute.rendering.plots import drawable
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 
@@ -66,7 +67,7 @@ def _ends(study: Study) -> list[dict[str, Any]]:
             values = printed_gaps(study, "figure5a_table", method=model, init=words.lower())
             for size in roles.SMALL_SIZES:
                 dataset = roles.reference(study.scale, size).dataset
-                cell = single_gap_cell(study, run, dataset, decoding=decoding)
+                cell = gap_cell(study, run, dataset, decoding=decoding)
                 if cell.measured is not None:
                     measured = {"side": MEASURED, "size": size, "n": dataset.n, "run": run, "gap_pct": cell.measured}
                     rows.append(about | measured | {"low_pct": cell.low, "high_pct": cell.high})

@@ -21,9 +21,9 @@ from neuroute.decoding.greedy import closed_tour_rows
 from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.networks.blocks.positions import distances
+from neuroute.networks.blocks.pre_norm_layer import PreNormLayer
 from neuroute.networks.pens import Pens
-from neuroute.networks.positions import distances
-from neuroute.networks.pre_norm_layer import PreNormLayer
 from neuroute.networks.weights import parameters
 from neuroute.papers.pens.evaluations import AttentionEvaluation
 from neuroute.plan.objects import Decoding

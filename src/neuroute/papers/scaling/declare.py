@@ -48,7 +48,7 @@ from neuroute.plan.shapes import BaselineShape, Shape, TrainingScale
 
 DECODER_ONLY = "neuroute.networks.decoder_only:DecoderOnly"
 LEHD = "neuroute.networks.lehd:Lehd"
-LEHD_CVRP = "neuroute.networks.lehd_cvrp:LehdCvrp"
+LEHD_CVRP = "neuroute.networks.lehd:LehdCvrp"
 BQ = "neuroute.networks.bq:Bq"
 
 

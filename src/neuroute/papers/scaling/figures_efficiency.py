@@ -8,7 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from neuroute.accounting import flops
+from neuroute.accounting.counts import DecoderOnly
+from neuroute.accounting.flops import solution_paper
 from neuroute.analysis import power_laws as laws
 from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.cells import first_seed_note
@@ -119,7 +120,7 @@ def figure4(study: Study) -> Drawing:
         return study.value("gflops_paper", grid.run_id(shape), dataset, grid.decoding_id(beam))
 
     def gflops_paper(shape: Shape, beam: int) -> float:
-        return flops.beam_flops_paper(*shape, int(heads[shape]), 100, beam) / 1e9
+        return beam * solution_paper(DecoderOnly(*shape, int(heads[shape])).decision, 100) / 1e9
 
     curves: list[Curve] = []
     for j, (side, cost) in enumerate(((HERE, gflops_here), (PAPER, gflops_paper))):

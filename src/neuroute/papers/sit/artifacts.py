@@ -16,7 +16,8 @@ ROOMS = {
     "tables_analysis": ("table4", "table5", "table7"),
     "tables_settings": ("table6", "table11"),
     "tables_test_sets": ("table8", "table9"),
-    "figures_model": ("figure1", "figure2"),
+    "figures_model": ("figure1",),
+    "figure_training": ("figure2",),
     "figure_repetitions": ("figure3",),
 }
 

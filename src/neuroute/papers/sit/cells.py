@@ -1,47 +1,19 @@
 """What the tables of paper `sit` say of their models, references and decodings."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import SIZES
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Problem
-from neuroute.rendering.cells import solver_name
-from neuroute.rendering.study import Study
+from neuroute.rendering.columns import short
+from neuroute.rendering.solver_cells import references_by_problem
 
-PUBLISHED_REFERENCE = {"tsp": "LKH3", "cvrp": "HGS"}
-
-
-def prc_words(study: Study, budget: int = 100) -> str:
-    """PRC100, or `PRC100 (10 iterations here)`."""
-    here = study.scale[SitScale].prc[budget]
-    return f"PRC{budget:,}" + ("" if here == budget else f" ({here:,} iterations here)")
-
-
-def reference_note(study: Study, problems: Sequence[Problem], sizes: Sequence[int] = SIZES) -> str:
-    """Against whose solutions the gaps are, by size."""
-    parts = []
-    for problem in problems:
-        p = roles.sizes(study.scale, problem)
-        of: dict[str, list[str]] = {}
-        for size in sizes:
-            of.setdefault(solver_name(p.references[size]), []).append(roles.short(size).upper())
-        names = [name if len(of) == 1 else f"{name} ({', '.join(at)})" for name, at in of.items()]
-        parts.append(f"{problem.upper()} by {', '.join(names)}; the paper's by {PUBLISHED_REFERENCE[problem]}")
-    return f"Gaps are ratios of mean lengths, against solutions of the {'. Of the '.join(parts)}."
-
-
-def models_note(study: Study, problems: Iterable[Problem]) -> str:
-    """At which of the paper's sizes models are trained here, and what solves the others."""
-    parts, missing = [], False
-    for problem in problems:
-        p = roles.sizes(study.scale, problem)
-        trained = [f"{roles.short(size).upper()} ({problem.upper()}{p.sizes[size]} here)" for size in p.training]
-        parts.append(f"{problem.upper()} at {', '.join(trained)}")
-        missing |= len(p.training) < len(SIZES)
-    rest = "; a size without a model of its own takes that of the next smaller one" if missing else ""
-    return f"One training of each model (one seed). Ours is trained for {'; '.join(parts)}{rest}."
-
+if TYPE_CHECKING:
+    from neuroute.rendering.study import Study
 
 CONSTRUCTION = (
     "Every decision takes the likeliest node, and the TSP starts at node 0, as in the published code; the paper's "
@@ -52,3 +24,27 @@ INSERTION = (
     "their angle around the depot, with its slip that makes places next to the depot look too cheap. The paper's "
     "Algorithm 2 inserts at random."
 )
+
+
+def prc_words(study: Study, budget: int = 100) -> str:
+    """Name a search: PRC100, or `PRC100 (10 iterations here)`."""
+    here = study.scale[SitScale].prc[budget]
+    return f"PRC{budget:,}" + ("" if here == budget else f" ({here:,} iterations here)")
+
+
+def reference_note(study: Study, problems: Sequence[Problem], sizes: Sequence[int] = SIZES) -> str:
+    """Say against whose solutions the gaps are, by size."""
+    tests = {p: {size: roles.reference(study.scale, p, size) for size in sizes} for p in problems}
+    return references_by_problem(tests, {"tsp": "LKH3", "cvrp": "HGS"}, lambda size: short(size).upper())
+
+
+def models_note(study: Study, problems: Iterable[Problem]) -> str:
+    """Say at which of the paper's sizes models are trained here, and what solves the others."""
+    parts, missing = [], False
+    for problem in problems:
+        p = roles.sizes(study.scale, problem)
+        trained = [f"{short(size).upper()} ({problem.upper()}{p.sizes[size]} here)" for size in p.training]
+        parts.append(f"{problem.upper()} at {', '.join(trained)}")
+        missing |= len(p.training) < len(SIZES)
+    rest = "; a size without a model of its own takes that of the next smaller one" if missing else ""
+    return f"One training of each model (one seed). Ours is trained for {'; '.join(parts)}{rest}."

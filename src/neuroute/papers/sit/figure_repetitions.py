@@ -10,9 +10,9 @@ from neuroute.papers.sit import roles
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Reconstruction
 from neuroute.rendering import style
+from neuroute.rendering.cells import BOOTSTRAP, gap_cell
 from neuroute.rendering.columns import described
-from neuroute.rendering.diagram_nodes import bounds, drawable
-from neuroute.rendering.gaps import BOOTSTRAP, single_gap_cell
+from neuroute.rendering.plots import bounds, drawable
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing, new_figure
 
@@ -35,7 +35,7 @@ def _rows(study: Study) -> list[dict[str, Any]]:
     rows = []
     for count, here in sorted(study.scale[SitScale].repetitions.items()):
         run = roles.run_id(roles.with_repetitions(count))
-        cell = single_gap_cell(study, run, dataset)
+        cell = gap_cell(study, run, dataset)
         if not isinstance(cell.measured, float):
             continue
         low, high = bounds(cell) or (None, None)

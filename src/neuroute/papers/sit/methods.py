@@ -6,7 +6,7 @@ from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Decoding, Problem, beam_search
 from neuroute.rendering.cells import with_budget
-from neuroute.rendering.comparison import Method
+from neuroute.rendering.grid import Method
 
 CLASSICAL: dict[Problem, dict[str, tuple[str, ...]]] = {  # printed name -> the solvers here that may stand for it
     "tsp": {"LKH3": ("lkh", "lkh3"), "Concorde": ("concorde",), "Random Insertion": (INITIAL["tsp"],)},

@@ -22,7 +22,7 @@ from neuroute.decoding.prc import prc
 from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
-from neuroute.networks.linear_cross_attention import CrossModule
+from neuroute.networks.blocks.linear_cross_attention import CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.networks.weights import parameters
 from neuroute.papers.sit.evaluations import RoundEvaluation

@@ -21,9 +21,9 @@ BASELINES = {  # the same trainings as in `scaling`
     "tsp": {"LEHD": f"{SCALING}/lehd_6x128", "BQ": f"{SCALING}/bq", "SIGD": f"{SCALING}/sigd"},
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{PAPER}/bq_cvrp"},
 }
-SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit_cvrp:SitCvrp"}
+SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit:SitCvrp"}
 LEHD, BQ = "neuroute.networks.lehd:Lehd", "neuroute.networks.bq:Bq"
-BQ_CVRP = "neuroute.networks.bq_cvrp:BqCvrp"
+BQ_CVRP = "neuroute.networks.bq:BqCvrp"
 NO_SIT, SELF = "cvrp_no_sit", "cvrp_self"  # Table 3
 
 

@@ -1,11 +1,14 @@
 """Tables 3 and 10 of paper `sit`: without SIT or cross-attention, and both of them given to BQ."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, reference_note
 from neuroute.papers.sit.efficiency_cells import (
     ATTENTION,
     HELD,
-    at_one,
     efficiency_cells,
     efficiency_columns,
     exponents_note,
@@ -14,11 +17,12 @@ from neuroute.papers.sit.efficiency_cells import (
 from neuroute.papers.sit.roles import ABLATED, BASELINES, BQ_SIZES, NO_SIT, SELF, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Reconstruction
-from neuroute.rendering.cells import gap_cell, model_here, number, printed
-from neuroute.rendering.columns import HERE, described
-from neuroute.rendering.gaps import BOOTSTRAP
-from neuroute.rendering.study import Study
+from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed
+from neuroute.rendering.columns import HERE, described, short
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+
+if TYPE_CHECKING:
+    from neuroute.rendering.study import Study
 
 
 def table3(study: Study) -> Table:
@@ -90,7 +94,7 @@ def table10(study: Study) -> Table:
     ]
     networks = {"BQ origin": f"BQ{HELD}", "BQ origin, fused kernel": "BQ", both: "BQ+cross-attention"}
     shown = {name: printed(study, "table10", method=name) for name in ("BQ origin", both)}
-    absent = [roles.short(size).upper() for size in BQ_SIZES if size not in crossed]
+    absent = [short(size).upper() for size in BQ_SIZES if size not in crossed]
     missing = [f"This scale trains no {both} at {', '.join(absent)}."] if absent else []
     return Table(
         study.artifact.title,
@@ -116,10 +120,10 @@ def table10(study: Study) -> Table:
 def _columns(study: Study, sizes: tuple[int, ...]) -> tuple[Column, ...]:
     out: list[Column] = []
     for size in sizes:
-        name = roles.short(size)
+        name = short(size)
         test = described(roles.reference(study.scale, "cvrp", size).dataset)
         out.append(Column(f"gap_{name}_pct", "Gap", "%", fixed(2), name.upper(), test))
-        out += efficiency_columns(size, at_one(roles.efficiency(study.scale, "cvrp", size)))
+        out += efficiency_columns(study.scale, "cvrp", size)
     return tuple(out)
 
 
