@@ -22,7 +22,8 @@ from sit import bench_sit
 from neuroute.accounting import flops
 from neuroute.core import device as devices
 from neuroute.datasets.streams import coordinates, cvrp_dataset
-from neuroute.decoding.decode import autocast, decode
+from neuroute.decoding.decode import decode
+from neuroute.decoding.memory import autocast
 from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.solvers import registry
 
@@ -61,10 +62,10 @@ def decoding_rate(shape: tuple[int, int], count: int, device: torch.device, prec
     """(FLOP/s of greedy decoding on the shrinking set, speed-up over stepping on all nodes at every decision)."""
     net = network(shape, device).eval()
     coords = torch.rand(count, NODES, 2)
-    decode(net, coords[:2], Decoding(), precision=precision)
+    decode("tsp", net, coords[:2], Decoding(), precision=precision)
     devices.synchronize(device)
     began = time.perf_counter()
-    decode(net, coords, Decoding(), precision=precision)
+    decode("tsp", net, coords, Decoding(), precision=precision)
     devices.synchronize(device)
     seconds = time.perf_counter() - began
     part = min(count, 80 if device.type == "cpu" else count)

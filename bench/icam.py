@@ -18,14 +18,15 @@ from torch import Tensor, nn
 from neuroute.accounting.cost import counts
 from neuroute.accounting.counts import Icam as IcamCounts
 from neuroute.accounting.counts import Pomo as PomoCounts
-from neuroute.decoding.multi_start import Tours, complete
+from neuroute.decoding.rollout import complete
+from neuroute.decoding.tsp import TspRollout
 from neuroute.evaluation.live_memory import measure_memory
 from neuroute.networks.blocks.aafm import AafmLayer, distances
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Dataset, Labels, Network, Reinforced, Run, Stage
 from neuroute.training.distributed import World
-from neuroute.training.reinforce_tsp import reinforce
+from neuroute.training.reinforce import reinforce
 from neuroute.training.supervised import Scheme
 
 INSTANCES, NODES, WIDTH, FEED_FORWARD = 32, 100, 128, 512
@@ -82,7 +83,7 @@ def _roll_out(name: str, device: torch.device, matmul: float) -> None:
 
 
 def _decide(net: Any, prepared: Any, starts: Tensor) -> Tensor:
-    return complete(net, prepared, Tours(starts, NODES, prepared.nodes.dtype))
+    return complete(net, prepared, TspRollout(starts, NODES, prepared.nodes.dtype))
 
 
 def _memory(device: torch.device) -> None:

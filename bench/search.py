@@ -22,10 +22,10 @@ GROWTH = {100: 32, 200: 16, 500: 4, 1000: 2}  # nodes -> instances
 
 def seconds_of(shape: tuple[int, int], coords: torch.Tensor, decoding: Decoding, device: torch.device) -> float:
     net = network(shape, device).eval()
-    decode(net, coords[:2, :20], decoding.model_copy(update={"iterations": min(1, decoding.iterations)}))
+    decode("tsp", net, coords[:2, :20], decoding.model_copy(update={"iterations": min(1, decoding.iterations)}))
     devices.synchronize(device)
     began = time.perf_counter()
-    decode(net, coords, decoding)
+    decode("tsp", net, coords, decoding)
     devices.synchronize(device)
     return time.perf_counter() - began
 
@@ -83,11 +83,11 @@ def bench_growth(device: torch.device, cores: int, compiled: bool) -> None:
 
 def one_size(nodes: int, count: int, device: torch.device) -> None:
     net = network(SHAPE, device).eval()
-    decode(net, torch.rand(2, 20, 2), Decoding())
+    decode("tsp", net, torch.rand(2, 20, 2), Decoding())
     devices.reset_peak_memory(device)
     before = devices.peak_memory_mb(device)
     began = time.perf_counter()
-    decode(net, torch.rand(count, nodes, 2), Decoding(batch_size=count))
+    decode("tsp", net, torch.rand(count, nodes, 2), Decoding(batch_size=count))
     devices.synchronize(device)
     print(time.perf_counter() - began, devices.peak_memory_mb(device) - before)
 

@@ -12,7 +12,7 @@ from pens import in_turn, paired_ratio, seconds_of
 
 from neuroute.accounting.counts import Sit as SitCounts
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
-from neuroute.decoding.prc import rebuilt
+from neuroute.decoding.prc import rebuild
 from neuroute.evaluation.live_memory import measure_memory
 from neuroute.networks.sit import Sit
 from neuroute.plan.objects import Dataset
@@ -101,7 +101,7 @@ def _parallel(net: Sit, device: torch.device, matmul: float) -> None:
         def run(together: int, blocks: int, stops: int = stops, length: int = length, few: int = few) -> None:
             for first in range(0, few, together):
                 own = slice(first, first + together)
-                rebuilt(net.decide, net.encode, coords[own], tours[own, :stops], length, blocks)
+                rebuild(net.decide, net.encode, coords[own], tours[own, :stops], length, blocks)
 
         ways = {
             "all": partial(run, few, max(1, 8192 // length)),

@@ -12,18 +12,15 @@ import torch
 from neuroute.accounting.cost import counts
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
-from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
 from neuroute.evaluation import efficiency
-from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.efficiency import sample_tokens, sum_decisions
 from neuroute.evaluation.extrapolation import predict_cost
 from neuroute.evaluation.live_memory import measure_memory
-from neuroute.evaluation.loaded import RunContext
-from neuroute.evaluation.one_decision import posed
 from neuroute.evaluation.records import COLUMNS
-from neuroute.networks.weights import build, save_checkpoint
-from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Labels, Network, Run, Supervised
+from neuroute.evaluation.single_step import pose_single_step
+from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Labels, Network
+from untrained import evaluated, ready, run_of
 
 SHAPE = {"depth": 2, "width": 16, "heads": 4, "feed_forward": 32}
 NETWORKS = {
@@ -40,9 +37,7 @@ NETWORKS = {
 TSP, LARGER = Dataset(n=30, count=3), Dataset(n=80, count=3)
 CVRP = Dataset(problem="cvrp", n=25, count=3)
 LABELS = Labels(dataset=TSP, solver="lkh")
-RUN = Run(
-    paper="sit", name="x", network=NETWORKS["SIT"], training=Supervised(samples=1), n=30, data=(), validation=LABELS
-)
+RUN = run_of(NETWORKS["SIT"], LABELS, "sit/x")
 CPU = torch.device("cpu")
 
 
@@ -58,17 +53,7 @@ def measured(
     memory_gb: float = 1.0,
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     evaluation = EfficiencyEvaluation(run=RUN.id, networks=networks, datasets=datasets, decisions=4)
-    context = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1, memory_gb=memory_gb)
-    about = {"run": RUN.id, "network": RUN.network.model_dump(), "code": "n"}
-    save_checkpoint(out / "m", ready("SIT"), about)
-    evaluate(evaluation, RUN, out / "m", out / "efficiency.csv", context)
-    with np.load(out / "efficiency.npz", allow_pickle=False) as file:
-        return pd.read_csv(out / "efficiency.csv"), dict(file)
-
-
-def ready(name: str) -> Any:
-    torch.manual_seed(0)
-    return build(NETWORKS[name]).eval()
+    return evaluated(out, evaluation, RUN, memory_gb=memory_gb)
 
 
 def test_records_and_arrays(tmp_path: Path) -> None:
@@ -81,7 +66,7 @@ def test_records_and_arrays(tmp_path: Path) -> None:
         for name, network in NETWORKS.items()
         for dataset in (TSP, LARGER, CVRP)
         for math in ("", "-math")
-        if ("cvrp" in network.kind) == (dataset.problem == "cvrp")
+        if network.kind.endswith("Cvrp") == (dataset.problem == "cvrp")
     }
     assert cells == expected
     assert {f"efficiency-{key.split('|')[0]}" for key in arrays} == {d for d, _ in cells}
@@ -108,7 +93,7 @@ def test_a_sum_over_all_decisions() -> None:
 
 @pytest.mark.parametrize(("name", "dataset"), [("LEHD", TSP), ("BQ", CVRP)])
 def test_points_are_decisions_that_greedy_construction_makes(name: str, dataset: Dataset) -> None:
-    net = ready(name)
+    net = ready(NETWORKS[name])
     own, seen = net.decide, []
 
     def decide(rows: torch.Tensor, *more: Any) -> Any:
@@ -118,14 +103,14 @@ def test_points_are_decisions_that_greedy_construction_makes(name: str, dataset:
     net.decide = decide
     one = dataset.model_copy(update={"count": 1})
     if dataset is TSP:
-        decode(net, dataset_coordinates(one), Decoding())
+        decode("tsp", net, dataset_coordinates(one), Decoding())
     else:
-        decode_cvrp(net, cvrp_dataset(one), Decoding())
-    assert seen[::-1] == sample_tokens(posed(net, dataset), 1000) == list(range(min(seen), max(seen) + 1))
+        decode("cvrp", net, cvrp_dataset(one), Decoding())
+    assert seen[::-1] == sample_tokens(pose_single_step(net, dataset), 1000) == list(range(min(seen), max(seen) + 1))
 
 
 def test_few_nodes_have_few_decisions() -> None:
-    assert sample_tokens(posed(ready("SIT"), Dataset(n=4, count=1)), 5) == [4, 5]
+    assert sample_tokens(pose_single_step(ready(NETWORKS["SIT"]), Dataset(n=4, count=1)), 5) == [4, 5]
 
 
 def test_attention_that_holds_its_scores_takes_their_memory(tmp_path: Path) -> None:
@@ -141,7 +126,7 @@ def test_attention_that_holds_its_scores_takes_their_memory(tmp_path: Path) -> N
 def test_memory_counts_what_encoding_keeps() -> None:
     """LEHD keeps width floats of every node, SIT two; a decision stands on top of them."""
     for name, width in (("LEHD", 16), ("SIT", 2)):
-        construction = posed(ready(name), LARGER)
+        construction = pose_single_step(ready(NETWORKS[name]), LARGER)
         kept, _, held = measure_memory(construction.encode, CPU)
         assert held == 4 * width * 81
         found = efficiency.measure_construction(construction, [4, 81], CPU)
@@ -152,8 +137,8 @@ def test_memory_counts_what_encoding_keeps() -> None:
 
 
 def test_all_of_pomos_starts_count(tmp_path: Path) -> None:
-    net = ready("POMO")
-    whole, part = posed(net, LARGER), posed(net, LARGER, tours=20)
+    net = ready(NETWORKS["POMO"])
+    whole, part = pose_single_step(net, LARGER), pose_single_step(net, LARGER, tours=20)
     kept = whole.encode()
     _, _, closed, chosen = part.state(kept, 60)
     assert closed.shape == (1, 20)
@@ -201,10 +186,10 @@ def test_what_does_not_fit_is_not_tried(tmp_path: Path, monkeypatch: pytest.Monk
 def test_an_outlook_is_right() -> None:
     for name, dataset in (("LEHD", TSP), ("SIT", TSP), ("POMO", TSP), ("BQ", CVRP)):
         larger = dataset.model_copy(update={"n": 1600})
-        net, count = ready(name), counts(NETWORKS[name])
+        net, count = ready(NETWORKS[name]), counts(NETWORKS[name])
         with efficiency.hold_scores():
             outlook = predict_cost(net, larger, count, CPU)
-            construction = posed(net, larger)
+            construction = pose_single_step(net, larger)
             kept, encoding, held = measure_memory(construction.encode, CPU)
             _, adds, _ = measure_memory(lambda c=construction, k=kept: c.decide(c.state(k, c.most)), CPU)
         real = max(encoding, held + adds)

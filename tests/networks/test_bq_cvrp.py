@@ -7,13 +7,14 @@ from torch import Tensor
 
 import neuroute.networks.blocks.linear_cross_attention as blocks
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding.cvrp import decode
+from neuroute.decoding.decode import decode
 from neuroute.networks.blocks.residual_layer import ResidualLayer
 from neuroute.networks.blocks.rezero_cross_attention import ReZeroCrossLayer
 from neuroute.networks.bq import BqCvrp
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Dataset, Decoding
-from neuroute.problems.cvrp import Cvrp, is_feasible
+from neuroute.problems.cvrp import is_feasible
+from neuroute.problems.vrp import Vrp
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -197,10 +198,10 @@ def test_initial_values_are_bqs(shape: dict) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_decoding_gives_feasible_solutions(shape: dict) -> None:
     found = cvrp_dataset(Dataset(problem="cvrp", n=21, count=5))
-    batch = Cvrp(found.coords.astype(np.float64), found.demand, found.capacity)
+    batch = Vrp(found.coords.astype(np.float64), found.demand, found.capacity)
     net = awake(shape)
     for how in (Decoding(), Decoding(method="rrc", iterations=5)):
-        assert is_feasible(batch, decode(net, batch, how).numpy()).all()
+        assert is_feasible(batch, decode("cvrp", net, batch, how).numpy()).all()
 
 
 def test_sizes() -> None:

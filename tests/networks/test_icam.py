@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.decoding import multi_start_cvrp
-from neuroute.decoding.cvrp_paths import Batch
+from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.multi_start import roll_out
+from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.weights import parameters
 
@@ -164,10 +164,10 @@ def test_all_of_it_learns_along_trajectories(kind: type[Icam], adaptation: bool,
 
     prepared = net.prepare(net.encode(*features))
     if kind is Icam:
-        roll_out(net, prepared, torch.arange(N).expand(2, -1), sample)
+        roll_out(net, prepared, TspBatch(*features), torch.arange(N).expand(2, -1), sample)
     else:
-        batch = Batch(features[0], (features[1] * 20).round().long(), torch.tensor([20, 20]))
-        multi_start_cvrp.roll_out(net, prepared, batch, torch.arange(1, N).expand(2, -1), sample)
+        batch = CvrpBatch(features[0], (features[1] * 20).round().long(), torch.tensor([20, 20]))
+        roll_out(net, prepared, batch, torch.arange(1, N).expand(2, -1), sample)
     (torch.stack(log_p).sum(0) * torch.randn(log_p[0].shape, dtype=torch.float64)).mean().backward()
     assert [name for name, p in net.named_parameters() if p.grad is None or not p.grad.any()] == []
     assert all(p.grad.isfinite().all() for p in net.parameters())

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding.cvrp import decode
+from neuroute.decoding.decode import decode
 from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.lehd import LehdCvrp, LehdCvrpLight
 from neuroute.plan.objects import Dataset, Decoding
@@ -88,7 +88,7 @@ def test_all_of_it_learns(net: LehdCvrpLight) -> None:
 def test_it_decodes_the_same_solutions_again(net: LehdCvrpLight, way: Decoding) -> None:
     net = net.float().eval()
     instances = cvrp_dataset(Dataset(problem="cvrp", split="val", n=12, count=4))
-    found = decode(net, instances, way)
+    found = decode("cvrp", net, instances, way)
     assert is_feasible(instances, found.numpy()).all()
     torch.rand(5)  # nothing hangs on torch's own generator
-    assert torch.equal(decode(net, instances, way), found)
+    assert torch.equal(decode("cvrp", net, instances, way), found)

@@ -163,7 +163,7 @@ def test_gaussian_embeddings_are_standard_normal() -> None:
 def test_rows_hold_only_what_a_variant_reads(positions: str, initial: str) -> None:
     net = tiny(positions, initial=initial)
     gaussian = initial == "gaussian" and positions != "coordinates"
-    assert net.gaussian == gaussian
+    assert net.random_embeddings == gaussian
     width = 2 + (8 if positions in ("rope", "both") else 0) + (24 if gaussian else 0)
     assert net.encode(paths()).shape == (4, 13, width)
 

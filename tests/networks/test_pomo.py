@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from neuroute.decoding.multi_start import roll_out
+from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.blocks.post_norm_layer import InstanceNorm
 from neuroute.networks.pomo import Pomo
 from neuroute.networks.weights import parameters
@@ -119,7 +120,7 @@ def test_all_of_it_learns_along_trajectories() -> None:
         return chosen
 
     starts = torch.arange(7).expand(2, -1)
-    tours = roll_out(net, net.prepare(net.encode(coords)), starts, sample)
+    tours = roll_out(net, net.prepare(net.encode(coords)), TspBatch(coords), starts, sample)
     assert torch.equal(tours.sort(-1).values, torch.arange(7).expand(2, 7, 7))
     assert len(log_p) == 5
     (torch.stack(log_p).sum(0) * torch.randn(2, 7, dtype=torch.float64)).mean().backward()

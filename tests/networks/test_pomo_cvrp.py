@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.decoding.cvrp_paths import Batch
-from neuroute.decoding.multi_start_cvrp import roll_out
+from neuroute.decoding.cvrp import CvrpBatch
+from neuroute.decoding.multi_start import roll_out
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.weights import parameters
 
@@ -100,7 +100,7 @@ def test_all_of_it_learns_along_trajectories() -> None:
         log_p.append(logits.log_softmax(-1).gather(2, chosen[..., None])[..., 0])
         return chosen
 
-    batch = Batch(coords, (demand * 20).round().long(), torch.tensor([20, 20]))
+    batch = CvrpBatch(coords, (demand * 20).round().long(), torch.tensor([20, 20]))
     prepared = net.prepare(net.encode(coords, demand))
     roll_out(net, prepared, batch, torch.arange(1, V + 1).expand(2, -1), sample)
     (torch.stack(log_p).sum(0) * torch.randn(2, V, dtype=torch.float64)).mean().backward()

@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from neuroute.core.errors import NeurouteError
+from neuroute.networks.import_weights import import_weights
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Network
 
@@ -79,4 +80,7 @@ def test_a_checkpoint_cannot_call_anything_but_a_network(tmp_path: Path, kind: s
         load_checkpoint(tmp_path / "a")
     with pytest.raises(NeurouteError, match="does not exist|no subclass"):
         load_checkpoint(tmp_path / "a", trusted=[kind])
+    (tmp_path / "a").rename(tmp_path / "a.safetensors")
+    with pytest.raises(NeurouteError, match="does not exist|if you trust its module"):
+        import_weights(tmp_path / "a.safetensors", tmp_path / "b.safetensors", None, {})
     assert not (tmp_path / "called").exists()

@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from fabricated_mvmoe import CONFIG, SCALE, changed, fabricate_mvmoe
+from fabricated import CONFIG
+from fabricated_mvmoe import FABRIC, SCALE, changed
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
@@ -114,10 +115,10 @@ def seconds(run: Run) -> float:
 
 
 def fabricate(work: Path) -> Path:
-    fabricate_mvmoe(work, scale=FIGURES)
+    FABRIC.by(scale=FIGURES).write(work)
     return write_logs(write_routings(work))
 
 
 def study(name: str, work: Path) -> Study:
-    artifacts = {a.name: a for a in PAPER.artifacts(FIGURES)}
+    artifacts = {a.name: a for a in PAPER.artifacts(FIGURES, PAPER.label_jobs(FIGURES, PAPER.runs(CONFIG, FIGURES)))}
     return Study.load(artifacts[name], CONFIG, FIGURES, runs(), work)

@@ -11,13 +11,13 @@ from neuroute.papers.sit.evaluations import RoundEvaluation
 from neuroute.papers.sit.paper import PAPER
 from neuroute.plan.config import Config, load_scale, parse_config
 from neuroute.plan.objects import Artifact, Decoding, Reconstruction, Run
-from neuroute.rendering.diagram_maps import tour_length
+from neuroute.rendering.maps import tour_length
 from neuroute.rendering.study import Study
 
 SCALE = load_scale("smoke")
 CONFIG: Config = parse_config({})
 RUNS: dict[str, Run] = {run.id: run for run in PAPER.runs(CONFIG, SCALE)}
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE) if a.name.startswith("figure")}
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE, PAPER.label_jobs(SCALE, [*RUNS.values()]))}
 ROUND = next(e for e in PAPER.evaluations(SCALE) if isinstance(e, RoundEvaluation))
 LOGS = ("sit/warm_tsp", "sit/tsp_1k")
 Arrays = dict[str, Any]

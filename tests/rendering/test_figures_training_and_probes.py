@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fabricated import SCALE, edit_arrays, study_of
+from fabricated import edit_arrays
+from fabricated_scaling import SCALE, study_of
 from figure_checks import drawn
 from neuroute.papers.scaling.roles import PROBED
 from neuroute.papers.scaling.scale import ScalingScale

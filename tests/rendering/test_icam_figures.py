@@ -17,7 +17,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.papers.icam.figure_calculation import CHANNELS, NODES
 from neuroute.plan.objects import Run
 from neuroute.rendering import style
-from neuroute.rendering.diagram_maps import draw_matrix, format_range, short
+from neuroute.rendering.maps import draw_matrix, format_range, short
 from neuroute.rendering.render import FIGURE_FORMATS
 from neuroute.rendering.style import Drawing
 from rendered import written_twice

@@ -9,8 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fabricated_icam import RUNS, SCALE, draw, fabricate_icam, set_id, study
-from fabricated_sit import label_entry
+from fabricated_icam import FABRIC, RUNS, SCALE, draw, set_id, study
 from neuroute.accounting import counts
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
@@ -26,7 +25,7 @@ BY_ID = {run.id: run for run in RUNS}
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate_icam(tmp_path_factory.mktemp("icam"))
+    return FABRIC.write(tmp_path_factory.mktemp("icam"))
 
 
 # -- Tables 3 and 6 ---------------------------------------------------------------------------------------------------
@@ -76,7 +75,7 @@ def test_table6(work: Path) -> None:
         ):
             shown = cell(table, f"gap_{name}_pct", label).measured
             assert shown == recorded(work, run, labels.dataset.id, decoding, "gap_pct")
-        mean = label_entry(labels)["mean_length"]
+        mean = FABRIC.label_entry(labels)["mean_length"]
         assert cell(table, f"obj_{name}", "LKH3").measured == pytest.approx(mean)
         assert cell(table, f"time_{name}_s", "LKH3").measured == pytest.approx(0.0125)
     assert cell(table, "gap_2k_pct", "ICAM no augment.").published == 5.934

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fabricated import drop_rows
-from fabricated_icam import ARTIFACTS, EVALUATIONS, SCALE, draw, fabricate_icam, hopeless, set_id, study
+from fabricated_icam import ARTIFACTS, FABRIC, SCALE, draw, hopeless, set_id, study
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.scale import IcamScale
@@ -27,7 +27,7 @@ WAYS = {"single trajec.": "greedy", "no augment.": "multi", "aug×8": "multi-x8"
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate_icam(tmp_path_factory.mktemp("icam"))
+    return FABRIC.write(tmp_path_factory.mktemp("icam"))
 
 
 # -- all of them ------------------------------------------------------------------------------------------------------
@@ -61,14 +61,14 @@ def test_cells_that_were_not_measured_leave_the_published_number(name: str, work
 
 
 def test_negative_and_zero_gaps_are_shown(tmp_path: Path) -> None:
-    fabricate_icam(tmp_path / "work", hopeless)
+    FABRIC.by(hopeless).write(tmp_path / "work")
     for name in TABLES:
         render(study(name, tmp_path / "work"), tmp_path / name)
 
 
 def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
-    together = in_one_job(work, tmp_path / "copy", EVALUATIONS)
-    same_together(study, work, together, EVALUATIONS, [ARTIFACTS[name] for name in MEASURED])
+    together = in_one_job(work, tmp_path / "copy", FABRIC.evaluations)
+    same_together(study, work, together, FABRIC.evaluations, [ARTIFACTS[name] for name in MEASURED])
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -197,7 +197,7 @@ def whole(work: Path) -> Scale:
     scale = SCALE.model_copy(
         update={"blocks": SCALE.blocks | {"icam": SCALE[IcamScale].model_copy(update={"cvrp": changed})}}
     )
-    for e in EVALUATIONS:
+    for e in FABRIC.evaluations:
         if e.kind == "benchmark":
             path = work / "evaluations" / f"{e.id}.csv"
             first = pd.read_csv(path)

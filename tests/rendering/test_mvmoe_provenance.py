@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from fabricated_mvmoe import SCALE, fabricate_mvmoe, set_of
+from fabricated_mvmoe import FABRIC, SCALE, set_of
 from fabricated_mvmoe import study as table_study
 from fabricated_mvmoe_figures import BASE, COUNT, LIGHT, N, fabricate, study
 from neuroute.core.dotted import resolve
@@ -62,7 +62,7 @@ def test_curves_are_of_validation_instances(name: str, work: Path) -> None:
 
 def test_problems_on_the_same_ground_are_resampled_together(tmp_path: Path) -> None:
     """Where all problems have the same gaps, their mean is as uncertain as one of them."""
-    fabricate_mvmoe(tmp_path)
+    FABRIC.write(tmp_path)
     run, sets = roles.run_id(roles.multi(SCALE, "MVMoE/4E", 50)), [set_of(v, 50) for v in roles.UNSEEN]
     path = tmp_path / "evaluations" / f"{run}/mvmoe.npz"
     stored = dict(np.load(path))
@@ -107,7 +107,7 @@ def test_budgets_are_those_of_the_solvers() -> None:
 
 
 def test_tables_say_when_searches_end(tmp_path: Path) -> None:
-    fabricate_mvmoe(tmp_path)
+    FABRIC.write(tmp_path)
     for name in ("table1", "table2"):
         looked = table_study(name, tmp_path)
         (note,) = [n for n in resolve(looked.artifact.function)(looked).notes if n.startswith("Budgets of solvers")]

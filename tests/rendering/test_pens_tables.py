@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 
 from fabricated import drop_measured, drop_rows, edit_arrays
-from fabricated_pens import ARTIFACTS, EVALUATIONS, RUNS, SCALE, best_factor, fabricate_pens, hopeless, study
-from neuroute.accounting.counts import Pens
+from fabricated_pens import ARTIFACTS, FABRIC, RUNS, SCALE, best_factor, hopeless, study
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
@@ -33,7 +32,7 @@ SOURCE = {"table_figure4": "figure4_table", "table_figure5": "figure5a_table"}
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate_pens(tmp_path_factory.mktemp("pens"))
+    return FABRIC.write(tmp_path_factory.mktemp("pens"))
 
 
 @cache  # folders that are changed are changed before they are drawn
@@ -207,7 +206,7 @@ def test_cells_that_were_not_measured_leave_the_published_number(name: str, work
 
 
 def test_negative_and_zero_gaps_are_shown(tmp_path: Path) -> None:
-    fabricate_pens(tmp_path / "work", hopeless)
+    FABRIC.by(hopeless).write(tmp_path / "work")
     for name in TABLES:
         render(study(name, tmp_path / "work"), tmp_path / name)
 
@@ -216,7 +215,7 @@ def merged(work: Path) -> None:
     """Make of each model's evaluations one, as scales do that evaluate together; BQ's with the other paper's too."""
     folder = work / "evaluations"
     of_run: dict[str, list] = {}
-    for evaluation in EVALUATIONS:
+    for evaluation in FABRIC.evaluations:
         of_run.setdefault(evaluation.run, []).append(evaluation)
     for run, parts in of_run.items():
         tables, arrays = [], {}
@@ -237,13 +236,12 @@ def merged(work: Path) -> None:
 def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(work, tmp_path / "copy")
     merged(copy)
-    same_together(study, work, copy, EVALUATIONS, [ARTIFACTS[name] for name in TABLES])
+    same_together(study, work, copy, FABRIC.evaluations, [ARTIFACTS[name] for name in TABLES])
 
 
 def test_table4_counts_parameters(work: Path) -> None:
     table = draw("table4", work)
-    a = next(r for r in RUNS if r.id == "pens/pens_a").network.arguments
-    own = Pens(**a).parameters
+    own = recorded(work, "pens/pens_a/uniform", set_id(100), roles.repeated(SCALE).id, "parameters")
     assert cell(table, "parameters_millions", "PENS").measured == own / 1e6
     assert cell(table, "parameters_millions", "PENS").published == 2.7
     bq = recorded(work, "scaling/bq/uniform_pens", set_id(100), Decoding().id, "parameters")

@@ -28,7 +28,7 @@ from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.snapshot import Round
 from neuroute.papers.sit.training_course import read_course
 from neuroute.plan.objects import Reconstruction
-from neuroute.rendering.diagram_maps import tour_length
+from neuroute.rendering.maps import tour_length
 from neuroute.rendering.render import FIGURE_FORMATS
 from neuroute.rendering.style import Drawing
 from rendered import written_twice

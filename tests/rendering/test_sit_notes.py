@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fabricated_sit import RUNS, fabricate_sit, study
+from fabricated_sit import FABRIC, RUNS, study
 from neuroute.papers.sit.figure_repetitions import figure3
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Run
@@ -15,7 +15,7 @@ from table_cells import of
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate_sit(tmp_path_factory.mktemp("sit"))
+    return FABRIC.write(tmp_path_factory.mktemp("sit"))
 
 
 def with_tsp(found: Study, **change: object) -> Study:
@@ -49,7 +49,7 @@ def test_table5_says_when_trainings_did_not_get_beyond_their_start(tmp_path: Pat
     def law(run: Run, nodes: int, decoding: object) -> float:
         return 1.0
 
-    fabricate_sit(tmp_path, law)
+    FABRIC.by(law).write(tmp_path)
     evaluations = tmp_path / "evaluations" / "sit"
     for ending in ("csv", "npz"):  # l_max 100 ends with the weights of the main model
         source = evaluations / "tsp_10k" / f"sit.{ending}"

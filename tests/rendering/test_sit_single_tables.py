@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fabricated_sit import RUNS, SCALE, SHORT, draw, efficiency, fabricate_sit, label_entry, set_id, study
+from fabricated_sit import FABRIC, RUNS, SCALE, SHORT, draw, efficiency, set_id, study
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.efficiency_cells import exponent
 from neuroute.papers.sit.scale import SitScale
@@ -18,7 +18,7 @@ from table_cells import cell, of, recorded, row
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate_sit(tmp_path_factory.mktemp("sit"))
+    return FABRIC.write(tmp_path_factory.mktemp("sit"))
 
 
 # -- Tables 3, 4 and 10 -----------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def test_table8(work: Path) -> None:
         best = np.load(work / "evaluations/sit/cvrp_1k/sit.npz")[f"{labels.dataset.id}|reference"].mean()
         assert cell(table, f"obj_{name}", "HGS").measured == pytest.approx(best)
         insertion = Labels(dataset=labels.dataset, solver="insertion-published")
-        assert cell(table, f"obj_{name}", "Random Insertion").measured == label_entry(insertion)["mean_length"]
+        assert cell(table, f"obj_{name}", "Random Insertion").measured == FABRIC.label_entry(insertion)["mean_length"]
         assert all(cell(table, f"obj_{name}", other).measured is None for other in ("LKH3", "TAM-LKH3", "TAM-HGS"))
     assert cell(table, "obj_1k", "TAM-HGS").published == "—"
     assert cell(table, "time_7k_s", "Ours greedy").published == 8.9

@@ -10,18 +10,7 @@ import pandas as pd
 import pytest
 
 from fabricated import drop_rows
-from fabricated_sit import (
-    ARTIFACTS,
-    EVALUATIONS,
-    SCALE,
-    SHORT,
-    draw,
-    fabricate_sit,
-    hopeless,
-    label_entry,
-    set_id,
-    study,
-)
+from fabricated_sit import ARTIFACTS, FABRIC, SCALE, SHORT, draw, hopeless, set_id, study
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.scale import SitScale
@@ -39,7 +28,7 @@ MEASURED = [name for name in TABLES if name not in ("table6", "table11")]
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate_sit(tmp_path_factory.mktemp("sit"))
+    return FABRIC.write(tmp_path_factory.mktemp("sit"))
 
 
 # -- all of them ------------------------------------------------------------------------------------------------------
@@ -78,14 +67,14 @@ def test_cells_that_were_not_measured_leave_the_published_number(name: str, work
 
 
 def test_negative_and_zero_gaps_are_shown(tmp_path: Path) -> None:
-    fabricate_sit(tmp_path / "work", hopeless)
+    FABRIC.by(hopeless).write(tmp_path / "work")
     for name in TABLES:
         render(study(name, tmp_path / "work"), tmp_path / name)
 
 
 def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
-    together = in_one_job(work, tmp_path / "copy", EVALUATIONS)
-    same_together(study, work, together, EVALUATIONS, [ARTIFACTS[name] for name in MEASURED])
+    together = in_one_job(work, tmp_path / "copy", FABRIC.evaluations)
+    same_together(study, work, together, FABRIC.evaluations, [ARTIFACTS[name] for name in MEASURED])
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -190,7 +179,10 @@ def test_table1_solvers(work: Path) -> None:
         labels = Labels(dataset=roles.reference(SCALE, problem, 1000).dataset, solver=roles.INITIAL[problem])
         shown = cell(table, "gap_1k_pct", problem.upper(), "Random Insertion")
         assert shown.measured == pytest.approx(gap)
-        assert cell(table, "obj_1k", problem.upper(), "Random Insertion").measured == label_entry(labels)["mean_length"]
+        assert (
+            cell(table, "obj_1k", problem.upper(), "Random Insertion").measured
+            == FABRIC.label_entry(labels)["mean_length"]
+        )
         assert cell(table, "time_1k_s", problem.upper(), "Random Insertion") == Cell(
             pytest.approx(0.0125), "<1s", at=shown.at
         )
@@ -209,7 +201,7 @@ def test_a_reference_that_another_bundle_holds_has_lengths_and_its_share_of_time
     assert cell(gone, "time_1k_s", "TSP", "Concorde").measured is None
     assert cell(gone, "gap_1k_pct", "TSP", "Concorde").measured == 0
     more = labels.model_copy(update={"dataset": labels.dataset.model_copy(update={"count": 50})})
-    path.write_text(json.dumps({"labels": [*manifest["labels"], label_entry(more)]}))
+    path.write_text(json.dumps({"labels": [*manifest["labels"], FABRIC.label_entry(more)]}))
     shared = of(study("table1", copy))
     assert cell(shared, "time_1k_s", "TSP", "Concorde").measured == pytest.approx(0.0125)
     assert cell(shared, "obj_1k", "TSP", "Concorde") == cell(draw("table1", work), "obj_1k", "TSP", "Concorde")
@@ -239,7 +231,7 @@ def large(work: Path) -> Scale:
     for name, nodes in (("tsp", (1000, 90_000)), ("cvrp", (1001, 31_000))):
         changed[name] = getattr(s, name).model_copy(update={"benchmark_nodes": nodes})
     scale = SCALE.with_block(s.model_copy(update=changed))
-    for e in EVALUATIONS:
+    for e in FABRIC.evaluations:
         if e.kind == "benchmark":
             path = work / "evaluations" / f"{e.id}.csv"
             first = pd.read_csv(path)

@@ -8,8 +8,9 @@ import pytest
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import coordinates, cvrp_dataset
 from neuroute.plan.objects import Dataset
-from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible
+from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import is_permutation
+from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.solvers.insertion import insertion_order, solve_cvrp
 from neuroute.solvers.registry import get
 
@@ -68,7 +69,7 @@ def test_every_solution_is_feasible(order, slip):
         capacity = int(demand.max()) if tight else [capacity, 10**12][seed % 2]
         coords = np.round(coords) if grid else coords
         routes = solve_cvrp(coords, demand, capacity, seed, order=order, depot_slip=slip)
-        instances = Cvrp(coords[None], demand[None], np.array([capacity]))
+        instances = Vrp(coords[None], demand[None], np.array([capacity]))
         assert is_feasible(instances, from_routes(routes)[None])[0]
         assert routes == solve_cvrp(coords, demand, capacity, seed, order=order, depot_slip=slip)
 
@@ -82,7 +83,7 @@ def test_the_angle_leaves_the_seed_without_a_part_and_the_random_order_does_not(
 def test_published_quality_on_the_published_kind_of_test_set(shared):
     """sit, Table 1: 57.42 on average on CVRP1K; LEHD's test set of 128 instances has it to the last digit."""
     data = np.load(shared / "testsets" / "cvrp1000_128.npz")
-    instances = Cvrp(data["coords"], data["demand"].astype(np.int64), data["capacity"].astype(np.int64))
+    instances = Vrp(data["coords"], data["demand"].astype(np.int64), data["capacity"].astype(np.int64))
     means = {}
     for solver in (get("insertion-published"), get("insertion-angle")):
         arrays = zip(instances.coords, instances.demand, instances.capacity, strict=True)

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from neuroute.core.errors import NeurouteError
-from neuroute.problems.vrp import SWITCHES, Vrp, fault
+from neuroute.problems.vrp import Vrp
+from neuroute.problems.vrp_checker import fault
+from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.solvers.lkh import TYPES
 from neuroute.solvers.registry import get
 

@@ -6,7 +6,8 @@ import pytest
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.plan.objects import Dataset
-from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible
+from neuroute.problems.cvrp import cost, is_feasible
+from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.solvers.nearest import cvrp_lengths
 from neuroute.solvers.registry import get
 
@@ -26,12 +27,12 @@ def plain(coords: np.ndarray, demand: np.ndarray, capacity: int) -> list[list[in
     return routes
 
 
-def on_a_lattice(seed: int) -> Cvrp:
+def on_a_lattice(seed: int) -> Vrp:
     """Ties abound, and customers share places with each other and with the depot."""
     draw = np.random.default_rng(seed)
     n = int(draw.integers(1, 30))
     demand = np.concatenate([[0], draw.integers(1, 5, n)])
-    return Cvrp(draw.integers(0, 4, (1, n + 1, 2)).astype(float), demand[None], draw.integers(4, 9, 1))
+    return Vrp(draw.integers(0, 4, (1, n + 1, 2)).astype(float), demand[None], draw.integers(4, 9, 1))
 
 
 def test_routes_follow_the_rule_also_with_ties() -> None:
@@ -60,5 +61,5 @@ def test_a_customer_that_fits_nowhere_is_one_line() -> None:
 def test_every_start_of_re_construction_solves_both_problems(name: str) -> None:
     instance = cvrp_dataset(Dataset(problem="cvrp", n=40, count=1))
     routes = get(name).solve_cvrp(instance.coords[0], instance.demand[0], 30, 3)
-    assert is_feasible(Cvrp(instance.coords, instance.demand, np.array([30])), from_routes(routes)[None]).all()
+    assert is_feasible(Vrp(instance.coords, instance.demand, np.array([30])), from_routes(routes)[None]).all()
     assert sorted(get(name).solve(instance.coords[0], 3).tolist()) == list(range(41))

@@ -12,24 +12,18 @@ import torch.nn.functional as F
 from pydantic import ValidationError
 
 from neuroute.core.errors import NeurouteError
-from neuroute.networks.weights import build
 from neuroute.plan.objects import Network, Run
 from neuroute.problems.sub_paths import cut_pairs, draw_pairs
 from neuroute.training import path_tsp
-from neuroute.training.data import TrainingSet
-from neuroute.training.decisions import PathDecision
-from neuroute.training.distributed import World
 from neuroute.training.path_tsp import PathTspBatches, PathTsps
-from tiny import N, killed_training, labels, log_lines, make_run, pens_run, run_training
+from tiny import N, killed_training, labels, log_lines, make_run, pens_run, run_training, scheme_of, training_set
 
 CPU = torch.device("cpu")
 POSITIONS = ("alibi", "rope", "both", "coordinates")
 
 
 def batches(run: Run, store: Path, memory_gb: float = 4.0) -> PathTspBatches:
-    torch.manual_seed(run.seed)
-    data = TrainingSet(run.data, [store], run.seed, shuffle=run.training.epochs > 1)
-    return PathTspBatches(run, PathDecision(build(run.network)), data, CPU, World(), memory_gb)
+    return PathTspBatches(scheme_of(run, memory_gb=memory_gb), training_set(run, store))
 
 
 def some_paths(b: PathTspBatches, index: int = 0) -> PathTsps:
@@ -49,7 +43,7 @@ def test_the_loss_of_a_batch_is_the_mean_over_its_paths(store: Path, positions: 
     assert len(paths.lengths.unique()) > 3
     noise = None if paths.noise is None else paths.noise.double()
     paths = PathTsps(paths.stops.double(), paths.lengths, noise)
-    net, losses = b.network, []
+    net, losses = b.net, []
     for i, n in enumerate(paths.lengths.tolist()):
         there = [*range(n - 1), paths.shape[1] - 1]
         rows = net.encode(paths.stops[i : i + 1, there], None if noise is None else noise[i : i + 1, there])

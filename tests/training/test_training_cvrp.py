@@ -11,17 +11,17 @@ import torch.nn.functional as F
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding.cvrp import decode
+from neuroute.decoding.decode import decode
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
-from neuroute.networks.weights import build, load_checkpoint
+from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Evaluation, Network, Run, Supervised, Test
-from neuroute.problems.cvrp import from_routes, is_feasible
+from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.cvrp_sub_paths import Draw
-from neuroute.training.cvrp import CvrpBatches, CvrpDecision, cut, loss
-from neuroute.training.data import TrainingSet
+from neuroute.problems.vrp import from_routes
+from neuroute.training.cvrp import CvrpBatches, cut, loss
 from neuroute.training.distributed import World
-from tiny import N, label_store, log_lines, run_training
+from tiny import N, label_store, log_lines, run_training, scheme_of, training_set
 from tiny import cvrp_labels as labels
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -56,9 +56,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def batches(run: Run, store: Path, world: World | None = None, memory_gb: float = 4.0) -> CvrpBatches:
-    torch.manual_seed(run.seed)
-    data = TrainingSet(run.data, [store], run.seed, shuffle=run.training.epochs > 1)
-    return CvrpBatches(run, CvrpDecision(build(run.network)), data, CPU, world or World(), memory_gb)
+    scheme = scheme_of(run, world=world or World(), memory_gb=memory_gb)
+    return CvrpBatches(scheme, training_set(run, store))
 
 
 def by_hand(length: int = 4, end: float = 0.99) -> tuple[torch.Tensor, ...]:
@@ -152,7 +151,7 @@ def test_gradient_accumulation_and_several_processes_change_nothing(store: Path)
 def test_bf16_trains(store: Path) -> None:
     b = batches(make_run(precision="bf16"), store)
     assert np.isfinite([float(b.train(i)[0]) for i in range(2)]).all()
-    found = decode(b.model.net, cvrp_dataset(labels("val", 4).dataset), Decoding(), precision="bf16").numpy()
+    found = decode("cvrp", b.model.net, cvrp_dataset(labels("val", 4).dataset), Decoding(), precision="bf16").numpy()
     assert is_feasible(cvrp_dataset(labels("val", 4).dataset), found).all()
 
 

@@ -13,7 +13,8 @@ def resolve(dotted: str) -> Callable[..., Any]:
     """Return the function `package.module:function`.  Raises NeurouteError if there is none."""
     module, _, name = dotted.partition(":")
     try:
-        return getattr(importlib.import_module(module), name)
+        function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+        return function
     except (ModuleNotFoundError, AttributeError) as error:
         raise NeurouteError(f"function {dotted}: {error}") from None
 

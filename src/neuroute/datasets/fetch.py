@@ -1,7 +1,6 @@
 """Download a benchmark from its home: file by file, else the one archive; nothing is kept that is not as it should be.
 
-Single files come from TSPLIB and CVRPLIB, Solomon's from there, too; TSPLIB has an archive as well.  See
-`cvrplib_library` and `solomon_library` on CVRPLIB's addresses.
+Single files come from TSPLIB and CVRPLIB, which has Solomon's too; TSPLIB has an archive as well.
 """
 
 import gzip

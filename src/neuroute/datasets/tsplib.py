@@ -25,48 +25,53 @@ class TsplibInstance:
     numbers: np.ndarray | None = None  # (n,) of the nodes in the file; None: 1 to n
 
     def unit_square(self) -> np.ndarray:
-        """Coordinates as the papers feed them: one offset and one scale for both axes, float32."""
-        low, high = self.coords.min(), self.coords.max()
-        return ((self.coords - low) / (high - low)).astype(np.float32)
+        """Return float32 coordinates (n, 2) in the unit square."""
+        return scale_to_unit(self.coords)
 
     def length(self, tour: np.ndarray, rounded: bool = True) -> float:
-        """Length of a closed tour (n,): TSPLIB's integer distances, or (EUC_2D, CEIL_2D) unrounded ones."""
+        """Return the length of a tour (n,) in TSPLIB's integer distances, or (EUC_2D, CEIL_2D) unrounded ones."""
         a, b = self.coords[tour], self.coords[np.roll(tour, -1)]
         return float(distances(a, b, self.edge_type, rounded).sum())
 
 
+def scale_to_unit(coords: np.ndarray) -> np.ndarray:
+    """Return coords (n, 2) in the unit square, by one offset and one scale for both axes, as the papers do: float32."""
+    low, high = coords.min(), coords.max()
+    return np.asarray((coords - low) / (high - low), dtype=np.float32)
+
+
 def distances(a: np.ndarray, b: np.ndarray, edge_type: str, rounded: bool = True) -> np.ndarray:
-    """Distance between the rows of a and b (k, 2) by TSPLIB's definitions (Reinelt, 1991)."""
+    """Return the distances (k,) between the rows of a and b (k, 2) by TSPLIB's definitions."""
     if edge_type == "GEO":
         # TSPLIB's own constants: degrees.minutes, pi with five decimals, an idealised sphere.
         (lat_a, lon_a), (lat_b, lon_b) = (_radians(x).T for x in (a, b))
         q1, q2, q3 = np.cos(lon_a - lon_b), np.cos(lat_a - lat_b), np.cos(lat_a + lat_b)
         arc = np.arccos(0.5 * ((1 + q1) * q2 - (1 - q1) * q3))
-        return np.floor(6378.388 * arc + 1.0)
-    plain = np.hypot(*(a - b).T)
+        return np.asarray(np.floor(6378.388 * arc + 1.0))
+    plain: np.ndarray = np.hypot(*(a - b).T)
     if edge_type == "ATT":
         plain = plain / math.sqrt(10.0)
-        nearest = np.floor(plain + 0.5)
+        nearest: np.ndarray = np.floor(plain + 0.5)
         return nearest + (nearest < plain) if rounded else plain
     if not rounded:
         return plain
-    return np.ceil(plain) if edge_type == "CEIL_2D" else np.floor(plain + 0.5)
+    return np.asarray(np.ceil(plain) if edge_type == "CEIL_2D" else np.floor(plain + 0.5))
 
 
 def _radians(x: np.ndarray) -> np.ndarray:
     degrees = np.trunc(x)
-    return 3.141592 * (degrees + 5.0 * (x - degrees) / 3.0) / 180.0
+    return np.asarray(3.141592 * (degrees + 5.0 * (x - degrees) / 3.0) / 180.0)
 
 
 def read_tsplib(path: Path) -> TsplibInstance:
-    """Raises NeurouteError naming the file, the line and the mend for anything that is not a plain instance."""
+    """Return the instance.  Raises NeurouteError, naming file, line and mend, if it is no plain instance."""
     instance = parse_tsplib(read_text(path, "a TSPLIB .tsp file"), str(path), path.stem)
     _warn_of_coincident(str(path), instance.coords)
     return instance
 
 
 def parse_tsplib(text: str, where: str, name: str) -> TsplibInstance:
-    """The instance of a file's text; `name` is for a file that states none."""
+    """Return the instance of a file's text; `name` is for a file that states none."""
     parts = split(text, where)
     edge_type = parts.header.get("EDGE_WEIGHT_TYPE", "missing")
     if edge_type not in EDGE_TYPES:
@@ -80,7 +85,7 @@ def parse_tsplib(text: str, where: str, name: str) -> TsplibInstance:
 
 
 def _warn_of_coincident(where: str, coords: np.ndarray) -> None:
-    """TSPLIB has instances with nodes on one point, so they are solved, but not without a word."""
+    """Warn of nodes on one point, which TSPLIB's own instances have."""
     _, first, counts = np.unique(coords, axis=0, return_index=True, return_counts=True)
     if (counts > 1).any():
         one = coords[first[counts > 1][0]]

@@ -17,11 +17,11 @@ import numpy as np
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import Library, known, library, read_known, read_manifest, studied
+from neuroute.decoding.decode import decode, improve
 from neuroute.evaluation.labelled import about_repeats_and_factor
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding
-from neuroute.problems.rooms import room
 
 log = logging.getLogger(__name__)
 
@@ -102,14 +102,13 @@ def _solved(
     problem = loaded.run.validation.dataset.problem
     devices.synchronize(loaded.place)
     if asked.milestones:
-        improve = room(problem, "improve")
-        found = improve(loaded.net, inputs, settled, loaded.memory_gb, precision)
+        found = improve(problem, loaded.net, inputs, settled, loaded.memory_gb, precision)
         for iterations, solutions, seconds in found:
             yield asked.model_copy(update={"iterations": iterations, "milestones": ()}), [solutions[0].numpy()], seconds
         return
-    decode, draws = room(problem, "decode"), settled.draws()
+    draws = settled.draws()
     began = time.perf_counter()
-    each = [decode(loaded.net, inputs, draw, loaded.memory_gb, precision)[0].numpy() for draw in draws]
+    each = [decode(problem, loaded.net, inputs, draw, loaded.memory_gb, precision)[0].numpy() for draw in draws]
     yield asked, each, (time.perf_counter() - began) / len(draws)
 
 

@@ -8,12 +8,12 @@ import time
 import numpy as np
 
 from neuroute.core import device as devices
-from neuroute.datasets.kind import Kind
+from neuroute.datasets.problem_spec import SPEC
+from neuroute.decoding.decode import decode
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import ConstructionEvaluation, Dataset
-from neuroute.problems.rooms import room
 
 
 def measure(loaded: LoadedModel, evaluation: ConstructionEvaluation) -> tuple[Rows, Arrays]:
@@ -39,19 +39,18 @@ def measure(loaded: LoadedModel, evaluation: ConstructionEvaluation) -> tuple[Ro
 
 def timed(loaded: LoadedModel, evaluation: ConstructionEvaluation, dataset: Dataset) -> tuple[np.ndarray, np.ndarray]:
     """Return seconds and lengths (count,) of instances solved one at a time; the first one also warms up."""
-    kind: Kind = room(dataset.problem, "labels")
-    decode, precision = room(dataset.problem, "decode"), loaded.run.training.precision
-    decoding, instances = loaded.resolve_decoding(evaluation.decoding, dataset.n), kind.instances(dataset)
-    valid = kind.built or kind.valid
+    spec, precision = SPEC.of(dataset.problem), loaded.run.training.precision
+    decoding, instances = loaded.resolve_decoding(evaluation.decoding, dataset.n), spec.instances(dataset)
+    valid = spec.built or spec.valid
     seconds, lengths = [], []
-    decode(loaded.net, instances[:1], decoding, loaded.memory_gb, precision)
+    decode(dataset.problem, loaded.net, instances[:1], decoding, loaded.memory_gb, precision)
     for i in range(dataset.count):
         one = instances[i : i + 1]
         devices.synchronize(loaded.place)
         began = time.perf_counter()
-        solution = decode(loaded.net, one, decoding, loaded.memory_gb, precision).numpy()
+        solution = decode(dataset.problem, loaded.net, one, decoding, loaded.memory_gb, precision).numpy()
         seconds.append(time.perf_counter() - began)
         if not valid(one, solution).all():
-            raise AssertionError(f"{dataset.id}: decoding returned no {kind.noun}")  # a bug, never the user's
-        lengths.append(kind.lengths(one, solution)[0])
+            raise AssertionError(f"{dataset.id}: decoding returned no {spec.noun}")  # a bug, never the user's
+        lengths.append(spec.lengths(one, solution)[0])
     return np.array(seconds), np.array(lengths)

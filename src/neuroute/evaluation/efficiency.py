@@ -25,8 +25,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.evaluation.extrapolation import Forecast, predict_cost
 from neuroute.evaluation.live_memory import measure_memory, out_of_memory
 from neuroute.evaluation.loaded import LoadedModel
-from neuroute.evaluation.one_decision import Construction, posed
 from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.evaluation.single_step import Construction, pose_single_step
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Network
@@ -110,14 +110,14 @@ def _measure_size(
     what: str,
 ) -> Measurement | str:
     """Return the measurement, or why there is none: "memory" or "time".  budget: bytes."""
-    construction = posed(net, dataset)
+    construction = pose_single_step(net, dataset)
     tokens = sample_tokens(construction, decisions)
     if forecast is not None:
         tours = forecast.tours(dataset.nodes, budget)
         if tours < 1:
             log.info("%s: would need %.3g GB", what, forecast.peak(dataset.nodes) / 1e9)
             return "memory"
-        construction = posed(net, dataset, tours=tours)
+        construction = pose_single_step(net, dataset, tours=tours)
         seconds = forecast.seconds(construction, counts, tokens)
         if seconds > LIMIT:
             log.warning("%s: left out, would take about %.0f s to measure (at most %.0f)", what, seconds, LIMIT)

@@ -16,7 +16,7 @@ from scipy.optimize import nnls
 from neuroute.accounting.counts import Counts
 from neuroute.core import device as devices
 from neuroute.evaluation.live_memory import measure_memory
-from neuroute.evaluation.one_decision import Construction, Starts, posed
+from neuroute.evaluation.single_step import Construction, Starts, pose_single_step
 from neuroute.networks.base import RoutingNetwork
 from neuroute.plan.objects import Dataset
 
@@ -65,7 +65,7 @@ def predict_cost(net: RoutingNetwork, dataset: Dataset, counts: Counts, place: t
     encoding, deciding = [], []
     with torch.no_grad():
         for nodes in NODES:
-            construction = posed(net, dataset, nodes)
+            construction = pose_single_step(net, dataset, nodes)
             construction.decide(construction.state(construction.encode(), construction.most))  # warm up
             kept, peak, held = measure_memory(construction.encode, place)
             encoding.append(peak)

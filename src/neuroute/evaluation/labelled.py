@@ -13,13 +13,13 @@ import numpy as np
 from neuroute.accounting import cost
 from neuroute.core import device as devices
 from neuroute.datasets.labels import load_tours
-from neuroute.datasets.shard_files import kind_of
-from neuroute.decoding.multi_start import has_many_starts, starts_of
+from neuroute.datasets.problem_spec import spec_of
+from neuroute.decoding.decode import decode, improve
+from neuroute.decoding.multi_start import starts_of
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Test
-from neuroute.problems.rooms import room
 
 
 def measure(loaded: LoadedModel, evaluation: Evaluation) -> tuple[Rows, Arrays]:
@@ -39,12 +39,12 @@ def measure_tests(loaded: LoadedModel, group: str, tests: Iterable[Test]) -> tup
     lengths: Arrays = {}
     for test in tests:
         dataset = test.labels.dataset
-        kind = kind_of(test.labels)
-        instances = kind.instances(dataset)
+        spec = spec_of(test.labels)
+        instances = spec.instances(dataset)
         solutions = load_tours(test.labels, loaded.context.label_dirs)
-        reference = kind.lengths(instances, solutions)
+        reference = spec.lengths(instances, solutions)
         lengths[f"{dataset.id}|reference"] = reference
-        feasible = kind.by_networks_rules and kind.by_networks_rules(instances, solutions)
+        feasible = spec.by_networks_rules and spec.by_networks_rules(instances, solutions)
         if feasible is not None:
             lengths[f"{dataset.id}|reference_feasible"] = feasible.astype(np.float64)
         about = describe_test(dataset, test.labels.solver)
@@ -65,7 +65,7 @@ def measure_tests(loaded: LoadedModel, group: str, tests: Iterable[Test]) -> tup
                 values["reference_feasible_pct"] = 100 * float(feasible.mean())
             values |= about_repeats_and_factor(loaded, decoding, dataset.n, each, reference)
             if decoding.method not in ("rrc", "prc"):
-                values |= _flops(loaded, dataset, decoding, kind.starts(instances) if kind.starts else dataset.n)
+                values |= _flops(loaded, dataset, decoding, spec.starts(instances) if spec.starts else dataset.n)
             rows += loaded.rows(group, about, decoding, values, seconds)
     return rows, lengths
 
@@ -75,7 +75,7 @@ def _flops(loaded: LoadedModel, dataset: Dataset, decoding: Decoding, places: in
 
     places: where these may begin.  Beams search from each.
     """
-    if not has_many_starts(loaded.net):
+    if not loaded.net.multi_start:
         return cost.per_solution(loaded.run.network, dataset.nodes, decoding.beam)
     images, starts = 8 if decoding.augment else 1, min(starts_of(decoding) or places, places)
     solutions, searches = decoding.beam * starts * images, decoding.method != "greedy"
@@ -99,26 +99,26 @@ def _decoded(loaded: LoadedModel, instances: Any, test: Test) -> Iterator[tuple[
 
     Several with milestones.
     """
-    kind, precision, asked = kind_of(test.labels), loaded.run.training.precision, test.decoding
-    decode, improve = (room(test.labels.dataset.problem, name) for name in ("decode", "improve"))
+    spec, precision, asked = spec_of(test.labels), loaded.run.training.precision, test.decoding
+    problem, how = test.labels.dataset.problem, (loaded.memory_gb, precision)
     decoding = loaded.resolve_decoding(asked, test.labels.dataset.n)
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1), "milestones": ()})
-    decode(loaded.net, instances[: min(2, decoding.batch_size or 2)], short, loaded.memory_gb, precision)  # warm up
+    decode(problem, loaded.net, instances[: min(2, decoding.batch_size or 2)], short, *how)  # warm up
     devices.reset_peak_memory(loaded.place)
     devices.synchronize(loaded.place)
     if decoding.milestones:
         solutions = [
             (iterations, [found], seconds)
-            for iterations, found, seconds in improve(loaded.net, instances, decoding, loaded.memory_gb, precision)
+            for iterations, found, seconds in improve(problem, loaded.net, instances, decoding, *how)
         ]
     else:
         began = time.perf_counter()
-        repeats = [decode(loaded.net, instances, each, loaded.memory_gb, precision) for each in decoding.draws()]
+        repeats = [decode(problem, loaded.net, instances, each, *how) for each in decoding.draws()]
         solutions = [(decoding.iterations, repeats, (time.perf_counter() - began) / len(repeats))]
     peak = devices.peak_memory_mb(loaded.place)
-    valid = kind.built or kind.valid
+    valid = spec.built or spec.valid
     for iterations, repeats, seconds in solutions:
         if not all(valid(instances, found.numpy()).all() for found in repeats):
-            raise AssertionError(f"{test.labels.id}: decoding returned no {kind.noun}")  # a bug, never the user's
+            raise AssertionError(f"{test.labels.id}: decoding returned no {spec.noun}")  # a bug, never the user's
         part = asked.model_copy(update={"iterations": iterations, "milestones": ()})
-        yield part, np.stack([kind.lengths(instances, found.numpy()) for found in repeats]), seconds, peak
+        yield part, np.stack([spec.lengths(instances, found.numpy()) for found in repeats]), seconds, peak

@@ -11,7 +11,7 @@ import torch
 from neuroute.analysis.rescaling import factor_for, read_best
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.decode import instances_at_once
+from neuroute.decoding.decode import instances_per_batch
 from neuroute.evaluation.records import UNITS, Rows
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import load_checkpoint
@@ -70,7 +70,7 @@ class LoadedModel:
     ) -> Rows:
         """Return one record per value; `test` as of `describe_test`, `batch_size` what memory holds unless given."""
         shared = {"paper": self.run.paper, "run": self.run.id, "group": group, "seed": self.run.seed, **test}
-        shared["batch_size"] = batch_size or instances_at_once(self.net, test["n"], decoding, self.memory_gb)
+        shared["batch_size"] = batch_size or instances_per_batch(self.net, test["n"], decoding, self.memory_gb)
         context = self.context
         return make_rows(shared, decoding, values, self.place, context.scale, context.code, wall_time_s)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from neuroute.core.files import write_whole
+from neuroute.core.lazy import pd
 from neuroute.plan.objects import Dataset
 
 COLUMNS = (

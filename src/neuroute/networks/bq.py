@@ -46,7 +46,7 @@ class Bq(PathNetwork):
 
     def hidden(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., destination]."""
-        h = self.embed(rows)
+        h: Tensor = self.embed(rows)
         first, last = self.ends.weight
         h = torch.cat([h[:, :1] + first, h[:, 1:-1], h[:, -1:] + last], dim=1)
         for layer in self.layers:
@@ -55,7 +55,8 @@ class Bq(PathNetwork):
 
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, 2) -> logits (batch, available)."""
-        return self.head(self.hidden(rows, attention_scale)).squeeze(-1)[:, 1:-1]
+        logits: Tensor = self.head(self.hidden(rows, attention_scale)).squeeze(-1)[:, 1:-1]
+        return logits
 
 
 SLACK = 1e-5  # share of the capacity below which loads are taken for equal
@@ -112,7 +113,7 @@ class BqCvrp(PathNetwork):
         Of the current stop's repetitions it is the last one's.
         """
         left = remaining[:, None, None].to(rows).expand(-1, rows.shape[1], 1)
-        h = self.embed(torch.cat([rows, left], dim=-1))
+        h: Tensor = self.embed(torch.cat([rows, left], dim=-1))
         ends = self.ends.weight
         current, depot = h[:, :1] + ends[:-1], h[:, -1:] + ends[-1]
         z = torch.cat([current, depot], dim=1)

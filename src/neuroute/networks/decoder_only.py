@@ -1,6 +1,7 @@
 """The decoder-only model of the scaling study (scaling, Appendix B)."""
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,8 @@ class DecoderOnly(PathNetwork):
     the coordinates.
     """
 
+    layer: ClassVar[type[GatedDecoderLayer]] = GatedDecoderLayer  # variants have another
+
     def __init__(
         self,
         depth: int,
@@ -34,7 +37,7 @@ class DecoderOnly(PathNetwork):
         self.embed = nn.Linear(2, width)
         self.start = nn.Linear(width, width)  # the node where the tour has to end: its start
         self.current = nn.Linear(width, width)
-        self.layers = nn.ModuleList(GatedDecoderLayer(width, heads, gate=gate, rezero=rezero) for _ in range(depth))
+        self.layers = nn.ModuleList(self.layer(width, heads, gate=gate, rezero=rezero) for _ in range(depth))
         self.head = nn.Linear(width, 1)
 
     def encode(self, coords: Tensor) -> Tensor:
@@ -47,7 +50,7 @@ class DecoderOnly(PathNetwork):
 
     def hidden(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., destination]."""
-        h = self.embed(rows)
+        h: Tensor = self.embed(rows)
         h = torch.cat([self.current(h[:, :1]), h[:, 1:-1], self.start(h[:, -1:])], dim=1)
         for layer in self.layers:
             h = layer(h, attention_scale)
@@ -55,4 +58,5 @@ class DecoderOnly(PathNetwork):
 
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, 2) -> logits (batch, available); start and current are left out."""
-        return self.head(self.hidden(rows, attention_scale)[:, 1:-1]).squeeze(-1)
+        logits: Tensor = self.head(self.hidden(rows, attention_scale)[:, 1:-1]).squeeze(-1)
+        return logits

@@ -44,7 +44,8 @@ class Lehd(PathNetwork):
 
     def encode(self, coords: Tensor) -> Tensor:
         """coords (rows, nodes, 2) -> embeddings (rows, nodes, width); each depends on all nodes that are given."""
-        return self.encoder(self.embed(coords))
+        encoded: Tensor = self.encoder(self.embed(coords))
+        return encoded
 
     def hidden(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., destination]."""
@@ -55,7 +56,8 @@ class Lehd(PathNetwork):
 
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, width) from `encode` -> logits (batch, available)."""
-        return self.head(self.hidden(rows, attention_scale)).squeeze(-1)[:, 1:-1]
+        logits: Tensor = self.head(self.hidden(rows, attention_scale)).squeeze(-1)[:, 1:-1]
+        return logits
 
 
 class LehdCvrp(PathNetwork):
@@ -88,7 +90,8 @@ class LehdCvrp(PathNetwork):
 
     def encode(self, coords: Tensor, demand: Tensor) -> Tensor:
         """coords (rows, 1 + customers, 2), demand (rows, 1 + customers), depot first -> embeddings (..., width)."""
-        return self.encoder(self.embed(torch.cat([coords, demand[..., None]], dim=-1)))
+        encoded: Tensor = self.encoder(self.embed(torch.cat([coords, demand[..., None]], dim=-1)))
+        return encoded
 
     def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0, *given: Any) -> Tensor:
         """Logits (batch, available, 2): straight, through the depot.
@@ -102,7 +105,8 @@ class LehdCvrp(PathNetwork):
         h = torch.cat([current, rows[:, 1:-1].detach(), depot], dim=1)
         for layer in self.layers:
             h = layer(h, attention_scale, *given)
-        return self.head(h[:, 1:-1])
+        logits: Tensor = self.head(h[:, 1:-1])
+        return logits
 
 
 class LightLayer(ResidualLayer):

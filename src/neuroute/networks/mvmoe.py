@@ -38,7 +38,7 @@ class ExpertLayer(PostNormLayer):
         super().__init__(width, heads, 0, norm)
         self.mixture = mixture
 
-    def feed(self, h: Tensor, routing: Routing) -> Tensor:  # type: ignore[override]
+    def feed(self, h: Tensor, routing: Routing) -> Tensor:
         fed: Tensor = self.mixture(h, routing)
         return fed
 
@@ -200,4 +200,5 @@ class MvMoe(MultiStartNetwork):
         return combined
 
     def _heads(self, x: Tensor) -> Tensor:
-        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        out: Tensor = x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        return out

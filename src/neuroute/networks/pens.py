@@ -55,7 +55,7 @@ class Pens(PathNetwork):
             )
         self.width, self.depth, self.heads, self.train_nodes = width, depth, heads, train_nodes
         self.alibi, self.rope = positions in ("alibi", "both"), positions in ("rope", "both")
-        self.random_embeddings = self.gaussian = initial == "gaussian" and positions != "coordinates"
+        self.random_embeddings = initial == "gaussian" and positions != "coordinates"
         self.embed = nn.Linear(2, width, bias=False) if positions == "coordinates" else None
         self.ends = nn.Parameter(torch.randn(2, width))  # added to the origin, and to the destination
         self.layers = nn.ModuleList(
@@ -79,7 +79,7 @@ class Pens(PathNetwork):
         parts = [coords]
         if self.frequencies is not None:
             parts.append(axial_rotation(coords, self.frequencies))
-        if self.gaussian:
+        if self.random_embeddings:
             drawn = self._gaussian(coords) if noise is None else noise
             parts.append(drawn.to(coords))
         return torch.cat(parts, dim=-1)
@@ -127,7 +127,7 @@ class Pens(PathNetwork):
         that an instance lacks lie before the destination: they are not seen, and their logits are -inf.
         """
         h = self.hidden(rows, attention_scale, pairs, lengths)
-        logits = (self.query(h[:, :1]) @ self.key(h[:, 1:-1]).transpose(1, 2)).squeeze(1)
+        logits: Tensor = (self.query(h[:, :1]) @ self.key(h[:, 1:-1]).transpose(1, 2)).squeeze(1)
         return logits if lengths is None else logits.masked_fill(~_present(rows, lengths)[:, 1:-1], -math.inf)
 
     def hidden(
@@ -144,13 +144,14 @@ class Pens(PathNetwork):
         scale, sharpness = self.ssmax(rows, attention_scale, lengths)
         for layer in self.layers:
             h = layer(h, attending, scale, sharpness, rotation)
-        return self.norm(h)
+        states: Tensor = self.norm(h)
+        return states
 
     def embedded(self, rows: Tensor) -> Tensor:
         """What enters the first layer: (batch, tokens, width)."""
         if self.embed is not None:
             h = self.embed(rows[..., :2])
-        elif self.gaussian:
+        elif self.random_embeddings:
             h = rows[..., -self.width :]
         else:
             h = rows.new_zeros(*rows.shape[:2], self.width)

@@ -110,7 +110,8 @@ class Pomo(MultiStartNetwork):
         return (query @ nodes.transpose(1, 2)).tanh_()
 
     def _heads(self, x: Tensor) -> Tensor:
-        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        out: Tensor = x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        return out
 
 
 class PomoCvrp(Pomo):

@@ -1,8 +1,9 @@
 """Build the plan: what the chosen papers declare at a scale, each thing once."""
 
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.changes import change_network
 from neuroute.plan.config import Config, load_scale
-from neuroute.plan.label_blocks import drop_repeated, find_bundle, index_labels
+from neuroute.plan.label_blocks import drop_repeated
 from neuroute.plan.objects import (
     Artifact,
     CombinedEvaluation,
@@ -31,11 +32,11 @@ def build_plan(config: Config) -> Plan:
         runs += own
         bundles += paper.label_jobs(scale, own)
         evaluations += paper.evaluations(scale)
-        artifacts += paper.artifacts(scale)
+    left = drop_repeated(bundles)
+    for paper in papers.values():
+        artifacts += paper.artifacts(scale, left)
     if scale.evaluate_together:
         evaluations, artifacts = _together(evaluations, artifacts)
-    left = drop_repeated(bundles)
-    artifacts = _reading_what_holds(artifacts, bundles, left)
     plan = Plan(
         config=config,
         scale=scale,
@@ -45,9 +46,35 @@ def build_plan(config: Config) -> Plan:
         artifacts={a.id: a for a in artifacts},
         papers=papers,
     )
+    _check(plan)
     for changed in config.runs:
         plan.find(plan.runs, changed, "run in config.yaml's `runs`")
     return plan
+
+
+def _check(plan: Plan) -> None:
+    """Raises NeurouteError that names the artifact and what of its needs is not there."""
+    wanted = [(a.id, e) for a in plan.artifacts.values() for e in a.evaluations]
+    wanted += [(e, e) for e in plan.evaluations]
+    for artifact, each in wanted:
+        if each not in plan.evaluations:
+            raise NeurouteError(f"{artifact}: needs evaluation {each}, which no paper declares")
+        if (run := plan.evaluations[each].run) not in plan.runs:
+            raise NeurouteError(f"{artifact}: needs {each}, but no paper declares run {run}")
+        try:
+            plan.bundles_of_evaluation(each)
+        except LookupError as error:
+            raise NeurouteError(f"{artifact}: needs {each}, but {error}") from None
+    for a in plan.artifacts.values():
+        for run in a.runs:
+            if run not in plan.runs:
+                raise NeurouteError(f"{a.id}: needs the log of {run}, which no paper declares")
+        for bundle in a.bundles:
+            if bundle not in plan.bundles:
+                raise NeurouteError(f"{a.id}: needs label job {bundle}, which no paper declares")
+    for e in plan.evaluations.values():
+        if e.reads_best_factor() and f"{e.run}/rescaling" not in plan.evaluations:
+            raise NeurouteError(f"{e.id}: needs the best scaling factor, but nothing measures {e.run}/rescaling")
 
 
 def _together(
@@ -74,16 +101,3 @@ def _one(run: str, evaluations: list[RunEvaluation]) -> RunEvaluation:
     first = [e for e in others if isinstance(e, RescalingEvaluation)]
     parts = (*first, *measured, *(e for e in others if e not in first))
     return measured[0] if parts == tuple(measured) else CombinedEvaluation(run=run, parts=parts)
-
-
-def _reading_what_holds(
-    artifacts: list[Artifact], declared: list[LabelBundle], left: list[LabelBundle]
-) -> list[Artifact]:
-    """Artifacts that read the bundles which in the end hold the labels of those that they name."""
-    labels_of, index = {b.id: b.labels for b in declared}, index_labels(left)
-
-    def read(artifact: Artifact) -> tuple[str, ...]:
-        found = (find_bundle(index, labels) for name in artifact.bundles for labels in labels_of[name])
-        return tuple(dict.fromkeys(bundle for bundle in found if bundle))
-
-    return [a.model_copy(update={"bundles": read(a)}) for a in artifacts]

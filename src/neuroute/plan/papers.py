@@ -1,47 +1,20 @@
 """Papers are plug-ins: folders that hold a `paper.py`, in this package or wherever `papers_path` says."""
 
 import importlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuroute import papers as paper_package
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.specs import Spec
 
 if TYPE_CHECKING:
     from neuroute.plan.config import Config
-    from neuroute.plan.objects import Artifact, LabelBundle, Labels, Run, RunEvaluation
+    from neuroute.plan.objects import Labels, Run
+    from neuroute.plan.paper import Paper
     from neuroute.plan.scale import Scale
 
 FOLDERS: list[str] = paper_package.__path__  # where packages `neuroute.papers.<key>` are looked for
-
-
-@dataclass(frozen=True)
-class Paper:
-    """One paper: what it trains, labels, measures and shows.
-
-    `scale` is the class of its block in a scale file.  `runs` lists its trainings; `label_jobs` gets all of its runs
-    and those that it borrows.  `borrows` names the papers whose runs or test sets it uses: their blocks must be in the
-    scale too.  Artifacts of the `headline` paper lie in the results folder itself.
-    """
-
-    key: str
-    title: str
-    scale: type[Spec]
-    runs: "Callable[[Config, Scale], list[Run]]"
-    label_jobs: "Callable[[Scale, list[Run]], list[LabelBundle]]"
-    evaluations: "Callable[[Scale], list[RunEvaluation]]"
-    artifacts: "Callable[[Scale], list[Artifact]]"
-    borrows: tuple[str, ...] = ()
-    headline: bool = False
-    # The labelled test set of a size, for papers that borrow it.
-    test_set: "Callable[[Scale, int], Labels] | None" = None
-
-    @property
-    def folder(self) -> Path:
-        return paper_folders()[self.key]
 
 
 def add_folders(folders: Iterable[str]) -> None:
@@ -60,7 +33,7 @@ def paper_folders() -> dict[str, Path]:
     return {file.parent.name: file.parent for file in files}
 
 
-def load_paper(key: str) -> Paper:
+def load_paper(key: str) -> "Paper":
     """A paper by its key.  Raises NeurouteError that lists the known ones."""
     folders = paper_folders()
     if key not in folders:

@@ -22,8 +22,8 @@ from neuroute.plan.objects import (
     RunEvaluation,
     StageEvaluation,
 )
-from neuroute.plan.papers import Paper
-from neuroute.problems.rooms import entries
+from neuroute.plan.paper import Paper
+from neuroute.problems.registry import entries
 
 T = TypeVar("T")
 
@@ -151,12 +151,13 @@ class Plan:
         solvers = sorted({labels.solver for labels in self.bundles[bundle].labels})
         problems = {labels.dataset.problem for labels in self.bundles[bundle].labels}
         return code_digest(
-            "neuroute.datasets.labels:make_labels", *entries(problems, "labels"), *map(_solver_entry, solvers)
+            "neuroute.datasets.labels:make_labels", *entries(problems, "spec"), *map(_solver_entry, solvers)
         )
 
     def train_code(self, run: str) -> str:
         r = self.runs[run]
-        problem = entries([r.validation.dataset.problem], "labels", "construct", "decision", r.training.scheme)
+        decision = () if isinstance(r.training, Reinforced) else ("decision",)
+        problem = entries([r.validation.dataset.problem], "spec", "environment", *decision, r.training.scheme)
         return code_digest("neuroute.training.train:train", r.network.kind, *problem)
 
     def network_code(self, run: str) -> str:
@@ -169,7 +170,7 @@ class Plan:
         benchmarks = self.benchmarks_of_evaluation(evaluation)
         run = self.runs[e.run]
         problems = {run.validation.dataset.problem, *(labels.dataset.problem for labels in e.labels)}
-        problem = entries(problems, "labels", "decode", "improve")
+        problem = entries(problems, "spec", "environment", "search")
         libraries = [_library_entry(benchmark) for benchmark in benchmarks]
         timed = [network for member in e.members() for network in member.networks_timed()]
         kinds = dict.fromkeys(network.kind for network in (run.network, *timed))
@@ -214,7 +215,7 @@ def _files_digest(files: Iterable[Path]) -> str:
 
 
 def _library_entry(benchmark: str) -> str:
-    return f"neuroute.datasets.{benchmark}_library:LIBRARY"
+    return f"neuroute.datasets.libraries:{benchmark.upper()}"
 
 
 def _instances_of(benchmark: str) -> Path:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from neuroute.plan.config import Scale
+from neuroute.plan.needs import Need, Solved, Tested
 from neuroute.plan.objects import Dataset, Decoding, Labels, Test
 from neuroute.rendering.cells import gap_cell, model_here, number, printed, select
 from neuroute.rendering.columns import HERE, described, joined, millions
@@ -156,6 +158,22 @@ class Grid:
         if cell.measured is None:
             return cell
         return replace(cell, at=quantity.column.at if test == quantity.test else described(test.dataset))
+
+
+def needs_of(grids_of: Callable[[Scale], Grid | Sequence[Grid]]) -> Callable[[Scale], Iterator[Need]]:
+    """Return what the grids of a table need at a scale: tests of models, and how solvers fared."""
+
+    def needs(scale: Scale) -> Iterator[Need]:
+        grids = grids_of(scale)
+        for grid in [grids] if isinstance(grids, Grid) else grids:
+            yield from (Tested(run, test) for run, test in grid.reads())
+            for method in grid.methods:
+                for test in grid.tests if method.solvers else ():
+                    yield Solved(test)
+                    for solver in method.solvers:
+                        yield Solved(test.model_copy(update={"solver": solver}), if_made=True)
+
+    return needs
 
 
 def grid_table(

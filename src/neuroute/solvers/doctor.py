@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ def examine() -> list[Finding]:
     ]
 
 
-def _ask(name: str) -> dict:
+def _ask(name: str) -> dict[str, Any]:
     try:
         done = subprocess.run(
             [sys.executable, "-m", "neuroute.solvers.doctor", name], capture_output=True, text=True, timeout=TIMEOUT
@@ -60,11 +61,11 @@ def _ask(name: str) -> dict:
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         return {"remedy": f"crashed (exit {done.returncode}: {last}); reinstall it: {get(name).how_to_get}"}
-    answer: dict = json.loads(done.stdout.strip().splitlines()[-1])
+    answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return answer
 
 
-def _try(name: str) -> dict:
+def _try(name: str) -> dict[str, Any]:
     solver = get(name)
     try:
         version = solver.version()

@@ -22,19 +22,20 @@ def version() -> str:
 
 
 def insertion_order(n: int, seed: int) -> np.ndarray:
-    """A random permutation (n,) int64: the ranks of n Philox draws, the same under every numpy release."""
+    """Return a random permutation (n,) int64: the ranks of n Philox draws, the same under every numpy release."""
     return np.argsort(np.random.Philox(key=seed).random_raw(n), kind="stable")
 
 
 def solve(coords: np.ndarray, seed: int) -> np.ndarray:
-    """Tour (n,) of coords (n, 2): O(n^2) time, O(n) memory, float64."""
+    """Return the tour (n,) of coords (n, 2): O(n^2) time, O(n) memory, float64."""
     order = insertion_order(len(coords), seed)
-    return order[_insert(np.asarray(coords, dtype=np.float64)[order])]
+    tour: np.ndarray = order[_insert(np.asarray(coords, dtype=np.float64)[order])]
+    return tour
 
 
 @numba.njit(cache=True)
 def _insert(points: np.ndarray) -> np.ndarray:
-    """Insert points (n, 2) in the order given; the tour (n,) in positions of that order.
+    """Insert points (n, 2) in their order; return the tour (n,) as positions in that order.
 
     `after[i]` is the successor of i.  Edges i -> after[i] are scanned in the order of i rather than along the
     tour, with both their ends side by side, so that memory is read in sequence; of equally cheap edges the first
@@ -77,7 +78,7 @@ def _insert(points: np.ndarray) -> np.ndarray:
 
 
 def angle_order(coords: np.ndarray) -> np.ndarray:
-    """Customers 1..n by the angle under which the depot, row 0 of coords (n + 1, 2), sees them, from -pi upwards."""
+    """Return customers 1..n by their angle around the depot, row 0 of coords (n + 1, 2), from -pi upwards."""
     out = coords[1:].astype(np.float64) - coords[0]
     return 1 + np.argsort(np.arctan2(out[:, 1], out[:, 0]), kind="stable")
 
@@ -90,12 +91,12 @@ def solve_cvrp(
     order: Literal["angle", "random"] = "random",
     depot_slip: bool = False,
 ) -> list[list[int]]:
-    """Routes of customers 1..n; coords (n + 1, 2) and demand (n + 1,), depot first.
+    """Return routes of customers 1..n; coords (n + 1, 2) and demand (n + 1,), depot first.
 
     A customer opens a route only if no position in a route with room for it costs less than the way there and back.
     With `depot_slip`, the distance between depot and customer is taken to be half of the least cost so far in the
-    first position of each route, as published.  The seed counts for the random order.  float64, O(n^2) time, O(n)
-    memory.  Raises NeurouteError for a customer that demands more than the capacity.
+    first position of each route, as published.  The seed is for the random order.  float64, O(n^2) time, O(n)
+    memory.  Raises NeurouteError if a customer demands more than the capacity.
     """
     check_demands("insertion", demand, capacity)
     customers = angle_order(coords) if order == "angle" else 1 + insertion_order(len(coords) - 1, seed)
@@ -115,7 +116,7 @@ def solve_cvrp(
 def _insert_routes(
     points: np.ndarray, demand: np.ndarray, capacity: int, customers: np.ndarray, depot_slip: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(first customer of each route, successor of each customer, 0 for the depot).
+    """Return the first customer of each route, and the successor of each customer, 0 for the depot.
 
     A route's edges lie side by side in one stretch of the columns of `edges`, the one that leaves the depot first, in
     the order in which their tails came: x and y of the tail and of the head, length.  They are scanned in that order,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.problems.cvrp import from_routes
-from neuroute.problems.vrp import Vrp, fault
+from neuroute.problems.vrp import Vrp, from_routes
+from neuroute.problems.vrp_checker import fault
 from neuroute.solvers.base import GRID, Solver, installed_version, missing, on_grid, positive_seed, tsplib_text
 from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
 

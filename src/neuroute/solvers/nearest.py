@@ -4,8 +4,8 @@ import numba
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.problems.cvrp import Cvrp
-from neuroute.problems.vrp import EPS, Vrp
+from neuroute.problems.vrp import Vrp
+from neuroute.problems.vrp_checker import EPS
 from neuroute.solvers.base import Solver, check_demands, installed_version
 
 HOW_TO_GET = "run `pip install numba`"
@@ -39,7 +39,7 @@ def solve_cvrp(coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int)
     return [route.tolist() for route in np.split(order, np.flatnonzero(via)[1:]) if len(route)]
 
 
-def cvrp_lengths(instances: Cvrp) -> np.ndarray:
+def cvrp_lengths(instances: Vrp) -> np.ndarray:
     """Return the lengths (count,) float64 of the routes of instances whose customers all fit."""
     coords = instances.coords.astype(np.float64)
     return _lengths(coords, instances.demand.astype(np.int64), instances.capacity.astype(np.int64))
@@ -143,7 +143,7 @@ def _drive(instances: Vrp) -> np.ndarray:
 
 def _distance(points: np.ndarray, others: np.ndarray) -> np.ndarray:
     step = points - others
-    return np.sqrt((step * step).sum(-1))
+    return np.asarray(np.sqrt((step * step).sum(-1)))
 
 
 def _full(demand: np.ndarray, closed: np.ndarray, capacity: np.ndarray) -> np.ndarray:

@@ -17,20 +17,20 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.problems.cvrp import from_routes, to_routes
-from neuroute.problems.vrp import Rule, Vrp
+from neuroute.problems.vrp import Vrp, from_routes, to_routes
+from neuroute.problems.vrp_checker import Rule
 from neuroute.solvers.base import Solver, installed_version, missing
 from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
 
 NAME = "ortools"
 HOW_TO_GET = "run `pip install ortools`"
-SECONDS_PER_CUSTOMER = 0.4
+SECONDS_PER_CUSTOMER = 0.4  # as published
 TOUR_SOLUTIONS = 200  # a single tour is searched briefly, and reproducibly
 
 
 @dataclass(frozen=True)
 class Budget:
-    """When the search ends: at whichever comes first.  Raises NeurouteError for what is not above 0."""
+    """When the search ends: at whichever comes first.  Raises NeurouteError if a limit is not above 0."""
 
     seconds_per_customer: float | None = SECONDS_PER_CUSTOMER
     solutions: int | None = None
@@ -48,9 +48,9 @@ def version() -> str:
 
 
 def solve_vrp(instance: Vrp, seed: int, budget: Budget | None = None, rule: Rule = "free start") -> np.ndarray:
-    """The best solution (2, V) of the only instance of a batch of one; routes that only pick up come last.
+    """Return the best solution (2, V) of a batch of one instance; routes that only pick up come last.
 
-    Raises NeurouteError when OR-Tools is missing or finds no routes.
+    Raises NeurouteError if OR-Tools is missing or finds no routes.
     """
     grid = on_vrp_grid(instance)
     only_pick_up = [demand < 0 for demand in grid.demand.tolist()]
@@ -66,7 +66,7 @@ def solve_cvrp(
 
 
 def solve(coords: np.ndarray, seed: int) -> np.ndarray:
-    """The best tour (n,) among TOUR_SOLUTIONS solutions, driven by one vehicle."""
+    """Return the best tour (n,) among TOUR_SOLUTIONS solutions with one vehicle."""
     demand = np.zeros((1, len(coords)), dtype=np.int64)
     grid = on_vrp_grid(Vrp(coords[None], demand, np.array([0])))
     (route,) = _search(_Model(grid, 1, False), Budget(None, TOUR_SOLUTIONS))
@@ -99,7 +99,7 @@ class _Model:
         return callback
 
     def _add_loads(self, free: bool) -> None:
-        """What a vehicle lacks to be full, from 0 to the capacity."""
+        """Count what a vehicle lacks to be full, from 0 to the capacity."""
         grid = self.grid
         demand = self.routing.RegisterUnaryTransitVector([*grid.demand.tolist(), *[0] * grid.open])
         self.routing.AddDimension(demand, 0, grid.capacity, not (free or self.collectors), "load")
@@ -114,7 +114,7 @@ class _Model:
             self.routing.VehicleVar(self.manager.NodeToIndex(customer)).SetMax(full - 1)
 
     def _add_times(self, windows: np.ndarray) -> None:
-        """When service begins, from time 0 on; waiting is free.  A way takes as long as it is, after the service."""
+        """Count the time at which service begins, from 0 on; waiting is free, and a vehicle drives at speed 1."""
         grid = self.grid
         times = self._transit(grid.ways + grid.service[:, None])
         latest = grid.closing if grid.open else int(windows[0, 1])

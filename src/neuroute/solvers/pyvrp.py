@@ -1,7 +1,7 @@
 """PyVRP, for the eight problems without backhauls.
 
-It takes what is picked up for the depot's own, never to be delivered on the same route: with backhauls it would solve
-another problem than this one.  PyVRP, which the published references used as a hybrid genetic search, is an iterated
+It brings what is picked up to the depot, never to a customer of the same route: with backhauls it would solve another
+problem than this one.  PyVRP, which the published references used as a hybrid genetic search, is an iterated
 local search now (0.14), so its name is not HGS here.  The budget is a number of iterations: labels must not depend on
 the machine's load.
 """
@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.problems.cvrp import from_routes, to_routes
-from neuroute.problems.vrp import Vrp
+from neuroute.problems.vrp import Vrp, from_routes, to_routes
 from neuroute.solvers.base import Solver, installed_version, missing
 from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
 
@@ -31,9 +30,9 @@ def version() -> str:
 
 
 def solve_vrp(instance: Vrp, seed: int, iterations: int = ITERATIONS) -> np.ndarray:
-    """The best solution (2, V) of the only instance of a batch of one, with at most V vehicles.
+    """Return the best solution (2, V) of a batch of one instance, with at most V vehicles.
 
-    Raises NeurouteError for backhauls, when PyVRP is missing, and when it finds no routes.
+    Raises NeurouteError if there are backhauls, PyVRP is missing, or it finds no routes.
     """
     if instance.switches.backhaul:
         raise NeurouteError(f"{NAME} does not solve {instance.variant} as it is meant here; 'ortools' does")
@@ -49,7 +48,7 @@ def solve_cvrp(
 
 
 def solve(coords: np.ndarray, seed: int, iterations: int = TOUR_ITERATIONS) -> np.ndarray:
-    """The best tour (n,), driven by one vehicle."""
+    """Return the best tour (n,), with one vehicle."""
     demand = np.zeros((1, len(coords)), dtype=np.int64)
     grid = on_vrp_grid(Vrp(coords[None], demand, np.array([0])))
     (route,) = _search(grid, 1, seed, iterations)
@@ -76,7 +75,7 @@ def _search(grid: GridVrp, vehicles: int, seed: int, iterations: int) -> list[li
 
 
 def _data(pyvrp: Any, grid: GridVrp, vehicles: int) -> Any:
-    """PyVRP's form of an instance; its clients count from 0, and open routes end in a second depot."""
+    """Return PyVRP's form of an instance; its clients count from 0, and open routes end in a second depot."""
     ways = grid.with_end(grid.ways)
     times = [{}] * (grid.customers + 1) if grid.windows is None else [_window(*w) for w in grid.windows.tolist()]
     # PyVRP lets no unit of overload cost more than 1e5, for which a vehicle would save ways: its units are finer.

@@ -22,8 +22,9 @@ from neuroute.datasets.benchmarks import optimum_of
 from neuroute.datasets.sections import read_text
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.datasets.vrplib import read_solution, read_vrplib
-from neuroute.problems.cvrp import Cvrp, cost, is_feasible
 from neuroute.problems.cvrp import check_instances as check_cvrp
+from neuroute.problems.cvrp import cost, is_feasible
+from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_servable import LARGEST_LOAD
 from neuroute.user.instances import Group, Instances, agree, check_instances, check_tours, refuse
 from neuroute.user.pickled import read_pickle
@@ -88,7 +89,7 @@ def _cvrp(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> Grou
     for key in ("demand", "capacity"):
         if (np.abs(arrays[key].astype(np.float64)) > LARGEST_LOAD).any():
             raise NeurouteError(f"{path}: '{key}' goes beyond {LARGEST_LOAD:,}; give it in larger units")
-    instances = Cvrp(coords, arrays["demand"].astype(np.int64), arrays["capacity"].astype(np.int64))
+    instances = Vrp(coords, arrays["demand"].astype(np.int64), arrays["capacity"].astype(np.int64))
     check_cvrp(instances, str(path))
     solutions = read_solutions(path, arrays, (len(coords), coords.shape[1] - 1))
     reference = None

@@ -15,17 +15,16 @@ import torch
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours
+from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.progress import Progress
-from neuroute.datasets.shard_files import REFERENCES, kind_of
-from neuroute.decoding.decode import instances_at_once
+from neuroute.datasets.shard_files import REFERENCES
+from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.evaluation.loaded import make_rows
 from neuroute.evaluation.records import Rows, write_records
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import all_finite, describe, load_checkpoint
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Decoding, LabelBundle, Labels, Network
-from neuroute.problems.rooms import room
-from neuroute.problems.vrp import Vrp
 from neuroute.user.data import read_instances
 from neuroute.user.instances import Group, Instances
 from neuroute.user.options import check_decoding
@@ -107,12 +106,12 @@ def find_instances(
 
 def _labelled(labels: Labels, label_dirs: list[Path]) -> Instances:
     """Return a labelled data set of the plan."""
-    kind, dataset = kind_of(labels), labels.dataset
+    kind, dataset = spec_of(labels), labels.dataset
     instances = kind.instances(dataset)
     reference = kind.lengths(instances, load_tours(labels, label_dirs))
     coords, *loads = kind.arrays(instances)
     demand, capacity = loads[:2] or (None, None)
-    vrp = instances if isinstance(instances, Vrp) else None
+    vrp = instances if dataset.problem == "vrp" else None
     group = Group(dataset.id, coords.astype(np.float64), reference, demand, capacity, vrp=vrp, seen=vrp)
     return Instances(dataset.problem, dataset.id, (group,))
 
@@ -154,7 +153,7 @@ def _measure(model: Model, group: Group, decoding: Decoding, memory_gb: float, p
     # solutions that insertion starts with, random embeddings, and gates that draw for a batch.
     drawn = decoding.method == "prc" or (model.problem == "cvrp" and decoding.method == "rrc")
     whole = drawn or model.net.random_embeddings or model.net.is_batch_dependent
-    step = group.count if whole else instances_at_once(model.net, group.coords.shape[1], decoding, memory_gb)
+    step = group.count if whole else instances_per_batch(model.net, group.coords.shape[1], decoding, memory_gb)
     lengths, rounded, seconds = [], [], 0.0
     for first in range(0, group.count, step):
         part = group.slice(first, first + step)
@@ -171,9 +170,7 @@ def _measure(model: Model, group: Group, decoding: Decoding, memory_gb: float, p
 
 def _solve(model: Model, group: Group, decoding: Decoding, memory_gb: float) -> np.ndarray:
     """Return tours (count, n), or solutions with vehicles (count, 2, n)."""
-    decode = room(model.problem, "decode")
-    solutions: np.ndarray = decode(model.net, group.inputs(model.problem), decoding, memory_gb).numpy()
-    return solutions
+    return decode(model.problem, model.net, group.inputs(), decoding, memory_gb).numpy()
 
 
 def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float, scale: str) -> Rows:
@@ -188,7 +185,7 @@ def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float, sc
         "n": group.n,
         "n_instances": group.count,
         "reference": "" if group.reference is None else "given",
-        "batch_size": instances_at_once(model.net, group.coords.shape[1], decoding, memory_gb),
+        "batch_size": instances_per_batch(model.net, group.coords.shape[1], decoding, memory_gb),
     }
     values = m.gaps() | {"length": float(m.lengths.mean()), "time_s": m.seconds}
     return make_rows(shared, decoding, values, model.place, scale, model.about["code"], m.seconds)

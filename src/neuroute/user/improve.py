@@ -8,16 +8,15 @@ import torch
 from torch import Tensor
 
 from neuroute.datasets.progress import Progress
-from neuroute.decoding.cvrp import reconstructing as reconstructing_cvrp
-from neuroute.decoding.cvrp_paths import Batch
-from neuroute.decoding.decode import instances_at_once, reconstructing
+from neuroute.decoding.decode import instances_per_batch
+from neuroute.decoding.search import SEARCH
 from neuroute.plan.objects import Decoding
-from neuroute.problems.cvrp import Cvrp
+from neuroute.problems.vrp import Vrp
 
 
 def improve(
     net: Any,
-    instance: np.ndarray | Cvrp,
+    instance: np.ndarray | Vrp,
     solution: np.ndarray,
     decoding: Decoding,
     memory_gb: float,
@@ -25,7 +24,7 @@ def improve(
 ) -> np.ndarray:
     """Return the shortest, by `length`, of a solution and of what each iteration of re-construction makes of it.
 
-    `instance` is a batch of one, coordinates (1, n, 2) or `Cvrp`, in the unit square; the solution is a tour (n,) or
+    `instance` is a batch of one, coordinates (1, n, 2) or `Vrp`, in the unit square; the solution is a tour (n,) or
     customers and flags (2, V).  Re-construction shortens distances in the unit square; a library's own distances are
     rounded or of another kind, so by them its last solution may not be its shortest, and could be longer than the
     first.  Raises NeurouteError if no sub-path can be as long as the longest one asked for.
@@ -41,11 +40,10 @@ def improve(
 
 
 def _iterations(
-    net: Any, instance: np.ndarray | Cvrp, solution: np.ndarray, decoding: Decoding, memory_gb: float
+    net: Any, instance: np.ndarray | Vrp, solution: np.ndarray, decoding: Decoding, memory_gb: float
 ) -> Iterator[Tensor]:
     device = next(net.parameters()).device
     start = torch.from_numpy(solution.astype(np.int64))[None].to(device)
-    instances_at_once(net, solution.shape[-1], decoding, memory_gb)  # raises for a sub-path that cannot be
-    if isinstance(instance, Cvrp):
-        return reconstructing_cvrp(net, Batch.of(instance, device), start, decoding, memory_gb)
-    return reconstructing(net, torch.from_numpy(instance).to(device), start, decoding, memory_gb)
+    instances_per_batch(net, solution.shape[-1], decoding, memory_gb)  # raises for a sub-path that cannot be
+    search = SEARCH.of(net.problem)
+    return search.reconstruct(net, search.environment.batch(instance, device), start, decoding, memory_gb)

@@ -9,10 +9,11 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.tsplib import TsplibInstance
-from neuroute.problems.cvrp import Cvrp, cost, is_feasible
+from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import FARTHEST, check_coordinates, is_permutation, tour_length
-from neuroute.problems.vrp import Vrp, valid
+from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp import lengths as vrp_lengths
+from neuroute.problems.vrp_checker import valid
 
 TOLERANCE = 1e-4  # relative, between a stated length and the one of the coordinates: some formats keep few digits
 
@@ -50,21 +51,20 @@ class Group:
         stays = (low >= 0) & (high <= 1) & (self.tsplib is None)
         return np.where(stays, self.coords, scaled).astype(np.float32)
 
-    def cvrp(self, coords: np.ndarray) -> Cvrp:
+    def cvrp(self, coords: np.ndarray) -> Vrp:
         """Return the instances as CVRP over these coordinates, in whatever units."""
         assert self.demand is not None
         assert self.capacity is not None
-        return Cvrp(coords, self.demand, self.capacity)
+        return Vrp(coords, self.demand, self.capacity)
 
-    def inputs(self, problem: str) -> np.ndarray | Cvrp | Vrp:
-        """Return the instances as a network for this problem takes them; CVRP is one of the 16 VRPs."""
+    def inputs(self) -> np.ndarray | Vrp:
+        """Return the instances as networks take them."""
         if self.seen is not None:
             return self.seen
         points = self.unit_square()
         if self.demand is None:
             return points
-        cvrp = self.cvrp(points)
-        return cvrp if problem == "cvrp" else Vrp(points, cvrp.demand, cvrp.capacity)
+        return self.cvrp(points)
 
     def lengths(self, solutions: np.ndarray) -> np.ndarray:
         """Return the unrounded lengths (count,) of what decoding built, in the group's own units.

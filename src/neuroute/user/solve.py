@@ -16,9 +16,9 @@ from neuroute.datasets.benchmarks import Library, library
 from neuroute.datasets.solomon import read_solomon
 from neuroute.datasets.tsplib import read_tour, read_tsplib, write_tour
 from neuroute.datasets.vrplib import VrplibInstance, read_solution, read_vrplib, write_solution
+from neuroute.decoding.decode import decode
 from neuroute.plan.objects import Decoding
-from neuroute.problems.cvrp import from_routes, to_routes
-from neuroute.problems.rooms import room
+from neuroute.problems.vrp import from_routes, to_routes
 from neuroute.user.drawing import draw_routes, draw_tour
 from neuroute.user.evaluate import load_model
 from neuroute.user.improve import improve
@@ -113,7 +113,7 @@ def solve_file(
     inputs = file.about.inputs_for(loaded.problem)(file.instance, False)
     began = time.perf_counter()
     if before is None:
-        solution = room(loaded.problem, "decode")(loaded.net, inputs, decoding, budget)[0].numpy()
+        solution = decode(loaded.problem, loaded.net, inputs, decoding, budget)[0].numpy()
     else:
         solution = improve(loaded.net, inputs, before, decoding, budget, file.length)
     seconds = time.perf_counter() - began

@@ -14,8 +14,10 @@ import numpy as np
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import optimum_of
 from neuroute.datasets.solomon import HORIZON, parse_solomon
-from neuroute.problems.vrp import Switches, Variant, Vrp, lengths, valid, variant_of
+from neuroute.problems.vrp import Vrp, lengths
+from neuroute.problems.vrp_checker import valid
 from neuroute.problems.vrp_servable import LARGEST_LOAD, check_instances
+from neuroute.problems.vrp_variants import Switches, Variant, variant_of
 from neuroute.user.instances import Group, agree, refuse
 
 KEYS = ("variant", "open", "limit", "windows", "service")

@@ -108,7 +108,8 @@ class Mixture(nn.Module):
 
 def apart(x: Tensor, calls: int) -> Tensor:
     """x (batch, calls * tokens, width) -> (calls, batch, tokens, width)."""
-    return x.unflatten(1, (calls, -1)).transpose(0, 1)
+    out: Tensor = x.unflatten(1, (calls, -1)).transpose(0, 1)
+    return out
 
 
 def together(x: Tensor) -> Tensor:
@@ -125,10 +126,11 @@ def _chosen(experts: Experts, parts: Tensor, choice: Choice) -> Tensor:
     back = torch.empty_like(order)
     back[order] = torch.arange(len(order), device=order.device)
     rows = (tokens * of_unit.flatten().bincount(minlength=experts.count)).tolist()
-    given = _Sorted.apply(parts.flatten(1), order, back, top).view(-1, parts.shape[2])
-    found = _Back.apply(experts(given, rows).view(units * top, -1), order, back)
+    given = _Sorted.apply(parts.flatten(1), order, back, top)  # type: ignore[no-untyped-call]
+    made = experts(given.view(-1, parts.shape[2]), rows).view(units * top, -1)
+    found = _Back.apply(made, order, back)  # type: ignore[no-untyped-call]
     weights, found = choice.weights.flatten(0, 1), found.view(units, top, -1)
-    out = found[:, 0] * weights[:, :1]
+    out: Tensor = found[:, 0] * weights[:, :1]
     for which in range(1, top):
         out = torch.addcmul(out, found[:, which], weights[:, which : which + 1])
     return out
@@ -154,7 +156,8 @@ def _slots(experts: Experts, parts: Tensor, slots: Slots) -> Tensor:
     mixed = slots.dispatch.transpose(1, 2).to(parts.dtype) @ parts.flatten(2)
     found = experts.equally(mixed.view(calls, experts.count, -1, width).transpose(0, 1).flatten(1, 2))
     found = found.unflatten(1, (calls, -1)).transpose(0, 1).reshape(calls, mixed.shape[1], -1)
-    return slots.combine.to(found.dtype) @ found
+    out: Tensor = slots.combine.to(found.dtype) @ found
+    return out
 
 
 class _Sorted(torch.autograd.Function):

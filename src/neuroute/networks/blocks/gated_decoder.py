@@ -33,6 +33,10 @@ class GatedDecoderLayer(nn.Module):
 
     def forward(self, x: Tensor, attention_scale: float = 1.0) -> Tensor:
         """x (rows, tokens, width) -> same shape.  Scores are multiplied by attention_scale / sqrt(d_k)."""
+        return self.feed_forward(self.attention(x, attention_scale))
+
+    def attention(self, x: Tensor, attention_scale: float) -> Tensor:
+        """x + a1 * sigmoid(x W_G) * MHA(x)"""
         rows, tokens, width = x.shape
         d_k = width // self.heads
         q, k, v = self.qkv(x).view(rows, tokens, 3, self.heads, d_k).permute(2, 0, 3, 1, 4)
@@ -40,5 +44,8 @@ class GatedDecoderLayer(nn.Module):
         attended = attended.transpose(1, 2).reshape(rows, tokens, width)
         # The ReZero scalars multiply the last weight of their branch (W^2 products) instead of its output (k W).
         branch = scaled_linear(attended, self.out, self.alpha1)
-        x = x + branch if self.gate is None else torch.addcmul(x, torch.sigmoid(self.gate(x)), branch)
+        return x + branch if self.gate is None else torch.addcmul(x, torch.sigmoid(self.gate(x)), branch)
+
+    def feed_forward(self, x: Tensor) -> Tensor:
+        """x + a2 * FFN(x)"""
         return x + scaled_linear(F.relu(self.up(x)), self.down, self.alpha2)

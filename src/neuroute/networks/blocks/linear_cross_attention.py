@@ -47,7 +47,8 @@ class CrossLayer(nn.Module):
     def attended(self, x: Tensor, context: Tensor, attention_scale: float) -> Tensor:
         """MHA(x, context), every side projected."""
         q, k, v = self.projected(x, context)
-        return self.out(attend(q, k, v, attention_scale * self.scale).transpose(1, 2).flatten(2))
+        out: Tensor = self.out(attend(q, k, v, attention_scale * self.scale).transpose(1, 2).flatten(2))
+        return out
 
     def weights(self, x: Tensor, context: Tensor, attention_scale: float) -> Tensor:
         """What `attended` weighs the context with: (batch, heads, p, q), every p sums to 1.  To be looked at."""
@@ -62,7 +63,8 @@ class CrossLayer(nn.Module):
 
     def transformed(self, x: Tensor) -> Tensor:
         """FFN(x)."""
-        return self.down(F.relu(self.up(x), inplace=True))
+        out: Tensor = self.down(F.relu(self.up(x), inplace=True))
+        return out
 
     def folds(self, few: int, many: int) -> bool:
         """Whether projecting the short side only takes fewer multiply-adds: 8 W^2 few + 4 heads few W many FLOPs."""
@@ -75,7 +77,8 @@ class CrossLayer(nn.Module):
         queries = queries.flatten(1, 2)  # (batch, heads * p, width)
         # A GPU's fused kernels share work out by queries: for these few most of its processors would be idle.
         seen = seen_by(queries, stream, fused=stream.device.type == "cpu").unflatten(1, (self.heads, -1))
-        return self.out(torch.einsum("bhpw,hdw->bphd", seen, value).flatten(2))
+        out: Tensor = self.out(torch.einsum("bhpw,hdw->bphd", seen, value).flatten(2))
+        return out
 
     def folded(self, context: Tensor, attention_scale: float) -> tuple[Tensor, Tensor]:
         """What a stream needs of a few others: keys and values (batch, heads, q, width), for `looked_up`."""
@@ -92,7 +95,8 @@ class CrossLayer(nn.Module):
         return torch.baddbmm(self.out.bias, probabilities.flatten(2), values.flatten(1, 2))
 
     def _heads(self, x: Tensor) -> Tensor:
-        return x.unflatten(2, (self.heads, -1))
+        out: Tensor = x.unflatten(2, (self.heads, -1))
+        return out
 
 
 def seen_by(queries: Tensor, stream: Tensor, *, fused: bool) -> Tensor:

@@ -51,4 +51,5 @@ class PreNormLayer(nn.Module):
         q, k, v = self.queries_keys_values(x, sharpness, rotation)
         attended = attend(q, k, v, scale * self.scale).transpose(1, 2).reshape(x.shape)
         x = x + (attended if self.out is None else self.out(attended))
-        return x + self.down(F.relu(self.up(self.feed_forward_norm(x))))
+        out: Tensor = x + self.down(F.relu(self.up(self.feed_forward_norm(x))))
+        return out

@@ -16,5 +16,6 @@ def scaled_linear(x: Tensor, linear: nn.Linear, factor: Tensor | None) -> Tensor
     The factor multiplies the weight (width^2 products) instead of the output (tokens * width).
     """
     if factor is None:
-        return linear(x)
+        out: Tensor = linear(x)
+        return out
     return F.linear(x, factor * linear.weight, None if linear.bias is None else factor * linear.bias)

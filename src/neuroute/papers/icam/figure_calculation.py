@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroute.papers.icam.roles import structure_needs
 from neuroute.papers.icam.snapshot import NOTHING_PRINTED, Structure
-from neuroute.rendering.diagram import ORANGE, Element, Panel, Sheet, Sign, Space, column, drawing, row
-from neuroute.rendering.diagram_maps import Array, draw_matrix, format_range
+from neuroute.plan.needs import artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps
 from neuroute.rendering.style import MEASURED
 
 if TYPE_CHECKING:
@@ -33,38 +35,39 @@ CHAINS = (
 )  # fmt: skip
 
 
+@artifact("The module's calculation, with its own numbers", needs=structure_needs)
 def figure5(study: Study) -> Drawing:
     """Every term of Eq. 3 on a real instance."""
     net = Structure.of_icam(study)
     terms = calculation_terms(net)
 
-    def cell(name: str, i: int) -> Element:
+    def cell(name: str, i: int) -> dg.Element:
         if name in TITLES:
-            return Panel(name, 0.72, 0.6, TITLES[name], below=0.12, bold=True)
-        return Sign(name, name[0]) if name else Space(0.15 if i % 2 else 0.72)
+            return dg.Panel(name, 0.72, 0.6, TITLES[name], below=0.12, bold=True)
+        return dg.Sign(name, name[0]) if name else dg.space(0.15 if i % 2 else 0.72)
 
-    sheet = Sheet(column(*(row(*map(cell, names, range(len(names))), gap=0.07) for names in GRID), gap=0.1))
+    sheet = dg.Sheet(dg.column(*(dg.row(*map(cell, names, range(len(names))), gap=0.07) for names in GRID), gap=0.1))
     nodes = net.order[:NODES]
     for name, values in terms.items():
         part = values[np.ix_(nodes, nodes)] if name.endswith("adaptation") else values[nodes, :CHANNELS]
         palette = "Oranges" if name == "exp_adaptation" else ""
-        draw_matrix(sheet.axes[name], part, format_range(values), colours=palette)
+        maps.draw_matrix(sheet.axes[name], part, maps.format_range(values), colours=palette)
     for names in CHAINS:
         sheet.chain(*names)
     for name, text in (("query", "sigmoid"), ("key", "exp"), ("adaptation", "exp")):
         sheet.arrow(name, f"{text}_{name}", label=text)
-    sheet.chain("exp_adaptation", "· key", "· value", colour=ORANGE)
+    sheet.chain("exp_adaptation", "· key", "· value", colour=dg.ORANGE)
     text = "matrix product: a sum over the nodes, weighed by how far they are"
     sheet.write(
-        sheet.places["· key"].x + 0.08, sheet.places["exp_adaptation"].y, text, ha="left", color=ORANGE, fontsize=6
+        sheet.places["· key"].x + 0.08, sheet.places["exp_adaptation"].y, text, ha="left", color=dg.ORANGE, fontsize=6
     )
     alt = (
         "Queries, keys, values and adaptation bias of a real instance, and what the module makes of them step by step."
     )
-    return drawing(sheet.figure, _calculation_rows(net, terms), _calculation_notes(net, terms), alt)
+    return dg.drawing(sheet.figure, _calculation_rows(net, terms), _calculation_notes(net, terms), alt)
 
 
-def calculation_terms(net: Structure) -> dict[str, Array]:
+def calculation_terms(net: Structure) -> dict[str, maps.Array]:
     """(n, W) or (n, n) of each term.
 
     Of each channel's keys the largest is subtracted: that cancels, and exp(K) has 1 as its largest.
@@ -86,7 +89,7 @@ def calculation_terms(net: Structure) -> dict[str, Array]:
         }
 
 
-def _calculation_rows(net: Structure, terms: dict[str, Array]) -> list[dict[str, Any]]:
+def _calculation_rows(net: Structure, terms: dict[str, maps.Array]) -> list[dict[str, Any]]:
     """The part that is drawn, value by value."""
     nodes = net.order[:NODES]
     return [
@@ -97,7 +100,7 @@ def _calculation_rows(net: Structure, terms: dict[str, Array]) -> list[dict[str,
     ]
 
 
-def _calculation_notes(net: Structure, terms: dict[str, Array]) -> list[str]:
+def _calculation_notes(net: Structure, terms: dict[str, maps.Array]) -> list[str]:
     with np.errstate(invalid="ignore"):
         difference = float(np.abs(terms["sigmoid_query"] * terms["ratio"] - terms["output"]).max())
     width = net.model.width

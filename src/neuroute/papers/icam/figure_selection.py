@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroute.papers.icam.figures_adaptation import middle_node
+from neuroute.papers.icam.roles import structure_needs
 from neuroute.papers.icam.selections import RANKS, SHARE
 from neuroute.papers.icam.snapshot import Structure
-from neuroute.rendering import style
-from neuroute.rendering.diagram import Legend, Panel, Sheet, Space, column, drawing, heading, row
-from neuroute.rendering.diagram_maps import MARKS, RED, draw_nodes, frame_square, node_rows, pairwise_distances
+from neuroute.plan.needs import artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
 from neuroute.rendering.style import MEASURED
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ SHOWN_RANKS = 8
 NEAR, FAR, TOUR = style.RAMPS["blue"][1], "#aeb5c0", "#cdd2da"
 
 
+@artifact("Where optimal tours go, in small and large instances", needs=structure_needs)
 def figure1(study: Study) -> Drawing:
     """Instances of two sizes with the region of preferred nodes (a), distances and ranks of all choices (b, c)."""
     net = Structure.of_icam(study)
@@ -37,20 +39,20 @@ def figure1(study: Study) -> Drawing:
         for n in sizes
     }
     side = min(1.95, 6.2 / len(sizes))
-    point = MARKS["candidate"] | {"markeredgecolor": "none"}
+    point = maps.MARKS["candidate"] | {"markeredgecolor": "none"}
     marks = {
-        "current node": point | {"color": RED},
+        "current node": point | {"color": maps.RED},
         "nodes within the circle": point | {"color": NEAR},
         "other nodes": point | {"color": FAR},
         "optimal tour": {"color": TOUR},
     }
     charts = {"distances": "(b) Distance to the next node", "ranks": "(c) Its rank among unvisited nodes"}
-    sheet = Sheet(
-        column(
-            heading(f"(a) Within the circle: {100 * SHARE:.0f} % of all next nodes in optimal tours"),
-            row(Space(), *(Panel(f"map{n}", side, side, title) for n, title in titles.items()), Space()),
-            Legend(marks, columns=4),
-            row(*(Panel(name, 2.75, 1.05, before=0.4, below=0.3) for name in charts)),
+    sheet = dg.Sheet(
+        dg.column(
+            dg.heading(f"(a) Within the circle: {100 * SHARE:.0f} % of all next nodes in optimal tours"),
+            dg.row(dg.space(), *(dg.Panel(f"map{n}", side, side, title) for n, title in titles.items()), dg.space()),
+            dg.legend(marks, across=True),
+            dg.row(*(dg.Panel(name, 2.75, 1.05, before=0.4, below=0.3) for name in charts)),
             gap=0.2,
         )
     )
@@ -61,13 +63,13 @@ def figure1(study: Study) -> Drawing:
     for name, title in charts.items():
         sheet.axes[name].set_title(title, pad=4)
     alt = "Instances of two sizes with a circle around the current node; below, how far away next nodes are chosen."
-    return drawing(sheet.figure, _rows(net, sizes), _notes(net, sizes), alt)
+    return dg.drawing(sheet.figure, _rows(net, sizes), _notes(net, sizes), alt)
 
 
 def _inside(net: Structure, n: int) -> Any:
     """(n,) whether nodes lie within the circle around the middle node, which is drawn as the current one."""
     coords = net.array(f"coords_{n}", float)
-    return pairwise_distances(coords)[middle_node(coords)] <= net.number(f"radius_{n}_optimal")
+    return maps.pairwise_distances(coords)[middle_node(coords)] <= net.number(f"radius_{n}_optimal")
 
 
 def _draw_region(axes: Axes, net: Structure, n: int) -> None:
@@ -76,12 +78,12 @@ def _draw_region(axes: Axes, net: Structure, n: int) -> None:
     coords, tour, inside = net.array(f"coords_{n}", float), net.array(f"tour_{n}"), _inside(net, n)
     current, area = coords[middle_node(coords)], float(np.clip(1400 / n, 1.2, 16))
     axes.plot(*coords[np.append(tour, tour[0])].T, color=TOUR, linewidth=0.6, zorder=1)
-    draw_nodes(axes, coords, ~inside, FAR, s=area, linewidths=0, zorder=2)
-    draw_nodes(axes, coords, inside, NEAR, s=area, linewidths=0)
+    maps.draw_nodes(axes, coords, ~inside, FAR, s=area, linewidths=0, zorder=2)
+    maps.draw_nodes(axes, coords, inside, NEAR, s=area, linewidths=0)
     radius = net.number(f"radius_{n}_optimal")
     axes.add_patch(Circle(tuple(current), radius, facecolor="#3f8fc622", edgecolor="#1c5a9c", linewidth=0.9, zorder=2))
-    axes.plot(*current, "o", color=RED, markersize=max(3.0, area**0.5 + 1), zorder=5, markeredgecolor="white")
-    frame_square(axes, room=0.02)
+    axes.plot(*current, "o", color=maps.RED, markersize=max(3.0, area**0.5 + 1), zorder=5, markeredgecolor="white")
+    maps.frame_square(axes, room=0.02)
 
 
 def _draw_distances(axes: Axes, net: Structure, colours: dict[int, str]) -> None:
@@ -117,8 +119,8 @@ def _draw_ranks(axes: Axes, net: Structure, colours: dict[int, str]) -> None:
             shares[who] = 100 * np.append(ranks[:SHOWN_RANKS], ranks[SHOWN_RANKS:].sum()) / ranks.sum()
         axes.bar(x, shares["optimal"], width, color=colour, label=f"{n:,} nodes")
         size = 72 * 2.75 / (SHOWN_RANKS + 1.4) * width * 0.8
-        axes.plot(x, shares["model"], "_", color=RED, markeredgewidth=1.3, markersize=size)
-    axes.plot([], [], color=RED, linewidth=1.3, label=CHOOSERS["model"])
+        axes.plot(x, shares["model"], "_", color=maps.RED, markeredgewidth=1.3, markersize=size)
+    axes.plot([], [], color=maps.RED, linewidth=1.3, label=CHOOSERS["model"])
     axes.set_xticks(range(1, SHOWN_RANKS + 2), [*map(str, range(1, SHOWN_RANKS + 1)), f"≥ {SHOWN_RANKS + 1}"])
     axes.set_xlabel("1: the nearest", labelpad=2)
     axes.set_ylabel("choices (%)", labelpad=2)
@@ -133,7 +135,7 @@ def _rows(net: Structure, sizes: list[int]) -> list[dict[str, Any]]:
         place = np.where(_inside(net, n), "within", "other").astype(object)
         place[middle_node(coords)] = "current"
         columns = {"stop": np.argsort(net.array(f"tour_{n}")), "place": place}
-        rows += node_rows(coords, {"panel": "a", "side": MEASURED, "n": n}, columns)
+        rows += maps.node_rows(coords, {"panel": "a", "side": MEASURED, "n": n}, columns)
         for who in CHOOSERS:
             about = {"side": MEASURED, "n": n, "chooser": who}
             rows.append(about | {"panel": "a"} | {k: net.number(f"{k}_{n}_{who}") for k in ("radius", "within")})

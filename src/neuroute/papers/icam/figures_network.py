@@ -7,38 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroute.papers.icam import roles
+from neuroute.papers.icam.roles import ORIGINAL, run_id, structure, structure_needs
 from neuroute.papers.icam.snapshot import NOTHING_PRINTED, Structure, draw_alphas
-from neuroute.rendering import style
-from neuroute.rendering.diagram import (
-    ORANGE,
-    Element,
-    Panel,
-    Row,
-    Sheet,
-    Space,
-    Words,
-    box,
-    column,
-    drawing,
-    heading,
-    row,
-)
-from neuroute.rendering.diagram_maps import (
-    draw_mark,
-    draw_matrix,
-    draw_probabilities,
-    draw_state,
-    format_range,
-    frame_square,
-    label_small,
-    short,
-)
+from neuroute.plan.needs import Need, artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
 from neuroute.rendering.diagram_network import connect_network, decoder_row, encoder_row
 from neuroute.rendering.style import MEASURED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
     from neuroute.rendering.style import Drawing
 
@@ -49,25 +29,26 @@ LAYER = "layers.0"
 # -- Figure 3 -------------------------------------------------------------------------------------------------------
 
 
+@artifact("The network, drawn from its modules", needs=structure_needs)
 def figure3(study: Study) -> Drawing:
     """ICAM with its shapes, and where distances and the number of nodes enter it."""
     net = Structure.of_icam(study)
-    model, alpha = net.model, {key: f"α = {short(value)}" for key, value in net.alphas.items()}
+    model, alpha = net.model, {key: f"α = {maps.short(value)}" for key, value in net.alphas.items()}
     attention = ("AAFM", model.shape(f"{LAYER}.qkv", "q, k, v"), alphas_of_layers(net, "α: "))
     fits = ("compatibility", f"{net.number('clipping'):g} tanh(· + A)", alpha["compatibility"])
     mixing = ("AAFM", model.shape("key_value", "k, v"), alpha["decoder"])
-    sheet = Sheet(
-        column(
-            heading(f"ICAM, {model.parameters:,} parameters"),
+    sheet = dg.Sheet(
+        dg.column(
+            dg.heading(f"ICAM, {model.parameters:,} parameters"),
             _encoder(net, attention, "representatives"),
-            row(
-                Words(f"N = {net.n:,}", 7, bold=True),
-                Panel("distances", 0.8, 0.8, "distances", bold=True),
-                box("A", "A = −α log₂(N) d", f"f(N, d), log₂ {net.n:,} = {net.number('log_n'):.2f}",
+            dg.row(
+                dg.words(f"N = {net.n:,}", 7, bold=True),
+                dg.Panel("distances", 0.8, 0.8, "distances", bold=True),
+                dg.box("A", "A = −α log₂(N) d", f"f(N, d), log₂ {net.n:,} = {net.number('log_n'):.2f}",
                     fill="representatives"),
-                Space(1.3),
-                Panel("alphas", 1.0, 0.42, "learnt α (D: decoder, C: comp.)", before=0.25, below=0.12),
-                Space(0.45),
+                dg.space(1.3),
+                dg.Panel("alphas", 1.0, 0.42, "learnt α (D: decoder, C: comp.)", before=0.25, below=0.12),
+                dg.space(0.45),
             ),
             _decoder(net, mixing, fits, "representatives", "representatives"),
         )
@@ -75,46 +56,46 @@ def figure3(study: Study) -> Drawing:
     _connect(sheet, net)
     sheet.arrow("distances", "A")
     for name, enter in (("attention", 0.0), ("fits", -0.2), ("keys", -0.25)):
-        sheet.arrow("A", name, enter=enter, colour=ORANGE)
-    draw_matrix(sheet.axes["distances"], net.distances(), colours="Greys")
+        sheet.arrow("A", name, enter=enter, colour=dg.ORANGE)
+    maps.draw_matrix(sheet.axes["distances"], net.distances(), colours="Greys")
     draw_alphas(sheet.axes["alphas"], net.alphas)
     rows = [*model.rows(), *net.decision_rows(), *net.alpha_rows("α")]
     alt = "The encoder and the decoder of ICAM with their shapes between an instance and the next node's probabilities."
-    return drawing(sheet.figure, rows, (*_notes(net), _bias_note(net), NOTHING_PRINTED), alt)
+    return dg.drawing(sheet.figure, rows, (*_notes(net), _bias_note(net), NOTHING_PRINTED), alt)
 
 
 def alphas_of_layers(net: Structure, several: str = "α = ") -> str:
     """α = 0.5 where all are alike, else their range."""
     values = net.array("layer_alphas")
-    text = format_range(values)
+    text = maps.format_range(values)
     low, _, high = text.partition(" … ")
     return f"α = {low}" if low == high or not high else several + text
 
 
-def _encoder(net: Structure, attention: tuple[str, ...], fill: str) -> Row:
+def _encoder(net: Structure, attention: tuple[str, ...], fill: str) -> dg.Row:
     model = net.model
     feed = (model.shape(f"{LAYER}.up"), "ReLU", model.shape(f"{LAYER}.down"))
     return encoder_row(
-        f"instance, {net.n:,} nodes", box("embed", "linear", model.shape("embed"), "with a bias"),
-        box("attention", *attention, fill=fill), box("feed", "FFN", *feed, fill="feed"), "instance",
+        f"instance, {net.n:,} nodes", dg.box("embed", "linear", model.shape("embed"), "with a bias"),
+        dg.box("attention", *attention, fill=fill), dg.box("feed", "FFN", *feed, fill="feed"), "instance",
         model.layers_text, f"{net.n:,} × {model.width}",
     )  # fmt: skip
 
 
-def _decoder(net: Structure, mixing: tuple[str, ...], fits: tuple[str, ...], fill: str, fits_fill: str) -> Row:
-    boxes: list[Element] = [
-        box("softmax", "softmax", f"{net.n:,} tours × {net.n:,}", fill="output"),
-        box("fits", *fits, fill=fits_fill),
-        box("keys", *mixing, fill=fill),
-        box("context", "context", "first, current node", net.model.shape("context.ends")),
+def _decoder(net: Structure, mixing: tuple[str, ...], fits: tuple[str, ...], fill: str, fits_fill: str) -> dg.Row:
+    boxes: list[dg.Element] = [
+        dg.box("softmax", "softmax", f"{net.n:,} tours × {net.n:,}", fill="output"),
+        dg.box("fits", *fits, fill=fits_fill),
+        dg.box("keys", *mixing, fill=fill),
+        dg.box("context", "context", "first, current node", net.model.shape("context.ends")),
     ]
     return decoder_row("probability of the next node", *boxes)
 
 
-def _connect(sheet: Sheet, net: Structure) -> None:
+def _connect(sheet: dg.Sheet, net: Structure) -> None:
     connect_network(sheet, "keys")
-    draw_state(sheet.axes["instance"], net.decision)
-    draw_probabilities(sheet.axes["probabilities"], net.decision)
+    maps.draw_state(sheet.axes["instance"], net.decision)
+    maps.draw_probabilities(sheet.axes["probabilities"], net.decision)
 
 
 def _notes(net: Structure) -> list[str]:
@@ -145,6 +126,11 @@ def _bias_note(net: Structure) -> str:
 # -- Figure 6 -------------------------------------------------------------------------------------------------------
 
 
+def _figure6_needs(scale: Scale) -> list[Need]:
+    return [structure(scale, run_id(ORIGINAL["tsp"]))]
+
+
+@artifact("POMO, drawn from its modules", needs=_figure6_needs)
 def figure6(study: Study) -> Drawing:
     """POMO with its shapes (a), where its heads look (b), and tours from several starts with all lengths (c, d)."""
     net = Structure.read(study, roles.run_id(roles.ORIGINAL["tsp"]))
@@ -154,18 +140,18 @@ def figure6(study: Study) -> Drawing:
     fits = ("compatibility", f"{net.number('clipping'):g} tanh(·)")
     lengths = net.array("lengths", float)
     titles = {start: f"{'best: ' if start == lengths.argmin() else ''}{lengths[start]:.3f}" for start in starts}
-    tours = [Panel(f"tour{s}", 0.92, 0.92, text, bold=text.startswith("best")) for s, text in titles.items()]
+    tours = [dg.Panel(f"tour{s}", 0.92, 0.92, text, bold=text.startswith("best")) for s, text in titles.items()]
     charts = (
-        ("(b) Where the heads look", Panel("heads", 1.25, 0.92, before=0.25, below=0.22)),
-        (f"(c) {len(starts)} of {net.n:,} tours of this instance", row(*tours, tight=True, gap=0.07)),
-        ("(d) All lengths", Panel("lengths", 1.25, 0.92, before=0.3, below=0.26)),
+        ("(b) Where the heads look", dg.Panel("heads", 1.25, 0.92, before=0.25, below=0.22)),
+        (f"(c) {len(starts)} of {net.n:,} tours of this instance", dg.row(*tours, tight=True, gap=0.07)),
+        ("(d) All lengths", dg.Panel("lengths", 1.25, 0.92, before=0.3, below=0.26)),
     )
-    sheet = Sheet(
-        column(
-            heading(f"(a) POMO, {model.parameters:,} parameters"),
+    sheet = dg.Sheet(
+        dg.column(
+            dg.heading(f"(a) POMO, {model.parameters:,} parameters"),
             _encoder(net, ("attention", *attention), "nodes"),
             _decoder(net, ("attention", *mixing), fits, "nodes", "feed"),
-            row(*(column(heading(title), chart, top=True) for title, chart in charts)),
+            dg.row(*(dg.column(dg.heading(title), chart, top=True) for title, chart in charts)),
         )
     )
     _connect(sheet, net)
@@ -175,7 +161,7 @@ def figure6(study: Study) -> Drawing:
     _draw_lengths(sheet.axes["lengths"], lengths)
     rows = [*model.rows(), *net.decision_rows(), *_tour_rows(net)]
     alt = "POMO's encoder and decoder with their shapes; the heads' attention; tours from several starts."
-    return drawing(sheet.figure, rows, _pomo_notes(net), alt)
+    return dg.drawing(sheet.figure, rows, _pomo_notes(net), alt)
 
 
 def _starts(net: Structure) -> list[int]:
@@ -192,8 +178,8 @@ def _draw_heads(axes: Axes, net: Structure) -> None:
     if not nodes:
         style.empty_axes(axes, "not finite")
         return
-    draw_matrix(axes, attention[:, nodes], colours="Blues")
-    label_small(axes, "unvisited nodes, near to far", "head")
+    maps.draw_matrix(axes, attention[:, nodes], colours="Blues")
+    maps.label_small(axes, "unvisited nodes, near to far", "head")
     axes.set_yticks([0, len(attention) - 1], ["1", str(len(attention))])
     axes.tick_params(length=0)
 
@@ -201,15 +187,15 @@ def _draw_heads(axes: Axes, net: Structure) -> None:
 def _draw_tour(axes: Axes, net: Structure, start: int) -> None:
     tour, best = net.array("tours")[start], start == int(np.argmin(net.array("lengths")))
     axes.plot(*net.coords[[*tour, tour[0]]].T, color=style.GREEN if best else style.GREY, linewidth=0.8)
-    draw_mark(axes, net.coords[start], "destination", 7)
-    frame_square(axes, net.coords)
+    maps.draw_mark(axes, net.coords[start], "destination", 7)
+    maps.frame_square(axes, net.coords)
 
 
 def _draw_lengths(axes: Axes, lengths: Any) -> None:
     """How many starts lead to which length."""
     axes.hist(lengths, bins=min(15, max(4, len(lengths) // 3)), color=style.RAMPS["blue"][1])
     axes.axvline(lengths.min(), color=style.GREEN, linewidth=1.2)
-    label_small(axes, "tour length", "starts")
+    maps.label_small(axes, "tour length", "starts")
 
 
 def _tour_rows(net: Structure) -> list[dict[str, Any]]:

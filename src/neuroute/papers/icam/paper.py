@@ -1,10 +1,8 @@
 """Paper `icam`."""
 
-from neuroute.papers.icam.artifacts import artifacts
 from neuroute.papers.icam.declare import bundles, runs
-from neuroute.papers.icam.measurements import evaluations
 from neuroute.papers.icam.scale import IcamScale
-from neuroute.plan.papers import Paper
+from neuroute.plan.paper import Paper
 
 PAPER = Paper(
     key="icam",
@@ -12,7 +10,5 @@ PAPER = Paper(
     scale=IcamScale,
     runs=runs,
     label_jobs=bundles,
-    evaluations=evaluations,
-    artifacts=artifacts,
     borrows=("scaling", "sit"),
 )

@@ -4,7 +4,6 @@ What the paper's Figures 1 to 6 draw by hand.  All of it is the live network's: 
 enters them, and the logits that it decides by.
 """
 
-import json
 import math
 from typing import Any
 
@@ -15,19 +14,21 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import autocast
-from neuroute.decoding.multi_start import close, multi_start, nothing_closed, roll_out, tour_lengths
-from neuroute.evaluation.live_modules import modules
+from neuroute.decoding.memory import autocast
+from neuroute.decoding.multi_start import multi_start, roll_out
+from neuroute.decoding.rollout import empty_mask, mask_stops
+from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.evaluation.loaded import LoadedModel
-from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.evaluation.probing import check_decision, parameter_rows, to_arrays, wrong_network
+from neuroute.evaluation.records import Arrays, Rows
+from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.aafm import AafmLayer, aafm, slope, weighed
 from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
-from neuroute.networks.weights import parameters
 from neuroute.papers.icam.evaluations import StructureEvaluation
 from neuroute.papers.icam.selections import LEVELS, selections
-from neuroute.plan.objects import Decoding, Labels, Run
+from neuroute.plan.objects import Labels
 
 LAYER = 0  # whose attention-free module is shown
 SOLVED = 64  # instances of each size at most, that the model solves for its own choices
@@ -36,7 +37,7 @@ SOLVED = 64  # instances of each size at most, that the model solves for its own
 def measure(loaded: LoadedModel, evaluation: StructureEvaluation) -> tuple[Rows, Arrays]:
     """Return records (parameters) and arrays.
 
-    coords (n, 2) float32 of the instance; modules, JSON of what `modules` returns; tours (n, n) int64, greedy from
+    coords (n, 2) float32 of the instance; modules, what `describe_modules` returns; tours (n, n) int64, greedy from
     every node, and their lengths (n,) float64; of the decision on the tour from node 0, what `decision_of_icam` or
     `decision_of_pomo` returns; of ICAM, what `alphas` and `attention_free` return.  With optimal labels, what
     `chosen_nodes` returns.
@@ -45,51 +46,47 @@ def measure(loaded: LoadedModel, evaluation: StructureEvaluation) -> tuple[Rows,
     biases, there is no such decision, or labels are of the same size.
     """
     _check(evaluation)
-    net = _drawable(evaluation, loaded.run, loaded.net)
+    net = _drawable(evaluation, loaded)
     coords = dataset_coordinates(evaluation.dataset)[0]
     points = torch.from_numpy(coords)[None].to(loaded.place)
     with torch.inference_mode(), autocast(loaded.place, loaded.run.training.precision):
         prepared = net.prepare(net.encode(points))
-        tours = roll_out(net, prepared, torch.arange(len(coords), device=loaded.place)[None])
+        batch = TspBatch(points)
+        tours = roll_out(net, prepared, batch, batch.start_nodes(len(coords)))
         visited = tours[:, 0, : evaluation.decision]
         decision = (decision_of_icam if isinstance(net, Icam) else decision_of_pomo)(net, prepared, visited)
         inside = {**alphas(net, len(coords)), **attention_free(net, points)} if isinstance(net, Icam) else {}
-        lengths = tour_lengths(points, tours)[0].double().cpu().numpy()
+        lengths = batch.lengths(tours)[0].double().cpu().numpy()
     arrays = {
         "coords": coords,
-        "modules": np.array(json.dumps(modules(net, "layers"))),
+        "modules": describe_modules(net, "layers"),
         "tours": tours[0].cpu().numpy(),
         "lengths": lengths,
         **decision,
         **inside,
         **chosen_nodes(evaluation.optimal, loaded),
     }
-    test = describe_test(evaluation.dataset, instances=1)
-    return loaded.rows(evaluation.group, test, Decoding(), {"parameters": parameters(net)}, 0.0), arrays
+    return parameter_rows(loaded, evaluation.group, evaluation.dataset), arrays
 
 
 def _check(evaluation: StructureEvaluation) -> None:
     d = evaluation.dataset
     for problem in {d.problem, *(labels.dataset.problem for labels in evaluation.optimal)} - {"tsp"}:
         raise NeurouteError(f"{evaluation.id}: structure is drawn of the TSP, not of {problem.upper()}")
-    if not 1 <= evaluation.decision <= d.n - 2:
-        raise NeurouteError(
-            f"{evaluation.id}: decision {evaluation.decision}; choose one of 1 to {d.n - 2} of {d.n} nodes"
-        )
+    check_decision(evaluation.id, evaluation.decision, d.n - 2, d.n)
     sizes = [labels.dataset.n for labels in evaluation.optimal]
     if len(set(sizes)) < len(sizes):
         raise NeurouteError(f"{evaluation.id}: optimal tours of {sizes} nodes; give each size once")
 
 
-def _drawable(evaluation: StructureEvaluation, run: Run, net: Any) -> Any:
+def _drawable(evaluation: StructureEvaluation, loaded: LoadedModel) -> Any:
+    net: Any = loaded.net
     if isinstance(net, Pomo) and net.problem == "tsp":
         return net
     if isinstance(net, Icam) and net.problem == "tsp" and None not in (net.alpha, net.compatibility_alpha):
         return net
-    raise NeurouteError(
-        f"{evaluation.id}: structure is drawn of POMO for the TSP and of ICAM with its adaptation biases, not of "
-        f"{type(net).__name__} {json.dumps(run.network.arguments)}; choose such a run"
-    )
+    wanted = "structure is drawn of POMO for the TSP and of ICAM with its adaptation biases"
+    raise wrong_network(evaluation.id, wanted, loaded)
 
 
 # -- one decision ---------------------------------------------------------------------------------------------------
@@ -97,9 +94,9 @@ def _drawable(evaluation: StructureEvaluation, run: Run, net: Any) -> Any:
 
 def _under_way(prepared: Any, visited: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """visited (1, k) int64 -> first, current (1, 1), closed (1, 1, n): one tour, as `decide` takes it."""
-    closed = nothing_closed(visited[:, :1], prepared.nodes.shape[1], prepared.nodes.dtype)
+    closed = empty_mask(visited[:, :1], prepared.nodes.shape[1], prepared.nodes.dtype)
     for stop in visited.T:
-        closed = close(closed, stop[None])
+        closed = mask_stops(closed, stop[None])
     return visited[:, :1], visited[:, -1:], closed
 
 
@@ -134,8 +131,8 @@ def decision_of_icam(net: Icam, prepared: Any, visited: Tensor) -> dict[str, np.
         "fits": fits,
         "bias": apart * slope(net.compatibility_alpha, prepared.log_n),
     }
-    own = {key: value[0, 0].float().cpu().numpy() for key, value in found.items()}
-    return {**_outcome(net, prepared, visited), **own, "clipping": np.array(net.clipping)}
+    arrays = to_arrays({key: value[0, 0] for key, value in found.items()})
+    return {**_outcome(net, prepared, visited), **arrays, "clipping": np.array(net.clipping)}
 
 
 def decision_of_pomo(net: Pomo, prepared: Any, visited: Tensor) -> dict[str, np.ndarray]:
@@ -177,13 +174,9 @@ def attention_free(net: Icam, points: Tensor) -> dict[str, np.ndarray]:
     layer = net.layers[LAYER]
     assert isinstance(layer, AafmLayer)
     assert layer.alpha is not None
-    caught: list[tuple[Any, ...]] = []
-    hook = layer.register_forward_pre_hook(lambda _, given: caught.append(given))
-    try:
+    with tap_inputs([layer], lambda _, inputs: inputs) as calls:
         net.encode(points)
-    finally:
-        hook.remove()
-    x, apart, log_n = caught[0]
+    x, apart, log_n = calls[0]
     query, key, value = layer.qkv(x).chunk(3, dim=-1)
     bias = slope(layer.alpha, log_n) * apart
     output = aafm(query, weighed(key, value), bias)
@@ -192,7 +185,7 @@ def attention_free(net: Icam, points: Tensor) -> dict[str, np.ndarray]:
     terms = {"adaptation": bias[0], "query": query[0], "key": key[0], "value": value[0], "output": output[0]}
     return {
         "layer": np.array(LAYER),
-        **{name: term.float().cpu().numpy() for name, term in terms.items()},
+        **to_arrays(terms),
         "numerator": (weights @ (keys * value[0].double())).cpu().numpy(),
         "denominator": (weights @ keys).cpu().numpy(),
     }
@@ -208,13 +201,14 @@ def chosen_nodes(optimal: tuple[Labels, ...], loaded: LoadedModel) -> dict[str, 
     levels (levels,); for each n coords_n (n, 2) and tour_n (n,), the first instance's, and what `Selections.arrays`
     names <key>_<n>_optimal and <key>_<n>_model.  The model's are greedy tours from node 0.
     """
+    net: Any = loaded.net
     found: dict[str, np.ndarray] = {}
     for labels in optimal:
         n = labels.dataset.n
         coords = torch.from_numpy(dataset_coordinates(labels.dataset))
         tours = torch.from_numpy(load_tours(labels, loaded.context.label_dirs).astype(np.int64))
         few, precision = coords[:SOLVED], loaded.run.training.precision
-        own = multi_start(loaded.net, few, 1, memory_gb=loaded.memory_gb, precision=precision)
+        own = multi_start(TSP, net, few, 1, memory_gb=loaded.memory_gb, precision=precision)
         found |= {f"coords_{n}": coords[0].numpy(), f"tour_{n}": tours[0].numpy()}
         found |= selections(coords, tours).arrays(f"{n}_optimal")
         found |= selections(few, own).arrays(f"{n}_model")

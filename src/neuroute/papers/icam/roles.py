@@ -1,11 +1,23 @@
 """The models and test sets of paper `icam`, by the paper's own numbers, whatever they are at a scale."""
 
+from __future__ import annotations
+
 from typing import Literal
 
+from neuroute.papers.icam.evaluations import StructureEvaluation
 from neuroute.papers.icam.scale import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem, IcamScale
 from neuroute.plan.config import Scale
-from neuroute.plan.declared import group_of
-from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, beam_search
+from neuroute.plan.needs import Need, group_of
+from neuroute.plan.objects import (
+    BenchmarkEvaluation,
+    Dataset,
+    Decoding,
+    Labels,
+    Problem,
+    StageEvaluation,
+    Test,
+    beam_search,
+)
 from neuroute.plan.papers import borrow_test_set
 
 __all__ = ["BETAS", "KS", "LARGE_SIZES", "MAIN", "SIZES", "TAM_SIZES"]
@@ -111,3 +123,41 @@ def searched(scale: Scale, method: Literal["rrc", "beam"]) -> list[int]:
     """The paper's sizes on which random re-construct, or beams, are run here (Table 11)."""
     most = scale[IcamScale].rrc_max_nodes if method == "rrc" else scale[IcamScale].beam_max_nodes
     return [size for size in SIZES if reference(scale, "tsp", size).dataset.n <= most]
+
+
+# -- what is measured besides gaps -----------------------------------------------------------------------------------
+
+
+def at_stages(scale: Scale) -> StageEvaluation:
+    """The ends of all stages but the last, which the model itself is of (Table 8)."""
+    tests = tuple(Test(labels=reference(scale, "tsp", size), decoding=MULTI) for size in SIZES)
+    return StageEvaluation(run=run_id(OWN["tsp"]), stages=STAGES, tests=tests)
+
+
+def on_set_x(scale: Scale, run: str) -> BenchmarkEvaluation:
+    """Table 2: from many starts where a model has them, whose axes are then scaled one by one."""
+    least, below = scale[IcamScale].cvrp.benchmark_nodes
+    many = run.startswith(f"{PAPER}/")
+    return BenchmarkEvaluation(
+        run=run,
+        group=group(run, "cvrplib"),
+        benchmark="cvrplib",
+        min_nodes=least,
+        max_nodes=below,
+        sets=("X",),
+        decodings=(MULTI if many else SINGLE,),
+        per_axis=many,
+    )
+
+
+def structure(scale: Scale, run: str) -> StructureEvaluation:
+    """An instance of the validation stream, a third of the way; for ICAM's Figure 1 optimal tours too."""
+    n = reference(scale, "tsp", 100).dataset.n
+    own = run == run_id(OWN["tsp"])
+    optimal = tuple(reference(scale, "tsp", size) for size in OPTIMAL_SIZES) if own else ()
+    return StructureEvaluation(run=run, dataset=Dataset(split="val", n=n, count=1), decision=n // 3, optimal=optimal)
+
+
+def structure_needs(scale: Scale) -> list[Need]:
+    """Of the drawings of ICAM for the TSP."""
+    return [structure(scale, run_id(OWN["tsp"]))]

@@ -1,10 +1,16 @@
 """Which next nodes tours choose: how far away, and as which of the nearest nodes that are left (icam, Figure 1)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
+
+from neuroute.core.lazy import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LEVELS = np.linspace(0, 1, 201)  # of the quantiles that are kept
 SHARE = 0.95  # of the choices, that lie in the region of preferred nodes

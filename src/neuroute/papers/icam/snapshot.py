@@ -9,8 +9,7 @@ import numpy as np
 
 from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.papers.icam import roles
-from neuroute.rendering import style
-from neuroute.rendering.diagram_maps import Array, Decision, draw_bars, node_rows, pairwise_distances
+from neuroute.rendering import maps, style
 from neuroute.rendering.style import MEASURED
 
 if TYPE_CHECKING:
@@ -36,17 +35,17 @@ class Structure(NetworkSnapshot):
         return len(self.array("coords"))
 
     @property
-    def coords(self) -> Array:
+    def coords(self) -> maps.Array:
         return self.array("coords", float)
 
     @property
-    def decision(self) -> Decision:
+    def decision(self) -> maps.Decision:
         """The tour's first node is where it will end."""
         visited = self.array("visited", int)
-        return Decision.of_tour(self.coords, visited, self.array("probabilities", float), int(visited[0]))
+        return maps.Decision.of_tour(self.coords, visited, self.array("probabilities", float), int(visited[0]))
 
     @property
-    def order(self) -> Array:
+    def order(self) -> maps.Array:
         """(n,) nodes along the greedy tour from node 0: near ones are neighbours in matrices."""
         return np.asarray(self.array("tours")[0], int)
 
@@ -64,11 +63,11 @@ class Structure(NetworkSnapshot):
         stop = {int(node): i for i, node in enumerate(self.array("visited"))}
         names = ("logits", "probabilities", "fits", "bias")
         numbers = {name: self.arrays[name] for name in names if name in self.arrays}
-        return node_rows(self.coords, {"panel": "decision", "side": MEASURED}, {"stop": stop, **numbers})
+        return maps.node_rows(self.coords, {"panel": "decision", "side": MEASURED}, {"stop": stop, **numbers})
 
-    def distances(self) -> Array:
+    def distances(self) -> maps.Array:
         """(n, n) of the instance, nodes along the greedy tour."""
-        return pairwise_distances(self.coords[self.order])
+        return maps.pairwise_distances(self.coords[self.order])
 
 
 def adaptation_slope(alpha: float, nodes: int) -> float:
@@ -82,7 +81,7 @@ def draw_alphas(axes: Axes, alphas: dict[str, float]) -> None:
     colours = [style.RAMPS["blue"][1]] * layers + [style.RAMPS["orange"][1], style.RAMPS["orange"][2]]
     step = 1 if layers <= 6 else 3
     labels = [str(i + 1) if i % step == 0 else "" for i in range(layers)]
-    draw_bars(axes, values, [*labels, "D", "C"], color=colours)
+    maps.draw_bars(axes, values, [*labels, "D", "C"], color=colours)
     axes.axhline(1, color=style.GREY, linewidth=0.7, linestyle=(0, (2, 2)))
     if min(values) < 0:
         axes.axhline(0, color=style.INK, linewidth=0.6)

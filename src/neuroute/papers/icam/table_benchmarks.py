@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.icam.cells import CVRP_CONTEXT
-from neuroute.papers.icam.roles import BASELINES, MULTI, ORIGINAL, OWN, SINGLE, group, run_id
+from neuroute.papers.icam.roles import BASELINES, MULTI, ORIGINAL, OWN, SINGLE, group, on_set_x, run_id
 from neuroute.papers.icam.scale import IcamScale
-from neuroute.plan.objects import Decoding
+from neuroute.plan.needs import Need, artifact
 from neuroute.rendering.benchmark import Solved, not_measured
 from neuroute.rendering.cells import ONE_SEED, UNTRAINED, model_here, number, printed
 from neuroute.rendering.columns import HERE
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 
 if TYPE_CHECKING:
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Decoding
     from neuroute.rendering.study import Study
 
 BENCHMARK, SET = "cvrplib", "X"
@@ -46,6 +48,11 @@ METHODS = (
 )
 
 
+def _table2_needs(scale: Scale) -> list[Need]:
+    return [on_set_x(scale, run) for run in RUNS.values()]
+
+
+@artifact("CVRPLIB's Set-X", needs=_table2_needs)
 def table2(study: Study) -> Table:
     """Mean gaps by size of the instances, and mean time."""
     solved = Solved.by_all(study, (f"{run}/{group(run, BENCHMARK)}" for run in RUNS.values()), BENCHMARK)

@@ -10,14 +10,15 @@ from neuroute.papers.icam.methods import strategies
 from neuroute.papers.icam.roles import ABLATIONS, MULTI, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.papers.icam.table_comparison import OTHER_PAPERS
-from neuroute.plan.config import Scale
-from neuroute.plan.objects import Problem
+from neuroute.plan.needs import artifact
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED
-from neuroute.rendering.grid import Grid, Method, comparison, gaps, grid_table
-from neuroute.rendering.table import Table
+from neuroute.rendering.grid import Grid, Method, comparison, gaps, grid_table, needs_of
 
 if TYPE_CHECKING:
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Problem
     from neuroute.rendering.study import Study
+    from neuroute.rendering.table import Table
 
 TSP: Problem = "tsp"
 
@@ -29,6 +30,7 @@ def table9_grid(scale: Scale) -> Grid:
     return Grid(methods, gaps(sets_of(scale, TSP)))
 
 
+@artifact("Without the adaptation", needs=needs_of(table9_grid))
 def table9(study: Study) -> Table:
     """Gaps with the adaptation function in the attention-free modules, in the compatibility, in both and in neither."""
     tests = sets_of(study.scale, TSP)
@@ -52,6 +54,7 @@ def table11_grid(scale: Scale) -> Grid:
     return Grid(strategies(scale), columns, where={"problem": "TSP"})
 
 
+@artifact("Inference strategies", needs=needs_of(table11_grid))
 def table11(study: Study) -> Table:
     """Mean length, gap and total time with beams, random re-construct and augmentation."""
     s, tests = study.scale[IcamScale], sets_of(study.scale, TSP)

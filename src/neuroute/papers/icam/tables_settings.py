@@ -8,6 +8,7 @@ from neuroute.accounting.counts import Icam, Pomo
 from neuroute.papers.icam.hyper_parameters import OWN_ROWS, SHOWN, published_value, settings
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
 from neuroute.papers.icam.scale import IcamScale
+from neuroute.plan.needs import artifact
 from neuroute.rendering.columns import AS_TRAINED, WHOLE, plain
 from neuroute.rendering.licences import licence_table
 from neuroute.rendering.table import Cell, Column, Row, Table
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 VARIANTS = ("Transformer", "AFT-full", "AFT-simple", "AFT-local", "AFT-conv")
 
 
+@artifact("Time and space of attention and of AAFM")
 def table4(study: Study) -> Table:
     """Complexity of attention and of its attention-free variants, and what is counted of those that are here."""
     published = dict(study.published(4)[["key", "value"]].astype(str).to_numpy())
@@ -75,6 +77,7 @@ def _per_pair(study: Study) -> dict[str, float]:
 # -- Table 5 ----------------------------------------------------------------------------------------------------------
 
 
+@artifact("Training settings")
 def table5(study: Study) -> Table:
     """Hyper-parameters of ICAM as configured here and printed; besides, of the two trainings of POMO."""
     published = dict(study.published(5)[["key", "value"]].fillna("−").astype(str).to_numpy())
@@ -119,6 +122,7 @@ def table5(study: Study) -> Table:
 # -- Table 12 ---------------------------------------------------------------------------------------------------------
 
 
+@artifact("Licences of the codes")
 def table12(study: Study) -> Table:
     """The licences that the paper lists, and those of what is used here."""
     return licence_table(study, "table12", "What CVRPLIB allows is shown as the paper has it.")

@@ -8,16 +8,17 @@ from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import CVRP_CONTEXT, WAYS_NOTE, baselines_note, reference_note
 from neuroute.papers.icam.methods import large, tam
 from neuroute.papers.icam.roles import LARGE_SIZES, OWN, TAM_SIZES, run_id
-from neuroute.plan.config import Scale
+from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem, Reinforced
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED
 from neuroute.rendering.columns import short
-from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, comparison, grid_table
+from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, comparison, grid_table, needs_of
 from neuroute.rendering.solver_cells import TIMES
-from neuroute.rendering.table import Table
 
 if TYPE_CHECKING:
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
+    from neuroute.rendering.table import Table
 
 PER_INSTANCE = f"Times are per instance: the time of the test set divided by its instances. {TIMES}"
 
@@ -35,6 +36,7 @@ def table3_grid(scale: Scale) -> Grid:
     return Grid(tam(), columns, where={"problem": "CVRP"})
 
 
+@artifact("CVRP in TAM's capacities", needs=needs_of(table3_grid))
 def table3(study: Study) -> Table:
     """Mean length, gap and time on instances like those of TAM."""
     tests = {size: roles.tam(study.scale, size) for size in TAM_SIZES}
@@ -70,6 +72,7 @@ def table6_grid(scale: Scale) -> Grid:
     return Grid(large(), columns, where={"problem": "TSP"})
 
 
+@artifact("Larger TSP instances", needs=needs_of(table6_grid))
 def table6(study: Study) -> Table:
     """Mean length, gap and time on large instances of the TSP."""
     tests = {size: roles.large(study.scale, size) for size in LARGE_SIZES}

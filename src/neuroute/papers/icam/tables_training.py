@@ -17,7 +17,7 @@ from neuroute.papers.icam.cells import (
 from neuroute.papers.icam.methods import WAYS, trained
 from neuroute.papers.icam.roles import BETAS, KS, MULTI, OWN, SIZES, STAGES, run_id
 from neuroute.papers.icam.scale import IcamScale
-from neuroute.plan.config import Scale
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, Problem, Reinforced
 from neuroute.rendering.cells import (
     BOOTSTRAP,
@@ -31,10 +31,13 @@ from neuroute.rendering.cells import (
     with_budget,
 )
 from neuroute.rendering.columns import described, gap_columns
-from neuroute.rendering.grid import Grid
+from neuroute.rendering.grid import Grid, needs_of
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
 
 TSP: Problem = "tsp"
@@ -45,6 +48,7 @@ def table7_grids(scale: Scale) -> list[Grid]:
     return both_problems_grids(scale, trained)
 
 
+@artifact("ICAM and POMO in the same training", needs=needs_of(table7_grids))
 def table7(study: Study) -> Table:
     """Mean length, gap and total time of POMO as its authors train it, of POMO in the three stages, and of ICAM."""
     return both_problems(
@@ -57,6 +61,13 @@ def table7(study: Study) -> Table:
     )
 
 
+def _table8_needs(scale: Scale) -> Iterator[Need]:
+    yield roles.at_stages(scale)
+    for size in SIZES:
+        yield from tested(run_id(OWN[TSP]), roles.reference(scale, TSP, size), MULTI)
+
+
+@artifact("After each stage of the training", needs=_table8_needs)
 def table8(study: Study) -> Table:
     """Gaps after each of the three stages."""
     tests = sets_of(study.scale, TSP)
@@ -105,6 +116,12 @@ def _sizes(study: Study, stage: int) -> str:
     return f"n={low}" if low == high else f"n={low} to {high}"
 
 
+def _table10_needs(scale: Scale) -> Iterator[Need]:
+    for k, beta in (roles.MAIN, *roles.forks(scale)):
+        yield from tested(run_id(roles.fork(k, beta)), roles.reference(scale, TSP, LARGEST), roles.SINGLE, MULTI)
+
+
+@artifact("Parameters of the third stage", needs=_table10_needs)
 def table10(study: Study) -> Table:
     """Gaps at the paper's TSP1000 with several k and beta of the last stage."""
     labels = roles.reference(study.scale, TSP, LARGEST)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroute.papers.mvmoe.roles import experts_routing
 from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, Solution
-from neuroute.rendering import style
-from neuroute.rendering.diagram import Legend, Panel, Sheet, column, draw_arrow, drawing, heading, row
-from neuroute.rendering.diagram_maps import MARKS, RED, draw_mark, draw_nodes, frame_square, label_small
+from neuroute.plan.needs import artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
 from neuroute.rendering.style import MEASURED
 
 if TYPE_CHECKING:
@@ -28,32 +29,33 @@ FOLLOWED, OTHERS = "#1c5a9c", "#b9c3d2"  # the route that the panel below follow
 BACKHAUL = style.RAMPS["orange"][1]
 LIGHT, DARK = style.RAMPS["blue"][0], style.RAMPS["blue"][3]
 LEGEND = {
-    "depot": MARKS["depot"],
-    "linehaul": MARKS["candidate"],
-    "backhaul": MARKS["candidate"] | {"marker": "^", "color": BACKHAUL},
+    "depot": maps.MARKS["depot"],
+    "linehaul": maps.MARKS["candidate"],
+    "backhaul": maps.MARKS["candidate"] | {"marker": "^", "color": BACKHAUL},
     "route of the panel below": {"color": FOLLOWED},
     "other routes": {"color": OTHERS},
     "time window": {"color": LIGHT, "linewidth": 5},
 }
 
 
+@artifact("Routes under each constraint", needs=experts_routing)
 def figure1(study: Study) -> Drawing:
     """A solved instance of each constraint, and the constraint at work on one of its routes."""
     net = Routing.of_model(study)
     solutions = [net.solution(variant) for variant in CONSTRAINTS]
     side = 1.46
     parts = [
-        column(heading(f"({letter}) {name}"), Panel(f"map_{variant}", side, side),
-               Panel(f"chart_{variant}", 1.05, 0.95, before=0.3, below=0.28), top=True, gap=0.1)
+        dg.column(dg.heading(f"({letter}) {name}"), dg.Panel(f"map_{variant}", side, side),
+               dg.Panel(f"chart_{variant}", 1.05, 0.95, before=0.3, below=0.28), top=True, gap=0.1)
         for letter, (variant, name) in zip("abcd", CONSTRAINTS.items(), strict=True)
     ]  # fmt: skip
-    sheet = Sheet(column(row(*parts, gap=0.08), Legend(LEGEND, columns=6)))
+    sheet = dg.Sheet(dg.column(dg.row(*parts, gap=0.08), dg.legend(LEGEND, across=True)))
     for solution in solutions:
         _draw_map(sheet.axes[f"map_{solution.variant}"], solution)
         _draw_constraint(sheet.axes[f"chart_{solution.variant}"], solution)
     rows = [each | {"side": MEASURED} for solution in solutions for each in _rows(solution)]
     alt = "Four solved instances, one for each constraint; below each the lengths, loads or times of a route."
-    return drawing(sheet.figure, rows, _notes(net, solutions), alt)
+    return dg.drawing(sheet.figure, rows, _notes(net, solutions), alt)
 
 
 def _draw_map(axes: Axes, s: Solution) -> None:
@@ -67,12 +69,12 @@ def _draw_map(axes: Axes, s: Solution) -> None:
             axes.plot(*home.T, **look, linestyle=(0, (1, 2)), linewidth=0.9 if own else 0.5, zorder=1)
     for start, end in s.coords[np.stack([[0, *s.followed[:-1]], s.followed], axis=1)]:
         if np.linalg.norm(end - start) > 0.12:
-            draw_arrow(axes, tuple(start), tuple(start + 0.6 * (end - start)), colour=FOLLOWED, linewidth=0.6)
+            dg.draw_arrow(axes, tuple(start), tuple(start + 0.6 * (end - start)), colour=FOLLOWED, linewidth=0.6)
     area = float(np.clip(500 / len(s.coords), 3, 16))
-    draw_nodes(axes, s.coords, np.flatnonzero(s.demand > 0), "white", s=area, zorder=4)
-    draw_nodes(axes, s.coords, np.flatnonzero(s.demand < 0), BACKHAUL, s=1.3 * area, marker="^", zorder=4)
-    draw_mark(axes, s.coords[0], "depot", 9)
-    frame_square(axes, s.coords)
+    maps.draw_nodes(axes, s.coords, np.flatnonzero(s.demand > 0), "white", s=area, zorder=4)
+    maps.draw_nodes(axes, s.coords, np.flatnonzero(s.demand < 0), BACKHAUL, s=1.3 * area, marker="^", zorder=4)
+    maps.draw_mark(axes, s.coords[0], "depot", 9)
+    maps.frame_square(axes, s.coords)
 
 
 def _draw_constraint(axes: Axes, s: Solution) -> None:
@@ -94,10 +96,10 @@ def _draw_lengths(axes: Axes, s: Solution) -> None:
             axes.bar(i, s.way_home(route), 0.7, bottom=length, facecolor="none", edgecolor=style.GREY, linewidth=0.6,
                      linestyle=(0, (1, 1.5)))  # fmt: skip
     if s.limit is not None:
-        axes.axhline(s.limit, color=RED, linewidth=0.9)
+        axes.axhline(s.limit, color=maps.RED, linewidth=0.9)
         axes.set_ylim(0, 1.12 * s.limit)
     axes.set_xticks(range(1, len(s.routes) + 1, max(1, round(len(s.routes) / 6))))
-    label_small(axes, "route", "length")
+    maps.label_small(axes, "route", "length")
 
 
 def _draw_loads(axes: Axes, s: Solution) -> None:
@@ -110,11 +112,11 @@ def _draw_loads(axes: Axes, s: Solution) -> None:
         colour = BACKHAUL if change > 0 else FOLLOWED
         ends = [stop.load - change, stop.load]
         axes.plot([i - 0.5, i - 0.5], ends, color=colour, linewidth=1.6, solid_capstyle="butt", zorder=3)
-    axes.axhline(s.capacity, color=RED, linewidth=0.9)
+    axes.axhline(s.capacity, color=maps.RED, linewidth=0.9)
     axes.axhline(0, color=style.INK, linewidth=0.6)
     axes.set_ylim(min(0, *loads), 1.12 * max(s.capacity, *loads))
     axes.set_xticks(range(0, len(loads), max(1, round(len(loads) / 6))))
-    label_small(axes, "stop", "load")
+    maps.label_small(axes, "stop", "load")
 
 
 def _draw_times(axes: Axes, s: Solution) -> None:
@@ -128,11 +130,11 @@ def _draw_times(axes: Axes, s: Solution) -> None:
             axes.plot([stop.arrives, stop.begins], [i, i], color=style.GREY, linewidth=0.8, zorder=2)
         axes.barh(i, max(stop.leaves - stop.begins, 0.01), 0.45, left=stop.begins, color=DARK, zorder=3)
     if not s.on.open:
-        axes.axvline(float(s.windows[0, 1]), color=RED, linewidth=0.9)
+        axes.axvline(float(s.windows[0, 1]), color=maps.RED, linewidth=0.9)
     axes.set_yticks(range(1, len(stops) + 1, max(1, round(len(stops) / 5))))
     axes.set_ylim(len(stops) + 0.7, 0.3)
     axes.set_xlim(0, 1.05 * max(float(s.windows[0, 1]), stops[-1].leaves))
-    label_small(axes, "time", "stop", grid="x")
+    maps.label_small(axes, "time", "stop", grid="x")
 
 
 def _rows(s: Solution) -> list[dict[str, Any]]:

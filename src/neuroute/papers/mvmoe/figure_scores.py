@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroute.papers.mvmoe.roles import experts_routing
 from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, chosen_weights
-from neuroute.rendering import style
-from neuroute.rendering.diagram import Legend, Panel, Sheet, column, draw_arrow, drawing, heading, row, write
-from neuroute.rendering.diagram_maps import Array, draw_bars
-from neuroute.rendering.diagram_nodes import decimal
+from neuroute.plan.needs import artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
+from neuroute.rendering.columns import decimal
 from neuroute.rendering.style import MEASURED
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ CHOSEN = {"input": style.RAMPS["blue"], "expert": style.RAMPS["orange"]}
 class Choices:
     """Scores of N nodes and what is chosen by them."""
 
-    scores: Array  # (N, m)
-    weights: dict[str, Array]  # by "input" and by "expert" choice: (N, m), 0 where a pair is not chosen
+    scores: maps.Array  # (N, m)
+    weights: dict[str, maps.Array]  # by "input" and by "expert" choice: (N, m), 0 where a pair is not chosen
     taken: int  # nodes that each expert takes, where experts choose
 
     @classmethod
@@ -46,27 +47,29 @@ class Choices:
         """The first nodes, the depot being the first of all."""
         return min(DRAWN, len(self.scores))
 
-    def loads(self, way: str) -> Array:
+    def loads(self, way: str) -> maps.Array:
         """(m,) how many nodes each expert gets."""
         return (self.weights[way] > 0).sum(axis=0)
 
-    def experts(self, way: str) -> Array:
+    def experts(self, way: str) -> maps.Array:
         """(N,) how many experts each node has."""
         return (self.weights[way] > 0).sum(axis=1)
 
 
+@artifact("Nodes that choose experts, experts that choose nodes", needs=experts_routing)
 def figure3(study: Study) -> Drawing:
     """Scores of a gate on real nodes, by which nodes choose experts (a) or experts choose nodes (b); loads (c, d)."""
     net = Routing.of_model(study)
     choices = Choices.of(net)
     legend = {f"{way} choice": {"marker": "s", "color": ramp[1], "markersize": 5} for way, ramp in CHOSEN.items()}
-    sheet = Sheet(
-        row(
-            column(heading("(a) Input choice"), Panel("input", 2.4, 2.9), top=True),
-            column(heading("(b) Expert choice"), Panel("expert", 2.4, 2.9), top=True),
-            column(
-                heading("(c) Load of experts"), Panel("loads", 1.1, 0.95, before=0.38, below=0.12),
-                heading("(d) Experts of nodes"), Panel("counts", 1.1, 0.75, before=0.38, below=0.28), Legend(legend),
+    sheet = dg.Sheet(
+        dg.row(
+            dg.column(dg.heading("(a) Input choice"), dg.Panel("input", 2.4, 2.9), top=True),
+            dg.column(dg.heading("(b) Expert choice"), dg.Panel("expert", 2.4, 2.9), top=True),
+            dg.column(
+                dg.heading("(c) Load of experts"), dg.Panel("loads", 1.1, 0.95, before=0.38, below=0.12),
+                dg.heading("(d) Experts of nodes"), dg.Panel("counts", 1.1, 0.75, before=0.38, below=0.28),
+                dg.legend(legend),
                 top=True, gap=0.14,
             ),
             gap=0.05,
@@ -80,7 +83,7 @@ def figure3(study: Study) -> Drawing:
     counts = {way: np.bincount(choices.experts(way), minlength=columns + 1) for way in CHOSEN}
     _draw_pairs(sheet.axes["counts"], counts, [str(i) for i in range(columns + 1)], "experts of a node")
     alt = "Score matrices of nodes and experts with the chosen entries in colour, and how many nodes each expert gets."
-    return drawing(sheet.figure, _rows(choices), _notes(net, choices), alt)
+    return dg.drawing(sheet.figure, _rows(choices), _notes(net, choices), alt)
 
 
 def _draw_matrix(axes: Axes, choices: Choices, way: str) -> None:
@@ -93,19 +96,19 @@ def _draw_matrix(axes: Axes, choices: Choices, way: str) -> None:
                     vmin=0, vmax=1, edgecolors="#c3c8d0", linewidth=0.3)  # fmt: skip
     for i, j in np.ndindex(rows, columns):
         weight, colour = ("bold", style.INK) if chosen[i, j] else ("normal", style.GREY)
-        write(
+        dg.write(
             axes, j + 0.5, i + 0.52, _score(float(choices.scores[i, j])), fontsize=5.4, fontweight=weight, color=colour
         )
     for i in range(rows):
-        write(axes, -0.12, i + 0.52, f"customer {i}" if i else "depot", fontsize=5.4, ha="right")
+        dg.write(axes, -0.12, i + 0.52, f"customer {i}" if i else "depot", fontsize=5.4, ha="right")
     for j in range(columns):
-        write(axes, j + 0.5, -0.42, f"E{j + 1}", fontsize=6, fontweight="bold")
+        dg.write(axes, j + 0.5, -0.42, f"E{j + 1}", fontsize=6, fontweight="bold")
     if way == "input":
-        draw_arrow(axes, (columns + 0.25, 0.5), (columns + 1.05, 0.5))
-        write(axes, columns + 0.2, 1.15, "each node\nits best", fontsize=5.2, ha="left", va="top")
+        dg.draw_arrow(axes, (columns + 0.25, 0.5), (columns + 1.05, 0.5))
+        dg.write(axes, columns + 0.2, 1.15, "each node\nits best", fontsize=5.2, ha="left", va="top")
     else:
-        draw_arrow(axes, (columns + 0.3, 0.2), (columns + 0.3, 1.5))
-        write(axes, columns + 0.5, 0.85, "each expert\nits best", fontsize=5.2, ha="left")
+        dg.draw_arrow(axes, (columns + 0.3, 0.2), (columns + 0.3, 1.5))
+        dg.write(axes, columns + 0.5, 0.85, "each expert\nits best", fontsize=5.2, ha="left")
     axes.set_xlim(-2.0, columns + 1.6)
     axes.set_ylim(rows + 0.1, -0.9)
     axes.axis("off")
@@ -115,10 +118,10 @@ def _score(value: float) -> str:
     return decimal(value, 2 if abs(value) < 9.995 else 1) if np.isfinite(value) else "–"
 
 
-def _draw_pairs(axes: Axes, counts: dict[str, Array], labels: list[str], x: str = "") -> None:
+def _draw_pairs(axes: Axes, counts: dict[str, maps.Array], labels: list[str], x: str = "") -> None:
     """Both ways' numbers of nodes side by side."""
     for way, shift in (("input", -0.2), ("expert", 0.2)):
-        draw_bars(axes, counts[way], labels, x=x, y="nodes", width=0.38, color=CHOSEN[way][1], shift=shift)
+        maps.draw_bars(axes, counts[way], labels, x=x, y="nodes", width=0.38, color=CHOSEN[way][1], shift=shift)
 
 
 def _rows(choices: Choices) -> list[dict[str, Any]]:

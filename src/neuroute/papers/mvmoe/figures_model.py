@@ -6,35 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroute.papers.mvmoe.roles import experts_routing, light_routing
 from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, chosen_weights, shares
-from neuroute.rendering import style
-from neuroute.rendering.diagram import (
-    Column,
-    Element,
-    Frame,
-    Panel,
-    Row,
-    Sheet,
-    Sign,
-    Space,
-    box,
-    column,
-    drawing,
-    heading,
-    row,
-)
-from neuroute.rendering.diagram_maps import (
-    Array,
-    draw_bars,
-    draw_probabilities,
-    draw_state,
-    format_range,
-    node_rows,
-)
+from neuroute.plan.needs import Need, artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
 from neuroute.rendering.diagram_network import connect_network, decoder_row, encoder_row
 from neuroute.rendering.style import MEASURED
 
 if TYPE_CHECKING:
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
     from neuroute.rendering.style import Drawing
 
@@ -45,28 +26,29 @@ Boxes = tuple[str, ...]  # title and lines
 # -- Figure 2 -------------------------------------------------------------------------------------------------------
 
 
+@artifact("MVMoE, drawn from a trained model", needs=experts_routing)
 def figure2(study: Study) -> Drawing:
     """MVMoE with its shapes over a decision on a real instance (a), and how a mixture routes a node of it (b)."""
     net = Routing.of_model(study)
-    sheet = Sheet(
-        column(
-            heading(f"(a) MVMoE, {net.model.parameters:,} parameters"),
+    sheet = dg.Sheet(
+        dg.column(
+            dg.heading(f"(a) MVMoE, {net.model.parameters:,} parameters"),
             _encoder(net),
             _decoder(net),
-            heading(f"(b) A node in the mixture of encoder layer {net.layer_number}"),
+            dg.heading(f"(b) A node in the mixture of encoder layer {net.layer_number}"),
             _mixture(net),
         )
     )
     connect_network(sheet, "keys", "mixes")
-    draw_state(sheet.axes["instance"], net.decision)
-    draw_probabilities(sheet.axes["probabilities"], net.decision)
+    maps.draw_state(sheet.axes["instance"], net.decision)
+    maps.draw_probabilities(sheet.axes["probabilities"], net.decision)
     _draw_mixture(sheet, net)
     rows = [*net.model.rows("a"), *_decision_rows(net), *_node_rows(net)]
     alt = "The encoder and the decoder of MVMoE with their shapes, and a gate that sends a node to two of its experts."
-    return drawing(sheet.figure, rows, _network_notes(net), alt)
+    return dg.drawing(sheet.figure, rows, _network_notes(net), alt)
 
 
-def _encoder(net: Routing) -> Row:
+def _encoder(net: Routing) -> dg.Row:
     m = net.model
     feed: Boxes = ("FFN", m.shape(f"{LAYER}.up"), "ReLU", m.shape(f"{LAYER}.down"))
     mixed = f"{LAYER}.mixture.gate.weight" in m.shapes
@@ -76,14 +58,14 @@ def _encoder(net: Routing) -> Row:
     linears = (m.shape("embed.depot", "depot"), m.shape("embed.customers", "others"), "with biases")
     attention = (m.shape(f"{LAYER}.qkv", "q, k, v"), m.shape(f"{LAYER}.out", "out"), m.heads_text)
     return encoder_row(
-        f"instance of {net.shown.variant}", box("embed", "linears", *linears),
-        box("attention", "attention", *attention, fill="nodes"),
-        box("feed", *feed, fill="representatives" if mixed else "feed"),
+        f"instance of {net.shown.variant}", dg.box("embed", "linears", *linears),
+        dg.box("attention", "attention", *attention, fill="nodes"),
+        dg.box("feed", *feed, fill="representatives" if mixed else "feed"),
         str(net.run.network.arguments.get("norm", "instance")), m.layers_text, f"{net.customers + 1:,} × {m.width}",
     )  # fmt: skip
 
 
-def _decoder(net: Routing) -> Row:
+def _decoder(net: Routing) -> dg.Row:
     m = net.model
     mixes: Boxes = ("linear", m.shape("combine"))
     experts = m.shapes.get(f"{net.mixture}.experts.weight")
@@ -92,38 +74,38 @@ def _decoder(net: Routing) -> Row:
     context = ("context", "h of the last node,", "load, time,", "length, open", m.shape("context.project"))
     return decoder_row(
         "probability of the next stop",
-        box("softmax", "softmax", f"{net.tours:,} tours × {net.customers + 1:,}", fill="output"),
-        box("fits", "compatibility", f"{net.number('clipping'):g} tanh(·)", "+ mask", fill="feed"),
-        box("mixes", *mixes, fill="representatives" if experts else "nodes"),
-        box("keys", "attention", m.shape("key_value", "k, v"), m.heads_text, fill="nodes"),
-        box("context", *context),
+        dg.box("softmax", "softmax", f"{net.tours:,} tours × {net.customers + 1:,}", fill="output"),
+        dg.box("fits", "compatibility", f"{net.number('clipping'):g} tanh(·)", "+ mask", fill="feed"),
+        dg.box("mixes", *mixes, fill="representatives" if experts else "nodes"),
+        dg.box("keys", "attention", m.shape("key_value", "k, v"), m.heads_text, fill="nodes"),
+        dg.box("context", *context),
     )
 
 
-def _mixture(net: Routing) -> Row:
+def _mixture(net: Routing) -> dg.Row:
     """How a mixture of the encoder routes the node where the vehicle is."""
     node, count = net.decision.current, net.array("scores").shape[1]
     chosen, values = net.array("input_experts", int)[node], net.array("scores", float)[node]
     experts = [
-        box(f"expert{j}", f"expert {j + 1}", fill="representatives" if j in chosen else "input", width=0.9)
+        dg.box(f"expert{j}", f"expert {j + 1}", fill="representatives" if j in chosen else "input", width=0.9)
         for j in range(count)
     ]
     wide = f"a row of {net.model.width}"
-    return row(
-        box("x", f"x: {'customer ' * bool(node)}{node or 'depot'}", wide),
-        box("gate", "gate", f"{count} × {net.model.width}", fill="representatives"),
-        Panel("scores", 1.0, 0.76, f"scores H: {format_range(np.nan_to_num(values))}", below=0.22),
-        Space(0.3), column(*experts, gap=0.07), Space(0.25), Sign("sum"), Space(0.1),
-        box("output", "Σ g E(x)", wide, fill="output"),
+    return dg.row(
+        dg.box("x", f"x: {'customer ' * bool(node)}{node or 'depot'}", wide),
+        dg.box("gate", "gate", f"{count} × {net.model.width}", fill="representatives"),
+        dg.Panel("scores", 1.0, 0.76, f"scores H: {maps.format_range(np.nan_to_num(values))}", below=0.22),
+        dg.space(0.3), dg.column(*experts, gap=0.07), dg.space(0.25), dg.Sign("sum"), dg.space(0.1),
+        dg.box("output", "Σ g E(x)", wide, fill="output"),
     )  # fmt: skip
 
 
-def _draw_mixture(sheet: Sheet, net: Routing) -> None:
+def _draw_mixture(sheet: dg.Sheet, net: Routing) -> None:
     node = net.decision.current
     scores, chosen = net.array("scores", float)[node], net.array("input_experts", int)[node]
     axes = sheet.axes["scores"]
     colours = [style.RAMPS["orange"][1] if j in chosen else "#cdd2da" for j in range(len(scores))]
-    draw_bars(axes, np.nan_to_num(scores), x=f"expert; top {len(chosen)} in colour", color=colours)
+    maps.draw_bars(axes, np.nan_to_num(scores), x=f"expert; top {len(chosen)} in colour", color=colours)
     axes.axhline(0, color=style.INK, linewidth=0.5)
     axes.set_xticks(range(1, len(scores) + 1))
     axes.set_yticks([])
@@ -138,7 +120,7 @@ def _decision_rows(net: Routing) -> list[dict[str, Any]]:
     stops = {int(node): i for i, node in enumerate(net.array("prefix")) if node}
     columns = {"demand": net.shown.demand, "stop": stops, "logit": net.array("logits", float)}
     columns["probability"] = net.array("probabilities", float)
-    return node_rows(net.shown.coords, {"panel": "a, decision", "side": MEASURED}, columns)
+    return maps.node_rows(net.shown.coords, {"panel": "a, decision", "side": MEASURED}, columns)
 
 
 def _node_rows(net: Routing) -> list[dict[str, Any]]:
@@ -173,10 +155,15 @@ def _network_notes(net: Routing) -> list[str]:
 # -- Figure 4 -------------------------------------------------------------------------------------------------------
 
 
+def _figure4_needs(scale: Scale) -> list[Need]:
+    return [*experts_routing(scale), *light_routing(scale)]
+
+
+@artifact("A base gate and a hierarchical one", needs=_figure4_needs)
 def figure4(study: Study) -> Drawing:
     """The decoder's base gate (a) and the hierarchical one (b) at a decision of as many tours as there are starts."""
     base, light = Routing.of_model(study), Routing.of_model(study, "MVMoE/4E-L")
-    sheet = Sheet(row(_base_gate(base), _hierarchical_gate(light)))
+    sheet = dg.Sheet(dg.row(_base_gate(base), _hierarchical_gate(light)))
     sheet.chain("X", "gate")
     _draw_loads(sheet, base, "E", "gate", "sum")
     sheet.chain("sum", "output")
@@ -192,56 +179,56 @@ def figure4(study: Study) -> Drawing:
     sheet.write(dense.x, first.y, "thick arrows:\nlarge shares", color=style.GREY)
     rows = [each | {"side": MEASURED} for net, name in ((base, "a"), (light, "b")) for each in _gate_rows(net, name)]
     alt = "A gate that sends each tour to two of the experts, and one that first chooses between experts and a layer."
-    return drawing(sheet.figure, rows, _gate_notes(base, light), alt)
+    return dg.drawing(sheet.figure, rows, _gate_notes(base, light), alt)
 
 
-def _base_gate(net: Routing) -> Column:
+def _base_gate(net: Routing) -> dg.Column:
     """Inputs, gate, experts and their sum from bottom to top."""
     wide = f"{net.tours:,} tours × {net.model.width}"
     gate = net.model.shape(f"{net.mixture}.gate")
-    return column(
-        heading("(a) Base gate: MVMoE/4E"),
-        box("output", "Σ G(x) E(x)", wide.replace(" tours", ""), fill="output", width=1.5),
-        Sign("sum"),
+    return dg.column(
+        dg.heading("(a) Base gate: MVMoE/4E"),
+        dg.box("output", "Σ G(x) E(x)", wide.replace(" tours", ""), fill="output", width=1.5),
+        dg.Sign("sum"),
         _experts(net, "E"),
-        box("gate", "gate G", gate, fill="representatives", width=1.2),
-        box("X", "X", wide, width=1.5),
+        dg.box("gate", "gate G", gate, fill="representatives", width=1.2),
+        dg.box("X", "X", wide, width=1.5),
         gap=0.3, top=True,
     )  # fmt: skip
 
 
-def _hierarchical_gate(net: Routing) -> Column:
+def _hierarchical_gate(net: Routing) -> dg.Column:
     """The gate over both layers, the sparse one with its own gate, and the dense one."""
     m, wide = net.model, f"{net.tours:,} × {net.model.width}"
-    gate = box("gate₂", f"gate G₂  {m.shape(f'{net.mixture}.gate')}", fill="representatives")
-    layer = Frame("sparse layer", column(Sign("sum₂"), _experts(net, "F"), gate, gap=0.22), head=0.0)
-    return column(
-        heading("(b) Hierarchical gate: MVMoE/4E-L"),
-        row(
-            column(box("sparse", "p₀ Σ G₂(x) E(x)", wide, fill="output", width=1.9), layer, top=True, gap=0.2),
-            column(box("dense", "p₁ D(X)", wide, fill="output", width=1.0), Space(height=0.6),
-                   box("D", "D", m.shape("combine.dense"), fill="feed", width=0.9), top=True),
+    gate = dg.box("gate₂", f"gate G₂  {m.shape(f'{net.mixture}.gate')}", fill="representatives")
+    layer = dg.Frame("sparse layer", dg.column(dg.Sign("sum₂"), _experts(net, "F"), gate, gap=0.22), head=0.0)
+    return dg.column(
+        dg.heading("(b) Hierarchical gate: MVMoE/4E-L"),
+        dg.row(
+            dg.column(dg.box("sparse", "p₀ Σ G₂(x) E(x)", wide, fill="output", width=1.9), layer, top=True, gap=0.2),
+            dg.column(dg.box("dense", "p₁ D(X)", wide, fill="output", width=1.0), dg.space(height=0.6),
+                   dg.box("D", "D", m.shape("combine.dense"), fill="feed", width=0.9), top=True),
         ),
-        box("G₁", "G₁ of the mean of X", m.shape("combine.gate"), fill="nodes", width=1.7),
-        box("X₂", "X", f"{net.tours:,} tours × {m.width}", width=1.5),
+        dg.box("G₁", "G₁ of the mean of X", m.shape("combine.gate"), fill="nodes", width=1.7),
+        dg.box("X₂", "X", f"{net.tours:,} tours × {m.width}", width=1.5),
         gap=0.44, top=True,
     )  # fmt: skip
 
 
-def _load(net: Routing) -> Array:
+def _load(net: Routing) -> maps.Array:
     """(m,) percent of the tours' choices on each expert at the decision."""
     experts = net.array("decoder_experts", int)
     return shares(np.bincount(experts.ravel(), minlength=net.array("decoder_scores").shape[1]))
 
 
-def _experts(net: Routing, name: str) -> Row:
+def _experts(net: Routing, name: str) -> dg.Row:
     texts = [f"{percent:.0f} %" if np.isfinite(percent) else "–" for percent in _load(net)]
     fills = ["representatives" if percent > 0 else "input" for percent in np.nan_to_num(_load(net))]
-    experts: list[Element] = [
-        box(f"{name}{j}", f"E{j}", text, fill=fill, width=0.52)
+    experts: list[dg.Element] = [
+        dg.box(f"{name}{j}", f"E{j}", text, fill=fill, width=0.52)
         for j, (text, fill) in enumerate(zip(texts, fills, strict=True), 1)
     ]
-    return row(*experts, gap=0.09)
+    return dg.row(*experts, gap=0.09)
 
 
 def _branches(net: Routing) -> tuple[str, str]:
@@ -249,7 +236,7 @@ def _branches(net: Routing) -> tuple[str, str]:
     return f"sparse layer, p₀ = {sparse:.2f}", f"dense layer, p₁ = {dense:.2f}"
 
 
-def _draw_loads(sheet: Sheet, net: Routing, name: str, gate: str, total: str) -> None:
+def _draw_loads(sheet: dg.Sheet, net: Routing, name: str, gate: str, total: str) -> None:
     """Arrows by way of the experts, the thicker the more tours they stand for, and none for none."""
     for j, percent in enumerate(np.nan_to_num(_load(net)), 1):
         if percent > 0:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroute.papers.mvmoe.cells import quoted
-from neuroute.papers.mvmoe.roles import TRAINED
+from neuroute.papers.mvmoe.roles import TRAINED, experts_routing, light_routing
 from neuroute.papers.mvmoe.snapshot import Routing, shares
-from neuroute.rendering import style
-from neuroute.rendering.diagram import drawing
-from neuroute.rendering.diagram_maps import Array
+from neuroute.plan.needs import artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
 from neuroute.rendering.style import MEASURED, PUBLISHED, new_figure
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ OVER, HATCH = "#aeb6c1", "//////"  # of what was not decided any more
 # -- Figure 8 -------------------------------------------------------------------------------------------------------
 
 
+@artifact("When MVMoE/4E-L runs its experts", needs=light_routing)
 def figure8(study: Study) -> Drawing:
     """The first decisions that run the experts, by problem (a), and the share of all decisions that do (b)."""
     net = Routing.of_model(study, "MVMoE/4E-L")
@@ -49,16 +50,16 @@ def figure8(study: Study) -> Drawing:
         handles.append(Patch(facecolor="white", edgecolor=OVER, hatch=HATCH, linewidth=0.4, label="(a) all is served"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     alt = "By problem: at which of the first decisions the light decoder ran its experts, and at what share of all."
-    return drawing(figure, _decision_rows(net), _decision_notes(net), alt)
+    return dg.drawing(figure, _decision_rows(net), _decision_notes(net), alt)
 
 
-def _sparse_shares(net: Routing) -> Array:
+def _sparse_shares(net: Routing) -> maps.Array:
     """(v,) percent of the decisions with experts."""
     ran, made = (net.array(name, float) for name in ("sparse_decisions", "decisions"))
     return 100 * ran / np.maximum(made, 1)
 
 
-def _draw_decisions(axes: Axes, sparse: Array, names: list[str]) -> None:
+def _draw_decisions(axes: Axes, sparse: maps.Array, names: list[str]) -> None:
     """A square for each decision: filled with experts, blank without, hatched where the construction was over."""
     from matplotlib.colors import ListedColormap
 
@@ -76,7 +77,7 @@ def _draw_decisions(axes: Axes, sparse: Array, names: list[str]) -> None:
     axes.grid(visible=False)
 
 
-def _draw_branches(axes: Axes, percent: Array) -> None:
+def _draw_branches(axes: Axes, percent: maps.Array) -> None:
     places = range(len(percent))
     axes.barh(places, percent, 0.72, color=SPARSE)
     axes.barh(places, 100 - percent, 0.72, left=percent, color=DENSE)
@@ -137,6 +138,7 @@ def _batches(net: Routing) -> str:
 # -- Figure 9 -------------------------------------------------------------------------------------------------------
 
 
+@artifact("Load of the experts of MVMoE/4E", needs=experts_routing)
 def figure9(study: Study) -> Drawing:
     """The mean share of nodes on each expert by problem (a), and layer by layer (b)."""
     net = Routing.of_model(study)
@@ -161,20 +163,20 @@ def figure9(study: Study) -> Drawing:
     bottom.set_title("(b) Each layer, mean over problems; line: range over problems")
     alt = "Shares of the nodes that each expert gets, by problem and by layer, around the line where all are alike."
     rows = [*_share_rows(net, by_variant), {"panel": "a", "side": PUBLISHED, "variant": "largest", "pct": printed}]
-    return drawing(figure, rows, _share_notes(study, net, by_variant, by_layer), alt)
+    return dg.drawing(figure, rows, _share_notes(study, net, by_variant, by_layer), alt)
 
 
 def layer_names(net: Routing) -> list[str]:
     return [*(f"enc {int(str(name).removeprefix('enc')) + 1}" for name in net.array("mixtures")), "dec"]
 
 
-def layer_shares(net: Routing) -> Array:
+def layer_shares(net: Routing) -> maps.Array:
     """(v, layers, m) percent of a mixture's choices on each expert, the decoder's last."""
     loads = np.concatenate([net.array("encoder_load"), net.array("decoder_load")[:, None]], axis=1)
     return shares(loads)
 
 
-def mean_shares(net: Routing) -> Array:
+def mean_shares(net: Routing) -> maps.Array:
     """(v, m) the mean over layers that routed anything."""
     every = layer_shares(net)
     known = np.isfinite(every)
@@ -182,7 +184,7 @@ def mean_shares(net: Routing) -> Array:
     return np.asarray(total / np.maximum(known.sum(axis=1), 1))
 
 
-def _draw_shares(axes: Axes, percent: Array, names: list[str], colours: list[str], even: float) -> None:
+def _draw_shares(axes: Axes, percent: maps.Array, names: list[str], colours: list[str], even: float) -> None:
     experts = percent.shape[1]
     for j, colour in enumerate(colours):
         axes.bar(np.arange(len(names)) + (j + 0.5) * 0.84 / experts - 0.42, percent[:, j], 0.84 / experts, color=colour)
@@ -194,7 +196,7 @@ def _draw_shares(axes: Axes, percent: Array, names: list[str], colours: list[str
     axes.tick_params(axis="x", length=0, pad=2)
 
 
-def _draw_layers(axes: Axes, every: Array, names: list[str], colours: list[str], even: float) -> None:
+def _draw_layers(axes: Axes, every: maps.Array, names: list[str], colours: list[str], even: float) -> None:
     for j, colour in enumerate(colours):
         for i in range(every.shape[1]):
             known = every[:, i, j][np.isfinite(every[:, i, j])]
@@ -211,7 +213,7 @@ def _draw_layers(axes: Axes, every: Array, names: list[str], colours: list[str],
     axes.grid(visible=False, axis="x")
 
 
-def _share_rows(net: Routing, by_variant: Array) -> list[dict[str, Any]]:
+def _share_rows(net: Routing, by_variant: maps.Array) -> list[dict[str, Any]]:
     every, layers = layer_shares(net), layer_names(net)
     rows: list[dict[str, Any]] = []
     for i, name in enumerate(net.variants):
@@ -225,7 +227,7 @@ def _share_rows(net: Routing, by_variant: Array) -> list[dict[str, Any]]:
     return rows
 
 
-def _share_notes(study: Study, net: Routing, by_variant: Array, by_layer: Array) -> list[str]:
+def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: maps.Array) -> list[str]:
     names, layers = net.variants, layer_names(net)
     notes = [
         f"{net.run.id} as trained here, {_batches(net)} of {net.customers:,} customers, greedy from many starts. "

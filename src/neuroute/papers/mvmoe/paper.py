@@ -1,10 +1,8 @@
 """Paper `mvmoe`."""
 
-from neuroute.papers.mvmoe.artifacts import artifacts
 from neuroute.papers.mvmoe.declare import bundles, runs
-from neuroute.papers.mvmoe.measurements import evaluations
 from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.plan.papers import Paper
+from neuroute.plan.paper import Paper
 
 PAPER = Paper(
     key="mvmoe",
@@ -12,7 +10,5 @@ PAPER = Paper(
     scale=MvmoeScale,
     runs=runs,
     label_jobs=bundles,
-    evaluations=evaluations,
-    artifacts=artifacts,
     borrows=("scaling",),
 )

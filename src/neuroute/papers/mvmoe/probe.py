@@ -4,9 +4,6 @@ Solutions are greedy from every start, without images, and all instances of a va
 decides for all of it.  What the gates draw is seeded.  All of it is the live network's.
 """
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from copy import copy
 from typing import Any
 
@@ -17,22 +14,22 @@ from torch import Tensor, nn
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.batches import autocast
-from neuroute.decoding.multi_start import greedy
-from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, number_of_starts
-from neuroute.decoding.vrp_batch import VrpBatch, start_customers
-from neuroute.evaluation.live_modules import modules
+from neuroute.decoding.memory import autocast
+from neuroute.decoding.rollout import choose_best
+from neuroute.decoding.vrp import VrpBatch
 from neuroute.evaluation.loaded import LoadedModel
-from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
+from neuroute.evaluation.records import Arrays, Rows
+from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.experts import Mixture
 from neuroute.networks.blocks.gates import Choice, Gate, Taken
 from neuroute.networks.blocks.hierarchical_gate import Hierarchical
 from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.mvmoe import ExpertLayer, MvMoe
-from neuroute.networks.weights import parameters
 from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
-from neuroute.plan.objects import Decoding, Run
-from neuroute.problems.vrp import Vrp, lengths, valid
+from neuroute.plan.objects import Decoding
+from neuroute.problems.vrp import Vrp, lengths, number_of_starts
+from neuroute.problems.vrp_checker import valid
 
 SEED = 0  # of what gates draw, anew for each variant
 
@@ -40,8 +37,8 @@ SEED = 0  # of what gates draw, anew for each variant
 def measure(loaded: LoadedModel, evaluation: RoutingEvaluation) -> tuple[Rows, Arrays]:
     """Return records (parameters) and arrays.
 
-    With v variants, m experts, k of them for each token, N = 1 + V nodes and L mixtures in the encoder: modules, JSON
-    of what `live_modules.modules` returns; top () k, clipping (), mixtures (L,) names; variants, counts (v,), customers
+    With v variants, m experts, k of them for each token, N = 1 + V nodes and L mixtures in the encoder: modules,
+    what `describe_modules` returns; top () k, clipping (), mixtures (L,) names; variants, counts (v,), customers
     () and steps (); what `statistics` and `solved` return, the former stacked over variants; shown (), the variant of
     the last data set, and of its first instance what `one_routing` and `one_decision` return.
 
@@ -49,11 +46,11 @@ def measure(loaded: LoadedModel, evaluation: RoutingEvaluation) -> tuple[Rows, A
     set is none of its problems or of another size.
     """
     _check(evaluation)
-    net = _drawable(evaluation, loaded.run, loaded.net)
+    net = _drawable(evaluation, loaded)
     datasets = evaluation.datasets
     found: list[Arrays] = []
     arrays: Arrays = {
-        "modules": np.array(json.dumps(modules(net, "layers"))),
+        "modules": describe_modules(net, "layers"),
         "top": np.array(_decoders(net).gate.top),
         "clipping": np.array(net.clipping),
         "mixtures": np.array(_mixtures(net), dtype=np.str_),
@@ -72,7 +69,9 @@ def measure(loaded: LoadedModel, evaluation: RoutingEvaluation) -> tuple[Rows, A
         arrays |= {"shown": np.array(datasets[-1].variant), **one_routing(net, one, loaded.place)}
         arrays |= one_decision(net, one, loaded.place)
     arrays |= {key: np.stack([each[key] for each in found]) for key in found[0]}
-    return _rows(loaded, evaluation), arrays
+    # A record for each data set, so that what is drawn says what it was measured on.
+    decoding = Decoding(starts="all")
+    return parameter_rows(loaded, evaluation.group, *datasets, instances=None, decoding=decoding), arrays
 
 
 def _check(evaluation: RoutingEvaluation) -> None:
@@ -83,16 +82,15 @@ def _check(evaluation: RoutingEvaluation) -> None:
         raise NeurouteError(f"{evaluation.id}: data sets are to have one size and at least one instance each")
 
 
-def _drawable(evaluation: RoutingEvaluation, run: Run, net: Any) -> MvMoe:
+def _drawable(evaluation: RoutingEvaluation, loaded: LoadedModel) -> MvMoe:
+    net = loaded.net
     if isinstance(net, MvMoe) and _mixtures(net) and isinstance(net.combine, Mixture | Hierarchical):
         gates = [module for module in net.modules() if isinstance(module, Gate)]
         plain = all(gate.method == "input-choice" and gate.level == "node" for gate in gates)
         if plain and not isinstance(net.embed.depot, Mixture):
             return net
-    raise NeurouteError(
-        f"{evaluation.id}: routing is shown of MVMoE with input choice of nodes in encoder and decoder, not of "
-        f"{type(net).__name__} {json.dumps(run.network.arguments)}; choose such a run"
-    )
+    wanted = "routing is shown of MVMoE with input choice of nodes in encoder and decoder"
+    raise wrong_network(evaluation.id, wanted, loaded)
 
 
 def _mixtures(net: MvMoe) -> list[str]:
@@ -104,15 +102,6 @@ def _decoders(net: MvMoe) -> Mixture:
     mixture = net.combine.sparse if isinstance(net.combine, Hierarchical) else net.combine
     assert isinstance(mixture, Mixture)
     return mixture
-
-
-def _rows(loaded: LoadedModel, evaluation: RoutingEvaluation) -> Rows:
-    """One for each data set, so that what is drawn says what it was measured on."""
-    rows = Rows()
-    for d in evaluation.datasets:
-        values = {"parameters": parameters(loaded.net)}
-        rows += loaded.rows(evaluation.group, describe_test(d), Decoding(starts="all"), values, 0.0)
-    return rows
 
 
 # -- where nodes go -------------------------------------------------------------------------------------------------
@@ -129,12 +118,11 @@ def statistics(net: MvMoe, instances: Vrp, steps: int, place: torch.device) -> t
     batch, routing = VrpBatch.of(instances, place), Routing(_seeded(place), balance=True)
     prepared = net.prepare(net.encode(batch.coords, batch.share, batch.windows, routing), routing)
     encoder, routing.reports = routing.reports, []
-    starts = start_customers(batch.demand, number_of_starts(instances))
-    routes = RoutesUnderConstraints(starts, batch, prepared.nodes.dtype)
+    rollout = batch.rollout(batch.start_nodes(number_of_starts(instances)), prepared.nodes.dtype)
     decisions, chances = 0, []
-    with _inputs_of(net.combine) as seen:
-        while not routes.over():
-            routes.go(greedy(net.decide(prepared, routes.known, routes.current, routes.closed)))
+    with tap_inputs([net.combine], _first_input) as seen:
+        while not rollout.is_complete():
+            rollout.go(choose_best(net.decide(prepared, rollout.context, rollout.current, rollout.mask)))
             if isinstance(net.combine, Hierarchical) and decisions < steps:
                 chances.append(_chance(net, seen[-1], routing))
             seen.clear()
@@ -157,7 +145,7 @@ def statistics(net: MvMoe, instances: Vrp, steps: int, place: torch.device) -> t
             "sparse": np.array([*runs[:steps], *[-1] * padding], dtype=np.int8),
             "sparse_chance": np.array([*chances, *[np.nan] * padding], dtype=np.float32),
         }
-    return found, routes.solutions()[0].cpu().numpy()
+    return found, rollout.solutions()[0].cpu().numpy()
 
 
 def _chance(net: MvMoe, seen: Tensor, routing: Routing) -> float:
@@ -203,20 +191,20 @@ def one_routing(net: MvMoe, instance: Vrp, place: torch.device) -> Arrays:
     layer = net.layers[int(name.removeprefix("enc"))]
     assert isinstance(layer, ExpertLayer)
     gate, batch = layer.mixture.gate, VrpBatch.of(instance, place)
-    with _inputs_of(gate) as seen:
+    with tap_inputs([gate], _first_input) as seen:
         net.encode(batch.coords, batch.share, batch.windows, Routing(_seeded(place)))
     others = copy(gate)
     others.method = "expert-choice"
     chosen, taken = gate(seen[0], Routing()), others(seen[0], Routing())
     assert isinstance(chosen, Choice)
     assert isinstance(taken, Taken)
+    scores = F.linear(seen[0], gate.weight)[0]
+    weights = {"input_weights": chosen.weights[0], "expert_weights": taken.weights[0]}
     return {
         "layer": np.array(name),
-        "scores": _float(F.linear(seen[0], gate.weight)[0]),
         "input_experts": chosen.experts[0].cpu().numpy(),
-        "input_weights": _float(chosen.weights[0]),
         "expert_nodes": taken.units[0].cpu().numpy(),
-        "expert_weights": _float(taken.weights[0]),
+        **to_arrays({"scores": scores, **weights}),
     }
 
 
@@ -230,49 +218,38 @@ def one_decision(net: MvMoe, instance: Vrp, place: torch.device) -> Arrays:
     """
     batch, routing = VrpBatch.of(instance, place), Routing(_seeded(place))
     prepared = net.prepare(net.encode(batch.coords, batch.share, batch.windows, routing), routing)
-    routes = RoutesUnderConstraints(
-        start_customers(batch.demand, number_of_starts(instance)), batch, prepared.nodes.dtype
-    )
-    prefix = [0, int(routes.current[0, 0])]
+    rollout = batch.rollout(batch.start_nodes(number_of_starts(instance)), prepared.nodes.dtype)
+    prefix = [0, int(rollout.current[0, 0])]
     while sum(node > 0 for node in prefix) < max(1, instance.customers // 3):
-        routes.go(greedy(net.decide(prepared, routes.known, routes.current, routes.closed)))
-        prefix.append(int(routes.current[0, 0]))
-    with _inputs_of(net.combine) as seen:
-        logits = net.decide(prepared, routes.known, routes.current, routes.closed)[0, 0].float()
+        rollout.go(choose_best(net.decide(prepared, rollout.context, rollout.current, rollout.mask)))
+        prefix.append(int(rollout.current[0, 0]))
+    with tap_inputs([net.combine], _first_input) as seen:
+        logits = net.decide(prepared, rollout.context, rollout.current, rollout.mask)[0, 0].float()
     gate, tours = _decoders(net).gate, seen[0]  # (1, P, width)
     chosen = gate(tours, Routing())
     assert isinstance(chosen, Choice)
     left = logits.isfinite()
-    found = {
-        "prefix": np.array(prefix),
-        "known": _float(routes.known[0, 0]),
-        "logits": _float(logits.where(left, torch.nan)),
-        "probabilities": _float(torch.softmax(logits, 0).where(left, torch.nan)),
-        "decoder_scores": _float(F.linear(tours, gate.weight)[0]),
-        "decoder_experts": chosen.experts[0].cpu().numpy(),
-        "decoder_weights": _float(chosen.weights[0]),
+    computed = {
+        "known": rollout.context[0, 0],
+        "logits": logits.where(left, torch.nan),
+        "probabilities": torch.softmax(logits, 0).where(left, torch.nan),
+        "decoder_scores": F.linear(tours, gate.weight)[0],
+        "decoder_weights": chosen.weights[0],
     }
     if isinstance(net.combine, Hierarchical) and net.combine.gate is not None:
-        own = net.combine.gate(tours.mean(dim=1))[0]
-        found |= {"gate_scores": _float(own), "gate": _float(own.float().softmax(0))}
-    return found
+        scores = net.combine.gate(tours.mean(dim=1))[0]
+        computed |= {"gate_scores": scores, "gate": scores.float().softmax(0)}
+    return {
+        "prefix": np.array(prefix),
+        "decoder_experts": chosen.experts[0].cpu().numpy(),
+        **to_arrays(computed),
+    }
 
 
-@contextmanager
-def _inputs_of(module: nn.Module) -> Iterator[list[Tensor]]:
-    """While it is open, each call of a module adds what enters it first."""
-    found: list[Tensor] = []
-    hook = module.register_forward_pre_hook(lambda _, given: found.append(given[0]))
-    try:
-        yield found
-    finally:
-        hook.remove()
+def _first_input(_: nn.Module, inputs: tuple[Any, ...]) -> Tensor:
+    entered: Tensor = inputs[0]
+    return entered
 
 
 def _seeded(place: torch.device) -> torch.Generator:
     return torch.Generator(place).manual_seed(SEED)
-
-
-def _float(x: Tensor) -> np.ndarray:
-    array: np.ndarray = x.float().cpu().numpy()
-    return array

@@ -1,10 +1,13 @@
 """The models and test sets of paper `mvmoe`, by the paper's own numbers, whatever they are at a scale."""
 
+from __future__ import annotations
+
+from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
 from neuroute.papers.mvmoe.scale import ABLATIONS as RUNS
 from neuroute.papers.mvmoe.scale import SIZES, TRAINED, UNSEEN, MvmoeScale
 from neuroute.plan.config import Scale
-from neuroute.plan.declared import group_of
-from neuroute.plan.objects import Dataset, Decoding, Labels
+from neuroute.plan.needs import Need, group_of
+from neuroute.plan.objects import BenchmarkEvaluation, ConstructionEvaluation, Dataset, Decoding, Labels
 
 __all__ = ["SIZES", "TRAINED", "UNSEEN"]
 PAPER = "mvmoe"
@@ -15,6 +18,7 @@ FEW = ("VRPBLTW", "OVRPBLTW")  # Figure 5
 LEHD, LEHD_LIGHT = "lehd_cvrp", "lehd4eL_cvrp"  # Table 8
 WITHOUT_OVRPTW = "mtl_no_ovrptw_50"  # Figure 7
 DEFAULT = "h_default"  # MVMoE/4E at half length, from which ablations depart
+MOST_OF_SOLOMON = 101  # nodes of an instance
 CONSTRUCTED = 1000  # customers of Table 6
 ABLATIONS: dict[str, dict[str, str]] = {  # labels of Table 5 are the published rows' method_params
     "figure6a": {
@@ -171,3 +175,55 @@ def solomon(scale: Scale) -> tuple[str, ...]:
 def rrc(scale: Scale) -> Decoding:
     """Table 8: RRC100 of the LEHD models."""
     return Decoding(method="rrc", iterations=scale[MvmoeScale].rrc)
+
+
+# -- what is measured besides gaps -----------------------------------------------------------------------------------
+
+
+def on_set_x(scale: Scale, run: str, name: str, *decodings: Decoding) -> BenchmarkEvaluation:
+    """The instances of Table 7 (`set_x`) or 8 (`set_x_large`)."""
+    least, below = getattr(scale[MvmoeScale], name)
+    return BenchmarkEvaluation(
+        run=run,
+        group=group(run, name),
+        benchmark="cvrplib",
+        min_nodes=least,
+        max_nodes=below,
+        sets=("X",),
+        decodings=decodings or (MULTI,),
+    )
+
+
+def on_solomon(scale: Scale, run: str) -> BenchmarkEvaluation:
+    return BenchmarkEvaluation(
+        run=run,
+        group="solomon",
+        benchmark="solomon",
+        max_nodes=MOST_OF_SOLOMON + 1,
+        sets=solomon(scale),
+        decodings=(MULTI,),
+    )
+
+
+def construction(scale: Scale, method: str) -> ConstructionEvaluation:
+    """One instance at a time, by the model of 100 customers (Table 6)."""
+    datasets = tuple(constructed(scale, variant) for variant in VARIANTS)
+    run = run_id(multi(scale, method, SIZES[-1]))
+    return ConstructionEvaluation(run=run, datasets=datasets, decoding=MULTI)
+
+
+def routing(scale: Scale, method: str) -> RoutingEvaluation:
+    """The model of 50 customers on instances that it is not tested on."""
+    datasets = tuple(routed(scale, variant) for variant in VARIANTS)
+    run = run_id(multi(scale, method, SIZES[0]))
+    return RoutingEvaluation(run=run, datasets=datasets, steps=scale[MvmoeScale].routing_steps)
+
+
+def experts_routing(scale: Scale) -> list[Need]:
+    """Of drawings of MVMoE/4E."""
+    return [routing(scale, "MVMoE/4E")]
+
+
+def light_routing(scale: Scale) -> list[Need]:
+    """Of drawings of MVMoE/4E-L."""
+    return [routing(scale, "MVMoE/4E-L")]

@@ -12,7 +12,7 @@ import numpy as np
 from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.papers.mvmoe import roles
 from neuroute.problems.vrp_variants import SWITCHES, Switches
-from neuroute.rendering.diagram_maps import Array, Decision, pairwise_distances
+from neuroute.rendering import maps
 
 if TYPE_CHECKING:
     from neuroute.rendering.study import Study
@@ -37,14 +37,14 @@ class Solution:
     """An instance of a variant and the network's solution of it; row 0 of arrays over nodes is the depot."""
 
     variant: str
-    coords: Array  # (N, 2)
-    demand: Array  # (N,)
+    coords: maps.Array  # (N, 2)
+    demand: maps.Array  # (N,)
     capacity: int
-    order: Array  # (V,)
-    flags: Array  # (V,)
+    order: maps.Array  # (V,)
+    flags: maps.Array  # (V,)
     length: float
-    windows: Array | None  # (N, 2)
-    service: Array | None  # (N,)
+    windows: maps.Array | None  # (N, 2)
+    service: maps.Array | None  # (N,)
     limit: float | None
 
     @property
@@ -52,19 +52,19 @@ class Solution:
         return SWITCHES[self.variant]
 
     @cached_property
-    def routes(self) -> list[Array]:
+    def routes(self) -> list[maps.Array]:
         """Customers of each route, in visiting order."""
         return np.split(self.order, np.flatnonzero(self.flags == 1)[1:])
 
     @cached_property
-    def distances(self) -> Array:
+    def distances(self) -> maps.Array:
         """(N, N)"""
-        return pairwise_distances(self.coords)
+        return maps.pairwise_distances(self.coords)
 
-    def stops(self, route: Array) -> list[Stop]:
+    def stops(self, route: maps.Array) -> list[Stop]:
         return list(self._drive(route))
 
-    def _drive(self, route: Array) -> Iterator[Stop]:
+    def _drive(self, route: maps.Array) -> Iterator[Stop]:
         # A vehicle that first picks up has left empty; all others leave full.
         load = 0 if self.demand[route[0]] < 0 else self.capacity
         before, length, time = 0, 0.0, 0.0
@@ -76,21 +76,21 @@ class Solution:
             load, length, before = load - int(self.demand[node]), length + leg, node
             yield Stop(int(node), load, length, arrives, begins, time)
 
-    def route_length(self, route: Array) -> float:
+    def route_length(self, route: maps.Array) -> float:
         """With the way home where that is part of it."""
         return self.stops(route)[-1].length + (0.0 if self.on.open else self.way_home(route))
 
-    def way_home(self, route: Array) -> float:
+    def way_home(self, route: maps.Array) -> float:
         """From its last customer to the depot."""
         return float(self.distances[route[-1], 0])
 
     @cached_property
-    def followed(self) -> Array:
+    def followed(self) -> maps.Array:
         """The route that is followed: with backhauls one that has linehauls, too, with windows that of most stops, else
         the longest.
         """
 
-        def mixed(route: Array) -> tuple[bool, int, int]:
+        def mixed(route: maps.Array) -> tuple[bool, int, int]:
             backhauls = int((self.demand[route] < 0).sum())
             return 0 < backhauls < len(route), backhauls, len(route)
 
@@ -139,7 +139,7 @@ class Routing(NetworkSnapshot):
     def solution(self, variant: str) -> Solution:
         """Raises NeurouteError when no instance of the variant was solved."""
 
-        def optional(name: str) -> Array | None:
+        def optional(name: str) -> maps.Array | None:
             return np.asarray(self.arrays[key], float) if (key := f"{name}_{variant}") in self.arrays else None
 
         limit = optional("limit")
@@ -162,10 +162,10 @@ class Routing(NetworkSnapshot):
         return self.solution(self.text("shown"))
 
     @property
-    def decision(self) -> Decision:
+    def decision(self) -> maps.Decision:
         chances = self.array("probabilities", float)
         left = np.flatnonzero(np.isfinite(chances))
-        return Decision(self.shown.coords, self.array("prefix", int), left, chances, end=0, depot=True)
+        return maps.Decision(self.shown.coords, self.array("prefix", int), left, chances, end=0, depot=True)
 
     @property
     def layer_number(self) -> int:
@@ -173,14 +173,14 @@ class Routing(NetworkSnapshot):
         return int(self.text("layer").removeprefix("enc")) + 1
 
 
-def shares(load: Array) -> Array:
+def shares(load: maps.Array) -> maps.Array:
     """load (..., m) -> percent of the tokens' choices on each expert; nan where nothing was routed."""
     load = np.asarray(load, float)
     total = load.sum(axis=-1, keepdims=True)
     return 100 * np.divide(load, total, out=np.full_like(load, np.nan), where=total > 0)
 
 
-def chosen_weights(scores: Array, indices: Array, weights: Array, axis: int) -> Array:
+def chosen_weights(scores: maps.Array, indices: maps.Array, weights: maps.Array, axis: int) -> maps.Array:
     """Weights in the shape of the scores, 0 where nothing was chosen."""
     every = np.zeros_like(np.asarray(scores, float))
     np.put_along_axis(every, np.asarray(indices, int), np.asarray(weights, float), axis)

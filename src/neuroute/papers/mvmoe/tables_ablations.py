@@ -8,12 +8,13 @@ from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import mean_over, models_here, references_note, rule_notes, sets_of, trained_note
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, TRAINED, UNSEEN, VARIANTS, X8, run_id
 from neuroute.papers.mvmoe.tables_comparison import WAY
-from neuroute.plan.config import Scale
+from neuroute.plan.needs import Need, Tested, artifact
 from neuroute.rendering.cells import BOOTSTRAP
-from neuroute.rendering.grid import Grid, Method, Quantity, grid_table
+from neuroute.rendering.grid import Grid, Method, Quantity, grid_table, needs_of
 from neuroute.rendering.table import Column, Table
 
 if TYPE_CHECKING:
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
 
 SIZE = 50
@@ -36,6 +37,12 @@ def table5_grid(scale: Scale) -> Grid:
     return Grid(methods, quantities, name_models=models_here)
 
 
+def _table5_needs(scale: Scale) -> list[Need]:
+    trained = {run_id(name) for name in roles.shown(scale, "table5").values()}
+    return [need for need in needs_of(table5_grid)(scale) if isinstance(need, Tested) and need.run in trained]
+
+
+@artifact("Balance loss, normalisation, experts of a token", needs=_table5_needs)
 def table5(study: Study) -> Table:
     """Mean gaps of MVMoE/4E on the problems of training and on the unseen ones, one setting changed at a time."""
     grid = table5_grid(study.scale)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from neuroute.papers.mvmoe import roles
@@ -22,14 +21,17 @@ from neuroute.papers.mvmoe.cells import (
 )
 from neuroute.papers.mvmoe.methods import classical, learned
 from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, UNSEEN, run_id
-from neuroute.plan.config import Scale
+from neuroute.plan.needs import artifact
 from neuroute.rendering.cells import BOOTSTRAP, printed
-from neuroute.rendering.grid import LENGTH, SECONDS, Grid, comparison, grid_table
+from neuroute.rendering.grid import LENGTH, SECONDS, Grid, comparison, grid_table, needs_of
 from neuroute.rendering.solver_cells import TIMES
-from neuroute.rendering.table import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
+    from neuroute.rendering.table import Table
 
 WAY = "Models take the best of one greedy solution from each customer (with backhauls: each linehaul) and image, of 8."
 NEGATIVE = (
@@ -64,6 +66,7 @@ def _grids(scale: Scale, variants: Sequence[str]) -> list[Grid]:
     return grids
 
 
+@artifact("The six problems of the training", needs=needs_of(table1_grids))
 def table1(study: Study) -> Table:
     """Mean length, gap and total time on the problems that models are trained on."""
     return _comparison(
@@ -75,6 +78,7 @@ def table1(study: Study) -> Table:
     )
 
 
+@artifact("The ten problems that no model has seen", needs=needs_of(table2_grids))
 def table2(study: Study) -> Table:
     """Mean length, gap and total time on the problems that no model is trained on."""
     return _comparison(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, VARIANTS, run_id, test_set
+from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Reinforced
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.columns import WHOLE
@@ -25,6 +26,7 @@ CONSTRAINTS = {
 YES, NO = "yes", "no"
 
 
+@artifact("Constraints of the 16 problems")
 def table3(study: Study) -> Table:
     """Which constraints each problem has, and whether models are trained on it."""
     published = study.published(3).set_index("key")

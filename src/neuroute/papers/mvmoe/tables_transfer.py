@@ -16,12 +16,13 @@ from neuroute.papers.mvmoe.cells import (
 )
 from neuroute.papers.mvmoe.roles import MULTI_TASK, TRAINED, X8, run_id
 from neuroute.papers.mvmoe.tables_comparison import WAY
-from neuroute.plan.config import Scale
+from neuroute.plan.needs import artifact
 from neuroute.rendering.cells import BOOTSTRAP, printed
-from neuroute.rendering.grid import Grid, Method, Quantity, grid_table
+from neuroute.rendering.grid import Grid, Method, Quantity, grid_table, needs_of
 from neuroute.rendering.table import Column, Table
 
 if TYPE_CHECKING:
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
 
 SIZE = 100
@@ -43,6 +44,7 @@ def table4_grid(scale: Scale) -> Grid:
     return Grid(methods, quantities, name_models=models_here)
 
 
+@artifact("POMO on problems that it is not trained for", needs=needs_of(table4_grid))
 def table4(study: Study) -> Table:
     """Gaps of the six single-task models on the six problems of training, and their means."""
     grid = table4_grid(study.scale)

@@ -1,25 +1,31 @@
 """Figures 1 and 4 of paper `pens`: gaps at the largest size and over sizes, here and as printed."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator
-
+from neuroute.core.lazy import mpl, pd
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.looks import COLOUR, MARKER, printed_gaps, repeats_note, size_label, spread_note
 from neuroute.papers.pens.methods import methods
 from neuroute.papers.pens.scale import PensScale
-from neuroute.plan.objects import Decoding
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.rendering import style
 from neuroute.rendering.cells import gap_cell, number, printed, solver_name
 from neuroute.rendering.columns import decimal, described
 from neuroute.rendering.plots import bounds, drawable
-from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Cell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Decoding
+    from neuroute.rendering.study import Study
 
 LARGEST = max(roles.SIZES)
 BASELINE = "#6d7683"  # bars of other papers' solvers
@@ -38,6 +44,15 @@ class Bar:
     faded: bool = False  # without rescaling, where there is a bar with it
 
 
+def _figure1_needs(scale: Scale) -> Iterator[Need]:
+    labels, own = roles.reference(scale, LARGEST), [roles.repeated(scale), roles.rescaled(scale)]
+    yield from tested(roles.run_id("coordns"), labels, own[0])
+    for m in methods(scale):
+        if m.run:
+            yield from tested(m.run, labels, *(own if m.rescaled else [m.decoding]))
+
+
+@artifact("The gap at the largest size", needs=_figure1_needs)
 def figure1(study: Study) -> Drawing:
     """The gap at the largest size, for every solver of the comparison."""
     groups = _bars(study)
@@ -127,7 +142,7 @@ def _room(axes: Axes, ends: Sequence[float]) -> None:
     low, high = min([0.0, *ends]), max([0.0, *ends])
     span = (high - low) or 1.0
     axes.set_xlim(low - (0.17 * span if low < 0 else 0), high + (0.17 * span if high > 0 else 0.02 * span))
-    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(6, steps=[1, 2, 5, 10]))
     if low < 0:
         axes.axvline(0, color=style.INK, linewidth=0.6)
 
@@ -171,6 +186,13 @@ def _bar_notes(study: Study, bars: Sequence[Bar]) -> list[str]:
 # -- Figure 4 -------------------------------------------------------------------------------------------------------
 
 
+def _figure4_needs(scale: Scale) -> Iterator[Need]:
+    for name in roles.POSITIONS:
+        for size in roles.SIZES:
+            yield from tested(roles.run_id(name), roles.reference(scale, size), roles.repeated(scale))
+
+
+@artifact("ALiBi, RoPE and coordinates across sizes", needs=_figure4_needs)
 def figure4(study: Study) -> Drawing:
     """The gap over sizes with ALiBi, RoPE and coordinates."""
     figure = new_figure(height=3.0)
@@ -234,9 +256,9 @@ def _frame(axes: Axes, nodes: Sequence[int], gaps: Sequence[float]) -> None:
     style.log_axis(axes, "y", gaps)
     low, high = axes.get_ylim()
     if axes.get_yscale() == "log" and 100 < high / low < 2000:  # by decades only, there would be two ticks
-        axes.yaxis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0), numticks=12))
-    axes.xaxis.set_major_locator(FixedLocator(sorted(set(nodes))))
-    axes.xaxis.set_major_formatter(FuncFormatter(style.plain_number))
+        axes.yaxis.set_major_locator(mpl.ticker.LogLocator(10, subs=(1.0, 2.0, 5.0), numticks=12))
+    axes.xaxis.set_major_locator(mpl.ticker.FixedLocator(sorted(set(nodes))))
+    axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(style.plain_number))
     if not any(y > 0 for y in gaps):
         style.empty_axes(axes, "no positive gap to draw")
 

@@ -1,24 +1,31 @@
 """Figure 5 of paper `pens`: zero against Gaussian initial embeddings, after and while training."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator
-
+from neuroute.core.lazy import mpl, pd
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.looks import printed_gaps, repeats_note, size_label, spread_note
 from neuroute.papers.pens.scale import PensScale
-from neuroute.plan.objects import Dataset
+from neuroute.papers.pens.tables_ablations import table_figure5_grid
+from neuroute.plan.needs import Log, Need, artifact
 from neuroute.rendering import style
 from neuroute.rendering.cells import gap_cell
 from neuroute.rendering.columns import decimal, described
+from neuroute.rendering.grid import needs_of
 from neuroute.rendering.plots import drawable
-from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Dataset
+    from neuroute.rendering.study import Study
 
 INITIAL = {"zero": ("zero", style.RAMPS["orange"][1], "s"), "gauss": ("Gaussian", style.RAMPS["blue"][2], "o")}
 MODELS = {"a": roles.NAMES["pens_a"], "r": roles.NAMES["pens_r"]}
@@ -26,6 +33,12 @@ CURVES = (20, 100)  # the paper's sizes of the training curves
 DASHES: dict[int, Any] = {20: (0, (3, 1.5)), 100: "-"}
 
 
+def _figure5_needs(scale: Scale) -> Iterator[Need]:
+    yield from needs_of(table_figure5_grid)(scale)
+    yield from (Log(roles.run_id(name)) for name in roles.SMALL)
+
+
+@artifact("Zero and Gaussian initial embeddings", needs=_figure5_needs)
 def figure5(study: Study) -> Drawing:
     """Final gaps (a) and gaps while training (b) of PENS-A and PENS-R from zero and Gaussian embeddings."""
     figure = new_figure(height=4.6)
@@ -134,24 +147,24 @@ def _draw_curves(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
             )  # fmt: skip
             last = max([last, *x])
     axes.set_xlim(0, last * 1.02)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.xaxis.set_major_formatter(FuncFormatter(style.plain_number))
+    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=True))
+    axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(style.plain_number))
 
 
-def _legend(study: Study) -> list[Line2D]:
+def _legend(study: Study) -> list[mpl.lines.Line2D]:
     handles = [
-        Line2D([], [], color=colour, marker=marker, linestyle="none", label=f"{words} embeddings")
+        mpl.lines.Line2D([], [], color=colour, marker=marker, linestyle="none", label=f"{words} embeddings")
         for words, colour, marker in INITIAL.values()
     ]
     handles.append(
-        Line2D(
+        mpl.lines.Line2D(
             [], [], linestyle="none", marker="o", markerfacecolor="white", markeredgecolor=style.GREY,
             markeredgewidth=1.1, label="(a) published",
         )
     )  # fmt: skip
     for size in CURVES:
         label = f"(b) on TSP{size_label(study, size)}"
-        handles.append(Line2D([], [], color=style.INK, linestyle=DASHES[size], linewidth=1.1, label=label))
+        handles.append(mpl.lines.Line2D([], [], color=style.INK, linestyle=DASHES[size], linewidth=1.1, label=label))
     return handles
 
 

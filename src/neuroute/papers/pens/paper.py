@@ -1,9 +1,8 @@
 """Paper `pens`."""
 
-from neuroute.papers.pens.artifacts import artifacts
-from neuroute.papers.pens.declare import bundles, evaluations, runs
+from neuroute.papers.pens.declare import bundles, runs
 from neuroute.papers.pens.scale import PensScale
-from neuroute.plan.papers import Paper
+from neuroute.plan.paper import Paper
 
 PAPER = Paper(
     key="pens",
@@ -11,7 +10,6 @@ PAPER = Paper(
     scale=PensScale,
     runs=runs,
     label_jobs=bundles,
-    evaluations=evaluations,
-    artifacts=artifacts,
+    group="uniform",
     borrows=("scaling",),
 )

@@ -5,9 +5,6 @@ heads (pens, Figure 6).  They are those of the live network: the tensors that en
 Of all queries only the origin's is scored, so a layer adds memory in proportion to the nodes.
 """
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,15 +13,15 @@ from torch import Tensor, nn
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import autocast
 from neuroute.decoding.greedy import closed_tour_rows
-from neuroute.evaluation.live_modules import modules
+from neuroute.decoding.memory import autocast
 from neuroute.evaluation.loaded import LoadedModel
-from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.evaluation.probing import check_instance, parameter_rows, wrong_network
+from neuroute.evaluation.records import Arrays, Rows
+from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.positions import distances
 from neuroute.networks.blocks.pre_norm_layer import PreNormLayer
 from neuroute.networks.pens import Pens
-from neuroute.networks.weights import parameters
 from neuroute.papers.pens.evaluations import AttentionEvaluation
 from neuroute.plan.objects import Decoding
 
@@ -36,20 +33,22 @@ def measure(loaded: LoadedModel, evaluation: AttentionEvaluation) -> tuple[Rows,
 
     Of the path: coords (n, 2) float32, origin, destination, factors (k,), logits (k, n) float32 in node order.  Of the
     small instance: small_coords (m, 2), small_tour (m,), small_probabilities (m - 1, m) float32.  Of the network:
-    modules, JSON of what `modules` returns.
+    modules, what `describe_modules` returns.
     Raises NeurouteError if the network is none of PENS, there is no such instance, a factor is not above 0, or the best
     one has not been measured.
     """
-    _check(evaluation)
+    check_instance(evaluation.id, evaluation.instance, evaluation.dataset.count)
+    for factor in evaluation.factors:
+        if factor != "best" and not 0 < factor < float("inf"):
+            raise NeurouteError(f"{evaluation.id}: factor {factor:g}; coordinates are stretched by factors above 0")
     net = loaded.net
     if not isinstance(net, Pens):
-        raise NeurouteError(
-            f"{evaluation.id}: attention is mapped of networks of paper pens, not of {type(net).__name__}; "
-            "choose such a run"
-        )
+        raise wrong_network(evaluation.id, "attention is mapped of networks of paper pens", loaded)
     coords = dataset_coordinates(evaluation.dataset)[evaluation.instance]
     origin, destination = path_ends(coords)
-    factors = [_settled(loaded, factor, len(coords)) for factor in evaluation.factors]
+    factors = [
+        float(loaded.resolve_decoding(Decoding(rescale=factor), len(coords)).rescale) for factor in evaluation.factors
+    ]
     small = dataset_coordinates(evaluation.small)[0]
     with torch.inference_mode(), autocast(loaded.place, loaded.run.training.precision):
         points = torch.from_numpy(coords).to(loaded.place)
@@ -64,25 +63,9 @@ def measure(loaded: LoadedModel, evaluation: AttentionEvaluation) -> tuple[Rows,
         "small_coords": small,
         "small_tour": tour,
         "small_probabilities": probabilities,
-        "modules": np.array(json.dumps(modules(net, "layers"))),
+        "modules": describe_modules(net, "layers"),
     }
-    about = describe_test(evaluation.dataset, instances=1)
-    return loaded.rows(evaluation.group, about, Decoding(), {"parameters": parameters(net)}, 0.0), arrays
-
-
-def _check(evaluation: AttentionEvaluation) -> None:
-    if not 0 <= evaluation.instance < evaluation.dataset.count:
-        raise NeurouteError(
-            f"{evaluation.id}: instance {evaluation.instance}; choose one of 0 to {evaluation.dataset.count - 1}"
-        )
-    for factor in evaluation.factors:
-        if factor != "best" and not 0 < factor < float("inf"):
-            raise NeurouteError(f"{evaluation.id}: factor {factor:g}; coordinates are stretched by factors above 0")
-
-
-def _settled(loaded: LoadedModel, factor: Any, nodes: int) -> float:
-    """The factor itself, looked up where it is the best one."""
-    return float(loaded.resolve_decoding(Decoding(rescale=factor), nodes).rescale)
+    return parameter_rows(loaded, evaluation.group, evaluation.dataset), arrays
 
 
 # -- the origin's logits --------------------------------------------------------------------------------------------
@@ -109,32 +92,21 @@ def origin_logits(net: Pens, coords: Tensor, origin: int, destination: int) -> T
     order = torch.cat([order[[origin]], order[(order != origin) & (order != destination)], order[[destination]]])
     net.draw = 0
     rows = net.encode(coords[None])[:, order]
-    with _origin_scores(net, rows) as scores:
+    bias = 0.0 if net.slopes is None else -net.slopes.to(rows)[:, None] * distances(rows[:, :1, :2], rows[..., :2])[0]
+
+    def score(layer: nn.Module, inputs: tuple[Any, ...]) -> Tensor:
+        """(tokens,)"""
+        assert isinstance(layer, PreNormLayer)
+        h, _, scale, sharpness, rotation = inputs
+        q, k, _ = layer.queries_keys_values(h, sharpness, rotation)
+        products = (k[0].to(rows) * q[0, :, :1].to(rows)).sum(-1)  # (heads, tokens), never in bf16
+        return (products * (scale * layer.scale) + bias).mean(0)
+
+    with tap_inputs(net.layers, score) as scores:
         net.hidden(rows, net.attention_scale(n))
     logits = torch.empty_like(rows[0, :, 0])
     logits[order] = torch.stack(scores).mean(0)
     return logits
-
-
-@contextmanager
-def _origin_scores(net: Pens, rows: Tensor) -> Iterator[list[Tensor]]:
-    """While it is open, a run of the network on rows (1, tokens, E) adds one (tokens,) tensor per layer."""
-    found: list[Tensor] = []
-    bias = 0.0 if net.slopes is None else -net.slopes.to(rows)[:, None] * distances(rows[:, :1, :2], rows[..., :2])[0]
-
-    def catch(layer: nn.Module, given: tuple[Any, ...]) -> None:
-        assert isinstance(layer, PreNormLayer)
-        h, _, scale, sharpness, rotation = given
-        q, k, _ = layer.queries_keys_values(h, sharpness, rotation)
-        products = (k[0].to(rows) * q[0, :, :1].to(rows)).sum(-1)  # (heads, tokens), never in bf16
-        found.append((products * (scale * layer.scale) + bias).mean(0))
-
-    hooks = [layer.register_forward_pre_hook(catch) for layer in net.layers]
-    try:
-        yield found
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 # -- what a drawing of the model needs ------------------------------------------------------------------------------

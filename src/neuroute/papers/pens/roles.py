@@ -1,8 +1,12 @@
 """The models and test sets of paper `pens`, by the paper's own numbers, whatever they are at a scale."""
 
+from typing import Literal
+
+from neuroute.papers.pens.evaluations import AttentionEvaluation
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Dataset, Decoding, Labels
+from neuroute.plan.needs import Need, group_of
+from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, RescalingEvaluation, Sweep
 
 PAPER = "pens"
 SIZES = (100, 250, 500, 1000, 10_000)
@@ -53,3 +57,30 @@ def rescaled(scale: Scale) -> Decoding:
 
 
 TIMED = Decoding(batch_size=1)  # one instance at a time, as the paper times (Section 5.1)
+
+
+# -- what is measured besides gaps -----------------------------------------------------------------------------------
+
+
+def rescaling(scale: Scale, name: str) -> RescalingEvaluation:
+    """Sweeps over scaling factors: at all sizes, or at the largest for a model that no table shows rescaled."""
+    sizes, factors = SIZES if name in RESCALED else SIZES[-1:], scale[PensScale].factors
+    sweeps = tuple(Sweep(dataset=held_out(scale, n), factors=tuple(sorted(set(factors[n])))) for n in sizes)
+    return RescalingEvaluation(run=run_id(name), sweeps=sweeps)
+
+
+def attention(scale: Scale, name: str) -> list[Need]:
+    """Where the origin looks at the largest size, up to the best factor."""
+    factors: tuple[float | Literal["best"], ...] = (*sorted(set(scale[PensScale].attention_factors)), "best")
+    maps = AttentionEvaluation(run=run_id(name), dataset=held_out(scale, SIZES[-1]), factors=factors)
+    return [rescaling(scale, name), maps]
+
+
+def on_tsplib(scale: Scale, run: str) -> BenchmarkEvaluation:
+    decodings = {BQ: (Decoding(), ESF), LEHD: (Decoding(),)}.get(run, (repeated(scale), rescaled(scale)))
+    return BenchmarkEvaluation(
+        run=run,
+        group=group_of(PAPER, run, "tsplib"),
+        max_nodes=scale[PensScale].tsplib_max_nodes,
+        decodings=decodings,
+    )

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from neuroute.papers.pens.cells import gap_notes, reference_notes, sets_of
 from neuroute.papers.pens.roles import NAMES, SIZES, SMALL, SMALL_SIZES, repeated, run_id
-from neuroute.plan.config import Scale
-from neuroute.rendering.grid import Grid, Method, gaps, grid_table
-from neuroute.rendering.table import Table
+from neuroute.plan.needs import artifact
+from neuroute.rendering.grid import Grid, Method, gaps, grid_table, needs_of
 
 if TYPE_CHECKING:
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
+    from neuroute.rendering.table import Table
 
 ENCODED = ("coordns", "pens_a", "pens_r")
 MODEL_OF = {"alibi": "PENS-A", "rope": "PENS-R"}
@@ -24,6 +25,7 @@ def table_figure4_grid(scale: Scale) -> Grid:
     return Grid(methods, gaps(sets_of(scale, SIZES), decimals=2), table="figure4_table")
 
 
+@artifact("Figure 4's table: ALiBi, RoPE and coordinates", needs=needs_of(table_figure4_grid))
 def table_figure4(study: Study) -> Table:
     """ALiBi, RoPE and projected coordinates, none of them rescaled."""
     grid = table_figure4_grid(study.scale)
@@ -53,6 +55,7 @@ def table_figure5_grid(scale: Scale) -> Grid:
     return Grid(methods, gaps(sets_of(scale, SMALL_SIZES)), table="figure5a_table")
 
 
+@artifact("Figure 5a: zero and Gaussian initial embeddings", needs=needs_of(table_figure5_grid))
 def table_figure5(study: Study) -> Table:
     """Zero and Gaussian initial embeddings, trained on the smallest size."""
     grid = table_figure5_grid(study.scale)

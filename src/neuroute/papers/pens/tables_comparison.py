@@ -9,18 +9,22 @@ from neuroute.accounting.counts import Pens
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import gap_notes, reference_notes
-from neuroute.papers.pens.methods import Method, methods
-from neuroute.papers.pens.roles import BQ, LEHD, NAMES, SIZES, run_id
+from neuroute.papers.pens.methods import Method, compared_needs, methods
+from neuroute.papers.pens.roles import BQ, LEHD, NAMES, SIZES, reference, repeated, run_id
 from neuroute.papers.pens.scale import PensScale
-from neuroute.plan.objects import Dataset
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.rendering.benchmark import Nodes, Solved, not_measured
 from neuroute.rendering.cells import UNTRAINED, gap_cell, model_here, number, printed
 from neuroute.rendering.columns import HERE, described
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
 
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Dataset
     from neuroute.rendering.study import Study
 
 GROUPS: dict[str, Nodes] = {  # of TSPLIB, by nodes, as the printed numbers name them
@@ -31,6 +35,7 @@ DECODING = "original_decoding"
 SHAPE = (9, 192, 512)  # layers, width and FFN of the paper's models (Section 5.1)
 
 
+@artifact("Comparison with neural solvers on uniform TSPs and TSPLIB", needs=compared_needs)
 def table2(study: Study) -> Table:
     """Gap and time of all solvers, PENS rescaled where the paper has it so."""
     view = _View.of(study)
@@ -44,6 +49,7 @@ def table2(study: Study) -> Table:
     return _comparison(view, rows, remarks)
 
 
+@artifact("All results, with and without rescaling", needs=compared_needs)
 def table3(study: Study) -> Table:
     """The same with a row of its own for each PENS model when rescaled."""
     view = _View.of(study)
@@ -155,6 +161,14 @@ def _scaled_where(study: Study) -> str:
     )
 
 
+def _table4_needs(scale: Scale) -> Iterator[Need]:
+    for name in NAMES:
+        yield from tested(run_id(name), reference(scale, SIZES[0]), repeated(scale))
+    for run in (BQ, LEHD):
+        yield from tested(run, reference(scale, SIZES[0]))
+
+
+@artifact("Overview of the solvers", needs=_table4_needs)
 def table4(study: Study) -> Table:
     """Graph type, parameters, venue and original decoding of the solvers."""
     frame = study.published(4)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from neuroute.papers.pens.cells import gap_notes, reference_notes, sets_of
-from neuroute.papers.pens.roles import NAMES, SIZES, repeated, rescaled, run_id
-from neuroute.plan.config import Scale
-from neuroute.plan.objects import Dataset
+from neuroute.papers.pens.roles import NAMES, SIZES, repeated, rescaled, rescaling, run_id
+from neuroute.plan.needs import Need, artifact
 from neuroute.rendering.cells import printed, printed_gap
 from neuroute.rendering.columns import described
-from neuroute.rendering.grid import GAP, Grid, Measure, Method, Quantity, grid_table, record
+from neuroute.rendering.grid import GAP, Grid, Measure, Method, Quantity, grid_table, needs_of, record
 from neuroute.rendering.table import Column, Table, fixed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Dataset
     from neuroute.rendering.study import Study
 
 MODELS = ("pens_a", "pens_r")
@@ -36,6 +39,12 @@ def table1_grid(scale: Scale) -> Grid:
     return Grid(methods, quantities)
 
 
+def _table1_needs(scale: Scale) -> Iterator[Need]:
+    yield from needs_of(table1_grid)(scale)
+    yield from (rescaling(scale, name) for name in MODELS)
+
+
+@artifact("The best scaling factors and what they change", needs=_table1_needs)
 def table1(study: Study) -> Table:
     """Gap and factor for each size, without and with rescaling."""
     grid = table1_grid(study.scale)

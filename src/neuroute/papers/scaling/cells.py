@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.roles import SIZES, depth_and_width, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
+from neuroute.plan.needs import Need, Tested
 from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.rendering import cells
 from neuroute.rendering.cells import BOOTSTRAP
@@ -93,6 +94,19 @@ def range_notes(study: Study, runs: Iterable[str]) -> list[str]:
             "and the largest; times and searches are those of the first seed."
         )
     return notes
+
+
+def seeded(needs: Callable[[Scale], Iterable[Need]]) -> Callable[[Scale], Iterator[Need]]:
+    """Need the greedy gaps of all trainings of each run, not of the first one alone."""
+
+    def of_all(scale: Scale) -> Iterator[Need]:
+        for need in needs(scale):
+            yield need
+            if isinstance(need, Tested) and roles.group(scale, need) in ("greedy", "larger"):
+                others = roles.seeds(scale, need.run.removeprefix(f"{roles.PAPER}/"))[1:]
+                yield from (Tested(f"{roles.PAPER}/{other}", need.test) for other in others)
+
+    return of_all
 
 
 # -- solvers ----------------------------------------------------------------------------------------------------------

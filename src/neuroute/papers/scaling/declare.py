@@ -1,26 +1,20 @@
 """What paper `scaling` trains and measures.  Declarations only; what is shown is in `artifacts`."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Iterator
 
 from neuroute.core.errors import NeurouteError
-from neuroute.papers.scaling.evaluations import ProbeEvaluation
 from neuroute.papers.scaling.roles import (
-    BASELINES,
-    COMPARED,
     DEEP,
     DEPTHS,
     FEW,
-    GRID,
-    LATENCY,
-    LOG_N,
     PAPER,
-    PROBED,
     SHIFTED,
     SIZES,
     WIDTHS,
     depth_and_width,
     reference,
-    seeds,
     validation,
     with_seed,
 )
@@ -28,21 +22,16 @@ from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.changes import seed_of, settled
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import training_blocks
+from neuroute.plan.needs import Need, tested
 from neuroute.plan.objects import (
-    BenchmarkEvaluation,
     Dataset,
-    Decoding,
-    Evaluation,
     LabelBundle,
     Labels,
     Network,
     Run,
-    RunEvaluation,
     SelfImprovement,
     Split,
     Supervised,
-    Test,
-    beam_search,
 )
 from neuroute.plan.shapes import BaselineShape, Shape, TrainingScale
 
@@ -194,67 +183,7 @@ def _run(
     )
 
 
-# -- evaluations ----------------------------------------------------------------------------------------------------
-
-
-def evaluations(scale: Scale) -> list[RunEvaluation]:
-    s = scale[ScalingScale]
-    out: list[RunEvaluation] = []
-    first, thousand = reference(scale, 100), reference(scale, 1000)
-    larger = [Test(labels=reference(scale, size)) for size in SIZES[1:]]
-
-    def add(name: str, group: str, tests: Iterable[Test]) -> None:
-        """For the runs that show gaps of training seeds, all seeds."""
-        for each in seeds(scale, name) if group in ("greedy", "larger") else [name]:
-            out.append(Evaluation(run=f"{PAPER}/{each}", group=group, tests=tuple(dict.fromkeys(tests))))
-
-    for shape in GRID:
-        batches = [min(b, first.dataset.count) for b in s.latency_batches.values()] if shape in LATENCY else []
-        latency = [Test(labels=first, decoding=Decoding(batch_size=b)) for b in batches]
-        add(f"base_{shape}", "greedy", [Test(labels=first), *latency])
-        add(f"base_{shape}", "beam", _beams(scale, shape))
-        add(f"base_{shape}", "larger", larger)
-        shifted = [Test(labels=reference(scale, size, distribution=d)) for d in SHIFTED for size in SIZES]
-        add(f"base_{shape}", "shifted", shifted)
-    for shape in LOG_N:
-        without = Decoding(log_n=False)
-        sets = [reference(scale, size) for size in SIZES]
-        add(f"base_{shape}", "without_log", [Test(labels=labels, decoding=without) for labels in sets])
-    for shape in COMPARED:
-        add(f"base_{shape}", "beam_larger", [Test(labels=thousand, decoding=beam_search(s.beams[2]))])
-        rrc = Decoding(method="rrc", iterations=max(s.rrc.values()), milestones=(0, *s.rrc.values()))
-        few = [reference(scale, size, count) for size, count in s.rrc_counts.items()]
-        add(f"base_{shape}", "rrc", [Test(labels=labels, decoding=rrc) for labels in few])
-    for name in (*(f"deep_{shape}" for shape in DEEP), "nogate_42x128", "data1M_12x128", "data10M_12x128"):
-        add(name, "greedy", [Test(labels=first)])
-        add(name, "larger", larger)
-    for shape in FEW:
-        add(f"small01M_{shape}", "greedy", [Test(labels=first), Test(labels=thousand)])
-    for name in ("lehd_6x128", "lehd_24x64"):
-        add(name, "greedy", [Test(labels=first)])
-        add(name, "larger", larger)
-    for name in ("bq", "sigd"):
-        add(name, "greedy", [Test(labels=first), Test(labels=thousand)])
-    for name in BASELINES:
-        sets = [reference(scale, 100, s.beam_count), thousand]
-        add(name, "beam", [Test(labels=labels, decoding=beam_search(s.beams[16])) for labels in sets])
-    add("lehd_cvrp", "greedy", [Test(labels=cvrp_labels(scale, "test", s.lehd_cvrp.test_count))])
-    for name in (*(f"base_{shape}" for shape in COMPARED), *BASELINES):
-        out.append(BenchmarkEvaluation(run=f"{PAPER}/{name}", max_nodes=s.tsplib_max_nodes))
-    # The first decision of a tour has two right answers; the paper does not say which one it draws.
-    decision = min(max(1, s.sizes[100] // 10), s.sizes[100] - 4)
-    for shape in PROBED:
-        probed = reference(scale, 100, s.probe_count)
-        out.append(ProbeEvaluation(run=f"{PAPER}/base_{shape}", optimal=probed, decision=decision))
-    return out
-
-
-def _beams(scale: Scale, shape: str) -> list[Test]:
-    s = scale[ScalingScale]
-    searched = reference(scale, 100, s.beam_count)
-    widths = [w for w in s.beams.values() if w > 1 or searched != reference(scale, 100)]
-    few = reference(scale, 100, s.budget_count)
-    return [
-        *(Test(labels=searched, decoding=beam_search(w)) for w in widths),
-        *(Test(labels=few, decoding=beam_search(w)) for w in s.budgets.get(shape, {}).values()),
-    ]
+def on_demand(scale: Scale) -> Iterator[Need]:
+    """Measure LEHD on the CVRP, which no artifact shows."""
+    labels = cvrp_labels(scale, "test", scale[ScalingScale].lehd_cvrp.test_count)
+    yield from tested(f"{PAPER}/lehd_cvrp", labels)

@@ -1,10 +1,9 @@
 """Paper `scaling`."""
 
-from neuroute.papers.scaling.artifacts import artifacts
-from neuroute.papers.scaling.declare import bundles, evaluations, runs
-from neuroute.papers.scaling.roles import reference
+from neuroute.papers.scaling.declare import bundles, on_demand, runs
+from neuroute.papers.scaling.roles import group, reference
 from neuroute.papers.scaling.scale import ScalingScale
-from neuroute.plan.papers import Paper
+from neuroute.plan.paper import Paper
 
 PAPER = Paper(
     key="scaling",
@@ -12,8 +11,8 @@ PAPER = Paper(
     scale=ScalingScale,
     runs=runs,
     label_jobs=bundles,
-    evaluations=evaluations,
-    artifacts=artifacts,
+    group=group,
+    on_demand=on_demand,
     headline=True,
     test_set=reference,
 )

@@ -20,7 +20,7 @@ from neuroute.analysis.representations import separation
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import autocast, batch_size
+from neuroute.decoding.memory import autocast, batch_size_for
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
@@ -82,7 +82,7 @@ def success_by_rank(
 ) -> dict[str, np.ndarray]:
     """The counts of `measure`'s .npz.  coords (count, n, 2) and tours (count, n) int64 on the CPU, n >= 4."""
     device, n = next(net.parameters()).device, coords.shape[1]
-    limit = batch_size(net, n, Decoding(), memory_gb)
+    limit = batch_size_for(net, n, Decoding(), memory_gb)
     found: dict[str, list[Tensor]] = {"hit": [], "available": [], "all": []}
     for points, order in zip(coords.split(limit), tours.split(limit), strict=True):
         points, order = points.to(device), order.to(device)
@@ -112,7 +112,7 @@ def last_layer(
     Available nodes come in the order of the tour: the optimal next one first.  States are those after the last layer.
     """
     device, n = next(net.parameters()).device, coords.shape[1]
-    limit, first = min(AT_ONCE, batch_size(net, n, Decoding(), memory_gb)), 0
+    limit, first = min(AT_ONCE, batch_size_for(net, n, Decoding(), memory_gb)), 0
     for points, order in zip(coords.split(limit), tours.split(limit), strict=True):
         with autocast(device, precision):
             path = _along(net.encode(points.to(device)), order.to(device))

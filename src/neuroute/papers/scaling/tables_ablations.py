@@ -6,16 +6,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from neuroute.accounting.counts import DecoderOnly
-from neuroute.papers.scaling.cells import GAP, model, range_notes, sets_of
+from neuroute.papers.scaling.cells import GAP, model, range_notes, seeded, sets_of
 from neuroute.papers.scaling.roles import FEW, LOG_N, SIZES, depth_and_width, run_id
-from neuroute.plan.config import Scale
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, Labels, Supervised
 from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed
 from neuroute.rendering.columns import HERE, WHOLE, gap_columns, millions
-from neuroute.rendering.grid import Grid, Measure, Method, Quantity, gaps, grid_table, parameters
+from neuroute.rendering.grid import Grid, Measure, Method, Quantity, gaps, grid_table, needs_of, parameters
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
 
 EPOCHS = 60.0  # of the paper's trainings in Table 3, by its caption
@@ -51,6 +54,7 @@ def table3_grid(scale: Scale) -> Grid:
     return Grid(methods, [parameters(tests[100]), *_budget(tests[100]), *gaps(tests, GAP)])
 
 
+@artifact("Few samples: 0.1M samples, 60 epochs", needs=seeded(needs_of(table3_grid)))
 def table3(study: Study) -> Table:
     """Few samples: 0.1M samples, 60 epochs."""
     grid = table3_grid(study.scale)
@@ -73,6 +77,7 @@ def table7_grid(scale: Scale) -> Grid:
     return Grid(methods, gaps(sets_of(scale), GAP))
 
 
+@artifact("With and without gated attention", needs=seeded(needs_of(table7_grid)))
 def table7(study: Study) -> Table:
     """With and without gated attention."""
     grid = table7_grid(study.scale)
@@ -87,6 +92,13 @@ def table7(study: Study) -> Table:
     )
 
 
+def _table8_needs(scale: Scale) -> Iterator[Need]:
+    for shape in LOG_N:
+        for labels in sets_of(scale).values():
+            yield from tested(run_id(shape), labels, Decoding(), Decoding(log_n=False))
+
+
+@artifact("With and without log(n)", needs=_table8_needs)
 def table8(study: Study) -> Table:
     """With and without log(n)."""
     tests = sets_of(study.scale)
@@ -141,6 +153,7 @@ def table11_grid(scale: Scale) -> Grid:
     return Grid(methods, [*_budget(tests[100]), *gaps(tests, GAP)])
 
 
+@artifact("One and ten million training samples", needs=seeded(needs_of(table11_grid)))
 def table11(study: Study) -> Table:
     """One and ten million training samples."""
     grid = table11_grid(study.scale)

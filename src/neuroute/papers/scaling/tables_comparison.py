@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from neuroute.datasets.benchmarks import studied
-from neuroute.papers.scaling.cells import GAP, model, range_notes, searched, sets_of
-from neuroute.papers.scaling.roles import COMPARED, GRID, PAPER, depth_and_width, run_id
+from neuroute.papers.scaling import roles
+from neuroute.papers.scaling.cells import GAP, model, range_notes, searched, seeded, sets_of
+from neuroute.papers.scaling.roles import BASELINES, COMPARED, GRID, PAPER, depth_and_width, run_id
 from neuroute.papers.scaling.scale import ScalingScale
-from neuroute.plan.config import Scale
-from neuroute.plan.objects import Dataset, Decoding, beam_search
+from neuroute.plan.needs import Need, Tested, artifact
+from neuroute.plan.objects import Dataset, Decoding, Test, beam_search
 from neuroute.rendering.benchmark import Solved, not_measured
 from neuroute.rendering.cells import model_here, number, printed, select
 from neuroute.rendering.columns import described, millions
@@ -26,11 +26,15 @@ from neuroute.rendering.grid import (
     comparison,
     gaps,
     grid_table,
+    needs_of,
     parameters,
 )
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
 
 
@@ -91,6 +95,15 @@ def _parameters(study: Study, run: str, dataset: Dataset, _: Value, decoding: De
     return PARAMETERS.of_model(study, run, dataset, published, decoding)
 
 
+def _table5_needs(scale: Scale) -> list[Need]:
+    """The rows; those of beams have no parameters, which are of the whole test set."""
+    needs, whole = seeded(needs_of(table5_grid))(scale), roles.reference(scale, 100)
+    beams = [Test(labels=whole, decoding=beam_search(beam)) for beam in scale[ScalingScale].beams.values() if beam > 1]
+    unread = beams if whole != searched(scale) else []
+    return [need for need in needs if not (isinstance(need, Tested) and need.test in unread)]
+
+
+@artifact("Comparison with LEHD, BQ and SIGD", needs=_table5_needs)
 def table5(study: Study) -> Table:
     """Comparison with LEHD, BQ and SIGD."""
     grid = table5_grid(study.scale)
@@ -121,6 +134,11 @@ GROUPS = {  # the paper's rows: its name for them in the printed numbers, nodes 
 }
 
 
+def _table6_needs(scale: Scale) -> list[Need]:
+    return [roles.on_tsplib(scale, run) for run in (*map(run_id, COMPARED), *(f"{roles.PAPER}/{b}" for b in BASELINES))]
+
+
+@artifact("TSPLIB instances below 5,000 nodes", needs=_table6_needs)
 def table6(study: Study) -> Table:
     """TSPLIB instances below 5,000 nodes."""
     limit = study.scale[ScalingScale].tsplib_max_nodes
@@ -198,6 +216,7 @@ def table20_grid(scale: Scale) -> Grid:
     return Grid(methods, [parameters(tests[100]), *gaps(tests, GAP)])
 
 
+@artifact("LEHD before and after modification", needs=seeded(needs_of(table20_grid)))
 def table20(study: Study) -> Table:
     """LEHD before and after modification."""
     grid = table20_grid(study.scale)

@@ -6,17 +6,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from neuroute.papers.scaling import roles
-from neuroute.papers.scaling.cells import GAP, gap_cell, model, range_notes, solver, solver_notes
+from neuroute.papers.scaling.cells import GAP, gap_cell, model, range_notes, seeded, solver, solver_notes
 from neuroute.papers.scaling.roles import COMPARED, GRID, SHIFTED, SIZES, depth_and_width, run_id
 from neuroute.papers.scaling.scale import ScalingScale
-from neuroute.plan.config import Scale
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Decoding, Labels
 from neuroute.rendering.cells import BOOTSTRAP, model_here, number, printed
 from neuroute.rendering.columns import HERE, described
-from neuroute.rendering.grid import SECONDS, Grid, comparison, grid_table
+from neuroute.rendering.grid import SECONDS, Grid, comparison, grid_table, needs_of
 from neuroute.rendering.table import Column, Row, Table, fixed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
 
 FIFTEEN = (
@@ -41,6 +44,7 @@ def _generalisation(tests: dict[int, Labels], scale: Scale) -> Grid:
     return Grid(methods, comparison(tests, "TSP{}".format, GAP, SECONDS, key="tsp{}".format))
 
 
+@artifact("Uniform TSP200, TSP500 and TSP1000", needs=seeded(needs_of(table13_grid)))
 def table13(study: Study) -> Table:
     """Uniform TSP200, TSP500 and TSP1000."""
     return _draw(
@@ -53,6 +57,7 @@ def table13(study: Study) -> Table:
     )
 
 
+@artifact("Explosion: TSP100, TSP200, TSP500 and TSP1000", needs=needs_of(lambda scale: shifted_grid(scale, "table14")))
 def table14(study: Study) -> Table:
     """Explosion: TSP100, TSP200, TSP500 and TSP1000."""
     return _draw(
@@ -64,6 +69,7 @@ def table14(study: Study) -> Table:
     )
 
 
+@artifact("Implosion: TSP100, TSP200, TSP500 and TSP1000", needs=needs_of(lambda scale: shifted_grid(scale, "table15")))
 def table15(study: Study) -> Table:
     """Implosion: TSP100, TSP200, TSP500 and TSP1000."""
     return _draw(
@@ -76,6 +82,7 @@ def table15(study: Study) -> Table:
     )
 
 
+@artifact("Cluster: TSP100, TSP200, TSP500 and TSP1000", needs=needs_of(lambda scale: shifted_grid(scale, "table16")))
 def table16(study: Study) -> Table:
     """Cluster: TSP100, TSP200, TSP500 and TSP1000."""
     return _draw(
@@ -100,6 +107,15 @@ def _draw(study: Study, grid: Grid, *remarks: str) -> Table:
     )
 
 
+def _table19_needs(scale: Scale) -> Iterator[Need]:
+    s = scale[ScalingScale]
+    rrc = Decoding(method="rrc", iterations=max(s.rrc.values()), milestones=(0, *s.rrc.values()))
+    for shape in COMPARED:
+        for size, count in s.rrc_counts.items():
+            yield from tested(run_id(shape), roles.reference(scale, size, count), rrc)
+
+
+@artifact("Random re-construct with different budgets", needs=_table19_needs)
 def table19(study: Study) -> Table:
     """Random re-construct with different budgets."""
     s = study.scale[ScalingScale]

@@ -17,20 +17,25 @@ from neuroute.papers.scaling.cells import (
     model,
     range_notes,
     searched,
+    seeded,
     sets_of,
     solver,
     solver_notes,
 )
+from neuroute.papers.scaling.grid import counts_here
 from neuroute.papers.scaling.roles import DEEP, GRID, LATENCY, depth_and_width, run_id
 from neuroute.papers.scaling.scale import ScalingScale
-from neuroute.plan.config import Scale
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, beam_search
 from neuroute.rendering.cells import BOOTSTRAP, model_here, number, printed, select
 from neuroute.rendering.columns import HERE, WHOLE, described
-from neuroute.rendering.grid import SECONDS, Grid, Measure, Quantity, gaps, grid_table, parameters
+from neuroute.rendering.grid import SECONDS, Grid, Measure, Quantity, gaps, grid_table, needs_of, parameters
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
 
 BUDGETED = ("6x128", "6x512", "24x128", "42x128")  # Table 4
@@ -42,12 +47,12 @@ def table2_grid(scale: Scale) -> Grid:
     return Grid(methods, [parameters(tests[100]), *gaps(tests, GAP)])
 
 
+@artifact("Deep and narrow against wide at equal parameters", needs=seeded(needs_of(table2_grid)))
 def table2(study: Study) -> Table:
     """Deep and narrow against wide at equal parameters."""
     grid = table2_grid(study.scale)
     n = grid.tests[0].dataset.n
-    shapes = [study.runs[run].network.arguments for run in grid.runs]
-    first, *deep = (solution_paper(DecoderOnly(a["depth"], a["width"], a["heads"]).decision, n) for a in shapes)
+    first, *deep = (solution_paper(counts_here(study.runs[run].network).decision, n) for run in grid.runs)
     ratios = ", ".join(f"{cost / first:.2f}× for {m.label}" for m, cost in zip(grid.methods[1:], deep, strict=True))
     return grid_table(
         study,
@@ -61,6 +66,14 @@ def table2(study: Study) -> Table:
     )
 
 
+def _table4_needs(scale: Scale) -> Iterator[Need]:
+    s = scale[ScalingScale]
+    for shape in BUDGETED:
+        labels = roles.reference(scale, 100, s.budget_count)
+        yield from tested(run_id(shape), labels, *map(beam_search, s.budgets[shape].values()))
+
+
+@artifact("Optimality gap under limited and sufficient inference budgets", needs=_table4_needs)
 def table4(study: Study) -> Table:
     """Optimality gap under limited and sufficient inference budgets."""
     dataset = roles.reference(study.scale, 100, study.scale[ScalingScale].budget_count).dataset
@@ -119,6 +132,7 @@ def table12_grid(scale: Scale) -> Grid:
     )
 
 
+@artifact("In-domain greedy results of the twelve models", needs=seeded(needs_of(table12_grid)))
 def table12(study: Study) -> Table:
     """In-domain greedy results of the twelve models."""
     grid = table12_grid(study.scale)
@@ -134,6 +148,14 @@ def table12(study: Study) -> Table:
     )
 
 
+def _table17_needs(scale: Scale) -> Iterator[Need]:
+    labels, batches = roles.reference(scale, 100), scale[ScalingScale].latency_batches.values()
+    by_batch = [Decoding(batch_size=min(batch, labels.dataset.count)) for batch in batches]
+    for shape in LATENCY:
+        yield from tested(run_id(shape), labels, Decoding(), *by_batch)
+
+
+@artifact("FLOPs and latency by batch size", needs=_table17_needs)
 def table17(study: Study) -> Table:
     """FLOPs and latency by batch size."""
     dataset = roles.reference(study.scale, 100).dataset
@@ -201,6 +223,7 @@ def _gap_alone(study: Study, run: str, dataset: Dataset, published: Value, decod
     return Cell(study.gap(run, dataset, decoding), published)
 
 
+@artifact("Beam search with widths 1 to 64", needs=needs_of(table18_grid))
 def table18(study: Study) -> Table:
     """Beam search with widths 1 to 64."""
     table = grid_table(study, ("Model",), table18_grid(study.scale))

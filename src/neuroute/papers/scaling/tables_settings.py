@@ -7,29 +7,34 @@ from typing import TYPE_CHECKING, Any
 from neuroute.accounting.cost import training_per_sample
 from neuroute.accounting.counts import DecoderOnly
 from neuroute.papers.scaling import roles
+from neuroute.papers.scaling.grid import counts_here
 from neuroute.papers.scaling.roles import depth_and_width, run_id
+from neuroute.plan.needs import Log, Need, artifact
 from neuroute.plan.objects import Supervised
 from neuroute.rendering.cells import model_here, number, printed
 from neuroute.rendering.columns import AS_CONFIGURED, HERE, WHOLE, millions
 from neuroute.rendering.table import Cell, Column, Row, Table, duration
 
 if TYPE_CHECKING:
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
 
 
+@artifact("Configurations of the twelve models")
 def table1(study: Study) -> Table:
     """Configurations of the twelve models."""
 
     def row(shape: str) -> Row:
         (depth, width), run = depth_and_width(shape), study.runs[run_id(shape)]
         here = run.network.arguments
+        heads, count = here.get("heads"), counts_here(run.network)
         values = {
-            "heads": here["heads"],
-            "qkv_dim": here["width"] // here["heads"],
-            "ffn_dim": 4 * here["width"],
-            "params_m": DecoderOnly(here["depth"], here["width"], here["heads"]).parameters / 1e6,
+            "heads": heads,
+            "qkv_dim": here["width"] // heads if heads and "width" in here else None,
+            "ffn_dim": 4 * count.width if isinstance(count, DecoderOnly) else None,
+            "params_m": count.parameters / 1e6,
         }
-        exact = DecoderOnly(depth, width, here["heads"]).parameters
+        exact = DecoderOnly(depth, width, heads=8).parameters
         rows = printed(study, 1, depth=depth, width=width)
         cells = [Cell(value, number(rows, None, metric)) for metric, value in values.items()]
         return Row(
@@ -57,6 +62,7 @@ def table1(study: Study) -> Table:
     )
 
 
+@artifact("Training hyper-parameters")
 def table9(study: Study) -> Table:
     """Training hyper-parameters."""
     published = study.published(9).set_index("key").value
@@ -102,6 +108,11 @@ def table9(study: Study) -> Table:
     )
 
 
+def _table10_needs(scale: Scale) -> list[Need]:
+    return [Log(run_id(shape)) for shape in roles.GRID]
+
+
+@artifact("Training hardware", needs=_table10_needs)
 def table10(study: Study) -> Table:
     """Training hardware."""
     published = study.published(10).set_index("key")

@@ -1,24 +1,38 @@
 """Figure 3 of paper `sit`: what repeating the last node among the representatives brings (Appendix C)."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-from matplotlib.axes import Axes
-
+from neuroute.core.lazy import pd
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.scale import SitScale
-from neuroute.plan.objects import Reconstruction
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.rendering import style
 from neuroute.rendering.cells import BOOTSTRAP, gap_cell
 from neuroute.rendering.columns import described
 from neuroute.rendering.plots import bounds, drawable
-from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing, new_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Reconstruction
+    from neuroute.rendering.study import Study
 
 CHOSEN = 15  # repetitions in all experiments of the paper
 
 
+def _figure3_needs(scale: Scale) -> Iterator[Need]:
+    for count in scale[SitScale].repetitions:
+        yield from tested(roles.run_id(roles.with_repetitions(count)), roles.reference(scale, "tsp", 1000))
+
+
+@artifact("Repetitions of the last node", needs=_figure3_needs)
 def figure3(study: Study) -> Drawing:
     """The gap of short trainings against the repetitions of the last node, with the parameters of each."""
     rows = _rows(study)

@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroute.papers.sit import roles
 from neuroute.papers.sit.snapshot import Iteration, Round
 from neuroute.papers.sit.training_course import Course, draw_gaps, draw_lengths, read_course
+from neuroute.plan.needs import Log, Need, artifact
 from neuroute.plan.objects import Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
-from neuroute.rendering import style
-from neuroute.rendering.columns import described
-from neuroute.rendering.diagram import Panel, Row, Sheet, Space, Words, box, column, drawing, heading, row
-from neuroute.rendering.diagram_maps import draw_nodes, frame_square
-from neuroute.rendering.diagram_nodes import decimal
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
+from neuroute.rendering.columns import decimal, described
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
     from neuroute.rendering.style import Drawing
 
@@ -34,6 +35,11 @@ CUT = ("#1c5a9c", "#5fa8d6")  # blocks in turn, so that neighbours are told apar
 EDGES_ONLY = 300  # nodes from which on edges alone say where they are
 
 
+def _figure2_needs(scale: Scale) -> list[Need]:
+    return [*roles.round_needs(scale), Log(roles.run_id("warm_tsp")), Log(roles.run_id("tsp_1k"))]
+
+
+@artifact("Self-improved training, drawn from a real round", needs=_figure2_needs)
 def figure2(study: Study) -> Drawing:
     """The loop of self-improved training on a real instance (a), and what it does to tours and gaps (b to d)."""
     net = Round.of_sit(study)
@@ -47,15 +53,15 @@ def figure2(study: Study) -> Drawing:
         "gaps": ("(d) Validation gap (%)", "training epochs"),
     }
     panels = [
-        column(heading(title), Panel(name, 1.66, 1.42, before=0.4, below=0.34), top=True, gap=0.1)
+        dg.column(dg.heading(title), dg.Panel(name, 1.66, 1.42, before=0.4, below=0.34), top=True, gap=0.1)
         for name, (title, _) in charts.items()
     ]
-    sheet = Sheet(
-        column(
-            heading("(a) One iteration of re-construction, and the training that follows"),
+    sheet = dg.Sheet(
+        dg.column(
+            dg.heading("(a) One iteration of re-construction, and the training that follows"),
             _loop(it, training, net.run.n),
-            Space(height=0.3),
-            row(*panels),
+            dg.space(height=0.3),
+            dg.row(*panels),
         )
     )
     for name, draw in (("tour", _draw_tour), ("cut", _draw_cut), ("rebuilt", _draw_rebuilt)):
@@ -71,10 +77,10 @@ def figure2(study: Study) -> Drawing:
         "below the tour's length by iteration, the labels' mean length by round and the validation gap by epoch."
     )
     rows = [*it.rows(), *course.rounds, *course.validations]
-    return drawing(sheet.figure, rows, _notes(net.run, it, course), alt)
+    return dg.drawing(sheet.figure, rows, _notes(net.run, it, course), alt)
 
 
-def _loop(it: Iteration, training: Reconstruction, nodes: int) -> Row:
+def _loop(it: Iteration, training: Reconstruction, nodes: int) -> dg.Row:
     """Three maps and the training."""
     blocks, better, lengths = len(it.first), int(it.improved.sum()), it.all_lengths
     titles = {
@@ -82,22 +88,22 @@ def _loop(it: Iteration, training: Reconstruction, nodes: int) -> Row:
         "cut": f"cut: {blocks} block{'s' * (blocks != 1)} of {it.length} stops",
         "rebuilt": f"{better} of {blocks} shorter: {lengths[it.number]:.3f}",
     }
-    maps = {name: Panel(name, 1.38, 1.38, title, bold=name == "rebuilt") for name, title in titles.items()}
+    maps = {name: dg.Panel(name, 1.38, 1.38, title, bold=name == "rebuilt") for name, title in titles.items()}
     lines = (
         f"{training.epochs_per_round} epoch{'s' * (training.epochs_per_round > 1)}",
         f"on {training.samples:,} tours,",
         "sub-paths of",
         f"4 to {longest_sub_path(training.longest, nodes):,} stops",  # l_max (sit, Section 5)
     )
-    return row(
-        maps["tour"], Words("draw start,\nlength and\ndirection", 5.2, above=True),
-        maps["cut"], Words("all blocks\nrebuilt at\nonce", 5.2, above=True),
-        maps["rebuilt"], Words(f"×{training.reconstructions:,}:\npseudo-\nlabels", 5.2, above=True),
-        box("training", "training", *lines, fill="output", width=1.1, height=1.0), gap=0.04,
+    return dg.row(
+        maps["tour"], dg.words("draw start,\nlength and\ndirection", 5.2, above=True),
+        maps["cut"], dg.words("all blocks\nrebuilt at\nonce", 5.2, above=True),
+        maps["rebuilt"], dg.words(f"×{training.reconstructions:,}:\npseudo-\nlabels", 5.2, above=True),
+        dg.box("training", "training", *lines, fill="output", width=1.1, height=1.0), gap=0.04,
     )  # fmt: skip
 
 
-def _connect_loop(sheet: Sheet, training: Reconstruction) -> None:
+def _connect_loop(sheet: dg.Sheet, training: Reconstruction) -> None:
     """The arrows, and the way back to the next round."""
     sheet.chain("tour", "cut", "rebuilt", "training")
     cut, after = sheet.places["cut"], sheet.places["training"]
@@ -125,7 +131,7 @@ def _draw_cut(axes: Axes, it: Iteration) -> None:
     for i, block in enumerate(blocks):
         _draw_edges(axes, it, it.before, block, CUT[i % 2], 1.1)
     _draw_frame(axes, it)
-    draw_nodes(axes, it.coords, it.before[ends], style.INK, s=1.3 * _area(it), linewidths=0, zorder=4)
+    maps.draw_nodes(axes, it.coords, it.before[ends], style.INK, s=1.3 * _area(it), linewidths=0, zorder=4)
 
 
 def _draw_rebuilt(axes: Axes, it: Iteration) -> None:
@@ -151,8 +157,8 @@ def _draw_edges(axes: Axes, it: Iteration, tour: Any, places: Any, colour: str, 
 
 def _draw_frame(axes: Axes, it: Iteration) -> None:
     if len(it.coords) <= EDGES_ONLY:
-        draw_nodes(axes, it.coords, slice(None), "white", s=_area(it), linewidths=0.4, zorder=3.5)
-    frame_square(axes, it.coords, room=0.04)
+        maps.draw_nodes(axes, it.coords, slice(None), "white", s=_area(it), linewidths=0.4, zorder=3.5)
+    maps.frame_square(axes, it.coords, room=0.04)
 
 
 def _area(it: Iteration) -> float:

@@ -6,39 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroute.papers.sit import roles
 from neuroute.papers.sit.snapshot import ENDS, NEAREST, Round
-from neuroute.rendering import style
-from neuroute.rendering.diagram import (
-    BLUE,
-    Column,
-    Element,
-    Frame,
-    Legend,
-    Panel,
-    Row,
-    Sheet,
-    Sign,
-    Space,
-    Words,
-    box,
-    column,
-    drawing,
-    heading,
-    row,
-    write,
-)
-from neuroute.rendering.diagram_maps import (
-    MARKS,
-    color_values,
-    draw_mark,
-    draw_nodes,
-    draw_probabilities,
-    draw_state,
-    format_percent,
-    frame_square,
-    node_area,
-    write_not_finite,
-)
+from neuroute.plan.needs import artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
 from neuroute.rendering.style import MEASURED
 from neuroute.rendering.table import Cell, Table, fixed
 from neuroute.rendering.table import Column as TableColumn
@@ -58,16 +30,17 @@ GRID_TOKENS = 60  # up to so many the single products are ruled
 LIKELIEST = 5  # candidates whose probabilities are bars
 
 
+@artifact("The network, drawn from a decoding state", needs=roles.round_needs)
 def figure1(study: Study) -> Drawing:
     """What cross-attention saves (a), a module (b), and the network over a decision (c)."""
     net = Round.of_sit(study)
     title = f"(c) The network, {net.model.parameters:,} parameters, over one of its decisions"
-    sheet = Sheet(column(row(_products(net), _module(net)), heading(title), _network(net), _looks(net)))
+    sheet = dg.Sheet(dg.column(dg.row(_products(net), _module(net)), dg.heading(title), _network(net), _looks(net)))
     _draw_products(sheet, net)
     _connect_module(sheet)
     sheet.chain("state", "embed", "representatives", "modules", "head", "chances")
-    draw_state(sheet.axes["state"], net.decision)
-    draw_probabilities(sheet.axes["chances"], net.decision)
+    maps.draw_state(sheet.axes["state"], net.decision)
+    maps.draw_probabilities(sheet.axes["chances"], net.decision)
     _draw_likeliest(sheet.axes["likeliest"], net)
     for module in _mapped(net):
         for of in ENDS:
@@ -79,28 +52,28 @@ def figure1(study: Study) -> Drawing:
         "maps of a path under construction, of the candidates' probabilities and of where the representatives look."
     )
     rows = [*counted, *net.model.rows(), *net.decision_rows()]
-    return drawing(sheet.figure, rows, _notes(net), alt, _look_table(net))
+    return dg.drawing(sheet.figure, rows, _notes(net), alt, _look_table(net))
 
 
 # -- (a) products ---------------------------------------------------------------------------------------------------
 
 
-def _products(net: Round) -> Column:
+def _products(net: Round) -> dg.Column:
     """All products of self-attention beside those of cross-attention, to scale: a side is all tokens."""
     t, m, (own, cross) = net.tokens, net.representatives, net.products
     texts = {
         "self": f"{t:,}² = {own:,} products",
-        "cross": f"2 × {m} × {t:,} = {cross:,} ({format_percent(cross / own)})",
+        "cross": f"2 × {m} × {t:,} = {cross:,} ({maps.format_percent(cross / own)})",
     }
     squares = [
-        column(Panel(name, 1.15, 1.15, f"keys: all {t:,} tokens", before=0.15),
-               Words(f"{name}-attention", 6.5, bold=True), Words(text), gap=0.05)
+        dg.column(dg.Panel(name, 1.15, 1.15, f"keys: all {t:,} tokens", before=0.15),
+               dg.words(f"{name}-attention", 6.5, bold=True), dg.words(text), gap=0.05)
         for name, text in texts.items()
     ]  # fmt: skip
-    return column(heading("(a) Products of a query with a key"), row(*squares), top=True)
+    return dg.column(dg.heading("(a) Products of a query with a key"), dg.row(*squares), top=True)
 
 
-def _draw_products(sheet: Sheet, net: Round) -> None:
+def _draw_products(sheet: dg.Sheet, net: Round) -> None:
     t, m = net.tokens, net.representatives
     gap = 0.05 * t
     for axes in (sheet.axes["self"], sheet.axes["cross"]):
@@ -111,10 +84,10 @@ def _draw_products(sheet: Sheet, net: Round) -> None:
     axes = sheet.axes["cross"]
     _draw_cells(axes, t, m, t - m, t, style.RAMPS["orange"][1])
     _draw_cells(axes, m, t - m, 0, max(t - m - gap, 0.1 * t), style.RAMPS["orange"][1])
-    write(sheet.axes["self"], -0.06 * t, t / 2, "queries: all tokens", rotation=90)
-    write(axes, -0.06 * t, t - m / 2, str(m), ha="right" if m < 0.16 * t else "center")
+    dg.write(sheet.axes["self"], -0.06 * t, t / 2, "queries: all tokens", rotation=90)
+    dg.write(axes, -0.06 * t, t - m / 2, str(m), ha="right" if m < 0.16 * t else "center")
     text = f"1. {m} representatives\nlook at all tokens;\n2. all look at them"
-    write(axes, (m + t) / 2, (t - m) / 2, text, fontsize=5.4, linespacing=1.5)
+    dg.write(axes, (m + t) / 2, (t - m) / 2, text, fontsize=5.4, linespacing=1.5)
 
 
 def _draw_cells(axes: Axes, columns: int, rows: int, low: float, high: float, colour: str) -> None:
@@ -132,62 +105,66 @@ def _draw_cells(axes: Axes, columns: int, rows: int, low: float, high: float, co
 # -- (b) a module ---------------------------------------------------------------------------------------------------
 
 
-def _module(net: Round) -> Column:
+def _module(net: Round) -> dg.Column:
     """A module's two halves: Z looks at H, then H at Z."""
     m = net.model
-    return column(
-        heading("(b) A cross-attention module"),
-        row(_stream("Z", DARK_RED, f"{net.representatives} × {m.width}"),
-            _half(net, "gather", "representatives", "Eq. 3"), Space(0.6), _stream("Z′", DARK_RED), gap=0.08),
-        row(_stream("H", BLUE, f"{net.tokens:,} × {m.width}"), Space(0.95), _half(net, "spread", "nodes", "Eq. 4"),
-            _stream("H′", BLUE), gap=0.08),
+    return dg.column(
+        dg.heading("(b) A cross-attention module"),
+        dg.row(
+            _stream("Z", DARK_RED, f"{net.representatives} × {m.width}"),
+            _half(net, "gather", "representatives", "Eq. 3"), dg.space(0.6), _stream("Z′", DARK_RED), gap=0.08,
+        ),
+        dg.row(
+            _stream("H", dg.BLUE, f"{net.tokens:,} × {m.width}"), dg.space(0.95),
+            _half(net, "spread", "nodes", "Eq. 4"), _stream("H′", dg.BLUE), gap=0.08,
+        ),
         top=True, width=3.6, gap=0.12,
     )  # fmt: skip
 
 
-def _stream(name: str, colour: str, shape: str = "") -> Element:
+def _stream(name: str, colour: str, shape: str = "") -> dg.Element:
     """What a module takes or gives, on the level of the arrows."""
-    letter = Words(name, 7.5, bold=True, colour=colour, name=name)
-    return Column((Words(shape, 5.6), letter, Space(height=0.1)), gap=0.03) if shape else letter
+    letter = dg.words(name, 7.5, bold=True, colour=colour, name=name)
+    return dg.column(dg.words(shape, 5.6), letter, dg.space(height=0.1), gap=0.03) if shape else letter
 
 
-def _half(net: Round, name: str, fill: str, equation: str) -> Frame:
+def _half(net: Round, name: str, fill: str, equation: str) -> dg.Frame:
     """Attention and FFN, each with its way around."""
     m, at = net.model, f"{LAYER}.{name}"
     texts = (m.heads_text, m.shape(f"{at}.query", "q"), m.shape(f"{at}.key_value", "k, v"), m.shape(f"{at}.out", "out"))
-    attention = box(f"{name}_attention", "attention", *texts, fill=fill)
-    feed = box(f"{name}_feed", "FFN", m.shape(f"{at}.up"), "ReLU", m.shape(f"{at}.down"), fill="feed")
-    parts = row(attention, Sign(f"{name}1"), feed, Sign(f"{name}2"), tight=True)
+    attention = dg.box(f"{name}_attention", "attention", *texts, fill=fill)
+    feed = dg.box(f"{name}_feed", "FFN", m.shape(f"{at}.up"), "ReLU", m.shape(f"{at}.down"), fill="feed")
+    parts = dg.row(attention, dg.Sign(f"{name}1"), feed, dg.Sign(f"{name}2"), tight=True)
     room = {"head": 0.14} if name == "gather" else {"head": 0.0, "foot": 0.14}
-    return Frame(name, parts, f"{equation}: {m.count(at + '.'):,} parameters", **room)
+    return dg.Frame(name, parts, f"{equation}: {m.count(at + '.'):,} parameters", **room)
 
 
-def _connect_module(sheet: Sheet) -> None:
+def _connect_module(sheet: dg.Sheet) -> None:
     for name, stream in (("gather", "Z"), ("spread", "H")):
         sheet.chain(stream, f"{name}_attention", f"{name}1", f"{name}_feed", f"{name}2", f"{stream}′")
         for around, to in ((f"{name}_attention", f"{name}1"), (f"{name}_feed", f"{name}2")):
             sheet.skip(around, to, below=name == "spread")
-    sheet.arrow("H", "gather_attention", colour=BLUE, label="keys, values")
+    sheet.arrow("H", "gather_attention", colour=dg.BLUE, label="keys, values")
     sheet.arrow("gather2", "spread_attention", colour=DARK_RED, label="keys, values")
 
 
 # -- (c) the network ------------------------------------------------------------------------------------------------
 
 
-def _network(net: Round) -> Row:
+def _network(net: Round) -> dg.Row:
     """From coordinates to probabilities."""
     m, d = net.model, net.model.depth
     linears = m.count("decoder.current.") + m.count("decoder.start.")
     ends = (m.shape("decoder.current", "current:"), m.shape("decoder.start", "destination:"))
     modules = (f"H: {net.tokens:,} × {m.width}", f"{m.count(f'{LAYER}.'):,} parameters", "each")
-    return row(
-        Panel("state", 1.38, 1.38, "what the network sees"),
-        box("embed", "embedding", m.shape("embed"), f"{m.count('embed.'):,} parameters"),
-        box("representatives", f"{net.representatives} representatives", *ends, f"{linears:,} parameters",
+    return dg.row(
+        dg.Panel("state", 1.38, 1.38, "what the network sees"),
+        dg.box("embed", "embedding", m.shape("embed"), f"{m.count('embed.'):,} parameters"),
+        dg.box("representatives", f"{net.representatives} representatives", *ends, f"{linears:,} parameters",
             fill="representatives"),
-        box("modules", f"{d} module{'s' * (d > 1)} (b)", *modules, fill="nodes"),
-        box("head", "head", m.shape("head"), f"{m.count('head.'):,} parameters", "softmax", fill="output"),
-        Panel("chances", 1.38, 1.38, "probability of the next node"),
+        dg.box("modules", f"{d} module{'s' * (d > 1)} (b)", *modules, fill="nodes"),
+        dg.box("head", "head", m.shape("head"), f"{m.count('head.'):,} parameters", "softmax", fill="output"),
+        dg.Panel("chances", 1.38, 1.38, "probability of the next node"),
         gap=0.1,
     )  # fmt: skip
 
@@ -198,20 +175,21 @@ def _mapped(net: Round) -> list[int]:
     return sorted({round(float(i)) for i in np.linspace(0, count - 1, min(count, MAPPED))})
 
 
-def _looks(net: Round) -> Row:
+def _looks(net: Round) -> dg.Row:
     """What marks mean, where the representatives look, and the likeliest candidates."""
     r = net.representatives - 1
     repeated = f"\n(mean of {r}\nrepetitions)" if r > 1 else ""
     texts = {"current": f"seen by the\ncurrent node{repeated}", "destination": "seen by the\ndestination"}
-    maps = []
+    looks = []
     for of, text in texts.items():
         titles = {m: f"module {m + 1}" if of == "current" else "" for m in _mapped(net)}
-        panels = [Panel(f"{of}{module}", 0.6, 0.6, title, below=0.12) for module, title in titles.items()]
-        maps.append(row(column(Words(text, 6, bold=True), width=0.8), *panels, gap=0.1))
+        panels = [dg.Panel(f"{of}{module}", 0.6, 0.6, title, below=0.12) for module, title in titles.items()]
+        looks.append(dg.row(dg.column(dg.words(text, 6, bold=True), width=0.8), *panels, gap=0.1))
     names = {"visited": "visited: not seen again", "destination": "destination (the first node)"}
-    marks = {names.get(kind, kind): MARKS[kind] for kind in ("current", "destination", "visited", "candidate")}
-    legend, bars = Legend(marks), Panel("likeliest", 0.7, 0.7, before=0.5)
-    return row(column(legend, top=True), column(*maps, top=True, gap=0.08), column(bars, top=True), gap=0.08)
+    marks = {names.get(kind, kind): maps.MARKS[kind] for kind in ("current", "destination", "visited", "candidate")}
+    legend, bars = dg.legend(marks), dg.Panel("likeliest", 0.7, 0.7, before=0.5)
+    parts: tuple[list[Any], ...] = ([legend], looks, [bars])
+    return dg.row(*(dg.column(*items, top=True, gap=0.08) for items in parts), gap=0.08)
 
 
 def _draw_likeliest(axes: Axes, net: Round) -> None:
@@ -224,11 +202,11 @@ def _draw_likeliest(axes: Axes, net: Round) -> None:
     chances = decision.probabilities[nodes]
     best = np.lexsort((nodes, -chances))[:LIKELIEST]
     y = -np.arange(len(best))
-    axes.barh(y, chances[best], height=0.7, color=color_values("Blues", chances[best] / chances.max()),
+    axes.barh(y, chances[best], height=0.7, color=maps.color_values("Blues", chances[best] / chances.max()),
               edgecolor=style.INK, linewidth=0.4)  # fmt: skip
     for at, chance in zip(y, chances[best], strict=True):
         axes.annotate(
-            format_percent(chance), (chance, at), (2.5, 0), textcoords="offset points", fontsize=5.6, va="center"
+            maps.format_percent(chance), (chance, at), (2.5, 0), textcoords="offset points", fontsize=5.6, va="center"
         )
     axes.set_yticks(y, [f"{ordinal(int(i) + 1)} nearest" for i in best], fontsize=5.6)
     axes.set_ylim(0.5 - LIKELIEST, 0.6)
@@ -248,19 +226,21 @@ def ordinal(number: int) -> str:
 def _draw_look(axes: Axes, net: Round, module: int, of: str) -> None:
     """Nodes in the colour and size of their weight, the same scale in all maps; the looking end is marked."""
     weights, nodes, decision = net.look(module, of), net.tokens_seen, net.decision
-    area = node_area(axes, len(decision.coords))
-    draw_nodes(axes, decision.coords, decision.path, "#e6e8ec", s=0.4 * area, linewidths=0, zorder=1)
+    area = maps.node_area(axes, len(decision.coords))
+    maps.draw_nodes(axes, decision.coords, decision.path, "#e6e8ec", s=0.4 * area, linewidths=0, zorder=1)
     if np.isfinite(weights[nodes]).all():
         order = nodes[np.argsort(weights[nodes], kind="stable")]
         share = np.minimum(weights[order] * len(nodes) / STRONG, 1)
-        colours, sizes = color_values("Oranges", 0.08 + 0.92 * share), area * (0.6 + 1.4 * share)
-        draw_nodes(axes, decision.coords, order, colours, s=sizes, linewidths=0.3, edgecolors="#b5651d55", zorder=2)
+        colours, sizes = maps.color_values("Oranges", 0.08 + 0.92 * share), area * (0.6 + 1.4 * share)
+        maps.draw_nodes(
+            axes, decision.coords, order, colours, s=sizes, linewidths=0.3, edgecolors="#b5651d55", zorder=2
+        )
         on_ends = weights[list({decision.current, decision.end})].sum()
         axes.set_xlabel(f"{100 * on_ends:.0f} % on the ends", fontsize=5.3, labelpad=1.5)
     else:
-        write_not_finite(axes, 5.5)
-    draw_mark(axes, decision.coords[decision.current if of == "current" else decision.end], of, 6)
-    frame_square(axes, decision.coords)
+        maps.write_not_finite(axes, 5.5)
+    maps.draw_mark(axes, decision.coords[decision.current if of == "current" else decision.end], of, 6)
+    maps.frame_square(axes, decision.coords)
 
 
 def _look_table(net: Round) -> Table:

@@ -1,9 +1,12 @@
 """The methods that Tables 1 and 9 of paper `sit` compare, and what of them is measured here."""
 
+from collections.abc import Callable, Iterable, Iterator
+
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import BASELINES, INITIAL, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
+from neuroute.plan.needs import Need, Tested, tested
 from neuroute.plan.objects import Decoding, Problem, beam_search
 from neuroute.rendering.cells import with_budget
 from neuroute.rendering.grid import Method
@@ -80,3 +83,18 @@ def _own(scale: Scale, problem: Problem) -> list[Method]:
             for budget in sorted(scale[SitScale].prc)
         ),
     ]
+
+
+def in_one_go(needs: Callable[[Scale], Iterable[Need]]) -> Callable[[Scale], Iterator[Need]]:
+    """Measure all budgets of PRC along one search with the largest."""
+
+    def merged(scale: Scale) -> Iterator[Need]:
+        for need in needs(scale):
+            if isinstance(need, Tested):
+                problem = need.test.labels.dataset.problem
+                if need.test.decoding in [roles.prc_of(scale, problem, budget) for budget in scale[SitScale].prc]:
+                    yield from tested(need.run, need.test.labels, roles.prc(scale, problem))
+                    continue
+            yield need
+
+    return merged

@@ -1,10 +1,8 @@
 """Paper `sit`."""
 
-from neuroute.papers.sit.artifacts import artifacts
 from neuroute.papers.sit.declare import bundles, runs
-from neuroute.papers.sit.measurements import evaluations
 from neuroute.papers.sit.scale import SitScale
-from neuroute.plan.papers import Paper
+from neuroute.plan.paper import Paper
 
 PAPER = Paper(
     key="sit",
@@ -12,7 +10,5 @@ PAPER = Paper(
     scale=SitScale,
     runs=runs,
     label_jobs=bundles,
-    evaluations=evaluations,
-    artifacts=artifacts,
     borrows=("scaling",),
 )

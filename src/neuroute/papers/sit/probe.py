@@ -4,9 +4,6 @@ What Figures 1 and 2 of the paper draw by hand, on a real instance.  All of it i
 weights are computed by its modules from what enters them, the blocks are those that PRC cuts with the same seed.
 """
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -16,15 +13,15 @@ from torch import Tensor, nn
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import autocast
 from neuroute.decoding.greedy import Decide, greedy_tours
+from neuroute.decoding.memory import autocast
 from neuroute.decoding.prc import prc
-from neuroute.evaluation.live_modules import modules
 from neuroute.evaluation.loaded import LoadedModel
-from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.evaluation.probing import check_decision, parameter_rows, wrong_network
+from neuroute.evaluation.records import Arrays, Rows
+from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.linear_cross_attention import CrossModule
 from neuroute.networks.sit import Sit
-from neuroute.networks.weights import parameters
 from neuroute.papers.sit.evaluations import RoundEvaluation
 from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import longest_sub_path
@@ -38,17 +35,14 @@ def measure(loaded: LoadedModel, evaluation: RoundEvaluation) -> tuple[Rows, Arr
     """Return records (parameters) and arrays.
 
     Of the first instance: coords (n, 2) float32.  Of the decision, what `decision_state` returns; of the network,
-    modules, JSON of what `modules` returns; of the iteration, what `one_iteration` returns, and start, what its tour
+    modules, what `describe_modules` returns; of the iteration, what `one_iteration` returns, and start, what its tour
     came from.  Raises NeurouteError if the network is not SIT's with cross-attention, there is no such decision, or the
     decoding is not PRC on this instance.
     """
     _check(evaluation)
     net = loaded.net
     if not isinstance(net, Sit) or not any(isinstance(layer, CrossModule) for layer in net.decoder.layers):
-        raise NeurouteError(
-            f"{evaluation.id}: rounds are drawn of SIT for the TSP with cross-attention, not of {type(net).__name__} "
-            f"{json.dumps(loaded.run.network.arguments)}; choose such a run"
-        )
+        raise wrong_network(evaluation.id, "rounds are drawn of SIT for the TSP with cross-attention", loaded)
     coords = dataset_coordinates(evaluation.dataset)[0]
     points = torch.from_numpy(coords)[None].to(loaded.place)
     with torch.inference_mode(), autocast(loaded.place, loaded.run.training.precision):
@@ -56,12 +50,8 @@ def measure(loaded: LoadedModel, evaluation: RoundEvaluation) -> tuple[Rows, Arr
         state = decision_state(net, points, greedy[:, : evaluation.decision])
         tours = greedy if evaluation.decoding.start == "greedy" else _solved(evaluation.decoding.start, points)
         iteration = one_iteration(net, points, tours, evaluation.decoding)
-    about = {
-        "modules": np.array(json.dumps(modules(net, "decoder.layers"))),
-        "start": np.array(evaluation.decoding.start),
-    }
-    test = describe_test(evaluation.dataset, instances=1)
-    rows = loaded.rows(evaluation.group, test, Decoding(), {"parameters": parameters(net)}, 0.0)
+    about = {"modules": describe_modules(net, "decoder.layers"), "start": np.array(evaluation.decoding.start)}
+    rows = parameter_rows(loaded, evaluation.group, evaluation.dataset)
     return rows, {"coords": coords, **state, **iteration, **about}
 
 
@@ -69,10 +59,7 @@ def _check(evaluation: RoundEvaluation) -> None:
     d, decoding = evaluation.dataset, evaluation.decoding
     if d.problem != "tsp":
         raise NeurouteError(f"{evaluation.id}: a round is drawn of the TSP, not of {d.problem.upper()}")
-    if not 1 <= evaluation.decision <= d.n - 1:
-        raise NeurouteError(
-            f"{evaluation.id}: decision {evaluation.decision}; choose one of 1 to {d.n - 1} of {d.n} nodes"
-        )
+    check_decision(evaluation.id, evaluation.decision, d.n - 1, d.n)
     if decoding.method != "prc" or decoding.iterations < 1:
         raise NeurouteError(f"{evaluation.id}: decoding {decoding.id}; choose `method: prc` and 1 or more iterations")
     longest_sub_path(decoding.longest, d.n)
@@ -107,7 +94,8 @@ def decision_state(net: Sit, points: Tensor, visited: Tensor) -> dict[str, np.nd
     left[destination] = False
     order = torch.cat([done[-1:], left.nonzero()[:, 0], done.new_tensor([destination])])
     rows, scale = net.encode(points)[:, order], net.attention_scale(n)
-    with _looks(net) as looks:
+    gathering = [layer for layer in net.decoder.layers if isinstance(layer, CrossModule)]
+    with tap_inputs(gathering, _mean_weights) as looks:
         logits = net.decide(rows, scale)[0]
     r = net.decoder.repetitions
     token = torch.cat([order[:1].expand(r - 1), order])  # the node of each token
@@ -125,21 +113,11 @@ def decision_state(net: Sit, points: Tensor, visited: Tensor) -> dict[str, np.nd
     }
 
 
-@contextmanager
-def _looks(net: Sit) -> Iterator[list[Tensor]]:
-    """While it is open, a decision of one instance adds one (representatives, tokens) tensor for each module."""
-    found: list[Tensor] = []
-
-    def look(module: nn.Module, given: tuple[Any, ...]) -> None:
-        assert isinstance(module, CrossModule)
-        found.append(module.gather.weights(*given)[0].mean(0))  # now: the module overwrites its nodes
-
-    hooks = [layer.register_forward_pre_hook(look) for layer in net.decoder.layers if isinstance(layer, CrossModule)]
-    try:
-        yield found
-    finally:
-        for hook in hooks:
-            hook.remove()
+def _mean_weights(module: nn.Module, inputs: tuple[Any, ...]) -> Tensor:
+    """(representatives, tokens) of one instance, before the module overwrites its nodes."""
+    assert isinstance(module, CrossModule)
+    weights: Tensor = module.gather.weights(*inputs)
+    return weights[0].mean(0)
 
 
 # -- one iteration --------------------------------------------------------------------------------------------------

@@ -1,11 +1,25 @@
 """The models and test sets of paper `sit`, by the paper's own numbers, whatever they are at a scale."""
 
+from __future__ import annotations
+
 from typing import Literal
 
+from neuroute.papers.sit.evaluations import RoundEvaluation
 from neuroute.papers.sit.scale import SIZES, SitProblem, SitScale
 from neuroute.plan.config import Scale
-from neuroute.plan.declared import group_of
-from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Split, Start
+from neuroute.plan.needs import Need, group_of
+from neuroute.plan.objects import (
+    Benchmark,
+    BenchmarkEvaluation,
+    Dataset,
+    Decoding,
+    EfficiencyEvaluation,
+    Labels,
+    Network,
+    Problem,
+    Split,
+    Start,
+)
 
 PAPER = "sit"
 SCALING = "scaling"  # lends its baselines
@@ -23,6 +37,7 @@ BASELINES = {  # the same trainings as in `scaling`
 }
 SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit:SitCvrp"}
 LEHD, BQ = "neuroute.networks.lehd:Lehd", "neuroute.networks.bq:Bq"
+POMO = "neuroute.networks.pomo:Pomo"
 BQ_CVRP = "neuroute.networks.bq:BqCvrp"
 NO_SIT, SELF = "cvrp_no_sit", "cvrp_self"  # Table 3
 
@@ -139,3 +154,64 @@ def searched(scale: Scale, problem: Problem, method: str) -> list[int]:
     """The paper's sizes on which LEHD is run with random re-construct, the other baselines with beams."""
     most = scale[SitScale].rrc_max_nodes if method == "LEHD" else scale[SitScale].beam_max_nodes
     return [s for s in SIZES[:3] if sizes(scale, problem).sizes[s] <= most]
+
+
+# -- what is measured besides gaps -----------------------------------------------------------------------------------
+
+
+def on_benchmark(scale: Scale, problem: Problem, run: str) -> BenchmarkEvaluation:
+    """Table 2: TSPLIB or CVRPLIB, the paper's own models with PRC too."""
+    least, most = sizes(scale, problem).benchmark_nodes
+    name: Benchmark = "tsplib" if problem == "tsp" else "cvrplib"
+    own = run == run_id(f"{problem}_1k")
+    return BenchmarkEvaluation(
+        run=run,
+        group=group(run, name),
+        benchmark=name,
+        min_nodes=least,
+        max_nodes=most,
+        decodings=(Decoding(), *([prc_of(scale, problem, 1000)] if own else [])),
+    )
+
+
+def efficiency_of(scale: Scale, problem: Problem) -> EfficiencyEvaluation:
+    """Table 4 hangs on the TSP's main run, Tables 3 and 10 on the CVRP's; the weights are random."""
+    s = scale[SitScale]
+    shapes: dict[str, dict[str, object]] = {name: shape.model_dump() for name, shape in s.efficiency_shapes.items()}
+    shapes["sit"] |= {"representatives": s.network.representatives}
+
+    def network(kind: str, shape: str, **more: object) -> Network:
+        return Network(kind=kind, arguments=shapes[shape] | more)
+
+    tsp = {
+        "POMO": network(POMO, "pomo"),
+        "SIGD": network(BQ, "sigd"),
+        "LEHD": network(LEHD, "lehd"),
+        "SIT": network(SIT["tsp"], "sit"),
+    }
+    cvrp = {
+        "SIT": network(SIT["cvrp"], "sit"),
+        "self-attention": network(SIT["cvrp"], "sit", attention="self"),
+        "BQ": network(BQ_CVRP, "bq"),
+        "BQ+cross-attention": network(BQ_CVRP, "bq", attention="cross", representatives=s.network.representatives),
+    }
+    networks, sizes = (tsp, SIZES) if problem == "tsp" else (cvrp, ABLATED)
+    return EfficiencyEvaluation(
+        run=run_id(f"{problem}_1k"),
+        networks=networks,
+        datasets=tuple(efficiency(scale, problem, size) for size in sizes),
+        decisions=s.efficiency_decisions,
+    )
+
+
+def round_needs(scale: Scale) -> list[Need]:
+    """Figures 1 and 2: on an instance of the validation stream, with blocks short enough to be seen.
+
+    The second one: of the first, at small sizes, random insertion leaves nothing to improve.
+    """
+    n = scale[SitScale].tsp.sizes[1000]
+    decoding = prc_of(scale, "tsp", 50).model_copy(update={"longest": max(4, n // 4)})
+    round_ = RoundEvaluation(
+        run=run_id("tsp_1k"), dataset=Dataset(split="val", n=n, first=1, count=1), decoding=decoding, decision=n // 3
+    )
+    return [round_]

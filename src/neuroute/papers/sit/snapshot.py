@@ -11,7 +11,7 @@ import numpy as np
 
 from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.papers.sit import roles
-from neuroute.rendering.diagram_maps import Array, Decision, node_rows, tour_length
+from neuroute.rendering import maps
 from neuroute.rendering.style import MEASURED
 
 if TYPE_CHECKING:
@@ -34,17 +34,17 @@ class Round(NetworkSnapshot):
     # -- the decision
 
     @cached_property
-    def decision(self) -> Decision:
+    def decision(self) -> maps.Decision:
         coords, visited, chances = (self.array(name) for name in ("coords", "visited", "probabilities"))
-        return Decision.of_tour(coords, visited, chances, int(self.number("destination")))
+        return maps.Decision.of_tour(coords, visited, chances, int(self.number("destination")))
 
     @cached_property
-    def attention(self) -> Array:
+    def attention(self) -> maps.Array:
         """(modules, r + 1, n): of the repetitions of the current node, then of the destination."""
         return self.array("attention", float)
 
     @property
-    def tokens_seen(self) -> Array:
+    def tokens_seen(self) -> maps.Array:
         """Nodes that the network sees: the candidates and the two ends."""
         return np.unique([*self.decision.available, self.decision.current, self.decision.end])
 
@@ -62,7 +62,7 @@ class Round(NetworkSnapshot):
         """Products of a query with a key, for each head: of self-attention, and of a cross-attention module."""
         return self.tokens**2, 2 * self.representatives * self.tokens
 
-    def look(self, module: int, of: str) -> Array:
+    def look(self, module: int, of: str) -> maps.Array:
         """(n,) the weights of the current node (mean of its repetitions) or of the destination in a module."""
         weights = self.attention[module]
         return np.asarray(weights[:-1].mean(axis=0) if of == "current" else weights[-1])
@@ -90,7 +90,7 @@ class Round(NetworkSnapshot):
             for of in ENDS
         }
         columns = {"place": place, "stop": stop, "probability": _six_digits(self.decision.probabilities), **looks}
-        return node_rows(self.decision.coords, {"panel": "c", "side": MEASURED}, columns)
+        return maps.node_rows(self.decision.coords, {"panel": "c", "side": MEASURED}, columns)
 
     # -- the iteration
 
@@ -103,7 +103,7 @@ class Round(NetworkSnapshot):
         )  # fmt: skip
 
 
-def _six_digits(values: Array) -> Array:
+def _six_digits(values: maps.Array) -> maps.Array:
     return np.array([float(f"{value:.6g}") for value in values])
 
 
@@ -111,14 +111,14 @@ def _six_digits(values: Array) -> Array:
 class Iteration:
     """A tour before and after one iteration of re-construction, and the blocks that it was cut into."""
 
-    coords: Array  # (n, 2)
+    coords: maps.Array  # (n, 2)
     number: int  # of the iteration, from 1; those before it left the tour as it was
-    before: Array  # (n,)
-    after: Array  # (n,)
-    first: Array  # (blocks,) where each begins
+    before: maps.Array  # (n,)
+    after: maps.Array  # (n,)
+    first: maps.Array  # (blocks,) where each begins
     length: int  # of each
-    improved: Array  # (blocks,)
-    lengths: Array  # (iterations,) of the tour after each
+    improved: maps.Array  # (blocks,)
+    lengths: maps.Array  # (iterations,) of the tour after each
     start: str  # what the tour came from
 
     @property
@@ -127,9 +127,9 @@ class Iteration:
         return len(self.before) - len(self.first) * self.length
 
     @property
-    def all_lengths(self) -> Array:
+    def all_lengths(self) -> maps.Array:
         """(1 + iterations,) of the tour, before the first one too."""
-        return np.array([tour_length(self.coords, self.before), *self.lengths])
+        return np.array([maps.tour_length(self.coords, self.before), *self.lengths])
 
     def gain(self, block: int) -> float:
         """By how much a block has become shorter."""

@@ -10,6 +10,7 @@ from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, run_id
 from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.needs import Need, artifact
 from neuroute.plan.objects import Decoding, Problem
 from neuroute.rendering.benchmark import Nodes, Solved, not_measured, records_of
 from neuroute.rendering.cells import model_here, number, printed, with_budget
@@ -17,8 +18,11 @@ from neuroute.rendering.columns import HERE, WHOLE
 from neuroute.rendering.table import Cell, Column, Row, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
 
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
 
 BENCHMARKS: dict[Problem, str] = {"tsp": "tsplib", "cvrp": "cvrplib"}
@@ -81,6 +85,13 @@ class _Benchmark:
         return f"{here} of {there} instances" if here else ""
 
 
+def _table2_needs(scale: Scale) -> Iterator[Need]:
+    for problem in PROBLEMS:
+        for run in (run_id(f"{problem}_1k"), *BASELINES[problem].values()):
+            yield roles.on_benchmark(scale, problem, run)
+
+
+@artifact("TSPLIB and CVRPLIB above 1,000 nodes", needs=_table2_needs)
 def table2(study: Study) -> Table:
     """Mean gaps by size of the instances, and how many were solved."""
     benchmarks = [_Benchmark.of(study, problem) for problem in PROBLEMS]

@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING
 
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, models_note, reference_note
-from neuroute.papers.sit.methods import methods
+from neuroute.papers.sit.methods import in_one_go, methods
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
-from neuroute.plan.config import Scale
+from neuroute.plan.needs import artifact
 from neuroute.rendering.cells import BOOTSTRAP
 from neuroute.rendering.columns import described, short
-from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, comparison, grid_table
+from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, comparison, grid_table, needs_of
 from neuroute.rendering.solver_cells import TIMES
-from neuroute.rendering.table import Table
 
 if TYPE_CHECKING:
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
+    from neuroute.rendering.table import Table
 
 
 def table1_grids(scale: Scale) -> list[Grid]:
@@ -38,6 +39,9 @@ def table1_grids(scale: Scale) -> list[Grid]:
     return grids
 
 
+@artifact(
+    "TSP and CVRP at five sizes: solvers, neural baselines, greedy and PRC", needs=in_one_go(needs_of(table1_grids))
+)
 def table1(study: Study) -> Table:
     """Mean length, gap and time of every method that the paper lists."""
     return grid_table(study, ("Problem", "Method"), table1_grids(study.scale), *_notes(study))

@@ -16,15 +16,27 @@ from neuroute.papers.sit.efficiency_cells import (
 )
 from neuroute.papers.sit.roles import ABLATED, BASELINES, BQ_SIZES, NO_SIT, SELF, run_id
 from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Reconstruction
 from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed
 from neuroute.rendering.columns import HERE, described, short
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
 
 
+def _table3_needs(scale: Scale) -> Iterator[Need]:
+    for name in ("cvrp_1k", NO_SIT, SELF):
+        for size in roles.ABLATED:
+            yield from tested(run_id(name), roles.reference(scale, "cvrp", size))
+    yield roles.efficiency_of(scale, "cvrp")
+
+
+@artifact("Without self-improved training, without cross-attention", needs=_table3_needs)
 def table3(study: Study) -> Table:
     """Gap, time and memory of our model, of it trained on labels, and of its self-attention twin."""
     rows = [
@@ -82,6 +94,15 @@ def _schedule(study: Study) -> str:
     )
 
 
+def _table10_needs(scale: Scale) -> Iterator[Need]:
+    for size in BQ_SIZES:
+        yield from tested(BASELINES["cvrp"]["BQ"], roles.reference(scale, "cvrp", size))
+    for size in scale[SitScale].bq_sit:
+        yield from tested(run_id(roles.with_cross_attention(size)), roles.reference(scale, "cvrp", size))
+    yield roles.efficiency_of(scale, "cvrp")
+
+
+@artifact("BQ with cross-attention and self-improved training", needs=_table10_needs)
 def table10(study: Study) -> Table:
     """BQ as its authors have it, and with cross-attention and SIT."""
     bq = BASELINES["cvrp"]["BQ"]

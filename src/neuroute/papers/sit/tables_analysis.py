@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from neuroute.papers.sit import roles
@@ -15,19 +14,23 @@ from neuroute.papers.sit.efficiency_cells import (
     exponents_note,
     protocol_note,
 )
+from neuroute.papers.sit.methods import in_one_go
 from neuroute.papers.sit.roles import LONGEST, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
-from neuroute.plan.config import Scale
-from neuroute.plan.objects import Decoding, Problem
+from neuroute.plan.needs import Need, artifact
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering.cells import BOOTSTRAP, printed, with_budget
 from neuroute.rendering.columns import described, short
-from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, Quantity, grid_table
+from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, Quantity, grid_table, needs_of
 from neuroute.rendering.table import Column, Row, Table, duration, fixed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
 
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Decoding, Problem
     from neuroute.rendering.study import Study
 
 STARTS = {  # printed name of an initial solution -> its key in the printed numbers
@@ -37,6 +40,11 @@ STARTS = {  # printed name of an initial solution -> its key in the printed numb
 }
 
 
+def _table4_needs(scale: Scale) -> list[Need]:
+    return [roles.efficiency_of(scale, "tsp")]
+
+
+@artifact("Time and memory of greedy decoding", needs=_table4_needs)
 def table4(study: Study) -> Table:
     """Time and memory of one instance, decoded greedily."""
     shown = {name: printed(study, "table4", method=name) for name in ("POMO", "SIGD", "LEHD", "Ours")}
@@ -91,6 +99,7 @@ def table5_grid(scale: Scale, label: Callable[[int], str] = str) -> Grid:
     return Grid(methods, quantities)
 
 
+@artifact("The longest partial solution in training and inference", needs=needs_of(table5_grid))
 def table5(study: Study) -> Table:
     """Models trained with three l_max, each re-constructing with all three."""
     grid = table5_grid(study.scale, lambda l_max: with_budget(f"{l_max:,}", l_max, _trained_with(study, l_max)))
@@ -158,6 +167,7 @@ def table7_grids(scale: Scale) -> list[Grid]:
     return grids
 
 
+@artifact("What PRC starts from", needs=in_one_go(needs_of(table7_grids)))
 def table7(study: Study) -> Table:
     """Mean lengths after PRC100 from three initial solutions, both problems, all sizes."""
     grids = table7_grids(study.scale)

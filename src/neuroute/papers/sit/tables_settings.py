@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from neuroute.papers.sit.roles import PROBLEMS, SIZES, run_id
+from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem, Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering.columns import AS_TRAINED, plain, short
@@ -36,6 +37,7 @@ OWN = (  # what the paper's table does not have
 )
 
 
+@artifact("Training settings")
 def table6(study: Study) -> Table:
     """Training settings of the ten models, and of the warm-up before them."""
     published = dict(study.published("table6")[["key", "value"]].astype(str).to_numpy())
@@ -128,6 +130,7 @@ def _number(text: str) -> Value:
     return int(text) if text.isdigit() else float(text)
 
 
+@artifact("Licences of the codes and data")
 def table11(study: Study) -> Table:
     """The licences that the paper lists, and those of what is used here."""
     return licence_table(

@@ -9,16 +9,17 @@ from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, prc_words
 from neuroute.papers.sit.methods import AUGMENTED, greedy
 from neuroute.papers.sit.roles import INITIAL, PROBLEMS, SMALL_SIZES, TAM_SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
-from neuroute.plan.config import Scale
-from neuroute.plan.objects import Problem
+from neuroute.plan.needs import artifact
 from neuroute.rendering.cells import BOOTSTRAP, solver_name, with_budget
 from neuroute.rendering.columns import short
-from neuroute.rendering.grid import GAP, LENGTH, SECONDS, SECONDS_EACH, Grid, Method, comparison, grid_table
+from neuroute.rendering.grid import GAP, LENGTH, SECONDS, SECONDS_EACH, Grid, Method, comparison, grid_table, needs_of
 from neuroute.rendering.solver_cells import TIMES
-from neuroute.rendering.table import Table
 
 if TYPE_CHECKING:
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Problem
     from neuroute.rendering.study import Study
+    from neuroute.rendering.table import Table
 
 
 def table8_grid(scale: Scale) -> Grid:
@@ -41,6 +42,7 @@ def table8_grid(scale: Scale) -> Grid:
     return Grid(methods, columns)
 
 
+@artifact("TAM's test sets", needs=needs_of(table8_grid))
 def table8(study: Study) -> Table:
     """Mean length and time on instances like those of TAM."""
     trained = study.runs[run_id("cvrp_1k")].n
@@ -71,6 +73,7 @@ def table9_grids(scale: Scale) -> list[Grid]:
     return grids
 
 
+@artifact("Small instances", needs=needs_of(table9_grids))
 def table9(study: Study) -> Table:
     """Mean length, gap and total time on small instances."""
     names = {p: solver_name(roles.sizes(study.scale, p).small_reference) for p in PROBLEMS}

@@ -1,0 +1,108 @@
+"""A paper as the plan sees it: what it trains, labels, measures and shows."""
+
+import importlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.label_blocks import find_bundle, index_labels
+from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of, nothing
+from neuroute.plan.objects import Artifact, Evaluation, LabelBundle, Labels, Run, RunEvaluation, Test
+from neuroute.plan.papers import paper_folders
+from neuroute.plan.specs import Spec
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One paper: what it trains, labels, measures and shows.
+
+    `scale` is the class of its block in a scale file.  `runs` lists its trainings, and those that it borrows;
+    `label_jobs` gets them all.  Its artifacts are declared in the modules of its folder that begin with `table` or
+    `figure`; `group` says which of a run's tests are measured by one job.  `borrows` names the papers whose runs or
+    test sets it uses: their blocks must be in the scale too.  Artifacts of the `headline` paper lie in the results
+    folder itself.
+    """
+
+    key: str
+    title: str
+    scale: type[Spec]
+    runs: Callable[[Config, Scale], list[Run]]
+    label_jobs: Callable[[Scale, list[Run]], list[LabelBundle]]
+    group: str | Callable[[Scale, Tested], str] = ""  # default: the key
+    # What can be measured by hand, though no artifact shows it.
+    on_demand: Callable[[Scale], Iterable[Need]] = nothing
+    borrows: tuple[str, ...] = ()
+    headline: bool = False
+    # The labelled test set of a size, for papers that borrow it.
+    test_set: Callable[[Scale, int], Labels] | None = None
+
+    @property
+    def folder(self) -> Path:
+        return paper_folders()[self.key]
+
+    def declarations(self) -> list[Declaration]:
+        """Its tables, then its figures."""
+        stems = sorted(file.stem for pattern in ("table*.py", "figure*.py") for file in self.folder.glob(pattern))
+        modules = [importlib.import_module(f"neuroute.papers.{self.key}.{stem}") for stem in stems]
+        return sorted((d for module in modules for d in declarations_in(module)), key=lambda d: d.place)
+
+    def evaluations(self, scale: Scale) -> list[RunEvaluation]:
+        """What is measured for its artifacts: of each run the tests of a group, and whatever else they need.
+
+        Raises NeurouteError if two artifacts ask for different evaluations of one id.
+        """
+        needs = [(d.name, list(d.needs(scale))) for d in self.declarations()]
+        return list(self._evaluations(scale, [*needs, ("on_demand", list(self.on_demand(scale)))]).values())
+
+    def artifacts(self, scale: Scale, bundles: Iterable[LabelBundle]) -> list[Artifact]:
+        """Its artifacts, which read label manifests of these bundles.  Raises NeurouteError if one has no labels."""
+        index, out = index_labels(bundles), []
+        for d in self.declarations():
+            needs = list(d.needs(scale))
+            manifests = {need: find_bundle(index, need.labels) for need in needs if isinstance(need, Solved)}
+            if missing := [n.labels.id for n, bundle in manifests.items() if bundle is None and not n.if_made]:
+                raise NeurouteError(f"{self.key}/{d.name}: no label job makes {missing[0]}, which it needs")
+            evaluations = (self._id(scale, need) for need in needs if isinstance(need, Tested | RunEvaluation))
+            out.append(
+                Artifact(
+                    paper=self.key,
+                    name=d.name,
+                    title=d.title,
+                    function=d.function,
+                    runs=tuple(dict.fromkeys(need.run for need in needs if isinstance(need, Log))),
+                    evaluations=tuple(dict.fromkeys(evaluations)),
+                    bundles=tuple(dict.fromkeys(bundle for bundle in manifests.values() if bundle)),
+                )
+            )
+        return out
+
+    def _evaluations(self, scale: Scale, needs: list[tuple[str, list[Need]]]) -> dict[str, RunEvaluation]:
+        tests: dict[tuple[str, str], dict[Test, None]] = {}
+        others: dict[str, RunEvaluation] = {}
+        for name, each in needs:
+            for need in each:
+                if isinstance(need, Tested):
+                    tests.setdefault((need.run, self._group(scale, need)), {})[need.test] = None
+                elif isinstance(need, RunEvaluation) and others.setdefault(need.id, need) != need:
+                    raise NeurouteError(f"{self.key}/{name}: needs another {need.id} than an artifact before it")
+        labelled = [
+            Evaluation(run=run, group=group, tests=tuple(sorted(found, key=_test_order)))
+            for (run, group), found in tests.items()
+        ]
+        return {e.id: e for e in labelled} | others
+
+    def _id(self, scale: Scale, need: Tested | RunEvaluation) -> str:
+        return need.id if isinstance(need, RunEvaluation) else f"{need.run}/{self._group(scale, need)}"
+
+    def _group(self, scale: Scale, need: Tested) -> str:
+        if callable(self.group):
+            return self.group(scale, need)
+        return group_of(self.key, need.run, self.group or self.key)
+
+
+def _test_order(test: Test) -> tuple[object, ...]:
+    """Tests of an evaluation have one order, whichever artifacts ask for them."""
+    d = test.labels.dataset
+    return d.n, d.stem, d.count, test.labels.solver, test.decoding.id
