@@ -12,11 +12,11 @@ BEGIN, END = "<!-- drawn by docs/imports.py -->\n```mermaid\n", "```\n<!-- end o
 LAYERS = (
     ("core",),
     ("problems", "analysis"),
+    ("solvers",),
     ("plan",),
-    ("accounting", "solvers"),
     ("datasets",),
     ("networks",),
-    ("decoding",),
+    ("accounting", "decoding"),
     ("training", "evaluation"),
     ("user", "rendering"),
     ("papers",),
@@ -31,11 +31,19 @@ def modules() -> dict[str, Path]:
     return {".".join(file.parts).removesuffix(".__init__"): SOURCE / f"{file}.py" for file in files}
 
 
-def imports() -> set[Edge]:
-    """All imports between modules of neuroute, those inside functions included."""
+class _Running(ast.NodeTransformer):
+    """Drops what never runs: `if TYPE_CHECKING:`."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        return None if ast.unparse(node.test) == "TYPE_CHECKING" else node
+
+
+def imports(*, running: bool = False) -> set[Edge]:
+    """All imports between modules of neuroute, those inside functions included; `running`: without those for types."""
     known, edges = modules(), set()
     for module, path in known.items():
-        for node in ast.walk(ast.parse(path.read_text())):
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(_Running().visit(tree) if running else tree):
             names: list[str] = []
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -87,15 +95,25 @@ def circles(edges: set[Edge]) -> list[str]:
 
 
 def drawing() -> str:
-    """The layers as a Mermaid flow chart; the number on an arrow counts the importing files."""
+    """The layers as a Mermaid flow chart; the number on an arrow counts the importing files.
+
+    An import that a longer way implies is left out, so that the chart can be read.
+    """
     counts = Counter((folder(here), folder(there)) for here, there in {(a, folder(b)) for a, b in imports()})
+    below = {a: {b for c, b in counts if c == a != b} for a, _ in counts}
+    implied = {(a, c) for a in below for b in below[a] for c in _all_below(below, b)}
     lines = ["flowchart TB"]
     for number, folders in reversed(list(enumerate(LAYERS))):
         lines.append(f"  subgraph layer{number}[ ]\n    direction LR")
         lines += [f"    {name}" for name in folders]
         lines.append("  end")
-    lines += [f"  {here} -->|{n}| {there}" for (here, there), n in sorted(counts.items()) if here != there]
+    edges = sorted((pair, n) for pair, n in counts.items() if pair[0] != pair[1] and pair not in implied)
+    lines += [f"  {here} -->|{n}| {there}" for (here, there), n in edges]
     return "\n".join(lines) + "\n"
+
+
+def _all_below(below: dict[str, set[str]], name: str) -> set[str]:
+    return below.get(name, set()).union(*(_all_below(below, each) for each in below.get(name, set())))
 
 
 def page_with_drawing() -> str:
