@@ -65,8 +65,7 @@ def test_a_paper_runs_from_labels_to_report(plan_of: Callable[[str], Plan], pape
         call("fetch", benchmark)
     for evaluation_id in measured:
         call("evaluate", evaluation_id)
-    for artifact in plan.artifacts:
-        call("render", artifact)
+    call("render", paper)
     call("report")
     for name, artifact in plan.artifacts.items():
         for ending in formats(artifact.kind):

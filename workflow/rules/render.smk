@@ -1,4 +1,5 @@
-# Tables, figures and the report: seconds each, from the records alone.
+# Tables, figures and the report: seconds each, from the records alone.  A rule for each, so that an edit of one drawing
+# redraws that one alone; without Snakemake, `neuroute render sit` draws all of a paper in one process.
 def artifact_inputs(artifact):
     a = PLAN.artifacts[artifact]
     return (

@@ -34,7 +34,7 @@ def measure(loaded: LoadedModel, evaluation: Evaluation) -> tuple[Rows, Arrays]:
 
 
 def measure_tests(loaded: LoadedModel, group: str, tests: Iterable[Test]) -> tuple[Rows, Arrays]:
-    """Return what `measure` does, of these tests."""
+    """Return what `measure` does, for these tests."""
     rows: Rows = []
     lengths: Arrays = {}
     for test in tests:
@@ -48,11 +48,11 @@ def measure_tests(loaded: LoadedModel, group: str, tests: Iterable[Test]) -> tup
         if feasible is not None:
             lengths[f"{dataset.id}|reference_feasible"] = feasible.astype(np.float64)
         about = describe_test(dataset, test.labels.solver)
-        for decoding, each, seconds, peak in _decoded(loaded, instances, test):
+        for decoding, repeats, seconds, peak in _decode_test(loaded, instances, test):
             cell = f"{dataset.id}|{decoding.id}"
             if cell in lengths:  # a milestone (greedy) that another test of this evaluation has measured
                 continue
-            lengths[cell] = own = each.mean(axis=0)
+            lengths[cell] = own = repeats.mean(axis=0)
             values = {
                 "gap_pct": 100 * (own.mean() / reference.mean() - 1),
                 "gap_mean_of_ratios_pct": 100 * float(np.mean(own / reference) - 1),
@@ -63,7 +63,7 @@ def measure_tests(loaded: LoadedModel, group: str, tests: Iterable[Test]) -> tup
             }
             if feasible is not None:
                 values["reference_feasible_pct"] = 100 * float(feasible.mean())
-            values |= about_repeats_and_factor(loaded, decoding, dataset.n, each, reference)
+            values |= describe_repeats(loaded, decoding, dataset.n, repeats, reference)
             if decoding.method not in ("rrc", "prc"):
                 values |= _flops(loaded, dataset, decoding, spec.starts(instances) if spec.starts else dataset.n)
             rows += loaded.rows(group, about, decoding, values, seconds)
@@ -71,9 +71,9 @@ def measure_tests(loaded: LoadedModel, group: str, tests: Iterable[Test]) -> tup
 
 
 def _flops(loaded: LoadedModel, dataset: Dataset, decoding: Decoding, places: int) -> dict[str, float]:
-    """Of one instance: a solution, or all those of a network of many starts, of which the best is taken.
+    """Return the FLOPs of one instance: of a solution, or of all those of a network of many starts.
 
-    places: where these may begin.  Beams search from each.
+    places: nodes where these may begin.  Beams search from each.
     """
     if not loaded.net.multi_start:
         return cost.per_solution(loaded.run.network, dataset.nodes, decoding.beam)
@@ -82,43 +82,52 @@ def _flops(loaded: LoadedModel, dataset: Dataset, decoding: Decoding, places: in
     return cost.per_solution(loaded.run.network, dataset.nodes, solutions, images, shrinks=searches)
 
 
-def about_repeats_and_factor(
-    loaded: LoadedModel, decoding: Decoding, nodes: int, each: np.ndarray, reference: np.ndarray
+def describe_repeats(
+    loaded: LoadedModel, decoding: Decoding, nodes: int, lengths: np.ndarray, reference: np.ndarray
 ) -> dict[str, float]:
-    """What several solutions of each instance differ by, and the scaling factor; each (repeats, count) lengths."""
+    """Return the spread of lengths (repeats, count) over repeats, and the scaling factor, where there are any."""
     values = {}
     if decoding.repeats > 1:
-        values["gap_spread_pct"] = float(np.std(100 * each.mean(axis=1) / reference.mean()))
+        values["gap_spread_pct"] = float(np.std(100 * lengths.mean(axis=1) / reference.mean()))
     if decoding.rescale != 1:
         values["rescale_factor"] = float(loaded.resolve_decoding(decoding, nodes).rescale)
     return values
 
 
-def _decoded(loaded: LoadedModel, instances: Any, test: Test) -> Iterator[tuple[Decoding, np.ndarray, float, float]]:
-    """(decoding, lengths (repeats, count), seconds of one repeat, peak memory in MiB) of one test.
-
-    Several with milestones.
-    """
-    spec, precision, asked = spec_of(test.labels), loaded.run.training.precision, test.decoding
-    problem, how = test.labels.dataset.problem, (loaded.memory_gb, precision)
-    decoding = loaded.resolve_decoding(asked, test.labels.dataset.n)
-    short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1), "milestones": ()})
-    decode(problem, loaded.net, instances[: min(2, decoding.batch_size or 2)], short, *how)  # warm up
+def _decode_test(
+    loaded: LoadedModel, instances: Any, test: Test
+) -> Iterator[tuple[Decoding, np.ndarray, float, float]]:
+    """Yield decoding, lengths (repeats, count), seconds of a repeat and peak memory in MiB, for each milestone."""
+    spec, dataset, decoding = spec_of(test.labels), test.labels.dataset, test.decoding
+    warm_up(loaded, dataset.problem, instances[: min(2, decoding.batch_size or 2)], dataset.n, decoding)
     devices.reset_peak_memory(loaded.place)
-    devices.synchronize(loaded.place)
-    if decoding.milestones:
-        solutions = [
-            (iterations, [found], seconds)
-            for iterations, found, seconds in improve(problem, loaded.net, instances, decoding, *how)
-        ]
-    else:
-        began = time.perf_counter()
-        repeats = [decode(problem, loaded.net, instances, each, *how) for each in decoding.draws()]
-        solutions = [(decoding.iterations, repeats, (time.perf_counter() - began) / len(repeats))]
+    results = list(decode_timed(loaded, dataset.problem, instances, dataset.n, decoding))
     peak = devices.peak_memory_mb(loaded.place)
     valid = spec.built or spec.valid
-    for iterations, repeats, seconds in solutions:
-        if not all(valid(instances, found.numpy()).all() for found in repeats):
+    for part, repeats, seconds in results:
+        if not all(valid(instances, solutions).all() for solutions in repeats):
             raise AssertionError(f"{test.labels.id}: decoding returned no {spec.noun}")  # a bug, never the user's
-        part = asked.model_copy(update={"iterations": iterations, "milestones": ()})
-        yield part, np.stack([spec.lengths(instances, found.numpy()) for found in repeats]), seconds, peak
+        yield part, np.stack([spec.lengths(instances, solutions) for solutions in repeats]), seconds, peak
+
+
+def warm_up(loaded: LoadedModel, problem: str, instances: Any, nodes: int, decoding: Decoding) -> None:
+    """Decode once, with at most one iteration."""
+    short = {"iterations": min(decoding.iterations, 1), "milestones": (), "repeats": 1}
+    list(decode_timed(loaded, problem, instances, nodes, decoding.model_copy(update=short)))
+
+
+def decode_timed(
+    loaded: LoadedModel, problem: str, instances: Any, nodes: int, decoding: Decoding
+) -> Iterator[tuple[Decoding, list[np.ndarray], float]]:
+    """Yield the decoding, or that of each milestone, solutions (count, ...) of each repeat, and seconds of a repeat."""
+    resolved, limits = loaded.resolve_decoding(decoding, nodes), (loaded.memory_gb, loaded.run.training.precision)
+    devices.synchronize(loaded.place)
+    if decoding.milestones:
+        for iterations, solutions, seconds in improve(problem, loaded.net, instances, resolved, *limits):
+            part = decoding.model_copy(update={"iterations": iterations, "milestones": ()})
+            yield part, [solutions.numpy()], seconds
+        return
+    draws = resolved.draws()
+    began = time.perf_counter()
+    repeats = [decode(problem, loaded.net, instances, draw, *limits).numpy() for draw in draws]
+    yield decoding, repeats, (time.perf_counter() - began) / len(draws)

@@ -31,7 +31,7 @@ def measure(loaded: LoadedModel, evaluation: RescalingEvaluation) -> tuple[Rows,
     """
     sweeps = sorted(evaluation.sweeps, key=lambda s: s.dataset.n)
     _check(evaluation, sweeps)
-    _tours(loaded, dataset_coordinates(sweeps[0].dataset)[:2], Decoding())  # warm up
+    _decode(loaded, dataset_coordinates(sweeps[0].dataset)[:2], Decoding())  # warm up
     rows, arrays, fits = Rows(), Arrays(), []
     for sweep in sweeps:
         dataset, about = sweep.dataset, describe_test(sweep.dataset)
@@ -40,7 +40,7 @@ def measure(loaded: LoadedModel, evaluation: RescalingEvaluation) -> tuple[Rows,
         for count, factor in enumerate(sweep.factors, 1):
             decoding = Decoding(rescale=factor)
             began = time.perf_counter()
-            tours = _tours(loaded, coords, decoding)
+            tours = _decode(loaded, coords, decoding)
             seconds = time.perf_counter() - began
             total += seconds
             lengths.append(float(tour_length(coords, tours).mean()))
@@ -50,7 +50,7 @@ def measure(loaded: LoadedModel, evaluation: RescalingEvaluation) -> tuple[Rows,
                 evaluation.id, dataset.id, factor, count, len(sweep.factors), lengths[-1], seconds,
             )  # fmt: skip
         fit = fit_parabola(sweep.factors, lengths, f"{evaluation.id}: {dataset.id}")
-        _tell(evaluation, sweep, fit)
+        _log_fit(evaluation, sweep, fit)
         fits.append(fit)
         rows += loaded.rows(evaluation.group, about, Decoding(rescale="best"), {"rescale_factor": fit.best}, total)
         arrays[f"{dataset.id}|factors"] = np.array(sweep.factors, np.float64)
@@ -64,7 +64,7 @@ def measure(loaded: LoadedModel, evaluation: RescalingEvaluation) -> tuple[Rows,
 
 
 def _check(evaluation: RescalingEvaluation, sweeps: list[Sweep]) -> None:
-    """Before hours of decoding, not after."""
+    """Raises NeurouteError before hours of decoding, not after."""
     sizes = [s.dataset.n for s in sweeps]
     if len(set(sizes)) < len(sizes) or not sizes:
         raise NeurouteError(f"{evaluation.id}: sweeps of {sizes} nodes; give at least one, and one of each size")
@@ -72,15 +72,15 @@ def _check(evaluation: RescalingEvaluation, sweeps: list[Sweep]) -> None:
         check_factors(sweep.factors, f"{evaluation.id}: {sweep.dataset.id}")
 
 
-def _tours(loaded: LoadedModel, coords: np.ndarray, decoding: Decoding) -> np.ndarray:
-    """Tours (count, n) of coords (count, n, 2)."""
+def _decode(loaded: LoadedModel, coords: np.ndarray, decoding: Decoding) -> np.ndarray:
+    """Return tours (count, n) of coords (count, n, 2)."""
     tours = decode("tsp", loaded.net, coords, decoding, loaded.memory_gb, loaded.run.training.precision).numpy()
     if not is_permutation(tours).all():
         raise AssertionError(f"{loaded.run.id}: decoding returned an invalid tour")  # a bug, never the user's
     return tours
 
 
-def _tell(evaluation: RescalingEvaluation, sweep: Sweep, fit: Parabola) -> None:
+def _log_fit(evaluation: RescalingEvaluation, sweep: Sweep, fit: Parabola) -> None:
     if fit.interior:
         log.info("%s: %s: best factor %.3f", evaluation.id, sweep.dataset.id, fit.best)
         return

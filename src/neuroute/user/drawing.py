@@ -1,4 +1,4 @@
-"""Drawings of the solutions of a user's file, at the file's own aspect ratio."""
+"""Drawings of solutions of a user's file, at the file's own aspect ratio."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ ROUTES = ("#3b6ea5", "#c2603a", "#4f8a5b", "#8a5a9e", "#b08a2e", "#4aa0a8", "#a3
 
 
 def draw_tour(instance: TsplibInstance, tour: np.ndarray, title: str) -> Figure:
-    """A closed tour (n,) over the nodes."""
+    """Draw a closed tour (n,) over the nodes."""
     figure, axes = _canvas(title)
     closed = instance.coords[np.append(tour, tour[0])]
     axes.plot(closed[:, 0], closed[:, 1], linewidth=1.0, color=TOUR)
@@ -23,7 +23,7 @@ def draw_tour(instance: TsplibInstance, tour: np.ndarray, title: str) -> Figure:
 
 
 def draw_routes(instance: VrplibInstance, routes: Sequence[Sequence[int]], title: str) -> Figure:
-    """Routes of customers; the ways to and from the depot, the square, are thin, so that the routes can be told."""
+    """Draw routes of customers; lines to and from the depot, the square, are thin, so that routes can be told apart."""
     figure, axes = _canvas(title)
     depot = instance.coords[0]
     for number, route in enumerate(routes):
@@ -46,5 +46,5 @@ def _canvas(title: str) -> tuple[Figure, Axes]:
 
 
 def _dot(nodes: int) -> float:
-    """Area of a node's dot, in square points."""
+    """Return the area of a node's dot in square points."""
     return float(np.clip(400 / nodes, 0.2, 30)) if nodes > 200 else max(2, 400 / nodes)

@@ -1,4 +1,4 @@
-"""From the options of a command line to a decoding, and which instances can be decoded so."""
+"""From options of the command line to a decoding, and which instances can be decoded so."""
 
 from typing import Literal, get_args
 
@@ -21,7 +21,7 @@ def choose_decoding(
     starts: str | None = None,
     augment: bool = False,
 ) -> Decoding:
-    """The decoding that options of the command line ask for.  Raises NeurouteError for those that do not go together.
+    """Return the decoding that options of the command line ask for.  Raises NeurouteError if they do not go together.
 
     That `longest` and `starts` are not above the stops of an instance is checked where the instances are known, and
     that a network has many starts where the network is.
@@ -48,24 +48,24 @@ def choose_decoding(
         how = {"iterations": prc, "start": start or "greedy", "longest": longest, "rescale": rescale}
         return Decoding.model_validate({"method": "prc", **how})
     if rrc:
-        return Decoding(method="rrc", iterations=rrc, rescale=rescale, starts=_starts(starts))
+        return Decoding(method="rrc", iterations=rrc, rescale=rescale, starts=_parse_starts(starts))
     if beam > 1:
-        return Decoding(method="beam", beam=beam, rescale=rescale, starts=_starts(starts))
-    return Decoding(rescale=rescale, starts=_starts(starts), augment=augment)
+        return Decoding(method="beam", beam=beam, rescale=rescale, starts=_parse_starts(starts))
+    return Decoding(rescale=rescale, starts=_parse_starts(starts), augment=augment)
 
 
-def _starts(given: str | None) -> int | Literal["all"]:
-    if given is None:
+def _parse_starts(starts: str | None) -> int | Literal["all"]:
+    if starts is None:
         return 1
-    if given == "all":
+    if starts == "all":
         return "all"
-    if not (given.isascii() and given.isdigit() and int(given)):
-        raise NeurouteError(f"--starts {given}: a number from 1 on, or all, is expected")
-    return int(given)
+    if not (starts.isascii() and starts.isdigit() and int(starts)):
+        raise NeurouteError(f"--starts {starts}: a number from 1 on, or all, is expected")
+    return int(starts)
 
 
 def check_decoding(problem: str, stops: int, decoding: Decoding, where: str) -> None:
-    """Raises NeurouteError when instances with so many stops (CVRP: customers) cannot be decoded so."""
+    """Raises NeurouteError if instances with so many stops (with vehicles: customers) cannot be decoded so."""
     if problem != "tsp" and decoding.rescale != 1:
         raise NeurouteError(
             f"--rescale: stretches the coordinates of the TSP only; leave it out for the {problem.upper()}"

@@ -1,4 +1,4 @@
-"""Whether what will be found can be written where the user wants it: asked before anything is computed."""
+"""Whether results can be written where the user wants them, checked before anything is computed."""
 
 import os
 import zipfile
@@ -10,7 +10,7 @@ from neuroute.core.errors import NeurouteError
 
 
 def check_writable(option: str, path: Path) -> None:
-    """Raises NeurouteError when no file can be written at `path`, so that nothing is computed in vain.
+    """Raises NeurouteError if no file can be written at `path`.
 
     Missing folders are made, as by writing it; nothing else is left.
     """
@@ -28,7 +28,7 @@ def check_writable(option: str, path: Path) -> None:
 
 
 def check_records(option: str, path: Path) -> None:
-    """Raises NeurouteError when records cannot be written: `path` (.csv), and the lengths beside it (.npz).
+    """Raises NeurouteError if records cannot be written: `path` (.csv), and the lengths beside it (.npz).
 
     An .npz of that name which holds anything but lengths, such as the user's instances, is not overwritten.
     """

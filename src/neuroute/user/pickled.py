@@ -1,7 +1,7 @@
 """Pickled coordinates without the danger of pickles: plain containers, numbers and numeric arrays, nothing else.
 
-A pickle is a program that may call any function.  Here every name that it asks for is looked up in a short list, and
-what the list holds is ours: arrays are put together from their bytes, numpy's own unpickling is never called.
+A pickle is a program that may call any function.  Here every name that it asks for is looked up in a short list of
+functions of this file, which build arrays from their bytes; numpy's own unpickling is never called.
 """
 
 import io
@@ -18,9 +18,9 @@ NUMBERS = ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")
 
 
 def read_pickle(path: Path) -> Any:
-    """The lists, tuples, dicts, numbers and numpy arrays of a pickle.
+    """Return the lists, tuples, dicts, numbers and numpy arrays of a pickle.
 
-    Raises NeurouteError for anything else in it (nothing of it is executed) and for a damaged file.
+    Raises NeurouteError if anything else is in it (nothing of it is executed) or the file is damaged.
     """
     try:
         data = path.read_bytes()
@@ -39,7 +39,7 @@ def read_pickle(path: Path) -> Any:
 
 
 class _Refused(Exception):
-    """What was asked for and is not allowed."""
+    """The pickle asks for something that is not allowed."""
 
 
 class _Array:
@@ -99,7 +99,7 @@ class _Only:
 
 
 def _numpys(module: str, name: str, function: Callable[..., Any]) -> dict[tuple[str, str], _Only]:
-    """Under the names of numpy 2 (`_core`) and before."""
+    """Return the function under the names of numpy 2 (`_core`) and before."""
     return {(f"numpy.{core}.{module}", name): _Only(function) for core in ("_core", "core")}
 
 
@@ -121,7 +121,7 @@ class _Reader(pickle.Unpickler):
 
 
 def _plain(value: Any) -> Any:
-    """With arrays in the place of their stand-ins."""
+    """Return the value with arrays in the place of their stand-ins."""
     if isinstance(value, _Array):
         if value.values is None:
             raise _Refused("an array without values")
