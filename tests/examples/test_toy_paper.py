@@ -66,7 +66,11 @@ def test_a_paper_of_ones_own_with_one_more_table(tmp_path: Path, monkeypatch: py
 
 WRONG = """
 
-@artifact("What nobody trains", needs={needs})
+def by_lkh(scale):
+    return instances(scale, "test").model_copy(update={{"solver": "lkh"}})
+
+
+@artifact("What is not there", needs={needs})
 def table2(study: Study) -> Table: ...
 """
 
@@ -82,13 +86,13 @@ def table2(study: Study) -> Table: ...
         ("unlogged", 'lambda scale: [Log("unlogged/none")]', "unlogged/table2: needs the log of unlogged/none"),
         (
             "unlabelled",
-            'lambda scale: [Solved(instances(scale, "test").model_copy(update={"solver": "lkh"}))]',
+            "lambda scale: [Solved(by_lkh(scale))]",
             "unlabelled/table2: no label job makes",
         ),
         (
             "untested",
-            'lambda scale: tested(RUN, instances(scale, "test").model_copy(update={"solver": "lkh"}))',
-            "untested/table2: needs untested/decoder",
+            "lambda scale: tested(RUN, by_lkh(scale))",
+            "needs untested/decoder/untested, but no label bundle holds .*_lkh",
         ),
         ("unscaled", 'lambda scale: tested(RUN, instances(scale, "test"), Decoding(rescale="best"))', "best scaling"),
     ],

@@ -1,6 +1,9 @@
 """Config and scales: what is accepted, and the one line that says what is wrong."""
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import Config, load_scale, parse_config
+from neuroute.plan.papers import paper_folders
 from neuroute.plan.schemas import schemas
 from own_scale import ROOT, refused, smoke_with
 
@@ -216,3 +220,24 @@ def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyP
     assert "neuroute.decoding.beam" in reached
     assert ("neuroute.accounting.counts", "DecoderOnly") in places
     assert ("neuroute.accounting.counts", "Lehd") not in places
+
+
+def test_a_plan_imports_no_library_that_draws_or_trains() -> None:
+    """Every job builds one: pandas, matplotlib, scipy and torch would take longer than the plan."""
+    code = (
+        "import sys; from neuroute.plan.build import build_plan; from neuroute.plan.config import Config; "
+        "build_plan(Config(scale='smoke')); "
+        "print([m for m in ('pandas', 'matplotlib', 'scipy', 'torch') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
+def test_papers_are_named_in_their_folders_alone() -> None:
+    """Everything else takes them as they come; a paper imports no other one."""
+    source, keys = ROOT / "src" / "neuroute", "|".join(paper_folders())
+    for file in source.rglob("*.py"):
+        inside = file.relative_to(source).parts
+        own = inside[1] if inside[0] == "papers" and len(inside) > 2 else None
+        imported = set(re.findall(rf"neuroute\.papers\.({keys})\b", file.read_text()))
+        assert imported <= {own}, file

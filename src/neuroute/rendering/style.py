@@ -52,8 +52,14 @@ def ramp(family: str, count: int) -> list[str]:
     """`count` colours of an ordered quantity, light to dark."""
     if count == 1:
         return [RAMPS[family][len(RAMPS[family]) // 2]]
-    colours = mpl.colors.LinearSegmentedColormap.from_list(family, RAMPS[family])
-    return [mpl.colors.to_hex(colours(i / (count - 1))) for i in range(count)]
+    stops = [[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in RAMPS[family]]
+    out = []
+    for i in range(count):
+        place = min(256 * i // (count - 1), 255) / 255 * (len(stops) - 1)  # of 256 shades, as matplotlib's maps have
+        before = min(int(place), len(stops) - 2)
+        mixed = (a + (b - a) * (place - before) for a, b in zip(*stops[before : before + 2], strict=True))
+        out.append("#" + "".join(f"{round(part):02x}" for part in mixed))
+    return out
 
 
 @contextmanager

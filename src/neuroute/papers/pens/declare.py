@@ -14,7 +14,6 @@ from neuroute.plan.objects import (
     Supervised,
 )
 from neuroute.plan.papers import borrow_runs
-from neuroute.plan.shapes import TrainingScale
 
 PENS = "neuroute.networks.pens:Pens"
 
@@ -48,7 +47,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
 
 
 def _run(
-    config: Config, scale: Scale, name: str, size: int, role: dict[str, str], shape: PensShape, training: TrainingScale
+    config: Config, scale: Scale, name: str, size: int, role: dict[str, str], shape: PensShape, training: Supervised
 ) -> Run:
     """The training of a model on the paper's TSP`size`, with what config.yaml changes of it."""
     own = settled(config, f"{PAPER}/{name}", Supervised, training)

@@ -14,7 +14,7 @@ from neuroute.plan.needs import Need, artifact, tested
 from neuroute.rendering import style
 from neuroute.rendering.cells import gap_cell, number, printed, solver_name
 from neuroute.rendering.columns import decimal, described
-from neuroute.rendering.plots import bounds, drawable
+from neuroute.rendering.plots import bounds, drawable, hidden_note
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Cell
 
@@ -281,8 +281,7 @@ def _size_notes(study: Study, points: pd.DataFrame) -> list[str]:
         *spread_note(study, roles.POSITIONS, dict.fromkeys(sets), roles.repeated(study.scale)),
         "The paper's figure has no PENS-AR; its published gaps here are Table 3's.",
     ]
-    if hidden := int(measured.gap_pct.map(drawable).isna().sum()):
-        notes.append(f"{hidden} of {len(measured)} measured gaps are not positive: not drawn; they are in the CSV.")
+    notes += hidden_note(measured.gap_pct, "measured")
     for size in roles.SIZES:
         at = measured[(measured["size"] == size) & measured.gap_pct.notna()].sort_values("gap_pct")
         if size in (min(roles.SIZES), LARGEST) and len(at):

@@ -15,7 +15,7 @@ from neuroute.rendering import style
 from neuroute.rendering.cells import gap_cell
 from neuroute.rendering.columns import decimal, described
 from neuroute.rendering.grid import needs_of
-from neuroute.rendering.plots import drawable
+from neuroute.rendering.plots import batches_axis, drawable, hidden_note
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 
 if TYPE_CHECKING:
@@ -146,9 +146,7 @@ def _draw_curves(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
                 markeredgewidth=0,
             )  # fmt: skip
             last = max([last, *x])
-    axes.set_xlim(0, last * 1.02)
-    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=True))
-    axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(style.plain_number))
+    batches_axis(axes, last)
 
 
 def _legend(study: Study) -> list[mpl.lines.Line2D]:
@@ -186,10 +184,8 @@ def _notes(study: Study, ends: Sequence[dict[str, Any]], curves: Sequence[dict[s
         told = _comparison([r for r in ends if r["series"] == model and r["side"] == MEASURED])
         if told:
             notes.append(f"{model} here: {told}.")
-    for panel, rows in (("test", [r for r in ends if r["side"] == MEASURED]), ("validation", list(curves))):
-        if hidden := sum(math.isnan(drawable(r["gap_pct"])) for r in rows):
-            notes.append(f"{hidden} of {len(rows)} {panel} gaps are not positive: not drawn; they are in the CSV.")
-    return notes
+    notes += hidden_note((r["gap_pct"] for r in ends if r["side"] == MEASURED), "test")
+    return notes + hidden_note((r["gap_pct"] for r in curves), "validation")
 
 
 def _comparison(rows: Sequence[dict[str, Any]]) -> str:

@@ -4,8 +4,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from neuroute.plan.shapes import BaselineShape, Nodes, Positive, TrainingScale
+from neuroute.plan.shapes import BaselineShape, Nodes, Positive
 from neuroute.plan.specs import Spec as Strict
+from neuroute.plan.trainings import Supervised
 
 
 class PensShape(BaselineShape):
@@ -38,9 +39,9 @@ class PensScale(Strict):
     validation_count: Positive = 1000
     largest_solver: Annotated[str, Field(description="solver of the largest test set's reference solutions")]
     network: PensShape
-    training: TrainingScale
+    training: Supervised
     small_network: Annotated[PensShape, Field(description="Figure 5: the models that are trained on TSP20")]
-    small_training: TrainingScale
+    small_training: Supervised
     sweep_counts: Annotated[dict[int, Positive], Field(description="the paper's n -> held-out instances of a sweep")]
     factors: Annotated[
         dict[int, list[Factor]], Field(description="the paper's n -> scaling factors of its sweep, at least three")

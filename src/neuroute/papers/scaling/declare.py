@@ -33,7 +33,7 @@ from neuroute.plan.objects import (
     Split,
     Supervised,
 )
-from neuroute.plan.shapes import BaselineShape, Shape, TrainingScale
+from neuroute.plan.shapes import BaselineShape, Shape
 
 DECODER_ONLY = "neuroute.networks.decoder_only:DecoderOnly"
 LEHD = "neuroute.networks.lehd:Lehd"
@@ -93,7 +93,7 @@ def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
 
 def runs(config: Config, scale: Scale) -> list[Run]:
     s = scale[ScalingScale]
-    trained: dict[str, tuple[dict[str, object], Network, TrainingScale | SelfImprovement]] = {}
+    trained: dict[str, tuple[dict[str, object], Network, Supervised | SelfImprovement]] = {}
 
     def own(name: str, shape: str, depth: int, wide: Shape, *, gate: bool = True, rezero: bool = True) -> None:
         role = _depth_and_width(shape)
@@ -155,7 +155,7 @@ def _run(
     seed: int,
     role: dict[str, object],
     network: Network,
-    training: TrainingScale | SelfImprovement,
+    training: Supervised | SelfImprovement,
 ) -> Run:
     """The training of a run with one seed; what config.yaml changes of the run holds for all its seeds."""
     change = config.runs.get(f"{PAPER}/{name}")

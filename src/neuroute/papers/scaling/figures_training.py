@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroute.analysis.convergence import first_failure, largest_rise
-from neuroute.core.lazy import mpl, pd
+from neuroute.core.lazy import pd
 from neuroute.papers.scaling import grid, roles
 from neuroute.papers.scaling.cells import trainings
 from neuroute.papers.scaling.curves import DEPTH_COLOUR, HERE, PAPER
 from neuroute.plan.needs import Log, Need, artifact
 from neuroute.rendering import style
 from neuroute.rendering.columns import described
+from neuroute.rendering.plots import batches_axis
 from neuroute.rendering.style import Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
@@ -171,9 +172,7 @@ def _convergence(study: Study, variants: Sequence[Variant], notes: Sequence[str]
         for group in seeds:
             _draw(axes, panel, group)
         _log_y(axes, [y for t in traces for _, y in t.points(panel)])
-        axes.set_xlim(0, last * 1.02)
-        axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=True))
-        axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(style.plain_number))
+        batches_axis(axes, last)
         axes.set_xlabel("Batches")
         axes.set_ylabel(label)
         axes.set_title(title)

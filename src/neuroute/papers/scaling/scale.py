@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from neuroute.plan.shapes import BaselineShape, DeepNarrow, Nodes, Positive, Shape, TrainingChange, TrainingScale
+from neuroute.plan.shapes import BaselineShape, DeepNarrow, Nodes, Positive, Shape, TrainingChange
 from neuroute.plan.specs import Spec as Strict
-from neuroute.plan.trainings import SelfImprovement
+from neuroute.plan.trainings import SelfImprovement, Supervised
 
 
 class CvrpBaseline(BaselineShape):
@@ -17,7 +17,7 @@ class CvrpBaseline(BaselineShape):
     validation_count: Positive
     label_solver: str = "hgs-short"
     reference_solver: str = "hgs"
-    training: TrainingScale
+    training: Supervised
 
 
 class ScalingScale(Strict):
@@ -44,7 +44,7 @@ class ScalingScale(Strict):
     rrc_counts: Annotated[dict[int, Positive], Field(description="Table 19: the paper's n -> test instances here")]
     tsplib_max_nodes: Annotated[int, Field(ge=51, description="Table 6: instances below this many nodes")] = 5000
     probe_count: Annotated[int, Field(ge=1, description="Figure 12: test instances with optimal tours")] = 1000
-    training: TrainingScale
+    training: Supervised
     changes: Annotated[
         dict[str, TrainingChange], Field(description="Tables 3 and 11, Figure 8: what these runs change of `training`")
     ]
@@ -52,10 +52,10 @@ class ScalingScale(Strict):
         dict[str, Positive], Field(description="run -> trainings with different seeds; others have one")
     ] = {}
     lehd: Annotated[dict[str, BaselineShape], Field(description="Table 20's shapes of LEHD: '6x128', '24x64'")]
-    lehd_training: TrainingScale
+    lehd_training: Supervised
     lehd_cvrp: CvrpBaseline
     bq: BaselineShape
-    bq_training: TrainingScale
+    bq_training: Supervised
     sigd: BaselineShape
     sigd_training: SelfImprovement
 

@@ -19,7 +19,6 @@ from neuroute.plan.objects import (
     Supervised,
 )
 from neuroute.plan.papers import borrow_runs
-from neuroute.plan.shapes import TrainingScale
 from neuroute.problems.longest import longest_sub_path
 
 # -- labels ---------------------------------------------------------------------------------------------------------
@@ -144,7 +143,7 @@ def _sit(scale: Scale, problem: Problem, n: int, **change: Any) -> Network:
     return Network(kind=SIT[problem], arguments=shape | {"train_nodes": n} | change)
 
 
-def _labelled(config: Config, like: Run, name: str, network: Network, training: TrainingScale) -> Run:
+def _labelled(config: Config, like: Run, name: str, network: Network, training: Supervised) -> Run:
     """A training on solutions of the labelled CVRP100 that another run has."""
     own = settled(config, run_id(name), Supervised, training)
     return Run(

@@ -12,7 +12,7 @@ from neuroute.plan.needs import Need, artifact, tested
 from neuroute.rendering import style
 from neuroute.rendering.cells import BOOTSTRAP, gap_cell
 from neuroute.rendering.columns import described
-from neuroute.rendering.plots import bounds, drawable
+from neuroute.rendering.plots import bounds, drawable, hidden_note
 from neuroute.rendering.style import MEASURED, Drawing, new_figure
 
 if TYPE_CHECKING:
@@ -114,8 +114,7 @@ def _notes(study: Study, rows: list[dict[str, Any]]) -> list[str]:
     told = [f"{r['repetitions_here']}: {r['gap_pct']:.3f} %" for r in rows]
     if told:
         notes.append(f"Gaps here by repetitions: {'; '.join(told)}.")
-    if hidden := [r for r in rows if not math.isfinite(drawable(r["gap_pct"]))]:
-        notes.append(f"{len(hidden)} of {len(rows)} gaps are not positive: not drawn; they are in the CSV.")
+    notes += hidden_note(row["gap_pct"] for row in rows)
     if missing := len(numbers) - len(rows):
         notes.append(f"{missing} of {len(numbers)} numbers of repetitions were not measured.")
     return notes

@@ -4,9 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from neuroute.plan.shapes import BaselineShape, Nodes, Positive, TrainingScale
+from neuroute.plan.shapes import BaselineShape, Nodes, Positive
 from neuroute.plan.specs import Spec as Strict
-from neuroute.plan.trainings import Reconstruction
+from neuroute.plan.trainings import Reconstruction, Supervised
 from neuroute.problems.longest import longest_sub_path
 
 SIZES = (1000, 5000, 10_000, 50_000, 100_000)
@@ -77,7 +77,7 @@ class SitCvrp(SitProblem):
     tam_capacities: Annotated[dict[int, int], Field(description="Table 8: TAM's n -> capacity here")]
     tam_count: Annotated[int, Field(ge=1, description="Table 8: test instances of each size")]
     tam_solver: Annotated[str, Field(description="Table 8: solver that stands for HGS here")] = "hgs"
-    no_sit: Annotated[TrainingScale, Field(description="Table 3: trained on labelled CVRP100 instead")]
+    no_sit: Annotated[Supervised, Field(description="Table 3: trained on labelled CVRP100 instead")]
 
     @model_validator(mode="after")
     def _tam_complete(self) -> "SitCvrp":
@@ -111,7 +111,7 @@ class SitScale(Strict):
     ]
     repetition_training: Annotated[Reconstruction, Field(description="Figure 3: two rounds in the paper")]
     bq: BaselineShape
-    bq_training: TrainingScale
+    bq_training: Supervised
     bq_sit: Annotated[dict[Literal[1000, 5000], Reconstruction], Field(description="Table 10: cross-attention and SIT")]
     efficiency_sizes: Annotated[dict[int, Nodes], Field(description="Tables 3, 4, 10: the paper's n -> nodes here")]
     efficiency_shapes: Annotated[
