@@ -21,7 +21,8 @@ from neuroute.accounting.counts import Pomo as PomoCounts
 from neuroute.decoding.rollout import complete
 from neuroute.decoding.tsp import TspRollout
 from neuroute.evaluation.live_memory import measure_memory
-from neuroute.networks.blocks.aafm import AafmLayer, distances
+from neuroute.networks.blocks.aafm import AafmLayer
+from neuroute.networks.blocks.positions import pairwise_distances
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Dataset, Labels, Network, Reinforced, Run, Stage
@@ -92,7 +93,7 @@ def _memory(device: torch.device) -> None:
     layer = AafmLayer(WIDTH, FEED_FORWARD).to(device).eval()
     for n in (250, 500, 1000, 2000, 4000):
         x, coords = torch.rand(1, n, WIDTH, device=device), torch.rand(1, n, 2, device=device)
-        apart = distances(coords)
+        apart = pairwise_distances(coords, coords)
         _, peak, _ = measure_memory(lambda x=x, apart=apart: layer(x, apart, 10.0), device)
         print(f"| n = {n:,} | {peak / 2**20:.1f} | {peak / 4 / (n * WIDTH + n * n):.2f} |", flush=True)
 

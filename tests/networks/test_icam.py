@@ -120,7 +120,7 @@ def test_the_four_ablations_differ_and_only_afm_alone_sees_no_size() -> None:
     for adaptation, compatibility in SWITCHES:
         net = small(adaptation=adaptation, compatibility=compatibility)
         encoded = net.encode(*instance(Icam))
-        assert (encoded.apart is None) == (not adaptation and not compatibility)
+        assert (encoded.distances is None) == (not adaptation and not compatibility)
         outs.append(net.decide(net.prepare(encoded), *midway(Icam)))
         other = net.decide(net.prepare(net.encode(*instance(Icam))._replace(log_n=7.0)), *midway(Icam))
         assert torch.equal(outs[-1], other) == (not adaptation and not compatibility)

@@ -10,23 +10,6 @@ from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.longest import longest_sub_path
 
-COUNTS = "neuroute.accounting.counts"  # a class there counts the network of its name
-
-
-def entry_of_counts(kind: str) -> list[str]:
-    """Dotted name, for `code_digest`, of what counts a kind of network; none where there are no formulas."""
-    module, _, name = kind.partition(":")
-    entry = f"{COUNTS}:{name}"
-    return [entry] if module.startswith("neuroute.networks.") and _resolves(entry) else []
-
-
-def _resolves(entry: str) -> bool:
-    try:
-        resolve(entry)
-    except NeurouteError:
-        return False
-    return True
-
 
 def counts(network: Network) -> Counts:
     """Count by formulas, or measure a network that has none.
@@ -39,15 +22,13 @@ def counts(network: Network) -> Counts:
 @cache
 def _counts(kind: str, arguments: str) -> Counts:
     """By name, so that an evaluation's code digest holds the formulas of its own network only."""
-    entry = entry_of_counts(kind)
-    if not entry:
-        measured: Counts = resolve("neuroute.accounting.measured:measure")(
-            Network(kind=kind, arguments=json.loads(arguments))
-        )
+    network = Network(kind=kind, arguments=json.loads(arguments))
+    if network.counts_entry is None:
+        measured: Counts = resolve("neuroute.accounting.measured:measure")(network)
         return measured
     try:
-        found: Counts = resolve(entry[0])(**json.loads(arguments))
-        return found
+        counted: Counts = resolve(network.counts_entry)(**network.arguments)
+        return counted
     except TypeError as error:
         raise NeurouteError(f"{kind}: cannot be counted with {arguments} ({error})") from None
 

@@ -377,7 +377,7 @@ class MvMoe(Counts):
         combine = self._held("dec", w, w**2 + w, counted)
         if self._light:
             combine += w**2 + w + (0 if self.hierarchy == "random" else 2 * w)
-        return layers + embedding + w * (w + len(self._inputs.known)) + 2 * w**2 + combine
+        return layers + embedding + w * (w + len(self._inputs.columns)) + 2 * w**2 + combine
 
     def _held(self, place: str, inputs: int, one: int, counted: int) -> int:
         """Count what is at a place: `one` parameters, or those of so many experts and of their gate."""
@@ -403,7 +403,7 @@ class MvMoe(Counts):
         sparse: whether a hierarchical gate, 4 W, sends the step to the experts.
         """
         w, n = self.width, nodes
-        each = linear(1, len(self._inputs.known), w) + attention(w, self.heads, 1, n) + linear(1, w, n) + n
+        each = linear(1, len(self._inputs.columns), w) + attention(w, self.heads, 1, n) + linear(1, w, n) + n
         row = linear(1, w, w)
         combine = self._at("dec", tours, w, w, row) if sparse or not self._light else tours * row
         return tours * each + combine + (4 * w if self._light and self.hierarchy != "random" else 0)

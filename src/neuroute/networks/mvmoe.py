@@ -25,7 +25,7 @@ class Prepared(NamedTuple):
     nodes: Tensor  # (batch, nodes, width), as encoded; logits are products with them
     keys: Tensor  # (batch, heads, nodes, d_k)
     values: Tensor
-    of_known: Tensor  # what a tour's query gets of load, time, length, open; see `vrp_inputs`
+    of_context: Tensor  # what a tour's query gets of load, time, length, open; see `vrp_inputs`
     of_current: Tensor  # (batch, nodes, width): what it gets of where the tour is
     routing: Routing
     first: Tensor | None = None  # (1, 2): what a hierarchical gate found when the episode began
@@ -117,7 +117,7 @@ class MvMoe(MultiStartNetwork):
         seen = inputs_of(inputs)
         self.embed = VrpEmbedding(width, seen.windows, linear if "raw" in taken else nn.Linear)
         self.layers = nn.ModuleList(layer(number) for number in range(depth))
-        self.context = VrpContext(width, seen.known)
+        self.context = VrpContext(width, seen.columns)
         self.key_value = nn.Linear(width, 2 * width, bias=False)
         self.combine: nn.Module = nn.Linear(width, width)
         if "dec" in taken:
@@ -153,10 +153,10 @@ class MvMoe(MultiStartNetwork):
     def prepare(self, encoded: Tensor, routing: Routing | None = None) -> Prepared:
         """encoded (batch, nodes, width) -> what is computed once for all decisions.  routing: theirs."""
         keys, values = (self._heads(part) for part in self.key_value(encoded).chunk(2, dim=-1))
-        of_known, of_current = self.context(encoded)
-        return Prepared(encoded, keys, values, of_known, of_current, routing or Routing())
+        of_context, of_current = self.context(encoded)
+        return Prepared(encoded, keys, values, of_context, of_current, routing or Routing())
 
-    def begun(self, prepared: Prepared, known: Tensor, current: Tensor, closed: Tensor) -> Prepared:
+    def begun(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Prepared:
         """As it was prepared, and what the first decision (see `decide`) adds for those that follow.
 
         Nothing, but for the hierarchy "episode": there, learning calls this with a graph before it cuts what is
@@ -165,25 +165,25 @@ class MvMoe(MultiStartNetwork):
         if self.hierarchy != "episode":
             return prepared
         assert isinstance(self.combine, Hierarchical)
-        seen = self._seen(prepared, known, current, closed)
+        seen = self._seen(prepared, context, current, mask)
         return prepared._replace(first=self.combine.probabilities(seen, Routing()))
 
-    def decide(self, prepared: Prepared, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
+    def decide(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go.
 
-        known (batch, tours, 4): load as a share of the capacity, time, length of the route, whether routes are open;
-        current (batch, tours) int64: where it is; closed (batch, tours, nodes): -inf where it may not go, 0 elsewhere.
-        With gradients `closed` must not be overwritten before they are taken.
+        context (batch, tours, 4): load as a share of the capacity, time, length of the route, whether routes are open;
+        current (batch, tours) int64: where it is; mask (batch, tours, nodes): -inf where it may not go, 0 elsewhere.
+        With gradients `mask` must not be overwritten before they are taken.
         """
         p = prepared
-        seen = self._combined(p, self._seen(p, known, current, closed)) * (1 / math.sqrt(self.width))
-        return torch.add(closed, (seen.to(closed.dtype) @ p.nodes.transpose(1, 2)).tanh_(), alpha=self.clipping)
+        seen = self._combined(p, self._seen(p, context, current, mask)) * (1 / math.sqrt(self.width))
+        return torch.add(mask, (seen.to(mask.dtype) @ p.nodes.transpose(1, 2)).tanh_(), alpha=self.clipping)
 
-    def _seen(self, p: Prepared, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
+    def _seen(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """What the attention of each tour brings together: (batch, tours, width)."""
-        query = self._heads(self.context.query(p.of_known, p.of_current, known, current))
+        query = self._heads(self.context.query(p.of_context, p.of_current, context, current))
         scale = 1 / math.sqrt(self.width // self.heads)
-        return attend(query, p.keys, p.values, scale, closed[:, None]).transpose(1, 2).flatten(2)
+        return attend(query, p.keys, p.values, scale, mask[:, None]).transpose(1, 2).flatten(2)
 
     def _combined(self, p: Prepared, seen: Tensor) -> Tensor:
         if not isinstance(self.combine, Hierarchical):

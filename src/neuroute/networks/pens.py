@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from neuroute.core.seeds import stream_seed
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.attention import attend, attend_in_parts
-from neuroute.networks.blocks.positions import alibi_slopes, axial_frequencies, axial_rotation, distances
+from neuroute.networks.blocks.positions import alibi_slopes, axial_frequencies, axial_rotation, pairwise_distances
 from neuroute.networks.blocks.pre_norm_layer import Attend, PreNormLayer
 
 POSITIONS = ("alibi", "rope", "both", "coordinates")
@@ -104,7 +104,7 @@ class Pens(PathNetwork):
         limit = self.DENSE if floats is None else floats
         if batch * tokens * tokens > limit:
             return None
-        apart = distances(rows[..., :2], rows[..., :2])[:, None]
+        apart = pairwise_distances(rows[..., :2], rows[..., :2])[:, None]
         return self._bias(apart) if apart.numel() * self.heads <= limit else apart
 
     def _bias(self, apart: Tensor) -> Tensor:
@@ -183,7 +183,7 @@ class Pens(PathNetwork):
 
         def bias(first: int, stop: int) -> Tensor:
             if pairs is None:
-                apart = distances(rows[:, first:stop, :2], rows[..., :2])[:, None]
+                apart = pairwise_distances(rows[:, first:stop, :2], rows[..., :2])[:, None]
             else:
                 apart = pairs[:, :, first:stop]
             own = self._bias(apart)

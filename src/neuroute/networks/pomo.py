@@ -18,7 +18,7 @@ class Prepared(NamedTuple):
     nodes: Tensor  # (batch, nodes, width), as encoded; logits are products with them
     keys: Tensor  # (batch, heads, nodes, d_k)
     values: Tensor
-    of_known: Tensor  # what a tour's query gets of where it began, or of a full vehicle; see `contexts`
+    of_context: Tensor  # what a tour's query gets of where it began, or of a full vehicle; see `contexts`
     of_current: Tensor  # (batch, nodes, width): what it gets of where the tour is
 
 
@@ -75,22 +75,22 @@ class Pomo(MultiStartNetwork):
         keys, values = (self._heads(part) for part in self.key_value(encoded).chunk(2, dim=-1))
         return Prepared(encoded, keys, values, *self.context(encoded))
 
-    def decide(self, prepared: Prepared, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
+    def decide(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go.
 
-        known (batch, tours): where a tour began, int64 (TSP), or the share of the capacity that is left (CVRP);
-        current (batch, tours) int64: where it is; closed (batch, tours, nodes): -inf at what it has visited or what
-        does not fit, 0 elsewhere.  With gradients `closed` must not be overwritten before they are taken.
+        context (batch, tours): where a tour began, int64 (TSP), or the share of the capacity that is left (CVRP);
+        current (batch, tours) int64: where it is; mask (batch, tours, nodes): -inf at what it has visited or what
+        does not fit, 0 elsewhere.  With gradients `mask` must not be overwritten before they are taken.
         """
         p = prepared
-        query: Tensor = self.context.query(p.of_known, p.of_current, known, current)
-        return torch.add(closed, self._fits(query, p.nodes, p.keys, p.values, closed[:, None]), alpha=self.clipping)
+        query: Tensor = self.context.query(p.of_context, p.of_current, context, current)
+        return torch.add(mask, self._fits(query, p.nodes, p.keys, p.values, mask[:, None]), alpha=self.clipping)
 
     def path_rows(self, coords: Tensor) -> Tensor:
         """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, 5 width): all that `decide_path` reads."""
         p = self.prepare(self.encode(coords))
         keys, values = (part.transpose(1, 2).flatten(2) for part in (p.keys, p.values))
-        return torch.cat([p.nodes, keys, values, p.of_known, p.of_current], dim=-1)
+        return torch.cat([p.nodes, keys, values, p.of_context, p.of_current], dim=-1)
 
     def decide_path(self, rows: Tensor) -> Tensor:
         """rows (batch, 1 + available + 1, 5 width) of [current, available..., where the tour closes] -> logits.

@@ -59,6 +59,12 @@ def reach(entries: Iterable[str]) -> set[Place]:
     return reached
 
 
+def exists(entry: str) -> bool:
+    """Whether there is such a definition ("package.module:name")."""
+    module, _, name = entry.partition(":")
+    return _path(module) is not None and _defines(module, name)
+
+
 def locate(dotted: str) -> str:
     """Return the present dotted name of a definition that may have moved since `dotted` was written down.
 

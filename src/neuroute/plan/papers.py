@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neuroute import papers as paper_package
 from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
@@ -15,7 +14,8 @@ if TYPE_CHECKING:
     from neuroute.plan.paper import Paper
     from neuroute.plan.scale import Scale
 
-FOLDERS: list[str] = paper_package.__path__  # where packages `neuroute.papers.<key>` are looked for
+# Where packages `neuroute.papers.<key>` are looked for.
+FOLDERS: list[str] = importlib.import_module("neuroute.papers").__path__  # type: ignore[assignment]
 
 
 def add_folders(folders: Iterable[str]) -> None:

@@ -164,8 +164,6 @@ class Plan:
         return code_digest(self.runs[run].network.kind)
 
     def evaluate_code(self, evaluation: str) -> str:
-        from neuroute.accounting.cost import entry_of_counts
-
         e = self.evaluations[evaluation]
         benchmarks = self.benchmarks_of_evaluation(evaluation)
         run = self.runs[e.run]
@@ -173,8 +171,9 @@ class Plan:
         problem = entries(problems, "spec", "environment", "search")
         libraries = [_library_entry(benchmark) for benchmark in benchmarks]
         timed = [network for member in e.members() for network in member.networks_timed()]
-        kinds = dict.fromkeys(network.kind for network in (run.network, *timed))
-        counts = [entry for kind in kinds for entry in entry_of_counts(kind)]
+        networks = (run.network, *timed)
+        kinds = dict.fromkeys(network.kind for network in networks)
+        counts = dict.fromkeys(entry for network in networks if (entry := network.counts_entry))
         starts = sorted({_solver_entry(d.start) for d in e.decodings_used() if d.start != "greedy"})
         measures = dict.fromkeys(member.entry for member in e.members())
         digest = code_digest(

@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from neuroute.plan.digest import without_modules
+from neuroute.plan.digest import exists, without_modules
 from neuroute.problems.vrp_variants import Variant
 
+COUNTS = "neuroute.accounting.counts"  # a class there counts the network of its name
 SHARD = 10_000  # instances in one shard of an instance stream
 
 Problem = Literal["tsp", "cvrp", "vrp"]
@@ -122,6 +123,13 @@ class Network(Spec):
 
     kind: str
     arguments: dict[str, Any]
+
+    @property
+    def counts_entry(self) -> str | None:
+        """Dotted name of the formulas for its parameters and FLOPs; None where there are none."""
+        module, _, name = self.kind.partition(":")
+        entry = f"{COUNTS}:{name}"
+        return entry if module.startswith("neuroute.networks.") and exists(entry) else None
 
     @field_validator("arguments")
     @classmethod

@@ -13,14 +13,6 @@ from neuroute.networks.blocks.post_norm_layer import PostNorm
 MARGIN = 0.9  # of the exponents that a number's format holds
 
 
-def distances(coords: Tensor, to: Tensor | None = None) -> Tensor:
-    """coords (batch, nodes, 2) -> Euclidean distances (batch, nodes, nodes), from differences; or to others' coords.
-
-    The usual way by squares and a product is wrong by far more than rounding where nodes lie close together.
-    """
-    return torch.cdist(coords, coords if to is None else to, compute_mode="donot_use_mm_for_euclid_dist")
-
-
 def slope(alpha: Tensor, log_n: float) -> Tensor:
     """The adaptation function is f(N, d) = slope * d = -alpha log2(N) d (icam, Eq. 12)."""
     return -log_n * alpha
@@ -35,7 +27,7 @@ def one_alpha() -> nn.Parameter:
     return nn.Parameter(torch.ones(()))
 
 
-def weighed(keys: Tensor, values: Tensor) -> Tensor:
+def weigh(keys: Tensor, values: Tensor) -> Tensor:
     """keys and values (batch, nodes, W) -> (batch, nodes, 2 W): exp(K) V and exp(K), what all queries share.
 
     Each channel's largest key is subtracted: that cancels in `aafm`.  A key that is further below it than 78 (637 in
@@ -50,7 +42,7 @@ def weighed(keys: Tensor, values: Tensor) -> Tensor:
 def aafm(query: Tensor, pairs: Tensor, bias: Tensor | None = None) -> Tensor:
     """sigmoid(Q) * (exp(A) (exp(K) V)) / (exp(A) exp(K)) (icam, Eq. 3): query (batch, queries, W) -> same shape.
 
-    pairs: of `weighed`.  bias: A (batch, queries, nodes), -inf at what is hidden, of which no query may hide all; None
+    pairs: of `weigh`.  bias: A (batch, queries, nodes), -inf at what is hidden, of which no query may hide all; None
     for no bias (AFM, icam, Table 9), where all queries see the same mean.
 
     exp(A) is divided by its sum over each row, which cancels: a softmax, that overflows at no distance and at no size.
@@ -73,8 +65,8 @@ class AafmLayer(PostNorm):
         self.qkv = nn.Linear(width, 3 * width, bias=False)  # one product for all three
         self.alpha = one_alpha() if adaptation else None
 
-    def forward(self, x: Tensor, apart: Tensor | None, log_n: float) -> Tensor:
-        """x (batch, nodes, width) -> same shape; apart (batch, nodes, nodes): their `distances`, not read by AFM."""
+    def forward(self, x: Tensor, distances: Tensor | None, log_n: float) -> Tensor:
+        """x (batch, nodes, width) -> same shape; distances (batch, nodes, nodes), not read by AFM."""
         query, keys, values = self.qkv(x).chunk(3, dim=-1)
-        bias = None if self.alpha is None or apart is None else slope(self.alpha, log_n) * apart
-        return self.finish(x, aafm(query, weighed(keys, values), bias))
+        bias = None if self.alpha is None or distances is None else slope(self.alpha, log_n) * distances
+        return self.finish(x, aafm(query, weigh(keys, values), bias))

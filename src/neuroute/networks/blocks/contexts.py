@@ -1,6 +1,6 @@
 """What a network of many starts sees of an instance, and of a tour that is under way: of the TSP, and of the CVRP.
 
-A decision asks about where each tour is, and about one thing that it knows besides: of the TSP, where it began; of the
+A decision asks about where each tour is, and about one thing besides: of the TSP, where it began; of the
 CVRP, what is left in the vehicle.
 """
 

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.gates import Choice, Gate, Level, Method, Slots, Taken
+from neuroute.networks.blocks.gates import ExpertChoice, Gate, InputChoice, Level, Method, Slots
 from neuroute.networks.blocks.routing import Routing
 
 
@@ -88,7 +88,7 @@ class Mixture(nn.Module):
         """x (batch, tokens, in) -> (batch, tokens, out)."""
         routing = routing or Routing()
         calls = routing.calls(x.shape[1])
-        return together(self.side_by_side(apart(x, calls), routing))
+        return join_calls(self.side_by_side(split_calls(x, calls), routing))
 
     def side_by_side(self, x: Tensor, routing: Routing) -> Tensor:
         """x (calls, batch, tokens, in) -> (calls, batch, tokens, out)."""
@@ -97,27 +97,27 @@ class Mixture(nn.Module):
         parts = x.reshape(calls, units, -1, width)  # tokens of each unit
         known = parts.squeeze(2) if parts.shape[2] == 1 else parts.mean(dim=2)
         routed = self.gate(known, routing)
-        if isinstance(routed, Choice):
+        if isinstance(routed, InputChoice):
             out = _chosen(self.experts, parts.flatten(0, 1), routed)
-        elif isinstance(routed, Taken):
+        elif isinstance(routed, ExpertChoice):
             out = _taken(self.experts, parts, routed)
         else:
             out = _slots(self.experts, parts, routed)
         return out.view(calls, batch, tokens, -1)
 
 
-def apart(x: Tensor, calls: int) -> Tensor:
+def split_calls(x: Tensor, calls: int) -> Tensor:
     """x (batch, calls * tokens, width) -> (calls, batch, tokens, width)."""
     out: Tensor = x.unflatten(1, (calls, -1)).transpose(0, 1)
     return out
 
 
-def together(x: Tensor) -> Tensor:
+def join_calls(x: Tensor) -> Tensor:
     """x (calls, batch, tokens, width) -> (batch, calls * tokens, width)."""
     return x.transpose(0, 1).flatten(1, 2)
 
 
-def _chosen(experts: Experts, parts: Tensor, choice: Choice) -> Tensor:
+def _chosen(experts: Experts, parts: Tensor, choice: InputChoice) -> Tensor:
     """parts (units, tokens, in) -> (units, tokens * out); each unit k times, sorted by expert."""
     units, tokens, _ = parts.shape
     of_unit = choice.experts.flatten(0, 1)
@@ -136,7 +136,7 @@ def _chosen(experts: Experts, parts: Tensor, choice: Choice) -> Tensor:
     return out
 
 
-def _taken(experts: Experts, parts: Tensor, taken: Taken) -> Tensor:
+def _taken(experts: Experts, parts: Tensor, taken: ExpertChoice) -> Tensor:
     """parts (calls, units, tokens, in) -> (calls * units, tokens * out), 0 where no expert took a unit."""
     calls, units, _, width = parts.shape
     first = units * torch.arange(calls, device=parts.device)

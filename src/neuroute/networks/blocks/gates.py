@@ -21,14 +21,14 @@ LEVELS: tuple[Level, ...] = ("node", "instance", "problem")
 NOISE_FLOOR = 0.01  # added to softplus(x W_noise) in the paper's code, not in its Equations 15 and 18
 
 
-class Choice(NamedTuple):
+class InputChoice(NamedTuple):
     """The experts that each unit takes."""
 
     experts: Tensor  # (calls, units, k) int64
     weights: Tensor  # (calls, units, k)
 
 
-class Taken(NamedTuple):
+class ExpertChoice(NamedTuple):
     """The units that each expert takes."""
 
     units: Tensor  # (calls, K, m) int64, of the call
@@ -67,7 +67,7 @@ class Gate(nn.Module):
         if method != "input-choice" or level == "problem":
             nn.init.uniform_(self.weight, -1 / math.sqrt(slots), 1 / math.sqrt(slots))
 
-    def forward(self, x: Tensor, routing: Routing) -> Choice | Taken | Slots:
+    def forward(self, x: Tensor, routing: Routing) -> InputChoice | ExpertChoice | Slots:
         """x (calls, units, width): what is known of each unit."""
         if self.method == "random":
             return self._random(x, routing)
@@ -79,9 +79,9 @@ class Gate(nn.Module):
         # Rounded down as in the published code; but each expert takes one unit at least, or nothing would come out.
         taken = max(1, x.shape[1] * self.top // self.experts)
         weights, units = scores.softmax(dim=1).topk(taken, dim=1)
-        return Taken(units, weights)
+        return ExpertChoice(units, weights)
 
-    def _random(self, x: Tensor, routing: Routing) -> Choice:
+    def _random(self, x: Tensor, routing: Routing) -> InputChoice:
         """Any k experts, equally weighed."""
 
         def settle(generator: torch.Generator | None) -> Tensor:
@@ -89,9 +89,9 @@ class Gate(nn.Module):
             return ranks.topk(self.top, dim=-1).indices
 
         experts = routing.settled("experts", len(x), settle)
-        return Choice(experts, torch.full_like(experts, 1 / self.top, dtype=torch.float32))
+        return InputChoice(experts, torch.full_like(experts, 1 / self.top, dtype=torch.float32))
 
-    def _input_choice(self, x: Tensor, routing: Routing) -> Choice:
+    def _input_choice(self, x: Tensor, routing: Routing) -> InputChoice:
         """The k best, by scores that in training are noisy (Equations 15 and 16); not at level "problem"."""
         noisy, deviation = self.training and self.level != "problem", None
         if noisy:
@@ -103,13 +103,13 @@ class Gate(nn.Module):
         else:
             clean = scores = _at_least_float32(F.linear(x, self.weight))
         best, experts = scores.topk(min(self.top + noisy, self.experts), dim=-1)
-        choice = Choice(experts[..., : self.top], best[..., : self.top].softmax(dim=-1))
+        choice = InputChoice(experts[..., : self.top], best[..., : self.top].softmax(dim=-1))
         if routing.balance and self.level != "problem":
             routing.reports.append(self._balance(choice, clean, scores, deviation, best))
         return choice
 
     def _balance(
-        self, choice: Choice, clean: Tensor, scores: Tensor, deviation: Tensor | None, best: Tensor
+        self, choice: InputChoice, clean: Tensor, scores: Tensor, deviation: Tensor | None, best: Tensor
     ) -> Balance:
         gates = torch.zeros_like(scores).scatter(-1, choice.experts, choice.weights)
         if deviation is None or self.top == self.experts:

@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.experts import Mixture, apart, together
+from neuroute.networks.blocks.experts import Mixture, join_calls, split_calls
 from neuroute.networks.blocks.routing import Routing
 
 Hierarchy = Literal["none", "step", "episode", "random"]
@@ -37,13 +37,13 @@ class Hierarchical(nn.Module):
         """x (batch, tokens, in) -> (calls, 2): of experts and of the dense layer; None where nothing is learnt."""
         if self.gate is None:
             return None
-        scores: Tensor = self.gate(apart(x, routing.calls(x.shape[1])).mean(dim=(1, 2)))
+        scores: Tensor = self.gate(split_calls(x, routing.calls(x.shape[1])).mean(dim=(1, 2)))
         return scores.to(torch.promote_types(scores.dtype, torch.float32)).softmax(dim=-1)
 
     def forward(self, x: Tensor, routing: Routing | None = None, first: Tensor | None = None) -> Tensor:
         """x (batch, tokens, in) -> (batch, tokens, out); first (1, 2): probabilities to take instead of x's own."""
         routing = routing or Routing()
-        calls = apart(x, routing.calls(x.shape[1]))
+        calls = split_calls(x, routing.calls(x.shape[1]))
         p = self.probabilities(x, routing) if first is None else first.expand(len(calls), 2)
         sparse = routing.settled("sparse", len(calls), lambda generator: _drawn(p, calls, generator))
         if routing.balance:
@@ -57,8 +57,8 @@ class Hierarchical(nn.Module):
             out = self.dense(calls[of_dense])
             found.append(out if p is None else out * p[of_dense, DENSE, None, None, None])
         if len(found) == 1:
-            return together(found[0])
-        return together(torch.cat(found)[torch.cat([of_sparse, of_dense]).argsort()])
+            return join_calls(found[0])
+        return join_calls(torch.cat(found)[torch.cat([of_sparse, of_dense]).argsort()])
 
 
 def _drawn(p: Tensor | None, calls: Tensor, generator: torch.Generator | None) -> Tensor:

@@ -11,7 +11,7 @@ def alibi_slopes(heads: int) -> Tensor:
     return 10 / math.sqrt(2) ** torch.arange(heads, dtype=torch.float64)
 
 
-def distances(a: Tensor, b: Tensor) -> Tensor:
+def pairwise_distances(a: Tensor, b: Tensor) -> Tensor:
     """Euclidean distances (batch, p, q) between the points a (batch, p, 2) and b (batch, q, 2).
 
     From differences, never by |a|^2 + |b|^2 - 2ab, which loses close points to cancellation.

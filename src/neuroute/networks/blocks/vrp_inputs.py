@@ -31,20 +31,20 @@ class VrpEmbedding(nn.Module):
         """coords (batch, 1 + V, 2), demand (batch, 1 + V) in shares of the capacity, windows (batch, 1 + V, 2) or None
         -> (batch, 1 + V, width).
         """
-        known = [coords[:, 1:], demand[:, 1:, None]]
+        features = [coords[:, 1:], demand[:, 1:, None]]
         if self.windows:
-            known.append(torch.zeros_like(coords[:, 1:]) if windows is None else windows[:, 1:])
-        depot, customers = ((self.depot, coords[:, :1]), (self.customers, torch.cat(known, dim=-1)))
+            features.append(torch.zeros_like(coords[:, 1:]) if windows is None else windows[:, 1:])
+        depot, customers = ((self.depot, coords[:, :1]), (self.customers, torch.cat(features, dim=-1)))
         return torch.cat([through(*depot, routing), through(*customers, routing)], dim=1)
 
 
 class VrpContext(nn.Module):
     """W [h_current, d], d what is known of the route (Equation 12): W^2 + W parameters for each number in d."""
 
-    def __init__(self, width: int, known: list[int]) -> None:
+    def __init__(self, width: int, columns: list[int]) -> None:
         super().__init__()
-        self.known = known
-        self.project = nn.Linear(width + len(known), width, bias=False)
+        self.columns = columns
+        self.project = nn.Linear(width + len(columns), width, bias=False)
 
     def forward(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
         """nodes (batch, n, width) -> what ones in d add (len(d), width), and each node where a tour is there."""
@@ -52,10 +52,10 @@ class VrpContext(nn.Module):
         weight = self.project.weight
         return weight[:, width:].T.contiguous(), F.linear(nodes, weight[:, :width])
 
-    def query(self, of_known: Tensor, of_current: Tensor, known: Tensor, current: Tensor) -> Tensor:
-        """known (batch, tours, 4): load, time, length, open; current (batch, tours) int64 -> (batch, tours, width)."""
-        read = known if len(self.known) == known.shape[-1] else known[..., self.known]
-        return rows_of(of_current, current).to(known) + read @ of_known.to(known)
+    def query(self, of_context: Tensor, of_current: Tensor, context: Tensor, current: Tensor) -> Tensor:
+        """context (batch, tours, 4): load, time, length, open; current (batch, tours) -> (batch, tours, width)."""
+        read = context if len(self.columns) == context.shape[-1] else context[..., self.columns]
+        return rows_of(of_current, current).to(context) + read @ of_context.to(context)
 
 
 def through(layer: nn.Module, x: Tensor, routing: Routing) -> Tensor:

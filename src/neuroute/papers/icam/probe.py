@@ -22,7 +22,7 @@ from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.probing import check_decision, parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.records import Arrays, Rows
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
-from neuroute.networks.blocks.aafm import AafmLayer, aafm, slope, weighed
+from neuroute.networks.blocks.aafm import AafmLayer, aafm, slope, weigh
 from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
@@ -122,9 +122,9 @@ def decision_of_icam(net: Icam, prepared: Any, visited: Tensor) -> dict[str, np.
     assert net.alpha is not None
     assert net.compatibility_alpha is not None
     first, current, closed = _under_way(prepared, visited)
-    apart = rows_of(prepared.apart, current)
+    apart = rows_of(prepared.distances, current)
     biased = torch.addcmul(closed, apart, slope(net.alpha, prepared.log_n))
-    query = aafm(net.context.query(prepared.of_known, prepared.of_current, first, current), prepared.pairs, biased)
+    query = aafm(net.context.query(prepared.of_context, prepared.of_current, first, current), prepared.pairs, biased)
     fits = query @ prepared.nodes.transpose(1, 2) / math.sqrt(net.width)
     found = {
         "decoder_weights": torch.softmax(biased, dim=-1),
@@ -141,7 +141,7 @@ def decision_of_pomo(net: Pomo, prepared: Any, visited: Tensor) -> dict[str, np.
     attention (heads, n) float32: each head's weights sum to 1 over the nodes that are left.  clipping ().
     """
     first, current, closed = _under_way(prepared, visited)
-    query = net.context.query(prepared.of_known, prepared.of_current, first, current)
+    query = net.context.query(prepared.of_context, prepared.of_current, first, current)
     heads = query.unflatten(2, (net.heads, -1)).transpose(1, 2)
     scores = heads.float() @ prepared.keys.float().transpose(2, 3) / math.sqrt(net.width // net.heads)
     seen = torch.softmax(scores + closed[:, None].float(), dim=-1)[0, :, 0]
@@ -179,7 +179,7 @@ def attention_free(net: Icam, points: Tensor) -> dict[str, np.ndarray]:
     x, apart, log_n = calls[0]
     query, key, value = layer.qkv(x).chunk(3, dim=-1)
     bias = slope(layer.alpha, log_n) * apart
-    output = aafm(query, weighed(key, value), bias)
+    output = aafm(query, weigh(key, value), bias)
     weights, keys = bias[0].double().exp(), key[0].double()
     keys = (keys - keys.amax(dim=0)).exp()
     terms = {"adaptation": bias[0], "query": query[0], "key": key[0], "value": value[0], "output": output[0]}

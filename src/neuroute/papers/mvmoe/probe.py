@@ -22,7 +22,7 @@ from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.records import Arrays, Rows
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.experts import Mixture
-from neuroute.networks.blocks.gates import Choice, Gate, Taken
+from neuroute.networks.blocks.gates import ExpertChoice, Gate, InputChoice
 from neuroute.networks.blocks.hierarchical_gate import Hierarchical
 from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.mvmoe import ExpertLayer, MvMoe
@@ -196,8 +196,8 @@ def one_routing(net: MvMoe, instance: Vrp, place: torch.device) -> Arrays:
     others = copy(gate)
     others.method = "expert-choice"
     chosen, taken = gate(seen[0], Routing()), others(seen[0], Routing())
-    assert isinstance(chosen, Choice)
-    assert isinstance(taken, Taken)
+    assert isinstance(chosen, InputChoice)
+    assert isinstance(taken, ExpertChoice)
     scores = F.linear(seen[0], gate.weight)[0]
     weights = {"input_weights": chosen.weights[0], "expert_weights": taken.weights[0]}
     return {
@@ -227,7 +227,7 @@ def one_decision(net: MvMoe, instance: Vrp, place: torch.device) -> Arrays:
         logits = net.decide(prepared, rollout.context, rollout.current, rollout.mask)[0, 0].float()
     gate, tours = _decoders(net).gate, seen[0]  # (1, P, width)
     chosen = gate(tours, Routing())
-    assert isinstance(chosen, Choice)
+    assert isinstance(chosen, InputChoice)
     left = logits.isfinite()
     computed = {
         "known": rollout.context[0, 0],

@@ -19,7 +19,7 @@ from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.probing import check_instance, parameter_rows, wrong_network
 from neuroute.evaluation.records import Arrays, Rows
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
-from neuroute.networks.blocks.positions import distances
+from neuroute.networks.blocks.positions import pairwise_distances
 from neuroute.networks.blocks.pre_norm_layer import PreNormLayer
 from neuroute.networks.pens import Pens
 from neuroute.papers.pens.evaluations import AttentionEvaluation
@@ -92,7 +92,11 @@ def origin_logits(net: Pens, coords: Tensor, origin: int, destination: int) -> T
     order = torch.cat([order[[origin]], order[(order != origin) & (order != destination)], order[[destination]]])
     net.draw = 0
     rows = net.encode(coords[None])[:, order]
-    bias = 0.0 if net.slopes is None else -net.slopes.to(rows)[:, None] * distances(rows[:, :1, :2], rows[..., :2])[0]
+    bias = (
+        0.0
+        if net.slopes is None
+        else -net.slopes.to(rows)[:, None] * pairwise_distances(rows[:, :1, :2], rows[..., :2])[0]
+    )
 
     def score(layer: nn.Module, inputs: tuple[Any, ...]) -> Tensor:
         """(tokens,)"""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroute.analysis.long_sightedness import LAST, Success, success
+from neuroute.analysis.rank_success import LAST, Success, success
 from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.curves import PAPER, WIDTH_MARKER, colour, shape_name
 from neuroute.papers.scaling.figures_probes import SHAPES, Probe, probed_set, read_probes

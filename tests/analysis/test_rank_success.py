@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from neuroute.analysis.long_sightedness import success, wilson
+from neuroute.analysis.rank_success import success, wilson
 
 
 def test_wilson_is_scipys() -> None:
