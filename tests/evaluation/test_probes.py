@@ -16,6 +16,7 @@ from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
+from neuroute.networks.base import PathNetwork
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.papers.scaling.evaluations import ProbeEvaluation
 from neuroute.papers.scaling.probe import last_layer, success_by_rank
@@ -32,7 +33,7 @@ RUN = Run(
 CONTEXT = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
 
 
-class Policy(nn.Module):
+class Policy(PathNetwork):
     """A network without weights to learn, which scores candidates by a rule."""
 
     width, pair_channels = 4, 0

@@ -78,7 +78,6 @@ class RouteRollout:
     """
 
     context: Tensor
-    mask: Tensor
 
     def __init__(self, batch: CvrpBatch, starts: Tensor, dtype: torch.dtype) -> None:
         """starts (batch, tours): the first customers, which no constraint is asked about; 0 where the network is to
@@ -88,7 +87,7 @@ class RouteRollout:
         self._demand, self._capacity, self._dtype = batch.demand, batch.capacity[:, None], dtype
         self.current, self._served = torch.zeros_like(starts), torch.zeros_like(starts)
         self._order, self._via = (starts.new_zeros(*starts.shape, nodes, dtype=torch.int32) for _ in range(2))
-        self._visited = torch.zeros(*starts.shape, nodes, dtype=torch.bool, device=starts.device)
+        self._visited, self.mask = (empty_mask(starts, nodes, dtype) for _ in range(2))
         self._customers, self._moves = nodes - 1, 0
         self._load = self._full_load().expand_as(starts)
         self.go(starts)
@@ -114,14 +113,15 @@ class RouteRollout:
         # A way to the depot is written where the next customer will be, or, after the last one, behind all.
         self._order.scatter_(2, self._served[..., None], stops[..., None].int())
         self._via.scatter_(2, self._served[..., None], (self.current == 0)[..., None].int())
-        self._visited.scatter_(2, stops[..., None], True)
+        self._visited.scatter_(2, stops[..., None], -torch.inf)
         self._served = self._served + (stops > 0)
         self._load = torch.where(stops > 0, self._load - demand, self._full_load())
         self.current, self._moves = stops, self._moves + 1
-        shut = self._shut()
-        shut[..., 0] = (stops == 0) & (self._served < self._customers)
-        # Anew each time: gradients may still need what was there.
-        self.mask = empty_mask(stops, self._customers + 1, self._dtype).masked_fill_(shut, -torch.inf)
+        if torch.is_grad_enabled():  # which may still need what was there
+            self.mask = empty_mask(stops, self._customers + 1, self._dtype)
+        self.mask.copy_(self._visited).masked_fill_(self._misfits(), -torch.inf)
+        waits = (stops == 0) & (self._served < self._customers)
+        self.mask[..., 0] = torch.where(waits, -torch.inf, 0.0)
         self.context = self._make_context()
 
     def _drive(self, stops: Tensor, demand: Tensor) -> None:
@@ -131,9 +131,9 @@ class RouteRollout:
         """The load of a vehicle that leaves the depot."""
         return self._capacity
 
-    def _shut(self) -> Tensor:
-        """Which customers may not come next: bool (batch, tours, nodes)."""
-        return self._visited | (self._demand[:, None] > self._load[..., None])
+    def _misfits(self) -> Tensor:
+        """Which customers would break a constraint: bool (batch, tours, nodes)."""
+        return self._demand[:, None] > self._load[..., None]
 
     def _make_context(self) -> Tensor:
         return self._load.to(self._dtype) / self._capacity

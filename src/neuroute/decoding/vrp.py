@@ -109,22 +109,22 @@ class VrpRollout(RouteRollout):
         """The capacity, or nothing when the vehicle can only pick up."""
         return torch.where(self._deliveries > 0, self._capacity, 0) if self._on.backhaul else self._capacity
 
-    def _shut(self) -> Tensor:
-        shut = super()._shut()
+    def _misfits(self) -> Tensor:
+        misfits = super()._misfits()
         if self._on.backhaul:
-            shut |= self._load[..., None] - self._demand[:, None] > self._capacity[..., None]
+            misfits |= self._load[..., None] - self._demand[:, None] > self._capacity[..., None]
         if self._on.limit or self._on.windows:
             way = self._distances[self._row, self.current]
             home = 0.0 if self._on.open else self._distances[:, None, :, 0]
             if self._on.limit:
-                shut |= self._length[..., None] + way + home > self._limit
+                misfits |= self._length[..., None] + way + home > self._limit
             if self._on.windows:
                 begins = torch.maximum(self._time[..., None] + way, self._opens[:, None])
-                shut |= begins > self._closes[:, None] + EPS
+                misfits |= begins > self._closes[:, None] + EPS
                 if not self._on.open:
-                    shut |= begins + self._service[:, None] + home > self._closes[:, None, :1] + EPS
+                    misfits |= begins + self._service[:, None] + home > self._closes[:, None, :1] + EPS
         # The way home is never too long nor too late: no stop is driven to that it does not lead home from.
-        return shut
+        return misfits
 
     def _make_context(self) -> Tensor:
         share, is_open = self._load / self._capacity, torch.full_like(self._time, self._on.open)

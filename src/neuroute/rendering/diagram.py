@@ -56,6 +56,7 @@ class Box(Element):
     width: float = 0.0  # at least
     height: float = 0.0
     dashed: bool = False
+    stretch: bool = False  # as wide as its column
 
     @property
     def texts(self) -> list[tuple[str, float]]:
@@ -71,6 +72,8 @@ class Box(Element):
 
     def draw(self, sheet: Sheet, x: float, y: float, width: float) -> None:
         place = sheet.add_place(self, x, y)
+        if self.stretch and width > place.right - place.left:
+            place = sheet.places[self.name] = place._replace(left=x - width / 2, right=x + width / 2)
         dash: Any = (0, (2, 1.5)) if self.dashed else "-"
         sheet.draw_frame(place, 0.04, gid=self.name, facecolor=FILLS[self.fill], zorder=2, linestyle=dash)
         level = y + sheet.zoom * LINE * sum(size for _, size in self.texts) / 2

@@ -126,13 +126,14 @@ class Sheet:
     ) -> None:
         """From an element to another: straight where one faces the other, else around a corner.
 
-        leave, enter: shift along the side of the start and of the end.  bend: "straight" goes from top to
-        bottom or back, "across" from side to side.  label: above it, or right of an upright one.
+        leave, enter: shift along the side of the start and of the end.  bend: "straight" goes from top to bottom or
+        back, "across" from side to side, "down" leaves below where it has to turn.  label: above the arrow, or right
+        of an upright one.
         """
         points = list(_route(self.places[start], self.places[end], leave, enter, bend))
         self.draw_line(*points, **how)
         if label:
-            (x0, y0), (x1, y1) = points[-2:]
+            (x0, y0), (x1, y1) = points[:2] if bend == "down" else points[-2:]
             colour = {"color": how.get("colour", style.INK)}
             if bend in ("straight", "across"):
                 self.write((x0 + x1) / 2, (y0 + y1) / 2, label, ground=True, **colour)
@@ -187,6 +188,9 @@ def _route(a: Place, b: Place, leave: float, enter: float, bend: str) -> Iterato
     ):
         yield (x, a.high if up else a.low)
         yield (x, b.low if up else b.high)
+    elif bend == "down":
+        turn = b.high + 0.14
+        yield from ((a.x + leave, a.low), (a.x + leave, turn), (b.x + enter, turn), (b.x + enter, b.high))
     else:
         yield (a.right if right else a.left, a.y + leave)
         yield (b.x + enter, a.y + leave)

@@ -184,7 +184,13 @@ def figure4(study: Study) -> Drawing:
     encoder = dg.column(
         dg.heading("(a) In a layer of the encoder"),
         dg.box("output", f"Y: {n:,} × {width}", fill="output", width=1.2),
-        dg.box("module", module, f"no heads, no projection behind it; {encoder_count:,} parameters", fill="nodes"),
+        dg.box(
+            "module",
+            module,
+            f"no heads, no projection behind it; {encoder_count:,} parameters",
+            fill="nodes",
+            stretch=True,
+        ),
         dg.row(
             dg.column(dg.row(*linears, tight=True, gap=0.1), dg.box("nodes", f"{of}: {n:,} × {width}", width=2.0)),
             dg.column(
@@ -198,7 +204,7 @@ def figure4(study: Study) -> Drawing:
     decoder = dg.column(
         dg.heading("(b) In the decoder, at each step"),
         dg.box("context", f"new context: {n:,} × {width}", fill="output", width=1.4),
-        dg.box("module2", module, f"one for all decisions; {decoder_count:,} parameters", fill="nodes", width=2.9),
+        dg.box("module2", module, f"one for all decisions; {decoder_count:,} parameters", fill="nodes", stretch=True),
         dg.row(
             dg.column(
                 dg.space(0.7, 0.54), linear("of_query", f"2 × {width} × {width}"),

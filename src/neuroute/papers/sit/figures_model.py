@@ -145,7 +145,7 @@ def _connect_module(sheet: dg.Sheet) -> None:
         for around, to in ((f"{name}_attention", f"{name}1"), (f"{name}_feed", f"{name}2")):
             sheet.skip(around, to, below=name == "spread")
     sheet.arrow("H", "gather_attention", colour=dg.BLUE, label="keys, values")
-    sheet.arrow("gather2", "spread_attention", colour=DARK_RED, label="keys, values")
+    sheet.arrow("gather2", "spread_attention", bend="down", colour=DARK_RED, label="keys, values")
 
 
 # -- (c) the network ------------------------------------------------------------------------------------------------
