@@ -13,6 +13,7 @@ from neuroute.plan.objects import (
     Run,
     RunEvaluation,
 )
+from neuroute.plan.paper import Needs
 from neuroute.plan.papers import load_paper
 from neuroute.plan.plan import Plan
 
@@ -27,14 +28,16 @@ def build_plan(config: Config) -> Plan:
     runs: list[Run] = []
     evaluations: list[RunEvaluation] = []
     artifacts: list[Artifact] = []
+    needs: dict[str, Needs] = {}
     for paper in papers.values():
         own = [change_network(config, run) for run in paper.runs(config, scale)]
         runs += own
         bundles += paper.label_jobs(scale, own)
-        evaluations += paper.evaluations(scale)
+        needs[paper.key] = paper.needs(scale)
+        evaluations += paper.evaluations(scale, needs[paper.key])
     left = drop_repeated(bundles)
     for paper in papers.values():
-        artifacts += paper.artifacts(scale, left)
+        artifacts += paper.artifacts(scale, left, needs[paper.key])
     if scale.evaluate_together:
         evaluations, artifacts = _together(evaluations, artifacts)
     plan = Plan(

@@ -13,6 +13,8 @@ from neuroute.plan.objects import Artifact, Evaluation, LabelBundle, Labels, Run
 from neuroute.plan.papers import paper_folders
 from neuroute.plan.specs import Spec
 
+Needs = dict[Declaration, list[Need]]
+
 
 @dataclass(frozen=True)
 class Paper:
@@ -48,50 +50,49 @@ class Paper:
         modules = [importlib.import_module(f"neuroute.papers.{self.key}.{stem}") for stem in stems]
         return sorted((d for module in modules for d in declarations_in(module)), key=lambda d: d.place)
 
-    def evaluations(self, scale: Scale) -> list[RunEvaluation]:
+    def needs(self, scale: Scale) -> Needs:
+        """What each artifact needs at a scale."""
+        return {d: list(d.needs(scale)) for d in self.declarations()}
+
+    def evaluations(self, scale: Scale, needs: Needs | None = None) -> list[RunEvaluation]:
         """What is measured for its artifacts: of each run the tests of a group, and whatever else they need.
 
         Raises NeurouteError if two artifacts ask for different evaluations of one id.
         """
-        needs = [(d.name, list(d.needs(scale))) for d in self.declarations()]
-        return list(self._evaluations(scale, [*needs, ("on_demand", list(self.on_demand(scale)))]).values())
+        tests: dict[tuple[str, str], dict[Test, None]] = {}
+        others: dict[str, RunEvaluation] = {}
+        wanted = [(d.name, need) for d, each in (needs or self.needs(scale)).items() for need in each]
+        for name, need in [*wanted, *(("on demand", need) for need in self.on_demand(scale))]:
+            if isinstance(need, Tested):
+                tests.setdefault((need.run, self._group(scale, need)), {})[need.test] = None
+            elif isinstance(need, RunEvaluation) and others.setdefault(need.id, need) != need:
+                raise NeurouteError(f"{self.key}/{name}: needs another {need.id} than an artifact before it")
+        labelled = [
+            Evaluation(run=run, group=group, tests=tuple(sorted(of_group, key=_test_order)))
+            for (run, group), of_group in tests.items()
+        ]
+        return [*labelled, *others.values()]
 
-    def artifacts(self, scale: Scale, bundles: Iterable[LabelBundle]) -> list[Artifact]:
+    def artifacts(self, scale: Scale, bundles: Iterable[LabelBundle], needs: Needs | None = None) -> list[Artifact]:
         """Its artifacts, which read label manifests of these bundles.  Raises NeurouteError if one has no labels."""
         index, out = index_labels(bundles), []
-        for d in self.declarations():
-            needs = list(d.needs(scale))
-            manifests = {need: find_bundle(index, need.labels) for need in needs if isinstance(need, Solved)}
+        for d, each in (needs or self.needs(scale)).items():
+            manifests = {need: find_bundle(index, need.labels) for need in each if isinstance(need, Solved)}
             if missing := [n.labels.id for n, bundle in manifests.items() if bundle is None and not n.if_made]:
                 raise NeurouteError(f"{self.key}/{d.name}: no label job makes {missing[0]}, which it needs")
-            evaluations = (self._id(scale, need) for need in needs if isinstance(need, Tested | RunEvaluation))
+            evaluations = (self._id(scale, need) for need in each if isinstance(need, Tested | RunEvaluation))
             out.append(
                 Artifact(
                     paper=self.key,
                     name=d.name,
                     title=d.title,
                     function=d.function,
-                    runs=tuple(dict.fromkeys(need.run for need in needs if isinstance(need, Log))),
+                    runs=tuple(dict.fromkeys(need.run for need in each if isinstance(need, Log))),
                     evaluations=tuple(dict.fromkeys(evaluations)),
                     bundles=tuple(dict.fromkeys(bundle for bundle in manifests.values() if bundle)),
                 )
             )
         return out
-
-    def _evaluations(self, scale: Scale, needs: list[tuple[str, list[Need]]]) -> dict[str, RunEvaluation]:
-        tests: dict[tuple[str, str], dict[Test, None]] = {}
-        others: dict[str, RunEvaluation] = {}
-        for name, each in needs:
-            for need in each:
-                if isinstance(need, Tested):
-                    tests.setdefault((need.run, self._group(scale, need)), {})[need.test] = None
-                elif isinstance(need, RunEvaluation) and others.setdefault(need.id, need) != need:
-                    raise NeurouteError(f"{self.key}/{name}: needs another {need.id} than an artifact before it")
-        labelled = [
-            Evaluation(run=run, group=group, tests=tuple(sorted(found, key=_test_order)))
-            for (run, group), found in tests.items()
-        ]
-        return {e.id: e for e in labelled} | others
 
     def _id(self, scale: Scale, need: Tested | RunEvaluation) -> str:
         return need.id if isinstance(need, RunEvaluation) else f"{need.run}/{self._group(scale, need)}"
