@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,21 +12,9 @@ import pandas as pd
 from fabricated import drop_measured
 from neuroute.plan.build import _together
 from neuroute.plan.objects import Artifact, RunEvaluation
-from neuroute.rendering.render import TABLE_FORMATS, render
 from neuroute.rendering.table import Table
-from rendered import Look, written_twice
+from rendered import Look
 from table_cells import of
-
-
-def written(look: Look, name: str, work: Path, folder: Path, scale: str) -> None:
-    """In every format, with the scale and something measured; the first one twice, which comes out the same."""
-    if name == "table1":
-        written_twice(look, name, work, folder, TABLE_FORMATS)
-    paths = render(look(name, work), folder / name)
-    assert [path.suffix[1:] for path in paths] == list(TABLE_FORMATS)
-    frame = pd.read_csv(folder / f"{name}.csv")
-    assert set(frame.scale) == {scale}
-    assert frame.filter(like="_measured").notna().any().any()
 
 
 def nothing_measured(work: Path, to: Path) -> Path:
@@ -66,11 +54,15 @@ def in_one_job(work: Path, to: Path, evaluations: Iterable[RunEvaluation]) -> Pa
 
 
 def same_together(
-    look: Look, work: Path, together: Path, evaluations: Iterable[RunEvaluation], artifacts: Iterable[Artifact]
+    look: Look,
+    several: Mapping[str, Table],
+    together: Path,
+    evaluations: Iterable[RunEvaluation],
+    artifacts: Iterable[Artifact],
 ) -> None:
     """Tables of records of one job a model are those of records of several."""
     _, changed = _together(list(evaluations), list(artifacts))
     for artifact in changed:
         assert all(e.endswith("/all") for e in artifact.evaluations)
-        one, several = of(replace(look(artifact.name, together), artifact=artifact)), of(look(artifact.name, work))
-        assert (one.csv(), one.notes) == (several.csv(), several.notes)
+        one, other = of(replace(look(artifact.name, together), artifact=artifact)), several[artifact.name]
+        assert (one.csv(), one.notes) == (other.csv(), other.notes)

@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from neuroute.rendering.render import render
 from neuroute.rendering.style import Drawing
 
 
+@cache  # folders that are changed are changed before they are drawn
 def draw(name: str, work: Path) -> Drawing:
     return drawn(study_of(name, work), lay_out=True)
 

@@ -3,12 +3,14 @@
 import inspect
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from fabricated import Fabric
 from fabricated_icam import FABRIC, RUNS, SCALE, draw, set_id, study
 from neuroute.accounting import counts
 from neuroute.networks.icam import Icam
@@ -24,8 +26,8 @@ BY_ID = {run.id: run for run in RUNS}
 
 
 @pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return FABRIC.write(tmp_path_factory.mktemp("icam"))
+def work(records_of: Callable[[Fabric], Path]) -> Path:
+    return records_of(FABRIC)
 
 
 # -- Tables 3 and 6 ---------------------------------------------------------------------------------------------------

@@ -1,33 +1,30 @@
 """Tables of paper `icam` on fabricated records: what holds of all of them, and Tables 1, 2 and 7."""
 
 import shutil
-from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fabricated import drop_rows
-from fabricated_icam import ARTIFACTS, FABRIC, SCALE, draw, hopeless, set_id, study
+from fabricated import Fabric, drop_rows
+from fabricated_icam import ARTIFACTS, FABRIC, SCALE, draw, set_id, study
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.papers.icam.table_benchmarks import GROUPS, RUNS
 from neuroute.plan.config import Scale
-from neuroute.rendering.render import render
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
-from table_checks import in_one_job, nothing_measured, only_printed, same_together, written
 
 TABLES = [name for name in ARTIFACTS if name.startswith("table")]
-MEASURED = [name for name in TABLES if name not in ("table4", "table5", "table12")]
 WAYS = {"single trajec.": "greedy", "no augment.": "multi", "aug×8": "multi-x8"}
 
 
 @pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return FABRIC.write(tmp_path_factory.mktemp("icam"))
+def work(records_of: Callable[[Fabric], Path]) -> Path:
+    return records_of(FABRIC)
 
 
 # -- all of them ------------------------------------------------------------------------------------------------------
@@ -35,48 +32,6 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_there_are_twelve() -> None:
     assert [f"table{i}" for i in range(1, 13)] == TABLES
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_every_format_is_written_and_the_same_again(name: str, work: Path, tmp_path: Path) -> None:
-    written(study, name, work, tmp_path, "micro")
-
-
-@pytest.mark.parametrize("name", MEASURED)
-def test_every_published_number_is_shown_once(name: str, work: Path) -> None:
-    """Bounds such as <1s and the dash stay the text that is printed."""
-    found = study(name, work)
-    frame = found.published(name)
-    texts = frame.printed.astype(str).str.startswith(("<", "−"))
-    shown = [c.published for r in of(found).rows for c in r.cells if c.published is not None]
-    assert Counter(v for v in shown if isinstance(v, str)) == Counter(frame.printed[texts])
-    assert Counter(float(v) for v in shown if not isinstance(v, str)) == Counter(map(float, frame.value[~texts]))
-
-
-@pytest.mark.parametrize("name", MEASURED)
-def test_cells_that_were_not_measured_leave_the_published_number(name: str, work: Path, tmp_path: Path) -> None:
-    copy = nothing_measured(work, tmp_path / "copy")
-    only_printed(draw(name, copy), draw(name, work))
-    render(study(name, copy), tmp_path / name)
-
-
-def test_negative_and_zero_gaps_are_shown(tmp_path: Path) -> None:
-    FABRIC.by(hopeless).write(tmp_path / "work")
-    for name in TABLES:
-        render(study(name, tmp_path / "work"), tmp_path / name)
-
-
-def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
-    together = in_one_job(work, tmp_path / "copy", FABRIC.evaluations)
-    same_together(study, work, together, FABRIC.evaluations, [ARTIFACTS[name] for name in MEASURED])
-
-
-@pytest.mark.parametrize("name", MEASURED)
-def test_every_measured_number_says_what_it_was_measured_on(name: str, work: Path) -> None:
-    table = draw(name, work)
-    measured = [(c, k) for r in table.rows for c, k in zip(r.cells, table.columns, strict=True) if c.measured]
-    assert measured
-    assert all(c.at or k.at for c, k in measured)
 
 
 # -- Tables 1 and 7 ---------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What artifacts of paper `mvmoe` say of where numbers come from: instances, intervals, budgets; what is not there."""
 
 import shutil
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fabricate(tmp_path_factory.mktemp("mvmoe"))
 
 
+@cache  # folders that are changed are changed before they are drawn
 def draw(name: str, work: Path) -> Drawing:
     looked = study(name, work)
     with style.house():

@@ -1,13 +1,14 @@
 """Tables 3 to 8 of paper `mvmoe`, one by one, on fabricated records."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fabricated import CONFIG, drop_rows
+from fabricated import CONFIG, Fabric, drop_rows
 from fabricated_mvmoe import FABRIC, RUNS, SCALE, changed, draw, set_of, study
 from neuroute.datasets.benchmarks import known
 from neuroute.papers.mvmoe import roles
@@ -21,8 +22,8 @@ GAP, X8, MULTI = "gap_mean_of_ratios_pct", "multi-x8", "multi"
 
 
 @pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return FABRIC.write(tmp_path_factory.mktemp("mvmoe"))
+def work(records_of: Callable[[Fabric], Path]) -> Path:
+    return records_of(FABRIC)
 
 
 # -- Tables 3 to 5 ----------------------------------------------------------------------------------------------------

@@ -1,34 +1,31 @@
 """Tables of paper `mvmoe` on fabricated records: what holds of all of them, and Tables 1 and 2."""
 
 import shutil
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fabricated import references
-from fabricated_mvmoe import ARTIFACTS, FABRIC, RUNS, SCALE, changed, draw, feasible, hopeless, set_of, study
+from fabricated import Fabric, references
+from fabricated_mvmoe import ARTIFACTS, FABRIC, RUNS, SCALE, changed, draw, feasible, set_of, study
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.objects import Labels
 from neuroute.problems.vrp_variants import SWITCHES
-from neuroute.rendering.render import render
 from neuroute.rendering.table import Cell, Table
 from table_cells import cell, of, recorded, row
-from table_checks import in_one_job, nothing_measured, same_together, written
+from table_checks import nothing_measured
 
 TABLES = [name for name in ARTIFACTS if name.startswith("table")]
-MEASURED = [name for name in TABLES if name != "table3"]
 COMPARED = {"table1": roles.TRAINED, "table2": roles.UNSEEN}
 X8 = "multi-x8"
 
 
 @pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return FABRIC.write(tmp_path_factory.mktemp("mvmoe"))
+def work(records_of: Callable[[Fabric], Path]) -> Path:
+    return records_of(FABRIC)
 
 
 def note(table: Table, begins: str) -> str:
@@ -41,49 +38,6 @@ def note(table: Table, begins: str) -> str:
 
 def test_there_are_eight() -> None:
     assert [f"table{i}" for i in range(1, 9)] == TABLES
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_every_format_is_written_and_the_same_again(name: str, work: Path, tmp_path: Path) -> None:
-    written(study, name, work, tmp_path, "micro")
-
-
-@pytest.mark.parametrize("name", MEASURED)
-def test_every_published_number_is_shown_once(name: str, work: Path) -> None:
-    found = study(name, work)
-    values = found.published(name).value
-    shown = [c.published for r in of(found).rows for c in r.cells if c.published is not None]
-    assert values.notna().all()
-    assert Counter(map(float, shown)) == Counter(map(float, values))
-
-
-@pytest.mark.parametrize("name", MEASURED)
-def test_cells_that_were_not_measured_leave_the_published_number(name: str, work: Path, tmp_path: Path) -> None:
-    copy = nothing_measured(work, tmp_path / "copy")
-    table = draw(name, copy)
-    assert all(c.measured is None for r in table.rows for c in r.cells)
-    shown = [c.published for r in draw(name, work).rows for c in r.cells if c.published is not None]
-    assert [c.published for r in table.rows for c in r.cells if c.published is not None] == shown
-    render(study(name, copy), tmp_path / name)
-
-
-def test_negative_and_zero_gaps_are_shown(tmp_path: Path) -> None:
-    FABRIC.by(hopeless).write(tmp_path / "work")
-    for name in TABLES:
-        render(study(name, tmp_path / "work"), tmp_path / name)
-
-
-def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
-    together = in_one_job(work, tmp_path / "copy", FABRIC.evaluations)
-    same_together(study, work, together, FABRIC.evaluations, [ARTIFACTS[name] for name in MEASURED])
-
-
-@pytest.mark.parametrize("name", MEASURED)
-def test_every_measured_number_says_what_it_was_measured_on(name: str, work: Path) -> None:
-    table = draw(name, work)
-    measured = [(c, k) for r in table.rows for c, k in zip(r.cells, table.columns, strict=True) if c.measured]
-    assert measured
-    assert all(c.at or k.at for c, k in measured)
 
 
 # -- Tables 1 and 2 ---------------------------------------------------------------------------------------------------

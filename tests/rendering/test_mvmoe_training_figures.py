@@ -1,6 +1,7 @@
 """Figures 5 to 7 of paper `mvmoe`: drawn is what was logged and measured of trainings, and what the paper prints."""
 
 import shutil
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fabricate(tmp_path_factory.mktemp("mvmoe"))
 
 
+@cache  # folders that are changed are changed before they are drawn
 def draw(name: str, work: Path) -> Drawing:
     return drawn(study(name, work))
 

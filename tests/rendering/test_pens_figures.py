@@ -3,13 +3,14 @@
 import json
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fabricated import edit_arrays
+from fabricated import Fabric, edit_arrays
 from fabricated_pens import ARTIFACTS, FABRIC, SCALE, best_factor, hopeless, study
 from figure_checks import drawn, laid_out
 from neuroute.papers.pens import roles
@@ -24,10 +25,11 @@ FIGURES = [name for name in ARTIFACTS if name.startswith("figure")]
 
 
 @pytest.fixture(scope="module")
-def pens(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return FABRIC.write(tmp_path_factory.mktemp("pens"))
+def pens(records_of: Callable[[Fabric], Path]) -> Path:
+    return records_of(FABRIC)
 
 
+@cache  # folders that are changed are changed before they are drawn
 def draw(name: str, work: Path) -> Drawing:
     return drawn(study(name, work), lay_out=True)
 

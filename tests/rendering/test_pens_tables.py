@@ -2,42 +2,37 @@
 
 import json
 import shutil
-from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fabricated import drop_measured, drop_rows, edit_arrays
-from fabricated_pens import ARTIFACTS, FABRIC, RUNS, SCALE, best_factor, hopeless, study
+from fabricated import Fabric, drawn_table, drop_rows, edit_arrays
+from fabricated_pens import ARTIFACTS, FABRIC, RUNS, SCALE, best_factor, study
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Decoding, Evaluation
 from neuroute.rendering.cells import printed
 from neuroute.rendering.render import render
-from neuroute.rendering.table import Cell, Table
+from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
-from table_checks import only_printed, same_together, written
+from table_checks import same_together
 
 TABLES = [name for name in ARTIFACTS if name.startswith("table")]
 SIZES = (100, 250, 500, 1000, 10_000)
 GROUPS = {"1-100": (1, 100), "101-1000": (101, 1000), "1001-10000": (1001, 10_000)}
 REPEATED, RESCALED, TIMED = Decoding(repeats=5), Decoding(repeats=5, rescale="best"), Decoding(batch_size=1)
-SOURCE = {"table_figure4": "figure4_table", "table_figure5": "figure5a_table"}
+draw = partial(drawn_table, study)
 
 
 @pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return FABRIC.write(tmp_path_factory.mktemp("pens"))
-
-
-@cache  # folders that are changed are changed before they are drawn
-def draw(name: str, work: Path) -> Table:
-    return of(study(name, work))
+def work(records_of: Callable[[Fabric], Path]) -> Path:
+    return records_of(FABRIC)
 
 
 def records(work: Path, evaluation: str) -> pd.DataFrame:
@@ -46,18 +41,6 @@ def records(work: Path, evaluation: str) -> pd.DataFrame:
 
 def set_id(size: int, count: int | None = None) -> str:
     return roles.reference(SCALE, size, count).dataset.id
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_every_format_is_written_and_the_same_again(name: str, work: Path, tmp_path: Path) -> None:
-    written(study, name, work, tmp_path, "smoke")
-
-
-@pytest.mark.parametrize("name", [name for name in TABLES if name != "table4"])
-def test_every_published_number_is_shown(name: str, work: Path) -> None:
-    found = study(name, work)
-    values = Counter(float(v) for v in found.published(SOURCE.get(name, name)).value.dropna())
-    assert values == Counter(c.published for r in of(found).rows for c in r.cells if c.published is not None)
 
 
 def test_table1_gaps_and_factors(work: Path) -> None:
@@ -196,21 +179,6 @@ def test_without_tsplib_the_printed_numbers_stand_alone(name: str, work: Path, t
     render(study(name, copy), tmp_path / name)
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_cells_that_were_not_measured_leave_the_published_number(name: str, work: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(work, tmp_path / "copy")
-    for evaluation in ARTIFACTS[name].evaluations:
-        drop_measured(copy / "evaluations" / f"{evaluation}.csv")
-    only_printed(draw(name, copy), draw(name, work))
-    render(study(name, copy), tmp_path / name)
-
-
-def test_negative_and_zero_gaps_are_shown(tmp_path: Path) -> None:
-    FABRIC.by(hopeless).write(tmp_path / "work")
-    for name in TABLES:
-        render(study(name, tmp_path / "work"), tmp_path / name)
-
-
 def merged(work: Path) -> None:
     """Make of each model's evaluations one, as scales do that evaluate together; BQ's with the other paper's too."""
     folder = work / "evaluations"
@@ -236,7 +204,8 @@ def merged(work: Path) -> None:
 def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(work, tmp_path / "copy")
     merged(copy)
-    same_together(study, work, copy, FABRIC.evaluations, [ARTIFACTS[name] for name in TABLES])
+    several, artifacts = {name: draw(name, work) for name in TABLES}, [ARTIFACTS[name] for name in TABLES]
+    same_together(study, several, copy, FABRIC.evaluations, artifacts)
 
 
 def test_table4_counts_parameters(work: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ def changed(sit: Path, tmp_path: Path) -> Callable[[Callable[[Arrays], Any]], Pa
     return change
 
 
+@cache  # folders that are changed are changed before they are drawn
 def draw(name: str, work: Path) -> Drawing:
     return drawn(study(name, work))
 

@@ -1,10 +1,12 @@
 """What the notes of paper `sit`'s artifacts say of how their numbers came about."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fabricated import Fabric
 from fabricated_sit import FABRIC, RUNS, study
 from neuroute.papers.sit.figure_repetitions import figure3
 from neuroute.papers.sit.scale import SitScale
@@ -14,8 +16,8 @@ from table_cells import of
 
 
 @pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return FABRIC.write(tmp_path_factory.mktemp("sit"))
+def work(records_of: Callable[[Fabric], Path]) -> Path:
+    return records_of(FABRIC)
 
 
 def with_tsp(found: Study, **change: object) -> Study:

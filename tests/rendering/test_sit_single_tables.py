@@ -1,12 +1,14 @@
 """Tables 3 to 11 of paper `sit`, one by one, on fabricated records."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from fabricated import Fabric
 from fabricated_sit import FABRIC, RUNS, SCALE, SHORT, draw, efficiency, set_id, study
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.efficiency_cells import exponent
@@ -17,8 +19,8 @@ from table_cells import cell, of, recorded, row
 
 
 @pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return FABRIC.write(tmp_path_factory.mktemp("sit"))
+def work(records_of: Callable[[Fabric], Path]) -> Path:
+    return records_of(FABRIC)
 
 
 # -- Tables 3, 4 and 10 -----------------------------------------------------------------------------------------------

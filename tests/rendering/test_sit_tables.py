@@ -3,52 +3,33 @@
 import json
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fabricated import drop_rows
-from fabricated_sit import ARTIFACTS, FABRIC, SCALE, SHORT, draw, hopeless, set_id, study
+from fabricated import Fabric, drop_rows
+from fabricated_sit import ARTIFACTS, FABRIC, SCALE, SHORT, draw, set_id, study
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.table_benchmarks import GROUPS
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Labels
-from neuroute.rendering.render import render
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
-from table_checks import in_one_job, nothing_measured, only_printed, same_together, written
 
 TABLES = [name for name in ARTIFACTS if name.startswith("table")]
-MEASURED = [name for name in TABLES if name not in ("table6", "table11")]
 
 
 @pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return FABRIC.write(tmp_path_factory.mktemp("sit"))
+def work(records_of: Callable[[Fabric], Path]) -> Path:
+    return records_of(FABRIC)
 
 
 # -- all of them ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_every_format_is_written_and_the_same_again(name: str, work: Path, tmp_path: Path) -> None:
-    written(study, name, work, tmp_path, "micro")
-
-
-@pytest.mark.parametrize("name", [name for name in TABLES if name != "table11"])
-def test_every_published_number_is_shown_once(name: str, work: Path) -> None:
-    """Bounds such as <1s stay the text that is printed."""
-    found = study(name, work)
-    frame = found.published(name)
-    if "printed" in frame:
-        frame = frame[~frame.printed.astype(str).str.startswith("<")]
-    expected = Counter(float(v) for v in frame.value.dropna())
-    shown = [c.published for r in of(found).rows for c in r.cells if c.published is not None]
-    assert Counter(float(v) for v in shown if not isinstance(v, str)) == expected
 
 
 def test_what_is_printed_instead_of_a_number_is_shown(work: Path) -> None:
@@ -57,33 +38,6 @@ def test_what_is_printed_instead_of_a_number_is_shown(work: Path) -> None:
     shown = [c.published for r in draw("table1", work).rows for c in r.cells]
     assert Counter(t for t in shown if isinstance(t, str)) == texts
     assert set(texts) == {"OOM", "N/A", "—", "<1s"}
-
-
-@pytest.mark.parametrize("name", MEASURED)
-def test_cells_that_were_not_measured_leave_the_published_number(name: str, work: Path, tmp_path: Path) -> None:
-    copy = nothing_measured(work, tmp_path / "copy")
-    only_printed(draw(name, copy), draw(name, work))
-    render(study(name, copy), tmp_path / name)
-
-
-def test_negative_and_zero_gaps_are_shown(tmp_path: Path) -> None:
-    FABRIC.by(hopeless).write(tmp_path / "work")
-    for name in TABLES:
-        render(study(name, tmp_path / "work"), tmp_path / name)
-
-
-def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
-    together = in_one_job(work, tmp_path / "copy", FABRIC.evaluations)
-    same_together(study, work, together, FABRIC.evaluations, [ARTIFACTS[name] for name in MEASURED])
-
-
-@pytest.mark.parametrize("name", MEASURED)
-def test_every_measured_number_says_what_it_was_measured_on(name: str, work: Path) -> None:
-    table = draw(name, work)
-    for r in table.rows:
-        for c, k in zip(r.cells, table.columns, strict=True):
-            if c.measured is not None and not k.key.startswith("solved"):
-                assert c.at or k.at, (r.labels, k.key)
 
 
 # -- Table 1 ----------------------------------------------------------------------------------------------------------

@@ -2,17 +2,16 @@
 
 import json
 import shutil
-from collections import Counter
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from fabricated import CONFIG, drop_measured
+from fabricated import CONFIG
 from fabricated_scaling import ARTIFACTS, RUNS, SCALE, study_of
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
-from neuroute.rendering.render import TABLE_FORMATS, render
+from neuroute.rendering.render import render
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 
@@ -55,16 +54,6 @@ def tables(work: Path) -> dict[str, Table]:
     return {study.artifact.name: resolve(study.artifact.function)(study) for study in studies}
 
 
-def test_every_format_of_each_is_written(drawn: Path) -> None:
-    """And nothing is left aside."""
-    assert {p.name for p in drawn.iterdir()} == {f"{name}.{suffix}" for name in TABLES for suffix in TABLE_FORMATS}
-
-
-def test_the_same_records_give_the_same_bytes(work: Path, drawn: Path, tmp_path: Path) -> None:
-    for path in render(study_of("table12", work), tmp_path / "table12"):
-        assert path.read_bytes() == (drawn / path.name).read_bytes()
-
-
 @pytest.mark.parametrize(("name", "expected"), PRINTED.items())
 def test_measured_and_published_stand_side_by_side(name: str, expected: tuple[str, float], drawn: Path) -> None:
     frame = pd.read_csv(drawn / f"{name}.csv")
@@ -72,14 +61,6 @@ def test_measured_and_published_stand_side_by_side(name: str, expected: tuple[st
     assert value in frame[column].to_list()
     assert frame[column.replace("_published", "_measured")].notna().any()
     assert set(frame.scale) == {"smoke"}
-
-
-@pytest.mark.parametrize("name", [name for name in TABLES if name not in ("table4", "table9", "table10")])
-def test_every_published_number_is_shown(name: str, work: Path, tables: dict[str, Table]) -> None:
-    """Table 4 has its parameters in the row labels, Tables 9 and 10 are not only numbers."""
-    printed = Counter(float(value) for value in study_of(name, work).published(name).value)
-    shown = Counter(c.published for row in tables[name].rows for c in row.cells)
-    assert not printed - shown
 
 
 ROWS = {
@@ -139,19 +120,6 @@ NOTES = {
 @pytest.mark.parametrize(("name", "words"), NOTES.items())
 def test_contradictions_stand_beside_the_table(name: str, words: str, drawn: Path) -> None:
     assert words in " ".join(json.loads((drawn / f"{name}.json").read_text())["notes"])
-
-
-@pytest.mark.parametrize("name", [name for name in TABLES if ARTIFACTS[name].evaluations])
-def test_cells_that_were_not_measured_leave_the_published_number(name: str, work: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(work, tmp_path / "copy")
-    for evaluation in ARTIFACTS[name].evaluations:
-        drop_measured(copy / "evaluations" / f"{evaluation}.csv")
-    study = study_of(name, copy)
-    table = resolve(study.artifact.function)(study)
-    measured = [c for row in table.rows for c in row.cells if c.published is not None and c.low is not None]
-    assert not measured
-    assert any(c.published is not None for row in table.rows for c in row.cells)
-    render(study, tmp_path / name)
 
 
 def test_tables_without_runs_need_no_files(tmp_path: Path) -> None:

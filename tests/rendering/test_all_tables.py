@@ -1,0 +1,164 @@
+"""What holds of the tables of every paper: printed numbers are in their cells, and bad data is told honestly."""
+
+import io
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import fabricated_icam
+import fabricated_mvmoe
+import fabricated_pens
+import fabricated_scaling
+import fabricated_sit
+from fabricated import Fabric
+from neuroute.rendering.render import TABLE_FORMATS
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Table
+from rendered import written_twice
+from table_cells import of
+from table_checks import in_one_job, nothing_measured, only_printed, same_together
+
+PAPERS: dict[str, Any] = {
+    "icam": fabricated_icam,
+    "mvmoe": fabricated_mvmoe,
+    "pens": fabricated_pens,
+    "scaling": fabricated_scaling,
+    "sit": fabricated_sit,
+}
+FABRICS: dict[str, Fabric] = {paper: module.FABRIC for paper, module in PAPERS.items()}
+TABLES = [(p, name) for p, fabric in FABRICS.items() for name in fabric.artifacts if name.startswith("table")]
+# Configurations, licences and counts, of which nothing is measured.
+OF_NOTHING = {("icam", f"table{k}") for k in (4, 5, 12)} | {("mvmoe", "table3"), ("sit", "table6"), ("sit", "table11")}
+OF_NOTHING |= {
+    case for case in TABLES if case[0] == "scaling" and not FABRICS["scaling"].artifacts[case[1]].evaluations
+}
+MEASURED = [case for case in TABLES if case not in OF_NOTHING]
+# Parameters in row labels, and what is not only numbers.
+NOT_NUMBERS = {("pens", "table4"), ("sit", "table11"), *(("scaling", f"table{k}") for k in (4, 9, 10))}
+NOT_NUMBERS |= {case for case in OF_NOTHING if case[0] in ("icam", "mvmoe")}
+SOURCE = {"table_figure4": "figure4_table", "table_figure5": "figure5a_table"}
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Records as each paper's law has them, none at all, hopeless ones, and those of one job a model; each once."""
+
+    usual: Callable[[str], Path]
+    empty: Callable[[str], Path]
+    hopeless: Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def folders(records_of: Callable[[Fabric], Path], tmp_path_factory: pytest.TempPathFactory) -> Folders:
+    def usual(paper: str) -> Path:
+        return records_of(FABRICS[paper])
+
+    @cache
+    def empty(paper: str) -> Path:
+        return nothing_measured(usual(paper), tmp_path_factory.mktemp(paper) / "empty")
+
+    @cache
+    def hopeless(paper: str) -> Path:
+        return FABRICS[paper].by(PAPERS[paper].hopeless).write(tmp_path_factory.mktemp(paper))
+
+    return Folders(usual, empty, hopeless)
+
+
+@cache
+def drawn(paper: str, name: str, work: Path) -> tuple[Study, Table]:
+    study = FABRICS[paper].study(name, work)
+    return study, of(study)
+
+
+def frame_of(table: Table) -> pd.DataFrame:
+    """The table as CSV, when the other formats are written too."""
+    assert table.html().rstrip().endswith("</table>")
+    assert len(table.markdown().splitlines()) > len(table.rows)
+    assert table.latex().count(r"\toprule") >= 1
+    return pd.read_csv(io.StringIO(table.csv({"scale": "x"})))
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_format_is_written_and_the_same_again(paper: str, folders: Folders, tmp_path: Path) -> None:
+    name = {"scaling": "table12"}.get(paper, "table1")
+    written_twice(FABRICS[paper].study, name, folders.usual(paper), tmp_path, TABLE_FORMATS)
+    assert set(pd.read_csv(tmp_path / "once" / f"{name}.csv").scale) == {FABRICS[paper].scale.name}
+
+
+@pytest.mark.parametrize(("paper", "name"), TABLES)
+def test_headings_notes_and_every_row_are_there(paper: str, name: str, folders: Folders) -> None:
+    study, table = drawn(paper, name, folders.usual(paper))
+    assert study.measured_on()
+    keys = [column.key for column in table.columns]
+    assert len(set(keys)) == len(keys)
+    assert all(note.endswith((".", ":", ")", "%")) for note in table.notes)
+    frame = frame_of(table)
+    assert len(frame) == len(table.rows)
+    if (paper, name) not in OF_NOTHING:
+        assert frame.filter(like="_measured").notna().any().any()
+
+
+def numbers(values: Iterable[object]) -> Counter[float]:
+    return Counter(float(v) for v in values if v is not None and not isinstance(v, str))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("paper", "name"), [case for case in TABLES if case not in NOT_NUMBERS])
+def test_every_published_number_is_shown_once(paper: str, name: str, folders: Folders) -> None:
+    """Bounds such as <1s and the dash stay the text that is printed."""
+    study, table = drawn(paper, name, folders.usual(paper))
+    frame = study.published(SOURCE.get(name, name))
+    shown = [c.published for r in table.rows for c in r.cells]
+    if paper == "scaling":
+        assert not numbers(frame.value) - numbers(shown)
+        return
+    if "printed" in frame:
+        texts = frame.printed.astype(str).str.startswith(("<", "−"))
+        if paper == "icam":
+            assert Counter(v for v in shown if isinstance(v, str)) == Counter(frame.printed[texts])
+        frame = frame[~texts]
+    assert numbers(shown) == numbers(frame.value.dropna())
+
+
+@pytest.mark.parametrize(("paper", "name"), MEASURED)
+def test_cells_that_were_not_measured_leave_the_published_number(paper: str, name: str, folders: Folders) -> None:
+    (_, whole), (_, table) = (drawn(paper, name, work(paper)) for work in (folders.usual, folders.empty))
+    frame_of(table)
+    if paper == "mvmoe":  # Tables 7 and 8 have rows of instances that were measured only
+        assert all(c.measured is None for r in table.rows for c in r.cells)
+        shown, expected = ([c.published for r in t.rows for c in r.cells] for t in (table, whole))
+        assert [v for v in shown if v is not None] == [v for v in expected if v is not None]
+    elif paper == "scaling":  # what follows from the configuration stays
+        assert not [c for r in table.rows for c in r.cells if c.published is not None and c.low is not None]
+        assert any(c.published is not None for r in table.rows for c in r.cells)
+    else:
+        only_printed(table, whole)
+
+
+@pytest.mark.parametrize(("paper", "name"), TABLES)
+def test_negative_and_zero_gaps_are_shown(paper: str, name: str, folders: Folders) -> None:
+    study, table = drawn(paper, name, folders.hopeless(paper))
+    assert study.measured_on()
+    assert len(frame_of(table)) == len(table.rows)
+
+
+@pytest.mark.parametrize(("paper", "name"), [case for case in MEASURED if case[0] not in ("scaling", "pens")])
+def test_every_measured_number_says_what_it_was_measured_on(paper: str, name: str, folders: Folders) -> None:
+    _, table = drawn(paper, name, folders.usual(paper))
+    measured = [(c, k) for r in table.rows for c, k in zip(r.cells, table.columns, strict=True) if c.measured]
+    assert measured
+    assert all(c.at or k.at for c, k in measured if not k.key.startswith("solved"))
+
+
+@pytest.mark.parametrize("paper", ["icam", "mvmoe", "sit"])
+def test_records_of_one_job_give_the_same_tables(paper: str, folders: Folders, tmp_path: Path) -> None:
+    fabric, work = FABRICS[paper], folders.usual(paper)
+    together = in_one_job(work, tmp_path / "copy", fabric.evaluations)
+    names = [name for key, name in MEASURED if key == paper]
+    several = {name: drawn(paper, name, work)[1] for name in names}
+    same_together(fabric.study, several, together, fabric.evaluations, [fabric.artifacts[name] for name in names])
