@@ -1,9 +1,6 @@
 """What the tables of paper `icam` have in common: rows and columns of a comparison, and what is to be said of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import BASELINES, MULTI, ORIGINAL, OWN, PROBLEMS, SIZES, STAGED, run_id
@@ -13,11 +10,9 @@ from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed
 from neuroute.rendering.columns import described
 from neuroute.rendering.grid import Grid, Method, Tests, comparison, grid_table
 from neuroute.rendering.solver_cells import TIMES, references_by_problem
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 from neuroute.rendering.trainings import drawn_instances
-
-if TYPE_CHECKING:
-    from neuroute.rendering.study import Study
 
 WAYS_NOTE = (
     "Single trajec.: one solution of each instance, of the TSP the one from node 0, of the CVRP one whose first "

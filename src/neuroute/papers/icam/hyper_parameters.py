@@ -1,7 +1,5 @@
 """What a run of paper `icam` is trained with, by the headings of its Table 5."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The methods that the tables of paper `icam` compare, and what of them is measured here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from neuroute.papers.icam import roles

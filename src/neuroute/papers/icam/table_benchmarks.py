@@ -1,24 +1,19 @@
 """Table 2 of paper `icam`: CVRPLIB's Set-X (Uchoa et al., 2017)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.icam.cells import CVRP_CONTEXT
 from neuroute.papers.icam.roles import BASELINES, MULTI, ORIGINAL, OWN, SINGLE, group, on_set_x, run_id
 from neuroute.papers.icam.scale import IcamScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
+from neuroute.plan.objects import Decoding
 from neuroute.rendering.benchmark import Solved, not_measured
 from neuroute.rendering.cells import ONE_SEED, UNTRAINED, model_here, number, printed
 from neuroute.rendering.columns import HERE
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
-
-if TYPE_CHECKING:
-    from neuroute.plan.config import Scale
-    from neuroute.plan.objects import Decoding
-    from neuroute.rendering.study import Study
 
 BENCHMARK, SET = "cvrplib", "X"
 # The paper's groups by their printed names, as nodes from and to, both counted in: its customers and the depot.

@@ -1,21 +1,15 @@
 """Table 1 of paper `icam`: both problems at four sizes, beside solvers and neural baselines."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import TOTALS, baselines_note, both_problems, both_problems_grids
 from neuroute.papers.icam.methods import comparison
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.rendering.grid import Grid, needs_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.table import Table
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Table
 
 OTHER_PAPERS = (
     "For the same models the papers differ at TSP1000: LEHD greedy 3.168 % here and in `scaling`, 3.11 % in `sit`, "

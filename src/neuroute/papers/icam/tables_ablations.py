@@ -1,24 +1,18 @@
 """Tables 9 and 11 of paper `icam`: without the adaptation function, and with searches."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import ALPHAS, TOTALS, WAYS_NOTE, baselines_note, reference_note, sets_of
 from neuroute.papers.icam.methods import strategies
 from neuroute.papers.icam.roles import ABLATIONS, MULTI, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.papers.icam.table_comparison import OTHER_PAPERS
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
+from neuroute.plan.objects import Problem
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED
 from neuroute.rendering.grid import Grid, Method, comparison, gaps, grid_table, needs_of
-
-if TYPE_CHECKING:
-    from neuroute.plan.config import Scale
-    from neuroute.plan.objects import Problem
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.table import Table
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Table
 
 TSP: Problem = "tsp"
 

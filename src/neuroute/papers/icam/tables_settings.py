@@ -1,9 +1,5 @@
 """Tables 4, 5 and 12 of paper `icam`: complexity, hyper-parameters, and the licences of codes and data."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from neuroute.accounting.counts import Icam, Pomo
 from neuroute.papers.icam.hyper_parameters import OWN_ROWS, SHOWN, published_value, settings
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
@@ -11,10 +7,8 @@ from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.needs import artifact
 from neuroute.rendering.columns import AS_TRAINED, WHOLE, plain
 from neuroute.rendering.licences import licence_table
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
-
-if TYPE_CHECKING:
-    from neuroute.rendering.study import Study
 
 # -- Table 4 ----------------------------------------------------------------------------------------------------------
 

@@ -1,24 +1,18 @@
 """Tables 3 and 6 of paper `icam`: instances larger than those of training."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import CVRP_CONTEXT, WAYS_NOTE, baselines_note, reference_note
 from neuroute.papers.icam.methods import large, tam
 from neuroute.papers.icam.roles import LARGE_SIZES, OWN, TAM_SIZES, run_id
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem, Reinforced
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED
 from neuroute.rendering.columns import short
 from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, comparison, grid_table, needs_of
 from neuroute.rendering.solver_cells import TIMES
-
-if TYPE_CHECKING:
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.table import Table
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Table
 
 PER_INSTANCE = f"Times are per instance: the time of the test set divided by its instances. {TIMES}"
 

@@ -1,8 +1,6 @@
 """Tables 7, 8 and 10 of paper `icam`: POMO in the same training, its stages, and what the last one weighs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import (
@@ -17,6 +15,7 @@ from neuroute.papers.icam.cells import (
 from neuroute.papers.icam.methods import WAYS, trained
 from neuroute.papers.icam.roles import BETAS, KS, MULTI, OWN, SIZES, STAGES, run_id
 from neuroute.papers.icam.scale import IcamScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, Problem, Reinforced
 from neuroute.rendering.cells import (
@@ -32,13 +31,8 @@ from neuroute.rendering.cells import (
 )
 from neuroute.rendering.columns import described, gap_columns
 from neuroute.rendering.grid import Grid, needs_of
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
 
 TSP: Problem = "tsp"
 LARGEST = SIZES[-1]

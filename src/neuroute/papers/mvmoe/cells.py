@@ -16,14 +16,13 @@ from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.cells import ONE_SEED, UNTRAINED, interval_cell, model_here, resampled, solver_name
 from neuroute.rendering.grid import Measure
 from neuroute.rendering.solver_cells import Solvers
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Value
 from neuroute.rendering.trainings import drawn_instances
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from neuroute.rendering.study import Study
 
 GAP = "gap_mean_of_ratios_pct"  # the paper's: the mean of the instances' gaps
 FEASIBLE = "reference_feasible_pct"  # of the reference solutions, what networks may drive, too

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,21 +14,15 @@ from neuroute.papers.mvmoe.cells import mean_gap_cell, quoted, references_note, 
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, SIZES, UNSEEN, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.papers.mvmoe.tables_ablations import GROUPS
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.rendering import style
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed
 from neuroute.rendering.columns import decimal
+from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import duration
 from neuroute.rendering.trainings import drawn_instances
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from matplotlib.axes import Axes
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
 
 PANELS = {
     "a": "position of experts",
@@ -137,7 +132,7 @@ def _printed(study: Study, name: str) -> float | None:
 # -- panels ---------------------------------------------------------------------------------------------------------
 
 
-def _draw_bars(axes: Axes, settings: Sequence[Setting], colours: dict[str, str]) -> None:
+def _draw_bars(axes: mpl.axes.Axes, settings: Sequence[Setting], colours: dict[str, str]) -> None:
     reach = max([0.0, *(v for s in settings for v in (s.gap, s.high, s.printed) if v is not None)])
     for i, setting in enumerate(settings):
         if setting.gap is None:
@@ -162,7 +157,7 @@ def _draw_bars(axes: Axes, settings: Sequence[Setting], colours: dict[str, str])
     axes.grid(visible=False, axis="y")
 
 
-def _draw_times(axes: Axes, settings: Sequence[Setting]) -> None:
+def _draw_times(axes: mpl.axes.Axes, settings: Sequence[Setting]) -> None:
     """The gap over the training's seconds, in the colours of (d)."""
     there = [s for s in settings if s.gap is not None and s.seconds is not None]
     axes.set_xlabel("Time of training (min)", labelpad=2)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,20 +13,14 @@ from neuroute.core.lazy import mpl, pd
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import FEW, MULTI_TASK, SIZES, TRAINED, VARIANTS, WITHOUT_OVRPTW, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact
 from neuroute.plan.objects import Reinforced
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering import style
 from neuroute.rendering.cells import number, printed
+from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from matplotlib.axes import Axes
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
 
 LOOKS = {  # method -> colour and marker
     "POMO-MTL": (style.GREY, "s"),
@@ -131,7 +126,7 @@ def _zero_shot(study: Study, variant: str) -> dict[str, float]:
     return {method: float(gap) for method, gap in found.items() if isinstance(gap, float)}
 
 
-def _draw_few(axes: Axes, curves: Sequence[Curve], zero: dict[str, float]) -> None:
+def _draw_few(axes: mpl.axes.Axes, curves: Sequence[Curve], zero: dict[str, float]) -> None:
     for each in curves:
         colour, marker = LOOKS[each.series]
         x, y = each.xy
@@ -144,7 +139,7 @@ def _draw_few(axes: Axes, curves: Sequence[Curve], zero: dict[str, float]) -> No
         style.empty_axes(axes, "no finite gap to draw")
 
 
-def _of_epochs(axes: Axes, curves: Sequence[Curve]) -> None:
+def _of_epochs(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:
     last = max((epoch for each in curves for epoch, *_ in each.points), default=0.0) or 1.0
     axes.set_xlim(-0.03 * last, 1.02 * last)
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=last >= 5))
@@ -229,7 +224,7 @@ def figure7(study: Study) -> Drawing:
     return Drawing(figure, pd.DataFrame(rows), tuple(_seen_notes(study, every)), alt)
 
 
-def _limit(axes: Axes, curves: Sequence[Curve]) -> None:
+def _limit(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:
     """The range of the gaps but for those of the first epochs."""
     last = max((epoch for each in curves for epoch, *_ in each.points), default=0.0)
     kept = [gap for each in curves for epoch, *_, gap in each.points if epoch >= EARLY * last and math.isfinite(gap)]

@@ -1,21 +1,15 @@
 """Table 5 of paper `mvmoe`: the auxiliary loss's weight, the normalization, and how many experts a token sees."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import mean_over, models_here, references_note, rule_notes, sets_of, trained_note
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, TRAINED, UNSEEN, VARIANTS, X8, run_id
 from neuroute.papers.mvmoe.tables_comparison import WAY
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested, artifact
 from neuroute.rendering.cells import BOOTSTRAP
 from neuroute.rendering.grid import Grid, Method, Quantity, grid_table, needs_of
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, Table
-
-if TYPE_CHECKING:
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
 
 SIZE = 50
 GROUPS = {"trained": (TRAINED, "mean of 6 trained VRPs"), "unseen": (UNSEEN, "mean of 10 unseen VRPs")}

@@ -1,8 +1,6 @@
 """Tables 1 and 2 of paper `mvmoe`: the problems of training, and those that no model has seen."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import (
@@ -21,17 +19,13 @@ from neuroute.papers.mvmoe.cells import (
 )
 from neuroute.papers.mvmoe.methods import classical, learned
 from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, UNSEEN, run_id
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.rendering.cells import BOOTSTRAP, printed
 from neuroute.rendering.grid import LENGTH, SECONDS, Grid, comparison, grid_table, needs_of
 from neuroute.rendering.solver_cells import TIMES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.table import Table
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Table
 
 WAY = "Models take the best of one greedy solution from each customer (with backhauls: each linehaul) and image, of 8."
 NEGATIVE = (

@@ -1,9 +1,5 @@
 """Table 4 of paper `mvmoe`: POMO trained for one problem on the others."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import (
     MEAN_GAP,
@@ -16,14 +12,12 @@ from neuroute.papers.mvmoe.cells import (
 )
 from neuroute.papers.mvmoe.roles import MULTI_TASK, TRAINED, X8, run_id
 from neuroute.papers.mvmoe.tables_comparison import WAY
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.rendering.cells import BOOTSTRAP, printed
 from neuroute.rendering.grid import Grid, Method, Quantity, grid_table, needs_of
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, Table
-
-if TYPE_CHECKING:
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
 
 SIZE = 100
 

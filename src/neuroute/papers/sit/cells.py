@@ -1,9 +1,6 @@
 """What the tables of paper `sit` say of their models, references and decodings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import SIZES
@@ -11,9 +8,7 @@ from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Problem
 from neuroute.rendering.columns import short
 from neuroute.rendering.solver_cells import references_by_problem
-
-if TYPE_CHECKING:
-    from neuroute.rendering.study import Study
+from neuroute.rendering.study import Study
 
 CONSTRUCTION = (
     "Every decision takes the likeliest node, and the TSP starts at node 0, as in the published code; the paper's "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from neuroute.core.lazy import pd
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import run_id
 from neuroute.papers.sit.scale import SitScale
@@ -13,12 +13,8 @@ from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Problem
 from neuroute.rendering.cells import number
 from neuroute.rendering.columns import short
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Value, fixed
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from neuroute.rendering.study import Study
 
 HELD = "-math"  # attention that holds its scores
 METRICS = ("time_s", "peak_memory_mb")

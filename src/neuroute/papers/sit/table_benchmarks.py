@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, run_id
 from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.plan.objects import Decoding, Problem
 from neuroute.rendering.benchmark import Nodes, Solved, not_measured, records_of
 from neuroute.rendering.cells import model_here, number, printed, with_budget
 from neuroute.rendering.columns import HERE, WHOLE
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pandas as pd
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
 
 BENCHMARKS: dict[Problem, str] = {"tsp": "tsplib", "cvrp": "cvrplib"}
 # The paper's groups by their printed names, as nodes (with the depot) from and to, both counted in.  Its n > 1K of

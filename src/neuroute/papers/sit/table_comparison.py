@@ -1,24 +1,18 @@
 """Table 1 of paper `sit`: both problems at five sizes, beside solvers and neural baselines."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, models_note, reference_note
 from neuroute.papers.sit.methods import in_one_go, methods
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.rendering.cells import BOOTSTRAP
 from neuroute.rendering.columns import described, short
 from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, comparison, grid_table, needs_of
 from neuroute.rendering.solver_cells import TIMES
-
-if TYPE_CHECKING:
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.table import Table
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Table
 
 
 def table1_grids(scale: Scale) -> list[Grid]:

@@ -1,8 +1,6 @@
 """Tables 3 and 10 of paper `sit`: without SIT or cross-attention, and both of them given to BQ."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, reference_note
@@ -16,17 +14,13 @@ from neuroute.papers.sit.efficiency_cells import (
 )
 from neuroute.papers.sit.roles import ABLATED, BASELINES, BQ_SIZES, NO_SIT, SELF, run_id
 from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Reconstruction
 from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed
 from neuroute.rendering.columns import HERE, described, short
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
 
 
 def _table3_needs(scale: Scale) -> Iterator[Need]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from neuroute.core.lazy import pd
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, models_note, prc_words, reference_note
 from neuroute.papers.sit.efficiency_cells import (
@@ -17,21 +18,15 @@ from neuroute.papers.sit.efficiency_cells import (
 from neuroute.papers.sit.methods import in_one_go
 from neuroute.papers.sit.roles import LONGEST, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
+from neuroute.plan.objects import Decoding, Problem
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering.cells import BOOTSTRAP, printed, with_budget
 from neuroute.rendering.columns import described, short
 from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, Quantity, grid_table, needs_of
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, Row, Table, duration, fixed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pandas as pd
-
-    from neuroute.plan.config import Scale
-    from neuroute.plan.objects import Decoding, Problem
-    from neuroute.rendering.study import Study
 
 STARTS = {  # printed name of an initial solution -> its key in the printed numbers
     "Model's greedy": "model_greedy",

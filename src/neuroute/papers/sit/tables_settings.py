@@ -1,19 +1,13 @@
 """Tables 6 and 11 of paper `sit`: training settings, and the licences of codes and data."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from neuroute.papers.sit.roles import PROBLEMS, SIZES, run_id
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem, Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering.columns import AS_TRAINED, plain, short
 from neuroute.rendering.licences import licence_table
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
-
-if TYPE_CHECKING:
-    from neuroute.rendering.study import Study
 
 SHOWN = {  # heading -> key of the printed value
     "Dataset size": "dataset_size",

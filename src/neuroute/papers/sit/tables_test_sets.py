@@ -1,25 +1,19 @@
 """Tables 8 and 9 of paper `sit`: TAM's test sets, and small instances."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, prc_words
 from neuroute.papers.sit.methods import AUGMENTED, greedy
 from neuroute.papers.sit.roles import INITIAL, PROBLEMS, SMALL_SIZES, TAM_SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
+from neuroute.plan.objects import Problem
 from neuroute.rendering.cells import BOOTSTRAP, solver_name, with_budget
 from neuroute.rendering.columns import short
 from neuroute.rendering.grid import GAP, LENGTH, SECONDS, SECONDS_EACH, Grid, Method, comparison, grid_table, needs_of
 from neuroute.rendering.solver_cells import TIMES
-
-if TYPE_CHECKING:
-    from neuroute.plan.config import Scale
-    from neuroute.plan.objects import Problem
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.table import Table
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Table
 
 
 def table8_grid(scale: Scale) -> Grid:
