@@ -2,13 +2,7 @@
 
 from collections.abc import Sequence
 
-from neuroute.papers.icam.roles import (
-    AUGMENTED,
-    BASELINES,
-    MULTI,
-    SINGLE,
-    run_id,
-)
+from neuroute.papers.icam.roles import AUGMENTED, BASELINES, MULTI, SINGLE, run_id
 from neuroute.plan.objects import Decoding, Problem
 from neuroute.rendering.grid import Method
 

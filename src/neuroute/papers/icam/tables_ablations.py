@@ -3,15 +3,7 @@
 from collections.abc import Iterator
 
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.cells import (
-    ALPHAS,
-    OTHER_PAPERS,
-    TOTALS,
-    WAYS_NOTE,
-    baselines_note,
-    reference_note,
-    sets_of,
-)
+from neuroute.papers.icam.cells import ALPHAS, OTHER_PAPERS, TOTALS, WAYS_NOTE, baselines_note, reference_note, sets_of
 from neuroute.papers.icam.methods import REFERENCE, WAYS, greedy, ways
 from neuroute.papers.icam.roles import ABLATIONS, BASELINES, BETAS, KS, MULTI, OWN, SIZES, STAGES, run_id
 from neuroute.papers.icam.scale import IcamScale

@@ -13,7 +13,7 @@ from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import mean_gap_cell, quoted, references_note, rule_notes
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, SIZES, UNSEEN, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.papers.mvmoe.tables_ablations import GROUPS
+from neuroute.papers.mvmoe.tables_comparison import GROUPS
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.rendering import style
