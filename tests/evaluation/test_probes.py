@@ -36,7 +36,7 @@ CONTEXT = RunContext(scale="test", code="c", network_code="n", device="cpu", thr
 class Policy(PathNetwork):
     """A network without weights to learn, which scores candidates by a rule."""
 
-    width = 4
+    width, pair_channels = 4, 0
 
     def __init__(self, score: Any) -> None:
         super().__init__()

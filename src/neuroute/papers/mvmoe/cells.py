@@ -198,9 +198,7 @@ def budgets_note(scale: Scale, variants: Sequence[str]) -> str:
 
 def trained_note(study: Study, runs: Iterable[str], in_print: str = "100 million", sizes: Sequence[int] = SIZES) -> str:
     """How many trainings, how long in comparison to the paper's, and which of its `sizes` no model is trained for."""
-    found = [study.runs[run] for run in dict.fromkeys(runs) if run in study.runs]
-    amounts = [amount for run in found if (amount := drawn_instances(run)) is not None]
-    drawn = _range(sorted({round(amount) for amount in amounts}))
+    drawn = amounts(study, [run for run in dict.fromkeys(runs) if run in study.runs])
     note = f"{ONE_SEED} Each draws {drawn} instances here, {in_print} in the paper." if drawn else ONE_SEED
     if SIZES[-1] not in sizes or SIZES[-1] in study.scale[MvmoeScale].trained_sizes:
         return note
@@ -209,9 +207,10 @@ def trained_note(study: Study, runs: Iterable[str], in_print: str = "100 million
     )
 
 
-def _range(values: Sequence[int]) -> str:
-    """The least and the largest of rising values; nothing for none."""
-    return " to ".join(f"{value:,}" for value in dict.fromkeys((*values[:1], *values[-1:])))
+def amounts(study: Study, runs: Iterable[str]) -> str:
+    """Say how many instances trainings draw, 8,000 or 8,000 to 16,000; nothing for none."""
+    drawn = sorted({round(amount) for run in runs if (amount := drawn_instances(study.runs[run])) is not None})
+    return " to ".join(f"{amount:,}" for amount in dict.fromkeys((*drawn[:1], *drawn[-1:])))
 
 
 def joined(measured: Mapping[str, str]) -> str:
