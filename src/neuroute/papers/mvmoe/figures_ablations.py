@@ -38,6 +38,7 @@ SHORT = {  # labels that are too long for the panel
 BAR, DEFAULT_BAR = style.RAMPS["blue"][0], style.RAMPS["blue"][2]
 HOLLOW: dict[str, Any] = {
     "marker": "D",
+    "linestyle": "None",
     "markerfacecolor": "white",
     "markeredgecolor": style.INK,
     "markeredgewidth": 1.0,
@@ -96,7 +97,7 @@ def figure6(study: Study) -> Drawing:
     handles = [
         mark("here", "s", BAR),
         mark("here, MVMoE/4E (default)", "s", DEFAULT_BAR),
-        line("published, where it is printed", linestyle="none", **HOLLOW),
+        line("published, where it is printed", **HOLLOW),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
     alt = "Bars of mean gaps on unseen problems for positions, numbers and gates of experts, and gaps against time."
@@ -192,8 +193,8 @@ def _notes(study: Study, settings: dict[str, list[Setting]]) -> list[str]:
     notes = [
         f"Means over the ten unseen problems, {scale[MvmoeScale].sizes[SIZES[0]]} customers, "
         f"{scale[MvmoeScale].test_counts[SIZES[0]]:,} instances each, from many starts with 8 images.",
-        f"{ONE_SEED} All are trained for half as long as the models of Tables 1 and 2, on {amounts(study, runs) or 'no'} "
-        f"instances here; in the paper on 50 million, and in (b) on up to 200 million. {BOOTSTRAP}",
+        f"{ONE_SEED} All are trained for half as long as the models of Tables 1 and 2, on "
+        f"{amounts(study, runs) or 'no'} instances here; in the paper on 50 million, and in (b) on up to 200 million. {BOOTSTRAP}",
         references_note(scale, UNSEEN),
         *rule_notes(study, tests, runs),
         "(a) “Last two” is, as in the paper, the last two of the layers with even numbers, counted from 0. (b) 100M "
