@@ -194,7 +194,8 @@ def _notes(study: Study, settings: dict[str, list[Setting]]) -> list[str]:
         f"Means over the ten unseen problems, {scale[MvmoeScale].sizes[SIZES[0]]} customers, "
         f"{scale[MvmoeScale].test_counts[SIZES[0]]:,} instances each, from many starts with 8 images.",
         f"{ONE_SEED} All are trained for half as long as the models of Tables 1 and 2, on "
-        f"{amounts(study, runs) or 'no'} instances here; in the paper on 50 million, and in (b) on up to 200 million. {BOOTSTRAP}",
+        f"{amounts(study, runs) or 'no'} instances here; in the paper on 50 million, and in (b) on up to 200 million. "
+        f"{BOOTSTRAP}",
         references_note(scale, UNSEEN),
         *rule_notes(study, tests, runs),
         "(a) “Last two” is, as in the paper, the last two of the layers with even numbers, counted from 0. (b) 100M "
