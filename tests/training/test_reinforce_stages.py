@@ -48,8 +48,8 @@ def test_stages_as_runs_of_their_own_are_one_run(tmp_path: Path, store: Path, wh
     """Weights at the end of each stage, moments and draws carry over: the fork of a stage is that stage."""
     ends = (0, *make_run(*STAGES).training.ends)
     other = STAGES[2].model_copy(update={"elite": Elite(k=5, beta=0.9)})
-    for stage, number, name in (*zip(STAGES, range(3), STAGE_NAMES, strict=True), (other, 2, "other")):
-        run, start = make_run(stage, batches_before=ends[number]), None
+    for part, number, name in (*zip(STAGES, range(3), STAGE_NAMES, strict=True), (other, 2, "other")):
+        run, start = make_run(part, batches_before=ends[number]), None
         if number:
             start = whole / f"{STAGE_NAMES[number - 1]}.safetensors"
             run = run.model_copy(update={"start": f"icam/tiny@{start.stem}"})
