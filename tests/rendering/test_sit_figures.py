@@ -11,7 +11,6 @@ import pytest
 
 from fabricated import edit_arrays
 from fabricated_sit_figures import (
-    ARTIFACTS,
     LOGS,
     ROUND,
     RUNS,
@@ -62,7 +61,7 @@ def test_it_renders_the_same_bytes_in_all_formats(sit: Path, tmp_path: Path) -> 
     written_twice(study, "figure1", sit, tmp_path, FIGURE_FORMATS)
 
 
-@pytest.mark.parametrize("name", sorted(ARTIFACTS))
+@pytest.mark.parametrize("name", ["figure1", "figure2", "figure3"])
 def test_it_says_what_it_shows_and_is_laid_out(name: str, sit: Path) -> None:
     drawing = draw(name, sit)
     laid_out(drawing)

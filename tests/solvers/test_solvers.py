@@ -229,3 +229,10 @@ def test_an_edit_of_a_variant_reruns_its_own_labels_only():
         plain = place.partition(":")[0] + ":SOLVER"  # which variants are made from
         assert reached & set(SOLVERS.values()) <= {place, plain}
         assert place in reached
+
+
+def test_a_new_solver_reruns_no_labels_of_the_others():
+    """The table is addressed by name, so no digest hangs on all of it."""
+    reached = digest.reach(["neuroute.datasets.labels:make_labels"])
+    assert ("neuroute.solvers.registry", "get") in reached
+    assert ("neuroute.solvers.registry", "SOLVERS") not in reached

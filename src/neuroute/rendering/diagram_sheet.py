@@ -5,7 +5,7 @@ All sizes are inches, unless a docstring says points.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,11 +13,8 @@ from neuroute.rendering import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from neuroute.rendering.diagram import Element
-    from neuroute.rendering.style import Drawing
-    from neuroute.rendering.table import Table
 
 TITLE, BODY = 6.5, 5.6  # points, of texts in boxes
 ZOOMS = (1.0, 0.93, 0.87, 0.81, 0.75, 0.7)  # of these texts, until a figure is wide enough
@@ -195,15 +192,6 @@ def _route(a: Place, b: Place, leave: float, enter: float, bend: str) -> Iterato
         yield (a.right if right else a.left, a.y + leave)
         yield (b.x + enter, a.y + leave)
         yield (b.x + enter, b.low if up else b.high)
-
-
-def drawing(
-    figure: Figure, rows: Sequence[dict[str, Any]], notes: Iterable[str], alt: str, fits: Table | None = None
-) -> Drawing:
-    """A figure with the lines of its CSV."""
-    import pandas as pd
-
-    return style.Drawing(figure, pd.DataFrame(list(rows)), tuple(notes), alt, fits)
 
 
 def write(axes: Axes, x: float, y: float, text: str, **how: Any) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from neuroute.core.lazy import mpl
 from neuroute.rendering import style
 from neuroute.rendering.table import Cell
 
@@ -31,10 +32,18 @@ def hidden_note(gaps: Iterable[float], what: str = "") -> list[str]:
     return [f"{hidden} of {len(values)} {kind} are not positive: not drawn; they are in the CSV."] if hidden else []
 
 
+def mark(label: str, marker: str, color: str, **look: Any) -> mpl.lines.Line2D:
+    """Return a legend's entry of a marker without a line."""
+    return line(label, linestyle="none", marker=marker, color=color, **look)
+
+
+def line(label: str, **look: Any) -> mpl.lines.Line2D:
+    """Return an entry of a legend."""
+    return mpl.lines.Line2D([], [], label=label, **look)
+
+
 def batches_axis(axes: Axes, last: int) -> None:
     """Tick a training's batches, from none to the last."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
     axes.set_xlim(0, last * 1.02)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.xaxis.set_major_formatter(FuncFormatter(style.plain_number))
+    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=True))
+    axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(style.plain_number))

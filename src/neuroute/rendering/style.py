@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroute.core.files import write_whole
-from neuroute.core.lazy import mpl
+from neuroute.core.lazy import mpl, pd
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from numpy.typing import ArrayLike
@@ -46,6 +45,17 @@ class Drawing:
     notes: tuple[str, ...] = ()
     alt: str = ""  # what the figure shows, for readers who cannot see it
     fits: Table | None = None  # what was fitted to the points; the report shows it below the figure
+
+
+def drawing(
+    figure: mpl.figure.Figure,
+    rows: Iterable[Mapping[str, Any]],
+    notes: Iterable[str],
+    alt: str,
+    fits: Table | None = None,
+) -> Drawing:
+    """Return a figure with the lines of its CSV."""
+    return Drawing(figure, pd.DataFrame(list(rows)), tuple(notes), alt, fits)
 
 
 def ramp(family: str, count: int) -> list[str]:

@@ -19,13 +19,13 @@ from neuroute.papers.scaling.roles import (
     with_seed,
 )
 from neuroute.papers.scaling.scale import ScalingScale
-from neuroute.plan.changes import seed_of, settled
+from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import training_blocks
 from neuroute.plan.needs import Need, tested
 from neuroute.plan.objects import (
     Dataset,
-    LabelBundle,
+    LabelJob,
     Labels,
     Network,
     Run,
@@ -55,7 +55,7 @@ def cvrp_labels(scale: Scale, split: Split, count: int) -> Labels:
     return Labels(dataset=dataset, solver=c.label_solver if split == "train" else c.reference_solver)
 
 
-def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     c = scale[ScalingScale].lehd_cvrp
 
     def most(problem: str) -> int:
@@ -70,13 +70,13 @@ def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
     shifted = tuple(reference(scale, size, distribution=d) for d in SHIFTED for size in SIZES)
     return [
         *(
-            LabelBundle(paper=PAPER, name=f"train-{i:03d}", labels=(block,))
+            LabelJob(paper=PAPER, name=f"train-{i:03d}", labels=(block,))
             for i, block in enumerate(training_data(scale, most("tsp")))
         ),
-        LabelBundle(paper=PAPER, name="in_domain", labels=tuple(in_domain)),
-        LabelBundle(paper=PAPER, name="larger", labels=tuple(reference(scale, s) for s in SIZES[1:])),
-        LabelBundle(paper=PAPER, name="shifted", labels=shifted),
-        LabelBundle(
+        LabelJob(paper=PAPER, name="in_domain", labels=tuple(in_domain)),
+        LabelJob(paper=PAPER, name="larger", labels=tuple(reference(scale, s) for s in SIZES[1:])),
+        LabelJob(paper=PAPER, name="shifted", labels=shifted),
+        LabelJob(
             paper=PAPER,
             name="cvrp",
             labels=(
@@ -169,7 +169,7 @@ def _run(
             "`seeds` to 1 first"
         )
     kind: type[Supervised | SelfImprovement] = SelfImprovement if isinstance(training, SelfImprovement) else Supervised
-    own = settled(config, f"{PAPER}/{name}", kind, training)
+    own = apply_changes(config, f"{PAPER}/{name}", kind, training)
     return Run(
         paper=PAPER,
         name=with_seed(name, seed),
