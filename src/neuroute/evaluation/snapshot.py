@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.lazy import torch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -41,7 +40,7 @@ def describe_modules(net: nn.Module, layers: str) -> Array:
             continue
         shapes = {key: list(p.shape) for key, p in module.named_parameters(recurse=False)}
         entry: dict[str, Any] = {"name": name, "kind": type(module).__name__, "shapes": shapes}
-        copies = {"copies": len(module)} if isinstance(module, torch.nn.ModuleList) else {}
+        copies = {"copies": sum(1 for _ in module.children())} if type(module).__name__ == "ModuleList" else {}
         entries.append(entry | copies)
     return np.array(json.dumps([*entries, {"parameters": sum(p.numel() for p in net.parameters())}]))
 

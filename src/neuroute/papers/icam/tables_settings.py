@@ -1,6 +1,6 @@
 """Tables 4, 5 and 12 of paper `icam`: complexity, hyper-parameters, and the licences of codes and data."""
 
-from neuroute.accounting.counts import Icam, Pomo
+from neuroute.accounting.counts_many_starts import Icam, Pomo
 from neuroute.papers.icam.hyper_parameters import ROWS, published_value, settings
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
 from neuroute.papers.icam.scale import IcamScale
