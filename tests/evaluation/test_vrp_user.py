@@ -219,13 +219,9 @@ def test_a_file_of_solomon_s_is_solved_drawn_and_kept(tmp_path: Path, model: Pat
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"CUSTOMER\n": "KUNDEN\n"}, "no sections VEHICLE and CUSTOMER"),
-        ({"25 25 1 10 0 115 3\n": "25 25 1"}, "3 numbers; 7 are expected"),
         ({"25 25 1 10 0 115 3\n": ""}, "24 customers, not one of 25, 50"),
-        ({"3 3 6 10 0 93 3": "3 3 6 10 94 93 3"}, "customer 3: its window closes before it opens"),
         ({"3 3 6 10 0 93 3": "3 3 6 10 0 93 -3"}, "customer 3: its service time is not a number from 0 on"),
         ({"3 3 6 10 0 93 3": "3 3 6 10 0 2 3"}, "customer 3: no vehicle gets there before its window closes"),
-        ({"3 3 6 10 0 93 3": "3 3 6 201 0 93 3"}, "customer 3: it demands more than the capacity"),
     ],
 )
 def test_bad_files_of_solomon_s_are_one_line(
