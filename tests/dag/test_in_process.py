@@ -56,8 +56,8 @@ def in_order(plan: Plan) -> list[str]:
 @pytest.mark.parametrize("paper", ["scaling", "sit", "icam", "mvmoe"])
 def test_a_paper_runs_from_labels_to_report(plan_of: Callable[[str], Plan], paper: str) -> None:
     plan = plan_of(paper)
-    for bundle in plan.bundles:
-        call("label", bundle, "--workers", "1")
+    for job in plan.label_jobs:
+        call("label", job, "--workers", "1")
     for run in in_order(plan):
         call("train", run)
     measured = dict.fromkeys(e for artifact in plan.artifacts.values() for e in artifact.evaluations)

@@ -67,7 +67,10 @@ def test_the_papers_instances_are_70_below_5000_nodes() -> None:
 def test_the_shared_copy_is_whole_and_what_it_says(tsplib: Path) -> None:
     assert len(known()) == 82
     assert survey(tsplib) == {}
-    assert survey(tsplib.parent) == {}  # the folder above serves as well
+
+
+def test_the_folder_above_serves_as_well(tsplib: Path, few: None) -> None:
+    assert survey(tsplib.parent) == {}
 
 
 def test_line_endings_headers_and_spellings_do_not_matter(copy: Path) -> None:
@@ -92,16 +95,18 @@ def test_missing_altered_and_strange_files_are_one_line_each(copy: Path) -> None
 # -- CVRPLIB --------------------------------------------------------------------------------------------------
 
 
-def test_the_shared_copy_of_cvrplib_is_whole_and_what_it_says(cvrplib: Path, tmp_path: Path) -> None:
+def test_the_shared_copy_of_cvrplib_has_a_folder_for_each_set(cvrplib: Path, tmp_path: Path) -> None:
     sets = [k.set for k in known("cvrplib").values()]
     assert {name: sets.count(name) for name in set(sets)} == {"X": 100, "Arnold": 10, "Li": 12}
-    assert survey(cvrplib, "cvrplib") == {}
     assert set(known("cvrplib")) - set(survey(cvrplib / "cvrplib_li", "cvrplib")) == {f"Li_{i}" for i in range(21, 33)}
     (tmp_path / "cvrplib").symlink_to(cvrplib / "cvrplib_xxl")
     assert len(survey(tmp_path, "cvrplib")) == 112
 
 
-def test_best_costs_are_those_of_the_solutions_that_are_there(cvrplib: Path) -> None:
+@pytest.mark.slow
+def test_the_shared_copy_of_cvrplib_is_whole_and_what_it_says(cvrplib: Path) -> None:
+    """Best costs are those of the solutions that are there."""
+    assert survey(cvrplib, "cvrplib") == {}
     for name, about in known("cvrplib").items():
         instance = read_known(cvrplib, name, "cvrplib")
         assert len(instance.coords) == about.nodes
@@ -110,9 +115,9 @@ def test_best_costs_are_those_of_the_solutions_that_are_there(cvrplib: Path) -> 
             assert path is None
         else:
             assert path is not None
-            routes, _ = read_solution(path)
+            routes, stated = read_solution(path)
             instance.check(routes, name)
-            assert instance.cost(routes) == about.optimum, name
+            assert instance.cost(routes) == stated == about.optimum, name
         if about.nodes < 200:
             assert optimum_of(instance, "cvrplib") == about.optimum
 
@@ -129,6 +134,12 @@ def test_large_scale_studies_take_the_instances_of_sit(public: Callable[[str], P
     assert {k.name for k in cvrp} == {r["name"] for r in rows if r["group"] == "SIT_CVRPLIB_14"}
     pens = {r["name"] for r in rows if r["group"] == "PENS_TSPLIB_72"}
     assert {k.name for k in studied(10_001)} == pens
+
+
+def test_a_best_cost_is_that_of_its_solution(cvrplib: Path) -> None:
+    instance = read_known(cvrplib, "X-n101-k25", "cvrplib")
+    routes, stated = read_solution(cvrplib / "cvrplib_x" / "X-n101-k25.sol")
+    assert instance.cost(routes) == stated == optimum_of(instance, "cvrplib") == 27591
 
 
 @pytest.mark.parametrize(

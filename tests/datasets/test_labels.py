@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -109,13 +110,12 @@ def test_a_data_set_across_shards(tmp_path):
     assert lengths.mean() == pytest.approx(manifest["mean_length"])
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_killed_call_goes_on_and_ends_with_the_same_bytes(tmp_path, workers):
+def test_a_killed_call_goes_on_and_ends_with_the_same_bytes(tmp_path):
     pytest.importorskip("elkai")
     n, count, name = 50, 140, wanted(1, 50, "lkh").shard_file(0)  # seven chunks of a tenth of a second or two
     make_labels(wanted(count, n, "lkh"), tmp_path / "whole", [], workers=2)
     store = tmp_path / "killed"
-    process = background(tmp_path, store, "lkh", n, count, workers)
+    process = background(tmp_path, store, "lkh", n, count, 2)
     wait_for_chunks(store, 2)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
@@ -215,6 +215,15 @@ def damaged(file: Path, how: str) -> None:
         file.with_suffix(".json").write_text("{")
 
 
+@pytest.fixture(scope="module")
+def twenty(tmp_path_factory):
+    """A store of twenty tours of 30 nodes."""
+    pytest.importorskip("elkai")
+    store = tmp_path_factory.mktemp("twenty")
+    make_labels(wanted(20, n=30, solver="lkh"), store, [], workers=1)
+    return store
+
+
 @pytest.mark.parametrize("place", ["store", "cache"])
 @pytest.mark.parametrize(
     ("how", "message"),
@@ -229,14 +238,35 @@ def damaged(file: Path, how: str) -> None:
         ("sidecar cut short", "no valid sidecar"),
     ],
 )
-def test_what_does_not_fit_is_refused(tmp_path, place, how, message):
-    pytest.importorskip("elkai")
+def test_what_does_not_fit_is_refused(tmp_path, twenty, place, how, message):
     block = wanted(20, n=30, solver="lkh")
-    make_labels(block, tmp_path / place, [], workers=1)
+    shutil.copytree(twenty, tmp_path / place)
     damaged(tmp_path / place / block.shard_file(0), how)
     with pytest.raises(NeurouteError, match=f"{place}/.*{message}.*run again") as refusal:
         make_labels(block, tmp_path / "store", [tmp_path / "cache"], workers=1)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("problem", ["tsp", "cvrp"])
+def test_a_stopped_call_solves_only_what_is_left(tmp_path, monkeypatch, problem):
+    monkeypatch.setattr(labels, "chunks", lambda shard, first, stop, n: chunks.chunks(shard, first, stop, 100))  # of 10
+    block, solve_chunk, seen = wanted(25, problem=problem), chunks.solve_chunk, []
+    make_labels(block, tmp_path / "whole", [], workers=1, progress=False)
+
+    def stops_after_one(*arguments):
+        if seen:
+            raise KeyboardInterrupt
+        seen.append(arguments)
+        return solve_chunk(*arguments)
+
+    monkeypatch.setattr(chunks, "solve_chunk", stops_after_one)
+    with pytest.raises(KeyboardInterrupt):
+        make_labels(block, tmp_path / "stopped", [], workers=1, progress=False)
+    monkeypatch.setattr(chunks, "solve_chunk", lambda *a: seen.append(a) or solve_chunk(*a))
+    make_labels(block, tmp_path / "stopped", [], workers=1, progress=False)
+    assert len(seen) == len(chunks.chunks(0, 0, 25, 100)) == 3
+    name = block.shard_file(0)
+    assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 def test_leftovers_of_a_killed_call_are_of_no_harm(tmp_path):

@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,10 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.decoding.memory import autocast
-from neuroute.evaluation.loaded import RunContext
 from neuroute.papers.pens.evaluations import AttentionEvaluation
 from neuroute.papers.pens.probe import origin_logits, path_ends, walk
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Run
-from probed import CONTEXT, Arrays, probe_arrays, random_network, tiny_run
+from untrained import Arrays, evaluated, ready, tiny_run
 
 DATASET = Dataset(split="val", n=14, count=3)
 POSITIONS = ("alibi", "rope", "both", "coordinates")
@@ -31,7 +29,7 @@ def run_of(positions: str, **arguments: Any) -> Run:
 
 
 def small(run: Run) -> Any:
-    net = random_network(run, 1)
+    net = ready(run.network, 1)
     with torch.no_grad():
         for p in net.parameters():  # norms that are no longer all ones
             p.add_(0.1 * torch.randn_like(p))
@@ -155,16 +153,15 @@ def test_the_walk_is_greedy_decoding(positions: str) -> None:
     assert probabilities[-1].max() == 1
 
 
-def mapped(run: Run, out: Path, context: RunContext = CONTEXT, **changes: Any) -> Arrays:
+def mapped(run: Run, out: Path, rescaling: Path | None = None, **changes: Any) -> Arrays:
     evaluation = AttentionEvaluation(**{"run": run.id, "dataset": DATASET, "factors": (1.0, 2.0), **changes})
-    return probe_arrays(evaluation, run, small(run), out, context)
+    return evaluated(out, evaluation, run, small(run), rescaling=rescaling)[1]
 
 
 def test_records_and_arrays(tmp_path: Path) -> None:
     run = run_of("alibi")
     np.savez(tmp_path / "r.npz", sizes=np.array([10, 18]), best=np.array([1.0, 2.0]))
-    context = replace(CONTEXT, rescaling=tmp_path / "r.npz")
-    arrays = mapped(run, tmp_path, context, instance=2, factors=(1.0, 3.0, "best"))
+    arrays = mapped(run, tmp_path, tmp_path / "r.npz", instance=2, factors=(1.0, 3.0, "best"))
     assert arrays["factors"].tolist() == [1.0, 3.0, 1.5]
     np.testing.assert_array_equal(arrays["coords"], dataset_coordinates(DATASET)[2])
     origin, destination = int(arrays["origin"]), int(arrays["destination"])
@@ -177,7 +174,7 @@ def test_records_and_arrays(tmp_path: Path) -> None:
     assert sorted(arrays["small_tour"]) == list(range(6))
     assert arrays["small_probabilities"].shape == (5, 6)
     assert json.loads(str(arrays["modules"]))[-1] == {"parameters": sum(p.numel() for p in small(run).parameters())}
-    header, *records = (tmp_path / "attention.csv").read_text().splitlines()
+    header, *records = (tmp_path / "out" / "attention.csv").read_text().splitlines()
     assert len(records) == 1
     assert "parameters" in records[0].split(",")
     assert "run" in header.split(",")
@@ -197,4 +194,4 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
     bq = Network(kind="neuroute.networks.bq:Bq", arguments={"depth": 1, "width": 8, "heads": 2, "feed_forward": 8})
     with pytest.raises(NeurouteError, match="attention: attention is mapped of networks of paper pens, not of Bq"):
         mapped(run.model_copy(update={"network": bq}), tmp_path)
-    assert not (tmp_path / "attention.csv").exists()
+    assert not (tmp_path / "out").exists()

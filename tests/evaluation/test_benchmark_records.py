@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,6 @@ from neuroute.datasets.tsplib import read_tsplib
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
-from neuroute.networks.weights import build
 from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network, Run
 from neuroute.problems.vrp import Vrp, to_routes
 from untrained import evaluated, ready, run_of
@@ -75,74 +75,75 @@ def test_a_file_that_vanished_is_one_line_and_no_records(tmp_path: Path) -> None
 
 # -- CVRPLIB --------------------------------------------------------------------------------------------------
 
-CVRP_NETWORK = Network(
-    kind="neuroute.networks.sit:SitCvrp",
-    arguments={"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "train_nodes": 20},
-)
 CVRP_LABELS = Labels(dataset=Dataset(problem="cvrp", n=20, count=1), solver="hgs")
-CVRP_RUN = RUN.model_copy(update={"network": CVRP_NETWORK, "data": (CVRP_LABELS,), "validation": CVRP_LABELS})
-NAMES = ("X-n101-k25", "X-n106-k14")
+NAMES, OPTIMA = ("X-n101-k25", "X-n106-k14"), (27591, 26362)
 PRC = Decoding(method="prc", iterations=2, start="insertion-published")
+BY_STEPS = PRC.model_copy(update={"milestones": (0, 2)})
+STARTS = Decoding(starts=5, augment=True)
 
 
-def cvrplib_measured(tmp_path: Path, folder: Path, evaluation: BenchmarkEvaluation, run: Run) -> pd.DataFrame:
+def cvrplib_measured(tmp_path: Path, folder: Path, run: Run, **more: Any) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     write_manifest(tmp_path / "m.json", folder, {k: "" for k in known("cvrplib") if k not in NAMES}, "cvrplib")
-    return evaluated(tmp_path, evaluation, run, benchmarks={"cvrplib": tmp_path / "m.json"})[0]
+    how = {"run": RUN.id, "group": "cvrplib", "benchmark": "cvrplib", "min_nodes": 101, "max_nodes": 107, **more}
+    evaluation = BenchmarkEvaluation.model_validate(how)
+    return evaluated(tmp_path, evaluation, run, benchmarks={"cvrplib": tmp_path / "m.json"})
 
 
-def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(tmp_path: Path, public: Callable[[str], Path]) -> None:
+def unit_square(coords: np.ndarray, per_axis: bool) -> np.ndarray:
+    """Depot and customers alike; by one factor, or each axis by itself."""
+    low, high = (coords.min(0), coords.max(0)) if per_axis else (coords.min(), coords.max())
+    return ((coords - low) / (high - low)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("kind", "decodings", "separate", "per_axis"),
+    [
+        ("sit:SitCvrp", (Decoding(), BY_STEPS), (Decoding(), PRC.model_copy(update={"iterations": 0}), PRC), False),
+        ("icam:IcamCvrp", (Decoding(), STARTS), (Decoding(), STARTS), True),
+    ],
+)
+def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(
+    tmp_path: Path,
+    public: Callable[[str], Path],
+    kind: str,
+    decodings: tuple[Decoding, ...],
+    separate: tuple[Decoding, ...],
+    per_axis: bool,
+) -> None:
+    """Of a search by steps each step, of many starts and images the best; costs by the file's own coordinates."""
     folder = public("benchmarks/cvrplib_x").parent
-    by_steps = PRC.model_copy(update={"milestones": (0, 2)})
-    decodings = (Decoding(), by_steps)
-    evaluation = BenchmarkEvaluation(
-        run=RUN.id, group="cvrplib", benchmark="cvrplib", min_nodes=101, max_nodes=107, decodings=decodings
-    )
-    records = cvrplib_measured(tmp_path, folder, evaluation, CVRP_RUN)
-    assert set(records.decoding) == {"greedy", "insertion-published", "prc2-insertion-published"}
-    assert list(dict.fromkeys(records.test)) == [f"cvrplib_{name}" for name in NAMES]
+    heads = {"heads": 2} if "sit" in kind else {}
+    arguments = {"depth": 1, "width": 16, "feed_forward": 16, "train_nodes": 20, **heads}
+    run = run_of(Network(kind=f"neuroute.networks.{kind}", arguments=arguments), CVRP_LABELS)
+    records, arrays = cvrplib_measured(tmp_path, folder, run, decodings=decodings, per_axis=per_axis)
+    assert list(records.decoding.unique()) == [d.id for d in separate]
+    assert list(records.test.unique()) == [f"cvrplib_{name}" for name in NAMES]
     assert set(records.n) == {101, 106}  # with the depot
-    net = ready(CVRP_NETWORK)
-    with np.load(tmp_path / "out" / "cvrplib.npz") as file:
-        arrays = dict(file)
-    assert arrays["names"].tolist() == list(NAMES)
-    assert arrays["optima"].tolist() == [27591, 26362]
-    for i, name in enumerate(NAMES):
+    assert (arrays["names"].tolist(), arrays["optima"].tolist()) == ([*NAMES], [*OPTIMA])
+    net = ready(run.network)
+    for i, (name, best) in enumerate(zip(NAMES, OPTIMA, strict=True)):
         instance = read_vrplib(folder / "cvrplib_x" / f"{name}.vrp")
-        low, high = instance.coords.min(), instance.coords.max()
-        square = ((instance.coords - low) / (high - low)).astype(np.float32)  # depot and customers alike
+        square = unit_square(instance.coords, per_axis)
+        assert np.allclose(square, instance.unit_square()) != per_axis
         inputs = Vrp(square[None], instance.demand[None], np.array([instance.capacity]))
-        for decoding in (Decoding(), PRC, PRC.model_copy(update={"iterations": 0})):
+        for decoding in separate:
             routes = to_routes(decode("cvrp", net, inputs, decoding)[0].numpy())
             instance.check(routes, name)
-            values = records[(records.test == f"cvrplib_{name}") & (records.decoding == decoding.id)]
-            values = values.set_index("metric").value
-            cost, best = instance.cost(routes, rounded=False), arrays["optima"][i]
+            of_test = (records.test == f"cvrplib_{name}") & (records.decoding == decoding.id)
+            values = records[of_test].set_index("metric").value
+            cost = instance.cost(routes, rounded=False)
             assert values["length"] == pytest.approx(cost)
             assert arrays[decoding.id][i] == pytest.approx(cost)
             assert values["gap_pct"] == pytest.approx(100 * (cost / best - 1))
             assert values["gap_rounded_pct"] == pytest.approx(100 * (instance.cost(routes) / best - 1))
             assert values["gap_rounded_pct"] >= 0
-    assert (arrays["prc2-insertion-published"] <= arrays["insertion-published"]).all()
+    if BY_STEPS in decodings:
+        assert (arrays["prc2-insertion-published"] <= arrays["insertion-published"]).all()
 
 
 def test_a_benchmark_is_for_models_of_its_problem(tmp_path: Path) -> None:
-    evaluation = BenchmarkEvaluation(run=RUN.id, group="cvrplib", benchmark="cvrplib", max_nodes=200)
     with pytest.raises(NeurouteError, match="scaling/x/cvrplib: CVRPLIB is for models of the CVRP"):
-        cvrplib_measured(tmp_path, tmp_path, evaluation, RUN)
-
-
-# -- each axis by itself, many starts ---------------------------------------------------------------------------------
-
-MANY_NETWORK = Network(
-    kind="neuroute.networks.icam:IcamCvrp",
-    arguments={"depth": 1, "width": 16, "feed_forward": 16, "train_nodes": 20},
-)
-STARTS = Decoding(starts=5, augment=True)
-
-
-def per_axis(coords: np.ndarray) -> np.ndarray:
-    each = [(axis - axis.min()) / (axis.max() - axis.min()) for axis in coords.T]
-    return np.stack(each, axis=-1).astype(np.float32)
+        cvrplib_measured(tmp_path, tmp_path, RUN)
 
 
 def test_axes_are_scaled_together_or_each_by_itself() -> None:
@@ -157,32 +158,3 @@ def test_axes_are_scaled_together_or_each_by_itself() -> None:
     np.testing.assert_array_equal(about.inputs(instance, False).coords[0], together)
     on_a_line = VrplibInstance("x", "EUC_2D", coords * [1, 0], np.array([0, 1, 1]), 2)
     np.testing.assert_allclose(scaled(on_a_line, True), [[0, 0], [1, 0], [0.5, 0]])
-
-
-def test_set_x_as_icam_is_measured_on_it(tmp_path: Path, public: Callable[[str], Path]) -> None:
-    """Inputs are scaled by axis, costs are those of the file's own coordinates, the best of the starts and images."""
-    folder = public("benchmarks/cvrplib_x").parent
-    run = CVRP_RUN.model_copy(update={"network": MANY_NETWORK})
-    evaluation = BenchmarkEvaluation(
-        run=RUN.id,
-        group="cvrplib",
-        benchmark="cvrplib",
-        min_nodes=101,
-        max_nodes=107,
-        decodings=(Decoding(), STARTS),
-        per_axis=True,
-    )
-    records = cvrplib_measured(tmp_path, folder, evaluation, run)
-    torch.manual_seed(0)
-    net = build(MANY_NETWORK)
-    assert set(records.decoding) == {"greedy", "multi5-x8"}
-    for name in NAMES:
-        instance = read_vrplib(folder / "cvrplib_x" / f"{name}.vrp")
-        square = per_axis(instance.coords)
-        assert not np.allclose(square, instance.unit_square())
-        inputs = Vrp(square[None], instance.demand[None], np.array([instance.capacity]))
-        for decoding in evaluation.decodings:
-            routes = to_routes(decode("cvrp", net, inputs, decoding)[0].numpy())
-            instance.check(routes, name)
-            values = records[(records.test == f"cvrplib_{name}") & (records.decoding == decoding.id)]
-            assert values.set_index("metric").value["length"] == pytest.approx(instance.cost(routes, rounded=False))

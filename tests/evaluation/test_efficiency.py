@@ -18,7 +18,7 @@ from neuroute.evaluation.efficiency import sample_tokens, sum_decisions
 from neuroute.evaluation.extrapolation import predict_cost
 from neuroute.evaluation.live_memory import measure_memory
 from neuroute.evaluation.records import COLUMNS
-from neuroute.evaluation.single_step import pose_single_step
+from neuroute.evaluation.single_step import Starts, pose_single_step
 from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Labels, Network
 from untrained import evaluated, ready, run_of
 
@@ -230,3 +230,48 @@ def test_random_weights_leave_torchs_own_numbers_alone() -> None:
     evaluation = EfficiencyEvaluation(run=RUN.id, networks=NETWORKS, datasets=(TSP,))
     efficiency.build_network("SIT", NETWORKS["SIT"], evaluation, CPU)
     assert torch.equal(torch.rand(2), expected)
+
+
+# -- networks of many starts ------------------------------------------------------------------------------------------
+
+MANY_STARTS = {
+    kind: Dataset(problem=problem, n=n, count=2)
+    for problem, n, kinds in (("tsp", 30, ("pomo:Pomo", "icam:Icam")), ("cvrp", 29, ("pomo:PomoCvrp", "icam:IcamCvrp")))
+    for kind in kinds
+}
+
+
+def many_starts(kind: str) -> Network:
+    return Network(kind=f"neuroute.networks.{kind}", arguments={"depth": 2, "width": 16, "feed_forward": 32})
+
+
+@pytest.mark.parametrize("kind", MANY_STARTS)
+def test_all_starts_count_and_as_many_are_closed_as_tokens_are_gone(kind: str) -> None:
+    net, dataset = ready(many_starts(kind)), MANY_STARTS[kind]
+    whole, part = pose_single_step(net, dataset), pose_single_step(net, dataset, tours=6)
+    assert isinstance(whole, Starts)
+    assert whole.most == 31
+    starts = dataset.n
+    assert (whole.share, part.share) == (1.0, 6 / starts)
+    with torch.no_grad():
+        kept = whole.encode()
+        for tokens in (whole.fewest, 12, whole.most):
+            _, _, current, closed = whole.state(kept, tokens)
+            assert current.tolist() == [list(range(30 - starts, 30))]
+            open_ = (closed == 0).sum(-1)
+            assert (open_ == tokens - 2 + (dataset.problem == "cvrp")).all()
+            chosen = whole.decide(whole.state(kept, tokens))
+            assert chosen.shape == (1, starts)
+            assert torch.equal(chosen[:, :6], part.decide(part.state(kept, tokens)))
+    c = counts(many_starts(kind))
+    assert whole.flops(c, 7) == starts * c.decision(31)
+    assert whole.encoder_flops(c) == c.encoder(30)
+
+
+@pytest.mark.parametrize("kind", MANY_STARTS)
+def test_decisions_of_many_starts_are_measured(kind: str) -> None:
+    construction = pose_single_step(ready(many_starts(kind)), MANY_STARTS[kind])
+    found = efficiency.measure_construction(construction, sample_tokens(construction, 4), CPU)
+    assert found is not None
+    assert found.seconds > 0
+    assert found.points[-1, 0] == 31

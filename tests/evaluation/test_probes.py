@@ -1,6 +1,5 @@
 """Probes along optimal tours: counts of known policies, ranks by brute force, and the last-layer states."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +13,18 @@ from neuroute.analysis.representations import separation
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.evaluation.driver import evaluate
-from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.base import PathNetwork
-from neuroute.networks.weights import build, save_checkpoint
 from neuroute.papers.scaling.evaluations import ProbeEvaluation
 from neuroute.papers.scaling.probe import last_layer, success_by_rank
-from neuroute.plan.objects import Dataset, Labels, Network, Run, Supervised
+from neuroute.plan.objects import Dataset, Labels, Network
 from neuroute.problems.tsp import canonical
+from untrained import evaluated, ready, run_of
 
 N, COUNT = 12, 10
 LABELS = Labels(dataset=Dataset(n=N, count=COUNT), solver="concorde")
 ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "gate": True, "rezero": False, "train_nodes": 9}
 NETWORK = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=ARGUMENTS)
-RUN = Run(
-    paper="scaling", name="x", network=NETWORK, training=Supervised(samples=1), n=N, data=(LABELS,), validation=LABELS
-)
-CONTEXT = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
+RUN = run_of(NETWORK, LABELS)
 
 
 class Policy(PathNetwork):
@@ -63,9 +57,8 @@ def some_tours(n: int = N, count: int = COUNT) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(rng.random((count, n, 2), np.float32)), torch.from_numpy(tours)
 
 
-def small(seed: int = 0) -> Any:
-    torch.manual_seed(seed)
-    return build(NETWORK).eval()
+def small() -> Any:
+    return ready(NETWORK)
 
 
 def test_the_nearest_neighbour_rule_succeeds_at_rank_1_only() -> None:
@@ -148,16 +141,13 @@ def test_states_are_those_that_decide() -> None:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("store")
-    make_labels(LABELS, folder / "labels", [], workers=1, progress=False)
-    save_checkpoint(folder / "m", small(), {"run": RUN.id, "network": NETWORK.model_dump(), "code": "n"})
+    make_labels(LABELS, folder, [], workers=1, progress=False)
     return folder
 
 
-def probe(folder: Path, out: Path, **changes: int) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+def probe(store: Path, out: Path, **changes: int) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     evaluation = ProbeEvaluation(run=RUN.id, optimal=LABELS, **changes)  # type: ignore[arg-type]
-    evaluate(evaluation, RUN, folder / "m", out / "probes.csv", replace(CONTEXT, label_dirs=[folder / "labels"]))
-    with np.load(out / "probes.npz") as file:
-        return pd.read_csv(out / "probes.csv"), dict(file)
+    return evaluated(out, evaluation, RUN, label_dirs=[store])
 
 
 def test_records_and_arrays_agree(store: Path, tmp_path: Path) -> None:
@@ -167,7 +157,7 @@ def test_records_and_arrays_agree(store: Path, tmp_path: Path) -> None:
     assert values["success_pct"] == pytest.approx(100 * arrays["hits_available"].sum() / values["decisions"])
     assert values["parameters"] == sum(p.numel() for p in small().parameters())
     assert set(records.test) == {LABELS.dataset.id}
-    tours = load_tours(LABELS, [store / "labels"]).astype(int)
+    tours = load_tours(LABELS, [store]).astype(int)
     np.testing.assert_array_equal(arrays["coords"], dataset_coordinates(LABELS.dataset)[4][tours[4, 3:]])
     assert arrays["states"].shape == (N - 3, 8)
     assert arrays["separation"].shape == (COUNT,)
@@ -180,5 +170,5 @@ def test_places_that_do_not_exist_are_refused(store: Path, tmp_path: Path) -> No
         probe(store, tmp_path, instance=10)
     with pytest.raises(NeurouteError, match="decision 9; choose one of 0 to 8"):
         probe(store, tmp_path, decision=9)
-    assert not list(tmp_path.iterdir())
+    assert not (tmp_path / "out").exists()
     probe(store, tmp_path, decision=8)

@@ -19,7 +19,7 @@ from neuroute.papers.sit.evaluations import RoundEvaluation
 from neuroute.papers.sit.probe import decision_state, one_iteration
 from neuroute.plan.objects import Dataset, Decoding, Labels, Run
 from neuroute.solvers.registry import get
-from probed import Arrays, probe_arrays, random_network, tiny_run
+from untrained import Arrays, evaluated, ready, tiny_run
 
 N, R, WIDTH, HEADS = 16, 3, 16, 2
 DATASET = Dataset(split="val", n=N, count=1, first=2)
@@ -32,7 +32,7 @@ def run_of(**arguments: Any) -> Run:
 
 
 def small(run: Run) -> Any:
-    return random_network(run, 1)
+    return ready(run.network, 1)
 
 
 def points() -> torch.Tensor:
@@ -162,7 +162,7 @@ def test_without_any_improvement_the_first_iteration_is_kept() -> None:
 
 def measured(run: Run, out: Path, **changes: Any) -> Arrays:
     wanted = {"run": run.id, "dataset": DATASET, "decoding": PRC, "decision": 5, **changes}
-    return probe_arrays(RoundEvaluation(**wanted), run, small(run), out)
+    return evaluated(out, RoundEvaluation(**wanted), run, small(run))[1]
 
 
 @pytest.mark.parametrize("start", ["insertion", "nearest", "greedy"])
@@ -181,7 +181,7 @@ def test_records_and_arrays(start: str, tmp_path: Path) -> None:
         assert length_of(coords[0], arrays["before"]) == pytest.approx(length_of(coords[0], initial))
     assert len(arrays["rounds"]) == PRC.iterations
     assert json.loads(str(arrays["modules"]))[-1] == {"parameters": sum(p.numel() for p in small(run).parameters())}
-    header, *records = (tmp_path / "round.csv").read_text().splitlines()
+    header, *records = (tmp_path / "out" / "round.csv").read_text().splitlines()
     assert len(records) == 1
     assert "parameters" in records[0].split(",")
     assert "round" in records[0].split(",")
@@ -202,7 +202,7 @@ def test_what_cannot_be_drawn_is_one_clear_error(changes: dict[str, Any], messag
     with pytest.raises(NeurouteError, match=message) as error:
         measured(run_of(), tmp_path, **changes)
     assert "\n" not in str(error.value)
-    assert not (tmp_path / "round.csv").exists()
+    assert not (tmp_path / "out").exists()
 
 
 def test_self_attention_has_no_representatives_that_look(tmp_path: Path) -> None:

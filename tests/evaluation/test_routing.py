@@ -17,7 +17,7 @@ from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
 from neuroute.plan.objects import Dataset, Labels, Run
 from neuroute.problems.vrp import Vrp, canonical, lengths, number_of_starts
 from neuroute.problems.vrp_variants import SWITCHES
-from probed import Arrays, probe_arrays, random_network, softmax, tiny_run
+from untrained import Arrays, evaluated, ready, softmax, tiny_run
 
 N, EXPERTS, TOP, STEPS, COUNT, DEPTH = 9, 4, 2, 30, 3, 2
 DATASETS = tuple(
@@ -33,7 +33,7 @@ def run_of(**arguments: Any) -> Run:
 
 def small(run: Run) -> Any:
     """Gates that tell tokens apart, which at first they do not."""
-    net = random_network(run, 0)
+    net = ready(run.network)
     for name, parameter in net.named_parameters():
         if "gate" in name:
             parameter.data.normal_(0.0, 0.5)
@@ -42,7 +42,7 @@ def small(run: Run) -> Any:
 
 def measured(folder: Path, run: Run, **changes: Any) -> Arrays:
     evaluation = RoutingEvaluation(**{"run": run.id, "datasets": DATASETS, "steps": STEPS, **changes})
-    return probe_arrays(evaluation, run, small(run), folder)
+    return evaluated(folder, evaluation, run, small(run))[1]
 
 
 def tours(instances: Vrp) -> int:

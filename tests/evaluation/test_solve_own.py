@@ -39,16 +39,20 @@ def sol(routes: list[list[int]]) -> str:
 ALONE = [[customer] for customer in range(1, NODES)]  # a vehicle for each
 
 
-@pytest.fixture
-def models(tmp_path: Path) -> dict[str, Path]:
-    found = {}
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder, paths = tmp_path_factory.mktemp("models"), {}
     for problem, name in (("tsp", "sit:Sit"), ("cvrp", "sit:SitCvrp")):
         arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": 20}
         network = Network(kind=f"neuroute.networks.{name}", arguments=arguments)
-        found[problem] = untrained(tmp_path / f"{problem}.safetensors", network, f"sit/{problem}")
+        paths[problem] = untrained(folder / f"{problem}.safetensors", network, f"sit/{problem}")
+    return paths
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path) -> None:
     (tmp_path / "mine.tsp").write_text(tsp())
     (tmp_path / "mine.vrp").write_text(vrp())
-    return found
 
 
 def test_a_tour_that_is_brought_gets_shorter_and_is_kept(tmp_path: Path, models: dict[str, Path]) -> None:
@@ -148,48 +152,35 @@ GOOD = list(range(1, NODES + 1))
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("problem", "text", "message"),
     [
-        (tour([*GOOD[:-1], 1]), "node 1 is visited 2 times; once is meant"),
-        (tour(GOOD[:-1]), "node 30 is visited 0 times"),
-        (tour([*GOOD[:-1], 31]), "line 33: there is no node 31 in mine"),
-        (tour([*GOOD[:-1], 0]), "line 33: there is no node 0 in mine"),
-        (tour(GOOD).replace("DIMENSION : 30", "DIMENSION : 52"), "DIMENSION says 52, but mine has 30 nodes"),
-        (tour(GOOD).replace("7\n", "seven\n", 1), "there is no node seven"),
-        ("rubbish", "no TOUR_SECTION"),
-        (tsp(), "no TOUR_SECTION"),
+        ("tsp", tour([*GOOD[:-1], 1]), "node 1 is visited 2 times; once is meant"),
+        ("tsp", tour(GOOD[:-1]), "node 30 is visited 0 times"),
+        ("tsp", tour([*GOOD[:-1], 31]), "line 33: there is no node 31 in mine"),
+        ("tsp", tour([*GOOD[:-1], 0]), "line 33: there is no node 0 in mine"),
+        ("tsp", tour(GOOD).replace("DIMENSION : 30", "DIMENSION : 52"), "DIMENSION says 52, but mine has 30 nodes"),
+        ("tsp", tour(GOOD).replace("7\n", "seven\n", 1), "there is no node seven"),
+        ("tsp", "rubbish", "no TOUR_SECTION"),
+        ("tsp", tsp(), "no TOUR_SECTION"),
+        ("cvrp", sol([*ALONE, [3]]), "customer 3 is served 2 times; once is meant"),
+        ("cvrp", sol(ALONE[:-1]), "customer 29 is served 0 times"),
+        ("cvrp", sol([*ALONE[:-1], [30]]), "no customer 30 among 1..29"),
+        ("cvrp", sol([list(range(1, NODES))]), "more than the capacity 40"),
+        ("cvrp", sol(ALONE) + "Cost 27591\n", "states a cost of 27591, but these routes cost"),
+        ("cvrp", "rubbish", "no line `Route #k"),
     ],
 )
-def test_tours_that_are_none_are_one_line(tmp_path: Path, models: dict[str, Path], text: str, message: str) -> None:
-    (tmp_path / "bad.tour").write_text(text)
-    save = tmp_path / "kept.tour"
-    assert message in refused(
-        "solve",
-        tmp_path / "mine.tsp",
-        *("--model", models["tsp"], "--prc", 5, "--from", tmp_path / "bad.tour"),
-        *("--out", tmp_path / "t.svg", "--save", save),
-    )
-    assert (tmp_path / "bad.tour").read_text() == text
+def test_what_is_no_solution_is_one_line(
+    tmp_path: Path, models: dict[str, Path], problem: str, text: str, message: str
+) -> None:
+    instance, ending = ("mine.tsp", "tour") if problem == "tsp" else ("mine.vrp", "sol")
+    bad, save, drawing = tmp_path / f"bad.{ending}", tmp_path / f"kept.{ending}", tmp_path / "t.svg"
+    bad.write_text(text)
+    options = ("--model", models[problem], "--prc", 5, "--from", bad, "--out", drawing, "--save", save)
+    assert message in refused("solve", tmp_path / instance, *options)
+    assert bad.read_text() == text
     assert not save.exists()
-    assert not (tmp_path / "t.svg").exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (sol([*ALONE, [3]]), "customer 3 is served 2 times; once is meant"),
-        (sol(ALONE[:-1]), "customer 29 is served 0 times"),
-        (sol([*ALONE[:-1], [30]]), "no customer 30 among 1..29"),
-        (sol([list(range(1, NODES))]), "more than the capacity 40"),
-        (sol(ALONE) + "Cost 27591\n", "states a cost of 27591, but these routes cost"),
-        ("rubbish", "no line `Route #k"),
-    ],
-)
-def test_routes_that_are_none_are_one_line(tmp_path: Path, models: dict[str, Path], text: str, message: str) -> None:
-    (tmp_path / "bad.sol").write_text(text)
-    arguments = ("--model", models["cvrp"], "--prc", 5, "--from", tmp_path / "bad.sol", "--out", tmp_path / "t.svg")
-    assert message in refused("solve", tmp_path / "mine.vrp", *arguments)
-    assert not (tmp_path / "t.svg").exists()
+    assert not drawing.exists()
 
 
 @pytest.mark.parametrize(

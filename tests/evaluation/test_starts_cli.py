@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from neuroute.datasets.tsplib import read_tour, read_tsplib
 from neuroute.datasets.vrplib import read_solution, read_vrplib
 from neuroute.decoding.decode import decode
-from neuroute.networks.weights import load_checkpoint
+from neuroute.networks.weights import load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Decoding, Network
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp, from_routes
@@ -127,3 +128,19 @@ def test_what_does_not_go_together_is_one_line_and_writes_nothing(tmp_path: Path
     for options in (("--starts", "all"), ("--augment",)):
         code, text = invoke("evaluate", "scaling/x", *options)
         assert (code, "either an evaluation of the plan" in text) == (2, True), text
+
+
+@pytest.mark.parametrize("kind", ["icam:Icam", "icam:IcamCvrp", "pomo:PomoCvrp"])
+def test_a_diverged_model_is_refused_where_decoding_would_never_end(tmp_path: Path, kind: str) -> None:
+    """The last tensor of its checkpoint holds a NaN."""
+    loads = {"demand": np.tile(np.append(0, DEMANDS[:8]), (5, 1)), "capacity": np.full(5, 20)}
+    np.savez(tmp_path / "mine.npz", coords=COORDS, **(loads if "Cvrp" in kind else {}))
+    model = checkpoint(tmp_path, kind)
+    net, about = load_checkpoint(model)
+    with torch.no_grad():
+        list(net.parameters())[-1].view(-1)[0] = torch.nan
+    save_checkpoint(model, net, about)
+    said = refused("evaluate", "--model", model, "--data", "mine.npz", "--starts", "all", "--out", "found.csv")
+    assert said.startswith(f"error: {model}: weights of icam/x are no finite numbers")
+    assert "learning rate" in said
+    assert not (tmp_path / "found.csv").exists()

@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from neuroute.papers.icam.probe import SOLVED
 from neuroute.papers.icam.selections import LEVELS, RANKS, selections
 from neuroute.plan.objects import Dataset, Labels, Run
 from neuroute.rendering.maps import pairwise_distances
-from probed import CONTEXT, Arrays, probe_arrays, random_network, softmax, tiny_run
+from untrained import Arrays, evaluated, ready, softmax, tiny_run
 
 N, DECISION, WIDTH, HEADS = 12, 5, 8, 2
 DATASET = Dataset(split="val", n=N, count=1, first=2)
@@ -36,7 +35,7 @@ def run_of(kind: str = "icam:Icam", **arguments: Any) -> Run:
 
 def small(run: Run) -> Any:
     """Random weights, and alphas that differ, one of them below 0."""
-    net = random_network(run, 4)
+    net = ready(run.network, 4)
     with torch.no_grad():
         for i, (name, parameter) in enumerate(net.named_parameters()):
             if name.endswith("alpha"):
@@ -46,7 +45,7 @@ def small(run: Run) -> Any:
 
 def measured(run: Run, out: Path, **changes: Any) -> Arrays:
     evaluation = StructureEvaluation(**{"run": run.id, "dataset": DATASET, "decision": DECISION, **changes})
-    return probe_arrays(evaluation, run, small(run), out, replace(CONTEXT, label_dirs=[out / "labels"]))
+    return evaluated(out, evaluation, run, small(run), label_dirs=[out / "labels"])[1]
 
 
 def weights(run: Run) -> dict[str, np.ndarray]:
@@ -200,7 +199,7 @@ def test_records_and_modules(kind: str, tmp_path: Path) -> None:
     a = measured(run, tmp_path)
     total = sum(p.numel() for p in small(run).parameters())
     assert json.loads(str(a["modules"]))[-1] == {"parameters": total}
-    (record,) = pd.read_csv(tmp_path / "structure.csv").to_dict("records")
+    (record,) = pd.read_csv(tmp_path / "out" / "structure.csv").to_dict("records")
     assert (record["metric"], record["value"], record["group"], record["n"]) == ("parameters", total, "structure", N)
     assert "sizes" not in a
 
@@ -224,4 +223,4 @@ def test_what_cannot_be_drawn_is_one_clear_error(
     with pytest.raises(NeurouteError, match=message) as error:
         measured(run_of(kind, **arguments), tmp_path, **changes)
     assert "\n" not in str(error.value)
-    assert not (tmp_path / "structure.csv").exists()
+    assert not (tmp_path / "out").exists()

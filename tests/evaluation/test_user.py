@@ -13,7 +13,7 @@ from neuroute.datasets.labels import make_labels
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
-from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
+from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Network
 from neuroute.problems.cvrp import cost
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp
@@ -206,9 +206,9 @@ def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkp
 
 def test_a_labelled_cvrp_set_of_the_plan_is_read_as_one(tmp_path: Path) -> None:
     labels = Labels(dataset=Dataset(problem="cvrp", n=12, count=3), solver="nearest")
-    bundle = LabelBundle(paper="x", name="y", labels=(labels,))
+    job = LabelJob(paper="x", name="y", labels=(labels,))
     make_labels(labels, tmp_path, [], 1)
-    group = find_instances(labels.dataset.id, None, {bundle.id: bundle}, [tmp_path]).groups[0]
+    group = find_instances(labels.dataset.id, None, {job.id: job}, [tmp_path]).groups[0]
     assert (group.count, group.n, group.coords.shape) == (3, 12, (3, 13, 2))
     assert group.capacity is not None
     assert group.capacity.tolist() == [20] * 3

@@ -18,9 +18,11 @@ from neuroute.datasets.solomon import SolomonInstance, parse_solomon, read_solom
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
 from neuroute.decoding.decode import decode
-from neuroute.evaluation import labelled
+from neuroute.evaluation import construction, labelled
+from neuroute.networks.weights import parameters
 from neuroute.plan.objects import (
     BenchmarkEvaluation,
+    ConstructionEvaluation,
     Dataset,
     Decoding,
     Evaluation,
@@ -95,6 +97,26 @@ def test_what_only_labels_may_do_is_no_solution_of_a_network(tmp_path: Path, mon
     evaluation = Evaluation(run=RUN.id, group="mvmoe", tests=(Test(labels=LABELS[0], decoding=MULTI),))
     with pytest.raises(AssertionError, match="decoding returned no feasible solution"):
         evaluated(tmp_path, evaluation, RUN)
+
+
+def test_construction_times_each_instance_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    net, clock = ready(NETWORK), iter(range(1000))
+    monkeypatch.setattr(construction.time, "perf_counter", lambda: float(next(clock) ** 2))
+    records, arrays = evaluated(tmp_path, ConstructionEvaluation(run=RUN.id, datasets=tuple(SETS), decoding=MULTI), RUN)
+    assert len(arrays) == 4
+    ticks = np.array([2 * i + 1 for i in range(0, 4 * COUNT, 2)]).reshape(2, COUNT)  # (i + 1)^2 - i^2
+    for dataset, seconds in zip(SETS, ticks, strict=True):
+        batch = vrp_dataset(dataset)
+        ones = [batch[i : i + 1] for i in range(COUNT)]
+        own = [lengths(one, decode("vrp", net, one, MULTI).numpy())[0] for one in ones]
+        np.testing.assert_allclose(arrays[f"{dataset.id}|multi"], own)
+        np.testing.assert_array_equal(arrays[f"{dataset.id}|seconds"], seconds)
+        values = records[records.test == dataset.id].set_index("metric").value
+        assert values["time_s"] == seconds.mean()
+        assert values["length"] == pytest.approx(np.mean(own))
+        assert values["parameters"] == parameters(net)
+    about = ["batch_size", "group", "decoding", "n_instances"]
+    assert records[about].drop_duplicates().values.tolist() == [[1, "construction", "multi", COUNT]]
 
 
 # -- Set X ------------------------------------------------------------------------------------------------------------

@@ -95,21 +95,3 @@ def test_solutions_are_not_rounded_to_what_they_do_not_say(key: str, value: floa
     assert read_instances(npz(tmp_path, **here, **given)).groups[0].reference is not None
     given[key][0, 0] = value
     assert "'node' and 'via_depot' are whole numbers" in refused(npz(tmp_path, **here, **given))
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("25 200", f"25 {10**20}", "line 4: expected `vehicles capacity`"),
-        ("2 2 4 10 ", "2 2 4 1e300 ", "line 9: a demand of 1e300"),
-        ("25 200", "25 2\N{SUPERSCRIPT TWO}", "line 4: expected `vehicles capacity`"),
-    ],
-)
-def test_loads_of_solomon_s_files_are_one_line(old: str, new: str, message: str, tmp_path: Path) -> None:
-    rows = ["0 0 0 0 0 120 0", *(f"{i} {i} {2 * i % 7} 10 0 {90 + i} 3" for i in range(1, 26))]
-    text = "T1\nVEHICLE\nNUMBER CAPACITY\n 25 200\nCUSTOMER\nCUST NO. X Y\n" + "\n".join(rows) + "\n"
-    (tmp_path / "t1.txt").write_text(text)
-    assert len(read_instances(tmp_path / "t1.txt").groups) == 1
-    assert old in text
-    (tmp_path / "t1.txt").write_text(text.replace(old, new, 1))
-    assert message in refused(tmp_path / "t1.txt")

@@ -17,36 +17,47 @@ from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Labels, Network, Run, RunEvaluation, Supervised
 
 CONTEXT = RunContext("test", "c", "n", device="cpu", threads=1)
+Arrays = dict[str, np.ndarray]
 
 
-def ready(network: Network) -> Any:
+def ready(network: Network, seed: int = 0) -> Any:
     """A network with random weights, always the same."""
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     return build(network).eval()
 
 
-def untrained(path: Path, network: Network, run: str, code: str | None = None) -> Path:
+def untrained(path: Path, network: Network, run: str, code: str | None = None, net: Any = None) -> Path:
     """A checkpoint of such a network, by default of the network's code."""
     about = {"run": run, "network": network.model_dump(), "code": code or code_digest(network.kind)}
-    save_checkpoint(path, ready(network), about)
+    save_checkpoint(path, net or ready(network), about)
     return path
 
 
 def run_of(network: Network, labels: Labels, name: str = "scaling/x") -> Run:
+    """A run that nobody trains.  `labels` are not read; their size is the run's."""
     paper, _, short = name.partition("/")
     training, n = Supervised(samples=1), labels.dataset.n
     return Run(paper=paper, name=short, network=network, training=training, n=n, data=(labels,), validation=labels)
 
 
+def tiny_run(paper: str, kind: str, labels: Labels, **arguments: Any) -> Run:
+    return run_of(Network(kind=f"neuroute.networks.{kind}", arguments=arguments), labels, f"{paper}/tiny")
+
+
 def evaluated(
-    folder: Path, evaluation: RunEvaluation, run: Run, **context: Any
-) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+    folder: Path, evaluation: RunEvaluation, run: Run, net: Any = None, **context: Any
+) -> tuple[pd.DataFrame, Arrays]:
     """Records and arrays of an evaluation of a run that was never trained, and which `folder` then holds."""
     out = folder / "out" / f"{evaluation.group}.csv"
-    untrained(folder / "m", run.network, run.id, CONTEXT.network_code)
+    untrained(folder / "m", run.network, run.id, CONTEXT.network_code, net)
     evaluate(evaluation, run, folder / "m", out, replace(CONTEXT, **context))
     with np.load(out.with_suffix(".npz"), allow_pickle=False) as file:
         return pd.read_csv(out), dict(file)
+
+
+def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
+    e = np.exp(x.astype(float) - x.max(axis=axis, keepdims=True))
+    return np.asarray(e / e.sum(axis=axis, keepdims=True))
 
 
 def invoke(*arguments: object) -> tuple[int, str]:

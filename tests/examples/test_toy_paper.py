@@ -92,7 +92,7 @@ def table2(study: Study) -> Table: ...
         (
             "untested",
             "lambda scale: tested(RUN, by_lkh(scale))",
-            "needs untested/decoder/untested, but no label bundle holds .*_lkh",
+            "needs untested/decoder/untested, but no label job holds .*_lkh",
         ),
         ("unscaled", 'lambda scale: tested(RUN, instances(scale, "test"), Decoding(rescale="best"))', "best scaling"),
     ],

@@ -155,9 +155,9 @@ def test_an_edit_of_the_users_module_reruns_its_run_alone(folder: Path) -> None:
 def test_it_is_trained_evaluated_and_loaded_again(folder: Path, run: str, network: str, arguments: object) -> None:
     plan = planned(folder, network, arguments, run)
     evaluations = [e for e in plan.evaluations if plan.evaluations[e].run == run]
-    bundles = dict.fromkeys(b for e in evaluations for b in plan.bundles_of_evaluation(e))
-    for bundle in dict.fromkeys([*plan.bundles_of_run(run), *bundles]):
-        call("label", bundle, "--workers", "1")
+    label_jobs = dict.fromkeys(b for e in evaluations for b in plan.label_jobs_of_evaluation(e))
+    for job in dict.fromkeys([*plan.label_jobs_of_run(run), *label_jobs]):
+        call("label", job, "--workers", "1")
     call("train", run)
     for evaluation in evaluations:
         for benchmark in plan.benchmarks_of_evaluation(evaluation):

@@ -1,61 +1,39 @@
-"""BQ-NCO: size, formulas, initial values, invariances, and that every way to decode works with it."""
+"""BQ-NCO for the TSP, and for the CVRP with self- and with cross-attention: equations, initial values, loads."""
 
 import pytest
 import torch
+from torch import Tensor
 
-from neuroute.decoding.beam import beam_tours
-from neuroute.decoding.decode import decode
-from neuroute.networks.bq import Bq
-from neuroute.networks.weights import parameters
-from neuroute.plan.objects import Decoding
+import by_the_book
+import neuroute.networks.blocks.linear_cross_attention as blocks
+from networks import PATH, decision, make
+from neuroute.networks.blocks.residual_layer import ResidualLayer
+from neuroute.networks.blocks.rezero_cross_attention import ReZeroCrossLayer
+from neuroute.networks.bq import Bq, BqCvrp
 from neuroute.training.decisions import PathDecision, loss
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 
-def awake() -> Bq:
-    """A float64 network whose ReZero scalars and biases have left zero."""
-    torch.manual_seed(0)
-    net = Bq(depth=3, width=24, heads=3, feed_forward=40).double().eval()
-    for layer in net.layers:
-        layer.alpha1.data.fill_(0.7)
-        layer.alpha2.data.fill_(-0.4)
-        layer.key_value_bias.data.normal_()
-    return net
+WITH_LOADS = [name for name in PATH if name.startswith("bq cvrp")]
+EXACT = {"rtol": 1e-10, "atol": 1e-10}
 
 
-def test_published_size() -> None:
-    with torch.device("meta"):
-        net = Bq()
-    assert parameters(net) == 3_107_539
-    assert parameters(net.layers[0]) == 345_154
+# -- TSP --------------------------------------------------------------------------------------------------------------
 
 
-def by_the_book(net: Bq, rows: torch.Tensor) -> torch.Tensor:
-    """The published computation on (heads, width, d_k) tensors; scores are not divided by sqrt(d_k)."""
+def tsp_by_the_book(net: Bq, rows: Tensor) -> Tensor:
     x = rows @ net.embed.weight.T + net.embed.bias
     x = torch.cat([x[:, :1] + net.ends.weight[0], x[:, 1:-1], x[:, -1:] + net.ends.weight[1]], dim=1)
     for layer in net.layers:
-        width = x.shape[-1]
-        d_k = width // layer.heads
-        w_q, w_k, w_v = layer.qkv.weight.view(3, layer.heads, d_k, width).transpose(2, 3)
-        b_k, b_v = layer.key_value_bias.view(2, layer.heads, 1, d_k)
-        w_o = layer.out.weight.view(width, layer.heads, d_k)
-        q = torch.einsum("btw,hwd->bhtd", x, w_q)
-        k = torch.einsum("btw,hwd->bhtd", x, w_k) + b_k
-        v = torch.einsum("btw,hwd->bhtd", x, w_v) + b_v
-        attended = torch.softmax(torch.einsum("bhtd,bhsd->bhts", q, k), dim=-1) @ v
-        x = x + layer.alpha1 * torch.einsum("bhtd,whd->btw", attended, w_o)
-        x = x + layer.alpha2 * layer.down(torch.relu(layer.up(x)))
+        x = by_the_book.residual_layer(layer, x)
     return (x @ net.head.weight.T + net.head.bias)[:, 1:-1, 0]
 
 
-def test_equals_the_formulas() -> None:
-    net, rows = awake(), torch.rand(5, 12, 2, dtype=torch.float64)
-    torch.testing.assert_close(net.decide(rows), by_the_book(net, rows), rtol=1e-10, atol=1e-10)
-
-
-def test_scores_are_not_divided() -> None:
-    net, rows = awake(), torch.rand(5, 12, 2, dtype=torch.float64)
-    assert not torch.allclose(net.decide(rows, 8**-0.5), by_the_book(net, rows))
+def test_equals_the_formulas_and_scores_are_not_divided() -> None:
+    net = make("bq")
+    (rows,) = decision(net)
+    torch.testing.assert_close(net.decide(rows), tsp_by_the_book(net, rows), **EXACT)
+    assert not torch.allclose(net.decide(rows, 8**-0.5), tsp_by_the_book(net, rows))
 
 
 def test_initial_values() -> None:
@@ -70,45 +48,120 @@ def test_initial_values() -> None:
 
 
 def test_the_bias_of_the_keys_is_inert_and_that_of_the_values_is_not() -> None:
-    net, path = awake(), torch.rand(8, 10, 2, dtype=torch.float64)
+    net, path = make("bq"), torch.rand(8, 10, 2, dtype=torch.float64)
     before = net.decide(path)
     loss(PathDecision(net), path, 0).backward()
     for layer in net.layers:
         of_keys, of_values = layer.key_value_bias.grad.chunk(2)
         assert of_keys.abs().max() < 1e-12 < 1e-6 < of_values.abs().max()
         layer.key_value_bias.data[:24] += 1.0
-    torch.testing.assert_close(net.decide(path), before, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(net.decide(path), before, **EXACT)
     net.layers[0].key_value_bias.data[24:] += 1.0
     assert not torch.allclose(net.decide(path), before)
 
 
-def test_order_of_the_candidates_does_not_matter() -> None:
-    net, rows = awake(), torch.rand(4, 20, 2, dtype=torch.float64)
-    shuffle = torch.randperm(18)
-    shuffled = torch.cat([rows[:, :1], rows[:, 1:-1][:, shuffle], rows[:, -1:]], 1)
-    torch.testing.assert_close(net.decide(shuffled), net.decide(rows)[:, shuffle], rtol=1e-12, atol=1e-12)
+# -- CVRP -------------------------------------------------------------------------------------------------------------
 
 
-def test_start_and_current_are_told_apart() -> None:
-    net, rows = awake(), torch.rand(4, 20, 2, dtype=torch.float64)
-    assert not torch.allclose(net.decide(rows), net.decide(rows.flip(1)).flip(1))
+def cross_layer(layer: ReZeroCrossLayer, x: Tensor, context: Tensor, key_bias: float = 0.0) -> Tensor:
+    w_k, w_v = layer.key_value.weight.chunk(2)
+    keys, values = context @ w_k.T + key_bias, context @ w_v.T + layer.out.value_bias
+    attended = by_the_book.attention(layer.heads, x @ layer.query.weight.T, keys, values, scale=1.0)
+    x = x + layer.out.alpha1 * (attended @ layer.out.matrix.T)
+    return x + layer.alpha2 * layer.down(torch.relu(layer.up(x)))
 
 
-def test_a_batch_decides_as_its_instances_do() -> None:
-    net, rows = awake(), torch.rand(6, 15, 2, dtype=torch.float64)
-    alone = torch.cat([net.decide(one[None]) for one in rows])
-    torch.testing.assert_close(net.decide(rows), alone, rtol=1e-12, atol=1e-12)
+def cvrp_by_the_book(net: BqCvrp, rows: Tensor, left: Tensor, key_bias: float = 0.0) -> Tensor:
+    """Logits (batch, available, 2), nothing masked."""
+    r = net.ends.weight.shape[0] - 1
+    h = torch.cat([rows, left[:, None, None].expand(-1, rows.shape[1], 1)], dim=-1) @ net.embed.weight.T
+    h = h + net.embed.bias
+    current = [h[:, :1] + net.ends.weight[i] for i in range(r)]
+    depot = h[:, -1:] + net.ends.weight[r]
+    z = torch.cat([*current, depot], dim=1)
+    h = torch.cat([*current, h[:, 1:-1], depot], dim=1)
+    for layer in net.layers:
+        if isinstance(layer, ResidualLayer):
+            h = by_the_book.residual_layer(layer, h)
+        else:
+            z = cross_layer(layer.gather, z, h, key_bias)
+            h = cross_layer(layer.spread, h, z, key_bias)
+    return h[:, r:-1] @ net.head.weight.T + net.head.bias
 
 
-def test_rezero_starts_as_the_identity() -> None:
-    x = torch.rand(2, 5, 24)
-    torch.testing.assert_close(Bq(1, 24, 3, 40).layers[0](x), x)
+@pytest.mark.parametrize("name", WITH_LOADS)
+@pytest.mark.parametrize("customers", [2, 8, 40, 300])
+def test_equals_the_equations(name: str, customers: int) -> None:
+    net = make(name)
+    rows, left = decision(net, 3, customers + 1)
+    expected = cvrp_by_the_book(net, rows, left)
+    assert expected.shape == (3, customers - 1, 2)
+    torch.testing.assert_close(net.decide(rows, left), expected, **EXACT)
+    with torch.inference_mode():
+        torch.testing.assert_close(net.decide(rows, left).clone(), expected, **EXACT)
 
 
-def test_decoding_gives_tours_and_a_beam_of_one_is_greedy() -> None:
-    net, coords = awake(), torch.rand(5, 13, 2, dtype=torch.float64)
-    greedy = decode("tsp", net, coords, Decoding())
-    assert torch.equal(beam_tours(net.decide, coords, coords, 1), greedy)
-    for how in (Decoding(), Decoding(method="beam", beam=4), Decoding(method="rrc", iterations=5)):
-        assert torch.equal(decode("tsp", net, coords, how).sort(dim=1).values, torch.arange(13).expand(5, 13)), how.id
-    assert torch.equal(decode("tsp", net, coords, Decoding(log_n=False)), greedy)  # BQ-NCO has no such factor
+def test_a_bias_of_the_keys_would_change_nothing() -> None:
+    net = make("bq cvrp cross")
+    seen = decision(net)
+    torch.testing.assert_close(cvrp_by_the_book(net, *seen, 1.7), net.decide(*seen), rtol=1e-9, atol=1e-9)
+
+
+def test_sliced_is_unsliced(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = make("bq cvrp cross")
+    seen = decision(net, 5, 41)
+    with torch.inference_mode():
+        whole = net.decide(*seen).clone()
+        for tokens in (7, 100):
+            monkeypatch.setattr(blocks, "CPU_FLOATS", tokens * 40)
+            torch.testing.assert_close(net.decide(*seen).clone(), whole, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", WITH_LOADS)
+def test_what_does_not_fit_cannot_be_reached_straight(name: str) -> None:
+    net = make(name)
+    rows, left = decision(net, 3, 41, capacity=1.0)
+    logits = net.decide(rows, left)
+    too_much = rows[:, 1:-1, 2] > left[:, None]
+    assert 0 < too_much.sum() < too_much.numel()
+    assert torch.equal(logits[..., 0] == -torch.inf, too_much)
+    assert logits[..., 1].isfinite().all()
+    assert net.decide(rows, left + 1).isfinite().all()
+
+
+def test_what_just_fits_does_fit() -> None:
+    net = make("bq cvrp")
+    rows, _ = decision(net, 1, 41)
+    for capacity in (7, 50, 1816):
+        demand = torch.arange(39) % 7 + 1
+        rows[0, 1:-1, 2] = (demand / capacity).double()
+        logits = net.decide(rows, (torch.tensor([4]) / torch.tensor([capacity])).double())
+        assert torch.equal(logits[0, :, 0].isfinite(), demand <= 4)
+
+
+@pytest.mark.parametrize("name", WITH_LOADS)
+def test_it_learns_from_the_start(name: str) -> None:
+    """ReZero begins as the identity: a step must wake it up."""
+    torch.manual_seed(0)
+    net = BqCvrp(**PATH[name][1]).double()
+    rows, left = decision(net, 3, 41, capacity=1.5)
+    target = 2 * rows[:, 1:-1, :2].sum(-1).argmin(1) + 1
+    optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+    losses = []
+    for _ in range(30):
+        value = torch.nn.functional.cross_entropy(net.decide(rows, left).flatten(1), target)
+        optimizer.zero_grad()
+        value.backward()
+        optimizer.step()
+        losses.append(value.item())
+    assert losses[-1] < 0.5 * losses[0]
+
+
+@pytest.mark.parametrize("name", WITH_LOADS)
+def test_initial_values_are_bqs(name: str) -> None:
+    net = BqCvrp(**PATH[name][1] | {"width": 192, "heads": 12})
+    names = ("qkv.weight", "query.weight", "key_value.weight", "out.weight", "out.matrix")
+    matrices = [p for name, p in net.named_parameters() if name.endswith(names)]
+    assert len(matrices) == (4 if name == "bq cvrp" else 12)
+    assert all(p.abs().max().item() == pytest.approx(0.0429, abs=1e-4) for p in matrices)
+    assert all(p.item() == 0 for name, p in net.named_parameters() if "alpha" in name)

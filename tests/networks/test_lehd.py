@@ -1,102 +1,39 @@
-"""LEHD: size, formulas, invariances, and that every way to decode works with it."""
+"""LEHD for the TSP and the CVRP: formulas, what its encoder sees, where gradients go."""
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from neuroute.decoding.beam import beam_tours
+import by_the_book
+from networks import make
 from neuroute.decoding.decode import decode
-from neuroute.networks.blocks.residual_layer import ResidualLayer
-from neuroute.networks.lehd import Lehd
-from neuroute.networks.weights import parameters
+from neuroute.networks.lehd import LehdCvrp
 from neuroute.plan.objects import Decoding
-from neuroute.training.decisions import PathDecision, loss
 
-
-def small(dtype: torch.dtype = torch.float64, **shape: int) -> Lehd:
-    torch.manual_seed(0)
-    return Lehd(**({"depth": 3, "width": 24, "heads": 3, "feed_forward": 40} | shape)).to(dtype).eval()
-
-
-@pytest.mark.parametrize(
-    ("depth", "width", "feed_forward", "count"), [(6, 128, 512, 1_431_681), (24, 64, 256, 1_251_137)]
-)
-def test_published_sizes(depth: int, width: int, feed_forward: int, count: int) -> None:
-    """The released model, and the deep one of scaling, Table 20, which fits an FFN of 4 W."""
-    with torch.device("meta"):
-        assert parameters(Lehd(depth, width, 8, feed_forward)) == count
-
-
-def layer_by_the_book(layer: ResidualLayer, x: Tensor) -> Tensor:
-    """x + MHA(x), then + FFN, one head after the other; no normalisation."""
-    w_q, w_k, w_v = layer.qkv.weight.chunk(3)
-    d_k = len(w_q) // layer.heads
-    attended = []
-    for i in range(layer.heads):
-        part = slice(i * d_k, (i + 1) * d_k)
-        q, k, v = x @ w_q[part].T, x @ w_k[part].T, x @ w_v[part].T
-        attended.append(torch.softmax(q @ k.transpose(1, 2) / d_k**0.5, dim=-1) @ v)
-    x = x + F.linear(torch.cat(attended, -1), layer.out.weight, layer.out.bias)
-    return x + layer.down(torch.relu(layer.up(x)))
+EXACT = {"rtol": 1e-12, "atol": 1e-12}
 
 
 def test_equals_the_formulas() -> None:
-    net, coords = small(), torch.rand(5, 12, 2, dtype=torch.float64)
-    nodes = layer_by_the_book(net.encoder, coords @ net.embed.weight.T + net.embed.bias)
-    torch.testing.assert_close(net.encode(coords), nodes, rtol=1e-12, atol=1e-12)
+    net, coords = make("lehd"), torch.rand(5, 12, 2, dtype=torch.float64)
+    nodes = by_the_book.residual_layer(net.encoder, coords @ net.embed.weight.T + net.embed.bias)
+    torch.testing.assert_close(net.encode(coords), nodes, **EXACT)
     x = torch.cat([net.current(nodes[:, 3:4]), nodes[:, 4:11], net.start(nodes[:, 11:])], dim=1)
     for layer in net.layers:
-        x = layer_by_the_book(layer, x)
+        x = by_the_book.residual_layer(layer, x)
     expected = (x @ net.head.weight.T + net.head.bias)[:, 1:-1, 0]
-    torch.testing.assert_close(net.decide(net.encode(coords)[:, 3:]), expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(net.decide(net.encode(coords)[:, 3:]), expected, **EXACT)
 
 
 def test_the_encoder_sees_every_node_that_it_is_given() -> None:
-    net, coords = small(), torch.rand(2, 9, 2, dtype=torch.float64)
+    net, coords = make("lehd"), torch.rand(2, 9, 2, dtype=torch.float64)
     moved = coords.clone()
     moved[:, 8] += 0.1
     assert not torch.allclose(net.encode(coords)[:, :8], net.encode(moved)[:, :8])
     assert not torch.allclose(net.encode(coords[:, :8]), net.encode(coords)[:, :8])
 
 
-def test_order_of_the_candidates_does_not_matter() -> None:
-    net, rows = small(), torch.rand(4, 20, 24, dtype=torch.float64)
-    shuffle = torch.randperm(18)
-    shuffled = torch.cat([rows[:, :1], rows[:, 1:-1][:, shuffle], rows[:, -1:]], 1)
-    torch.testing.assert_close(net.decide(shuffled), net.decide(rows)[:, shuffle], rtol=1e-12, atol=1e-12)
-
-
-def test_start_and_current_are_told_apart() -> None:
-    net, rows = small(), torch.rand(4, 20, 24, dtype=torch.float64)
-    assert not torch.allclose(net.decide(rows), net.decide(rows.flip(1)).flip(1))
-
-
-def test_a_batch_decides_as_its_instances_do() -> None:
-    net, coords = small(), torch.rand(6, 15, 2, dtype=torch.float64)
-    alone = torch.cat([net.decide(net.encode(one[None])) for one in coords])
-    torch.testing.assert_close(net.decide(net.encode(coords)), alone, rtol=1e-12, atol=1e-12)
-
-
-def test_everything_but_the_unused_projection_learns() -> None:
-    net = small()
-    loss(PathDecision(net), torch.rand(8, 10, 2, dtype=torch.float64), 2).backward()
-    idle = {name for name, p in net.named_parameters() if p.grad is None or not p.grad.any()}
-    # The head's bias adds the same to all scores.
-    assert idle - {"head.bias"} == {"unused.weight", "unused.bias"}
-
-
-def test_decoding_gives_tours_and_a_beam_of_one_is_greedy() -> None:
-    net, coords = small(), torch.rand(5, 13, 2, dtype=torch.float64)
-    greedy = decode("tsp", net, coords, Decoding())
-    assert torch.equal(beam_tours(net.decide, net.encode(coords), coords, 1), greedy)
-    for how in (Decoding(method="beam", beam=4), Decoding(method="rrc", iterations=5), Decoding(log_n=False)):
-        assert torch.equal(decode("tsp", net, coords, how).sort(dim=1).values, torch.arange(13).expand(5, 13)), how.id
-    assert torch.equal(decode("tsp", net, coords, Decoding(log_n=False)), greedy)  # LEHD has no such factor
-
-
 def test_greedy_encodes_once() -> None:
-    net, calls = small(), 0
+    net, calls = make("lehd"), 0
 
     def count(*_: object) -> None:
         nonlocal calls
@@ -107,6 +44,47 @@ def test_greedy_encodes_once() -> None:
     assert calls == 1
 
 
-def test_width_must_divide_into_heads() -> None:
-    with pytest.raises(ValueError, match="not divisible"):
-        Lehd(1, 10, 4, 16)
+# -- CVRP -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def net() -> LehdCvrp:
+    return make("lehd cvrp")
+
+
+def state(batch: int = 3, customers: int = 7) -> tuple[Tensor, Tensor, Tensor]:
+    torch.manual_seed(1)
+    coords = torch.rand(batch, customers + 1, 2, dtype=torch.float64)
+    demand = torch.rand(batch, customers + 1, dtype=torch.float64) * 0.3
+    demand[:, 0] = 0
+    return coords, demand, torch.rand(batch, dtype=torch.float64)
+
+
+def test_equals_the_formulas_in_lehds_order(net: LehdCvrp) -> None:
+    """LEHD feeds [depot, unvisited customers, current] to its decoder."""
+    coords, demand, left = state()
+    nodes = by_the_book.residual_layer(net.encoder, net.embed(torch.cat([coords, demand[..., None]], -1)))
+    torch.testing.assert_close(net.encode(coords, demand), nodes, **EXACT)
+    depot, current = (torch.cat([nodes[:, i], left[:, None]], -1) for i in (0, 3))
+    available = nodes[:, [1, 2, 5, 6, 7]]
+    h = torch.cat([net.start(depot)[:, None], available, net.current(current)[:, None]], 1)
+    for layer in net.layers:
+        h = by_the_book.residual_layer(layer, h)
+    logits = net.decide(torch.cat([nodes[:, 3:4], available, nodes[:, :1]], 1), left)
+    assert logits.shape == (3, 5, 2)
+    torch.testing.assert_close(logits, (h @ net.head.weight.T + net.head.bias)[:, 1:-1], **EXACT)
+
+
+def test_customers_enter_the_decoder_without_a_gradient(net: LehdCvrp) -> None:
+    coords, demand, left = state()
+    nodes = net.encode(coords, demand).detach().requires_grad_()
+    net.decide(nodes.roll(-1, dims=1), left).square().sum().backward()
+    assert (nodes.grad[:, 1:] == 0).all()
+    assert (nodes.grad[:, 0] != 0).any()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in net.layers.parameters())
+
+
+def test_the_encoder_learns_through_the_depot(net: LehdCvrp) -> None:
+    coords, demand, left = state()
+    net.decide(net.encode(coords, demand).roll(-1, dims=1), left).square().sum().backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in net.parameters())

@@ -1,4 +1,4 @@
-"""MVMoE: published sizes, POMO as a special case, what is read of a variant, and learning in two passes."""
+"""MVMoE: POMO as a special case, what is read of a variant, and learning in two passes."""
 
 from typing import Any
 
@@ -10,7 +10,6 @@ from neuroute.core.errors import NeurouteError
 from neuroute.networks.blocks.routing import Routing, Tape
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo import PomoCvrp
-from neuroute.networks.weights import parameters
 
 SHAPE: dict[str, Any] = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40}
 V, TOURS = 8, 4
@@ -46,43 +45,6 @@ def moves(count: int, batch: int = 3) -> list[tuple[Tensor, Tensor, Tensor, Tens
         closed = closed.scatter(2, chosen[..., None], 0.0)
         made.append((torch.rand(batch, TOURS, 4).double(), torch.randint(0, V + 1, (batch, TOURS)), closed, chosen))
     return made
-
-
-@pytest.mark.parametrize(
-    ("arguments", "size"),
-    [
-        *(({"experts": 0, "inputs": name}, 1_254_016) for name in ("CVRP", "VRPB")),
-        *(({"experts": 0, "inputs": name}, 1_254_144) for name in ("OVRP", "VRPL", "OVRPB", "VRPBL")),
-        *(({"experts": 0, "inputs": name}, 1_254_272) for name in ("OVRPL", "OVRPBL")),
-        *(({"experts": 0, "inputs": name}, 1_254_400) for name in ("VRPTW", "VRPBTW")),
-        *(({"experts": 0, "inputs": name}, 1_254_528) for name in ("OVRPTW", "VRPLTW", "OVRPBTW", "VRPBLTW")),
-        *(({"experts": 0, "inputs": name}, 1_254_656) for name in ("OVRPLTW", "OVRPBLTW")),
-        ({"experts": 0}, 1_254_656),
-        ({}, 3_682_176),
-        ({"hierarchy": "step"}, 3_698_944),
-        ({"hierarchy": "episode"}, 3_698_944),
-        ({"experts": 8}, 6_916_480),
-        ({"experts": 8, "hierarchy": "step"}, 6_933_248),
-        ({"experts": 16}, 13_385_088),
-        ({"experts": 16, "hierarchy": "step"}, 13_401_856),
-        ({"positions": ["raw"]}, 1_258_168),
-        ({"positions": ["dec"]}, 1_305_216),
-        ({"positions": ["enc"]}, 3_631_616),
-        ({"positions": ["enc0", "enc2", "enc4"]}, 2_443_136),
-        ({"positions": ["enc2", "enc4"]}, 2_046_976),
-        ({"positions": ["enc4", "enc5"]}, 2_046_976),
-        ({"positions": ["raw", "enc", "dec"]}, 3_685_688),
-        ({"method": "soft"}, 3_685_760),
-        ({"method": "expert-choice"}, 3_682_176),
-        ({"method": "random", "level": "problem"}, 3_682_176),
-        ({"level": "instance", "top": 1}, 3_682_176),
-    ],
-    ids=str,
-)
-def test_published_sizes(arguments: dict[str, Any], size: int) -> None:
-    with torch.device("meta"):
-        net = MvMoe(**arguments)
-    assert parameters(net) == size
 
 
 def test_without_experts_and_for_the_cvrp_it_is_pomo() -> None:

@@ -40,9 +40,9 @@ def test_every_scale_gives_a_plan(scale: str) -> None:
         *(f"mvmoe/figure{i}" for i in range(1, 10)),
     }
     for evaluation in plan.evaluations.values():
-        assert bool(plan.bundles_of_evaluation(evaluation.id)) == bool(evaluation.labels)
+        assert bool(plan.label_jobs_of_evaluation(evaluation.id)) == bool(evaluation.labels)
     for run in plan.runs:
-        assert plan.bundles_of_run(run)
+        assert plan.label_jobs_of_run(run)
     for artifact in plan.artifacts.values():
         assert set(artifact.evaluations) <= set(plan.evaluations)
         assert set(artifact.runs) <= set(plan.runs)
@@ -189,8 +189,8 @@ def test_a_change_of_a_run_holds_for_all_its_seeds() -> None:
 
 def test_more_cvrp_samples_are_labelled_where_a_change_asks_for_them() -> None:
     plan = build_plan(parse_config({"runs": {"scaling/lehd_cvrp": {"training": {"samples": 4000}}}}))
-    assert plan.bundles_of_run("scaling/lehd_cvrp") == ["scaling/cvrp"]
-    assert plan.bundles["scaling/cvrp"].labels[0].dataset.count == 4000
+    assert plan.label_jobs_of_run("scaling/lehd_cvrp") == ["scaling/cvrp"]
+    assert plan.label_jobs["scaling/cvrp"].labels[0].dataset.count == 4000
 
 
 def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ def test_runs_come_after_those_that_they_start_from(plan: Plan) -> None:
         for each in trained:
             start = plan.runs[each].start
             assert start is None or trained.index(start.partition("@")[0]) < trained.index(each)
-            assert set(plan.bundles_of_run(each)) <= set(found)
+            assert set(plan.label_jobs_of_run(each)) <= set(found)
 
 
 @pytest.mark.parametrize("problem", ["tsp", "cvrp"])

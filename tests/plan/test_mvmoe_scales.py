@@ -261,7 +261,7 @@ def test_the_reference_solver_comes_first(paper: Plan) -> None:
         assert [labels.solver for labels in found] == solvers
         assert found[0] == roles.reference(paper.scale, variant, 100)
         assert all(any(labels.dataset.id == held.dataset.id and labels.solver == held.solver
-                       for held in paper.bundles["mvmoe/labels"].labels) for labels in found)  # fmt: skip
+                       for held in paper.label_jobs["mvmoe/labels"].labels) for labels in found)  # fmt: skip
 
 
 @pytest.mark.parametrize("scale", ["smoke", "laptop", "gpu", "paper"])

@@ -24,10 +24,10 @@ def alone() -> Plan:
     return build_plan(parse_config({"scale": "smoke", "papers": ["pens"]}))
 
 
-def test_no_label_is_made_by_two_bundles(both: Plan) -> None:
+def test_no_label_is_made_by_two_label_jobs(both: Plan) -> None:
     seen: dict[tuple[object, ...], int] = {}
-    for bundle in both.bundles.values():
-        for labels in bundle.labels:
+    for job in both.label_jobs.values():
+        for labels in job.labels:
             d = labels.dataset
             key = (d.stem, d.first, labels.solver)
             seen[key] = seen.get(key, 0) + 1
@@ -50,9 +50,9 @@ def test_no_label_is_made_by_two_bundles(both: Plan) -> None:
 def test_all_labels_are_provided_whatever_the_papers(papers: list[str], scale: str) -> None:
     plan = build_plan(parse_config({"scale": scale, "papers": papers}))
     for run in plan.runs:
-        assert plan.bundles_of_run(run)
+        assert plan.label_jobs_of_run(run)
     for evaluation in plan.evaluations:
-        plan.bundles_of_evaluation(evaluation)
+        plan.label_jobs_of_evaluation(evaluation)
     for artifact in plan.artifacts.values():
         assert set(artifact.evaluations) <= set(plan.evaluations)
         assert set(artifact.runs) <= set(plan.runs)
@@ -67,10 +67,10 @@ def test_baselines_are_the_same_trainings(both: Plan, alone: Plan) -> None:
 def test_icam_labels_nothing_that_others_have(both: Plan) -> None:
     """Its TSP test sets are those of `scaling`; its own trainings read labels to validate alone."""
     only = build_plan(parse_config({"scale": "smoke", "papers": ["icam"]}))
-    assert list(only.bundles) == ["icam/labels"]
+    assert list(only.label_jobs) == ["icam/labels"]
     for run in ("scaling/bq", "scaling/lehd_6x128", "scaling/lehd_cvrp", "sit/bq_cvrp"):
         assert only.runs[run] == both.runs[run]
-    left = {labels.dataset.stem for labels in both.bundles["icam/labels"].labels}
+    left = {labels.dataset.stem for labels in both.label_jobs["icam/labels"].labels}
     tests = {t.labels.dataset for t in only.evaluations["icam/abl_afm/all"].members()[0].tests}
     assert len(tests) == 4
     assert not left & {dataset.stem for dataset in tests}
@@ -82,10 +82,10 @@ def test_icam_labels_nothing_that_others_have(both: Plan) -> None:
 
 def test_mvmoe_takes_lehd_and_its_labels_from_others(both: Plan) -> None:
     only = build_plan(parse_config({"scale": "smoke", "papers": ["mvmoe"]}))
-    assert list(only.bundles) == ["mvmoe/labels"]
+    assert list(only.label_jobs) == ["mvmoe/labels"]
     assert only.runs["scaling/lehd_cvrp"] == both.runs["scaling/lehd_cvrp"]
-    assert both.bundles_of_run("mvmoe/lehd4eL_cvrp") == ["scaling/cvrp"]
-    assert {labels.dataset.problem for labels in both.bundles["mvmoe/labels"].labels} == {"vrp"}
+    assert both.label_jobs_of_run("mvmoe/lehd4eL_cvrp") == ["scaling/cvrp"]
+    assert {labels.dataset.problem for labels in both.label_jobs["mvmoe/labels"].labels} == {"vrp"}
 
 
 def test_one_job_measures_a_model_and_finds_its_factors_first(both: Plan) -> None:

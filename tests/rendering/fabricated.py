@@ -26,7 +26,7 @@ from neuroute.plan.objects import (
     Dataset,
     Decoding,
     Evaluation,
-    LabelBundle,
+    LabelJob,
     Labels,
     Run,
     RunEvaluation,
@@ -84,14 +84,14 @@ class Fabric:
 
     @cached_property
     def artifacts(self) -> dict[str, Artifact]:
-        return {a.name: a for a in self.paper.artifacts(self.scale, self.bundles)}
+        return {a.name: a for a in self.paper.artifacts(self.scale, self.label_jobs)}
 
     @cached_property
     def evaluations(self) -> list[RunEvaluation]:
         return self.paper.evaluations(self.scale)
 
     @cached_property
-    def bundles(self) -> list[LabelBundle]:
+    def label_jobs(self) -> list[LabelJob]:
         return self.paper.label_jobs(self.scale, self.runs)
 
     def by(self, gap: GapLaw | None = None, scale: Scale | None = None) -> "Fabric":
@@ -99,7 +99,7 @@ class Fabric:
         return replace(self, gap=gap or self.gap, scale=scale or self.scale)
 
     def write(self, work: Path) -> Path:
-        """Records of every evaluation that this fabric can write, logs, and the manifests of all bundles."""
+        """Records of every evaluation that this fabric can write, logs, and the manifests of all label jobs."""
         by_id = {run.id: run for run in self.runs}
         usual = {Evaluation: write_tests, BenchmarkEvaluation: write_benchmark}
         for evaluation in self.evaluations:
@@ -109,12 +109,12 @@ class Fabric:
         for run in self.runs:
             if run.paper in self.logged:
                 write_log(self, work, run)
-        for bundle in self.bundles:
-            self.write_labels(work, bundle)
+        for job in self.label_jobs:
+            self.write_labels(work, job)
         return work
 
-    def write_labels(self, work: Path, bundle: LabelBundle, *more: Labels) -> None:
-        write_manifest(work, bundle, [self.label_entry(labels) for labels in (*bundle.labels, *more)])
+    def write_labels(self, work: Path, job: LabelJob, *more: Labels) -> None:
+        write_manifest(work, job, [self.label_entry(labels) for labels in (*job.labels, *more)])
 
     def label_entry(self, labels: Labels) -> dict[str, object]:
         lengths = self.solved(labels)
@@ -327,7 +327,7 @@ def manifest_entry(labels: Labels, mean_length: float) -> dict[str, object]:
     }
 
 
-def write_manifest(work: Path, bundle: LabelBundle, entries: list[dict[str, object]]) -> None:
-    path = work / "labels" / f"{bundle.id}.json"
+def write_manifest(work: Path, job: LabelJob, entries: list[dict[str, object]]) -> None:
+    path = work / "labels" / f"{job.id}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"bundle": bundle.id, "labels": entries}))
+    path.write_text(json.dumps({"label_job": job.id, "labels": entries}))

@@ -10,7 +10,7 @@ from neuroute.papers.scaling.evaluations import ProbeEvaluation
 from neuroute.papers.scaling.paper import PAPER
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale, load_scale
-from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Run
+from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Run
 
 STATES = 16  # width of the fabricated states
 VERSIONS = {"concorde": "Concorde (kit 0.5.7)", "lkh": "elkai 2.0.1"}
@@ -78,15 +78,15 @@ def write_probe(fabric: Fabric, work: Path, evaluation: ProbeEvaluation, run: Ru
 class Scaling(Fabric):
     """The first test set's Concorde tours came from a cache without times."""
 
-    def write_labels(self, work: Path, bundle: LabelBundle, *more: Labels) -> None:
+    def write_labels(self, work: Path, job: LabelJob, *more: Labels) -> None:
         entries = []
-        for labels in (*bundle.labels, *more):
+        for labels in (*job.labels, *more):
             entry = manifest_entry(labels, float(self.solved(labels).mean()))
             entry["version"] = VERSIONS.get(labels.solver, entry["version"])
-            if bundle.name == "in_domain" and labels.solver != "lkh":
+            if job.name == "in_domain" and labels.solver != "lkh":
                 entry["seconds"] = None
             entries.append(entry)
-        write_manifest(work, bundle, entries)
+        write_manifest(work, job, entries)
 
 
 FABRIC = Scaling(

@@ -138,8 +138,8 @@ def test_solver_row_says_which_solver_it_is(work: Path, tmp_path: Path) -> None:
     assert row.labels == ("LKH3", "Concorde (kit 0.5.7)")
     assert [c.measured for c in row.cells] == [0.0, 0.0125 * 64] * 3
     scale = SCALE.model_copy(update={"reference_solver": "lkh"})
-    bundle = next(b for b in PAPER.label_jobs(scale, RUNS) if b.name == "larger")
-    FABRIC.write_labels(tmp_path, bundle)
+    job = next(b for b in PAPER.label_jobs(scale, RUNS) if b.name == "larger")
+    FABRIC.write_labels(tmp_path, job)
     shutil.copytree(work / "evaluations", tmp_path / "evaluations")
     table = table13(Study.load(ARTIFACTS["table13"], CONFIG, scale, RUNS, tmp_path))
     assert table.rows[0].labels == ("LKH3", "LKH (elkai 2.0.1)")

@@ -190,7 +190,7 @@ def test_table1_solvers(work: Path) -> None:
     assert here == "short HGS (hgs-short 1.0)"
 
 
-def test_a_reference_that_another_bundle_holds_has_lengths_and_its_share_of_time(work: Path, tmp_path: Path) -> None:
+def test_a_reference_that_another_label_job_makes_has_lengths_and_its_share_of_time(work: Path, tmp_path: Path) -> None:
     """Papers share labels: this one's manifests may lack some, or have more instances of them."""
     copy = shutil.copytree(work, tmp_path / "copy")
     path, labels = copy / "labels/sit/tests-tsp.json", roles.reference(SCALE, "tsp", 1000)

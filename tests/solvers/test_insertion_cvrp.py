@@ -5,11 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from neuroute.core.errors import NeurouteError
-from neuroute.datasets.streams import coordinates, cvrp_dataset
+from neuroute.datasets.streams import cvrp_dataset
 from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import cost, is_feasible
-from neuroute.problems.tsp import is_permutation
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.solvers.insertion import insertion_order, solve_cvrp
 from neuroute.solvers.registry import get
@@ -105,15 +103,3 @@ def test_the_slip_costs_a_quarter_of_the_length_on_our_own_instances():
         for slip in (True, False)
     ]  # fmt: skip
     assert 1.15 < means[0] / means[1] < 1.45
-
-
-@pytest.mark.parametrize("solver", [get("insertion-published"), get("insertion-angle")], ids=lambda s: s.name)
-def test_both_solve_the_tsp_as_plain_insertion(solver):
-    assert solver.version().startswith("numba")
-    assert is_permutation(solver.solve(coordinates("uniform", "test", 30, 0, 1)[0], 3)[None])[0]
-
-
-def test_a_customer_above_the_capacity_is_refused_in_one_line():
-    with pytest.raises(NeurouteError, match="customer 2 demands more than the capacity 5; split it") as refusal:
-        solve_cvrp(np.random.default_rng(0).random((4, 2)), np.array([0, 1, 9, 2]), 5, 0)
-    assert "\n" not in str(refusal.value)

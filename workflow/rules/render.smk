@@ -5,7 +5,7 @@ def artifact_inputs(artifact):
     return (
         [PLAN.evaluation_file(e) for e in a.evaluations]
         + [PLAN.run_dir(r) / file for r in a.runs for file in ("log.jsonl", "run.json")]
-        + [PLAN.manifest(b) for b in a.bundles]
+        + [PLAN.manifest(b) for b in a.label_jobs]
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from neuroute.accounting import cost
 from neuroute.accounting.flops import reconstruction
-from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Reinforced, Run, RunEvaluation
+from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Reinforced, Run, RunEvaluation
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
 from neuroute.problems.longest import longest_sub_path
@@ -56,9 +56,9 @@ class Cost:
 
 def costs(plan: Plan, target: str | None) -> list[Cost]:
     """Every job behind a target, in the order of the walk."""
-    artifacts, evaluations, runs, bundles = _closure(plan, target)
+    artifacts, evaluations, runs, label_jobs = _closure(plan, target)
     return [
-        *(_label_cost(plan, plan.bundles[b]) for b in bundles),
+        *(_label_cost(plan, plan.label_jobs[b]) for b in label_jobs),
         *(_train_cost(plan, plan.runs[r]) for r in runs),
         *(_evaluate_cost(plan, plan.evaluations[e]) for e in evaluations),
         *(_render_cost(plan, a) for a in artifacts),
@@ -94,8 +94,8 @@ def _text(amount: float, form: str) -> str:
 
 
 def _closure(plan: Plan, target: str | None) -> tuple[list[str], list[str], list[str], list[str]]:
-    """Artifacts, evaluations, runs and label bundles behind a target."""
-    artifacts, evaluations, runs, bundles = [], [], [], []
+    """Artifacts, evaluations, runs and label jobs behind a target."""
+    artifacts, evaluations, runs, label_jobs = [], [], [], []
     if target in (None, "all", "report"):
         artifacts = list(plan.artifacts)
     elif target in plan.titles:
@@ -109,23 +109,23 @@ def _closure(plan: Plan, target: str | None) -> tuple[list[str], list[str], list
             runs = [name]
         elif name in plan.evaluations:
             evaluations = [name]
-        elif name in plan.bundles:
-            bundles = [name]
+        elif name in plan.label_jobs:
+            label_jobs = [name]
         else:
             plan.find(plan.artifacts, name, "target")
             artifacts = [name]
     for a in artifacts:
         evaluations += plan.artifacts[a].evaluations
         runs += plan.artifacts[a].runs
-        bundles += plan.artifacts[a].bundles
+        label_jobs += plan.artifacts[a].label_jobs
     evaluations = _once(evaluations)
     for e in evaluations:
         runs.append(plan.evaluations[e].run)
-        bundles += plan.bundles_of_evaluation(e)
+        label_jobs += plan.label_jobs_of_evaluation(e)
     runs = _with_starts(plan, _once(runs))
     for r in runs:
-        bundles += plan.bundles_of_run(r)
-    return artifacts, evaluations, runs, [b for b in plan.bundles if b in set(bundles)]
+        label_jobs += plan.label_jobs_of_run(r)
+    return artifacts, evaluations, runs, [b for b in plan.label_jobs if b in set(label_jobs)]
 
 
 def _with_starts(plan: Plan, runs: list[str]) -> list[str]:
@@ -157,12 +157,10 @@ def _computed(plan: Plan, stage: str, name: str, path: Path, amount: float, disk
     return Cost(stage, name, path, amount, cpu_hours=hours, disk_mb=disk_mb)
 
 
-def _label_cost(plan: Plan, bundle: LabelBundle) -> Cost:
-    hours = sum(label_seconds(labels) for labels in bundle.labels) / 3600
-    disk = sum(
-        labels.dataset.count * labels.dataset.n * (1 if labels.dataset.n <= 256 else 2) for labels in bundle.labels
-    )
-    return Cost("labels", bundle.id, plan.manifest(bundle.id), cpu_hours=hours, disk_mb=disk / 1e6)
+def _label_cost(plan: Plan, job: LabelJob) -> Cost:
+    hours = sum(label_seconds(labels) for labels in job.labels) / 3600
+    disk = sum(labels.dataset.count * labels.dataset.n * (1 if labels.dataset.n <= 256 else 2) for labels in job.labels)
+    return Cost("labels", job.id, plan.manifest(job.id), cpu_hours=hours, disk_mb=disk / 1e6)
 
 
 def label_seconds(labels: Labels) -> float:

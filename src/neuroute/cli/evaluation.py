@@ -107,7 +107,7 @@ def _evaluate_data(
 
     config = p.config if p else parse_config({"device": device or "auto"}, "options")
     decoding = choose_decoding(**how)
-    instances = find_instances(data, config.testsets_dir, p.bundles if p else {}, p.label_dirs if p else [])
+    instances = find_instances(data, config.testsets_dir, p.label_jobs if p else {}, p.label_dirs if p else [])
     if threads:
         torch.set_num_threads(threads)
     loaded = load_model(model, config.device, config.networks)

@@ -64,8 +64,8 @@ def _data_digest(p: "Plan", run: str) -> str:
     from neuroute.core.files import read_json
 
     shards = []
-    for bundle in p.bundles_of_run(run):
-        manifest = read_json(p.manifest(bundle), f"make it with `neuroute label {bundle}`")
+    for job in p.label_jobs_of_run(run):
+        manifest = read_json(p.manifest(job), f"make it with `neuroute label {job}`")
         shards += [[m["labels"], s["shard"], s["sha256"]] for m in manifest["labels"] for s in m["shards"]]
     return hashlib.sha256(json.dumps(shards, sort_keys=True).encode()).hexdigest()
 

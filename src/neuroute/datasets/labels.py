@@ -107,10 +107,10 @@ def make_labels(
     return _manifest(labels, made)
 
 
-def check_solvers(plan: Plan, bundle: str) -> None:
-    """Raises NeurouteError if a bundle's labels have yet to be solved and their solver is not installed."""
+def check_solvers(plan: Plan, job: str) -> None:
+    """Raises NeurouteError if labels of a label job have yet to be solved and their solver is not installed."""
     folders = [plan.label_store, *map(Path, plan.config.label_caches)]
-    for labels in plan.bundles[bundle].labels:
+    for labels in plan.label_jobs[job].labels:
         if rows_missing(labels, folders):
             get(labels.solver).version()
 
@@ -144,7 +144,7 @@ def iterate_shards(labels: Labels, directories: Sequence[Path]) -> Iterator[tupl
                 if not valid.all():
                     raise NeurouteError(
                         f"{file.path}: row {first + int(np.argmin(valid))} is not a {kind.noun}; delete the file and "
-                        "run `neuroute label` for its bundle"
+                        "run `neuroute label` for its label job"
                     )
                 yield shard * SHARD + first, solutions
                 break
@@ -152,7 +152,7 @@ def iterate_shards(labels: Labels, directories: Sequence[Path]) -> Iterator[tupl
             places = ", ".join(map(str, directories))
             raise NeurouteError(
                 f"{labels.shard_file(shard)}: no {stop} {kind.noun}s in {places}; make them with `neuroute label` "
-                "and the id of their bundle (`neuroute plan` lists it)"
+                "and the id of their label job (`neuroute plan` lists it)"
             )
 
 

@@ -27,7 +27,7 @@ class LiveBytes(TorchDispatchMode):
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.now = 0
         self.peak = 0
         self._seen: dict[int, Any] = {}  # address of a storage -> what keeps it, or a reference that ends with it

@@ -40,7 +40,7 @@ def describe_modules(net: nn.Module, layers: str) -> Array:
             continue
         shapes = {key: list(p.shape) for key, p in module.named_parameters(recurse=False)}
         entry: dict[str, Any] = {"name": name, "kind": type(module).__name__, "shapes": shapes}
-        copies = {"copies": len(module)} if type(module).__name__ == "ModuleList" else {}  # type: ignore[arg-type]
+        copies = {"copies": sum(1 for _ in module.children())} if type(module).__name__ == "ModuleList" else {}
         entries.append(entry | copies)
     return np.array(json.dumps([*entries, {"parameters": sum(p.numel() for p in net.parameters())}]))
 

@@ -8,7 +8,7 @@ from neuroute.plan.objects import (
     Artifact,
     CombinedEvaluation,
     Evaluation,
-    LabelBundle,
+    LabelJob,
     RescalingEvaluation,
     Run,
     RunEvaluation,
@@ -24,7 +24,7 @@ def build_plan(config: Config) -> Plan:
     """The plan of a config.  Raises NeurouteError for an unknown scale, paper or run."""
     scale = load_scale(config.scale, config.papers)
     papers = {key: load_paper(key) for key in config.papers}
-    bundles: list[LabelBundle] = []
+    label_jobs: list[LabelJob] = []
     runs: list[Run] = []
     evaluations: list[RunEvaluation] = []
     artifacts: list[Artifact] = []
@@ -32,10 +32,10 @@ def build_plan(config: Config) -> Plan:
     for paper in papers.values():
         own = [change_network(config, run) for run in paper.runs(config, scale)]
         runs += own
-        bundles += paper.label_jobs(scale, own)
+        label_jobs += paper.label_jobs(scale, own)
         needs[paper.key] = paper.needs(scale)
         evaluations += paper.evaluations(scale, needs[paper.key])
-    left = drop_repeated(bundles)
+    left = drop_repeated(label_jobs)
     for paper in papers.values():
         artifacts += paper.artifacts(scale, left, needs[paper.key])
     if scale.evaluate_together:
@@ -43,7 +43,7 @@ def build_plan(config: Config) -> Plan:
     plan = Plan(
         config=config,
         scale=scale,
-        bundles={b.id: b for b in left},
+        label_jobs={b.id: b for b in left},
         runs={r.id: r for r in runs},
         evaluations={e.id: e for e in evaluations},
         artifacts={a.id: a for a in artifacts},
@@ -65,16 +65,16 @@ def _check(plan: Plan) -> None:
         if (run := plan.evaluations[each].run) not in plan.runs:
             raise NeurouteError(f"{artifact}: needs {each}, but no paper declares run {run}")
         try:
-            plan.bundles_of_evaluation(each)
+            plan.label_jobs_of_evaluation(each)
         except LookupError as error:
             raise NeurouteError(f"{artifact}: needs {each}, but {error}") from None
     for a in plan.artifacts.values():
         for run in a.runs:
             if run not in plan.runs:
                 raise NeurouteError(f"{a.id}: needs the log of {run}, which no paper declares")
-        for bundle in a.bundles:
-            if bundle not in plan.bundles:
-                raise NeurouteError(f"{a.id}: needs label job {bundle}, which no paper declares")
+        for job in a.label_jobs:
+            if job not in plan.label_jobs:
+                raise NeurouteError(f"{a.id}: needs label job {job}, which no paper declares")
     for e in plan.evaluations.values():
         if e.reads_best_factor() and f"{e.run}/rescaling" not in plan.evaluations:
             raise NeurouteError(f"{e.id}: needs the best scaling factor, but nothing measures {e.run}/rescaling")

@@ -13,7 +13,7 @@ from neuroute.plan.objects import Network, Run
 T = TypeVar("T", bound=BaseModel)
 
 
-def settled(config: Config, run: str, kind: type[T], declared: BaseModel) -> T:
+def apply_changes(config: Config, run: str, kind: type[T], declared: BaseModel) -> T:
     """The training `declared` of a run (its id), with what config.yaml changes of it, as a `kind`.
 
     Raises NeurouteError that names the wrong key, or the stage that there is not.

@@ -16,7 +16,7 @@ from neuroute.plan.evaluations import (
     Sweep,
 )
 from neuroute.plan.reinforced import Elite, Reinforced, Stage
-from neuroute.plan.specs import SHARD, Dataset, Distribution, LabelBundle, Labels, Network, Problem, Spec, Split
+from neuroute.plan.specs import SHARD, Dataset, Distribution, LabelJob, Labels, Network, Problem, Spec, Split
 from neuroute.plan.trainings import Reconstruction, SelfImprovement, Supervised, Training
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
     "EfficiencyEvaluation",
     "Elite",
     "Evaluation",
-    "LabelBundle",
+    "LabelJob",
     "Labels",
     "Network",
     "Problem",
@@ -84,7 +84,7 @@ class Artifact(Spec):
     function: str  # package.module:function
     runs: tuple[str, ...] = ()  # runs whose training logs are read
     evaluations: tuple[str, ...] = ()
-    bundles: tuple[str, ...] = ()  # label bundles whose manifests are read (solver times)
+    label_jobs: tuple[str, ...] = ()  # label jobs whose manifests are read (solver times)
 
     @property
     def id(self) -> str:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import find_bundle, index_labels
+from neuroute.plan.label_blocks import find_label_job, index_labels
 from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of, nothing
-from neuroute.plan.objects import Artifact, Evaluation, LabelBundle, Labels, Run, RunEvaluation, Test
+from neuroute.plan.objects import Artifact, Evaluation, LabelJob, Labels, Run, RunEvaluation, Test
 from neuroute.plan.papers import paper_folders
 from neuroute.plan.specs import Spec
 
@@ -31,7 +31,7 @@ class Paper:
     title: str
     scale: type[Spec]
     runs: Callable[[Config, Scale], list[Run]]
-    label_jobs: Callable[[Scale, list[Run]], list[LabelBundle]]
+    label_jobs: Callable[[Scale, list[Run]], list[LabelJob]]
     group: str | Callable[[Scale, Tested], str] = ""  # default: the key
     # What can be measured by hand, though no artifact shows it.
     on_demand: Callable[[Scale], Iterable[Need]] = nothing
@@ -73,12 +73,12 @@ class Paper:
         ]
         return [*labelled, *others.values()]
 
-    def artifacts(self, scale: Scale, bundles: Iterable[LabelBundle], needs: Needs | None = None) -> list[Artifact]:
-        """Its artifacts, which read label manifests of these bundles.  Raises NeurouteError if one has no labels."""
-        index, out = index_labels(bundles), []
+    def artifacts(self, scale: Scale, label_jobs: Iterable[LabelJob], needs: Needs | None = None) -> list[Artifact]:
+        """Its artifacts, which read manifests of these label jobs.  Raises NeurouteError if one has no labels."""
+        index, out = index_labels(label_jobs), []
         for d, each in (needs or self.needs(scale)).items():
-            manifests = {need: find_bundle(index, need.labels) for need in each if isinstance(need, Solved)}
-            if missing := [n.labels.id for n, bundle in manifests.items() if bundle is None and not n.if_made]:
+            manifests = {need: find_label_job(index, need.labels) for need in each if isinstance(need, Solved)}
+            if missing := [n.labels.id for n, job in manifests.items() if job is None and not n.if_made]:
                 raise NeurouteError(f"{self.key}/{d.name}: no label job makes {missing[0]}, which it needs")
             evaluations = (self._id(scale, need) for need in each if isinstance(need, Tested | RunEvaluation))
             out.append(
@@ -89,7 +89,7 @@ class Paper:
                     function=d.function,
                     runs=tuple(dict.fromkeys(need.run for need in each if isinstance(need, Log))),
                     evaluations=tuple(dict.fromkeys(evaluations)),
-                    bundles=tuple(dict.fromkeys(bundle for bundle in manifests.values() if bundle)),
+                    label_jobs=tuple(dict.fromkeys(job for job in manifests.values() if job)),
                 )
             )
         return out

@@ -11,11 +11,11 @@ from typing import TypeVar
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.digest import ROOT, code_digest
-from neuroute.plan.label_blocks import LabelIndex, find_bundle, index_labels
+from neuroute.plan.label_blocks import LabelIndex, find_label_job, index_labels
 from neuroute.plan.objects import (
     Artifact,
     BenchmarkEvaluation,
-    LabelBundle,
+    LabelJob,
     Labels,
     Reinforced,
     Run,
@@ -34,7 +34,7 @@ class Plan:
 
     config: Config
     scale: Scale
-    bundles: Mapping[str, LabelBundle]
+    label_jobs: Mapping[str, LabelJob]
     runs: Mapping[str, Run]
     evaluations: Mapping[str, RunEvaluation]
     artifacts: Mapping[str, Artifact]
@@ -66,8 +66,8 @@ class Plan:
     def label_dirs(self) -> list[Path]:
         return [self.label_store]
 
-    def manifest(self, bundle: str) -> Path:
-        return self.work / "labels" / f"{bundle}.json"
+    def manifest(self, job: str) -> Path:
+        return self.work / "labels" / f"{job}.json"
 
     def run_dir(self, run: str) -> Path:
         return self.work / "runs" / run
@@ -129,27 +129,27 @@ class Plan:
 
     @cached_property
     def _label_index(self) -> LabelIndex:
-        return index_labels(self.bundles.values())
+        return index_labels(self.label_jobs.values())
 
-    def _bundles_with(self, wanted: Iterable[Labels]) -> list[str]:
-        """Bundles that hold these labels, or more of which they are the first instances."""
-        found = {labels: find_bundle(self._label_index, labels) for labels in wanted}
-        if missing := [labels.id for labels, bundle in found.items() if bundle is None]:
-            raise LookupError(f"no label bundle holds {missing[0]}")
-        return list(dict.fromkeys(bundle for bundle in found.values() if bundle))
+    def _label_jobs_with(self, wanted: Iterable[Labels]) -> list[str]:
+        """Label jobs that make these labels, or more of which they are the first instances."""
+        found = {labels: find_label_job(self._label_index, labels) for labels in wanted}
+        if missing := [labels.id for labels, job in found.items() if job is None]:
+            raise LookupError(f"no label job holds {missing[0]}")
+        return list(dict.fromkeys(job for job in found.values() if job))
 
-    def bundles_of_run(self, run: str) -> list[str]:
+    def label_jobs_of_run(self, run: str) -> list[str]:
         r = self.runs[run]
-        return self._bundles_with([*r.data, r.validation, *r.also_validation])
+        return self._label_jobs_with([*r.data, r.validation, *r.also_validation])
 
-    def bundles_of_evaluation(self, evaluation: str) -> list[str]:
-        return self._bundles_with(self.evaluations[evaluation].labels)
+    def label_jobs_of_evaluation(self, evaluation: str) -> list[str]:
+        return self._label_jobs_with(self.evaluations[evaluation].labels)
 
     # -- code digests -----------------------------------------------------------------------------------------
 
-    def label_code(self, bundle: str) -> str:
-        solvers = sorted({labels.solver for labels in self.bundles[bundle].labels})
-        problems = {labels.dataset.problem for labels in self.bundles[bundle].labels}
+    def label_code(self, job: str) -> str:
+        solvers = sorted({labels.solver for labels in self.label_jobs[job].labels})
+        problems = {labels.dataset.problem for labels in self.label_jobs[job].labels}
         return code_digest(
             "neuroute.datasets.labels:make_labels", *entries(problems, "spec"), *map(_solver_entry, solvers)
         )

@@ -106,7 +106,7 @@ class Labels(Spec):
         return f"{self.dataset.stem}_s{shard}_{self.solver}.npy"
 
 
-class LabelBundle(Spec):
+class LabelJob(Spec):
     """Labels that one job makes together (starting a process costs more than a small shard)."""
 
     paper: str

@@ -27,8 +27,8 @@ class Solvers:
 
     @classmethod
     def of(cls, study: Study) -> Solvers:
-        bundles = study.artifact.bundles
-        return cls(study, {e["labels"]: e for bundle in bundles for e in study.manifest(bundle)["labels"]})
+        label_jobs = study.artifact.label_jobs
+        return cls(study, {e["labels"]: e for job in label_jobs for e in study.manifest(job)["labels"]})
 
     def entry(self, dataset: Dataset, solver: str) -> Mapping[str, Any] | None:
         """Return what was made of this data set, else of one whose first instances it is (papers share labels)."""

@@ -148,9 +148,9 @@ class Study:
         """What training left in run.json: device, wall time, updates, samples."""
         return dict(read_json(self.work / "runs" / run / "run.json", f"train {run}"))
 
-    def manifest(self, bundle: str) -> dict[str, Any]:
-        """What a label bundle's job wrote down: solver, version, seconds and mean length of each set of labels."""
-        return dict(read_json(self.work / "labels" / f"{bundle}.json", f"label {bundle} again"))
+    def manifest(self, job: str) -> dict[str, Any]:
+        """What a label job wrote down: solver, version, seconds and mean length of each set of labels."""
+        return dict(read_json(self.work / "labels" / f"{job}.json", f"label {job} again"))
 
     def published(self, name: int | str) -> pd.DataFrame:
         """The paper's printed numbers (`table12` for 12, or a file name), with `method_params` as columns."""

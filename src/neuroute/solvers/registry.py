@@ -1,7 +1,9 @@
 """Solvers by name.  A solver's module is imported when the solver is asked for."""
 
-import importlib
+from collections.abc import Mapping
+from typing import Any, cast
 
+from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.solvers.base import Solver
 
@@ -27,13 +29,13 @@ SOLVERS = {
 
 def entry(name: str) -> str:
     """Return where the solver of that name is: `package.module:NAME`.  Raises NeurouteError for an unknown name."""
-    if name not in SOLVERS:
-        raise NeurouteError(f"unknown solver '{name}'; known: {', '.join(SOLVERS)}")
-    return SOLVERS[name]
+    # The table is addressed by name: else the digest of every label would hang on all of it.
+    solvers = cast(Mapping[str, str], cast(Any, resolve(f"{__name__}:SOLVERS")))
+    if name not in solvers:
+        raise NeurouteError(f"unknown solver '{name}'; known: {', '.join(solvers)}")
+    return solvers[name]
 
 
 def get(name: str) -> Solver:
     """Return the solver of that name, installed or not.  Raises NeurouteError for an unknown name."""
-    module, _, constant = entry(name).partition(":")
-    solver: Solver = getattr(importlib.import_module(module), constant)
-    return solver
+    return cast(Solver, resolve(entry(name)))

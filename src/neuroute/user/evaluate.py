@@ -24,7 +24,7 @@ from neuroute.evaluation.records import Rows, write_records
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import all_finite, describe, load_checkpoint
 from neuroute.plan.digest import code_digest
-from neuroute.plan.objects import Decoding, LabelBundle, Labels, Network
+from neuroute.plan.objects import Decoding, LabelJob, Labels, Network
 from neuroute.user.data import read_instances
 from neuroute.user.instances import Group, Instances
 from neuroute.user.options import check_decoding
@@ -90,14 +90,14 @@ def load_model(path: Path, device: str, trusted: Collection[str] = ()) -> Model:
 
 
 def find_instances(
-    data: str, testsets_dir: str | None, bundles: Mapping[str, LabelBundle], label_dirs: list[Path]
+    data: str, testsets_dir: str | None, label_jobs: Mapping[str, LabelJob], label_dirs: list[Path]
 ) -> Instances:
     """Return the instances of a file or folder, a test set in `testsets_dir`, or a labelled data set of the plan."""
     if Path(data).exists():
         return read_instances(Path(data))
     if testsets_dir is not None and (Path(testsets_dir) / f"{data}.npz").is_file():
         return read_instances(Path(testsets_dir) / f"{data}.npz")
-    planned = [labels for bundle in bundles.values() for labels in bundle.labels if labels.dataset.id == data]
+    planned = [labels for job in label_jobs.values() for labels in job.labels if labels.dataset.id == data]
     if planned:  # by several solvers perhaps, of which one that bounds others is the better yardstick
         return _labelled(next((labels for labels in planned if labels.solver in REFERENCES), planned[0]), label_dirs)
     place = f"{testsets_dir}/{data}.npz" if testsets_dir else "a test set (`testsets_dir` in config.yaml is not set)"

@@ -1,9 +1,9 @@
 """A toy paper: one network, which one training makes, one table and one figure."""
 
-from neuroute.plan.changes import seed_of, settled
+from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import longest, training_blocks
-from neuroute.plan.objects import Dataset, LabelBundle, Labels, Network, Run, Spec, Split, Supervised
+from neuroute.plan.objects import Dataset, LabelJob, Labels, Network, Run, Spec, Split, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.shapes import Nodes, Positive, Shape
 
@@ -27,7 +27,7 @@ def instances(scale: Scale, split: Split) -> Labels:
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
-    s, training = scale[ToyScale], settled(config, RUN, Supervised, scale[ToyScale].training)
+    s, training = scale[ToyScale], apply_changes(config, RUN, Supervised, scale[ToyScale].training)
     arguments = {"depth": s.depth, "width": s.shape.width, "heads": s.shape.heads, "train_nodes": s.nodes}
     return [
         Run(
@@ -43,9 +43,9 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     ]
 
 
-def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     read = [labels for run in runs for labels in (*run.data, run.validation)]
-    return [LabelBundle(paper="toy", name="labels", labels=tuple(longest([*read, instances(scale, "test")])))]
+    return [LabelJob(paper="toy", name="labels", labels=tuple(longest([*read, instances(scale, "test")])))]
 
 
 PAPER = Paper(key="toy", title="A toy", scale=ToyScale, runs=runs, label_jobs=label_jobs)

@@ -3,10 +3,10 @@
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import ABLATIONS, BASELINES, ORIGINAL, OWN, PAPER, PROBLEMS, STAGED, run_id
 from neuroute.papers.icam.scale import IcamScale
-from neuroute.plan.changes import seed_of, settled
+from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import longest
-from neuroute.plan.objects import Elite, LabelBundle, Network, Problem, Reinforced, Run
+from neuroute.plan.objects import Elite, LabelJob, Network, Problem, Reinforced, Run
 from neuroute.plan.papers import borrow_runs
 
 ICAM = {"tsp": "neuroute.networks.icam:Icam", "cvrp": "neuroute.networks.icam:IcamCvrp"}
@@ -21,13 +21,13 @@ WITHOUT = {  # Table 9
 # -- labels ---------------------------------------------------------------------------------------------------------
 
 
-def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     """One for all: ICAM's own trainings need no labels, and other papers have those of the baselines."""
     read = [labels for r in runs for labels in (*r.data, r.validation, *r.also_validation)]
     tests = [labels for problem in PROBLEMS for size in roles.SIZES for labels in roles.solved(scale, problem, size)]
     tests += [roles.large(scale, size) for size in roles.LARGE_SIZES]
     tests += [roles.tam(scale, size) for size in roles.TAM_SIZES]
-    return [LabelBundle(paper=PAPER, name="labels", labels=tuple(longest([*read, *tests])))]
+    return [LabelJob(paper=PAPER, name="labels", labels=tuple(longest([*read, *tests])))]
 
 
 # -- runs -----------------------------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
                 name=name,
                 role=role,
                 network=network,
-                training=settled(config, run_id(name), Reinforced, training),
+                training=apply_changes(config, run_id(name), Reinforced, training),
                 n=_first_size(scale, problem),
                 data=(),
                 start=start,
@@ -73,7 +73,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     seed = seed_of(config, run_id(OWN["tsp"]))  # sizes and samples follow from it: forks have those of the main run
     for k, beta in roles.forks(scale):
         start = roles.at_stage(OWN["tsp"], roles.STAGES[-1])
-        of_main = settled(config, run_id(OWN["tsp"]), Reinforced, tsp.training)
+        of_main = apply_changes(config, run_id(OWN["tsp"]), Reinforced, tsp.training)
         other = _third_stage(of_main, Elite(k=scale[IcamScale].elites[k], beta=beta))
         add(roles.fork(k, beta), "tsp", _icam(scale, "tsp"), other, {"k": k, "beta": beta}, start, seed)
     return [*out, *_baselines(config, scale)]

@@ -1,6 +1,6 @@
 """Paper `icam`."""
 
-from neuroute.papers.icam.declare import bundles, runs
+from neuroute.papers.icam.declare import label_jobs, runs
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.paper import Paper
 
@@ -9,6 +9,6 @@ PAPER = Paper(
     title="Instance-Conditioned Adaptation for Large-scale Generalization of Neural Combinatorial Optimization",
     scale=IcamScale,
     runs=runs,
-    label_jobs=bundles,
+    label_jobs=label_jobs,
     borrows=("scaling", "sit"),
 )

@@ -17,10 +17,10 @@ from neuroute.papers.mvmoe.roles import (
     run_id,
 )
 from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.plan.changes import seed_of, settled
+from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import longest, with_count
-from neuroute.plan.objects import LabelBundle, Network, Reinforced, Run, Stage, Supervised
+from neuroute.plan.objects import LabelJob, Network, Reinforced, Run, Stage, Supervised
 from neuroute.plan.papers import borrow_runs
 
 MVMOE = "neuroute.networks.mvmoe:MvMoe"
@@ -64,11 +64,11 @@ Add = Callable[..., None]
 # -- labels ---------------------------------------------------------------------------------------------------------
 
 
-def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     """One for all; the training labels of Table 8's LEHDs are in it where `scaling` does not have them."""
     read = [labels for r in runs for labels in (*r.data, r.validation, *r.also_validation)]
     tests = [labels for size in SIZES for variant in VARIANTS for labels in roles.solved(scale, variant, size)]
-    return [LabelBundle(paper=PAPER, name="labels", labels=tuple(longest([*read, *tests])))]
+    return [LabelJob(paper=PAPER, name="labels", labels=tuple(longest([*read, *tests])))]
 
 
 # -- runs -----------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def _run(
         name=name,
         role=role,
         network=network,
-        training=settled(config, run_id(name), Reinforced, training.model_copy(update=own)),
+        training=apply_changes(config, run_id(name), Reinforced, training.model_copy(update=own)),
         n=scale[MvmoeScale].sizes[size],
         data=(),
         start=start,
@@ -166,7 +166,7 @@ def _lehds(config: Config, scale: Scale) -> list[Run]:
         training = training.model_copy(update={"epochs": epochs, "validations": min(training.validations, epochs)})
 
     def own(name: str, kind: str, method: str) -> Run:
-        labelled = settled(config, run_id(name), Supervised, training)
+        labelled = apply_changes(config, run_id(name), Supervised, training)
         change = {
             "paper": PAPER,
             "name": name,

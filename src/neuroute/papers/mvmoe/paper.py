@@ -1,6 +1,6 @@
 """Paper `mvmoe`."""
 
-from neuroute.papers.mvmoe.declare import bundles, runs
+from neuroute.papers.mvmoe.declare import label_jobs, runs
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.paper import Paper
 
@@ -9,6 +9,6 @@ PAPER = Paper(
     title="MVMoE: Multi-Task Vehicle Routing Solver with Mixture-of-Experts",
     scale=MvmoeScale,
     runs=runs,
-    label_jobs=bundles,
+    label_jobs=label_jobs,
     borrows=("scaling",),
 )

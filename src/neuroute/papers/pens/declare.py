@@ -4,11 +4,11 @@ from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.roles import BQ, LEHD, PAPER, SIZES, SMALL, SMALL_SIZES, reference, validation
 from neuroute.papers.pens.scale import PensScale, PensShape
-from neuroute.plan.changes import seed_of, settled
+from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import longest, training_blocks, training_bundles
+from neuroute.plan.label_blocks import longest, training_blocks, training_label_jobs
 from neuroute.plan.objects import (
-    LabelBundle,
+    LabelJob,
     Network,
     Run,
     Supervised,
@@ -18,12 +18,12 @@ from neuroute.plan.papers import borrow_runs
 PENS = "neuroute.networks.pens:Pens"
 
 
-def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     tests = [reference(scale, size) for size in (*SMALL_SIZES[:2], *SIZES[:-1])]
     return [
-        *training_bundles(PAPER, runs),
-        LabelBundle(paper=PAPER, name="tests", labels=tuple(longest([*(r.validation for r in runs), *tests]))),
-        LabelBundle(paper=PAPER, name="largest", labels=(reference(scale, SIZES[-1]),)),
+        *training_label_jobs(PAPER, runs),
+        LabelJob(paper=PAPER, name="tests", labels=tuple(longest([*(r.validation for r in runs), *tests]))),
+        LabelJob(paper=PAPER, name="largest", labels=(reference(scale, SIZES[-1]),)),
     ]
 
 
@@ -50,7 +50,7 @@ def _run(
     config: Config, scale: Scale, name: str, size: int, role: dict[str, str], shape: PensShape, training: Supervised
 ) -> Run:
     """The training of a model on the paper's TSP`size`, with what config.yaml changes of it."""
-    own = settled(config, f"{PAPER}/{name}", Supervised, training)
+    own = apply_changes(config, f"{PAPER}/{name}", Supervised, training)
     if own.sub_paths != "pairs":
         raise NeurouteError(f"config.yaml: runs.{PAPER}/{name}.training.sub_paths: PENS is trained on `pairs` only")
     n = scale[PensScale].sizes[size]

@@ -1,6 +1,6 @@
 """Paper `pens`."""
 
-from neuroute.papers.pens.declare import bundles, runs
+from neuroute.papers.pens.declare import label_jobs, runs
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.paper import Paper
 
@@ -9,7 +9,7 @@ PAPER = Paper(
     title="Solving the Traveling Salesman Problem with Positional Encoding",
     scale=PensScale,
     runs=runs,
-    label_jobs=bundles,
+    label_jobs=label_jobs,
     group="uniform",
     borrows=("scaling",),
 )

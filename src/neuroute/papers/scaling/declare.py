@@ -9,11 +9,11 @@ from neuroute.core.errors import NeurouteError
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.roles import DATA, DEEP, DEEPEST, FEW, GRID, PAPER, SHIFTED, SIZES, Shape, reference
 from neuroute.papers.scaling.scale import ScalingScale
-from neuroute.plan.changes import seed_of, settled
+from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import training_blocks
 from neuroute.plan.needs import Need, tested
-from neuroute.plan.objects import Dataset, LabelBundle, Labels, Network, Run, SelfImprovement, Split, Supervised
+from neuroute.plan.objects import Dataset, LabelJob, Labels, Network, Run, SelfImprovement, Split, Supervised
 
 DECODER_ONLY = "neuroute.networks.decoder_only:DecoderOnly"
 LEHD = "neuroute.networks.lehd:Lehd"
@@ -35,7 +35,7 @@ def cvrp_labels(scale: Scale, split: Split, count: int) -> Labels:
     return Labels(dataset=dataset, solver=c.label_solver if split == "train" else c.reference_solver)
 
 
-def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     first, c = reference(scale, 100), scale[ScalingScale].lehd_cvrp
 
     def largest(problem: str) -> int:
@@ -43,17 +43,17 @@ def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
         sets = [run.training.samples for run in runs if run.validation.dataset.problem == problem and run.data]
         return max(sets, default=0)
 
-    def bundle(name: str, *labels: Labels) -> LabelBundle:
-        return LabelBundle(paper=PAPER, name=name, labels=labels)
+    def job(name: str, *labels: Labels) -> LabelJob:
+        return LabelJob(paper=PAPER, name=name, labels=labels)
 
     lkh = [Labels(dataset=first.dataset, solver="lkh")]  # a row of Table 12
     cvrp: dict[Split, int] = {"train": largest("cvrp"), "val": c.validation_count, "test": c.test_count}
     return [
-        *(bundle(f"train-{i:03d}", block) for i, block in enumerate(training_data(scale, largest("tsp")))),
-        bundle("in_domain", roles.validation(scale), first, *(lkh if scale.reference_solver != "lkh" else [])),
-        bundle("larger", *(reference(scale, size) for size in SIZES[1:])),
-        bundle("shifted", *(reference(scale, size, distribution=d) for d in SHIFTED for size in SIZES)),
-        bundle("cvrp", *(cvrp_labels(scale, split, count) for split, count in cvrp.items())),
+        *(job(f"train-{i:03d}", block) for i, block in enumerate(training_data(scale, largest("tsp")))),
+        job("in_domain", roles.validation(scale), first, *(lkh if scale.reference_solver != "lkh" else [])),
+        job("larger", *(reference(scale, size) for size in SIZES[1:])),
+        job("shifted", *(reference(scale, size, distribution=d) for d in SHIFTED for size in SIZES)),
+        job("cvrp", *(cvrp_labels(scale, split, count) for split, count in cvrp.items())),
     ]
 
 
@@ -126,7 +126,7 @@ def _run(
             f"config.yaml: runs.{run}.seed: scale {scale.name} trains it with several seeds; set the scale's "
             "`seeds` to 1 first"
         )
-    changed = settled(config, run, type(training), training)
+    changed = apply_changes(config, run, type(training), training)
     return Run(
         paper=PAPER,
         name=roles.with_seed(name, seed),

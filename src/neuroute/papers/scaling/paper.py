@@ -1,6 +1,6 @@
 """Paper `scaling`."""
 
-from neuroute.papers.scaling.declare import bundles, on_demand, runs
+from neuroute.papers.scaling.declare import label_jobs, on_demand, runs
 from neuroute.papers.scaling.roles import group, reference
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.paper import Paper
@@ -10,7 +10,7 @@ PAPER = Paper(
     title="Efficient Decoder Scaling Strategy for Neural Routing Solvers",
     scale=ScalingScale,
     runs=runs,
-    label_jobs=bundles,
+    label_jobs=label_jobs,
     group=group,
     on_demand=on_demand,
     headline=True,

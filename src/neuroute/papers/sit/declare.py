@@ -6,11 +6,11 @@ from neuroute.core.errors import NeurouteError
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import BASELINES, BQ_CVRP, PAPER, PROBLEMS, SIT, SIZES, reference, run_id, validation
 from neuroute.papers.sit.scale import SitScale
-from neuroute.plan.changes import seed_of, settled
+from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import longest, training_bundles, with_count
+from neuroute.plan.label_blocks import longest, training_label_jobs, with_count
 from neuroute.plan.objects import (
-    LabelBundle,
+    LabelJob,
     Labels,
     Network,
     Problem,
@@ -24,24 +24,24 @@ from neuroute.problems.longest import longest_sub_path
 # -- labels ---------------------------------------------------------------------------------------------------------
 
 
-def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     own = [r for r in runs if isinstance(r.training, Reconstruction)]
     labelled = [r for r in runs if r not in own]  # those of `scaling` too, where it does not label them itself
-    out = training_bundles(PAPER, [r for r in labelled if r.validation.dataset.problem == "tsp"])
+    out = training_label_jobs(PAPER, [r for r in labelled if r.validation.dataset.problem == "tsp"])
 
-    def bundle(name: str, labels: list[Labels]) -> None:
-        out.append(LabelBundle(paper=PAPER, name=name, labels=tuple(dict.fromkeys(labels))))
+    def add_job(name: str, labels: list[Labels]) -> None:
+        out.append(LabelJob(paper=PAPER, name=name, labels=tuple(dict.fromkeys(labels))))
 
-    bundle("initial", longest([labels for r in own for labels in r.data]))
+    add_job("initial", longest([labels for r in own for labels in r.data]))
     cvrp = [labels for r in labelled if r.validation.dataset.problem == "cvrp" for labels in r.data]
-    bundle("labelled", longest([*cvrp, *(r.validation for r in labelled)]))
+    add_job("labelled", longest([*cvrp, *(r.validation for r in labelled)]))
     for problem in PROBLEMS:
         p = roles.sizes(scale, problem)
         tests = [reference(scale, problem, size) for size in SIZES]
         small = [roles.small(scale, problem, size) for size in roles.SMALL_SIZES]
-        bundle(f"tests-{problem}", [*(validation(scale, problem, size) for size in p.training), *tests, *small])
-    bundle("tam", [roles.tam(scale, size) for size in roles.TAM_SIZES])
-    bundle("solvers", [labels for problem in PROBLEMS for labels in solver_rows(scale, problem)])
+        add_job(f"tests-{problem}", [*(validation(scale, problem, size) for size in p.training), *tests, *small])
+    add_job("tam", [roles.tam(scale, size) for size in roles.TAM_SIZES])
+    add_job("solvers", [labels for problem in PROBLEMS for labels in solver_rows(scale, problem)])
     return out
 
 
@@ -76,7 +76,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         **change: Any,
     ) -> None:
         n = roles.sizes(scale, problem).sizes[size]
-        own = settled(config, run_id(name), Reconstruction, training)
+        own = apply_changes(config, run_id(name), Reconstruction, training)
         try:
             longest_sub_path(own.longest, n)
         except NeurouteError as error:
@@ -145,7 +145,7 @@ def _sit(scale: Scale, problem: Problem, n: int, **change: Any) -> Network:
 
 def _labelled(config: Config, like: Run, name: str, network: Network, training: Supervised) -> Run:
     """A training on solutions of the labelled CVRP100 that another run has."""
-    own = settled(config, run_id(name), Supervised, training)
+    own = apply_changes(config, run_id(name), Supervised, training)
     return Run(
         paper=PAPER,
         name=name,

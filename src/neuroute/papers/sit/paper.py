@@ -1,6 +1,6 @@
 """Paper `sit`."""
 
-from neuroute.papers.sit.declare import bundles, runs
+from neuroute.papers.sit.declare import label_jobs, runs
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.paper import Paper
 
@@ -9,6 +9,6 @@ PAPER = Paper(
     title="Boosting Neural Combinatorial Optimization for Large-Scale Vehicle Routing Problems",
     scale=SitScale,
     runs=runs,
-    label_jobs=bundles,
+    label_jobs=label_jobs,
     borrows=("scaling",),
 )

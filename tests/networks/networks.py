@@ -1,0 +1,113 @@
+"""Small float64 networks of every kind, whose parameters have left their initial values, and what they decide on."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from neuroute.networks.base import MultiStartNetwork, PathNetwork
+from neuroute.networks.bq import Bq, BqCvrp
+from neuroute.networks.decoder_only import DecoderOnly
+from neuroute.networks.icam import Icam, IcamCvrp
+from neuroute.networks.lehd import Lehd, LehdCvrp
+from neuroute.networks.pens import Pens
+from neuroute.networks.pomo import Pomo, PomoCvrp
+from neuroute.networks.sit import Sit, SitCvrp
+
+SHAPE: dict[str, Any] = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40}
+DEEPER = SHAPE | {"depth": 3}
+# Heads times representatives: less than the width, so that many tokens are not projected (SIT: long streams are
+# folded); and more, so that all are.
+FOLDING = {"representatives": 4}
+PLAIN = {"width": 12, "feed_forward": 20, "representatives": 15}
+CROSS = {"attention": "cross"}
+
+PATH: Mapping[str, tuple[type[PathNetwork], dict[str, Any]]] = {
+    "decoder-only": (DecoderOnly, {"depth": 3, "width": 32, "heads": 4}),
+    "bq": (Bq, DEEPER),
+    "lehd": (Lehd, DEEPER),
+    **{f"pens {p}": (Pens, DEEPER | {"positions": p, "train_nodes": 20}) for p in ("alibi", "rope", "both")},
+    "pens coordinates": (Pens, DEEPER | {"positions": "coordinates", "train_nodes": 20}),
+    "sit": (Sit, DEEPER | FOLDING),
+    "sit plain": (Sit, SHAPE | PLAIN),
+    "sit self": (Sit, DEEPER | FOLDING | {"attention": "self"}),
+    "bq cvrp": (BqCvrp, SHAPE),
+    "bq cvrp cross": (BqCvrp, SHAPE | FOLDING | CROSS),
+    "bq cvrp plain": (BqCvrp, SHAPE | PLAIN | CROSS),
+    "lehd cvrp": (LehdCvrp, {"depth": 2, "width": 16, "heads": 4, "feed_forward": 24}),
+    "sit cvrp": (SitCvrp, SHAPE | FOLDING),
+    "sit cvrp plain": (SitCvrp, SHAPE | PLAIN),
+    "sit cvrp self": (SitCvrp, SHAPE | FOLDING | {"attention": "self"}),
+}
+TSP = [name for name, (kind, _) in PATH.items() if kind.problem == "tsp"]
+CVRP = [name for name, (kind, _) in PATH.items() if kind.problem == "cvrp"]
+
+SWITCHES = [(True, True), (True, False), (False, True), (False, False)]  # adaptation, compatibility: icam, Table 9
+WITHOUT_HEADS = {"depth": 2, "width": 24, "feed_forward": 40}
+MULTI_START: Mapping[str, tuple[type[MultiStartNetwork], dict[str, Any]]] = {
+    "pomo": (Pomo, SHAPE),
+    "pomo cvrp": (PomoCvrp, SHAPE),
+    **{
+        f"{name} {int(a)}{int(c)}": (kind, WITHOUT_HEADS | {"adaptation": a, "compatibility": c})
+        for name, kind in (("icam", Icam), ("icam cvrp", IcamCvrp))
+        for a, c in SWITCHES
+    },
+}
+N = 9  # nodes of an instance for networks of many starts
+
+
+def make(name: str, **changes: Any) -> Any:
+    """The network of that name; ReZero factors, alphas, norms and biases that start at 0 or 1 are elsewhere."""
+    kind, arguments = {**PATH, **MULTI_START}[name]
+    return awake(kind, **arguments | changes)
+
+
+def awake(kind: type[Any], **arguments: Any) -> Any:
+    torch.manual_seed(0)
+    net = kind(**arguments).double().eval()
+    for name, p in net.named_parameters():
+        if kind is Pens:
+            p.data += 0.1 * torch.randn_like(p)
+        elif "norm" in name or name.endswith("alpha"):
+            p.data.normal_(1.0, 0.3)
+        elif "alpha" in name:
+            p.data.uniform_(0.4, 0.8).mul_(-1 if name.endswith("2") else 1)
+        elif name.endswith(("value_bias", "key_value_bias")):
+            p.data.normal_()
+    return net
+
+
+def decision(net: PathNetwork, batch: int = 6, rows: int = 20, capacity: float = 2.0) -> tuple[Tensor, ...]:
+    """Rows [current, available..., destination]; of the CVRP what is left in the vehicle too, in which all fit."""
+    torch.manual_seed(1)
+    coords = torch.rand(batch, rows, 2, dtype=torch.float64)
+    if net.problem == "tsp":
+        return (net.encode(coords).detach(),)
+    demand = torch.rand(batch, rows, dtype=torch.float64)
+    demand[:, 0] = 0
+    left = capacity - torch.rand(batch, dtype=torch.float64)
+    return net.encode(coords, demand).detach().roll(-1, dims=1), left
+
+
+def features(net: MultiStartNetwork, batch: int = 2) -> tuple[Tensor, ...]:
+    """coords, and demand for the CVRP."""
+    torch.manual_seed(1)
+    coords = torch.rand(batch, N, 2, dtype=torch.float64)
+    demand = torch.randint(1, 10, (batch, N)).double() / 20
+    demand[:, 0] = 0
+    return (coords,) if net.problem == "tsp" else (coords, demand)
+
+
+def midway(net: MultiStartNetwork, batch: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    """Where three tours began or what they have left, where they are, and -inf at what they have visited."""
+    torch.manual_seed(2)
+    tours = torch.stack([torch.stack([torch.randperm(N)[:4] for _ in range(3)]) for _ in range(batch)])
+    closed = torch.zeros(batch, 3, N, dtype=torch.float64).scatter(2, tours, -torch.inf)
+    known = tours[..., 0] if net.problem == "tsp" else torch.rand(batch, 3, dtype=torch.float64)
+    return known, tours[..., -1], closed
+
+
+def idle(net: torch.nn.Module) -> set[str]:
+    """Parameters that a backward pass has left without a gradient."""
+    return {name for name, p in net.named_parameters() if p.grad is None or not p.grad.any()}

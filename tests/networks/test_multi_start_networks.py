@@ -1,0 +1,80 @@
+"""What holds of every network of many starts: what is closed, order, company, and that all of it learns."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from networks import MULTI_START, N, features, idle, make, midway
+from neuroute.decoding.cvrp import CvrpBatch
+from neuroute.decoding.multi_start import roll_out
+from neuroute.decoding.tsp import TspBatch
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+EXACT = {"rtol": 1e-10, "atol": 1e-10}
+
+
+@pytest.mark.parametrize("name", MULTI_START)
+def test_logits_are_clipped_and_closed_where_the_mask_is(name: str) -> None:
+    net = make(name)
+    known, current, closed = midway(net)
+    logits = net.decide(net.prepare(net.encode(*features(net))), known, current, closed)
+    assert torch.equal(logits == -torch.inf, closed == -torch.inf)
+    assert logits[logits > -torch.inf].abs().max() <= (10 if name.startswith("pomo") else 50)  # the papers' clipping
+
+
+@pytest.mark.parametrize("name", MULTI_START)
+def test_nodes_have_no_order_and_tours_and_instances_do_not_meet(name: str) -> None:
+    net = make(name)
+    seen, (known, current, closed) = features(net), midway(net)
+    found = net.decide(net.prepare(net.encode(*seen)), known, current, closed)
+    shuffle = torch.cat([torch.zeros(1, dtype=torch.int64), 1 + torch.randperm(N - 1)])  # the depot stays the first
+    place = shuffle.argsort()  # where a node is now
+    moved = net.decide(
+        net.prepare(net.encode(*(f[:, shuffle] for f in seen))),
+        place[known] if net.problem == "tsp" else known,
+        place[current],
+        closed[..., shuffle],
+    )
+    torch.testing.assert_close(moved, found[..., shuffle], **EXACT)
+    prepared = net.prepare(net.encode(*(f[1:] for f in seen)))
+    alone = net.decide(prepared, known[1:, 2:], current[1:, 2:], closed[1:, 2:])
+    torch.testing.assert_close(alone, found[1:, 2:], **EXACT)
+
+
+@pytest.mark.parametrize("name", MULTI_START)
+def test_what_is_known_and_where_tours_are_matter(name: str) -> None:
+    """Where a tour began or what it has left; the depot's demand is not read."""
+    net = make(name)
+    seen, (known, current, closed) = features(net), midway(net)
+    prepared, open_ = net.prepare(net.encode(*seen)), closed == 0
+    logits = net.decide(prepared, known, current, closed)[open_]
+    for other in ((known.roll(1, dims=1), current), (known, current.roll(1, dims=1))):
+        assert not torch.allclose(net.decide(prepared, *other, closed)[open_], logits)
+    if net.problem == "cvrp":
+        seen[1][:, 0] = 7
+        assert torch.equal(net.decide(net.prepare(net.encode(*seen)), known, current, closed)[open_], logits)
+
+
+@pytest.mark.parametrize("name", MULTI_START)
+def test_all_of_it_learns_along_trajectories(name: str) -> None:
+    """What training needs: log-probabilities of whole sampled tours, with gradients."""
+    net = make(name)
+    seen, log_p = features(net), list[Tensor]()
+
+    def sample(logits: Tensor) -> Tensor:
+        chosen = torch.distributions.Categorical(logits=logits).sample()
+        log_p.append(logits.log_softmax(-1).gather(2, chosen[..., None])[..., 0])
+        return chosen
+
+    prepared = net.prepare(net.encode(*seen))
+    if net.problem == "tsp":
+        tours = roll_out(net, prepared, TspBatch(*seen), torch.arange(N).expand(2, -1), sample)
+        assert torch.equal(tours.sort(-1).values, torch.arange(N).expand(2, N, N))
+        assert len(log_p) == N - 2
+    else:
+        batch = CvrpBatch(seen[0], (seen[1] * 20).round().long(), torch.tensor([20, 20]))
+        roll_out(net, prepared, batch, torch.arange(1, N).expand(2, -1), sample)
+    (torch.stack(log_p).sum(0) * torch.randn(log_p[0].shape, dtype=torch.float64)).mean().backward()
+    assert not idle(net)
+    assert all(p.grad.isfinite().all() for p in net.parameters())

@@ -1,0 +1,149 @@
+"""What holds of every network that builds one path: order, company, ends, gradients, and every way to decode."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from networks import CVRP, MULTI_START, PATH, TSP, decision, idle, make
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.streams import cvrp_dataset
+from neuroute.decoding.beam import beam_tours
+from neuroute.decoding.decode import decode
+from neuroute.networks.base import PathNetwork
+from neuroute.networks.pens import Pens
+from neuroute.networks.weights import build
+from neuroute.plan.objects import Dataset, Decoding, Network
+from neuroute.problems.cvrp import is_feasible
+from neuroute.problems.vrp import Vrp
+from neuroute.training.decisions import PathDecision, loss
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+EXACT = {"rtol": 1e-12, "atol": 1e-12}
+HIDDEN = [name for name, (kind, _) in PATH.items() if kind.hidden is not PathNetwork.hidden and kind is not Pens]
+SIZE_FREE = [name for name in TSP if not name.startswith(("decoder-only", "pens"))]  # scores without a factor of log n
+
+
+def without_gradients(net: PathNetwork, *seen: Tensor) -> Tensor:
+    with torch.inference_mode():
+        return net.decide(*seen).clone()
+
+
+def shuffled(rows: Tensor, order: Tensor) -> Tensor:
+    return torch.cat([rows[:, :1], rows[:, 1:-1][:, order], rows[:, -1:]], dim=1)
+
+
+@pytest.mark.parametrize("name", PATH)
+def test_order_of_the_candidates_does_not_matter_and_ends_are_told_apart(name: str) -> None:
+    net = make(name)
+    rows, *left = decision(net)
+    order = torch.randperm(18)
+    for decide in (net.decide, lambda *seen: without_gradients(net, *seen)):
+        torch.testing.assert_close(decide(shuffled(rows, order), *left), decide(rows, *left)[:, order], **EXACT)
+    assert not torch.allclose(net.decide(rows.flip(1), *left).flip(1), net.decide(rows, *left), atol=1e-3)
+
+
+@pytest.mark.parametrize("name", PATH)
+def test_a_batch_decides_as_its_instances_do(name: str) -> None:
+    net = make(name)
+    seen = decision(net)
+    for decide in (net.decide, lambda *seen: without_gradients(net, *seen)):
+        alone = [decide(*(part[i : i + 1] for part in seen)) for i in range(len(seen[0]))]
+        torch.testing.assert_close(decide(*seen), torch.cat(alone), **EXACT)
+
+
+@pytest.mark.parametrize("name", PATH)
+def test_rows_are_not_overwritten(name: str) -> None:
+    net = make(name)
+    seen = decision(net)
+    before = [part.clone() for part in seen]
+    without_gradients(net, *seen)
+    assert all(torch.equal(a, b) for a, b in zip(seen, before, strict=True))
+
+
+@pytest.mark.parametrize("name", CVRP)
+def test_demand_and_what_is_left_matter(name: str) -> None:
+    net = make(name)
+    rows, left = decision(net)
+    logits = net.decide(rows, left)
+    assert not torch.allclose(net.decide(rows, 2 * left), logits)
+    coords, demand = torch.rand(3, 8, 2).double(), 0.3 * torch.rand(3, 8).double()
+    lighter, heavier = (net.decide(net.encode(coords, d).roll(-1, dims=1), left[:3]) for d in (demand / 2, demand))
+    assert not torch.allclose(lighter, heavier)
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_hidden_states_are_those_that_the_head_reads(name: str) -> None:
+    net = make(name)
+    seen = decision(net)
+    states = net.hidden(*seen)
+    assert states.shape == (6, 20, net.width)
+    logits = net.head(states)[:, 1:-1]
+    torch.testing.assert_close(logits if net.problem == "cvrp" else logits[..., 0], net.decide(*seen), **EXACT)
+
+
+UNUSED = {"lehd": {"unused.weight", "unused.bias"}}
+
+
+@pytest.mark.parametrize("name", PATH)
+def test_everything_learns(name: str) -> None:
+    net = make(name)
+    if net.problem == "tsp":
+        loss(PathDecision(net), torch.rand(8, 12, 2, dtype=torch.float64), 2).backward()
+    else:
+        coords, demand = torch.rand(3, 12, 2).double(), 0.3 * torch.rand(3, 12).double()
+        rows = net.encode(coords, demand).roll(-1, dims=1)
+        net.decide(rows, 2 - torch.rand(3).double()).flatten(1).log_softmax(1)[:, 5].sum().neg().backward()
+        assert net.embed.weight.grad.abs().sum(0).gt(0).all()  # demand too
+    adds_to_all = {"head.bias"} if net.problem == "tsp" else set()  # the same to all scores
+    assert idle(net) - adds_to_all == UNUSED.get(name, set())
+
+
+def is_tours(found: Tensor, nodes: int) -> bool:
+    return torch.equal(found.sort(dim=1).values, torch.arange(nodes).expand(len(found), nodes))
+
+
+@pytest.mark.parametrize("name", TSP)
+def test_decoding_gives_tours_and_a_beam_of_one_is_greedy(name: str) -> None:
+    net, coords = make(name), torch.rand(5, 13, 2, dtype=torch.float64)
+    greedy = decode("tsp", net, coords, Decoding())
+    assert is_tours(greedy, 13)
+    for how in (Decoding(method="beam", beam=4), Decoding(method="rrc", iterations=5)):
+        assert is_tours(decode("tsp", net, coords, how), 13), how.id
+    if name in SIZE_FREE:
+        assert torch.equal(beam_tours(net.decide, net.encode(coords), coords, 1), greedy)
+        assert torch.equal(decode("tsp", net, coords, Decoding(log_n=False)), greedy)
+        assert torch.equal(torch.cat([decode("tsp", net, one[None], Decoding()) for one in coords]), greedy)
+
+
+@pytest.mark.parametrize("name", CVRP)
+def test_decoding_gives_feasible_solutions(name: str) -> None:
+    instances = cvrp_dataset(Dataset(problem="cvrp", n=21, count=5))
+    batch = Vrp(instances.coords.astype(np.float64), instances.demand, instances.capacity)
+    net = make(name)
+    greedy = decode("cvrp", net, batch, Decoding())
+    for solutions in (greedy, decode("cvrp", net, batch, Decoding(method="rrc", iterations=5))):
+        assert is_feasible(batch, solutions.numpy()).all()
+    alone = torch.cat([decode("cvrp", net, batch[i : i + 1], Decoding()) for i in range(5)])
+    assert torch.equal(greedy, alone)
+
+
+IMPOSSIBLE = [
+    *((name, {"width": 10, "heads": 4}, "10 is not divisible by 4 heads") for name in (*PATH, "pomo", "pomo cvrp")),
+    *((name, {"representatives": 0}, "at least one") for name in ("sit", "bq cvrp cross")),
+    ("sit", {"attention": "other"}, "neither 'cross' nor 'self'"),
+    ("bq cvrp", {"attention": "other"}, "neither 'self' nor 'cross'"),
+    ("pens alibi", {"positions": "alibbi"}, "'alibbi'"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), IMPOSSIBLE)
+def test_what_cannot_be_built_is_one_clear_line(name: str, change: dict[str, object], message: str) -> None:
+    kind, arguments = {**PATH, **MULTI_START}[name]
+    with pytest.raises(ValueError, match=message):
+        kind(**arguments | change)
+    network = Network(kind=f"{kind.__module__}:{kind.__name__}", arguments=arguments | change)
+    with pytest.raises(NeurouteError, match=message) as refused:
+        build(network)
+    assert "\n" not in str(refused.value)

@@ -1,0 +1,99 @@
+"""Parameters of every network, as published or as its paper's code has them."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from neuroute.networks.bq import Bq, BqCvrp
+from neuroute.networks.icam import Icam, IcamCvrp
+from neuroute.networks.lehd import Lehd
+from neuroute.networks.mvmoe import MvMoe
+from neuroute.networks.pens import Pens
+from neuroute.networks.pomo import Pomo, PomoCvrp
+from neuroute.networks.sit import Sit, SitCvrp
+from neuroute.networks.weights import parameters
+
+BQ, ICAM, ICAM_CVRP, PENS = 3_107_539, 2_242_446, 2_226_702, 2_842_560
+CASES: list[tuple[type[nn.Module], dict[str, Any], int]] = [
+    (Bq, {}, BQ),
+    (BqCvrp, {}, BQ + 2 * 192 + 193),  # two more inputs and one more logit
+    (Lehd, {"depth": 6, "width": 128, "heads": 8, "feed_forward": 512}, 1_431_681),  # the released model
+    (Lehd, {"depth": 24, "width": 64, "heads": 8, "feed_forward": 256}, 1_251_137),  # scaling, Table 20: an FFN of 4 W
+    (Pomo, {}, 1_269_760),
+    (PomoCvrp, {}, 1_254_016),
+    (Icam, {}, ICAM),
+    (IcamCvrp, {}, ICAM_CVRP),
+    *((kind, {"adaptation": False}, size - 13) for kind, size in ((Icam, ICAM), (IcamCvrp, ICAM_CVRP))),
+    *((kind, {"compatibility": False}, size - 1) for kind, size in ((Icam, ICAM), (IcamCvrp, ICAM_CVRP))),
+    # 2.8M (pens, Section 5.1); 2.7M by Table 4.  A projection of the attention's output would make it 3.2M.
+    *((Pens, {"positions": name}, PENS) for name in ("alibi", "rope", "both")),
+    (Pens, {"positions": "coordinates"}, PENS + 384),
+    (Pens, {"output_projection": True}, 3_174_336),
+    (Pens, {"initial": "zero"}, PENS),
+    (Sit, {}, 2_633_217),
+    (SitCvrp, {}, 2_635_522),
+    *((MvMoe, {"experts": 0, "inputs": name}, 1_254_016) for name in ("CVRP", "VRPB")),
+    *((MvMoe, {"experts": 0, "inputs": name}, 1_254_144) for name in ("OVRP", "VRPL", "OVRPB", "VRPBL")),
+    *((MvMoe, {"experts": 0, "inputs": name}, 1_254_272) for name in ("OVRPL", "OVRPBL")),
+    *((MvMoe, {"experts": 0, "inputs": name}, 1_254_400) for name in ("VRPTW", "VRPBTW")),
+    *((MvMoe, {"experts": 0, "inputs": name}, 1_254_528) for name in ("OVRPTW", "VRPLTW", "OVRPBTW", "VRPBLTW")),
+    *((MvMoe, {"experts": 0, "inputs": name}, 1_254_656) for name in ("OVRPLTW", "OVRPBLTW", "all")),
+    (MvMoe, {}, 3_682_176),
+    (MvMoe, {"hierarchy": "step"}, 3_698_944),
+    (MvMoe, {"hierarchy": "episode"}, 3_698_944),
+    (MvMoe, {"experts": 8}, 6_916_480),
+    (MvMoe, {"experts": 8, "hierarchy": "step"}, 6_933_248),
+    (MvMoe, {"experts": 16}, 13_385_088),
+    (MvMoe, {"experts": 16, "hierarchy": "step"}, 13_401_856),
+    (MvMoe, {"positions": ["raw"]}, 1_258_168),
+    (MvMoe, {"positions": ["dec"]}, 1_305_216),
+    (MvMoe, {"positions": ["enc"]}, 3_631_616),
+    (MvMoe, {"positions": ["enc0", "enc2", "enc4"]}, 2_443_136),
+    (MvMoe, {"positions": ["enc2", "enc4"]}, 2_046_976),
+    (MvMoe, {"positions": ["enc4", "enc5"]}, 2_046_976),
+    (MvMoe, {"positions": ["raw", "enc", "dec"]}, 3_685_688),
+    (MvMoe, {"method": "soft"}, 3_685_760),
+    (MvMoe, {"method": "expert-choice"}, 3_682_176),
+    (MvMoe, {"method": "random", "level": "problem"}, 3_682_176),
+    (MvMoe, {"level": "instance", "top": 1}, 3_682_176),
+]
+
+
+def on_paper(kind: type[nn.Module], **arguments: Any) -> Any:
+    with torch.device("meta"):
+        return kind(**arguments)
+
+
+@pytest.mark.parametrize(("kind", "arguments", "size"), CASES, ids=str)
+def test_published_sizes(kind: type[nn.Module], arguments: dict[str, Any], size: int) -> None:
+    assert parameters(on_paper(kind, **arguments)) == size
+
+
+def test_sizes_of_layers() -> None:
+    """Of BQ with cross-attention, two layers of BQ's without the keys' inert biases, and 16 vectors for the ends."""
+    cross = on_paper(BqCvrp, attention="cross")
+    assert parameters(on_paper(Bq).layers[0]) == 345_154
+    assert parameters(cross.layers[0]) == 2 * (345_154 - 192)
+    assert parameters(cross.ends) == 16 * 192
+    assert parameters(on_paper(Pomo).layers[0]) == 197_888
+    assert PENS + 9 * 192**2 == 3_174_336
+    assert round(PENS / 1e6, 1) == 2.8
+
+
+@pytest.mark.parametrize("kind", [Icam, IcamCvrp])
+def test_an_adaptation_costs_icam_one_scalar_each(kind: type[nn.Module]) -> None:
+    net = on_paper(kind)
+    assert parameters(net.layers[0]) == 3 * 128**2 + 2 * 128 * 512 + 5 * 128 + 512 + 1
+    assert sum(p.dim() == 0 for p in net.parameters()) == 14
+    assert all(p.item() == 1 for p in kind(depth=1).parameters() if p.dim() == 0)
+
+
+@pytest.mark.parametrize(("kind", "embed", "ends", "head"), [(Sit, 384, 264_192, 129), (SitCvrp, 512, 266_240, 258)])
+def test_sizes_of_sits_parts(kind: type[nn.Module], embed: int, ends: int, head: int) -> None:
+    """sit's own code: the embedding, 16 linears, 6 modules of two halves, the head."""
+    net = on_paper(kind)
+    assert (parameters(net.embed), parameters(net.head)) == (embed, head)
+    assert parameters(net.decoder.start) + parameters(net.decoder.current) == ends
+    assert [parameters(layer) for layer in net.decoder.layers] == [394_752] * 6
