@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from neuroute.accounting import counts, measured
+from neuroute.accounting import counts, counts_many_starts, measured
 from neuroute.accounting.cost import counts as counts_of
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, parameters
@@ -96,9 +96,13 @@ def test_published_sizes(name: str, size: int) -> None:
 def test_published_sizes_of_other_shapes() -> None:
     assert counts.Lehd(24, 64, 8, 256).parameters == 1_251_137  # scaling, Table 20: 1.25M
     assert counts.Pens(output_projection=True).parameters == 3_174_336
-    assert counts.MvMoe(experts=0).parameters == counts.MvMoe(experts=0).active_parameters == 1_254_656
-    assert counts.MvMoe(hierarchy="step").parameters == 3_698_944
-    assert counts.MvMoe().active_parameters == 2_068_608
+    assert (
+        counts_many_starts.MvMoe(experts=0).parameters
+        == counts_many_starts.MvMoe(experts=0).active_parameters
+        == 1_254_656
+    )
+    assert counts_many_starts.MvMoe(hierarchy="step").parameters == 3_698_944
+    assert counts_many_starts.MvMoe().active_parameters == 2_068_608
 
 
 @pytest.mark.parametrize(
@@ -152,7 +156,7 @@ def test_mixtures_take_what_is_counted_while_they_run(case: dict[str, Any], monk
     monkeypatch.setattr(measured, "ENTRIES", MIXED)
     torch.manual_seed(0)
     net: Any = build(network("mvmoe:MvMoe", HEADS | case)).eval()
-    count, n, tours = counts.MvMoe(**HEADS, **case), 9, 4
+    count, n, tours = counts_many_starts.MvMoe(**HEADS, **case), 9, 4
     features = torch.rand(1, n, 2), torch.rand(1, n), torch.rand(1, n, 2)
     state = torch.rand(1, tours, 4), torch.tensor([[1, 2, 3, 4]]), torch.zeros(1, tours, n)
     prepared, flops = measured._flops(lambda: net.prepare(net.encode(*features)))
@@ -184,7 +188,7 @@ def test_light_layers_take_what_is_counted_while_they_run(sparse: bool, monkeypa
 
 def test_what_is_not_routed_is_not_computed() -> None:
     """Twice as many experts cost what their gates do."""
-    four, eight = counts.MvMoe(experts=4), counts.MvMoe(experts=8)
+    four, eight = counts_many_starts.MvMoe(experts=4), counts_many_starts.MvMoe(experts=8)
     assert eight.encoder(51) - four.encoder(51) == 6 * 51 * 2 * 128 * 4
     assert eight.step(51) - four.step(51) == 2 * 128 * 4
 
@@ -198,7 +202,7 @@ def test_sits_decision_is_linear_in_its_tokens_and_its_twins_is_not() -> None:
 
 def test_icam_is_lighter_than_pomo_layer_for_layer() -> None:
     """No output projection (icam, Section 3.2: lower complexity), and no head-wise scores."""
-    icam, pomo = counts.Icam(depth=6), counts.Pomo()
+    icam, pomo = counts_many_starts.Icam(depth=6), counts_many_starts.Pomo()
     for nodes in (100, 1000):
         assert icam.encoder(nodes) < pomo.encoder(nodes)
         assert icam.decision(nodes + 1) < pomo.decision(nodes + 1)

@@ -1,183 +1,320 @@
-"""Many starts at once: against a plain loop, valid tours, the best of them, symmetric images, chunks."""
+"""Many starts at once, of every problem: against plain loops, valid, the best of them, symmetric images, in parts."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
+from many_starts import CPU, NETWORKS, Case, N, case_of
 from neuroute.core.errors import NeurouteError
+from neuroute.decoding.cvrp import CvrpBatch, route_lengths
 from neuroute.decoding.environment import BYTES
-from neuroute.decoding.multi_start import augment8, multi_start, roll_out
+from neuroute.decoding.multi_start import augment8, roll_out
 from neuroute.decoding.recompute import RecordedChoices, recompute
-from neuroute.decoding.tsp import TSP, TspBatch, TspRollout, tour_lengths
-from neuroute.networks.icam import Icam
-from neuroute.networks.pomo import Pomo
-from neuroute.problems.tsp import tour_length
+from neuroute.decoding.tsp import TSP, TspBatch
+from neuroute.problems.cvrp import cost, is_feasible
+from neuroute.problems.vrp import Vrp, from_routes
+from neuroute.problems.vrp_variants import SWITCHES
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.fixture(params=[Pomo, Icam])
-def net(request: pytest.FixtureRequest) -> Any:
-    torch.manual_seed(0)
-    shape = {"heads": 3} if request.param is Pomo else {}
-    return request.param(depth=2, width=24, feed_forward=40, **shape).double().eval()
-
-
-def instances(count: int = 4, n: int = 11) -> Tensor:
-    return torch.rand(count, n, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+# -- against plain loops ----------------------------------------------------------------------------------------------
 
 
 @torch.no_grad()
-def one_tour(net: Any, coords: Tensor, start: int) -> list[int]:
+def plain_tour(net: Any, coords: np.ndarray, start: int) -> np.ndarray:
     """A greedy tour of one instance, one decision after the other, the last one included."""
-    prepared = net.prepare(net.encode(coords[None]))
+    prepared, n = net.prepare(net.encode(torch.from_numpy(coords))), coords.shape[1]
     tour = [start]
-    while len(tour) < len(coords):
-        closed = torch.zeros(1, 1, len(coords), dtype=coords.dtype)
-        closed[..., tour] = -torch.inf
-        logits = net.decide(prepared, torch.tensor([[start]]), torch.tensor([[tour[-1]]]), closed)
+    while len(tour) < n:
+        mask = torch.zeros(1, 1, n, dtype=torch.float64)
+        mask[..., tour] = -torch.inf
+        logits = net.decide(prepared, torch.tensor([[start]]), torch.tensor([[tour[-1]]]), mask)
         tour.append(int(logits[0, 0].argmax()))
-    return tour
+    return np.array(tour)
 
 
-def test_equals_a_plain_loop(net: Any) -> None:
-    coords = instances()
-    by_hand = torch.tensor([[one_tour(net, one, start) for start in range(11)] for one in coords])
+@torch.no_grad()
+def plain_routes(net: Any, one: Vrp, start: int) -> np.ndarray:
+    """A greedy solution of one instance, as published: forced to the depot, then to the start; 0: the net's choice."""
+    batch = CvrpBatch.of(one, CPU)
+    prepared = net.prepare(net.encode(batch.coords, batch.share))
+    capacity, demand = int(one.capacity[0]), one.demand[0].tolist()
+    stops, left, waiting = [0], capacity, set(range(1, len(demand)))
+    if start:
+        stops, left, waiting = [0, start], capacity - demand[start], waiting - {start}
+    while waiting or stops[-1]:
+        mask = torch.full((1, 1, len(demand)), -torch.inf, dtype=torch.float64)
+        mask[..., [c for c in waiting if demand[c] <= left]] = 0
+        if stops[-1]:
+            mask[..., 0] = 0
+        share = torch.tensor([[left / capacity]], dtype=torch.float64)
+        chosen = int(net.decide(prepared, share, torch.tensor([[stops[-1]]]), mask)[0, 0].argmax())
+        left = capacity if chosen == 0 else left - demand[chosen]
+        stops, waiting = [*stops, chosen], waiting - {chosen}
+    text = ",".join(map(str, stops[1:-1]))
+    return from_routes([[int(c) for c in route.split(",") if c] for route in text.split(",0,")])
+
+
+def test_equals_a_plain_loop(planar: Case) -> None:
+    instances = planar.instances()
+    batch, depot = planar.batch(instances), planar.environment.depots
+    build = plain_routes if depot else plain_tour
+    each = [instances[i : i + 1] for i in range(4)]
+    plain = [[build(planar.net, one, start) for start in range(N + depot)] for one in each]
+    by_hand = torch.from_numpy(np.array(plain))
     with torch.inference_mode():
-        found = roll_out(net, net.prepare(net.encode(coords)), TspBatch(coords), torch.arange(11).expand(4, -1))
-    assert torch.equal(found, by_hand)
-    assert torch.equal(found[..., 0], torch.arange(11).expand(4, -1))
-    lengths = tour_length(coords[:, None].numpy(), by_hand.numpy())
-    np.testing.assert_allclose(tour_lengths(coords, by_hand).numpy(), lengths, rtol=1e-12)
-    lengths = tour_lengths(coords, by_hand).numpy()  # two starts of one tour differ by rounding, which decides
-    best = by_hand[torch.arange(4), torch.from_numpy(lengths.argmin(1))]
-    assert torch.equal(multi_start(TSP, net, coords), best)
-    assert torch.equal(multi_start(TSP, net, coords, 1), by_hand[:, 0])
-    three = by_hand[torch.arange(4), torch.from_numpy(lengths[:, :3].argmin(1))]
-    assert torch.equal(multi_start(TSP, net, coords, 3), three)
+        solutions = roll_out(planar.net, planar.prepare(batch), batch, torch.arange(N + depot).expand(4, -1))
+    assert torch.equal(solutions, by_hand)
+    lengths = batch.lengths(by_hand)
+    for start in range(N + depot):
+        np.testing.assert_allclose(lengths[:, start], planar.lengths(instances, by_hand[:, start]), rtol=1e-12)
+    lengths = lengths[:, depot:]  # two starts of one tour differ by rounding, which decides
+    for starts in (None, 3):
+        best = depot + lengths[:, :starts].argmin(1)
+        assert torch.equal(planar.solve(instances, starts), by_hand[torch.arange(4), best])
+    assert torch.equal(planar.solve(instances, 1), by_hand[:, 0])  # with a depot its own choice of the first customer
 
 
-@pytest.mark.parametrize("n", [2, 3, 4, 30])
-def test_tours_are_tours(net: Any, n: int) -> None:
-    tours = multi_start(TSP, net, instances(3, n), augment=True)
-    assert tours.dtype == torch.int64
-    assert torch.equal(tours.sort(1).values, torch.arange(n).expand(3, n))
+@pytest.mark.parametrize("variant", SWITCHES)
+def test_the_best_of_a_vrp_is_that_of_one_start_and_one_image_after_the_other(variant: str) -> None:
+    case = case_of(variant)
+    instances = case.instances(n=8)
+    batch, number = case.batch(instances), case.environment.count_starts(instances, None)
+    solutions, with_images = case.solve(instances), case.solve(instances, augment=True)
+    best = torch.full((4,), torch.inf, dtype=torch.float64)
+    with torch.inference_mode():
+        for image, coords in enumerate(augment8(batch.coords)):
+            prepared = case.prepare(batch.at(coords))
+            for start in batch.start_nodes(number).split(1, dim=1):
+                best = torch.minimum(best, batch.lengths(roll_out(case.net, prepared, batch, start))[:, 0])
+            if image == 0:
+                np.testing.assert_allclose(case.lengths(instances, solutions), best.numpy(), rtol=1e-12)
+    np.testing.assert_allclose(case.lengths(instances, with_images), best.numpy(), rtol=1e-12)
+    assert case.valid(instances, solutions)
+    assert case.valid(instances, with_images)
+
+
+# -- any policy -------------------------------------------------------------------------------------------------------
+
+
+class AnyLogits:
+    """A network without an opinion: `choose` sees only what is masked."""
+
+    nodes = torch.zeros(1, 1, 1)
+
+    def decide(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
+        assert ((context >= 0) & (context <= 1)).all()
+        return torch.randn_like(mask) + mask
+
+
+def drive(instances: Vrp, row: int, order: list[int], via: list[int]) -> float:
+    """A vehicle's way, stop by stop: its length; fails where it carries too much or misses somebody."""
+    points = [complex(*p) for p in instances.coords[row].tolist()]
+    here, left, length = points[0], 0, 0.0
+    for customer, through in zip(order, via, strict=True):
+        if through:
+            length, here, left = length + abs(here - points[0]), points[0], int(instances.capacity[row])
+        left -= int(instances.demand[row, customer])
+        assert left >= 0
+        length, here = length + abs(points[customer] - here), points[customer]
+    assert sorted(order) == list(range(1, instances.customers + 1))
+    return length + abs(here - points[0])
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 25), st.integers(1, 5), st.integers(1, 6), st.integers(0, 2**31), st.booleans())
+def test_random_routes_are_feasible_and_lengths_right(
+    customers: int, batch: int, tours: int, seed: int, tight: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    torch.manual_seed(seed)
+    demand = np.zeros((batch, customers + 1), np.int64)
+    demand[:, 1:] = rng.integers(1, 10, (batch, customers))
+    capacity = demand.max(1) + (0 if tight else rng.integers(0, 40, batch))
+    instances = Vrp(rng.random((batch, customers + 1, 2)), demand, capacity)
+    starts = torch.from_numpy(rng.integers(0, customers + 1, (batch, tours)))
+    solutions = roll_out(AnyLogits(), AnyLogits, CvrpBatch.of(instances, CPU), starts)  # type: ignore[arg-type]
+    lengths = route_lengths(torch.from_numpy(instances.coords), solutions)
+    for tour in range(tours):
+        assert is_feasible(instances, solutions[:, tour].numpy()).all()
+        np.testing.assert_allclose(lengths[:, tour], cost(instances, solutions[:, tour].numpy()), rtol=1e-12)
+        for row in range(batch):
+            by_hand = drive(instances, row, *solutions[row, tour].tolist())
+            assert float(lengths[row, tour]) == pytest.approx(by_hand, rel=1e-12)
+            assert starts[row, tour] in (0, solutions[row, tour, 0, 0])
+
+
+def test_a_vehicle_step_by_step() -> None:
+    """Loads 3, 2 and 2 in a vehicle of 4: two at once is too much, the depot waits between them."""
+    batch = CvrpBatch(torch.zeros(1, 4, 2), torch.tensor([[0, 3, 2, 2]]), torch.tensor([4]))
+    routes = batch.rollout(torch.tensor([[1, 2, 0]]), torch.float32)
+    assert routes.context.tolist() == [[0.25, 0.5, 1.0]]
+    assert (routes.mask == 0).tolist() == [[[1, 0, 0, 0], [1, 0, 0, 1], [0, 1, 1, 1]]]
+    for stops in ([0, 3, 2], [2, 0, 3], [3, 1, 0], [0, 0, 1]):
+        assert not routes.is_complete()
+        routes.go(torch.tensor([stops]))
+    assert routes.is_complete()
+    assert (routes.mask[0, 1] == 0).tolist() == [1, 0, 0, 0]  # complete, and at the depot
+    orders = [[[1, 2, 3], [1, 1, 0]], [[2, 3, 1], [1, 0, 1]], [[2, 3, 1], [1, 0, 1]]]
+    assert routes.solutions().tolist() == [orders]
+
+
+# -- sizes, parts, images ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 30])
+def test_solutions_of_any_size_are_valid(case: Case, n: int) -> None:
+    n = max(n, 2 - case.environment.depots)
+    instances = case.instances(3, n)
+    for starts in {None, 1, min(n, case.environment.count_starts(instances, None))}:
+        solutions = case.solve(instances, starts, augment=True)
+        assert solutions.dtype == torch.int64
+        assert case.valid(instances, solutions)
+    assert case.solve(case.instances(3, n)[:0]).shape == (0, *case.environment.shape(n))
+
+
+def test_capacities_may_differ_and_one_vehicle_may_do() -> None:
+    for name in ("pomo_cvrp", "icam_cvrp"):
+        case = case_of(name)
+        instances = case.instances()
+        instances = Vrp(instances.coords, instances.demand, np.array([9, 20, 35, 1000]))
+        assert case.valid(instances, case.solve(instances))
 
 
 @pytest.mark.parametrize("augment", [False, True])
-@pytest.mark.parametrize("tours", [1, 7, 40, 100])
-def test_how_many_at_a_time_changes_nothing(
-    net: Any, tours: int, augment: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_how_many_at_a_time_changes_nothing(case: Case, augment: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # Of what the encoder takes there would be too little.
     monkeypatch.setattr("neuroute.decoding.environment.batch_size_for", lambda *_: 10)
-    coords = instances(5)
-    all_at_once = multi_start(TSP, net, coords, augment=augment)
-    assert torch.equal(multi_start(TSP, net, coords, augment=augment, memory_gb=tours * BYTES * 11 / 1e9), all_at_once)
+    instances, nodes = case.instances(5), case.environment.nodes(N)
+    whole = case.solve(instances, augment=augment)
+    for tours in (1, 7, 40, 100):
+        memory_gb = (2 if case.problem == "vrp" else 1) * tours * BYTES * nodes / 1e9
+        assert torch.equal(case.solve(instances, augment=augment, memory_gb=memory_gb), whole)
+    assert torch.equal(case.solve(instances, augment=augment, batch_size=2), whole)
+    rows = [instances[i : i + 1] for i in range(5)]
+    for row, one in enumerate(rows):
+        if case.problem != "vrp" or one.variant == instances.variant:
+            assert torch.equal(case.solve(one, augment=augment), whole[row : row + 1])
 
 
 def test_images_of_the_square() -> None:
-    """Eight different isometries of the square onto itself, the identity first."""
+    """Eight different isometries of the square onto itself, the identity first; an image has the same images."""
     corners = torch.tensor([[0.0, 0], [1, 0], [1, 1], [0, 1]], dtype=torch.float64)
     images = augment8(corners)
     assert torch.equal(images[0], corners)
     assert len({tuple(image.flatten().tolist()) for image in images}) == 8
     assert all({tuple(p) for p in image.tolist()} == {tuple(p) for p in corners.tolist()} for image in images)
-    points = instances()
-    assert augment8(points).shape == (8, 4, 11, 2)
-    for image in augment8(points):
+    points = torch.rand(4, N, 2, dtype=torch.float64)
+    assert augment8(points).shape == (8, 4, N, 2)
+    forms = [{tuple(a.tolist()) for a in augment8(p).flatten(1).round(decimals=9) + 0.0} for p in augment8(points)]
+    for image, form in zip(augment8(points), forms, strict=True):
         torch.testing.assert_close(torch.cdist(image, image), torch.cdist(points, points))
+        assert form == forms[0]
 
 
-def test_an_image_has_the_same_images() -> None:
-    points = instances(1, 6)
-    expected = augment8(points).flatten(1).round(decimals=9)
-    for image in augment8(points):
-        found = augment8(image).flatten(1).round(decimals=9)
-        assert {tuple(a.tolist()) for a in found + 0.0} == {tuple(a.tolist()) for a in expected + 0.0}
+def test_with_images_the_best_length_is_the_same_of_every_image_and_never_longer(planar: Case) -> None:
+    instances = planar.instances()
+    coords = instances if planar.problem == "tsp" else instances.coords
 
-
-def test_with_images_the_best_length_is_the_same_of_every_image_and_never_longer(net: Any) -> None:
-    coords = instances()
-
-    def length(points: Tensor, augment: bool) -> np.ndarray:
-        return tour_length(points.numpy(), multi_start(TSP, net, points, augment=augment).numpy())
+    def length(coords: np.ndarray, augment: bool) -> np.ndarray:
+        moved = coords if planar.problem == "tsp" else Vrp(coords, instances.demand, instances.capacity)
+        return planar.lengths(moved, planar.solve(moved, augment=augment))
 
     with_images = length(coords, True)
     assert (with_images <= length(coords, False) + 1e-12).all()
     assert (with_images < length(coords, False) - 1e-6).any()
-    for image in augment8(coords):
-        np.testing.assert_allclose(length(image, True), with_images, rtol=1e-9)
+    for image in augment8(torch.from_numpy(coords)):
+        np.testing.assert_allclose(length(image.numpy(), True), with_images, rtol=1e-9)
 
 
-def test_bad_starts(net: Any) -> None:
-    for starts in (0, 12):
-        with pytest.raises(NeurouteError, match="give from 1 to 11"):
-            multi_start(TSP, net, instances(), starts)
-
-
-def test_what_the_encoder_needs_counts(net: Any) -> None:
+def test_starts_that_are_not_there_and_too_little_memory_are_refused(case: Case) -> None:
     """One start of an instance takes little memory, its encoder no less than with many."""
-    with pytest.raises(NeurouteError, match="an instance of 11 nodes needs about"):
-        multi_start(TSP, net, instances(), 1, memory_gb=1e-6)
-    assert TSP.batch_sizes(net, 1000, 1, 1, 4.0)[1] <= 4e9 / (64 * 24 * 1000)
-    assert TSP.batch_sizes(net, 1000, 8, 8, 4.0)[1] <= 4e9 / (64 * 24 * 1000) / 8
-    assert TSP.batch_sizes(net, 1000, 1000, 1, 1.0) == (20833, 8)
+    for starts in (0, N + 1):
+        with pytest.raises(NeurouteError, match=f"{N} {case.environment.noun}; give from 1 to {N}, or 'all'"):
+            case.solve(case.instances(), starts)
+    for number in (1, None):
+        with pytest.raises(NeurouteError, match="an instance of .* nodes needs about"):
+            case.solve(case.instances(), number, memory_gb=1e-7)
 
 
-def test_no_instances(net: Any) -> None:
-    assert multi_start(TSP, net, torch.empty(0, 7, 2, dtype=torch.float64)).shape == (0, 7)
+def test_what_the_encoder_needs_counts() -> None:
+    for net in (case_of("pomo").net, case_of("icam").net):
+        assert TSP.batch_sizes(net, 1000, 1, 1, 4.0)[1] <= 4e9 / (64 * 16 * 1000)
+        assert TSP.batch_sizes(net, 1000, 8, 8, 4.0)[1] <= 4e9 / (64 * 16 * 1000) / 8
+        assert TSP.batch_sizes(net, 1000, 1000, 1, 1.0) == (20833, 8)
 
 
-def test_logits_of_every_decision_pass_through_choose(net: Any) -> None:
-    """Closed are the stops before, and a tour does not change what another sees."""
-    coords, seen = instances(2, 6), []
+# -- decisions --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["pomo", "icam"])
+def test_logits_of_every_decision_pass_through_choose(name: str) -> None:
+    """The stops before are masked, and a tour does not change what another sees."""
+    case, seen = case_of(name), []
+    batch = TspBatch(torch.from_numpy(case.instances(2, 6)))
 
     def last(logits: Tensor) -> Tensor:
         seen.append(logits)
         return 5 - (logits > -torch.inf).flip(-1).int().argmax(-1)
 
     with torch.no_grad():
-        tours = roll_out(net, net.prepare(net.encode(coords)), TspBatch(coords), torch.arange(6).expand(2, -1), last)
+        tours = roll_out(case.net, case.prepare(batch), batch, torch.arange(6).expand(2, -1), last)
     assert tours[0].tolist() == [[start, *(j for j in range(5, -1, -1) if j != start)] for start in range(6)]
     for place, logits in enumerate(seen):
-        closed = torch.zeros(2, 6, 6, dtype=torch.bool).scatter(2, tours[..., : place + 1], True)
-        assert torch.equal(logits == -torch.inf, closed)
+        masked = torch.zeros(2, 6, 6, dtype=torch.bool).scatter(2, tours[..., : place + 1], True)
+        assert torch.equal(logits == -torch.inf, masked)
 
 
-@pytest.mark.parametrize("moves", [1, 2, 100])
-def test_a_replay_has_the_gradients_of_the_roll_out(net: Any, moves: int) -> None:
-    coords, weight = instances(2, 7), torch.randn(2, 7, dtype=torch.float64)
-    starts = torch.arange(7).expand(2, -1)
+class Sampled:
+    """A way to choose by chance that keeps what it chose, and its log-probabilities."""
 
-    def log_p(logits: Tensor, chosen: Tensor) -> Tensor:
-        return logits.log_softmax(-1).gather(2, chosen[..., None])[..., 0]
+    def __init__(self) -> None:
+        self.logs: list[Tensor] = []
+        self.certain: list[Tensor] = []
 
-    torch.manual_seed(3)
-    in_one: list[Tensor] = []
-
-    def sample(logits: Tensor) -> Tensor:
-        chosen = torch.distributions.Categorical(logits=logits).sample()
-        in_one.append(log_p(logits, chosen))
+    def __call__(self, logits: Tensor) -> Tensor:
+        chosen = torch.distributions.Categorical(logits=logits.detach()).sample()
+        self.logs.append(log_p(logits, chosen))
+        self.certain.append(self.logs[-1].detach()[(logits > -torch.inf).sum(-1) == 1])
         return chosen
 
+
+def log_p(logits: Tensor, chosen: Tensor) -> Tensor:
+    return logits.log_softmax(-1).gather(2, chosen[..., None])[..., 0]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_recomputed_decisions_have_the_gradients_of_the_roll_out(name: str) -> None:
+    """Of a solution that is complete before others they are certain, so that they add nothing."""
+    case = case_of(name)
+    batch, weight = case.batch(case.instances(2)), torch.randn(2, N, dtype=torch.float64)
+    starts, sample = batch.start_nodes(N), Sampled()
+    torch.manual_seed(3)
     record = RecordedChoices(sample)
-    tours = roll_out(net, net.prepare(net.encode(coords)), TspBatch(coords), starts, record)
-    (torch.stack(in_one).sum(0) * weight).sum().backward()
-    expected = {name: p.grad.clone() for name, p in net.named_parameters()}
-    net.zero_grad()
+    solutions = roll_out(case.net, case.prepare(batch), batch, starts, record)
+    (torch.stack(sample.logs).sum(0) * weight).sum().backward()
+    expected = {key: p.grad.clone() for key, p in case.net.named_parameters()}
+    certain = torch.cat(sample.certain)
+    assert (len(certain) > 10) is (case.problem == "cvrp")
+    assert torch.equal(certain, torch.zeros_like(certain))
 
     again = RecordedChoices(lambda logits: record.stops[len(again.stops)])
     with torch.no_grad():
-        assert torch.equal(roll_out(net, net.prepare(net.encode(coords)), TspBatch(coords), starts, again), tours)
-    prepared = net.prepare(net.encode(coords))
-    under_way = TspRollout(starts, 7, torch.float64)
-    for part in recompute(under_way, again.stops, moves):
-        found = log_p(net.decide(prepared, part.context, part.current, part.mask), part.chosen)
-        (found.view(2, -1, 7).sum(1) * weight).sum().backward(retain_graph=True)
-    assert torch.equal(under_way.solutions(), tours)
-    for name, p in net.named_parameters():
-        torch.testing.assert_close(p.grad, expected[name], rtol=1e-9, atol=1e-9)
+        assert torch.equal(roll_out(case.net, case.prepare(batch), batch, starts, again), solutions)
+    for moves in (1, 3, 100):
+        case.net.zero_grad()
+        prepared = case.prepare(batch)
+        with torch.no_grad():
+            rollout = batch.rollout(starts, torch.float64)
+        for part in recompute(rollout, again.stops, moves):
+            logs = log_p(case.net.decide(prepared, part.context, part.current, part.mask), part.chosen)
+            (logs.view(2, -1, N).sum(1) * weight).sum().backward(retain_graph=True)
+        assert torch.equal(rollout.solutions(), solutions)
+        for key, p in case.net.named_parameters():
+            torch.testing.assert_close(p.grad, expected[key], rtol=1e-9, atol=1e-9)

@@ -15,7 +15,7 @@ from neuroute.problems.tsp import is_permutation, tour_length
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-PAIRS = 200_000
+PAIRS = 100_000
 
 
 def attract(rows: Tensor) -> Tensor:

@@ -4,32 +4,27 @@ import pytest
 
 from neuroute.accounting import cost
 from neuroute.accounting.estimate import ModelPrice, costs
-from neuroute.plan.build import Plan, build_plan
-from neuroute.plan.config import Config
 from neuroute.plan.objects import Dataset, Decoding
+from plans import plan_of
 
 
-@pytest.fixture(scope="module")
-def plan() -> Plan:
-    return build_plan(Config(scale="paper"))
-
-
-def test_runs_come_after_those_that_they_start_from(plan: Plan) -> None:
+def test_runs_come_after_those_that_they_start_from() -> None:
+    plan = plan_of("paper")
     started = [run for run in plan.runs.values() if run.start]
     assert started
     for run in started:
-        found = [c.id for c in costs(plan, run.id)]
-        trained = [each for each in found if each in plan.runs]
+        needed = [c.id for c in costs(plan, run.id)]
+        trained = [each for each in needed if each in plan.runs]
         assert trained[-1] == run.id
         for each in trained:
             start = plan.runs[each].start
             assert start is None or trained.index(start.partition("@")[0]) < trained.index(each)
-            assert set(plan.label_jobs_of_run(each)) <= set(found)
+            assert set(plan.label_jobs_of_run(each)) <= set(needed)
 
 
 @pytest.mark.parametrize("problem", ["tsp", "cvrp"])
-def test_re_construction_costs_as_much_as_its_blocks(plan: Plan, problem: str) -> None:
-    run = next(r for r in plan.runs.values() if r.id == f"sit/{problem}_1k")
+def test_re_construction_costs_as_much_as_its_blocks(problem: str) -> None:
+    run = plan_of("paper").runs[f"sit/{problem}_1k"]
     dataset = Dataset(problem=problem, n=1000, count=3)  # type: ignore[arg-type]
 
     def of(**how: object) -> float:
@@ -43,7 +38,8 @@ def test_re_construction_costs_as_much_as_its_blocks(plan: Plan, problem: str) -
     assert 0.3 * whole < of(iterations=1) < 1.5 * whole  # half as many tokens a decision, nearly as many decisions
 
 
-def test_a_paper_is_a_target(plan: Plan) -> None:
-    found = {c.id for c in costs(plan, "pens") if c.stage == "render"}
-    assert found == {a for a, artifact in plan.artifacts.items() if artifact.paper == "pens"}
-    assert {c.id for c in costs(plan, "sit")} & {"sit/tsp_100k", "scaling/bq"} == {"sit/tsp_100k", "scaling/bq"}
+def test_a_paper_is_a_target() -> None:
+    plan = plan_of("paper")
+    rendered = {c.id for c in costs(plan, "pens") if c.stage == "render"}
+    assert rendered == {a for a, artifact in plan.artifacts.items() if artifact.paper == "pens"}
+    assert {"sit/tsp_100k", "scaling/bq"} <= {c.id for c in costs(plan, "sit")}

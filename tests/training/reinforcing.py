@@ -1,20 +1,14 @@
-"""What tests of training by reinforcement compare: gradients, networks, parts of a batch, runs to their ends."""
+"""What tests of training by reinforcement compare: gradients, networks, parts of a batch."""
 
-import os
-import signal
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from neuroute.plan.objects import Run
 from neuroute.plan.reinforced import Elite
 from neuroute.training.distributed import World
-from neuroute.training.loop import TrainingLoop
 from neuroute.training.reinforce import Reinforcement
 
-CPU = torch.device("cpu")
 Built = tuple[float, Tensor]  # reward and log-probability of a solution
 
 
@@ -52,20 +46,3 @@ class Alone(World):
 
     def sum(self, value: Tensor) -> Tensor:
         return value
-
-
-def to_the_end(batches: Reinforcement, run: Run, folder: Path, kill_at: int | None = None) -> TrainingLoop:
-    """Trains what of a run is left, or until it is told to stop after batch `kill_at`."""
-    train = batches.train
-
-    def killed(index: int) -> tuple[Tensor, int]:
-        if index == kill_at:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return train(index)
-
-    batches.train = killed  # type: ignore[method-assign]
-    total, after = run.training.batches, run.training.validate_after  # type: ignore[union-attr]
-    loop = TrainingLoop(batches.net, batches, total, lambda: {"none": 0.0}, after, folder, World(), CPU)
-    loop.resume()
-    loop.run()
-    return loop

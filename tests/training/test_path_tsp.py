@@ -16,7 +16,7 @@ from neuroute.plan.objects import Network, Run
 from neuroute.problems.sub_paths import cut_pairs, draw_pairs
 from neuroute.training import path_tsp
 from neuroute.training.path_tsp import PathTspBatches, PathTsps
-from tiny import N, killed_training, labels, log_lines, make_run, pens_run, run_training, scheme_of, training_set
+from tiny import N, labels, log_lines, make_run, pens_run, run_training, scheme_of, training_set
 
 CPU = torch.device("cpu")
 POSITIONS = ("alibi", "rope", "both", "coordinates")
@@ -171,20 +171,6 @@ def test_learns_and_logs(tmp_path: Path, store: Path, positions: str, initial: s
     assert validations[-1]["gap_pct"] < 0.7 * validations[0]["gap_pct"]
     about = json.loads((out / "run.json").read_text())
     assert about["updates"] == about["batches"] == 25 * 4
-
-
-def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path, store: Path) -> None:
-    run = pens_run("both", epochs=20)
-    whole = run_training(run, tmp_path / "whole", store)
-    assert 0 < killed_training(run, tmp_path / "killed", store) < 20 * 4
-    resumed = run_training(run, tmp_path / "killed", store)
-    assert (resumed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
-    kept = ("kind", "batch", "updates", "samples", "loss", "lr", "gap_pct", "gaps_pct")
-    logs = [
-        [{k: line.get(k) for k in kept} for line in map(json.loads, (out / "log.jsonl").read_text().splitlines())]
-        for out in (whole, resumed)
-    ]
-    assert logs[0] == logs[1]
 
 
 def test_bf16_trains(store: Path) -> None:

@@ -16,20 +16,15 @@ from neuroute.networks.weights import load_checkpoint
 from neuroute.training.distributed import World
 from neuroute.training.loop import TrainingLoop
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
-from tiny import label_store, log_lines, run_training
-from tiny_rounds import PROBLEMS, N, feasible, label_sets, lengths, make_run, rounds
+from tiny import log_lines, run_training
+from tiny_rounds import N, feasible, lengths, make_run, rounds
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.fixture(params=PROBLEMS)
-def problem(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return label_store(tmp_path_factory.mktemp("labels"), *label_sets())
+@pytest.fixture
+def store(rounds_store: Path) -> Path:
+    return rounds_store
 
 
 # -- rounds ---------------------------------------------------------------------------------------------------------

@@ -14,21 +14,17 @@ from neuroute.decoding.search import SEARCH
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Network
 from neuroute.training import reconstruction
-from neuroute.training.reconstruction import ReconstructedSet, Rounds
-from tiny import label_store, log_lines, run_training
-from tiny_rounds import PROBLEMS, N, label_sets, make_run, network, rounds
+from neuroute.training.reconstruction import ReconstructedSet
+from test_resuming import assert_same
+from tiny import run_training
+from tiny_rounds import N, make_run, network, rounds
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.fixture(params=PROBLEMS)
-def problem(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return label_store(tmp_path_factory.mktemp("labels"), *label_sets())
+@pytest.fixture
+def store(rounds_store: Path) -> Path:
+    return rounds_store
 
 
 # -- resuming -------------------------------------------------------------------------------------------------------
@@ -38,40 +34,7 @@ class Killed(BaseException):
     """As abrupt as a signal that cannot be handled."""
 
 
-def same_run(whole: Path, resumed: Path) -> None:
-    assert (resumed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
-    for kind, kept in (("train", "loss"), ("validation", "gap_pct"), ("round", "length_after")):
-        assert [line[kept] for line in log_lines(whole, kind)] == [line[kept] for line in log_lines(resumed, kind)]
-
-
-def kill_at(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
-    plain = Rounds.train
-
-    def killed(self: Rounds, index: int) -> Any:
-        if index == batch:
-            raise Killed
-        return plain(self, index)
-
-    monkeypatch.setattr(Rounds, "train", killed)
-
-
-@pytest.mark.parametrize("batch", [4, 6, 9, 16])
-def test_killed_in_a_round_it_ends_with_the_same_weights(
-    problem: str, batch: int, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("neuroute.training.loop.SAVE_EVERY_S", -1.0)
-    run = make_run(problem)
-    whole = run_training(run, tmp_path / "whole", store)
-    with monkeypatch.context() as patch:
-        kill_at(patch, batch)
-        with pytest.raises(Killed):
-            run_training(run, tmp_path / "killed", store)
-    assert torch.load(tmp_path / "killed" / "state" / "state.pt", weights_only=True)["done"] == batch
-    same_run(whole, run_training(run, tmp_path / "killed", store))
-
-
-@pytest.mark.parametrize("number", [0, 2])
-@pytest.mark.parametrize("saved_s", [-1.0, 60.0])
+@pytest.mark.parametrize(("number", "saved_s"), [(0, 60.0), (2, -1.0)])
 def test_killed_while_it_re_constructs_it_goes_on_there(
     problem: str, number: int, saved_s: float, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,7 +70,7 @@ def test_killed_while_it_re_constructs_it_goes_on_there(
     calls.clear()
     resumed = run_training(run, tmp_path / "killed", store)
     assert calls[0] == (9, 1 if saved_s < 0 else 0)
-    same_run(whole, resumed)
+    assert_same(whole, resumed)
     assert {int(f.name[0]) for f in (tmp_path / "killed" / "state" / "solutions").iterdir()} == {2}
 
 
@@ -127,7 +90,7 @@ def test_a_signal_stops_re_construction_soon_and_keeps_it(problem: str, tmp_path
             run_training(run, tmp_path / "stopped", store)
     assert "\n" not in str(refusal.value)
     assert (tmp_path / "stopped" / "state" / "solutions" / "1-0-24.npz").exists()
-    same_run(whole, run_training(run, tmp_path / "stopped", store))
+    assert_same(whole, run_training(run, tmp_path / "stopped", store))
 
 
 def test_damaged_solutions_are_named(problem: str, tmp_path: Path, store: Path) -> None:

@@ -1,6 +1,6 @@
-"""Stages of REINFORCE: resuming, one by one as together, and by several processes as by one."""
+"""Stages of REINFORCE: what they leave, one by one as together, and by several processes as by one."""
 
-import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,88 +9,65 @@ import pytest
 import torch
 
 from neuroute.core.errors import NeurouteError
-from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
-from neuroute.plan.objects import Run
+from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.reinforced import Elite
-from neuroute.training.loop import TrainingLoop
-from neuroute.training.reinforce import Reinforcement
-from neuroute.training.stages import beside, export_stages, recall_moments
-from reinforcing import Alone, close, gradients, same, to_the_end
+from neuroute.training.stages import beside, recall_moments
+from reinforcing import Alone, close, gradients, same
+from tiny import log_lines, run_training
 from tiny_reinforced import STAGES, batches_of, make_run, stage
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def go(
-    run: Run, folder: Path, kill_at: int | None = None, start: Path | None = None
-) -> tuple[Reinforcement, TrainingLoop]:
-    batches = batches_of(run, folder)
-    if start is not None:
-        batches.net.load_state_dict(load_checkpoint(start)[0].state_dict())
-        batches = Reinforcement(batches.scheme, start)
-    return batches, to_the_end(batches, run, folder, kill_at)
+STAGE_NAMES = ("warm", "varying", "model")
 
 
-def test_a_killed_run_ends_with_the_same_weights(tmp_path: Path) -> None:
-    """Stopped inside each stage and at their ends (batches 2 and 6 are the last of theirs)."""
-    run = make_run(*STAGES, weight_decay=1e-6, clip=1.0)
-    whole, loop = go(run, tmp_path / "whole")
-    notes = [line for line in map(json.loads, loop.lines) if line["kind"] == "stage"]
-    assert [(note["stage"], note["batch"]) for note in notes] == [("warm", 0), ("varying", 3), ("elite", 7)]
-    assert [json.loads(line)["batch"] for line in loop.lines if '"validation"' in line] == [0, 3, 7, 10]
-    for kill_at in (1, 2, 4, 6, 8):
-        folder = tmp_path / str(kill_at)
-        with pytest.raises(NeurouteError, match=f"at batch {kill_at + 1} of 10"):
-            go(run, folder, kill_at)
-        resumed, again = go(run, folder)
-        assert same(resumed.net, whole.net)
-        assert again.done == 10
-        losses = [[json.loads(x)["loss"] for x in each.lines if '"train"' in x] for each in (loop, again)]
-        assert losses[0] == losses[1]
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, store: Path) -> Path:
+    return run_training(make_run(*STAGES), tmp_path_factory.mktemp("whole"), store)
 
 
-def exported(run: Run, batches: Reinforcement, folder: Path, out: Path) -> None:
-    """As the training stage leaves a run."""
-    about = {"run": run.id, "network": run.network.model_dump(), "code": "c"}
-    save_checkpoint(out / "model.safetensors", batches.net, about)
-    export_stages(batches.training, folder, out, build(run.network), about)
+def weights_of(folder: Path, name: str = "model") -> torch.nn.Module:
+    return load_checkpoint(folder / f"{name}.safetensors")[0]
 
 
-def test_stages_as_runs_of_their_own_are_one_run(tmp_path: Path) -> None:
+def test_it_leaves_what_the_plan_says(whole: Path) -> None:
+    files = {f"{name}{end}" for name in STAGE_NAMES for end in (".safetensors", ".moments.safetensors")}
+    assert {path.name for path in whole.glob("*.safetensors")} == files
+    assert files - {"model.safetensors"} == set(make_run(*STAGES).training.files)
+    stages, validations = (log_lines(whole, kind) for kind in ("stage", "validation"))
+    assert [(line["stage"], line["batch"]) for line in stages] == [("warm", 0), ("varying", 3), ("elite", 7)]
+    assert [line["batch"] for line in validations] == [0, 3, 7, 10]
+    for name in STAGE_NAMES[:2]:
+        net, about = load_checkpoint(whole / f"{name}.safetensors")
+        assert (about["run"], about["stage"]) == ("icam/tiny", name)
+        assert not same(net, weights_of(whole))
+
+
+def test_stages_as_runs_of_their_own_are_one_run(tmp_path: Path, store: Path, whole: Path) -> None:
     """Weights at the end of each stage, moments and draws carry over: the fork of a stage is that stage."""
-    run = make_run(*STAGES)
-    whole, _ = go(run, tmp_path / "whole")
-    out = tmp_path / "out"
-    exported(run, whole, tmp_path / "whole", out)
-    assert {path.name for path in out.iterdir()} == {
-        f"{name}{end}" for name in ("warm", "varying", "model") for end in (".safetensors", ".moments.safetensors")
-    }
-    start = None
-    for number, (each, name) in enumerate(zip(STAGES, ("warm", "varying", "model"), strict=True)):
-        part = make_run(each, batches_before=run.training.ends[number - 1] if number else 0)
-        alone, _ = go(part, tmp_path / name, start=start)
-        assert same(alone.net, load_checkpoint(out / f"{name}.safetensors")[0])
-        start = out / f"{name}.safetensors"
-    fork = make_run(STAGES[2].model_copy(update={"elite": Elite(k=5, beta=0.9)}), batches_before=7)
-    other, _ = go(fork, tmp_path / "fork", start=out / "varying.safetensors")
-    assert not same(other.net, whole.net)
+    ends = (0, *make_run(*STAGES).training.ends)
+    other = STAGES[2].model_copy(update={"elite": Elite(k=5, beta=0.9)})
+    for part, number, name in (*zip(STAGES, range(3), STAGE_NAMES, strict=True), (other, 2, "other")):
+        run, start = make_run(part, batches_before=ends[number]), None
+        if number:
+            start = whole / f"{STAGE_NAMES[number - 1]}.safetensors"
+            run = run.model_copy(update={"start": f"icam/tiny@{start.stem}"})
+        alone = run_training(run, tmp_path / name, store, start)
+        assert same(weights_of(alone), weights_of(whole, STAGE_NAMES[number])) is (name != "other")
 
 
-def test_moments_of_other_parameters_are_refused_and_none_are_no_fault(tmp_path: Path) -> None:
-    run = make_run(STAGES[0])
-    batches, _ = go(run, tmp_path / "state")
-    exported(run, batches, tmp_path / "state", tmp_path)
+def test_moments_of_other_parameters_are_refused_and_none_are_no_fault(tmp_path: Path, whole: Path) -> None:
+    checkpoint = Path(shutil.copytree(whole, tmp_path / "copy")) / "warm.safetensors"
     wider = batches_of(make_run(depth=2), tmp_path)
-    recall_moments(
-        tmp_path / "model.safetensors", wider.net, wider.optimizer
-    )  # two of its parameters' layers have none
-    assert len(wider.optimizer.state) == len(list(batches.net.parameters()))
+    recall_moments(checkpoint, wider.net, wider.optimizer)  # two of its parameters' layers have none
+    assert len(wider.optimizer.state) == len(list(weights_of(whole).parameters()))
     other = torch.nn.Linear(2, 2)
     optimizer = torch.optim.Adam(other.parameters())
     with pytest.raises(NeurouteError, match="does not fit this network"):
-        recall_moments(tmp_path / "model.safetensors", other, optimizer)
-    beside(tmp_path / "model.safetensors").unlink()
-    recall_moments(tmp_path / "model.safetensors", other, optimizer)
+        recall_moments(checkpoint, other, optimizer)
+    beside(checkpoint).unlink()
+    recall_moments(checkpoint, other, optimizer)
     assert not optimizer.state
 
 
@@ -124,6 +101,7 @@ with join(torch.device("cpu")) as world:
 """
 
 
+@pytest.mark.slow
 def test_two_processes_equal_one(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)

@@ -14,7 +14,7 @@ from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.training import self_improvement
 from neuroute.training.distributed import World
 from neuroute.training.self_improvement import SampledTrainingSet, SelfImprovementBatches
-from tiny import N, killed_training, log_lines, run_training, scheme_of, self_improving
+from tiny import N, log_lines, run_training, scheme_of, self_improving
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -25,23 +25,13 @@ def training_set(run: Run, memory_gb: float = 4.0) -> SampledTrainingSet:
     return SampledTrainingSet(scheme_of(run, memory_gb=memory_gb))
 
 
+@pytest.mark.slow
 def test_learns_without_labels(tmp_path: Path, store: Path) -> None:
     run = self_improving(epochs=8, instances=100, beam=8, passes=6, validations=8)
     gaps = [line["gap_pct"] for line in log_lines(run_training(run, tmp_path, store), "validation")]
     assert len(gaps) == 9  # before the first batch, and at the end of each epoch
     assert min(gaps[1:]) < 0.5 * gaps[0]
     assert json.loads((tmp_path / "out" / "run.json").read_text())["samples"] == 8 * 600
-
-
-def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path, store: Path) -> None:
-    run = self_improving(epochs=4, validations=4)
-    whole = run_training(run, tmp_path / "whole", store)
-    # After the first epoch, whose tours came from the first weights.
-    assert 5 < killed_training(run, tmp_path / "killed", store, least=7) < run.training.batches
-    resumed = run_training(run, tmp_path / "killed", store)
-    assert (resumed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
-    for kind, kept in (("train", "loss"), ("validation", "gap_pct")):
-        assert [line[kept] for line in log_lines(whole, kind)] == [line[kept] for line in log_lines(resumed, kind)]
 
 
 def test_a_resumed_epoch_keeps_its_tours() -> None:

@@ -15,7 +15,7 @@ from neuroute.training import decisions
 from neuroute.training.data import TrainingSet
 from neuroute.training.supervised import SupervisedBatches
 from neuroute.training.train import Settings, train
-from tiny import killed_training, log_lines, make_run, run_training, scheme_of, training_set
+from tiny import log_lines, make_run, run_training, scheme_of, training_set
 
 CPU = torch.device("cpu")
 
@@ -43,20 +43,6 @@ def test_same_seed_same_bytes_another_seed_others(tmp_path: Path, store: Path) -
     )
     assert first == second
     assert first != third
-
-
-def test_killed_and_resumed_equals_uninterrupted(tmp_path: Path, store: Path) -> None:
-    run = make_run(epochs=12)
-    whole = run_training(run, tmp_path / "whole", store)
-    assert 0 < killed_training(run, tmp_path / "killed", store) < 12 * 4
-    resumed = run_training(run, tmp_path / "killed", store)
-    assert (resumed / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
-    kept = ("kind", "batch", "updates", "samples", "loss", "lr", "gap_pct")
-    logs = [
-        [{k: line.get(k) for k in kept} for line in map(json.loads, (out / "log.jsonl").read_text().splitlines())]
-        for out in (whole, resumed)
-    ]
-    assert logs[0] == logs[1]
 
 
 def test_a_finished_state_is_only_exported(tmp_path: Path, store: Path) -> None:

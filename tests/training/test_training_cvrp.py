@@ -1,7 +1,8 @@
-"""CVRP training: targets, loads, learning, resuming, and the whole way from labels to records."""
+"""CVRP training: targets, loads, learning, and the whole way from labels to records."""
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,49 +16,25 @@ from neuroute.decoding.decode import decode
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import load_checkpoint
-from neuroute.plan.objects import Decoding, Evaluation, Network, Run, Supervised, Test
+from neuroute.plan.objects import Decoding, Evaluation, Run, Test
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.cvrp_sub_paths import Draw
 from neuroute.problems.vrp import from_routes
-from neuroute.training.cvrp import CvrpBatches, cut, loss
+from neuroute.training.cvrp import CvrpBatches, RoutedBatches, cut, loss, supervised
 from neuroute.training.distributed import World
-from tiny import N, label_store, log_lines, run_training, scheme_of, training_set
+from tiny import N, cvrp_run, log_lines, run_training, scheme_of
 from tiny import cvrp_labels as labels
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-pytest.importorskip("hygese")
-CPU = torch.device("cpu")
+
+@pytest.fixture
+def store(cvrp_store: Path) -> Path:
+    return cvrp_store
 
 
-def make_run(**training: object) -> Run:
-    arguments = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": N}
-    settings = {
-        "samples": 96,
-        "batch_size": 32,
-        "learning_rate": 2e-3,
-        "weight_decay": 0.0,
-        "validations": 3,
-    } | training
-    return Run(
-        paper="scaling",
-        name="tiny_cvrp",
-        network=Network(kind="neuroute.networks.lehd:LehdCvrp", arguments=arguments),
-        training=Supervised(**settings),  # type: ignore[arg-type]
-        n=N,
-        data=(labels("train", 96),),
-        validation=labels("val", 16),
-    )
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return label_store(tmp_path_factory.mktemp("labels"), labels("train", 96), labels("val", 16))
-
-
-def batches(run: Run, store: Path, world: World | None = None, memory_gb: float = 4.0) -> CvrpBatches:
-    scheme = scheme_of(run, world=world or World(), memory_gb=memory_gb)
-    return CvrpBatches(scheme, training_set(run, store))
+def batches(run: Run, store: Path, **more: Any) -> CvrpBatches:
+    return supervised(scheme_of(run, label_dirs=[store], **more))
 
 
 def by_hand(length: int = 4, end: float = 0.99) -> tuple[torch.Tensor, ...]:
@@ -104,22 +81,22 @@ def test_the_target_is_the_next_stop_and_the_way_to_it() -> None:
 
 
 def test_every_decision_but_the_first_is_an_update(store: Path) -> None:
-    b = batches(make_run(), store)
+    b = batches(cvrp_run(), store)
     before = torch.cat([p.flatten().clone() for p in b.model.parameters()])
     total, updates = b.train(0)
     arrays = [torch.from_numpy(a) for a in b.data.batch(0, 0, 32)]
     assert updates == b._sub_path(0, *arrays).shape[1] - 1
     assert float(total) > 0
     assert not torch.equal(before, torch.cat([p.flatten() for p in b.model.parameters()]))
-    assert batches(make_run(step="decision"), store).train(0)[1] == 1
-    assert batches(make_run(step="summed"), store).train(0)[1] == 1
+    assert batches(cvrp_run(step="decision"), store).train(0)[1] == 1
+    assert batches(cvrp_run(step="summed"), store).train(0)[1] == 1
     with pytest.raises(NeurouteError, match="cut at random"):
-        batches(make_run(sub_paths="suffix"), store).train(0)
+        batches(cvrp_run(sub_paths="suffix"), store).train(0)
 
 
 def test_the_network_gets_what_it_gets_when_decoding(store: Path) -> None:
     """Row r of a sub-path: stop r, the stops after it, the depot."""
-    b = batches(make_run(), store)
+    b = batches(cvrp_run(), store)
     net = b.model.net
     path = cut(*by_hand())  # type: ignore[arg-type]
     nodes = net.encode(path.coords, path.demand)  # type: ignore[operator,union-attr]
@@ -131,32 +108,32 @@ def test_the_network_gets_what_it_gets_when_decoding(store: Path) -> None:
 
 
 def test_gradient_accumulation_and_several_processes_change_nothing(store: Path) -> None:
-    whole = batches(make_run(), store)
+    whole = batches(cvrp_run(), store)
     arrays = [torch.from_numpy(a) for a in whole.data.batch(0, 0, 32)]
     path = whole._sub_path(5, *arrays)
     gradients = []
     for memory_gb in (4.0, 1e-4):
-        b = batches(make_run(), store, memory_gb=memory_gb)
+        b = batches(cvrp_run(), store, memory_gb=memory_gb)
         assert (b._micro_batch(5) < 32) == (memory_gb < 1)
         b._backward(path, 0, 1.0, sync=True)
         gradients.append(torch.cat([p.grad.flatten() for p in b.model.parameters() if p.grad is not None]))
     torch.testing.assert_close(gradients[0], gradients[1], rtol=1e-4, atol=1e-7)
     for rank in range(3):
-        b = batches(make_run(), store, World(rank, 3))
+        b = batches(cvrp_run(), store, world=World(rank, 3))
         part = b._sub_path(5, *(a[rank::3] for a in arrays))
         for name in ("coords", "demand", "via", "left"):
             assert torch.equal(getattr(part, name), getattr(path, name)[rank::3])
 
 
 def test_bf16_trains(store: Path) -> None:
-    b = batches(make_run(precision="bf16"), store)
+    b = batches(cvrp_run(precision="bf16"), store)
     assert np.isfinite([float(b.train(i)[0]) for i in range(2)]).all()
     found = decode("cvrp", b.model.net, cvrp_dataset(labels("val", 4).dataset), Decoding(), precision="bf16").numpy()
     assert is_feasible(cvrp_dataset(labels("val", 4).dataset), found).all()
 
 
-def test_learns_resumes_to_the_same_bytes_and_is_measured(tmp_path: Path, store: Path) -> None:
-    run = make_run(epochs=10)
+def test_learns_and_is_measured(tmp_path: Path, store: Path) -> None:
+    run = cvrp_run(epochs=10, validations=3)
     out = run_training(run, tmp_path / "whole", store)
     gaps = [line["gap_pct"] for line in log_lines(out, "validation")]
     assert gaps[-1] < 0.6 * gaps[0]
@@ -167,24 +144,6 @@ def test_learns_resumes_to_the_same_bytes_and_is_measured(tmp_path: Path, store:
     rows = range(path.shape[1] - 1)
     before, after = (sum(loss(b.model, path, row).item() for row in rows) for b in (fresh, trained))
     assert after < 0.9 * before
-
-    with pytest.MonkeyPatch.context() as patch:
-        real = CvrpBatches.train
-
-        def stops(self: CvrpBatches, index: int) -> tuple[torch.Tensor, int]:
-            if index == 7:
-                import os
-                import signal
-
-                os.kill(os.getpid(), signal.SIGTERM)
-            return real(self, index)
-
-        patch.setattr(CvrpBatches, "train", stops)
-        with pytest.raises(NeurouteError, match="stopped by signal"):
-            run_training(run, tmp_path / "stopped", store)
-    assert torch.load(tmp_path / "stopped" / "state" / "state.pt", weights_only=True)["done"] == 8
-    resumed = run_training(run, tmp_path / "stopped", store)
-    assert (resumed / "model.safetensors").read_bytes() == (out / "model.safetensors").read_bytes()
 
     tests = tuple(
         Test(labels=labels("val", 16), decoding=d) for d in (Decoding(), Decoding(method="rrc", iterations=9))
@@ -198,3 +157,45 @@ def test_learns_resumes_to_the_same_bytes_and_is_measured(tmp_path: Path, store:
     assert table["greedy", "gflops_shrinking"] > 0
     lengths = np.load(tmp_path / "records.npz")
     assert lengths[f"{labels('val', 16).dataset.id}|reference"].shape == (16,)
+
+
+# -- LEHD/4E-L: whole batches with draws of their own ---------------------------------------------------------------
+
+LIGHT = "LehdCvrpLight"
+
+
+def test_batches_are_whole_and_in_one_process(store: Path) -> None:
+    run = cvrp_run(LIGHT)
+    found = batches(run, store)
+    assert isinstance(found, RoutedBatches)
+    assert found._micro_batch(N) == 32
+    assert not isinstance(batches(cvrp_run(), store, memory_gb=1e-4), RoutedBatches)
+    with pytest.raises(NeurouteError, match="32 instances of 10 customers take about .* memory_gb is 0.0001"):
+        batches(run, store, memory_gb=1e-4)
+    with pytest.raises(NeurouteError, match="set gpus_per_run: 1"):
+        batches(run, store, world=World(0, 2))
+
+
+def test_a_batch_draws_by_its_number(store: Path) -> None:
+    """Nothing hangs on torch's own generator; another batch draws otherwise."""
+    run, losses = cvrp_run(LIGHT, step="decision", epochs=2), []
+    for noise in (1, 2):
+        found = batches(run, store)
+        torch.manual_seed(noise)
+        losses.append([float(found.train(index)[0]) for index in range(2)])
+    assert losses[0] == losses[1]
+    found = batches(run, store)
+    path = found._sub_path(0, *(torch.from_numpy(a) for a in found.data.batch(0, 0, 32)))
+    begin = {name: value.clone() for name, value in found.model.state_dict().items()}
+    seen = []
+    for index in (0, 1, 2, 3, 0):
+        found.train(index)
+        found.model.load_state_dict(begin)
+        seen.append(float(found._loss(path, 0).detach()))
+    assert seen[0] == seen[4]
+    assert len(set(seen)) == 4
+
+
+def test_experts_learn(tmp_path: Path, store: Path) -> None:
+    gaps = log_lines(run_training(cvrp_run(LIGHT, epochs=12), tmp_path, store), "validation")
+    assert gaps[-1]["gap_pct"] < 0.6 * gaps[0]["gap_pct"]

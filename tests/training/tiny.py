@@ -69,6 +69,20 @@ def pens_run(positions: str = "alibi", initial: str = "gaussian", **training: ob
     )
 
 
+def cvrp_run(kind: str = "LehdCvrp", **training: object) -> Run:
+    settings = {"samples": 96, "batch_size": 32, "learning_rate": 2e-3, "weight_decay": 0.0, "validations": 2}
+    arguments = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": N}
+    return Run(
+        paper="scaling",
+        name="tiny_cvrp",
+        network=Network(kind=f"neuroute.networks.lehd:{kind}", arguments=arguments),
+        training=Supervised(**settings | training),  # type: ignore[arg-type]
+        n=N,
+        data=(cvrp_labels("train", 96),),
+        validation=cvrp_labels("val", 16),
+    )
+
+
 def self_improving(**training: object) -> Run:
     settings = {"epochs": 3, "instances": 40, "beam": 4, "rounds": 2, "batch_size": 16, "learning_rate": 2e-3}
     settings |= {"passes": 2, "validations": 3, "step": "sub-path"}

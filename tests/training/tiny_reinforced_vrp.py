@@ -21,8 +21,11 @@ def stage(name: str = "only", **more: Any) -> Stage:
     return Stage(**(plain | more))
 
 
+def validation(variant: str) -> Labels:
+    return Labels(dataset=Dataset(problem="vrp", variant=variant, split="val", n=8, count=4), solver="nearest")
+
+
 def make_run(*stages: Stage, network: dict[str, Any] | None = None, **training: Any) -> Run:
-    validation = Labels(dataset=Dataset(problem="vrp", variant="CVRP", split="val", n=8, count=4), solver="ortools")
     return Run(
         paper="mvmoe",
         name="tiny",
@@ -30,7 +33,7 @@ def make_run(*stages: Stage, network: dict[str, Any] | None = None, **training: 
         training=Reinforced(stages=stages or (stage(),), **training),
         n=8,
         data=(),
-        validation=validation,
+        validation=validation("CVRP"),
     )
 
 

@@ -142,7 +142,7 @@ class RouteRollout:
 def route_lengths(coords: Tensor, solutions: Tensor) -> Tensor:
     """Lengths (batch, tours), float64, of solutions (batch, tours, 2, V) over coords (batch, 1 + V, 2)."""
     points = coords.double()
-    out = (points - points[:, :1]).norm(dim=-1)
+    out: Tensor = (points - points[:, :1]).norm(dim=-1)
     instance = torch.arange(len(coords), device=coords.device)[:, None]
     order, via = solutions.unbind(2)
     before = torch.zeros_like(order[..., 0])

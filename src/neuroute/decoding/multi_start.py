@@ -112,4 +112,5 @@ def shortest(build: Callable[[Tensor], tuple[Tensor, Tensor]], starts: Tensor, t
         least = torch.minimum(least, lengths)
     assert best is not None
     which = least.view(images, -1).argmin(dim=0)
-    return best.unflatten(0, (images, -1))[which, torch.arange(len(which), device=starts.device)]
+    by_image: Tensor = best.unflatten(0, (images, -1))
+    return by_image[which, torch.arange(len(which), device=starts.device)]

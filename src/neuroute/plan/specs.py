@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from neuroute.plan.digest import exists, without_modules
 from neuroute.problems.vrp_variants import Variant
 
-COUNTS = "neuroute.accounting.counts"  # a class there counts the network of its name
+# A class there counts the network of its name.
+COUNTS = ("neuroute.accounting.counts", "neuroute.accounting.counts_many_starts")
 SHARD = 10_000  # instances in one shard of an instance stream
 
 Problem = Literal["tsp", "cvrp", "vrp"]
@@ -128,8 +129,8 @@ class Network(Spec):
     def counts_entry(self) -> str | None:
         """Dotted name of the formulas for its parameters and FLOPs; None where there are none."""
         module, _, name = self.kind.partition(":")
-        entry = f"{COUNTS}:{name}"
-        return entry if module.startswith("neuroute.networks.") and exists(entry) else None
+        entries = [f"{counts}:{name}" for counts in COUNTS] if module.startswith("neuroute.networks.") else []
+        return next(filter(exists, entries), None)
 
     @field_validator("arguments")
     @classmethod

@@ -40,7 +40,8 @@ def cost(instances: Vrp, solutions: np.ndarray) -> np.ndarray:
     before = np.concatenate([depot, points[:, :-1]], axis=1)
     out = distances(points, depot)
     through = np.concatenate([np.zeros_like(out[:, :1]), out[:, :-1]], axis=1) + out
-    return np.where(via, through, distances(points, before)).sum(1) + out[:, -1]
+    length: np.ndarray = np.where(via, through, distances(points, before)).sum(1) + out[:, -1]
+    return length
 
 
 def is_feasible(instances: Vrp, solutions: np.ndarray) -> np.ndarray:
@@ -52,7 +53,8 @@ def is_feasible(instances: Vrp, solutions: np.ndarray) -> np.ndarray:
     served = np.take_along_axis(instances.demand, order.clip(0, customers), axis=1)
     route = np.arange(len(order))[:, None] * customers + route_numbers(via == 1).clip(0)
     loads = np.bincount(route.ravel(), served.ravel(), order.size).reshape(order.shape)
-    return once & flags & (loads <= instances.capacity[:, None]).all(1)
+    feasible: np.ndarray = once & flags & (loads <= instances.capacity[:, None]).all(1)
+    return feasible
 
 
 def route_numbers(via: np.ndarray) -> np.ndarray:

@@ -83,7 +83,7 @@ def path_lengths(depot: Tensor, points: Tensor, via: Tensor) -> Tensor:
 
     depot (batch, 2), points (batch, length, 2), via (batch, length) -> (batch,)
     """
-    out = (points - depot[:, None]).norm(dim=-1)
+    out: Tensor = (points - depot[:, None]).norm(dim=-1)
     direct = (points[:, 1:] - points[:, :-1]).norm(dim=-1)
     legs = torch.where(via[:, 1:] == 1, out[:, :-1] + out[:, 1:], direct)
     return torch.where(via[:, 0] == 1, out[:, 0], 0) + legs.sum(1) + out[:, -1]

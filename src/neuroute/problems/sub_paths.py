@@ -63,4 +63,5 @@ def draw_within(generator: torch.Generator, nodes: int, longest: int) -> tuple[i
 
 def path_lengths(points: Tensor) -> Tensor:
     """Lengths of open paths, (batch, length, 2) -> (batch,): where the two ends stay, what closes a tour cancels."""
-    return (points[:, 1:] - points[:, :-1]).norm(dim=-1).sum(-1)
+    legs: Tensor = (points[:, 1:] - points[:, :-1]).norm(dim=-1)
+    return legs.sum(-1)

@@ -16,12 +16,14 @@ def tour_length(coords: np.ndarray, tours: np.ndarray) -> np.ndarray:
     coords = np.broadcast_to(np.asarray(coords, dtype=np.float64), (*tours.shape, 2))
     points = np.take_along_axis(coords, tours[..., None].astype(np.int64), axis=-2)
     steps = points - np.roll(points, -1, axis=-2)
-    return np.sqrt((steps * steps).sum(-1)).sum(-1)
+    length: np.ndarray = np.sqrt((steps * steps).sum(-1)).sum(-1)
+    return length
 
 
 def is_permutation(tours: np.ndarray) -> np.ndarray:
     """Whether each row of tours (count, n) visits every node once: bool (count,)."""
-    return (np.sort(tours, axis=-1) == np.arange(tours.shape[-1])).all(-1)
+    whole: np.ndarray = (np.sort(tours, axis=-1) == np.arange(tours.shape[-1])).all(-1)
+    return whole
 
 
 def canonical(tours: np.ndarray) -> np.ndarray:

@@ -41,7 +41,8 @@ class Vrp:
 
     @property
     def customers(self) -> int:
-        return self.coords.shape[1] - 1
+        nodes: int = self.coords.shape[1]
+        return nodes - 1
 
     @property
     def switches(self) -> Switches:
@@ -60,18 +61,20 @@ def lengths(instances: Vrp, solutions: np.ndarray) -> np.ndarray:
     coords = instances.coords.astype(np.float64)
     points, depot = np.take_along_axis(coords, order[..., None], axis=1), coords[:, :1]
     before = np.where(starts[..., None], depot, np.concatenate([depot, points[:, :-1]], axis=1))
-    total = distances(points, before).sum(1)
+    total: np.ndarray = distances(points, before).sum(1)
     if instances.open:
         return total
     ends = np.concatenate([starts[:, 1:], np.ones_like(starts[:, :1])], axis=1)
-    return total + (distances(points, depot) * ends).sum(1)
+    total = total + (distances(points, depot) * ends).sum(1)
+    return total
 
 
 def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Euclidean distances (...) between points a and b (..., 2), the same on every machine."""
     # Not np.hypot: square root and product are exactly rounded everywhere.
     step = a - b
-    return np.sqrt(step[..., 0] * step[..., 0] + step[..., 1] * step[..., 1])
+    length: np.ndarray = np.sqrt(step[..., 0] * step[..., 0] + step[..., 1] * step[..., 1])
+    return length
 
 
 def canonical(solutions: np.ndarray) -> np.ndarray:

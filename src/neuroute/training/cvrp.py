@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.decoding.cvrp_search import SEARCH
+from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.gates import Gate
 from neuroute.networks.blocks.routing import Routing
 from neuroute.problems.cvrp_sub_paths import Draw, arranged, draw, draw_within, loads
@@ -58,7 +59,9 @@ def cut(coords: Tensor, demand: Tensor, capacity: Tensor, solutions: Tensor, dra
 class CvrpDecision(nn.Module):
     """What is trained, as one module so that DDP and torch.compile see the encoder too."""
 
-    def __init__(self, net: Any) -> None:
+    net: PathNetwork
+
+    def __init__(self, net: PathNetwork) -> None:
         super().__init__()
         self.net = net
 
@@ -68,9 +71,8 @@ class CvrpDecision(nn.Module):
         coords (batch, 1 + length, 2) and demand (batch, 1 + length), depot first; left (batch,) after stop `row`.
         routing: what the gates of a `LehdCvrpLight` draw from.
         """
-        net: Any = self.net
-        rows = net.encode(coords, demand).roll(-1, dims=1)  # the depot last, where every route ends
-        return net.decide(rows[:, row:], left) if routing is None else net.decide(rows[:, row:], left, 1.0, routing)
+        rows = self.net.encode(coords, demand).roll(-1, dims=1)[:, row:]  # the depot last, where every route ends
+        return self.net.decide(rows, left) if routing is None else self.net.decide(rows, left, 1.0, routing)
 
 
 class CvrpBatches(SupervisedBatches):

@@ -1,11 +1,12 @@
 """The decisions along a labelled path, and their loss (LEHD's scheme, which scaling builds on)."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from neuroute.networks.base import PathNetwork
 
 
 class PathDecision(nn.Module):
@@ -14,7 +15,9 @@ class PathDecision(nn.Module):
     One module, so that DDP and torch.compile see the encoder too.
     """
 
-    def __init__(self, net: Any) -> None:
+    net: PathNetwork
+
+    def __init__(self, net: PathNetwork) -> None:
         super().__init__()
         self.net = net
 
@@ -24,10 +27,9 @@ class PathDecision(nn.Module):
         With lengths (batch,), instances lack the rows before the last one that they are short of; noise
         (batch, length, width) is for networks whose embeddings are random.  Both ask for a network that knows them.
         """
-        net: Any = self.net
         if lengths is None:
-            return net.decide(net.encode(path)[:, row:])
-        return net.decide(net.encode(path, noise)[:, row:], lengths=lengths)
+            return self.net.decide(self.net.encode(path)[:, row:])
+        return self.net.decide(self.net.encode(path, noise)[:, row:], lengths=lengths)
 
 
 def rows(length: int, step: str) -> range:

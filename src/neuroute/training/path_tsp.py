@@ -82,7 +82,7 @@ class PathTspBatches(SupervisedBatches):
         activations = budget / super()._micro_batch(tokens)  # bytes of one instance
         copies = net.depth if self.training.precision == "bf16" else 1  # a layer casts the bias
         bias = 4 * net.heads * tokens**2 * copies
-        part = max(LEAST, math.ceil(self.training.batch_size / self.world.size / PARTS))
+        part: int = max(LEAST, math.ceil(self.training.batch_size / self.world.size / PARTS))
         return max(1, min(part, int(budget / (activations + bias))))
 
 

@@ -231,7 +231,7 @@ class Reinforcement:
         About `floats` per token, channel and layer, and 4 per pair of tokens and layer where attention has a bias.
         """
         nodes = self.environment.nodes(n)
-        encoded = 4 * self.net.depth * nodes * (self.floats * self.net.width + 4 * nodes)
+        encoded: int = 4 * self.net.depth * nodes * (self.floats * self.net.width + 4 * nodes)
         return encoded + starts * (self.bytes * nodes + 12 * self.environment.max_moves(n))
 
     def _moves_per_part(self, drawn: Drawn, instances: int) -> int:

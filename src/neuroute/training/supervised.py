@@ -92,6 +92,7 @@ class SupervisedBatches:
         """
         t = self.training
         final = t.final_learning_rate if isinstance(t, Supervised) else None
+        rate: float
         if final is None:
             rate = t.learning_rate * t.decay_gamma ** (index // t.decay_every)
         else:

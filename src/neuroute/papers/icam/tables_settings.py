@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroute.accounting.counts import Icam, Pomo
+from neuroute.accounting.counts_many_starts import Icam, Pomo
 from neuroute.papers.icam.hyper_parameters import OWN_ROWS, SHOWN, published_value, settings
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
 from neuroute.papers.icam.scale import IcamScale

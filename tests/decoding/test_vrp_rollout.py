@@ -1,4 +1,4 @@
-"""Many starts of the 16 VRPs: what may come next, against the definitions in plain Python, and what is driven."""
+"""Rollouts of the 16 VRPs: what may come next, against the definitions in plain Python, and what is driven."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,13 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from many_starts import CPU, N, Taste, case_of
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.environment import BYTES
-from neuroute.decoding.multi_start import augment8, multi_start, roll_out
+from neuroute.decoding.multi_start import multi_start, roll_out
 from neuroute.decoding.vrp import LENGTH, LOAD, OPEN, TIME, VRP, VrpBatch, VrpRollout, open_or_closed_lengths
-from neuroute.networks.base import MultiStartNetwork
-from neuroute.networks.blocks.routing import Routing
 from neuroute.plan.objects import Dataset
 from neuroute.problems.vrp import Vrp, lengths, number_of_starts
 from neuroute.problems.vrp_checker import valid
@@ -27,7 +25,6 @@ from neuroute.solvers.nearest import vrp_solutions
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 V = 12
-CPU = torch.device("cpu")
 EPS = 1e-5
 
 
@@ -38,16 +35,13 @@ def instances(variant: str, count: int = 4, n: int = V, capacity: int | None = 1
 class AnyLogits:
     """A network without an opinion, which fails where nothing is open."""
 
-    def decide(self, prepared: Any, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
-        assert (closed == 0).any(-1).all()
-        assert ((closed == 0) | (closed == -torch.inf)).all()
-        assert (known[..., LOAD] >= 0).all()
-        assert (known[..., LOAD] <= 1).all()
-        return torch.randn_like(closed) + closed
+    nodes = torch.zeros(1, 1, 1)
 
-
-class Nodes:
-    nodes, routing = torch.zeros(1, 1, 1), Routing()
+    def decide(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
+        assert (mask == 0).any(-1).all()
+        assert ((mask == 0) | (mask == -torch.inf)).all()
+        assert ((context[..., LOAD] >= 0) & (context[..., LOAD] <= 1)).all()
+        return torch.randn_like(mask) + mask
 
 
 # -- what may come next ------------------------------------------------------------------------------------------------
@@ -84,7 +78,7 @@ class Vehicle:
             self.waiting.discard(to)
         self.at = to
 
-    def known(self) -> list[float]:
+    def context(self) -> list[float]:
         return [self.load / self.capacity, self.time, self.length, float(self.on.open)]
 
     def may_go(self, to: int) -> bool:
@@ -132,7 +126,7 @@ def test_states_and_closed_nodes_are_those_of_the_definitions(variant: str) -> N
             for tour in range(3):
                 vehicle = vehicles[row][tour]
                 vehicle.move(int(moved[row, tour]))
-                np.testing.assert_allclose(routes.context[row, tour].numpy(), vehicle.known(), atol=1e-12)
+                np.testing.assert_allclose(routes.context[row, tour].numpy(), vehicle.context(), atol=1e-12)
                 expected = [vehicle.may_go(node) for node in range(V + 1)]
                 assert (routes.mask[row, tour] == 0).tolist() == expected
                 empties += bool(vehicle.waiting) and vehicle.at == 0 and vehicle.load == 0
@@ -150,7 +144,7 @@ def test_each_constraint_binds() -> None:
     def driven(variant: str) -> Tensor:
         torch.manual_seed(0)
         batch = VrpBatch.of(instances(variant, 20, 30, 60), CPU)
-        return roll_out(AnyLogits(), Nodes, batch, batch.start_nodes(5))
+        return roll_out(AnyLogits(), AnyLogits, batch, batch.start_nodes(5))
 
     plain = driven("CVRP")
     assert all(not torch.equal(plain, driven(variant)) for variant in ("VRPB", "VRPL", "VRPTW"))
@@ -159,15 +153,15 @@ def test_each_constraint_binds() -> None:
         assert not torch.equal(driven(f"VRP{variant}"), driven(f"OVRP{variant}"))
 
 
-def test_known_in_the_order_of_the_context() -> None:
+def test_the_order_of_the_context() -> None:
     batch = instances("OVRPLTW", 1)
     routes = VrpRollout(VrpBatch.of(batch, CPU), torch.tensor([[5]]), torch.float32)
     way = float(np.linalg.norm(batch.coords[0, 5] - batch.coords[0, 0]))
-    known = routes.context[0, 0].tolist()
-    assert known[LOAD] == pytest.approx(1 - batch.demand[0, 5] / 14)
-    assert known[TIME] == pytest.approx(max(way, float(batch.windows[0, 5, 0])) + 0.2)
-    assert known[LENGTH] == pytest.approx(way)
-    assert known[OPEN] == 1
+    context = routes.context[0, 0].tolist()
+    assert context[LOAD] == pytest.approx(1 - batch.demand[0, 5] / 14)
+    assert context[TIME] == pytest.approx(max(way, float(batch.windows[0, 5, 0])) + 0.2)
+    assert context[LENGTH] == pytest.approx(way)
+    assert context[OPEN] == 1
 
 
 # -- any instances -----------------------------------------------------------------------------------------------------
@@ -198,7 +192,7 @@ def any_instances(rng: np.random.Generator, variant: str, count: int, customers:
 
 
 @pytest.mark.parametrize("variant", SWITCHES)
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 @given(st.integers(1, 20), st.integers(1, 4), st.integers(0, 2**31))
 def test_random_policies_may_be_driven_and_lengths_are_right(
     variant: str, customers: int, count: int, seed: int
@@ -210,7 +204,7 @@ def test_random_policies_may_be_driven_and_lengths_are_right(
     on_device = VrpBatch.of(batch, CPU)
     starts = on_device.start_nodes(number_of_starts(batch))
     starts = torch.cat([starts, torch.zeros_like(starts[:, :1])], dim=1)
-    found = roll_out(AnyLogits(), Nodes, on_device, starts)
+    found = roll_out(AnyLogits(), AnyLogits, on_device, starts)
     assert found.shape == (*starts.shape, 2, customers)
     measured = open_or_closed_lengths(on_device.distance_matrix, found, batch.open)
     for tour in range(starts.shape[1]):
@@ -227,7 +221,7 @@ def test_nearest_neighbours(variant: str) -> None:
     assert valid(batch, found, "in order").all()
     torch.manual_seed(0)
     on_device = VrpBatch.of(batch, CPU)
-    random = roll_out(AnyLogits(), Nodes, on_device, torch.zeros(4, 1, dtype=torch.int64))[:, 0].numpy()
+    random = roll_out(AnyLogits(), AnyLogits, on_device, torch.zeros(4, 1, dtype=torch.int64))[:, 0].numpy()
     assert lengths(batch, found).mean() < lengths(batch, random).mean()
     for row in range(4):
         vehicle = Vehicle(batch, row)
@@ -240,7 +234,7 @@ def test_nearest_neighbours(variant: str) -> None:
             vehicle.move(customer)
 
 
-# -- starts, images, parts ---------------------------------------------------------------------------------------------
+# -- starts ---------------------------------------------------------------------------------------------
 
 
 def test_solutions_start_at_customers_that_are_more_than_a_pick_up() -> None:
@@ -252,95 +246,25 @@ def test_solutions_start_at_customers_that_are_more_than_a_pick_up() -> None:
         assert number_of_starts(instances(variant, n=50)) == number
 
 
-class Taste(MultiStartNetwork):
-    """A network of a few lines that sees what networks for these problems see, and every number of it matters."""
-
-    problem, width = "vrp", 4
-
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.of_nodes, self.of_known = torch.nn.Linear(5, 8), torch.nn.Linear(12, 8)
-        self.double()
-
-    def encode(self, coords: Tensor, demand: Tensor, windows: Tensor) -> Tensor:
-        return self.of_nodes(torch.cat([coords, demand[..., None], windows], dim=-1).double()).tanh()
-
-    def prepare(self, encoded: Tensor) -> Any:
-        found = Nodes()
-        found.nodes = encoded
-        return found
-
-    def decide(self, prepared: Any, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
-        here = prepared.nodes[torch.arange(len(current))[:, None], current]
-        query = self.of_known(torch.cat([here, known], dim=-1)).tanh()
-        return 5 * query @ prepared.nodes.transpose(1, 2) + closed
-
-
-@pytest.mark.parametrize("variant", SWITCHES)
-def test_the_best_of_all_starts_and_a_batch_is_as_good_as_one(variant: str) -> None:
-    net, batch = Taste(), instances(variant)
-    found = multi_start(VRP, net, batch).numpy()
-    with_images = multi_start(VRP, net, batch, augment=True).numpy()
-    number = number_of_starts(batch)
-    for solutions in (found, with_images):
-        assert valid(batch, solutions, "in order").all()
-    assert (lengths(batch, with_images) <= lengths(batch, found) + 1e-12).all()
-    for row in range(4):
-        one = batch[row : row + 1]
-        if one.variant == variant:
-            assert np.array_equal(multi_start(VRP, net, one).numpy(), found[row : row + 1])
-            assert np.array_equal(multi_start(VRP, net, one, augment=True).numpy(), with_images[row : row + 1])
+def test_one_start_is_the_choice_of_the_network() -> None:
+    case = case_of("VRPB")
+    batch = case.instances()
     with torch.inference_mode():
-        on_device = VrpBatch.of(batch, CPU)
-        starts, ways = on_device.start_nodes(number), on_device.distance_matrix
-        best = torch.full((4,), torch.inf, dtype=torch.float64)
-        for image in range(8):
-            seen = on_device.at(augment8(on_device.coords)[image])
-            prepared = net.prepare(net.encode(seen.coords, seen.share, seen.windows))
-            for start in range(number):
-                built = roll_out(net, prepared, on_device, starts[:, start : start + 1])
-                best = torch.minimum(best, open_or_closed_lengths(ways, built, batch.open)[:, 0])
-            if image == 0:
-                np.testing.assert_allclose(lengths(batch, found), best.numpy(), rtol=1e-12)
-        np.testing.assert_allclose(lengths(batch, with_images), best.numpy(), rtol=1e-12)
-
-
-@pytest.mark.parametrize("augment", [False, True])
-@pytest.mark.parametrize("tours", [1, 7, 40, 100])
-def test_how_many_at_a_time_changes_nothing(tours: int, augment: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neuroute.decoding.environment.batch_size_for", lambda *_: 10)
-    net, batch = Taste(), instances("OVRPBLTW", 5)
-    all_at_once = multi_start(VRP, net, batch, augment=augment)
-    memory_gb = 2 * tours * BYTES * (V + 1) / 1e9
-    assert torch.equal(multi_start(VRP, net, batch, augment=augment, memory_gb=memory_gb), all_at_once)
-    assert torch.equal(multi_start(VRP, net, batch, augment=augment, batch_size=2), all_at_once)
-
-
-def test_one_start_is_the_choice_of_the_network_and_too_many_are_refused() -> None:
-    net, batch = Taste(), instances("VRPB")
-    with torch.inference_mode():
-        on_device = VrpBatch.of(batch, CPU)
-        prepared = net.prepare(net.encode(on_device.coords, on_device.share, on_device.windows))
-        own = roll_out(net, prepared, on_device, torch.zeros(4, 1, dtype=torch.int64))[:, 0]
-    assert torch.equal(multi_start(VRP, net, batch, 1), own)
-    assert torch.equal(multi_start(VRP, net, batch, V), multi_start(VRP, net, batch))  # more than have deliveries
-    with pytest.raises(NeurouteError, match="13 starts of an instance of 12 customers"):
-        multi_start(VRP, net, batch, 13)
-    assert multi_start(VRP, net, instances("VRPB", 0)).shape == (0, 2, V)
+        on_device = case.batch(batch)
+        own = roll_out(case.net, case.prepare(on_device), on_device, torch.zeros(4, 1, dtype=torch.int64))[:, 0]
+    assert torch.equal(case.solve(batch, 1), own)
+    assert torch.equal(case.solve(batch, N), case.solve(batch))  # more than have deliveries
 
 
 @pytest.mark.parametrize("customers", [1, 2, 3])
-@pytest.mark.parametrize("variant", ["CVRP", "OVRPBLTW"])
-def test_few_customers(variant: str, customers: int) -> None:
-    batch = instances(variant, 3, customers)
-    if "B" in variant:
-        batch = replace(batch, demand=batch.demand * np.array([[1], [-1], [1]]))
+def test_few_customers_or_nothing_but_pick_ups(customers: int) -> None:
+    batch = instances("OVRPBLTW", 3, customers)
+    batch = replace(batch, demand=batch.demand * np.array([[1], [-1], [1]]))
     for starts in {None, 1, customers}:
         assert valid(batch, multi_start(VRP, Taste(), batch, starts, augment=True).numpy(), "in order").all()
 
 
-def test_what_was_closed_stays_as_it_was_while_gradients_need_it() -> None:
+def test_a_mask_stays_as_it_was_while_gradients_need_it() -> None:
     routes = VrpRollout(VrpBatch.of(instances("VRPLTW", 1), CPU), torch.tensor([[1]]), torch.float32)
     before, kept = routes.mask, routes.mask.clone()
     routes.go(torch.tensor([[0]]))
@@ -351,8 +275,8 @@ def test_what_was_closed_stays_as_it_was_while_gradients_need_it() -> None:
 @pytest.mark.parametrize("variant", ["CVRP", "OVRPBLTW"])
 def test_scores_that_are_no_numbers_end_in_one_clear_line(variant: str) -> None:
     class Nowhere(Taste):
-        def decide(self, prepared: Any, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
-            return closed + torch.nan
+        def decide(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
+            return mask + torch.nan
 
     with pytest.raises(NeurouteError, match="scores are no numbers; its training has diverged") as error:
         multi_start(VRP, Nowhere(), instances(variant))

@@ -1,0 +1,107 @@
+"""Networks of many starts with tiny instances of their problems, and a network that sees all that a VRP has."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neuroute.datasets.problem_spec import SPEC
+from neuroute.datasets.streams import cvrp_dataset
+from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.decoding.environment import ENVIRONMENT, Batch, Environment
+from neuroute.decoding.multi_start import multi_start
+from neuroute.networks.base import MultiStartNetwork
+from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.icam import Icam, IcamCvrp
+from neuroute.networks.pomo import Pomo, PomoCvrp
+from neuroute.plan.objects import Dataset
+from neuroute.problems.vrp import Vrp, lengths
+from neuroute.problems.vrp_checker import valid
+
+N = 11
+CPU = torch.device("cpu")
+NETWORKS: dict[str, tuple[str, type, dict[str, Any]]] = {
+    "pomo": ("tsp", Pomo, {"heads": 2}),
+    "icam": ("tsp", Icam, {}),
+    "pomo_cvrp": ("cvrp", PomoCvrp, {"heads": 2}),
+    "icam_cvrp": ("cvrp", IcamCvrp, {}),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    problem: str
+    net: Any
+    variant: str | None = None  # of a VRP
+
+    @property
+    def environment(self) -> Environment[Any]:
+        return ENVIRONMENT.of(self.problem)
+
+    def instances(self, count: int = 4, n: int = N) -> Any:
+        """In double precision, but for the VRPs."""
+        if self.problem == "tsp":
+            return np.random.default_rng(5).random((count, n, 2))
+        dataset = Dataset(problem=self.problem, variant=self.variant, n=n, count=count, capacity=20)  # type: ignore[arg-type]
+        if self.problem == "vrp":
+            return vrp_dataset(dataset)
+        one = cvrp_dataset(dataset)
+        return Vrp(one.coords.astype(np.float64), one.demand, one.capacity)
+
+    def batch(self, instances: Any) -> Batch:
+        return self.environment.batch(instances, CPU)
+
+    def prepare(self, batch: Batch) -> Any:
+        return self.environment.prepare(self.net, batch, 0)
+
+    def solve(self, instances: Any, starts: int | None = None, **how: Any) -> Tensor:
+        return multi_start(self.environment, self.net, instances, starts, **how)
+
+    def lengths(self, instances: Any, solutions: Tensor) -> np.ndarray:
+        if self.problem == "vrp":
+            return lengths(instances, solutions.numpy())
+        return SPEC.of(self.problem).lengths(instances, solutions.numpy())
+
+    def valid(self, instances: Any, solutions: Tensor) -> bool:
+        if self.problem == "vrp":
+            return bool(valid(instances, solutions.numpy(), "in order").all())
+        return bool(SPEC.of(self.problem).valid(instances, solutions.numpy()).all())
+
+
+def case_of(name: str) -> Case:
+    """Of a network's name, or of a VRP's variant."""
+    if name not in NETWORKS:
+        return Case("vrp", Taste(), name)
+    problem, kind, shape = NETWORKS[name]
+    torch.manual_seed(0)
+    return Case(problem, kind(depth=1, width=16, feed_forward=24, **shape).double().eval())
+
+
+class Prepared(NamedTuple):
+    nodes: Tensor
+    routing: Routing
+
+
+class Taste(MultiStartNetwork):
+    """A network of a few lines that sees what networks for VRPs see, and every number of it matters."""
+
+    problem, width = "vrp", 4
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.of_nodes, self.of_context = torch.nn.Linear(5, 8), torch.nn.Linear(12, 8)
+        self.double()
+
+    def encode(self, coords: Tensor, demand: Tensor, windows: Tensor) -> Tensor:
+        return self.of_nodes(torch.cat([coords, demand[..., None], windows], dim=-1).double()).tanh()
+
+    def prepare(self, encoded: Tensor) -> Prepared:
+        return Prepared(encoded, Routing())
+
+    def decide(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
+        here = prepared.nodes[torch.arange(len(current))[:, None], current]
+        query = self.of_context(torch.cat([here, context], dim=-1)).tanh()
+        return 5 * query @ prepared.nodes.transpose(1, 2) + mask

@@ -1,0 +1,129 @@
+"""The plan of every scale: what its parts need is there, nothing is made twice or in vain, and jobs stay few."""
+
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from neuroute.accounting.estimate import costs
+from neuroute.plan import digest
+from neuroute.plan.papers import paper_folders
+from plans import PAPERS, ROOT, SCALES, plan_of
+
+ARTIFACTS = {  # of each paper: tables, figures, and figures of which the table is printed
+    "scaling": (20, 12, ()),
+    "pens": (4, 6, (4, 5)),
+    "sit": (11, 3, ()),
+    "icam": (12, 6, ()),
+    "mvmoe": (8, 9, ()),
+}
+
+
+def test_scales_are_those_of_the_folder() -> None:
+    assert {path.stem for path in (ROOT / "workflow" / "scales").glob("*.yaml")} == set(SCALES)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_scale_has_all_runs_and_artifacts(scale: str) -> None:
+    plan = plan_of(scale)
+    own = {run.removesuffix(f"-s{plan.runs[run].seed}") for run in plan.runs if run.startswith("scaling/")}
+    assert len(own) == 26  # the paper's 23 (with LEHD), BQ and SIGD, and LEHD for the CVRP
+    assert len([run for run in plan.runs if run.startswith("pens/")]) == 8
+    assert {a.id for a in plan.artifacts.values()} == {
+        f"{paper}/{kind}{i}"
+        for paper, (tables, figures, printed) in ARTIFACTS.items()
+        for kind, numbers in {
+            "table": range(1, tables + 1),
+            "figure": range(1, figures + 1),
+            "table_figure": printed,
+        }.items()
+        for i in numbers
+    }
+
+
+@pytest.mark.parametrize("papers", [*((paper,) for paper in PAPERS), ("pens", "scaling"), PAPERS, PAPERS[::-1]])
+@pytest.mark.parametrize("scale", SCALES)
+def test_all_that_is_needed_is_there_whatever_the_papers(papers: tuple[str, ...], scale: str) -> None:
+    plan = plan_of(scale, papers)
+    for run in plan.runs:
+        assert plan.label_jobs_of_run(run)
+    for evaluation in plan.evaluations.values():
+        assert bool(plan.label_jobs_of_evaluation(evaluation.id)) == bool(evaluation.labels)
+    for artifact in plan.artifacts.values():
+        assert set(artifact.evaluations) <= set(plan.evaluations)
+        assert set(artifact.runs) <= set(plan.runs)
+    counts: dict[tuple[object, ...], list[int]] = {}
+    for job in plan.label_jobs.values():
+        for labels in job.labels:
+            d = labels.dataset
+            counts.setdefault((d.stem, d.first, labels.solver), []).append(d.count)
+    for made in counts.values():  # a later job makes a stream again only to extend it
+        assert made == sorted(set(made))
+    if (scale, papers) == ("smoke", PAPERS):
+        assert all(len(made) == 1 for made in counts.values())
+
+
+@pytest.mark.parametrize(("paper", "most"), {"scaling": 110, "pens": 40, "sit": 60, "icam": 50, "mvmoe": 90}.items())
+def test_a_paper_at_smoke_takes_few_jobs(paper: str, most: int) -> None:
+    """Label jobs, runs, evaluations and artifacts, each once; benchmarks, the report and the target `all`."""
+    plan = plan_of("smoke", (paper,))
+    jobs = [(cost.stage, cost.id) for cost in costs(plan, None)]
+    assert len(set(jobs)) == len(jobs)
+    stages = Counter(stage for stage, _ in jobs)
+    assert stages["render"] == len(plan.artifacts)
+    evaluations = {e for a in plan.artifacts.values() for e in a.evaluations}
+    runs = {r for a in plan.artifacts.values() for r in a.runs} | {plan.evaluations[e].run for e in evaluations}
+    assert stages["evaluate"] == len(evaluations)
+    assert stages["train"] >= len(runs)  # with those that these start from
+    benchmarks = {b for e in evaluations for b in plan.benchmarks_of_evaluation(e)}
+    assert len(jobs) + len(benchmarks) + 2 <= most
+
+
+def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Supervised training hangs neither on searches nor on SIGD; an evaluation only on its own network's FLOPs."""
+    plan = plan_of()
+    places: set[tuple[str, str]] = set()
+    code_digest = digest.code_digest
+
+    def note(*entries: str) -> str:
+        places.update(digest.reach(entries))
+        return code_digest(*entries)
+
+    def modules() -> set[str]:
+        return {module.removeprefix("neuroute.") for module, _ in places}
+
+    monkeypatch.setattr("neuroute.plan.plan.code_digest", note)
+    plan.train_code("scaling/base_6x128")
+    assert "training.supervised" in modules()
+    others = ("beam", "prc", "sampling"), ("self_improvement", "cvrp", "reconstruction")
+    assert not {*(f"decoding.{m}" for m in others[0]), *(f"training.{m}" for m in others[1])} & modules()
+    plan.train_code("scaling/sigd")
+    assert "decoding.sampling" in modules()
+    places.clear()
+    plan.evaluate_code("scaling/base_6x128/all")
+    assert "decoding.beam" in modules()
+    assert ("neuroute.accounting.counts", "DecoderOnly") in places
+    assert ("neuroute.accounting.counts", "Lehd") not in places
+
+
+def test_a_plan_imports_no_library_that_draws_or_trains() -> None:
+    """Every job builds one: pandas, matplotlib, scipy and torch would take longer than the plan."""
+    code = (
+        "import sys; from neuroute.plan.build import build_plan; from neuroute.plan.config import Config; "
+        "build_plan(Config(scale='smoke')); "
+        "print([m for m in ('pandas', 'matplotlib', 'scipy', 'torch') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
+def test_papers_are_named_in_their_folders_alone() -> None:
+    """Everything else takes them as they come; a paper imports no other one."""
+    source, keys = ROOT / "src" / "neuroute", "|".join(paper_folders())
+    for file in source.rglob("*.py"):
+        inside = file.relative_to(source).parts
+        own = inside[1] if inside[0] == "papers" and len(inside) > 2 else None
+        imported = set(re.findall(rf"neuroute\.papers\.({keys})\b", file.read_text()))
+        assert imported <= {own}, file

@@ -1,0 +1,84 @@
+"""Scales whose numbers cannot be: said in one line, before anything is planned."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuroute.plan.config import load_scale
+from plans import expect_refusal, smoke_with, write_scale
+
+CASES: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
+    "scaling": [
+        (("sizes", 100), 3, "scaling.sizes.100.*greater than or equal to 4"),
+        (("beams", 2), 0, "scaling.beams.2.*greater than or equal to 1"),
+        (("widths", 128), {"width": 30, "heads": 4}, "width 30 is not divisible by 4 heads"),
+        (("depths",), {6: 6}, "depths must name exactly the paper's"),
+        (("training", "step"), "leap", "scaling.training.step"),
+        (("training", "samples"), "many", "scaling.training.samples.*integer"),
+    ],
+    "pens": [
+        (("factors", 100), [1.0, 1.05, 1.1], "too narrow to have a minimum"),
+        (("factors", 100), [0.8, 1.2], "at least three"),
+        (("factors", 100), [0.0, 1.0, 2.0], "greater than 0"),
+        (("network",), {"depth": 1, "width": 18, "heads": 3, "feed_forward": 8}, "multiple of 4"),
+        (("timed_counts", 100), 10_000, "timed_counts.100"),
+    ],
+    "sit": [
+        (("longest", 100), 3, "longest"),
+        (("longest", 10_000), 10**6, "give a number from 4 to tsp.sizes.10000"),
+        (("repetitions", 7), 1, "none of the paper's"),
+        (("tsp", "warm_up", "reconstructions"), 1, "warm_up is one round"),
+        (("tsp", "training", 1000, "validations"), 7, "no multiple"),
+        (("cvrp", "tam_capacities", 1000), None, "tam_capacities"),
+        (("tsp", "training", 1000, "longest"), 2000, "longest is above"),
+    ],
+    "icam": [
+        (("forks",), [[20, 0.1]], "is the main run"),
+        (("forks",), [[20, 0.2]], "Table 10 has k of"),
+        (("forks",), [[20, 0.5], [20, 0.5]], "must all differ"),
+        (("elites", 20), 10, "elite of stage3 is"),
+        (("elites", 50), 20, "must all differ"),
+        (("large_sizes", 2000), 100, "must all differ"),
+        (("large_counts", 2000), None, "large_counts must name"),
+        (("cvrp", "tam_capacities", 4000), None, "tam_capacities must name"),
+        (("cvrp", "tam_capacities", 1000), 8, "icam.cvrp: tam_capacities .*demands are up to 9"),
+        (("cvrp", "tam_capacities", 5000), -35, "icam.cvrp: tam_capacities .*demands are up to 9"),
+        (("cvrp", "benchmark_nodes"), [121, 101], "icam.cvrp: benchmark_nodes: from 121 to less than 101 nodes"),
+        (("cvrp", "benchmark_nodes"), [101, 101], "icam.cvrp: benchmark_nodes: from 101 to less than 101 nodes"),
+        (("tsp", "validation_counts", 1000), None, "validation_counts must name"),
+        (("tsp", "training", "stages", 1, "name"), "second", "its stages must be"),
+        (("tsp", "training", "batches_before"), 5, "nothing comes before it"),
+        (("tsp", "training", "stages", 0, "capacities"), [30, 30], "they are for the CVRP"),
+        (("tsp", "other_solvers"), {"150": ["lkh"]}, "none of the paper's sizes"),
+    ],
+    "mvmoe": [
+        (("sizes", 200), 30, "sizes must name exactly the paper's"),
+        (("sizes", 100), 10, "must all differ"),
+        (("references", "OVRPX"), "ortools", "no variant 'OVRPX'"),
+        (("references",), {"CVRP": "hgs"}, "no solver of OVRP"),
+        (("ablations",), ["h_default"], "no 'h_default'"),
+        (("ablations",), ["h_k1", "h_k1"], "must all differ"),
+        (("trainings", 50, "stages", 0, "sizes"), [9, 10], "trainings.50: sizes are"),
+        (("trainings", 50, "balance"), 0.5, "leave batches_before, balance and fresh out"),
+        (("few_shot", "stages", 0, "variants"), ["CVRP"], "leave variants and capacities"),
+        (("ablation", "stages", 0, "learning_rate"), 0, "learning_rate"),
+        (("solomon",), [], "solomon"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("paper", "path", "value", "words"), [(p, *case) for p, cases in CASES.items() for case in cases]
+)
+def test_an_impossible_scale_is_refused(
+    tmp_path: Path, paper: str, path: tuple[Any, ...], value: Any, words: str
+) -> None:
+    expect_refusal(tmp_path, smoke_with(paper, path, value), words)
+
+
+def test_a_third_stage_has_as_many_solutions_as_its_elite(tmp_path: Path) -> None:
+    values = smoke_with("icam", ("elites", 100), 21)
+    load_scale(write_scale(tmp_path, values))  # which no third stage asks for
+    values["icam"]["forks"] = [[100, 0.5]]
+    expect_refusal(tmp_path, values, "elites.100: the best 21 of 20 solutions")

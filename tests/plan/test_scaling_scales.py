@@ -1,0 +1,54 @@
+"""What papers `scaling` and `pens` declare at the scale `paper`: trainings and tests as printed."""
+
+from neuroute.papers.pens.scale import PensScale
+from plans import plan_of
+
+
+def test_paper_scale_is_the_papers() -> None:
+    """scaling, Tables 1 and 9, Section 3."""
+    plan = plan_of("paper")
+    run = plan.runs["scaling/base_42x512"]
+    shape = {"depth": 42, "width": 512, "heads": 16, "gate": True, "rezero": True, "train_nodes": 100}
+    assert run.network.arguments == shape
+    t = run.training
+    assert (t.batches, t.batch_size, t.epochs) == (60_000, 1024, 1)
+    assert (t.learning_rate, t.weight_decay, t.decay_gamma, t.decay_every) == (1.25e-4, 0.01, 0.997, 100)
+    assert t.step == "sub-path"
+    assert {t.labels.dataset.count for t in plan.evaluations["scaling/base_6x128/greedy"].tests} == {10_000}
+    few = plan.runs["scaling/small01M_42x128"].training  # Table 3
+    assert (few.samples, few.epochs, few.batch_size, few.learning_rate) == (100_000, 60, 1024, 1.25e-4)
+    without = plan.runs["scaling/norezero_42x128"]  # Appendix B.5
+    assert not without.network.arguments["rezero"]
+    assert (without.training.warmup_batches, without.training.warmup_factor) == (50, 0.1)
+    rrc = plan.evaluations["scaling/base_42x512/rrc"].tests  # Table 19
+    assert [(t.labels.dataset.n, t.labels.dataset.count) for t in rrc] == [(100, 1000), (1000, 16)]
+    assert rrc[0].decoding.milestones == (0, 100, 200, 500, 800, 1000)
+    shifted = plan.evaluations["scaling/base_6x128/shifted"].tests  # Tables 14-16
+    assert {(t.labels.dataset.distribution, t.labels.dataset.n) for t in shifted} == {
+        (d, n) for d in ("explosion", "implosion", "cluster") for n in (100, 200, 500, 1000)
+    }
+
+
+def test_paper_scale_is_the_papers_for_pens() -> None:
+    """pens, Section 5.1: nine layers of width 192, a million batches of 1,024, 1e-4 to 1e-5, five repeats."""
+    plan = plan_of("paper")
+    run, scale = plan.runs["pens/pens_a"], plan.scale[PensScale]
+    shape = {"depth": 9, "width": 192, "heads": 12, "feed_forward": 512, "train_nodes": 100}
+    assert run.network.arguments == shape | {"positions": "alibi"}
+    t = run.training
+    assert (t.batches, t.batch_size, t.learning_rate, t.final_learning_rate) == (1_000_000, 1024, 1e-4, 1e-5)
+    assert (t.sub_paths, t.step, t.scheme) == ("pairs", "decision", "path-tsp")
+    assert scale.repeats == 5
+    assert [scale.test_counts[size] for size in (100, 250, 500, 1000, 10_000)] == [128, 128, 128, 128, 10]
+    assert scale.sizes == {n: n for n in (20, 50, 100, 250, 500, 1000, 10_000)}
+
+
+def test_baselines_at_paper_scale_are_the_published_recipes() -> None:
+    """LEHD: 150 epochs of 1M samples, Adam 1e-4, times 0.97 an epoch.  BQ-NCO: its training script's defaults."""
+    runs = plan_of("paper").runs
+    lehd, bq = runs["scaling/lehd_6x128"].training, runs["scaling/bq"].training
+    assert (lehd.samples, lehd.epochs, lehd.batch_size, lehd.learning_rate) == (1_000_000, 150, 1024, 1e-4)
+    assert (lehd.decay_gamma, lehd.decay_every, lehd.weight_decay) == (0.97, lehd.batches_per_epoch, 0)
+    assert (bq.step, bq.sub_paths, bq.keep) == ("decision", "suffix", "best")
+    assert bq.decay_every == 50 * bq.batches_per_epoch
+    assert runs["scaling/sigd"].data == ()

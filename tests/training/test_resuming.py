@@ -1,0 +1,107 @@
+"""Runs that are killed, or told to stop, and go on end with the same bytes as those that are not: of every scheme."""
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import tiny_reinforced
+import tiny_reinforced_vrp
+import tiny_rounds
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.objects import Run
+from neuroute.training.loop import TrainingLoop
+from tiny import cvrp_run, killed_training, make_run, pens_run, run_training, self_improving
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+TIMES = {"seconds", "samples_per_s", "eta_s", "reconstruction_s"}
+
+
+def logs(out: Path) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    return [{key: value for key, value in line.items() if key not in TIMES} for line in lines]
+
+
+def assert_same(whole: Path, resumed: Path) -> None:
+    """All checkpoints, moments and log lines."""
+    files = sorted(path.name for path in whole.glob("*.safetensors"))
+    assert files == sorted(path.name for path in resumed.glob("*.safetensors"))
+    for name in files:
+        assert (whole / name).read_bytes() == (resumed / name).read_bytes(), name
+    assert logs(whole) == logs(resumed)
+
+
+def stop_training(run: Run, folder: Path, store: Path, batch: int) -> None:
+    """Train until SIGTERM comes, while batch number `batch` is trained on."""
+    run_loop = TrainingLoop.run
+
+    def run_and_stop(self: TrainingLoop) -> None:
+        train = self.batches.train
+
+        def train_and_stop(index: int) -> tuple[torch.Tensor, int]:
+            if index == batch:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return train(index)
+
+        self.batches.train = train_and_stop  # type: ignore[method-assign]
+        run_loop(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TrainingLoop, "run", run_and_stop)
+        with pytest.raises(NeurouteError, match=f"stopped by signal 15 at batch {batch + 1} of"):
+            run_training(run, folder, store)
+    assert not (folder / "out" / "model.safetensors").exists()
+    assert torch.load(folder / "state" / "state.pt", weights_only=True)["done"] == batch + 1
+
+
+def test_a_killed_process_ends_with_the_same_bytes(tmp_path: Path, store: Path) -> None:
+    run = make_run(epochs=6)
+    whole = run_training(run, tmp_path / "whole", store)
+    assert 0 < killed_training(run, tmp_path / "killed", store) < 6 * 4
+    assert_same(whole, run_training(run, tmp_path / "killed", store))
+
+
+def vrp_run(**network: Any) -> Run:
+    six = tiny_reinforced_vrp.stage(batches_per_epoch=6, learning_rate=1e-2)
+    return tiny_reinforced_vrp.make_run(six, network=network, balance=0.01, weight_decay=1e-6)
+
+
+def staged(kind: str) -> Run:
+    return tiny_reinforced.make_run(*tiny_reinforced.STAGES, kind=kind, weight_decay=1e-6, clip=1.0)
+
+
+# A run, the fixture with its labels, and the batches in which it is stopped, one after the other.
+SCHEMES: dict[str, tuple[Callable[[], Run], str, tuple[int, ...]]] = {
+    "supervised, the best weights": (lambda: make_run(epochs=3, keep="best"), "store", (1, 7)),
+    "pairs": (lambda: pens_run("both", epochs=3), "store", (5,)),
+    "CVRP": (lambda: cvrp_run(epochs=4), "cvrp_store", (7,)),
+    "CVRP with experts": (lambda: cvrp_run("LehdCvrpLight", epochs=4), "cvrp_store", (7,)),
+    # The second stop comes after the first epoch, whose tours came from the first weights.
+    "self-improvement": (lambda: self_improving(epochs=3), "store", (1, 7)),
+    "rounds, TSP": (lambda: tiny_rounds.make_run("tsp"), "rounds_store", (3, 5, 8, 15)),
+    "rounds, CVRP": (lambda: tiny_rounds.make_run("cvrp"), "rounds_store", (3, 5, 8, 15)),
+    # Inside of each stage and at the end of two.
+    "stages, TSP": (lambda: staged("pomo"), "store", (1, 2, 4, 6, 8)),
+    "stages, CVRP": (lambda: staged("icam_cvrp"), "cvrp_store", (4,)),
+    "VRP": (vrp_run, "vrp_store", (0, 3)),
+    "VRP, a light decoder": (lambda: vrp_run(hierarchy="step"), "vrp_store", (0, 3)),
+    "VRP, random gates": (lambda: vrp_run(method="random"), "vrp_store", (0, 3)),
+    "VRP, batch norms": (lambda: vrp_run(norm="batch"), "vrp_store", (0, 3)),
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_stopped_run_ends_with_the_same_bytes(scheme: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    make, fixture, stops = SCHEMES[scheme]
+    run, store = make(), request.getfixturevalue(fixture)
+    whole = run_training(run, tmp_path / "whole", store)
+    for batch in stops:
+        stop_training(run, tmp_path / "stopped", store, batch)
+        torch.manual_seed(99)  # nothing hangs on torch's own generator
+    assert_same(whole, run_training(run, tmp_path / "stopped", store))
