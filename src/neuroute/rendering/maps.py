@@ -33,7 +33,8 @@ MARKS: dict[str, dict[str, Any]] = {  # of a legend: current node, destination, 
 def pairwise_distances(coords: Array) -> Array:
     """coords (n, 2) -> distances (n, n)."""
     points = np.asarray(coords, float)
-    return np.linalg.norm(points[:, None] - points[None], axis=-1)
+    distances: Array = np.linalg.norm(points[:, None] - points[None], axis=-1)
+    return distances
 
 
 def tour_length(coords: Array, tour: Array) -> float:

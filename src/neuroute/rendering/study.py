@@ -75,7 +75,8 @@ class Study:
             self._cache["cells"] = dict(iter(self.records.groupby(["run", "test", "decoding"])))
         key = (run, dataset.id, _id(decoding))
         self._cache.setdefault("used", set()).add(key)
-        return self._cache["cells"].get(key, self.records.iloc[:0])
+        cell: pd.DataFrame = self._cache["cells"].get(key, self.records.iloc[:0])
+        return cell
 
     def lengths(
         self, run: str, dataset: Dataset, decoding: Decoding | str = "greedy"
@@ -128,7 +129,8 @@ class Study:
                 raise NeurouteError(
                     f"{path}: not a readable npz ({error}); evaluate it again: `neuroute evaluate {evaluation}`"
                 ) from None
-        return self._cache[path]
+        stored: Mapping[str, NDArray[Any]] = self._cache[path]
+        return stored
 
     def log(self, run: str, kind: str | None = None) -> pd.DataFrame:
         """The training log of a run, one row per line; `kind` keeps only "train" or only "validation" lines."""
