@@ -1,21 +1,14 @@
-"""The command line: it teaches, it plans, it solves, and bad input ends in one line."""
+"""The command line: it teaches, it plans, and bad input ends in one line."""
 
 import json
 from pathlib import Path
 
 import pytest
-import torch
 from typer.testing import CliRunner
 
 from neuroute.cli import app
-from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
-from neuroute.plan.digest import code_digest
-from neuroute.plan.objects import Network
 
 ROOT = Path(__file__).resolve().parents[1]
-TSP = "NAME: t\nTYPE: TSP\nDIMENSION: 6\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n" + "".join(
-    f"{i} {x} {y}\n" for i, (x, y) in enumerate([(0, 0), (5, 1), (9, 0), (10, 8), (4, 9), (1, 7)], 1)
-)
 
 
 @pytest.fixture(autouse=True)
@@ -71,44 +64,6 @@ def test_unknown_names_end_in_one_line(arguments: tuple[str, ...], message: str)
     assert code == 2
     assert message in text
     assert len(text.strip().splitlines()) == 1
-
-
-@pytest.fixture
-def checkpoint(tmp_path: Path) -> Path:
-    arguments = {"depth": 2, "width": 8, "heads": 2, "train_nodes": 20}
-    network = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=arguments)
-    torch.manual_seed(0)
-    about = {"run": "scaling/x", "network": network.model_dump(), "code": code_digest(network.kind)}
-    save_checkpoint(tmp_path / "model.safetensors", build(network), about)
-    return tmp_path / "model.safetensors"
-
-
-@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
-def test_solve_prints_a_length_and_draws_the_tour(tmp_path: Path, checkpoint: Path, ending: str) -> None:
-    (tmp_path / "t.tsp").write_text(TSP)
-    out = tmp_path / f"tour.{ending}"
-    code, text = run("solve", str(tmp_path / "t.tsp"), "--model", str(checkpoint), "--beam", "2", "--out", str(out))
-    assert code == 0, text
-    assert "n=6, length" in text
-    assert out.stat().st_size > 1000
-
-
-def test_solve_refuses_bad_files(tmp_path: Path, checkpoint: Path) -> None:
-    (tmp_path / "t.tsp").write_text(TSP.replace("5 4 9", "5 nan 9"))
-    code, text = run("solve", str(tmp_path / "t.tsp"), "--model", str(checkpoint))
-    assert (code, len(text.strip().splitlines())) == (2, 1)
-    assert "node 5 has a coordinate that is not a number" in text
-    code, text = run("solve", str(tmp_path / "t.tsp"), "--model", str(tmp_path / "none"), "--beam", "0")
-    assert code == 2
-
-
-def test_solve_refuses_checkpoints_of_other_code(tmp_path: Path, checkpoint: Path) -> None:
-    (tmp_path / "t.tsp").write_text(TSP)
-    net, about = load_checkpoint(checkpoint)
-    save_checkpoint(checkpoint, net, {**about, "code": "other"})
-    code, text = run("solve", str(tmp_path / "t.tsp"), "--model", str(checkpoint))
-    assert code == 2
-    assert "another version of the network's code" in text
 
 
 def test_schema_command_writes_valid_json(tmp_path: Path) -> None:

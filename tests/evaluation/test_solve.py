@@ -8,66 +8,65 @@ import numpy as np
 import pytest
 import torch
 
-from neuroute.core.errors import NeurouteError
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.decoding.decode import decode
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Network
 from neuroute.user.solve import solve_file
-from untrained import done, tsp_text, untrained
+from untrained import done, invoke, refused, tsp_text, untrained
 
 KIND = "neuroute.networks.pens:Pens"
 VARIANTS = [("alibi", "gaussian"), ("rope", "gaussian"), ("both", "zero"), ("coordinates", "gaussian")]
-NODES = 12
 LINE = re.compile(r"^(\S+): n=(\d+), length ([\d,]+) \((\w+)\), [\d.]+ s; tour in (.+)$")
 
 
-def checkpoint(folder: Path, positions: str, initial: str) -> Path:
+def checkpoint(folder: Path, positions: str = "both", initial: str = "gaussian", code: str | None = None) -> Path:
     arguments = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": 20}
     network = Network(kind=KIND, arguments={**arguments, "positions": positions, "initial": initial})
-    return untrained(folder / "model.safetensors", network, f"pens/{positions}")
+    return untrained(folder / "model.safetensors", network, f"pens/{positions}", code)
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    points = np.random.default_rng(5).integers(0, 1000, (NODES, 2))
-    (tmp_path / "dozen.tsp").write_text(tsp_text(points, name="dozen"))
-    return tmp_path / "dozen.tsp"
+def dozen(folder: Path, x5: float = 500.0) -> Path:
+    """A file of twelve nodes; x5: the first coordinate of node 5."""
+    points = np.random.default_rng(5).integers(0, 1000, (12, 2)).astype(float)
+    points[4, 0] = x5
+    (folder / "dozen.tsp").write_text(tsp_text(points, name="dozen"))
+    return folder / "dozen.tsp"
 
 
 @pytest.mark.parametrize(("positions", "initial"), VARIANTS)
-@pytest.mark.parametrize("search", [(1, 0), (3, 0), (1, 5)])
+@pytest.mark.parametrize("how", [Decoding(), Decoding(method="beam", beam=3), Decoding(method="rrc", iterations=5)])
+@pytest.mark.parametrize("name", ["dozen", "berlin52"])
 def test_each_variant_solves_a_file(
-    tmp_path: Path, file: Path, positions: str, initial: str, search: tuple[int, int]
+    tmp_path: Path, public: Callable[[str], Path], name: str, how: Decoding, positions: str, initial: str
 ) -> None:
+    path = dozen(tmp_path) if name == "dozen" else public("benchmarks/tsplib/berlin52.tsp")
     model, drawing = checkpoint(tmp_path, positions, initial), tmp_path / "tour.svg"
-    beam, rrc = search
-    method = "rrc" if rrc else "beam" if beam > 1 else "greedy"
-    how = Decoding(method=method, beam=beam, iterations=rrc)  # type: ignore[arg-type]
-    said = LINE.match(solve_file(file, model, how, drawing, "cpu"))
+    said = LINE.match(solve_file(path, model, how, drawing, "cpu"))
     assert said
     net, _ = load_checkpoint(model)
-    instance = read_tsplib(file)
+    instance = read_tsplib(path)
     tour = decode("tsp", net, torch.from_numpy(instance.unit_square())[None], how)[0].numpy()
-    assert sorted(tour) == list(range(NODES))
-    assert said.groups() == ("dozen", str(NODES), f"{instance.length(tour):,.0f}", "EUC_2D", str(drawing))
+    nodes = len(instance.coords)
+    assert sorted(tour) == list(range(nodes))
+    assert said.groups() == (name, str(nodes), f"{instance.length(tour):,.0f}", "EUC_2D", str(drawing))
     assert drawing.read_text().rstrip().endswith("</svg>")
+    if name == "berlin52":
+        assert instance.length(tour) >= 7542  # the published optimum
 
 
-def test_the_command_line_solves_and_refuses(tmp_path: Path, file: Path) -> None:
-    model, drawing = checkpoint(tmp_path, "both", "gaussian"), tmp_path / "tour.png"
-    assert "dozen: n=12" in done("solve", file, "--model", model, "--out", drawing)
-    assert drawing.exists()
-    with pytest.raises(NeurouteError, match="must end in"):
-        solve_file(file, model, Decoding(), tmp_path / "tour.txt", "cpu")
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+def test_the_command_line_prints_a_length_and_draws_the_tour(tmp_path: Path, ending: str) -> None:
+    drawing = tmp_path / f"tour.{ending}"
+    text = done("solve", dozen(tmp_path), "--model", checkpoint(tmp_path), "--beam", 2, "--out", drawing)
+    assert "dozen: n=12, length" in text
+    assert drawing.stat().st_size > 1000
 
 
-@pytest.mark.parametrize(("positions", "initial"), VARIANTS)
-def test_each_variant_solves_berlin52(
-    tmp_path: Path, public: Callable[[str], Path], positions: str, initial: str
-) -> None:
-    path = public("benchmarks/tsplib/berlin52.tsp")
-    said = LINE.match(solve_file(path, checkpoint(tmp_path, positions, initial), Decoding(), tmp_path / "t.svg", "cpu"))
-    assert said
-    assert said[2] == "52"
-    assert int(said[3].replace(",", "")) >= 7542  # the published optimum
+def test_bad_files_and_checkpoints_of_other_code_are_one_line(tmp_path: Path) -> None:
+    model = checkpoint(tmp_path)
+    said = refused("solve", dozen(tmp_path, x5=np.nan), "--model", model)
+    assert "node 5 has a coordinate that is not a number" in said
+    assert invoke("solve", dozen(tmp_path), "--model", tmp_path / "none", "--beam", 0)[0] == 2
+    said = refused("solve", dozen(tmp_path), "--model", checkpoint(tmp_path, code="other"))
+    assert "another version of the network's code" in said

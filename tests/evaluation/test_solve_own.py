@@ -235,6 +235,7 @@ def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: di
     ]
     for arguments, message in cases:
         assert message in refused("solve", *arguments, "--out", tmp_path / "t.svg")
+    assert "must end in" in refused("solve", tsp_file, *of_tsp, "--out", tmp_path / "tour.txt")
     assert not (tmp_path / "t.svg").exists()
     assert not (tmp_path / "s.tour").exists()
 

@@ -58,7 +58,7 @@ def test_numbers_are_those_of_the_decoded_tours(
     tmp_path: Path, checkpoint: Path, data: Path, options: tuple[str, ...]
 ) -> None:
     out = tmp_path / "out" / "records.csv"
-    text = done("evaluate", "--model", checkpoint, "--data", data, "--out", out, "--device", "cpu", *options)
+    text = done("evaluate", "--model", checkpoint, "--data", data, "--out", out, *options)
     decodings = {
         "--beam": Decoding(method="beam", beam=2),
         "--rrc": Decoding(method="rrc", iterations=3),
@@ -210,7 +210,6 @@ def test_a_labelled_cvrp_set_of_the_plan_is_read_as_one(tmp_path: Path) -> None:
     make_labels(labels, tmp_path, [], 1)
     group = find_instances(labels.dataset.id, None, {job.id: job}, [tmp_path]).groups[0]
     assert (group.count, group.n, group.coords.shape) == (3, 12, (3, 13, 2))
-    assert group.capacity is not None
     assert group.capacity.tolist() == [20] * 3
     instances = group.cvrp(group.coords)
     np.testing.assert_allclose(group.reference, cvrp_lengths(instances), rtol=1e-12)

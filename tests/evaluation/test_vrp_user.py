@@ -74,9 +74,8 @@ def test_numbers_are_those_of_the_decoded_routes(variant: str, tmp_path: Path, m
     data = npz(tmp_path, given)
     (group,) = read_instances(data).groups
     assert read_instances(data).problem == "vrp"
-    assert group.vrp is not None
     assert (group.vrp.variant, group.n, group.count) == (variant, N, COUNT)
-    how = ("--starts", "all", "--device", "cpu")
+    how = ("--starts", "all")
     text = done("evaluate", "--model", model, "--data", data, "--out", out, *how)
     own = lengths(batch, decode("vrp", load_model(model, "cpu").net, batch, MULTI).numpy())
     reference = lengths(batch, np.stack([given["node"], given["via_depot"]], axis=1))
@@ -90,9 +89,6 @@ def test_numbers_are_those_of_the_decoded_routes(variant: str, tmp_path: Path, m
 
 def test_times_and_limits_scale_with_the_coordinates(tmp_path: Path) -> None:
     small = instances("OVRPBLTW")
-    assert small.limit is not None
-    assert small.windows is not None
-    assert small.service is not None
     assert scale_for_networks(small).coords.tobytes() == small.coords.tobytes()
     stretch = np.array([10.0, 250.0, 7.0])
     nodes = stretch[:, None, None]
@@ -108,10 +104,7 @@ def test_times_and_limits_scale_with_the_coordinates(tmp_path: Path) -> None:
     factor = lengths(seen, solutions) / lengths(small, solutions)
     assert seen.coords.min() >= 0
     assert seen.coords.max() <= 1
-    assert seen.windows is not None
-    assert seen.service is not None
     assert (seen.windows[:, 0, 1] <= 3.0 + 1e-6).all()
-    assert seen.limit is not None
     np.testing.assert_allclose(seen.limit, small.limit * factor, rtol=1e-5)
     np.testing.assert_allclose(seen.windows, small.windows * factor[:, None, None], rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(seen.service, small.service * factor[:, None], rtol=1e-4)
@@ -121,12 +114,9 @@ def test_times_and_limits_scale_with_the_coordinates(tmp_path: Path) -> None:
 def test_the_name_alone_says_what_is_open(tmp_path: Path) -> None:
     data = npz(tmp_path, arrays("OVRP", open=None, variant="OVRP"))
     (group,) = read_instances(data).groups
-    assert group.vrp is not None
     assert group.vrp.variant == "OVRP"
     closed = npz(tmp_path, arrays("VRPL", open=None, limit=np.array(3.0)))
     (group,) = read_instances(closed).groups
-    assert group.vrp is not None
-    assert group.vrp.limit is not None
     assert (group.vrp.variant, group.vrp.limit.tolist()) == ("VRPL", [3.0] * COUNT)
 
 
@@ -162,7 +152,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("given", "message"), BAD)
 def test_bad_instances_are_one_line(given: dict[str, Any], message: str, tmp_path: Path, model: Path) -> None:
     out = tmp_path / "records.csv"
-    said = refused("evaluate", "--model", model, "--data", npz(tmp_path, given), "--out", out, "--device", "cpu")
+    said = refused("evaluate", "--model", model, "--data", npz(tmp_path, given), "--out", out)
     assert "mine.npz" in said
     assert message in said
     assert not out.exists()
@@ -172,12 +162,12 @@ def test_cvrp_instances_are_one_of_the_sixteen(tmp_path: Path, model: Path) -> N
     batch = instances("CVRP")
     data, out = npz(tmp_path, arrays("CVRP", open=None)), tmp_path / "records.csv"
     assert read_instances(data).problem == "cvrp"
-    done("evaluate", "--model", model, "--data", data, "--out", out, "--starts", "all", "--device", "cpu")
+    done("evaluate", "--model", model, "--data", data, "--out", out, "--starts", "all")
     own = lengths(batch, decode("vrp", load_model(model, "cpu").net, batch, MULTI).numpy())
     assert pd.read_csv(out).set_index("metric").value["length"] == pytest.approx(own.mean())
     np.savez(tmp_path / "tsp.npz", coords=batch.coords)
     assert "holds TSP instances, but mvmoe/x solves VRP" in refused(
-        "evaluate", "--model", model, "--data", tmp_path / "tsp.npz", "--device", "cpu"
+        "evaluate", "--model", model, "--data", tmp_path / "tsp.npz"
     )
 
 
@@ -188,12 +178,9 @@ def test_labelled_sets_of_the_plan_are_read(tmp_path: Path, monkeypatch: pytest.
     label_jobs = {"b": LabelJob(paper="mvmoe", name="labels", labels=(labels,))}
     found = user.find_instances(labels.dataset.id, None, label_jobs, [])
     assert found.problem == "vrp"
-    assert found.groups[0].vrp is not None
     assert found.groups[0].vrp.variant == "OVRPBL"
-    assert found.groups[0].reference is not None
     np.testing.assert_allclose(found.groups[0].reference, lengths(batch, vrp_solutions(batch)))
     part = found.groups[0].slice(1, 3)
-    assert part.seen is not None
     np.testing.assert_array_equal(part.inputs().coords, batch.coords[1:3])
 
 
@@ -202,7 +189,7 @@ def test_labelled_sets_of_the_plan_are_read(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_file_of_solomon_s_is_solved_drawn_and_kept(tmp_path: Path, model: Path) -> None:
     path, drawing, kept = solomon(tmp_path), tmp_path / "t.svg", tmp_path / "t.sol"
-    how = ("--starts", "all", "--augment", "--device", "cpu")
+    how = ("--starts", "all", "--augment")
     said = done("solve", path, "--model", model, "--out", drawing, "--save", kept, *how)
     one = read_solomon(path)
     decoding = Decoding(starts="all", augment=True)
@@ -228,7 +215,7 @@ def test_bad_files_of_solomon_s_are_one_line(
     changes: dict[str, str], message: str, tmp_path: Path, model: Path
 ) -> None:
     path, drawing = solomon(tmp_path, changes), tmp_path / "t.svg"
-    said = refused("solve", path, "--model", model, "--out", drawing, "--device", "cpu")
+    said = refused("solve", path, "--model", model, "--out", drawing)
     assert "t1.txt" in said
     assert message in said
     assert not drawing.exists()
@@ -248,7 +235,7 @@ def test_solving_refuses_what_does_not_go_together(tmp_path: Path, model: Path) 
         ((tmp_path / "s.tsp",), "mvmoe/x solves VRP, not TSP"),
     ]
     for arguments, message in cases:
-        assert message in refused("solve", *arguments, "--model", model, "--out", drawing, "--device", "cpu")
+        assert message in refused("solve", *arguments, "--model", model, "--out", drawing)
     assert not drawing.exists()
 
 
@@ -256,14 +243,11 @@ def test_a_vrplib_file_is_solved_as_one_of_the_sixteen(tmp_path: Path, model: Pa
     rng = np.random.default_rng(0)
     points, demands = rng.integers(0, 100, (N + 1, 2)), [0, *rng.integers(1, 9, N)]
     (tmp_path / "c.vrp").write_text(vrp_text(points, demands, 20, name="c"))
-    said = done("solve", tmp_path / "c.vrp", "--model", model, "--out", tmp_path / "c.svg", "--device", "cpu")
+    said = done("solve", tmp_path / "c.vrp", "--model", model, "--out", tmp_path / "c.svg")
     assert f"c: n={N}, " in said
-    (tmp_path / "c.sol").write_text("Route #1: 1 2 3\nCost 3\n")
     own = ("--prc", 2, "--from", tmp_path / "c.sol")
     (tmp_path / "c.sol").write_text("".join(f"Route #{i}: {i}\n" for i in range(1, N + 1)))
-    assert "builds solutions and improves none" in refused(
-        "solve", tmp_path / "c.vrp", "--model", model, *own, "--device", "cpu"
-    )
+    assert "builds solutions and improves none" in refused("solve", tmp_path / "c.vrp", "--model", model, *own)
 
 
 def test_names_of_arrays_are_read_as_they_are(tmp_path: Path) -> None:

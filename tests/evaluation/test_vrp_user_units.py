@@ -48,8 +48,6 @@ def test_what_small_units_hide_from_the_tolerance_is_found(size: float, tmp_path
     assert f"as networks take it (in the unit square, float32), instance 0, customer {farthest}: the way there" in said
     fair = npz(tmp_path, coords=points, limit=np.array(2 * way_out(points).max()))
     (group,) = read_instances(fair).groups
-    assert group.seen is not None
-    assert group.seen.limit is not None
     assert group.seen.limit[0] == pytest.approx(2 * way_out(group.seen.coords.astype(float)).max(), rel=1e-5)
 
 

@@ -116,9 +116,7 @@ def _labelled(labels: Labels, label_dirs: list[Path]) -> Instances:
     return Instances(dataset.problem, dataset.id, (group,))
 
 
-def evaluate(
-    model: Model, instances: Instances, decoding: Decoding, memory_gb: float | None, out: Path | None, scale: str = ""
-) -> str:
+def evaluate(model: Model, instances: Instances, decoding: Decoding, memory_gb: float | None, out: Path | None) -> str:
     """Solve all instances, write records to `out` (.csv, with its .npz twin of lengths), and return a summary.
 
     Raises NeurouteError, before anything is solved or overwritten, if model, instances and decoding do not fit.
@@ -143,7 +141,7 @@ def evaluate(
         for group in instances.groups:
             measured.append(_measure(model, group, decoding, budget, progress))
     if out is not None:
-        rows = [row for m in measured for row in _rows(model, m, decoding, budget, scale)]
+        rows = [row for m in measured for row in _rows(model, m, decoding, budget)]
         write_records(out, rows, {f"{m.group.name}|{decoding.id}": m.lengths for m in measured})
     return _summary(model, instances.name, measured, decoding)
 
@@ -173,7 +171,7 @@ def _solve(model: Model, group: Group, decoding: Decoding, memory_gb: float) -> 
     return decode(model.problem, model.net, group.inputs(), decoding, memory_gb).numpy()
 
 
-def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float, scale: str) -> Rows:
+def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float) -> Rows:
     run, group = str(model.about["run"]), m.group
     shared = {
         "paper": run.partition("/")[0],
@@ -188,7 +186,7 @@ def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float, sc
         "batch_size": instances_per_batch(model.net, group.coords.shape[1], decoding, memory_gb),
     }
     values = m.gaps() | {"length": float(m.lengths.mean()), "time_s": m.seconds}
-    return make_rows(shared, decoding, values, model.place, scale, model.about["code"], m.seconds)
+    return make_rows(shared, decoding, values, model.place, "", model.about["code"], m.seconds)
 
 
 def _summary(model: Model, name: str, measured: list[GroupResult], decoding: Decoding) -> str:

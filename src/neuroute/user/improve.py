@@ -1,11 +1,10 @@
 """Improve a user's solution by parallel local re-construction (sit, Section 4.3)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from neuroute.datasets.progress import Progress
 from neuroute.decoding.decode import instances_per_batch
@@ -29,21 +28,16 @@ def improve(
     rounded or of another kind, so by them its last solution may not be its shortest, and could be longer than the
     first.  Raises NeurouteError if no sub-path can be as long as the longest one asked for.
     """
+    device = next(net.parameters()).device
+    start = torch.from_numpy(solution.astype(np.int64))[None].to(device)
+    instances_per_batch(net, solution.shape[-1], decoding, memory_gb)  # raises for a sub-path that cannot be
+    search = SEARCH.of(net.problem)
     best, shortest = solution, length(solution)
     with torch.inference_mode(), Progress(decoding.iterations, "re-construction", show=True) as progress:
-        for solutions in _iterations(net, instance, solution, decoding, memory_gb):
+        batch = search.environment.batch(instance, device)
+        for solutions in search.reconstruct(net, batch, start, decoding, memory_gb):
             new = solutions[0].cpu().numpy()
             if (now := length(new)) < shortest:
                 best, shortest = new, now
             progress.add(1)
     return best
-
-
-def _iterations(
-    net: Any, instance: np.ndarray | Vrp, solution: np.ndarray, decoding: Decoding, memory_gb: float
-) -> Iterator[Tensor]:
-    device = next(net.parameters()).device
-    start = torch.from_numpy(solution.astype(np.int64))[None].to(device)
-    instances_per_batch(net, solution.shape[-1], decoding, memory_gb)  # raises for a sub-path that cannot be
-    search = SEARCH.of(net.problem)
-    return search.reconstruct(net, search.environment.batch(instance, device), start, decoding, memory_gb)
