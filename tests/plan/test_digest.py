@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -43,10 +43,10 @@ def triple(x):
 }
 
 
-LAYER = "\ndef layer(x):\n    return "
-MOVED_INSIDE = "\ndef layer(x):\n    from digested import maths\n    return maths."
-ENTRY = "digested.nets:network"
-FOR_TYPES = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import json\n"
+IMPORTED = "from digested import maths\n\ndef layer(x):\n    return maths."
+IMPORTED_INSIDE = "\ndef layer(x):\n    from digested import maths\n    return maths."
+IN_ONE_FILE = f"{FILES['maths.py']}\ndef layer(x):\n    return "
+FOR_TYPES = "import math\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import json\n"
 CROSSED = """def layer(x):
     return inner(x)
 
@@ -69,17 +69,15 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     folder = tmp_path / "digested"
     monkeypatch.syspath_prepend(tmp_path)
 
-    def write(
-        entry: str = "digested.nets:network", moves: dict[str, str] | None = None, **edits: tuple[str, str]
-    ) -> str:
+    def write(entry: str = "digested.nets:network", moves: Sequence[str] = (), **edits: tuple[str, str]) -> str:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         (folder / "__init__.py").touch()
         for name, text in FILES.items():
-            for before, after in [edits[name[:-3]]] if name[:-3] in edits else []:
-                assert before in text
-                text = text.replace(before, after)
-            for old, new in (moves or {}).items():
+            before, after = edits.get(name.removesuffix(".py"), ("", ""))
+            assert before in text
+            text = text.replace(before, after) if before else text
+            for old, new in (move.split("=") for move in moves):
                 text, name = re.sub(rf"\b{old}\b", new, text), re.sub(rf"^{old}\.", f"{new}.", name)
             (folder / name).write_text(text)
         for cached in CACHES:
@@ -102,12 +100,10 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
         {"nets": ("layer(x) * SIZE", "(layer(x)   *   SIZE)")},
         {"nets": ("def network(x):", "def network(x: float) -> float:")},
         {"blocks": ("    return maths.double(x)", "    return maths.double(x)  # noqa")},
-        {
-            "nets": (
-                "import math\n",
-                "import math\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import json\n",
-            )
-        },
+        {"nets": ("import math\n", FOR_TYPES)},
+        {"nets": ("import layer, unused", "import layer")},
+        {"blocks": (IMPORTED, IMPORTED_INSIDE)},
+        {"blocks": (IMPORTED, IN_ONE_FILE)},
     ],
 )
 def test_edits_that_change_nothing(package: Write, edit: dict[str, tuple[str, str]]) -> None:
@@ -128,12 +124,8 @@ def test_edits_that_count(package: Write, edit: dict[str, tuple[str, str]]) -> N
 
 def test_moving_and_renaming_files_changes_nothing(package: Write) -> None:
     here = package()
-    assert package("digested.models:network", {"nets": "models"}) == here
-    assert package(moves={"maths": "arithmetic"}) == here
-    assert package(blocks=("from digested import maths\n\ndef layer(x):\n    return maths.", MOVED_INSIDE)) == here
-    one_file = ("from digested import maths\n\ndef layer(x):\n    return maths.", f"{FILES['maths.py']}{LAYER}")
-    assert package(blocks=one_file) == here
-    assert package(nets=("from digested.blocks import layer, unused", "from digested.blocks import layer")) == here
+    assert package("digested.models:network", ["nets=models"]) == here
+    assert package(moves=["maths=arithmetic"]) == here
 
 
 def test_definitions_that_swap_their_uses_count(package: Write) -> None:

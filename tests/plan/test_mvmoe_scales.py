@@ -120,9 +120,8 @@ def test_few_shot_runs_begin_afresh_from_the_weights_of_50(paper: Plan) -> None:
         assert run.start == f"mvmoe/{method}_50"
         assert run.network == paper.runs[run.start].network
         assert reinforced(run).fresh
-        assert (
-            reinforced(run).batches_before == reinforced(paper.runs[run.start]).batches
-        )  # no customers are seen again
+        before = reinforced(paper.runs[run.start])
+        assert reinforced(run).batches_before == before.batches  # no customers are seen again
         assert stage.variants == (variant.upper(),)
         assert stage.batches_per_epoch == -(-10_000 // 128)
         assert reinforced(run).validations == stage.epochs

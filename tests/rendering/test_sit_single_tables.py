@@ -9,8 +9,8 @@ import pytest
 
 from fabricated_sit import FABRIC, RUNS, SCALE, SHORT, draw, efficiency, set_id, study
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.efficiency_cells import exponent
 from neuroute.papers.sit.scale import SitScale
+from neuroute.papers.sit.tables_efficiency import exponent
 from neuroute.plan.objects import Labels
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row

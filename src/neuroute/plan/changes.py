@@ -6,15 +6,16 @@ from pydantic import BaseModel
 
 from neuroute.core.dotted import search_working_folder
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.config import Config, validated
+from neuroute.plan.config import Config
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Network, Run
+from neuroute.plan.yaml_files import validate
 
 T = TypeVar("T", bound=BaseModel)
 
 
 def apply_changes(config: Config, run: str, kind: type[T], declared: BaseModel) -> T:
-    """The training `declared` of a run (its id), with what config.yaml changes of it, as a `kind`.
+    """Return the training `declared` of a run (its id), with what config.yaml changes of it, as a `kind`.
 
     Raises NeurouteError that names the wrong key, or the stage that there is not.
     """
@@ -23,11 +24,11 @@ def apply_changes(config: Config, run: str, kind: type[T], declared: BaseModel) 
     changed = change.training.model_dump(exclude_none=True) if change else {}
     if stages := changed.pop("stages", None):
         values["stages"] = _with_stages(values.get("stages", ()), stages, f"{where}.stages")
-    return validated(kind, values | changed, where)
+    return validate(kind, values | changed, where)
 
 
 def change_network(config: Config, run: Run) -> Run:
-    """The run with the network that config.yaml gives it, if any.
+    """Return the run with the network that config.yaml gives it, if any.
 
     A network of the user's own may lie in a module in the working folder.  Nothing is imported.
     Raises NeurouteError if the module or the class is not there, or cannot be read.
@@ -51,13 +52,13 @@ def change_network(config: Config, run: Run) -> Run:
 
 
 def seed_of(config: Config, run: str, usual: int = 0) -> int:
-    """The seed that config.yaml gives a run (its id), else the `usual` one."""
+    """Return the seed that config.yaml gives a run (its id), else the `usual` one."""
     change = config.runs.get(run)
     return change.seed if change and change.seed is not None else usual
 
 
 def _with_stages(declared: Any, changes: dict[str, dict[str, Any]], where: str) -> list[dict[str, Any]]:
-    """Stages with their changes, by name."""
+    """Return stages with their changes, by name."""
     names = [stage["name"] for stage in declared]
     for name in changes:
         if name not in names:

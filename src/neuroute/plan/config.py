@@ -11,7 +11,7 @@ from neuroute.plan.papers import add_folders, all_papers, paper_folders
 from neuroute.plan.scale import Scale, load_scale
 from neuroute.plan.shapes import TrainingChange
 from neuroute.plan.specs import Spec as Strict
-from neuroute.plan.yaml_files import parse_yaml, read_yaml, validated
+from neuroute.plan.yaml_files import parse_yaml, read_yaml, validate
 
 __all__ = ["CONFIG_ENV", "Config", "Scale", "load_config", "load_scale", "parse_config"]
 
@@ -97,7 +97,7 @@ class Config(Strict):
 
 
 def parse_config(values: dict[str, Any], where: str = "config.yaml") -> Config:
-    return validated(Config, values, where)
+    return validate(Config, values, where)
 
 
 def load_config(path: Path | None = None, **overrides: Any) -> Config:

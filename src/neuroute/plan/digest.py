@@ -46,10 +46,8 @@ def code_digest(*entries: str) -> str:
 
 def reach(entries: Iterable[str]) -> set[Place]:
     """List all definitions that the entries reach."""
-    waiting: list[Place] = []
-    for entry in entries:
-        module, _, name = entry.partition(":")
-        waiting.append(_resolve((module, name)))
+    parts = (entry.partition(":") for entry in entries)
+    waiting = [_resolve((module, name)) for module, _, name in parts]
     reached: set[Place] = set()
     while waiting:
         place = waiting.pop()

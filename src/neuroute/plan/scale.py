@@ -10,7 +10,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.plan.papers import load_paper, paper_folders, with_lenders
 from neuroute.plan.shapes import Positive
 from neuroute.plan.specs import Spec
-from neuroute.plan.yaml_files import read_yaml, validated
+from neuroute.plan.yaml_files import read_yaml, validate
 
 Block = TypeVar("Block", bound=Spec)
 
@@ -84,12 +84,12 @@ def load_scale(name: str, papers: Iterable[str] | None = None) -> Scale:
 def parse_scale(values: dict[str, Any], papers: Iterable[str] | None = None, where: str = "scale") -> Scale:
     """`load_scale` of what is read already."""
     raw = {key: value for key, value in values.items() if key in paper_folders()}
-    common = validated(ScaleFile, {key: value for key, value in values.items() if key not in raw}, where)
+    common = validate(ScaleFile, {key: value for key, value in values.items() if key not in raw}, where)
     blocks: dict[str, Spec] = {}
     wanted = list(raw if papers is None else papers)
     for key in with_lenders(wanted):
         if key not in raw:
             users = [f"which {user} borrows from" for user in wanted if key in with_lenders([user]) and key != user]
             raise NeurouteError(f"{where}: no block '{key}', {(users or ['which config.yaml asks for'])[0]}")
-        blocks[key] = validated(load_paper(key).scale, raw[key], where, key)
+        blocks[key] = validate(load_paper(key).scale, raw[key], where, key)
     return Scale.model_construct(**common.__dict__, blocks=blocks)

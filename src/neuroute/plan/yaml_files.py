@@ -31,7 +31,7 @@ def parse_yaml(text: str) -> Any:
     return yaml.load(text, Loader=_Loader)
 
 
-def validated(kind: type[M], values: Any, where: str, key: str = "") -> M:
+def validate(kind: type[M], values: Any, where: str, key: str = "") -> M:
     """`values`, which lie under `key` of a file, as a model.
 
     Raises NeurouteError that names `where` and the first wrong key.

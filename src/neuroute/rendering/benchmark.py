@@ -41,6 +41,11 @@ class Solved:
         """Count the instances with so many nodes."""
         return int(self.within(nodes).test.nunique())
 
+    def describe(self, nodes: Nodes, sets: tuple[str, ...] = ()) -> str:
+        """Describe a group: 3 of 22 instances; nothing for none."""
+        here = self.count(nodes)
+        return f"{here} of {len(studied(nodes[1] + 1, nodes[0], self.benchmark, sets))} instances" if here else ""
+
     def values(self, metric: str, run: str | None, decoding: str, nodes: Nodes) -> pd.Series:
         """Return the values of one model in one decoding, an instance each."""
         r = self.within(nodes)

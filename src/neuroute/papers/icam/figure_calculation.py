@@ -1,8 +1,6 @@
 """Figure 5 of paper `icam`: every term of Eq. 3 on a real instance, from left to right."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +9,8 @@ from neuroute.papers.icam.snapshot import NOTHING_PRINTED, Structure
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps
-from neuroute.rendering.style import MEASURED
-
-if TYPE_CHECKING:
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.style import Drawing
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import MEASURED, Drawing
 
 NODES, CHANNELS = 24, 16  # of the matrices, that are drawn
 TITLES = {  # of the calculation's matrices

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from neuroute.core.lazy import mpl
 from neuroute.papers.icam.figures_adaptation import middle_node
 from neuroute.papers.icam.roles import structure_needs
 from neuroute.papers.icam.selections import RANKS, SHARE
@@ -13,13 +14,8 @@ from neuroute.papers.icam.snapshot import Structure
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
-from neuroute.rendering.style import MEASURED
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.style import Drawing
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import MEASURED, Drawing
 
 CHOOSERS = {"optimal": "optimal tours", "model": "ICAM, greedy"}
 DASHES: dict[str, Any] = {"optimal": "-", "model": (0, (1.2, 1))}
@@ -72,7 +68,7 @@ def _inside(net: Structure, n: int) -> Any:
     return maps.pairwise_distances(coords)[middle_node(coords)] <= net.number(f"radius_{n}_optimal")
 
 
-def _draw_region(axes: Axes, net: Structure, n: int) -> None:
+def _draw_region(axes: mpl.axes.Axes, net: Structure, n: int) -> None:
     from matplotlib.patches import Circle
 
     coords, tour, inside = net.array(f"coords_{n}", float), net.array(f"tour_{n}"), _inside(net, n)
@@ -86,7 +82,7 @@ def _draw_region(axes: Axes, net: Structure, n: int) -> None:
     maps.frame_square(axes, room=0.02)
 
 
-def _draw_distances(axes: Axes, net: Structure, colours: dict[int, str]) -> None:
+def _draw_distances(axes: mpl.axes.Axes, net: Structure, colours: dict[int, str]) -> None:
     """The share of choices that are not farther away, by size: solid the optimal tours', dotted the model's."""
     levels, reach = net.array("levels"), 0.0
     for n, colour in colours.items():
@@ -108,7 +104,7 @@ def _draw_distances(axes: Axes, net: Structure, colours: dict[int, str]) -> None
     axes.legend(loc="lower right", fontsize=6, frameon=True, framealpha=1, edgecolor="none")
 
 
-def _draw_ranks(axes: Axes, net: Structure, colours: dict[int, str]) -> None:
+def _draw_ranks(axes: mpl.axes.Axes, net: Structure, colours: dict[int, str]) -> None:
     """Optimal tours' shares by rank, sizes side by side; what is beyond is the last."""
     width = 0.8 / len(colours)
     for k, (n, colour) in enumerate(colours.items()):

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from neuroute.core.lazy import mpl
 from neuroute.papers.icam.figures_network import alphas_of_layers
 from neuroute.papers.icam.roles import structure_needs
 from neuroute.papers.icam.snapshot import NOTHING_PRINTED, Structure, adaptation_slope, draw_alphas
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
-from neuroute.rendering.style import MEASURED
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.style import Drawing
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import MEASURED, Drawing
 
 DRAWN = 100  # nodes of a distance matrix at most, along the tour
 CHANNELS = 16  # of the maps of queries, keys and values
@@ -109,7 +105,7 @@ def middle_node(coords: maps.Array) -> int:
     return int(np.square(coords - coords.mean(axis=0)).sum(axis=1).argmin())
 
 
-def _draw_function(axes: Axes, sizes: list[int], alpha: float) -> None:
+def _draw_function(axes: mpl.axes.Axes, sizes: list[int], alpha: float) -> None:
     """f(N, d) of each size with a learnt alpha."""
     reach = np.array([0, np.sqrt(2)])
     for n, colour in zip(sizes, style.ramp("orange", len(sizes) + 1)[1:], strict=True):
@@ -120,7 +116,7 @@ def _draw_function(axes: Axes, sizes: list[int], alpha: float) -> None:
     axes.legend(fontsize=5.8, loc="best", handlelength=1.2)
 
 
-def _draw_weights(axes: Axes, coords: maps.Array, alpha: float) -> None:
+def _draw_weights(axes: mpl.axes.Axes, coords: maps.Array, alpha: float) -> None:
     """Nodes by exp(A) of the node in the middle: what they count."""
     current = middle_node(coords)
     weights = np.exp(adaptation_slope(alpha, len(coords)) * maps.pairwise_distances(coords)[current])

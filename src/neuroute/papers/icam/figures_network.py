@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from neuroute.core.lazy import mpl
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import ORIGINAL, run_id, structure, structure_needs
 from neuroute.papers.icam.snapshot import NOTHING_PRINTED, Structure, draw_alphas
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.diagram_network import connect_network, decoder_row, encoder_row
-from neuroute.rendering.style import MEASURED
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.style import Drawing
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import MEASURED, Drawing
 
 STARTS = 3  # tours that are drawn
 LAYER = "layers.0"
@@ -171,7 +167,7 @@ def _starts(net: Structure) -> list[int]:
     return [int(order[place]) for place in places]
 
 
-def _draw_heads(axes: Axes, net: Structure) -> None:
+def _draw_heads(axes: mpl.axes.Axes, net: Structure) -> None:
     """A row for each head, the nodes that are left from near to far."""
     attention = net.array("attention", float)
     nodes = [node for node in net.decision.nearest_first() if np.isfinite(net.array("logits")[node])]
@@ -184,14 +180,14 @@ def _draw_heads(axes: Axes, net: Structure) -> None:
     axes.tick_params(length=0)
 
 
-def _draw_tour(axes: Axes, net: Structure, start: int) -> None:
+def _draw_tour(axes: mpl.axes.Axes, net: Structure, start: int) -> None:
     tour, best = net.array("tours")[start], start == int(np.argmin(net.array("lengths")))
     axes.plot(*net.coords[[*tour, tour[0]]].T, color=style.GREEN if best else style.GREY, linewidth=0.8)
     maps.draw_mark(axes, net.coords[start], "destination", 7)
     maps.frame_square(axes, net.coords)
 
 
-def _draw_lengths(axes: Axes, lengths: Any) -> None:
+def _draw_lengths(axes: mpl.axes.Axes, lengths: Any) -> None:
     """How many starts lead to which length."""
     axes.hist(lengths, bins=min(15, max(4, len(lengths) // 3)), color=style.RAMPS["blue"][1])
     axes.axvline(lengths.min(), color=style.GREEN, linewidth=1.2)

@@ -1,7 +1,5 @@
 """The models and test sets of paper `icam`, by the paper's own numbers, whatever they are at a scale."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from neuroute.papers.icam.evaluations import StructureEvaluation

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from neuroute.core.lazy import mpl
 from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.papers.icam import roles
 from neuroute.rendering import maps, style
+from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from neuroute.rendering.study import Study
 
 NOTHING_PRINTED = "The paper prints a diagram and no numbers."
 
@@ -75,7 +72,7 @@ def adaptation_slope(alpha: float, nodes: int) -> float:
     return -alpha * float(np.log2(nodes))
 
 
-def draw_alphas(axes: Axes, alphas: dict[str, float]) -> None:
+def draw_alphas(axes: mpl.axes.Axes, alphas: dict[str, float]) -> None:
     """What was learnt, layer by layer, then in the decoder; the line is where all started."""
     values, layers = list(alphas.values()), len(alphas) - 2
     colours = [style.RAMPS["blue"][1]] * layers + [style.RAMPS["orange"][1], style.RAMPS["orange"][2]]

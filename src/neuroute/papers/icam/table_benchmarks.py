@@ -1,50 +1,32 @@
 """Table 2 of paper `icam`: CVRPLIB's Set-X (Uchoa et al., 2017)."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.icam.cells import CVRP_CONTEXT
-from neuroute.papers.icam.roles import BASELINES, MULTI, ORIGINAL, OWN, SINGLE, group, on_set_x, run_id
+from neuroute.papers.icam.roles import BASELINES, MULTI, ORIGINAL, OWN, group, on_set_x, run_id
 from neuroute.papers.icam.scale import IcamScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering.benchmark import Solved, not_measured
 from neuroute.rendering.cells import ONE_SEED, UNTRAINED, model_here, number, printed
 from neuroute.rendering.columns import HERE
+from neuroute.rendering.grid import Method
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
-
-if TYPE_CHECKING:
-    from neuroute.plan.config import Scale
-    from neuroute.plan.objects import Decoding
-    from neuroute.rendering.study import Study
 
 BENCHMARK, SET = "cvrplib", "X"
 # The paper's groups by their printed names, as nodes from and to, both counted in: its customers and the depot.
 GROUPS = {"n<=200": (2, 201), "200<n<=500": (202, 501), "500<n<=1000": (502, 1001), "all": (2, 1001)}
 HEADS = {"n<=200": "N ≤ 200", "200<n<=500": "200 < N ≤ 500", "500<n<=1000": "500 < N ≤ 1000", "all": "Total"}
 KEYS = {"n<=200": "to_200", "200<n<=500": "to_500", "500<n<=1000": "to_1000", "all": "all"}
-BASELINE_RUNS = {"LEHD": BASELINES["cvrp"]["LEHD"], "BQ": BASELINES["cvrp"]["BQ"], "POMO": run_id(ORIGINAL["cvrp"])}
-RUNS = BASELINE_RUNS | {"ICAM": run_id(OWN["cvrp"])}
-
-
-@dataclass(frozen=True)
-class Method:
-    """One row: what it is called, in print and here, and by which model and decoding it is measured, if at all."""
-
-    label: str
-    printed: str
-    run: str | None = None
-    decoding: Decoding = SINGLE
+RUNS = BASELINES["cvrp"] | {"POMO": run_id(ORIGINAL["cvrp"]), "ICAM": run_id(OWN["cvrp"])}
 
 
 METHODS = (
-    Method("LEHD greedy", "LEHD", RUNS["LEHD"]),
-    Method("BQ* greedy", "BQ", RUNS["BQ"]),
-    Method("POMO no augment.", "POMO", RUNS["POMO"], MULTI),
-    Method("ELG no augment.", "ELG"),
-    Method("ICAM no augment.", "ICAM", RUNS["ICAM"], MULTI),
+    Method("LEHD greedy", {"method": "LEHD"}, runs=RUNS["LEHD"]),
+    Method("BQ* greedy", {"method": "BQ"}, runs=RUNS["BQ"]),
+    Method("POMO no augment.", {"method": "POMO"}, runs=RUNS["POMO"], decoding=MULTI),
+    Method("ELG no augment.", {"method": "ELG"}),
+    Method("ICAM no augment.", {"method": "ICAM"}, runs=RUNS["ICAM"], decoding=MULTI),
 )
 
 
@@ -58,19 +40,11 @@ def table2(study: Study) -> Table:
     solved = Solved.by_all(study, (f"{run}/{group(run, BENCHMARK)}" for run in RUNS.values()), BENCHMARK)
     names = {f"{BENCHMARK}_{k.name}" for k in studied(GROUPS["all"][1] + 1, GROUPS["all"][0], BENCHMARK, (SET,))}
     solved = Solved(BENCHMARK, solved.records[solved.records.test.isin(names)])
-    columns = [
-        Column(f"gap_x_{KEYS[name]}_pct", HEADS[name], "%", fixed(2), "Gap", _at(solved, name)) for name in GROUPS
-    ]
-    columns.append(Column("time_x_s", "Avg. time", "", duration, "", _at(solved, "all")))
+    at = {name: solved.describe(nodes, (SET,)) for name, nodes in GROUPS.items()}
+    columns = [Column(f"gap_x_{KEYS[name]}_pct", HEADS[name], "%", fixed(2), "Gap", at[name]) for name in GROUPS]
+    columns.append(Column("time_x_s", "Avg. time", "", duration, "", at["all"]))
     rows = (_best_known(study, solved), *(_row(study, solved, method) for method in METHODS))
     return Table(study.artifact.title, ("Method", HERE), tuple(columns), rows, _notes(study, solved))
-
-
-def _at(solved: Solved, name: str) -> str:
-    """Describe a group: 3 of 22 instances; nothing for none."""
-    least, most = GROUPS[name]
-    here = solved.count((least, most))
-    return f"{here} of {len(studied(most + 1, least, BENCHMARK, (SET,)))} instances" if here else ""
 
 
 def _best_known(study: Study, solved: Solved) -> Row:
@@ -83,10 +57,11 @@ def _best_known(study: Study, solved: Solved) -> Row:
 
 
 def _row(study: Study, solved: Solved, method: Method) -> Row:
-    rows, how = printed(study, 2, method=method.printed), (method.run, method.decoding.id)
+    run, rows = method.run(None), printed(study, 2, **(method.printed or {}))
+    how = run, method.decoding.id
     cells = [Cell(solved.mean("gap_pct", *how, nodes), number(rows, name, "gap_pct")) for name, nodes in GROUPS.items()]
     time = Cell(solved.mean("time_s", *how, GROUPS["all"]), number(rows, "all", "time_s"))
-    return Row((method.label, model_here(study, method.run)), (*cells, time))
+    return Row((*method.labels, model_here(study, run)), (*cells, time))
 
 
 def _notes(study: Study, solved: Solved) -> tuple[str, ...]:

@@ -1,20 +1,14 @@
 """Tables 4, 5 and 12 of paper `icam`: complexity, hyper-parameters, and the licences of codes and data."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from neuroute.accounting.counts_many_starts import Icam, Pomo
-from neuroute.papers.icam.hyper_parameters import OWN_ROWS, SHOWN, published_value, settings
+from neuroute.papers.icam.hyper_parameters import ROWS, published_value, settings
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.needs import artifact
 from neuroute.rendering.columns import AS_TRAINED, WHOLE, plain
 from neuroute.rendering.licences import licence_table
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
-
-if TYPE_CHECKING:
-    from neuroute.rendering.study import Study
 
 # -- Table 4 ----------------------------------------------------------------------------------------------------------
 
@@ -96,7 +90,7 @@ def table5(study: Study) -> Table:
                 for values, problem in zip(here, shown, strict=True)
             ),
         )
-        for label, key in (*SHOWN.items(), *((name, None) for name in OWN_ROWS))
+        for label, key, _ in ROWS
     ]
     changed = [r for r in study.runs if r in study.config.runs]
     return Table(
@@ -105,8 +99,8 @@ def table5(study: Study) -> Table:
         tuple(columns),
         tuple(rows),
         (
-            f"Rows from '{OWN_ROWS[0]}' on and the columns of POMO are not in the paper's table; its two columns share "
-            "most entries.",
+            "Rows from 'Solutions of an instance' on and the columns of POMO are not in the paper's table; its two "
+            "columns share most entries.",
             "N is drawn for each batch, both ends included. The brackets around the batch sizes of stages 2 and 3 are "
             "lost in the text that was at hand; the published code rounds down.",
             "Alpha: the published code has 14, the paper writes of one; all start at 1. Section 4 calls λ what this "

@@ -1,24 +1,18 @@
 """Tables 3 and 6 of paper `icam`: instances larger than those of training."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import CVRP_CONTEXT, WAYS_NOTE, baselines_note, reference_note
-from neuroute.papers.icam.methods import large, tam
-from neuroute.papers.icam.roles import LARGE_SIZES, OWN, TAM_SIZES, run_id
+from neuroute.papers.icam.methods import REFERENCE, cited, greedy, ways
+from neuroute.papers.icam.roles import LARGE_SIZES, ORIGINAL, OWN, TAM_SIZES, run_id
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem, Reinforced
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED
 from neuroute.rendering.columns import short
-from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, comparison, grid_table, needs_of
+from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, comparison, grid_table, needs_of
 from neuroute.rendering.solver_cells import TIMES
-
-if TYPE_CHECKING:
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.table import Table
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Table
 
 PER_INSTANCE = f"Times are per instance: the time of the test set divided by its instances. {TIMES}"
 
@@ -33,7 +27,13 @@ def table3_grid(scale: Scale) -> Grid:
         key=short,
         lengths=2,
     )
-    return Grid(tam(), columns, where={"problem": "CVRP"})
+    methods = [
+        REFERENCE["cvrp"],
+        *cited("TAM-AM*", "TAM-LKH3*", "TAM-HGS*", "GLOP-G (LKH3)"),
+        *(greedy(name, "cvrp", TAM_SIZES) for name in ("LEHD", "BQ")),
+        *ways("ICAM", OWN["cvrp"], TAM_SIZES)[:2],
+    ]
+    return Grid(methods, columns, where={"problem": "CVRP"})
 
 
 @artifact("CVRP in TAM's capacities", needs=needs_of(table3_grid))
@@ -69,7 +69,14 @@ def table6_grid(scale: Scale) -> Grid:
         key=short,
         lengths=2,
     )
-    return Grid(large(), columns, where={"problem": "TSP"})
+    methods = [
+        Method("LKH3", {"method": "LKH3"}, solvers=("lkh3", "lkh", "concorde")),
+        *(greedy(name, "tsp", LARGE_SIZES) for name in ("LEHD", "BQ")),
+        ways("POMO", ORIGINAL["tsp"], LARGE_SIZES)[1],
+        Method("ELG", {"method": "ELG"}),
+        ways("ICAM", OWN["tsp"], LARGE_SIZES)[1],
+    ]
+    return Grid(methods, columns, where={"problem": "TSP"})
 
 
 @artifact("Larger TSP instances", needs=needs_of(table6_grid))

@@ -16,14 +16,13 @@ from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.cells import ONE_SEED, UNTRAINED, interval_cell, model_here, resampled, solver_name
 from neuroute.rendering.grid import Measure
 from neuroute.rendering.solver_cells import Solvers
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Value
 from neuroute.rendering.trainings import drawn_instances
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from neuroute.rendering.study import Study
 
 GAP = "gap_mean_of_ratios_pct"  # the paper's: the mean of the instances' gaps
 FEASIBLE = "reference_feasible_pct"  # of the reference solutions, what networks may drive, too
@@ -199,9 +198,7 @@ def budgets_note(scale: Scale, variants: Sequence[str]) -> str:
 
 def trained_note(study: Study, runs: Iterable[str], in_print: str = "100 million", sizes: Sequence[int] = SIZES) -> str:
     """How many trainings, how long in comparison to the paper's, and which of its `sizes` no model is trained for."""
-    found = [study.runs[run] for run in dict.fromkeys(runs) if run in study.runs]
-    amounts = [amount for run in found if (amount := drawn_instances(run)) is not None]
-    drawn = _range(sorted({round(amount) for amount in amounts}))
+    drawn = amounts(study, [run for run in dict.fromkeys(runs) if run in study.runs])
     note = f"{ONE_SEED} Each draws {drawn} instances here, {in_print} in the paper." if drawn else ONE_SEED
     if SIZES[-1] not in sizes or SIZES[-1] in study.scale[MvmoeScale].trained_sizes:
         return note
@@ -210,9 +207,10 @@ def trained_note(study: Study, runs: Iterable[str], in_print: str = "100 million
     )
 
 
-def _range(values: Sequence[int]) -> str:
-    """The least and the largest of rising values; nothing for none."""
-    return " to ".join(f"{value:,}" for value in dict.fromkeys((*values[:1], *values[-1:])))
+def amounts(study: Study, runs: Iterable[str]) -> str:
+    """Say how many instances trainings draw, 8,000 or 8,000 to 16,000; nothing for none."""
+    drawn = sorted({round(amount) for run in runs if (amount := drawn_instances(study.runs[run])) is not None})
+    return " to ".join(f"{amount:,}" for amount in dict.fromkeys((*drawn[:1], *drawn[-1:])))
 
 
 def joined(measured: Mapping[str, str]) -> str:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from neuroute.core.lazy import mpl
 from neuroute.papers.mvmoe.roles import experts_routing
 from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, Solution
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
-from neuroute.rendering.style import MEASURED
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.style import Drawing
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import MEASURED, Drawing
 
 CONSTRAINTS = {  # variant with one of them -> how the paper calls it
     "OVRP": "open route (O)",
@@ -58,7 +54,7 @@ def figure1(study: Study) -> Drawing:
     return dg.drawing(sheet.figure, rows, _notes(net, solutions), alt)
 
 
-def _draw_map(axes: Axes, s: Solution) -> None:
+def _draw_map(axes: mpl.axes.Axes, s: Solution) -> None:
     for route in s.routes:
         own = route is s.followed
         look: dict[str, Any] = {"color": FOLLOWED if own else OTHERS}
@@ -77,7 +73,7 @@ def _draw_map(axes: Axes, s: Solution) -> None:
     maps.frame_square(axes, s.coords)
 
 
-def _draw_constraint(axes: Axes, s: Solution) -> None:
+def _draw_constraint(axes: mpl.axes.Axes, s: Solution) -> None:
     """Lengths for open routes and limits, loads with backhauls, times with windows."""
     if s.on.windows:
         _draw_times(axes, s)
@@ -87,7 +83,7 @@ def _draw_constraint(axes: Axes, s: Solution) -> None:
         _draw_lengths(axes, s)
 
 
-def _draw_lengths(axes: Axes, s: Solution) -> None:
+def _draw_lengths(axes: mpl.axes.Axes, s: Solution) -> None:
     """A bar for each route; of open ones the way home that is not driven above it, dotted."""
     for i, route in enumerate(s.routes, 1):
         length = s.route_length(route)
@@ -102,7 +98,7 @@ def _draw_lengths(axes: Axes, s: Solution) -> None:
     maps.label_small(axes, "route", "length")
 
 
-def _draw_loads(axes: Axes, s: Solution) -> None:
+def _draw_loads(axes: mpl.axes.Axes, s: Solution) -> None:
     """The load after each stop of the route, from the depot on."""
     stops = s.stops(s.followed)
     loads = [stops[0].load + int(s.demand[s.followed[0]]), *(stop.load for stop in stops)]
@@ -119,7 +115,7 @@ def _draw_loads(axes: Axes, s: Solution) -> None:
     maps.label_small(axes, "stop", "load")
 
 
-def _draw_times(axes: Axes, s: Solution) -> None:
+def _draw_times(axes: mpl.axes.Axes, s: Solution) -> None:
     """A row for each stop: its window, waiting as a line, service as a dark bar."""
     assert s.windows is not None
     stops = s.stops(s.followed)

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from neuroute.core.lazy import mpl
 from neuroute.papers.mvmoe.roles import experts_routing
 from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, chosen_weights
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.columns import decimal
-from neuroute.rendering.style import MEASURED
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.style import Drawing
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import MEASURED, Drawing
 
 DRAWN = 12  # nodes of a score matrix
 CHOSEN = {"input": style.RAMPS["blue"], "expert": style.RAMPS["orange"]}
@@ -86,7 +82,7 @@ def figure3(study: Study) -> Drawing:
     return dg.drawing(sheet.figure, _rows(choices), _notes(net, choices), alt)
 
 
-def _draw_matrix(axes: Axes, choices: Choices, way: str) -> None:
+def _draw_matrix(axes: mpl.axes.Axes, choices: Choices, way: str) -> None:
     """A row for each node, a column for each expert, the chosen in colour; units of the axes are cells."""
     from matplotlib.colors import ListedColormap
 
@@ -118,7 +114,7 @@ def _score(value: float) -> str:
     return decimal(value, 2 if abs(value) < 9.995 else 1) if np.isfinite(value) else "–"
 
 
-def _draw_pairs(axes: Axes, counts: dict[str, maps.Array], labels: list[str], x: str = "") -> None:
+def _draw_pairs(axes: mpl.axes.Axes, counts: dict[str, maps.Array], labels: list[str], x: str = "") -> None:
     """Both ways' numbers of nodes side by side."""
     for way, shift in (("input", -0.2), ("expert", 0.2)):
         maps.draw_bars(axes, counts[way], labels, x=x, y="nodes", width=0.38, color=CHOSEN[way][1], shift=shift)

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from neuroute.core.lazy import mpl, pd
 from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.cells import mean_gap_cell, quoted, references_note, rule_notes
+from neuroute.papers.mvmoe.cells import amounts, mean_gap_cell, quoted, references_note, rule_notes
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, SIZES, UNSEEN, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.papers.mvmoe.tables_ablations import GROUPS
+from neuroute.papers.mvmoe.tables_comparison import GROUPS
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.rendering import style
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed
 from neuroute.rendering.columns import decimal
+from neuroute.rendering.plots import line, mark
+from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import duration
-from neuroute.rendering.trainings import drawn_instances
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from matplotlib.axes import Axes
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
 
 PANELS = {
     "a": "position of experts",
@@ -41,6 +36,13 @@ SHORT = {  # labels that are too long for the panel
     "random hierarchical": "random hier.",
 }
 BAR, DEFAULT_BAR = style.RAMPS["blue"][0], style.RAMPS["blue"][2]
+HOLLOW: dict[str, Any] = {
+    "marker": "D",
+    "linestyle": "None",
+    "markerfacecolor": "white",
+    "markeredgecolor": style.INK,
+    "markeredgewidth": 1.0,
+}
 METHODS = dict(
     zip(ABLATIONS["figure6d"], (style.GREY, DEFAULT_BAR, style.RAMPS["orange"][1], "#8a4fb0", style.GREEN), strict=True)
 )
@@ -92,12 +94,11 @@ def figure6(study: Study) -> Drawing:
             _draw_times(axes, settings[letter])
         else:
             _draw_bars(axes, settings[letter], METHODS if letter == "d" else {})
-    handles: list[Any] = [
-        mpl.lines.Line2D([], [], linestyle="none", marker="s", color=BAR, label="here"),
-        mpl.lines.Line2D([], [], linestyle="none", marker="s", color=DEFAULT_BAR, label="here, MVMoE/4E (default)"),
-        mpl.lines.Line2D([], [], linestyle="none", marker="D", markerfacecolor="white", markeredgecolor=style.INK,
-               markeredgewidth=1.0, label="published, where it is printed"),
-    ]  # fmt: skip
+    handles = [
+        mark("here", "s", BAR),
+        mark("here, MVMoE/4E (default)", "s", DEFAULT_BAR),
+        line("published, where it is printed", **HOLLOW),
+    ]
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
     alt = "Bars of mean gaps on unseen problems for positions, numbers and gates of experts, and gaps against time."
     rows = [row for of in settings.values() for each in of for row in each.rows()]
@@ -137,7 +138,7 @@ def _printed(study: Study, name: str) -> float | None:
 # -- panels ---------------------------------------------------------------------------------------------------------
 
 
-def _draw_bars(axes: Axes, settings: Sequence[Setting], colours: dict[str, str]) -> None:
+def _draw_bars(axes: mpl.axes.Axes, settings: Sequence[Setting], colours: dict[str, str]) -> None:
     reach = max([0.0, *(v for s in settings for v in (s.gap, s.high, s.printed) if v is not None)])
     for i, setting in enumerate(settings):
         if setting.gap is None:
@@ -152,8 +153,7 @@ def _draw_bars(axes: Axes, settings: Sequence[Setting], colours: dict[str, str])
             axes.text(0.995, i, decimal(setting.gap), transform=axes.get_yaxis_transform(), ha="right", va="center",
                       fontsize=5.8)  # fmt: skip
         if setting.printed is not None:
-            axes.plot(setting.printed, i, "D", markerfacecolor="white", markeredgecolor=style.INK, markersize=4,
-                      markeredgewidth=1.0, zorder=4)  # fmt: skip
+            axes.plot(setting.printed, i, markersize=4, zorder=4, **HOLLOW)
     axes.set_yticks(range(len(settings)), [SHORT.get(s.label, s.label) for s in settings], fontsize=6)
     axes.set_ylim(len(settings) - 0.4, -0.6)
     axes.set_xlim(min([0.0, *(1.1 * s.gap for s in settings if s.gap is not None)]), 1.3 * reach or 1)
@@ -162,7 +162,7 @@ def _draw_bars(axes: Axes, settings: Sequence[Setting], colours: dict[str, str])
     axes.grid(visible=False, axis="y")
 
 
-def _draw_times(axes: Axes, settings: Sequence[Setting]) -> None:
+def _draw_times(axes: mpl.axes.Axes, settings: Sequence[Setting]) -> None:
     """The gap over the training's seconds, in the colours of (d)."""
     there = [s for s in settings if s.gap is not None and s.seconds is not None]
     axes.set_xlabel("Time of training (min)", labelpad=2)
@@ -193,8 +193,9 @@ def _notes(study: Study, settings: dict[str, list[Setting]]) -> list[str]:
     notes = [
         f"Means over the ten unseen problems, {scale[MvmoeScale].sizes[SIZES[0]]} customers, "
         f"{scale[MvmoeScale].test_counts[SIZES[0]]:,} instances each, from many starts with 8 images.",
-        f"{ONE_SEED} All are trained for half as long as the models of Tables 1 and 2, on {_drawn(study, runs)} "
-        f"instances here; in the paper on 50 million, and in (b) on up to 200 million. {BOOTSTRAP}",
+        f"{ONE_SEED} All are trained for half as long as the models of Tables 1 and 2, on "
+        f"{amounts(study, runs) or 'no'} instances here; in the paper on 50 million, and in (b) on up to 200 million. "
+        f"{BOOTSTRAP}",
         references_note(scale, UNSEEN),
         *rule_notes(study, tests, runs),
         "(a) “Last two” is, as in the paper, the last two of the layers with even numbers, counted from 0. (b) 100M "
@@ -207,12 +208,6 @@ def _notes(study: Study, settings: dict[str, list[Setting]]) -> list[str]:
     if missing:
         notes.append(f"{len(missing)} of {every} settings are not trained at this scale.")
     return notes
-
-
-def _drawn(study: Study, runs: Sequence[str]) -> str:
-    """Instances of the trainings, 8,000 or 8,000 to 16,000."""
-    found = sorted({round(amount) for run in runs if (amount := drawn_instances(study.runs[run])) is not None})
-    return " to ".join(f"{amount:,}" for amount in dict.fromkeys((found[0], found[-1]))) if found else "no"
 
 
 def _trends(settings: dict[str, list[Setting]]) -> list[str]:

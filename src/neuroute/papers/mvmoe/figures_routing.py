@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from neuroute.core.lazy import mpl
 from neuroute.papers.mvmoe.cells import quoted
 from neuroute.papers.mvmoe.roles import TRAINED, experts_routing, light_routing
 from neuroute.papers.mvmoe.snapshot import Routing, shares
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
-from neuroute.rendering.style import MEASURED, PUBLISHED, new_figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.style import Drawing
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 
 SPARSE, DENSE = style.RAMPS["orange"][1], "#dfe4ea"
 NO_DECISION = -1
@@ -59,7 +55,7 @@ def _sparse_shares(net: Routing) -> maps.Array:
     return 100 * ran / np.maximum(made, 1)
 
 
-def _draw_decisions(axes: Axes, sparse: maps.Array, names: list[str]) -> None:
+def _draw_decisions(axes: mpl.axes.Axes, sparse: maps.Array, names: list[str]) -> None:
     """A square for each decision: filled with experts, blank without, hatched where the construction was over."""
     from matplotlib.colors import ListedColormap
 
@@ -77,7 +73,7 @@ def _draw_decisions(axes: Axes, sparse: maps.Array, names: list[str]) -> None:
     axes.grid(visible=False)
 
 
-def _draw_branches(axes: Axes, percent: maps.Array) -> None:
+def _draw_branches(axes: mpl.axes.Axes, percent: maps.Array) -> None:
     places = range(len(percent))
     axes.barh(places, percent, 0.72, color=SPARSE)
     axes.barh(places, 100 - percent, 0.72, left=percent, color=DENSE)
@@ -184,7 +180,7 @@ def mean_shares(net: Routing) -> maps.Array:
     return np.asarray(total / np.maximum(known.sum(axis=1), 1))
 
 
-def _draw_shares(axes: Axes, percent: maps.Array, names: list[str], colours: list[str], even: float) -> None:
+def _draw_shares(axes: mpl.axes.Axes, percent: maps.Array, names: list[str], colours: list[str], even: float) -> None:
     experts = percent.shape[1]
     for j, colour in enumerate(colours):
         axes.bar(np.arange(len(names)) + (j + 0.5) * 0.84 / experts - 0.42, percent[:, j], 0.84 / experts, color=colour)
@@ -196,7 +192,7 @@ def _draw_shares(axes: Axes, percent: maps.Array, names: list[str], colours: lis
     axes.tick_params(axis="x", length=0, pad=2)
 
 
-def _draw_layers(axes: Axes, every: maps.Array, names: list[str], colours: list[str], even: float) -> None:
+def _draw_layers(axes: mpl.axes.Axes, every: maps.Array, names: list[str], colours: list[str], even: float) -> None:
     for j, colour in enumerate(colours):
         for i in range(every.shape[1]):
             known = every[:, i, j][np.isfinite(every[:, i, j])]

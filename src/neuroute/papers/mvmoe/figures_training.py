@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from neuroute.core.lazy import mpl, pd
+from neuroute.core.lazy import mpl
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import FEW, MULTI_TASK, SIZES, TRAINED, VARIANTS, WITHOUT_OVRPTW, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact
 from neuroute.plan.objects import Reinforced
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering import style
 from neuroute.rendering.cells import number, printed
-from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from matplotlib.axes import Axes
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
+from neuroute.rendering.plots import line
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, drawing, new_figure
 
 LOOKS = {  # method -> colour and marker
     "POMO-MTL": (style.GREY, "s"),
@@ -66,14 +62,13 @@ class Curve:
 
 def curve(study: Study, run: str, variant: str, series: str) -> Curve:
     """All validations on the problem's validation instances, that before training included."""
-    training, dataset = study.runs[run].training, roles.validation(study.scale, variant, SIZES[0]).dataset
-    assert isinstance(training, Reinforced)
+    training, dataset = _training(study, run), roles.validation(study.scale, variant, SIZES[0]).dataset
     points = []
-    for line in study.log(run, "validation").to_dict("records"):
-        gaps = line.get("gaps_pct")
+    for validation in study.log(run, "validation").to_dict("records"):
+        gaps = validation.get("gaps_pct")
         if isinstance(gaps, dict) and dataset.id in gaps:
-            batch = int(line["batch"])
-            points.append((epochs(training, batch), batch, int(line["samples"]), float(gaps[dataset.id])))
+            batch = int(validation["batch"])
+            points.append((epochs(training, batch), batch, int(validation["samples"]), float(gaps[dataset.id])))
     return Curve(run, variant, series, tuple(points))
 
 
@@ -106,20 +101,15 @@ def figure5(study: Study) -> Drawing:
         axes.set_title(f"({letter}) {variant}")
         every += curves
     panels[0].set_ylabel("Validation gap (%)")
-    handles = [mpl.lines.Line2D([], [], color=colour, marker=marker, markersize=3.5, label=method)
-               for method, (colour, marker) in LOOKS.items()]  # fmt: skip
-    handles.append(_hollow("zero-shot in print (Table 2)"))
+    handles = [line(method, color=colour, marker=marker, markersize=3.5) for method, (colour, marker) in LOOKS.items()]
+    hollow = {"markerfacecolor": "white", "markeredgecolor": style.INK, "markersize": 4.5}
+    handles.append(line("zero-shot in print (Table 2)", linestyle="none", marker="o", **hollow))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     alt = "Gaps of three models over the epochs of training on one unseen problem, in two panels."
     rows = [row for each in every for row in each.rows()]
     rows += [{"side": PUBLISHED, "series": method, "variant": variant, "epoch": 0.0, "gap_pct": gap}
              for variant, of in zero.items() for method, gap in of.items()]  # fmt: skip
-    return Drawing(figure, pd.DataFrame(rows), tuple(_few_notes(study, every)), alt)
-
-
-def _hollow(label: str) -> mpl.lines.Line2D:
-    return mpl.lines.Line2D([], [], linestyle="none", marker="o", markerfacecolor="white", markeredgecolor=style.INK,
-                  markersize=4.5, label=label)  # fmt: skip
+    return drawing(figure, rows, _few_notes(study, every), alt)
 
 
 def _zero_shot(study: Study, variant: str) -> dict[str, float]:
@@ -131,7 +121,7 @@ def _zero_shot(study: Study, variant: str) -> dict[str, float]:
     return {method: float(gap) for method, gap in found.items() if isinstance(gap, float)}
 
 
-def _draw_few(axes: Axes, curves: Sequence[Curve], zero: dict[str, float]) -> None:
+def _draw_few(axes: mpl.axes.Axes, curves: Sequence[Curve], zero: dict[str, float]) -> None:
     for each in curves:
         colour, marker = LOOKS[each.series]
         x, y = each.xy
@@ -144,7 +134,7 @@ def _draw_few(axes: Axes, curves: Sequence[Curve], zero: dict[str, float]) -> No
         style.empty_axes(axes, "no finite gap to draw")
 
 
-def _of_epochs(axes: Axes, curves: Sequence[Curve]) -> None:
+def _of_epochs(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:
     last = max((epoch for each in curves for epoch, *_ in each.points), default=0.0) or 1.0
     axes.set_xlim(-0.03 * last, 1.02 * last)
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=last >= 5))
@@ -153,11 +143,10 @@ def _of_epochs(axes: Axes, curves: Sequence[Curve]) -> None:
 
 def _few_notes(study: Study, every: Sequence[Curve]) -> list[str]:
     scale = study.scale[MvmoeScale]
-    count, n = scale.validation_count, scale.sizes[SIZES[0]]
-    sample = _training(study, every[0].run)
+    count, n, samples = scale.validation_count, scale.sizes[SIZES[0]], _training(study, every[0].run).samples
     notes = [
         f"Each model for {n} customers goes on with one problem alone, its optimizer starting afresh, in epochs of "
-        f"{_per_epoch(sample):,} instances (the paper: 10,000, 0.01 % of a training). Gaps are ratios of mean lengths, "
+        f"{samples:,} instances (the paper: 10,000, 0.01 % of a training). Gaps are ratios of mean lengths, "
         f"greedy from many starts without augmentation, on {count:,} validation instances, which are not those of "
         "Table 2; nothing is selected on them. One training of each.",
         "Hollow: what Table 2 prints of the models before, with 8 images and 100 million instances of training. The "
@@ -172,11 +161,6 @@ def _few_notes(study: Study, every: Sequence[Curve]) -> list[str]:
         if told:
             notes.append(f"{variant} here, from before to after: {'; '.join(told)}.")
     return notes + _trouble(every)
-
-
-def _per_epoch(training: Reinforced) -> int:
-    """Instances of an epoch."""
-    return training.samples
 
 
 def _training(study: Study, run: str) -> Reinforced:
@@ -222,14 +206,14 @@ def figure7(study: Study) -> Drawing:
         axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
         every += curves
     figure.supylabel("Validation gap (%)", fontsize=7.5)
-    handles = [mpl.lines.Line2D([], [], color=colour, label=f"trained {series}") for series, colour in looks.items()]
+    handles = [line(f"trained {series}", color=colour) for series, colour in looks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     alt = "Sixteen panels, one for each problem, with two validation curves each."
     rows = [row | {"trained": row["variant"] in TRAINED} for each in every for row in each.rows()]
-    return Drawing(figure, pd.DataFrame(rows), tuple(_seen_notes(study, every)), alt)
+    return drawing(figure, rows, _seen_notes(study, every), alt)
 
 
-def _limit(axes: Axes, curves: Sequence[Curve]) -> None:
+def _limit(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:
     """The range of the gaps but for those of the first epochs."""
     last = max((epoch for each in curves for epoch, *_ in each.points), default=0.0)
     kept = [gap for each in curves for epoch, *_, gap in each.points if epoch >= EARLY * last and math.isfinite(gap)]
@@ -247,7 +231,7 @@ def _seen_notes(study: Study, every: Sequence[Curve]) -> list[str]:
     training = _training(study, every[0].run)
     notes = [
         f"POMO-MTL for {n} customers, trained alike on six problems (bold, OVRPTW among them) or on the five others; "
-        f"{training.epochs:,} epochs of {_per_epoch(training):,} instances. Gaps are ratios of mean lengths, greedy "
+        f"{training.epochs:,} epochs of {training.samples:,} instances. Gaps are ratios of mean lengths, greedy "
         f"from many starts without augmentation, on {count:,} validation instances of each problem. Gaps of the "
         f"first {100 * EARLY:.0f} % of the epochs that are above all later ones are cut off; the CSV has them. One "
         "training of each.",

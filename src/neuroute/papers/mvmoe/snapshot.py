@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,7 @@ from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.papers.mvmoe import roles
 from neuroute.problems.vrp_variants import SWITCHES, Switches
 from neuroute.rendering import maps
-
-if TYPE_CHECKING:
-    from neuroute.rendering.study import Study
+from neuroute.rendering.study import Study
 
 NOTHING_PRINTED = "The paper prints a diagram and no numbers."
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import Known, known
+from neuroute.plan.objects import Decoding
 from neuroute.rendering.benchmark import not_measured
 from neuroute.rendering.cells import printed, select
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Row, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pandas as pd
-
-    from neuroute.plan.objects import Decoding
-    from neuroute.rendering.study import Study
 
 
 @dataclass(frozen=True)

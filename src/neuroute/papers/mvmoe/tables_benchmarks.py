@@ -1,23 +1,18 @@
 """Tables 6 to 8 of paper `mvmoe`: large instances one at a time, CVRPLIB's Set-X and Solomon's instances."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import LIGHT, models_note, of_each
 from neuroute.papers.mvmoe.roles import GREEDY, MULTI, MULTI_TASK, SIZES, VARIANTS, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.papers.mvmoe.table_library import Library, Solver, library_rows, notes_of
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering.cells import ONE_SEED, number, printed, with_budget
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
 
 LARGER = SIZES[-1]  # customers of the instances that Tables 6 to 8's models are trained on
 SET_X = Library("Set-X", "cvrplib", "CVRP", "X", rounded=True)

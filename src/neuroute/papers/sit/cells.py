@@ -1,19 +1,16 @@
 """What the tables of paper `sit` say of their models, references and decodings."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import SIZES
 from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.config import Scale
+from neuroute.plan.needs import Need, Tested, tested
 from neuroute.plan.objects import Problem
 from neuroute.rendering.columns import short
 from neuroute.rendering.solver_cells import references_by_problem
-
-if TYPE_CHECKING:
-    from neuroute.rendering.study import Study
+from neuroute.rendering.study import Study
 
 CONSTRUCTION = (
     "Every decision takes the likeliest node, and the TSP starts at node 0, as in the published code; the paper's "
@@ -48,3 +45,18 @@ def models_note(study: Study, problems: Iterable[Problem]) -> str:
         missing |= len(p.training) < len(SIZES)
     rest = "; a size without a model of its own takes that of the next smaller one" if missing else ""
     return f"One training of each model (one seed). Ours is trained for {'; '.join(parts)}{rest}."
+
+
+def in_one_go(needs: Callable[[Scale], Iterable[Need]]) -> Callable[[Scale], Iterator[Need]]:
+    """Measure all budgets of PRC along one search with the largest."""
+
+    def merged(scale: Scale) -> Iterator[Need]:
+        for need in needs(scale):
+            if isinstance(need, Tested):
+                problem = need.test.labels.dataset.problem
+                if need.test.decoding in [roles.prc_of(scale, problem, budget) for budget in scale[SitScale].prc]:
+                    yield from tested(need.run, need.test.labels, roles.prc(scale, problem))
+                    continue
+            yield need
+
+    return merged

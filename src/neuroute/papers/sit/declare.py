@@ -9,15 +9,7 @@ from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import longest, training_label_jobs, with_count
-from neuroute.plan.objects import (
-    LabelJob,
-    Labels,
-    Network,
-    Problem,
-    Reconstruction,
-    Run,
-    Supervised,
-)
+from neuroute.plan.objects import LabelJob, Labels, Network, Problem, Reconstruction, Run, Supervised
 from neuroute.plan.papers import borrow_runs
 from neuroute.problems.longest import longest_sub_path
 

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
-from neuroute.core.lazy import pd
+from neuroute.core.lazy import mpl, pd
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
+from neuroute.plan.objects import Reconstruction
 from neuroute.rendering import style
 from neuroute.rendering.cells import BOOTSTRAP, gap_cell
 from neuroute.rendering.columns import described
 from neuroute.rendering.plots import bounds, drawable, hidden_note
+from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing, new_figure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from matplotlib.axes import Axes
-
-    from neuroute.plan.config import Scale
-    from neuroute.plan.objects import Reconstruction
-    from neuroute.rendering.study import Study
 
 CHOSEN = 15  # repetitions in all experiments of the paper
 
@@ -59,7 +54,7 @@ def _rows(study: Study) -> list[dict[str, Any]]:
     return rows
 
 
-def _draw(axes: Axes, rows: list[dict[str, Any]]) -> None:
+def _draw(axes: mpl.axes.Axes, rows: list[dict[str, Any]]) -> None:
     colour = style.RAMPS["blue"][2]
     shown = [row for row in rows if math.isfinite(drawable(row["gap_pct"]))]
     axes.set_ylabel("Optimality gap (%)")

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from neuroute.core.lazy import mpl
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.snapshot import Iteration, Round
 from neuroute.papers.sit.training_course import Course, draw_gaps, draw_lengths, read_course
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact
 from neuroute.plan.objects import Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.columns import decimal, described
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.style import Drawing
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import Drawing
 
 STARTS = {
     "greedy": "the model's greedy tour",
@@ -116,13 +113,13 @@ def _connect_loop(sheet: dg.Sheet, training: Reconstruction) -> None:
 # -- maps -----------------------------------------------------------------------------------------------------------
 
 
-def _draw_tour(axes: Axes, it: Iteration) -> None:
+def _draw_tour(axes: mpl.axes.Axes, it: Iteration) -> None:
     """The tour that is to be improved."""
     _draw_edges(axes, it, it.before, range(len(it.before)), style.INK, 0.9)
     _draw_frame(axes, it)
 
 
-def _draw_cut(axes: Axes, it: Iteration) -> None:
+def _draw_cut(axes: mpl.axes.Axes, it: Iteration) -> None:
     """Blocks in two blues in turn, between them the edges that stay; the ends of a block are filled."""
     ends = np.concatenate([it.first, it.first + it.length - 1])
     blocks = [range(first, first + it.length - 1) for first in it.first]
@@ -134,7 +131,7 @@ def _draw_cut(axes: Axes, it: Iteration) -> None:
     maps.draw_nodes(axes, it.coords, it.before[ends], style.INK, s=1.3 * _area(it), linewidths=0, zorder=4)
 
 
-def _draw_rebuilt(axes: Axes, it: Iteration) -> None:
+def _draw_rebuilt(axes: mpl.axes.Axes, it: Iteration) -> None:
     """Blocks that became shorter in colour, over what they were; the rest in grey."""
     blocks = [range(first, first + it.length - 1) for first in it.first[it.improved]]
     rest = np.setdiff1d(np.arange(len(it.after)), [i for block in blocks for i in block])
@@ -145,7 +142,9 @@ def _draw_rebuilt(axes: Axes, it: Iteration) -> None:
     _draw_frame(axes, it)
 
 
-def _draw_edges(axes: Axes, it: Iteration, tour: Any, places: Any, colour: str, width: float, **how: Any) -> None:
+def _draw_edges(
+    axes: mpl.axes.Axes, it: Iteration, tour: Any, places: Any, colour: str, width: float, **how: Any
+) -> None:
     """The edges from these places of a tour to the next ones."""
     from matplotlib.collections import LineCollection
 
@@ -155,7 +154,7 @@ def _draw_edges(axes: Axes, it: Iteration, tour: Any, places: Any, colour: str, 
     axes.add_collection(LineCollection(list(legs), colors=colour, linewidths=width * thin, **{"zorder": 2, **how}))
 
 
-def _draw_frame(axes: Axes, it: Iteration) -> None:
+def _draw_frame(axes: mpl.axes.Axes, it: Iteration) -> None:
     if len(it.coords) <= EDGES_ONLY:
         maps.draw_nodes(axes, it.coords, slice(None), "white", s=_area(it), linewidths=0.4, zorder=3.5)
     maps.frame_square(axes, it.coords, room=0.04)
@@ -169,7 +168,7 @@ def _area(it: Iteration) -> float:
 # -- the iterations -------------------------------------------------------------------------------------------------
 
 
-def _draw_iterations(axes: Axes, it: Iteration) -> None:
+def _draw_iterations(axes: mpl.axes.Axes, it: Iteration) -> None:
     """The tour's length before and after each iteration, the drawn one marked."""
     lengths = it.all_lengths
     axes.step(range(len(lengths)), lengths, where="post", color=style.RAMPS["blue"][2], linewidth=1.1)

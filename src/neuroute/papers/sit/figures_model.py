@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from neuroute.core.lazy import mpl
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.snapshot import ENDS, NEAREST, Round
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
-from neuroute.rendering.style import MEASURED
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import MEASURED, Drawing
 from neuroute.rendering.table import Cell, Table, fixed
 from neuroute.rendering.table import Column as TableColumn
 from neuroute.rendering.table import Row as TableRow
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.style import Drawing
 
 LAYER = "decoder.layers.0"
 DARK_RED = "#83290a"  # of what comes from the representatives
@@ -90,7 +86,7 @@ def _draw_products(sheet: dg.Sheet, net: Round) -> None:
     dg.write(axes, (m + t) / 2, (t - m) / 2, text, fontsize=5.4, linespacing=1.5)
 
 
-def _draw_cells(axes: Axes, columns: int, rows: int, low: float, high: float, colour: str) -> None:
+def _draw_cells(axes: mpl.axes.Axes, columns: int, rows: int, low: float, high: float, colour: str) -> None:
     """A cell for each product, ruled where they can be told apart."""
     from matplotlib.colors import ListedColormap
 
@@ -192,7 +188,7 @@ def _looks(net: Round) -> dg.Row:
     return dg.row(*(dg.column(*items, top=True, gap=0.08) for items in parts), gap=0.08)
 
 
-def _draw_likeliest(axes: Axes, net: Round) -> None:
+def _draw_likeliest(axes: mpl.axes.Axes, net: Round) -> None:
     """The likeliest candidates' probabilities, each named by its rank among the candidates by nearness."""
     decision, nodes = net.decision, net.decision.nearest_first()
     if decision.chosen is None:
@@ -223,7 +219,7 @@ def ordinal(number: int) -> str:
     return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
 
 
-def _draw_look(axes: Axes, net: Round, module: int, of: str) -> None:
+def _draw_look(axes: mpl.axes.Axes, net: Round, module: int, of: str) -> None:
     """Nodes in the colour and size of their weight, the same scale in all maps; the looking end is marked."""
     weights, nodes, decision = net.look(module, of), net.tokens_seen, net.decision
     area = maps.node_area(axes, len(decision.coords))

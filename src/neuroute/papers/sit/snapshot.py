@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.papers.sit import roles
 from neuroute.rendering import maps
+from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED
-
-if TYPE_CHECKING:
-    from neuroute.rendering.study import Study
 
 NEAREST = 10  # % of the nodes that count as near
 ENDS = {"current": "current node", "destination": "destination"}

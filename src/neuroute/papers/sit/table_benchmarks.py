@@ -1,29 +1,23 @@
 """Table 2 of paper `sit`: the large instances of TSPLIB and CVRPLIB."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, run_id
 from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
-from neuroute.plan.objects import Decoding, Problem
+from neuroute.plan.objects import Problem
 from neuroute.rendering.benchmark import Nodes, Solved, not_measured, records_of
-from neuroute.rendering.cells import model_here, number, printed, with_budget
+from neuroute.rendering.cells import ONE_SEED, model_here, number, printed, with_budget
 from neuroute.rendering.columns import HERE, WHOLE
+from neuroute.rendering.grid import Method
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pandas as pd
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
 
 BENCHMARKS: dict[Problem, str] = {"tsp": "tsplib", "cvrp": "cvrplib"}
 # The paper's groups by their printed names, as nodes (with the depot) from and to, both counted in.  Its n > 1K of
@@ -37,52 +31,81 @@ KEYS = {"1K<n<=5K": "to_5k", "n>5K": "above_5k", "1K<n<=7K": "to_7k", "n>7K": "a
 
 
 @dataclass(frozen=True)
-class Method:
-    """One row: its printed numbers and, where it is measured here, its model and decoding by problem."""
-
-    label: str
-    printed: dict[str, object]
-    measured: dict[Problem, tuple[str, Decoding]]
-
-
-@dataclass(frozen=True)
 class _Benchmark:
-    """What is measured of one of the two benchmarks at this scale."""
+    """One of the two benchmarks, as far as this scale measures it."""
 
+    study: Study
     problem: Problem
-    name: str
-    here: Nodes  # that this scale measures
-    solved: Solved
-    all_records: pd.DataFrame
-
-    @classmethod
-    def of(cls, study: Study, problem: Problem) -> _Benchmark:
-        name = BENCHMARKS[problem]
-        least, below = roles.sizes(study.scale, problem).benchmark_nodes
-        runs = (run_id(f"{problem}_1k"), *BASELINES[problem].values())
-        evaluations = [f"{run}/{roles.group(run, name)}" for run in runs]
-        solved = Solved.by_all(study, evaluations, name)
-        return cls(problem, name, (least, below - 1), solved, records_of(study, evaluations, name))
 
     @property
-    def outside(self) -> bool:
-        """Whether this scale measures instances that the paper does not."""
-        return self.here[0] < GROUPS[self.problem]["all"][0]
+    def name(self) -> str:
+        return BENCHMARKS[self.problem]
 
-    def gap(self, nodes: Nodes, how: tuple[str, Decoding] | None) -> float | None:
-        """Return the mean gap in % of one row and group."""
-        return self.solved.mean("gap_pct", how[0], how[1].id, nodes) if how else None
+    @cached_property
+    def runs(self) -> dict[str, str]:
+        """Printed name -> the model that is measured here."""
+        return {"Ours": run_id(f"{self.problem}_1k")} | BASELINES[self.problem]
 
-    def count(self, nodes: Nodes, how: tuple[str, Decoding] | None) -> int:
-        """Count the instances of the paper's that one row has solved, whether or not the others have."""
-        every = Solved(self.name, self.all_records)
-        return len(every.values("gap_pct", how[0], how[1].id, nodes)) if how else 0
+    @property
+    def here(self) -> Nodes:
+        least, below = roles.sizes(self.study.scale, self.problem).benchmark_nodes
+        return least, below - 1
 
-    def at(self, nodes: Nodes) -> str:
-        """Describe a group: 3 of 23 instances; nothing for none."""
-        there = sum(k.nodes <= nodes[1] for k in studied(10**9, nodes[0], self.name))
-        here = self.solved.count(nodes)
-        return f"{here} of {there} instances" if here else ""
+    @property
+    def evaluations(self) -> list[str]:
+        return [f"{run}/{roles.group(run, self.name)}" for run in self.runs.values()]
+
+    @cached_property
+    def solved(self) -> Solved:
+        """Instances that every model has solved."""
+        return Solved.by_all(self.study, self.evaluations, self.name)
+
+    @cached_property
+    def solved_by_any(self) -> Solved:
+        return Solved(self.name, records_of(self.study, self.evaluations, self.name))
+
+    def groups(self) -> list[tuple[str, Nodes, Column]]:
+        """List the printed name, the nodes and the column of each group; "" for what the paper does not measure."""
+        named = [(name, nodes, KEYS[name], HEADS[name]) for name, nodes in GROUPS[self.problem].items()]
+        if self.here[0] < GROUPS[self.problem]["all"][0]:
+            named.insert(0, ("", self.here, "here", f"Here: {self.here[0]:,} ≤ n < {self.here[1] + 1:,}"))
+        group = self.name.upper()
+        return [
+            (name, nodes, Column(f"gap_{self.name}_{key}_pct", head, "%", group=group, at=self.solved.describe(nodes)))
+            for name, nodes, key, head in named
+        ]
+
+    def columns(self) -> list[Column]:
+        large = len(studied(10**9, GROUPS[self.problem]["all"][0], self.name))
+        gaps = [column for *_, column in self.groups()]
+        return [*gaps, Column(f"solved_{self.name}", "Solved", f"of {large}", WHOLE, self.name.upper())]
+
+    def cells(self, method: Method) -> list[Cell]:
+        """Show mean gaps by group, and how many of the paper's instances the method alone has solved."""
+        rows = printed(self.study, 2, problem=self.problem.upper(), **(method.printed or {}))
+        how = method.run(None), method.decoding.id
+        gaps = [
+            Cell(self.solved.mean("gap_pct", *how, nodes), number(rows, name, "gap_pct"))
+            for name, nodes, _ in self.groups()
+        ]
+        solved = len(self.solved_by_any.values("gap_pct", *how, GROUPS[self.problem]["all"]))
+        return [*gaps, Cell(solved or None, number(rows, "all", "solved"))]
+
+    def methods(self) -> list[Method]:
+        best = max(self.study.scale[SitScale].prc)
+        label = with_budget(f"Ours PRC{best:,}", best, self.study.scale[SitScale].prc[best])
+        prc = roles.prc_of(self.study.scale, self.problem, best)
+        return [
+            Method("GLOP", {"method": "GLOP"}),
+            Method("ELG aug×8", {"method": "ELG"}),
+            Method("BQ bs16", {"method": "BQ", "decoding": "beam"}),
+            Method("LEHD RRC1,000", {"method": "LEHD", "decoding": "RRC"}),
+            *(
+                Method(f"{name} greedy", {"method": name, "decoding": "greedy"}, runs=self.runs.get(name, {}))
+                for name in ("SIGD", "BQ", "INViT", "LEHD", "Ours")
+            ),
+            Method(label, {"method": "Ours", "decoding": "PRC", "iters": best}, runs=self.runs["Ours"], decoding=prc),
+        ]
 
 
 def _table2_needs(scale: Scale) -> Iterator[Need]:
@@ -94,71 +117,21 @@ def _table2_needs(scale: Scale) -> Iterator[Need]:
 @artifact("TSPLIB and CVRPLIB above 1,000 nodes", needs=_table2_needs)
 def table2(study: Study) -> Table:
     """Mean gaps by size of the instances, and how many were solved."""
-    benchmarks = [_Benchmark.of(study, problem) for problem in PROBLEMS]
-    columns: list[Column] = []
-    for b in benchmarks:
-        group = b.name.upper()
-        if b.outside:
-            head = f"Here: {b.here[0]:,} ≤ n < {b.here[1] + 1:,}"
-            columns.append(Column(f"gap_{b.name}_here_pct", head, "%", group=group, at=b.at(b.here)))
-        for name, nodes in GROUPS[b.problem].items():
-            columns.append(Column(f"gap_{b.name}_{KEYS[name]}_pct", HEADS[name], "%", group=group, at=b.at(nodes)))
-        columns.append(Column(f"solved_{b.name}", "Solved", f"of {_large(b)}", WHOLE, group))
-    rows = [_row(study, benchmarks, method) for method in _methods(study)]
+    benchmarks = [_Benchmark(study, problem) for problem in PROBLEMS]
+    columns = [column for b in benchmarks for column in b.columns()]
+    rows = []
+    for methods in zip(*(b.methods() for b in benchmarks), strict=True):
+        here = model_here(study, *(method.run(None) for method in methods))
+        cells = [cell for b, method in zip(benchmarks, methods, strict=True) for cell in b.cells(method)]
+        rows.append(Row((*methods[0].labels, here), tuple(cells)))
     return Table(study.artifact.title, ("Method", HERE), tuple(columns), tuple(rows), _notes(study, benchmarks))
-
-
-def _large(b: _Benchmark) -> int:
-    return len(studied(10**9, GROUPS[b.problem]["all"][0], b.name))
-
-
-def _methods(study: Study) -> list[Method]:
-    def baseline(name: str, label: str) -> Method:
-        runs: dict[Problem, str] = {p: BASELINES[p][name] for p in PROBLEMS if name in BASELINES[p]}
-        where: dict[str, object] = {"method": label, "decoding": "greedy"}
-        return Method(f"{label} greedy", where, {p: (run, Decoding()) for p, run in runs.items()})
-
-    def own(problem: Problem, decoding: Decoding) -> tuple[str, Decoding]:
-        return run_id(f"{problem}_1k"), decoding
-
-    best = max(study.scale[SitScale].prc)
-    return [
-        Method("GLOP", {"method": "GLOP"}, {}),
-        Method("ELG aug×8", {"method": "ELG"}, {}),
-        Method("BQ bs16", {"method": "BQ", "decoding": "beam"}, {}),
-        Method("LEHD RRC1,000", {"method": "LEHD", "decoding": "RRC"}, {}),
-        *(baseline(name, name) for name in ("SIGD", "BQ")),
-        baseline("INViT", "INViT"),
-        baseline("LEHD", "LEHD"),
-        Method("Ours greedy", {"method": "Ours", "decoding": "greedy"}, {p: own(p, Decoding()) for p in PROBLEMS}),
-        Method(
-            with_budget(f"Ours PRC{best:,}", best, study.scale[SitScale].prc[best]),
-            {"method": "Ours", "decoding": "PRC", "iters": best},
-            {p: own(p, roles.prc_of(study.scale, p, best)) for p in PROBLEMS},
-        ),
-    ]
-
-
-def _row(study: Study, benchmarks: list[_Benchmark], method: Method) -> Row:
-    cells: list[Cell] = []
-    for b in benchmarks:
-        shown = printed(study, "table2", problem=b.problem.upper(), **method.printed)
-        how = method.measured.get(b.problem)
-        if b.outside:
-            cells.append(Cell(b.gap(b.here, how)))
-        for name, nodes in GROUPS[b.problem].items():
-            cells.append(Cell(b.gap(nodes, how), number(shown, name, "gap_pct")))
-        count = b.count(GROUPS[b.problem]["all"], how)
-        cells.append(Cell(count or None, number(shown, "all", "solved")))
-    return Row((method.label, model_here(study, *(run for run, _ in method.measured.values()))), tuple(cells))
 
 
 def _notes(study: Study, benchmarks: list[_Benchmark]) -> tuple[str, ...]:
     limits = "; ".join(f"{b.name.upper()} from {b.here[0]:,} to {b.here[1]:,} nodes" for b in benchmarks)
     lacking = []
     for b in benchmarks:
-        runs = {f"Ours ({b.problem.upper()})": run_id(f"{b.problem}_1k")}
-        runs |= {f"{name} ({b.problem.upper()})": run for name, run in BASELINES[b.problem].items()}
+        runs = {f"{name} ({b.problem.upper()})": run for name, run in b.runs.items()}
         lacking += not_measured(b.solved.records, b.here[1] + 1, runs, b.name, b.here[0])
     trained = [f"{p.upper()}{study.runs[run_id(f'{p}_1k')].n}" for p in PROBLEMS if run_id(f"{p}_1k") in study.runs]
     return (
@@ -166,7 +139,7 @@ def _notes(study: Study, benchmarks: list[_Benchmark]) -> tuple[str, ...]:
         "integer distances; over the instances that every model measured here has solved. This scale measures "
         f"{limits}; CVRPLIB's nodes are with the depot, the n of the heads are customers.",
         *lacking,
-        f"One training of each model (one seed). Ours is the model of 1K (here trained on {' and '.join(trained)}), as "
+        f"{ONE_SEED} Ours is the model of 1K (here trained on {' and '.join(trained)}), as "
         "in the published code; the paper does not say which it takes.",
         CONSTRUCTION,
         INSERTION,

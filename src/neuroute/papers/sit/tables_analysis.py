@@ -1,82 +1,28 @@
-"""Tables 4, 5 and 7 of paper `sit`: efficiency, the longest partial solution, and what PRC starts from."""
+"""Tables 5 and 7 of paper `sit`: the longest partial solution, and what PRC starts from."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, models_note, prc_words, reference_note
-from neuroute.papers.sit.efficiency_cells import (
-    ATTENTION,
-    HELD,
-    efficiency_cells,
-    efficiency_columns,
-    exponents_note,
-    protocol_note,
-)
-from neuroute.papers.sit.methods import in_one_go
+from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, in_one_go, models_note, prc_words, reference_note
 from neuroute.papers.sit.roles import LONGEST, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
-from neuroute.plan.needs import Need, artifact
+from neuroute.plan.config import Scale
+from neuroute.plan.needs import artifact
+from neuroute.plan.objects import Decoding, Problem
 from neuroute.problems.longest import longest_sub_path
-from neuroute.rendering.cells import BOOTSTRAP, printed, with_budget
+from neuroute.rendering.cells import BOOTSTRAP, with_budget
 from neuroute.rendering.columns import described, short
 from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, Quantity, grid_table, needs_of
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, Row, Table, duration, fixed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pandas as pd
-
-    from neuroute.plan.config import Scale
-    from neuroute.plan.objects import Decoding, Problem
-    from neuroute.rendering.study import Study
 
 STARTS = {  # printed name of an initial solution -> its key in the printed numbers
     "Model's greedy": "model_greedy",
     "Nearest neighbour": "nearest_neighbor",
     "Random insertion": "random_insertion",
 }
-
-
-def _table4_needs(scale: Scale) -> list[Need]:
-    return [roles.efficiency_of(scale, "tsp")]
-
-
-@artifact("Time and memory of greedy decoding", needs=_table4_needs)
-def table4(study: Study) -> Table:
-    """Time and memory of one instance, decoded greedily."""
-    shown = {name: printed(study, "table4", method=name) for name in ("POMO", "SIGD", "LEHD", "Ours")}
-    nothing = shown["Ours"].iloc[:0]
-    rows: list[Row] = []
-    networks: dict[str, str] = {}
-    for name in ("POMO", "SIGD", "LEHD"):
-        fused = f"{name}, fused kernel"
-        networks |= {name: f"{name}{HELD}", fused: name}
-        rows.append(_efficiency_row(study, name, f"{name}{HELD}", shown[name]))
-        rows.append(_efficiency_row(study, fused, name, nothing))
-    networks["Ours"] = "SIT"
-    rows.append(_efficiency_row(study, "Ours", "SIT", shown["Ours"]))
-    columns = [column for size in SIZES for column in efficiency_columns(study.scale, "tsp", size)]
-    return Table(
-        study.artifact.title,
-        ("Method",),
-        tuple(columns),
-        tuple(rows),
-        (
-            protocol_note(study, "tsp", SIZES),
-            ATTENTION,
-            *exponents_note(study, "tsp", networks, SIZES, shown),
-            "OOM: out of memory; here, beyond the memory that this scale allows.",
-            "For LEHD greedy at 5K the paper prints 119.2 s here and 1.5 min in Table 1; Section 4 describes a network "
-            "with 2 representative nodes, Appendix C repeats the last one 15 times, as is done here.",
-        ),
-    )
-
-
-def _efficiency_row(study: Study, label: str, network: str, rows: pd.DataFrame) -> Row:
-    return Row((label,), tuple(c for size in SIZES for c in efficiency_cells(study, "tsp", network, rows, size)))
 
 
 def table5_grid(scale: Scale, label: Callable[[int], str] = str) -> Grid:

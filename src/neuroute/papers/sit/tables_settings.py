@@ -1,8 +1,6 @@
 """Tables 6 and 11 of paper `sit`: training settings, and the licences of codes and data."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from neuroute.papers.sit.roles import PROBLEMS, SIZES, run_id
 from neuroute.plan.needs import artifact
@@ -10,30 +8,37 @@ from neuroute.plan.objects import Problem, Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering.columns import AS_TRAINED, plain, short
 from neuroute.rendering.licences import licence_table
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
-if TYPE_CHECKING:
-    from neuroute.rendering.study import Study
-
-SHOWN = {  # heading -> key of the printed value
-    "Dataset size": "dataset_size",
-    "Self-improved iterations": "self_improved_iteration",
-    "Training epochs": "training_epoch",
-    "Training batch size": "training_batch_size",
-    "Reconstruction iterations": "reconstruction_iteration",
-    "Reconstruction batch size": "reconstruction_batch_size",
-    "Learning rate": "learning_rate",
-    "Decay per training epoch": "decay_per_training_epoch",
-    "Maximum length of partial solutions": "partial_solutions_maximum_length",
-}
-OWN = (  # what the paper's table does not have
-    "Nodes of an instance",
-    "Epochs whose decay the rate has behind it",
-    "Initial solutions",
-    "Updates",
-    "Largest norm of a gradient",
-    "Greedy validations",
-    "Starts from",
+UPDATES = {"sub-path": "one per stop", "decision": "one per sub-path", "summed": "one per sub-path, summed"}
+# Heading, key of the printed value, and the value of a run here.
+ROWS: tuple[tuple[str, str | None, Callable[[Run, Reconstruction], Value]], ...] = (
+    ("Dataset size", "dataset_size", lambda run, t: t.samples),
+    ("Self-improved iterations", "self_improved_iteration", lambda run, t: t.rounds),
+    ("Training epochs", "training_epoch", lambda run, t: t.epochs_per_round),
+    ("Training batch size", "training_batch_size", lambda run, t: t.batch_size),
+    ("Reconstruction iterations", "reconstruction_iteration", lambda run, t: t.reconstructions),
+    (
+        "Reconstruction batch size",
+        "reconstruction_batch_size",
+        lambda run, t: "by memory" if t.reconstructions else None,
+    ),
+    ("Learning rate", "learning_rate", lambda run, t: t.learning_rate),
+    ("Decay per training epoch", "decay_per_training_epoch", lambda run, t: t.decay_gamma),
+    (
+        "Maximum length of partial solutions",
+        "partial_solutions_maximum_length",
+        lambda run, t: longest_sub_path(t.longest, run.n),
+    ),
+    # What the paper's table does not have.
+    ("Nodes of an instance", None, lambda run, t: run.n),
+    ("Epochs whose decay the rate has behind it", None, lambda run, t: t.epochs_before),
+    ("Initial solutions", None, lambda run, t: "the model's, greedy" if t.initial == "greedy" else _solvers(run)),
+    ("Updates", None, lambda run, t: UPDATES[t.step]),
+    ("Largest norm of a gradient", None, lambda run, t: t.clip if t.clip is not None else "no limit"),
+    ("Greedy validations", None, lambda run, t: t.validations),
+    ("Starts from", None, lambda run, t: run.start.rpartition("/")[2] if run.start else "random weights"),
 )
 
 
@@ -41,55 +46,23 @@ OWN = (  # what the paper's table does not have
 def table6(study: Study) -> Table:
     """Training settings of the ten models, and of the warm-up before them."""
     published = dict(study.published("table6")[["key", "value"]].astype(str).to_numpy())
-    columns, runs, prefixes = [], [], []
-    for problem in PROBLEMS:
-        group = problem.upper()
-        columns.append(Column(f"{problem}_warm_up", "Warm-up", format=plain, group=group))
-        runs.append(study.runs.get(run_id(f"warm_{problem}")))
-        prefixes.append("")
-        for size in SIZES:
-            name = short(size)
-            columns.append(Column(f"{problem}_{name}", name.upper(), format=plain, group=group))
-            runs.append(study.runs.get(run_id(f"{problem}_{name}")))
-            prefixes.append(f"{group}{name.upper()}")
-    settings = [_settings(run) for run in runs]
+    names = {
+        problem: {"warm_up": "Warm-up"} | {short(size): short(size).upper() for size in SIZES} for problem in PROBLEMS
+    }
+    models = [(problem, name, heading) for problem, of in names.items() for name, heading in of.items()]
+    columns = [Column(f"{p}_{name}", heading, format=plain, group=p.upper()) for p, name, heading in models]
+    runs = [study.runs.get(run_id(f"warm_{p}" if name == "warm_up" else f"{p}_{name}")) for p, name, _ in models]
     rows = []
-    for name in (*SHOWN, *OWN):
+    for label, key, value in ROWS:
         cells = []
-        for here, prefix in zip(settings, prefixes, strict=True):
-            text = published.get(f"{prefix}.{SHOWN[name]}") if name in SHOWN else None
-            cells.append(Cell(here.get(name), _number(text) if text is not None else None))
-        rows.append(Row((name,), tuple(cells)))
+        for (problem, _, heading), run in zip(models, runs, strict=True):
+            here = value(run, run.training) if run and isinstance(run.training, Reconstruction) else None
+            cells.append(Cell(here, _number(published.get(f"{problem.upper()}{heading}.{key}"))))
+        rows.append(Row((label,), tuple(cells)))
     return Table(study.artifact.title, ("Setting",), tuple(columns), tuple(rows), _notes(study, runs), AS_TRAINED)
 
 
-def _settings(run: Run | None) -> dict[str, Value]:
-    """What a run is trained with, by the table's headings; nothing without a run."""
-    if run is None or not isinstance(run.training, Reconstruction):
-        return {}
-    t = run.training
-    updates = {"sub-path": "one per stop", "decision": "one per sub-path", "summed": "one per sub-path, summed"}
-    return {
-        "Dataset size": t.samples,
-        "Self-improved iterations": t.rounds,
-        "Training epochs": t.epochs_per_round,
-        "Training batch size": t.batch_size,
-        "Reconstruction iterations": t.reconstructions,
-        "Reconstruction batch size": "by memory" if t.reconstructions else None,
-        "Learning rate": t.learning_rate,
-        "Decay per training epoch": t.decay_gamma,
-        "Maximum length of partial solutions": longest_sub_path(t.longest, run.n),
-        "Nodes of an instance": run.n,
-        "Epochs whose decay the rate has behind it": t.epochs_before,
-        "Initial solutions": "the model's, greedy" if t.initial == "greedy" else _solver(run),
-        "Updates": updates[t.step],
-        "Largest norm of a gradient": t.clip if t.clip is not None else "no limit",
-        "Greedy validations": t.validations,
-        "Starts from": run.start.rpartition("/")[2] if run.start else "random weights",
-    }
-
-
-def _solver(run: Run) -> str:
+def _solvers(run: Run) -> str:
     return ", ".join(dict.fromkeys(labels.solver for labels in run.data))
 
 
@@ -126,7 +99,9 @@ def _named(study: Study, problem: Problem) -> str:
     return f"{problem.upper()}, as in the published code: {', '.join(found)}." if found else ""
 
 
-def _number(text: str) -> Value:
+def _number(text: str | None) -> Value:
+    if text is None:
+        return None
     return int(text) if text.isdigit() else float(text)
 
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from neuroute.core.lazy import mpl
 from neuroute.plan.objects import Reconstruction, Run
 from neuroute.rendering import style
+from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from neuroute.rendering.study import Study
 
 COLOURS = (style.GREY, style.RAMPS["blue"][2])  # the warm-up, the rounds after it
 
@@ -68,7 +65,7 @@ def _in_order(study: Study) -> list[Run]:
     return ordered
 
 
-def draw_lengths(axes: Axes, course: Course) -> None:
+def draw_lengths(axes: mpl.axes.Axes, course: Course) -> None:
     """The labels' mean length: what each round began with, and what it trained on."""
     rounds = course.rounds
     if not rounds:
@@ -94,7 +91,7 @@ def draw_lengths(axes: Axes, course: Course) -> None:
         _label(axes, rounds[-1]["round"], end - 0.45 * room, text, "center", "top")
 
 
-def draw_gaps(axes: Axes, course: Course) -> None:
+def draw_gaps(axes: mpl.axes.Axes, course: Course) -> None:
     """The greedy validation gap over all epochs, a band for each round."""
     validations = course.validations
     gaps = [v["gap_pct"] if v["gap_pct"] > 1e-6 else math.nan for v in validations]
@@ -129,5 +126,5 @@ def draw_gaps(axes: Axes, course: Course) -> None:
         _label(axes, x[i], gaps[i] * (0.97 if late else 1), f" {gaps[i]:.2f} % ", *place)
 
 
-def _label(axes: Axes, x: float, y: float, text: str, ha: str, va: str) -> None:
+def _label(axes: mpl.axes.Axes, x: float, y: float, text: str, ha: str, va: str) -> None:
     axes.text(x, y, text, ha=ha, va=va, fontsize=6, zorder=4, linespacing=1.05)
