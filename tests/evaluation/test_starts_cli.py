@@ -1,10 +1,9 @@
-"""`--starts` and `--augment` of `neuroute solve` and `evaluate`: what they find, and where they are refused."""
+"""`--starts` and `--augment` of `neuroute solve`: what they find, and where they are refused."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
@@ -13,7 +12,6 @@ from neuroute.datasets.vrplib import read_solution, read_vrplib
 from neuroute.decoding.decode import decode
 from neuroute.networks.weights import load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Decoding, Network
-from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp, from_routes
 from untrained import done, invoke, refused, tsp_text, untrained, vrp_text
 
@@ -75,22 +73,6 @@ def test_a_vrp_file(tmp_path: Path, vrp: Path, options: tuple[str, ...], decodin
     routes, _ = read_solution(tmp_path / "m.sol")
     instance.check(routes, "m.sol")
     np.testing.assert_array_equal(from_routes(routes), decode("cvrp", net, inputs, decoding)[0].numpy())
-
-
-@pytest.mark.parametrize(
-    ("options", "decoding"), [*OPTIONS, (("--rrc", "3"), Decoding(method="rrc", iterations=3)),
-                              (("--beam", "3"), Decoding(method="beam", beam=3))]
-)  # fmt: skip
-def test_evaluate_measures_them(tmp_path: Path, options: tuple[str, ...], decoding: Decoding) -> None:
-    model = checkpoint(tmp_path, "icam:Icam")
-    np.savez(tmp_path / "mine.npz", coords=COORDS)
-    text = done("evaluate", "--model", model, "--data", "mine.npz", "--out", tmp_path / "r.csv", *options)
-    net, _ = load_checkpoint(model)
-    own = tour_length(COORDS, decode("tsp", net, COORDS.astype(np.float32), decoding).numpy())
-    assert pd.read_csv(tmp_path / "r.csv").set_index("metric").value["length"] == pytest.approx(own.mean())
-    with np.load(tmp_path / "r.npz") as file:
-        np.testing.assert_allclose(file[f"mine|{decoding.id}"], own)
-    assert decoding.id in text
 
 
 def test_prc_improves_a_tour_that_is_brought(tmp_path: Path, tsp: Path) -> None:

@@ -43,33 +43,40 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "mine.npz"
 
 
+MANY_STARTS = Network(
+    kind="neuroute.networks.icam:Icam", arguments={"depth": 1, "width": 16, "feed_forward": 16, "train_nodes": 20}
+)
+RRC, BEAM = Decoding(method="rrc", iterations=3), Decoding(method="beam", beam=2)
+PRC = Decoding(method="prc", iterations=3)
+INSERTION = Decoding(method="prc", iterations=3, start="insertion", longest=5)
+
+
 @pytest.mark.parametrize(
-    "options",
+    ("network", "options", "decoding"),
     [
-        (),
-        ("--beam", "2"),
-        ("--rrc", "3"),
-        ("--limit", "2"),
-        ("--prc", "3"),
-        ("--prc", "3", "--start", "insertion", "--longest", "5"),
+        (NETWORK, "", Decoding()),
+        (NETWORK, "--beam 2", BEAM),
+        (NETWORK, "--rrc 3", RRC),
+        (NETWORK, "--limit 2", Decoding()),
+        (NETWORK, "--prc 3", PRC),
+        (NETWORK, "--prc 3 --start insertion --longest 5", INSERTION),
+        (MANY_STARTS, "", Decoding()),
+        (MANY_STARTS, "--beam 2", BEAM),
+        (MANY_STARTS, "--rrc 3", RRC),
+        (MANY_STARTS, "--starts 4", Decoding(starts=4)),
+        (MANY_STARTS, "--starts all", Decoding(starts="all")),
+        (MANY_STARTS, "--augment", Decoding(augment=True)),
+        (MANY_STARTS, "--starts all --augment", Decoding(starts="all", augment=True)),
     ],
 )
 def test_numbers_are_those_of_the_decoded_tours(
-    tmp_path: Path, checkpoint: Path, data: Path, options: tuple[str, ...]
+    tmp_path: Path, data: Path, network: Network, options: str, decoding: Decoding
 ) -> None:
-    out = tmp_path / "out" / "records.csv"
-    text = done("evaluate", "--model", checkpoint, "--data", data, "--out", out, *options)
-    decodings = {
-        "--beam": Decoding(method="beam", beam=2),
-        "--rrc": Decoding(method="rrc", iterations=3),
-        "--prc": Decoding(method="prc", iterations=3),
-    }
+    model, out = untrained(tmp_path / "m.safetensors", network, "x/y"), tmp_path / "out" / "records.csv"
+    text = done("evaluate", "--model", model, "--data", data, "--out", out, *options.split())
     count = 2 if "--limit" in options else 5
-    decoding = decodings.get(options[0], Decoding()) if options else Decoding()
-    if "--start" in options:
-        decoding = decoding.model_copy(update={"start": "insertion", "longest": 5})
-    net = load_model(checkpoint, "cpu").net
-    own = tour_length(COORDS, decode("tsp", net, torch.from_numpy(COORDS.astype(np.float32)), decoding).numpy())[:count]
+    net = load_model(model, "cpu").net
+    own = tour_length(COORDS, decode("tsp", net, COORDS.astype(np.float32), decoding).numpy())[:count]
     reference = tour_length(COORDS, TOURS)[:count]
     records = pd.read_csv(out)
     assert tuple(records.columns) == COLUMNS
@@ -83,6 +90,7 @@ def test_numbers_are_those_of_the_decoded_tours(
     assert f"mine: {count} instances, n = 9" in text
     assert f"{values['gap_pct']:.3f} % (of mean lengths)" in text
     assert f"{values['length']:.5f}" in text
+    assert decoding.id in text
 
 
 def test_a_reference_of_ones_own_tours_has_no_gap() -> None:

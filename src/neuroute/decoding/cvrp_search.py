@@ -12,13 +12,14 @@ from neuroute.decoding.cvrp_paths import Decide
 from neuroute.decoding.multi_start import check_starts
 from neuroute.decoding.prc_cvrp import prc, rrc
 from neuroute.decoding.search import Search, blocks_per_batch
+from neuroute.networks.base import RoutingNetwork
 from neuroute.plan.objects import Decoding
 
 
 class CvrpSearch(Search[CvrpBatch]):
     environment = CVRP
 
-    def check(self, net: Any, decoding: Decoding, *, improves: bool = False) -> None:
+    def check(self, net: RoutingNetwork, decoding: Decoding, *, improves: bool = False) -> None:
         check_starts(net, decoding)
         if net.multi_start and (improves or decoding.method != "greedy"):
             raise NeurouteError(

@@ -15,6 +15,7 @@ from neuroute.decoding.environment import ENVIRONMENT, Batch
 from neuroute.decoding.memory import autocast, batch_size_for, device_of
 from neuroute.decoding.multi_start import multi_start, starts_of
 from neuroute.decoding.search import SEARCH, Search
+from neuroute.networks.base import PathNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import longest_sub_path
 from neuroute.solvers.registry import get
@@ -72,15 +73,21 @@ def improve(
 def _parts(problem: str, net: Any, instances: Any, decoding: Decoding, memory_gb: float) -> Iterator[Iterator[Tensor]]:
     """For each part of the instances that fits: what it starts from, then its solutions after each iteration."""
     search = SEARCH.of(problem)
-    net, n = search.path_network(net), search.environment.size(instances)
+    paths, n = search.path_network(net), search.environment.size(instances)
     nodes = n if decoding.method == "prc" else search.environment.nodes(n)  # its sub-paths count customers
-    size = instances_per_batch(net, nodes, decoding, memory_gb)
+    size = instances_per_batch(paths, nodes, decoding, memory_gb)
     for first in range(0, len(instances), size):
-        yield _improving(problem, search, net, instances[first : first + size], decoding, memory_gb, first)
+        yield _improving(problem, search, paths, instances[first : first + size], decoding, memory_gb, first)
 
 
 def _improving(
-    problem: str, search: Search[Any], net: Any, instances: Any, decoding: Decoding, memory_gb: float, first: int
+    problem: str,
+    search: Search[Any],
+    net: PathNetwork,
+    instances: Any,
+    decoding: Decoding,
+    memory_gb: float,
+    first: int,
 ) -> Iterator[Tensor]:
     batch = search.environment.batch(instances, device_of(net))
     if decoding.method == "beam" and decoding.beam > 1:
@@ -96,7 +103,7 @@ def _improving(
 
 
 def start_greedily(
-    search: Search[Any], net: Any, batch: Batch, decoding: Decoding, memory_gb: float, first: int
+    search: Search[Any], net: PathNetwork, batch: Batch, decoding: Decoding, memory_gb: float, first: int
 ) -> Tensor:
     """The network's solutions (batch, ...) that re-construction starts from; parallel re-construction has many."""
     best = search.start_from_many(net, batch, decoding, memory_gb)
@@ -122,7 +129,7 @@ def solve_with(problem: str, name: str, instances: Any, first: int) -> Tensor:
     return torch.from_numpy(np.stack(solutions).astype(np.int64))
 
 
-def instances_per_batch(net: Any, nodes: int, decoding: Decoding, memory_gb: float) -> int:
+def instances_per_batch(net: RoutingNetwork, nodes: int, decoding: Decoding, memory_gb: float) -> int:
     """Instances of a batch.  Parallel re-construction takes their blocks as memory allows, so it may have many.
 
     Raises NeurouteError for sub-paths that these instances cannot have, and for embeddings that a split would change.

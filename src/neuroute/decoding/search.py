@@ -9,6 +9,7 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import B, Environment
 from neuroute.decoding.memory import batch_size_for
+from neuroute.networks.base import PathNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
 from neuroute.problems.registry import Part
 
@@ -19,7 +20,7 @@ class Search(ABC, Generic[B]):
     environment: Environment[B]
 
     @abstractmethod
-    def check(self, net: Any, decoding: Decoding, *, improves: bool = False) -> None:
+    def check(self, net: RoutingNetwork, decoding: Decoding, *, improves: bool = False) -> None:
         """Raises NeurouteError if this kind of network cannot be decoded that way.
 
         improves: whatever the way is, it begins with one solution, which gets better.
@@ -45,15 +46,16 @@ class Search(ABC, Generic[B]):
         Raises NeurouteError for a longest sub-path that cannot be, and for networks that `check` refuses.
         """
 
-    def path_network(self, net: Any) -> Any:
-        """The network as one of paths."""
-        return net
+    def path_network(self, net: Any) -> PathNetwork:
+        """View the network as one of paths."""
+        paths: PathNetwork = net
+        return paths
 
-    def start_from_many(self, net: Any, batch: B, decoding: Decoding, memory_gb: float) -> Tensor | None:
+    def start_from_many(self, net: PathNetwork, batch: B, decoding: Decoding, memory_gb: float) -> Tensor | None:
         """The best of many starts, for re-construction to begin with; None where it begins with a greedy solution."""
         return None
 
-    def search_beams(self, net: Any, batch: B, decoding: Decoding, first: int) -> Tensor:
+    def search_beams(self, net: PathNetwork, batch: B, decoding: Decoding, first: int) -> Tensor:
         """The shortest solutions (batch, ...) that beams find.  Raises NeurouteError if there is no such search."""
         raise NeurouteError(f"{type(net).__name__}: beam search is for the TSP")
 
@@ -61,6 +63,6 @@ class Search(ABC, Generic[B]):
 SEARCH = Part[Search[Any]]("search")
 
 
-def blocks_per_batch(net: Any, memory_gb: float, nodes: int) -> int:
-    """Blocks of so many nodes that fit."""
+def blocks_per_batch(net: RoutingNetwork, memory_gb: float, nodes: int) -> int:
+    """Count the blocks of so many nodes that fit."""
     return batch_size_for(net, nodes, Decoding(), memory_gb)

@@ -14,6 +14,7 @@ from neuroute.decoding.path_adapter import PathAdapter
 from neuroute.decoding.prc import prc
 from neuroute.decoding.search import Search, blocks_per_batch
 from neuroute.decoding.tsp import TSP, TspBatch, decide_for, encode, encode_again, tour_lengths
+from neuroute.networks.base import PathNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
 
 
@@ -22,21 +23,21 @@ class TspSearch(Search[TspBatch]):
 
     environment = TSP
 
-    def check(self, net: Any, decoding: Decoding, *, improves: bool = False) -> None:
+    def check(self, net: RoutingNetwork, decoding: Decoding, *, improves: bool = False) -> None:
         if not isinstance(net, PathAdapter):
             check_starts(net, decoding)
 
-    def path_network(self, net: Any) -> Any:
-        return PathAdapter(net) if net.multi_start else net
+    def path_network(self, net: Any) -> PathNetwork:
+        return PathAdapter(net) if net.multi_start else super().path_network(net)
 
-    def start_from_many(self, net: Any, batch: TspBatch, decoding: Decoding, memory_gb: float) -> Tensor | None:
+    def start_from_many(self, net: PathNetwork, batch: TspBatch, decoding: Decoding, memory_gb: float) -> Tensor | None:
         if not isinstance(net, PathAdapter) or (decoding.starts == 1 and not decoding.augment):
             return None
         starts, augment = starts_of(decoding), decoding.augment
         best = multi_start(TSP, net.net, batch.coords, starts, augment=augment, memory_gb=memory_gb)
         return best.to(batch.coords.device)
 
-    def search_beams(self, net: Any, batch: TspBatch, decoding: Decoding, first: int) -> Tensor:
+    def search_beams(self, net: PathNetwork, batch: TspBatch, decoding: Decoding, first: int) -> Tensor:
         """The shortest tours (batch, n) that beams find from each of the decoding's starts, each the path's ends."""
         coords, n = batch.coords, batch.coords.shape[1]
         rows, decide = encode(net, coords, decoding, first), decide_for(net, decoding, n)

@@ -141,7 +141,7 @@ def loss(decide: Any, path: CvrpPath, row: int) -> Tensor:
 
 
 def supervised(scheme: Scheme) -> CvrpBatches:
-    """Raises NeurouteError when labels are missing."""
+    """Build the batches of a run.  Raises NeurouteError if labels are missing."""
     kind = RoutedBatches if any(isinstance(module, Gate) for module in scheme.net.modules()) else CvrpBatches
     return kind(scheme, labelled(scheme))
 

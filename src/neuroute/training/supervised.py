@@ -159,12 +159,12 @@ class SupervisedBatches:
 
 
 def supervised(scheme: Scheme) -> SupervisedBatches:
-    """Raises NeurouteError when labels are missing."""
+    """Build the batches of a run.  Raises NeurouteError if labels are missing."""
     return SupervisedBatches(scheme, labelled(scheme))
 
 
 def labelled(scheme: Scheme) -> TrainingSet:
-    """The run's labelled instances.  Raises NeurouteError when they are not as many as the run trains on."""
+    """Load the run's labelled instances.  Raises NeurouteError if they are not as many as the run trains on."""
     run, t = scheme.run, scheme.run.training
     data = TrainingSet(run.data, scheme.label_dirs, run.seed, shuffle=t.epochs > 1)
     if data.count != t.samples:

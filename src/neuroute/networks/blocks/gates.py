@@ -88,7 +88,7 @@ class Gate(nn.Module):
             ranks = torch.rand(*x.shape[:2], self.experts, generator=generator, device=x.device)
             return ranks.topk(self.top, dim=-1).indices
 
-        experts = routing.settled("experts", len(x), settle)
+        experts = routing.resolve("experts", len(x), settle)
         return InputChoice(experts, torch.full_like(experts, 1 / self.top, dtype=torch.float32))
 
     def _input_choice(self, x: Tensor, routing: Routing) -> InputChoice:
@@ -98,7 +98,7 @@ class Gate(nn.Module):
             both = _at_least_float32(F.linear(x, torch.cat([self.weight, self.noise])))
             clean, deviation = both.chunk(2, dim=-1)
             deviation = F.softplus(deviation) + NOISE_FLOOR
-            normal = routing.settled("noise", len(x), lambda generator: _normal(clean, generator))
+            normal = routing.resolve("noise", len(x), lambda generator: _normal(clean, generator))
             scores = torch.addcmul(clean, normal, deviation)
         else:
             clean = scores = _at_least_float32(F.linear(x, self.weight))

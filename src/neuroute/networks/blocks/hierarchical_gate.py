@@ -45,7 +45,7 @@ class Hierarchical(nn.Module):
         routing = routing or Routing()
         calls = split_calls(x, routing.calls(x.shape[1]))
         p = self.probabilities(x, routing) if first is None else first.expand(len(calls), 2)
-        sparse = routing.settled("sparse", len(calls), lambda generator: _drawn(p, calls, generator))
+        sparse = routing.resolve("sparse", len(calls), lambda generator: _drawn(p, calls, generator))
         if routing.balance:
             routing.sparse.append(sparse)
         of_sparse, of_dense = sparse.nonzero()[:, 0], (~sparse).nonzero()[:, 0]

@@ -13,7 +13,7 @@ from torch import Tensor
 PAPER_WEIGHT = 0.01  # of the balance loss (Equation 3, Appendix B.3); the first row of Table 5
 CODE_WEIGHT = 1e-3  # in the published code
 
-Settle = Callable[[torch.Generator | None], Tensor]
+Make = Callable[[torch.Generator | None], Tensor]
 
 
 class Balance(NamedTuple):
@@ -35,7 +35,7 @@ def variation(x: Tensor) -> Tensor:
 
 
 class Routing:
-    """Draws afresh.
+    """Draw afresh.
 
     generator: on the network's device; None for torch's own of that device.  balance: whether layers report, one
     `Balance` for each time that one of them ran, in `reports`; of a hierarchical gate, `sparse` says at which calls its
@@ -52,9 +52,9 @@ class Routing:
         """How many calls of a layer lie side by side in these tokens of an instance."""
         return 1
 
-    def settled(self, what: str, calls: int, settle: Settle) -> Tensor:
-        """Random numbers, or decisions that hang on them: (calls, ...), as `settle` makes them of a generator."""
-        return settle(self.generator)
+    def resolve(self, what: str, calls: int, make: Make) -> Tensor:
+        """Draw random numbers, or decisions that hang on them: (calls, ...), as `make` makes them of a generator."""
+        return make(self.generator)
 
     def loss(self) -> Tensor:
         """The balance loss of all that was reported since it was last asked for, with its graph; to be weighed.
@@ -67,16 +67,16 @@ class Routing:
 
 
 class Tape(Routing):
-    """Keeps what it draws: of as many tours, move by move, m numbers a tour."""
+    """Draw afresh and keep it: of as many tours, move by move, m numbers a tour."""
 
     def __init__(self, generator: torch.Generator | None = None, *, balance: bool = False) -> None:
         super().__init__(generator, balance=balance)
         self.kept: dict[str, list[Tensor]] = {}
 
-    def settled(self, what: str, calls: int, settle: Settle) -> Tensor:
-        settled = super().settled(what, calls, settle)
-        self.kept.setdefault(what, []).append(settled)
-        return settled
+    def resolve(self, what: str, calls: int, make: Make) -> Tensor:
+        numbers = super().resolve(what, calls, make)
+        self.kept.setdefault(what, []).append(numbers)
+        return numbers
 
     def replay(self, tours: int, *, balance: bool = True) -> "Replay":
         """For the same decisions once more, of so many tours per move, from the first one on and in their order."""
@@ -84,7 +84,7 @@ class Tape(Routing):
 
 
 class Replay(Routing):
-    """Gives what a tape has kept, several moves at a time: tokens of the same move lie together, as in `replay`."""
+    """Give a tape's numbers again, several moves at a time: tokens of the same move lie together, as in `replay`."""
 
     def __init__(self, kept: dict[str, Tensor], tours: int, *, balance: bool) -> None:
         super().__init__(balance=balance)
@@ -93,8 +93,8 @@ class Replay(Routing):
     def calls(self, tokens: int) -> int:
         return tokens // self._tours
 
-    def settled(self, what: str, calls: int, settle: Settle) -> Tensor:
-        """Raises ValueError when there were not so many calls on the tape."""
+    def resolve(self, what: str, calls: int, make: Make) -> Tensor:
+        """Raises ValueError if there were not so many calls on the tape."""
         first = self._at.get(what, 0)
         stop = first + calls
         if what not in self._kept or stop > len(self._kept[what]):

@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroute.core.lazy import mpl
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.figures_model import Attention
-from neuroute.plan.needs import Need, artifact
-from neuroute.rendering import diagram as dg
-from neuroute.rendering import maps, style
+from neuroute.plan.needs import artifact
+from neuroute.rendering import maps, plots, style
 from neuroute.rendering.style import MEASURED, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
     from neuroute.rendering.style import Drawing
 
@@ -25,17 +24,12 @@ LOW, HIGH = 2, 98  # percentiles of a panel's logits that its colours reach over
 MAP = "viridis"
 
 
-def _figure6_needs(scale: Scale) -> list[Need]:
-    return [need for name in roles.MAPPED for need in roles.attention(scale, name)]
-
-
-@artifact("Where the origin looks, by scaling factor", needs=_figure6_needs)
+@artifact(
+    "Where the origin looks, by scaling factor",
+    needs=lambda scale: (need for name in roles.MAPPED for need in roles.attention(scale, name)),
+)
 def figure6(study: Study) -> Drawing:
     """Attention logits from the origin to all nodes: a row for each model, a column for each scaling factor."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Normalize
-    from matplotlib.lines import Line2D
-
     nets = {name: Attention.read(study, roles.run_id(name)) for name in roles.MAPPED}
     columns = max(len(net.array("factors")) for net in nets.values())
     figure = new_figure(height=len(nets) * (5.75 / columns + 0.3) + 0.45)
@@ -44,16 +38,17 @@ def figure6(study: Study) -> Drawing:
         for j in range(columns):
             _draw_map(panels[i, j], net, j)
         panels[i, 0].set_ylabel(roles.NAMES[name], fontweight="bold", fontsize=8)
-    bar = figure.colorbar(ScalarMappable(Normalize(0, 1), MAP), ax=panels.ravel().tolist(), shrink=0.6, pad=0.015)
+    shades = mpl.cm.ScalarMappable(mpl.colors.Normalize(0, 1), MAP)
+    bar = figure.colorbar(shades, ax=panels.ravel().tolist(), shrink=0.6, pad=0.015)
     bar.set_ticks([0, 1], labels=["low", "high"])
     bar.set_label("Mean attention logit of the origin", labelpad=-8)
     bar.outline.set_visible(False)  # type: ignore[operator]
     marks = {"origin": maps.MARKS["current"], "destination": maps.MARKS["destination"]}
-    handles = [Line2D([], [], linestyle="none", label=name, **look) for name, look in marks.items()]
+    handles = [plots.line(name, linestyle="none", **look) for name, look in marks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     alt = "Maps of the origin's mean attention logits over the square for three models and several scaling factors."
     rows = [row for name, net in nets.items() for row in _rows(name, net)]
-    return dg.drawing(figure, rows, _notes(study), alt, _look_table(nets))
+    return style.drawing(figure, rows, _notes(study), alt, _look_table(nets))
 
 
 def _titles(net: Attention) -> list[str]:
@@ -63,8 +58,6 @@ def _titles(net: Attention) -> list[str]:
 
 
 def _draw_map(axes: Axes, net: Attention, column: int) -> None:
-    from matplotlib.colors import Normalize
-
     coords, logits = net.array("coords"), np.asarray(net.array("logits")[column], float)
     maps.frame_square(axes, room=0.03)
     axes.set_title(_titles(net)[column], loc="center", fontsize=7, pad=2)
@@ -77,7 +70,7 @@ def _draw_map(axes: Axes, net: Attention, column: int) -> None:
     order = np.flatnonzero(finite)[np.argsort(logits[finite], kind="stable")]  # the highest on top
     side = 72 * 6.2 / max(len(net.array("factors")), 1)  # points
     size = float(np.clip((0.9 * side) ** 2 / len(coords) * 0.5, 0.35, 26))
-    norm = Normalize(low, max(high, low + 1e-9))
+    norm = mpl.colors.Normalize(low, max(high, low + 1e-9))
     x, y = coords[order].T
     axes.scatter(x, y, size, logits[order], cmap=MAP, norm=norm, linewidths=0, rasterized=True)
     maps.draw_mark(axes, coords[int(net.number("origin"))], "current", 6.5)

@@ -9,7 +9,7 @@ import numpy as np
 
 from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.papers.pens import roles
-from neuroute.plan.needs import Need, artifact
+from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
 from neuroute.rendering.style import MEASURED
@@ -17,7 +17,6 @@ from neuroute.rendering.style import MEASURED
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
     from neuroute.rendering.style import Drawing
 
@@ -61,11 +60,7 @@ class Walk:
         return rows
 
 
-def _figure2_needs(scale: Scale) -> list[Need]:
-    return roles.attention(scale, "pens_a")
-
-
-@artifact("Path-TSP and the model, drawn from the live network", needs=_figure2_needs)
+@artifact("Path-TSP and the model, drawn from the live network", needs=lambda scale: roles.attention(scale, "pens_a"))
 def figure2(study: Study) -> Drawing:
     """One path-TSP step by step (a), and the model that solves it (b)."""
     net = Attention.read(study, roles.run_id("pens_a"))
@@ -111,7 +106,7 @@ def figure2(study: Study) -> Drawing:
     sheet.arrow("alibi", "attention", enter=-0.25)
     sheet.arrow("rope", "attention", enter=0.25, colour=style.GREY, linestyle=":")
     alt = "Steps of a path-TSP with the probabilities of its candidates, and the network's modules with their shapes."
-    return dg.drawing(sheet.figure, [*walk.rows(), *net.model.rows()], _notes(net), alt)
+    return style.drawing(sheet.figure, [*walk.rows(), *net.model.rows()], _notes(net), alt)
 
 
 # -- the network ----------------------------------------------------------------------------------------------------

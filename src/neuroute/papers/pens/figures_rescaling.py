@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroute.core.lazy import mpl, pd
+from neuroute.core.lazy import mpl
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.looks import COLOUR, MARKER
+from neuroute.papers.pens.cells import COLOUR, MARKER
 from neuroute.papers.pens.scale import PensScale
-from neuroute.plan.needs import Need, artifact
-from neuroute.rendering import style
-from neuroute.rendering.cells import printed
+from neuroute.plan.needs import artifact
+from neuroute.rendering import plots, style
+from neuroute.rendering.cells import number, printed
 from neuroute.rendering.columns import described
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from neuroute.plan.config import Scale
     from neuroute.plan.objects import Dataset
     from neuroute.rendering.study import Study
 
@@ -80,11 +79,10 @@ class Swept:
         return rows
 
 
-def _figure3_needs(scale: Scale) -> list[Need]:
-    return [roles.rescaling(scale, name) for name in roles.RESCALED]
-
-
-@artifact("Tour length against the scaling factor of the coordinates", needs=_figure3_needs)
+@artifact(
+    "Tour length against the scaling factor of the coordinates",
+    needs=lambda scale: (roles.rescaling(scale, name) for name in roles.RESCALED),
+)
 def figure3(study: Study) -> Drawing:
     """Tour length over scaling factors with the fitted parabolas, a row for each model and a column for each size."""
     swept = {name: _swept(study, name) for name in roles.RESCALED}
@@ -101,11 +99,17 @@ def figure3(study: Study) -> Drawing:
                 axes.set_title(here + paper, loc="center", fontsize=7.5)
         panels[row, 0].set_ylabel(f"({LETTERS[row]}) {roles.NAMES[name]}\nlength against\nfactor 1 (%)")
     panels[-1, len(roles.SIZES) // 2].set_xlabel("Scaling factor of the coordinates")
-    figure.legend(handles=_legend(), loc="outside lower center", ncols=4, columnspacing=1.4)
+    handles = [
+        plots.mark("mean length at a factor", "o", style.GREY),
+        plots.line("fitted parabola (dotted: no minimum inside)", color=style.GREY, linewidth=1),
+        plots.line("best factor here", color=style.GREY, linewidth=0.8, linestyle="--"),
+        plots.mark("the paper's (Table 1)", "^", style.INK, markerfacecolor="white"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, columnspacing=1.4)
     rows = [row for found in swept.values() for each in found for row in each.rows()]
     alt = "Mean tour length against the coordinates' scaling factor with parabolas, for three models and five sizes."
     every = [each for found in swept.values() for each in found]
-    return Drawing(figure, pd.DataFrame(rows), tuple(_notes(study, every)), alt, _table(study, swept))
+    return style.drawing(figure, rows, _notes(study, every), alt, _table(study, swept))
 
 
 def _swept(study: Study, name: str) -> list[Swept]:
@@ -121,14 +125,9 @@ def _of_size(study: Study, name: str, size: int, stored: Mapping[str, NDArray[An
     )
     best, interior = float(stored["best"][at]), bool(stored["interior"][at])
     between = (float(stored[f"{dataset.id}|fitted"][0]), float(stored[f"{dataset.id}|fitted"][1]))
-    paper = _printed(study, name).get(size)
-    return Swept(name, size, dataset, factors, lengths, parabola, between, best, interior, paper)
-
-
-def _printed(study: Study, name: str) -> dict[int, float]:
-    """The paper's n -> its best factor; Table 1 has none of PENS-AR."""
-    rows = printed(study, "table1", metric="scale_factor", scaled="yes", method=roles.NAMES[name])
-    return {int(n): float(value) for n, value in zip(rows.n, rows.value, strict=True)}
+    paper = number(printed(study, 1, method=roles.NAMES[name], scaled="yes"), size, "scale_factor")
+    stated = paper if isinstance(paper, float) else None
+    return Swept(name, size, dataset, factors, lengths, parabola, between, best, interior, stated)
 
 
 def _limits(swept: Sequence[Swept]) -> tuple[float, float]:
@@ -180,18 +179,6 @@ def _draw(axes: Axes, each: Swept) -> None:
             each.printed, 0.0, "^", transform=axes.get_xaxis_transform(), clip_on=False, markersize=5.5,
             markerfacecolor="white", markeredgecolor=style.INK, markeredgewidth=0.9, zorder=5,
         )  # fmt: skip
-
-
-def _legend() -> list[mpl.lines.Line2D]:
-    return [
-        mpl.lines.Line2D([], [], linestyle="none", marker="o", color=style.GREY, label="mean length at a factor"),
-        mpl.lines.Line2D([], [], color=style.GREY, linewidth=1, label="fitted parabola (dotted: no minimum inside)"),
-        mpl.lines.Line2D([], [], color=style.GREY, linewidth=0.8, linestyle="--", label="best factor here"),
-        mpl.lines.Line2D(
-            [], [], linestyle="none", marker="^", markerfacecolor="white", markeredgecolor=style.INK,
-            label="the paper's (Table 1)",
-        ),
-    ]  # fmt: skip
 
 
 def _notes(study: Study, swept: Sequence[Swept]) -> list[str]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from neuroute.core.lazy import mpl, pd
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.looks import COLOUR, MARKER, printed_gaps, repeats_note, size_label, spread_note
-from neuroute.papers.pens.methods import methods
+from neuroute.papers.pens.cells import COLOUR, MARKER, printed_gaps, repeats_note, size_label, spread_note
+from neuroute.papers.pens.roles import methods
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.rendering import style

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from neuroute.core.lazy import mpl, pd
+from neuroute.core.lazy import mpl
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.looks import printed_gaps, repeats_note, size_label, spread_note
+from neuroute.papers.pens.cells import printed_gaps, repeats_note, size_label, spread_note
 from neuroute.papers.pens.scale import PensScale
 from neuroute.papers.pens.tables_ablations import table_figure5_grid
 from neuroute.plan.needs import Log, Need, artifact
-from neuroute.rendering import style
+from neuroute.rendering import plots, style
 from neuroute.rendering.cells import gap_cell
 from neuroute.rendering.columns import decimal, described
 from neuroute.rendering.grid import needs_of
@@ -62,7 +62,7 @@ def figure5(study: Study) -> Drawing:
                 style.empty_axes(axes, "no positive gap to draw")
     figure.legend(handles=_legend(study), loc="outside lower center", ncols=5, columnspacing=1.3)
     alt = "Gaps of small PENS-A and PENS-R from zero and Gaussian embeddings at three sizes, and while training."
-    return Drawing(figure, pd.DataFrame([*ends, *curves]), tuple(_notes(study, ends, curves)), alt)
+    return style.drawing(figure, [*ends, *curves], _notes(study, ends, curves), alt)
 
 
 def _renamed(study: Study) -> bool:
@@ -150,19 +150,11 @@ def _draw_curves(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _legend(study: Study) -> list[mpl.lines.Line2D]:
-    handles = [
-        mpl.lines.Line2D([], [], color=colour, marker=marker, linestyle="none", label=f"{words} embeddings")
-        for words, colour, marker in INITIAL.values()
-    ]
-    handles.append(
-        mpl.lines.Line2D(
-            [], [], linestyle="none", marker="o", markerfacecolor="white", markeredgecolor=style.GREY,
-            markeredgewidth=1.1, label="(a) published",
-        )
-    )  # fmt: skip
+    handles = [plots.mark(f"{words} embeddings", marker, colour) for words, colour, marker in INITIAL.values()]
+    handles.append(plots.mark("(a) published", "o", style.GREY, markerfacecolor="white", markeredgewidth=1.1))
     for size in CURVES:
         label = f"(b) on TSP{size_label(study, size)}"
-        handles.append(mpl.lines.Line2D([], [], color=style.INK, linestyle=DASHES[size], linewidth=1.1, label=label))
+        handles.append(plots.line(label, color=style.INK, linestyle=DASHES[size], linewidth=1.1))
     return handles
 
 

@@ -1,11 +1,13 @@
 """The models and test sets of paper `pens`, by the paper's own numbers, whatever they are at a scale."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 from neuroute.papers.pens.evaluations import AttentionEvaluation
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
-from neuroute.plan.needs import Need, group_of
+from neuroute.plan.needs import Need, group_of, tested
 from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, RescalingEvaluation, Sweep
 
 PAPER = "pens"
@@ -22,7 +24,8 @@ SMALL = {  # Figure 5: name -> (positions, initial embeddings)
 }
 MAPPED = ("coordns", "pens_a", "pens_r")  # Figure 6
 BQ, LEHD = "scaling/bq", "scaling/lehd_6x128"  # the same trainings as there
-ESF = Decoding(esf=True)
+GREEDY, ESF = Decoding(), Decoding(esf=True)
+TIMED = Decoding(batch_size=1)  # one instance at a time, as the paper times (Section 5.1)
 
 
 def run_id(name: str) -> str:
@@ -56,9 +59,6 @@ def rescaled(scale: Scale) -> Decoding:
     return repeated(scale).model_copy(update={"rescale": "best"})
 
 
-TIMED = Decoding(batch_size=1)  # one instance at a time, as the paper times (Section 5.1)
-
-
 # -- what is measured besides gaps -----------------------------------------------------------------------------------
 
 
@@ -78,9 +78,55 @@ def attention(scale: Scale, name: str) -> list[Need]:
 
 def on_tsplib(scale: Scale, run: str) -> BenchmarkEvaluation:
     decodings = {BQ: (Decoding(), ESF), LEHD: (Decoding(),)}.get(run, (repeated(scale), rescaled(scale)))
-    return BenchmarkEvaluation(
-        run=run,
-        group=group_of(PAPER, run, "tsplib"),
-        max_nodes=scale[PensScale].tsplib_max_nodes,
-        decodings=decodings,
+    group, limit = group_of(PAPER, run, "tsplib"), scale[PensScale].tsplib_max_nodes
+    return BenchmarkEvaluation(run=run, group=group, max_nodes=limit, decodings=decodings)
+
+
+# -- the solvers of Tables 2 and 3 -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Method:
+    """One of the solvers, by its printed name; without a run it is not measured here."""
+
+    name: str
+    run: str | None = None
+    tsplib: str = ""  # the run's evaluation on TSPLIB
+    decoding: Decoding = GREEDY
+    rescaled: Decoding | None = None  # at the best scaling factor
+
+    def decoded(self, scaled: bool) -> Decoding:
+        """How it is decoded in a cell that the paper prints as rescaled, or not."""
+        return self.rescaled if scaled and self.rescaled else self.decoding
+
+    @property
+    def timed(self) -> Decoding:
+        """How it is timed: one instance at a time, once.  Rescaling is one product, so it is not timed anew."""
+        return TIMED.model_copy(update={"esf": self.decoding.esf})
+
+
+def methods(scale: Scale) -> tuple[Method, ...]:
+    """In the order of Tables 2 and 3."""
+    baselines = (
+        Method("BQ-NCO", BQ, f"{BQ}/tsplib_{PAPER}"),
+        Method("BQ-NCO + ESF", BQ, f"{BQ}/tsplib_{PAPER}", ESF),
+        Method("LEHD", LEHD, f"{LEHD}/tsplib_{PAPER}"),
+        *(Method(name) for name in ("INViT-2V", "INViT-3V", "DGL")),
     )
+    own = (
+        Method(NAMES[name], run_id(name), f"{run_id(name)}/tsplib", repeated(scale), rescaled(scale))
+        for name in RESCALED
+    )
+    return (*baselines, *own)
+
+
+def compared_needs(scale: Scale) -> Iterator[Need]:
+    """The methods on all sizes, timed and not, and on TSPLIB."""
+    for m in methods(scale):
+        if m.run is None:
+            continue
+        yield on_tsplib(scale, m.run)
+        for size, count in scale[PensScale].timed_counts.items():
+            yield from tested(m.run, reference(scale, size), m.decoding, *([m.rescaled] if m.rescaled else []))
+            yield from tested(m.run, reference(scale, size, count), m.timed)
+    yield from (rescaling(scale, name) for name in RESCALED)

@@ -9,8 +9,18 @@ from neuroute.accounting.counts import Pens
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import gap_notes, reference_notes
-from neuroute.papers.pens.methods import Method, compared_needs, methods
-from neuroute.papers.pens.roles import BQ, LEHD, NAMES, SIZES, reference, repeated, run_id
+from neuroute.papers.pens.roles import (
+    BQ,
+    LEHD,
+    NAMES,
+    SIZES,
+    Method,
+    compared_needs,
+    methods,
+    reference,
+    repeated,
+    run_id,
+)
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.rendering.benchmark import Nodes, Solved, not_measured

@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from neuroute.accounting.cost import counts
+from neuroute.accounting.counts import Counts, DecoderOnly
 from neuroute.papers.scaling import roles
-from neuroute.papers.scaling.roles import SIZES, depth_and_width, run_id
+from neuroute.papers.scaling.roles import SIZES, Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested
-from neuroute.plan.objects import Dataset, Decoding, Labels
+from neuroute.plan.objects import Dataset, Decoding, Labels, Network
 from neuroute.rendering import cells
-from neuroute.rendering.cells import BOOTSTRAP
-from neuroute.rendering.grid import GREEDY, Measure, Method
+from neuroute.rendering.cells import BOOTSTRAP, solver_name
+from neuroute.rendering.grid import Grid, Measure, Method, grid_table
 from neuroute.rendering.solver_cells import Solvers
-from neuroute.rendering.table import Cell, Value
+from neuroute.rendering.table import Cell, Table, Value
 
 if TYPE_CHECKING:
     from neuroute.rendering.study import Study
 
-SOLVER_NAMES = {"lkh": "LKH", "concorde": "Concorde"}
 
-
-def model(shape: str, label: str, prefix: str = "base", decoding: Decoding = GREEDY, **where: object) -> Method:
-    """Show the model of a shape, as "6x128"; `label` is filled with its depth and width, as are its printed columns."""
-    depth, width = depth_and_width(shape)
-    printed = {"depth": depth, "width": width} | where
-    return Method(label.format(depth, width), printed, runs=run_id(shape, prefix), decoding=decoding)
+def model(shape: Shape, label: str, prefix: str = "", **where: object) -> Method:
+    """Show the model of a shape; `label` is filled with its depth and width, as are its printed columns."""
+    return Method(label.format(*shape), shape._asdict() | where, runs=run_id(shape, prefix))
 
 
 def sets_of(scale: Scale, sizes: Iterable[int] = SIZES) -> dict[int, Labels]:
@@ -35,56 +33,54 @@ def sets_of(scale: Scale, sizes: Iterable[int] = SIZES) -> dict[int, Labels]:
     return {size: roles.reference(scale, size) for size in sizes}
 
 
-def searched(scale: Scale) -> Labels:
-    """Return the test set of the beam searches: at the paper's scale the same as the greedy one."""
-    return roles.reference(scale, 100, scale[ScalingScale].beam_count)
+def draw(study: Study, labels: tuple[str, ...], grid: Grid, *notes: str) -> Table:
+    """Draw a grid; before its notes stand those of its ranges."""
+    return grid_table(study, labels, grid, *range_notes(study, grid.runs), *notes)
+
+
+def counts_here(network: Network) -> Counts:
+    """Count by the formulas of the paper's model, or whatever network config.yaml puts in its place."""
+    is_own = network.kind.rpartition(":")[2] == DecoderOnly.__name__
+    return DecoderOnly(**network.arguments) if is_own else counts(network)
 
 
 # -- training seeds ---------------------------------------------------------------------------------------------------
 
 
-def trainings(study: Study, run: str) -> list[str]:
-    """List the ids of a run's trainings, which differ in their seed only."""
-    return [f"{roles.PAPER}/{name}" for name in roles.seeds(study.scale, run.removeprefix(f"{roles.PAPER}/"))]
-
-
-def gap_cell(
-    study: Study, run: str, dataset: Dataset, published: Value = None, decoding: Decoding | str = "greedy"
-) -> Cell:
+def _gap_cell(study: Study, run: str, dataset: Dataset, published: Value, decoding: Decoding) -> Cell:
     """Show the gap in %, as ratio of means: the mean over a run's trainings between the least and the largest.
 
     Of the only training measured, with its bootstrap interval.
     """
-    gaps = {each: gap for each in trainings(study, run) if (gap := study.gap(each, dataset, decoding)) is not None}
+    measured = {each: study.gap(each, dataset, decoding) for each in roles.trainings(study.scale, run)}
+    gaps = {each: gap for each, gap in measured.items() if gap is not None}
     if len(gaps) > 1:
         return Cell(sum(gaps.values()) / len(gaps), published, min(gaps.values()), max(gaps.values()))
     return cells.gap_cell(study, next(iter(gaps), run), dataset, published, decoding)
 
 
-def _mean_of_ratios(
-    study: Study, run: str, dataset: Dataset, published: Value = None, decoding: Decoding | str = "greedy"
-) -> Cell:
-    values = [study.value("gap_mean_of_ratios_pct", each, dataset, decoding) for each in trainings(study, run)]
+def _mean_of_ratios(study: Study, run: str, dataset: Dataset, published: Value, decoding: Decoding) -> Cell:
+    runs = roles.trainings(study.scale, run)
+    values = [study.value("gap_mean_of_ratios_pct", each, dataset, decoding) for each in runs]
     measured = [value for value in values if value is not None]
     return Cell(sum(measured) / len(measured) if measured else None, published)
 
 
-GAP = Measure("gap_pct", gap_cell, Solvers.gap)
+GAP = Measure("gap_pct", _gap_cell, Solvers.gap)
 MEAN_OF_RATIOS = Measure("gap_mean_of_ratios_pct", _mean_of_ratios)
 
 
 def first_seed_note(study: Study) -> list[str]:
     """Say which training artifacts of the grid show that show one of each model."""
-    several = [
-        name for name, count in study.scale[ScalingScale].seeds.items() if count > 1 and name.startswith("base_")
-    ]
+    seeds = study.scale[ScalingScale].seeds
+    several = [name for name, count in seeds.items() if count > 1 and name.startswith("base_")]
     return [f"Of models trained with several seeds ({', '.join(several)}) this is the first."] if several else []
 
 
 def range_notes(study: Study, runs: Iterable[str]) -> list[str]:
     """Say what the ranges of these runs' cells mean."""
     measured = {evaluation.rpartition("/")[0] for evaluation in study.artifact.evaluations}
-    counts = {run.rpartition("/")[2]: len(measured.intersection(trainings(study, run))) for run in runs}
+    counts = {run.rpartition("/")[2]: len(measured.intersection(roles.trainings(study.scale, run))) for run in runs}
     several = {name: count for name, count in counts.items() if count > 1}
     notes = [BOOTSTRAP]
     if several:
@@ -103,8 +99,7 @@ def seeded(needs: Callable[[Scale], Iterable[Need]]) -> Callable[[Scale], Iterat
         for need in needs(scale):
             yield need
             if isinstance(need, Tested) and roles.group(scale, need) in ("greedy", "larger"):
-                others = roles.seeds(scale, need.run.removeprefix(f"{roles.PAPER}/"))[1:]
-                yield from (Tested(f"{roles.PAPER}/{other}", need.test) for other in others)
+                yield from (Tested(run, need.test) for run in roles.trainings(scale, need.run)[1:])
 
     return of_all
 
@@ -121,7 +116,7 @@ def solver_notes(study: Study, tests: Sequence[Labels]) -> list[str]:
     """Say which solver stands in the row of LKH3, and what its gap and time are."""
     solvers, reference = Solvers.of(study), study.scale.reference_solver
     name = "lkh" if all(solvers.entry(test.dataset, "lkh") for test in tests) else reference
-    words = SOLVER_NAMES.get(name, name)
+    words = solver_name(name)
     entries = [entry for test in tests if (entry := solvers.entry(test.dataset, name)) is not None]
     if len(entries) < len(tests):
         lacking = len(tests) - len(entries)

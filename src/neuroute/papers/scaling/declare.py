@@ -1,39 +1,19 @@
-"""What paper `scaling` trains and measures.  Declarations only; what is shown is in `artifacts`."""
+"""What paper `scaling` trains and labels.  What is shown is declared beside each table and figure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from neuroute.core.errors import NeurouteError
-from neuroute.papers.scaling.roles import (
-    DEEP,
-    DEPTHS,
-    FEW,
-    PAPER,
-    SHIFTED,
-    SIZES,
-    WIDTHS,
-    depth_and_width,
-    reference,
-    validation,
-    with_seed,
-)
+from neuroute.papers.scaling import roles
+from neuroute.papers.scaling.roles import DATA, DEEP, DEEPEST, FEW, GRID, PAPER, SHIFTED, SIZES, Shape, reference
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import training_blocks
 from neuroute.plan.needs import Need, tested
-from neuroute.plan.objects import (
-    Dataset,
-    LabelJob,
-    Labels,
-    Network,
-    Run,
-    SelfImprovement,
-    Split,
-    Supervised,
-)
-from neuroute.plan.shapes import BaselineShape, Shape
+from neuroute.plan.objects import Dataset, LabelJob, Labels, Network, Run, SelfImprovement, Split, Supervised
 
 DECODER_ONLY = "neuroute.networks.decoder_only:DecoderOnly"
 LEHD = "neuroute.networks.lehd:Lehd"
@@ -56,35 +36,24 @@ def cvrp_labels(scale: Scale, split: Split, count: int) -> Labels:
 
 
 def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
-    c = scale[ScalingScale].lehd_cvrp
+    first, c = reference(scale, 100), scale[ScalingScale].lehd_cvrp
 
-    def most(problem: str) -> int:
+    def largest(problem: str) -> int:
         """The largest training set of that problem; the others are its first instances."""
-        own = [r.training.samples for r in runs if r.validation.dataset.problem == problem and r.data]
-        return max(own, default=0)
+        sets = [run.training.samples for run in runs if run.validation.dataset.problem == problem and run.data]
+        return max(sets, default=0)
 
-    first = reference(scale, 100)
-    in_domain = [validation(scale), first]
-    if scale.reference_solver != "lkh":  # Table 12 has a row for LKH
-        in_domain.append(Labels(dataset=first.dataset, solver="lkh"))
-    shifted = tuple(reference(scale, size, distribution=d) for d in SHIFTED for size in SIZES)
+    def job(name: str, *labels: Labels) -> LabelJob:
+        return LabelJob(paper=PAPER, name=name, labels=labels)
+
+    lkh = [Labels(dataset=first.dataset, solver="lkh")]  # a row of Table 12
+    cvrp: dict[Split, int] = {"train": largest("cvrp"), "val": c.validation_count, "test": c.test_count}
     return [
-        *(
-            LabelJob(paper=PAPER, name=f"train-{i:03d}", labels=(block,))
-            for i, block in enumerate(training_data(scale, most("tsp")))
-        ),
-        LabelJob(paper=PAPER, name="in_domain", labels=tuple(in_domain)),
-        LabelJob(paper=PAPER, name="larger", labels=tuple(reference(scale, s) for s in SIZES[1:])),
-        LabelJob(paper=PAPER, name="shifted", labels=shifted),
-        LabelJob(
-            paper=PAPER,
-            name="cvrp",
-            labels=(
-                cvrp_labels(scale, "train", most("cvrp")),
-                cvrp_labels(scale, "val", c.validation_count),
-                cvrp_labels(scale, "test", c.test_count),
-            ),
-        ),
+        *(job(f"train-{i:03d}", block) for i, block in enumerate(training_data(scale, largest("tsp")))),
+        job("in_domain", roles.validation(scale), first, *(lkh if scale.reference_solver != "lkh" else [])),
+        job("larger", *(reference(scale, size) for size in SIZES[1:])),
+        job("shifted", *(reference(scale, size, distribution=d) for d in SHIFTED for size in SIZES)),
+        job("cvrp", *(cvrp_labels(scale, split, count) for split, count in cvrp.items())),
     ]
 
 
@@ -93,39 +62,33 @@ def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
 
 def runs(config: Config, scale: Scale) -> list[Run]:
     s = scale[ScalingScale]
-    trained: dict[str, tuple[dict[str, object], Network, Supervised | SelfImprovement]] = {}
+    trained: dict[str, tuple[dict[str, Any], Network, Supervised | SelfImprovement]] = {}
 
-    def own(name: str, shape: str, depth: int, wide: Shape, *, gate: bool = True, rezero: bool = True) -> None:
-        role = _depth_and_width(shape)
-        arguments = {"depth": depth, "width": wide.width, "heads": wide.heads, "gate": gate, "rezero": rezero}
-        network = Network(kind=DECODER_ONLY, arguments=arguments | {"train_nodes": s.sizes[100]})
-        change = s.changes.get(name.partition("_")[0])
+    def train(name: str, role: dict[str, Any], kind: str, arguments: dict[str, Any], training: Any) -> None:
+        network = Network(kind=kind, arguments=arguments | {"train_nodes": s.sizes[100]})
+        trained[name] = role, network, training
+
+    def train_decoder(prefix: str, shape: Shape, **without: bool) -> None:
+        wide = s.deep_narrow[str(shape)] if shape in DEEP else s.widths[shape.width]
+        depth = s.deep_narrow[str(shape)].depth if shape in DEEP else s.depths[shape.depth]
+        arguments = {"depth": depth, "width": wide.width, "heads": wide.heads, "gate": True, "rezero": True} | without
+        change = s.changes.get(prefix)
         changed = change.model_dump(exclude_none=True) if change else {}
-        trained[name] = role, network, s.training.model_copy(update=changed)
+        training = s.training.model_copy(update=changed)
+        train(f"{prefix}_{shape}", shape._asdict(), DECODER_ONLY, arguments, training)
 
-    def baseline(name: str, role: dict[str, object], kind: str, shape: BaselineShape, training: object) -> None:
-        network = Network(kind=kind, arguments=shape.model_dump() | {"train_nodes": s.sizes[100]})
-        trained[name] = role, network, training  # type: ignore[assignment]
-
-    def grid(prefix: str, shape: str, **without: bool) -> None:
-        depth, width = depth_and_width(shape)
-        own(f"{prefix}_{shape}", shape, s.depths[depth], s.widths[width], **without)
-
-    for depth in DEPTHS:
-        for width in WIDTHS:
-            grid("base", f"{depth}x{width}")
-    for shape in DEEP:
-        own(f"deep_{shape}", shape, s.deep_narrow[shape].depth, s.deep_narrow[shape])
-    for shape in FEW:
-        grid("small01M", shape)
-    grid("nogate", "42x128", gate=False)
-    grid("norezero", "42x128", rezero=False)
-    grid("data1M", "12x128")
-    grid("data10M", "12x128")
-    for shape, lehd in s.lehd.items():
-        baseline(f"lehd_{shape}", {"method": "LEHD", **_depth_and_width(shape)}, LEHD, lehd, s.lehd_training)
-    baseline("bq", {"method": "BQ"}, BQ, s.bq, s.bq_training)
-    baseline("sigd", {"method": "SIGD"}, BQ, s.sigd, s.sigd_training)
+    for prefix, shapes in {"base": GRID, "deep": DEEP, "small01M": FEW}.items():
+        for shape in shapes:
+            train_decoder(prefix, shape)
+    train_decoder("nogate", DEEPEST, gate=False)
+    train_decoder("norezero", DEEPEST, rezero=False)
+    train_decoder("data1M", DATA)
+    train_decoder("data10M", DATA)
+    for text, lehd in s.lehd.items():
+        role = {"method": "LEHD"} | roles.parse_shapes(text)[0]._asdict()
+        train(f"lehd_{text}", role, LEHD, lehd.model_dump(), s.lehd_training)
+    train("bq", {"method": "BQ"}, BQ, s.bq.model_dump(), s.bq_training)
+    train("sigd", {"method": "SIGD"}, BQ, s.sigd.model_dump(), s.sigd_training)
 
     return [
         *(_run(config, scale, name, seed, *trained[name]) for name in trained for seed in range(s.seeds.get(name, 1))),
@@ -144,42 +107,36 @@ def _lehd_cvrp(config: Config, scale: Scale) -> Run:
     return run.model_copy(update=own)
 
 
-def _depth_and_width(shape: str) -> dict[str, object]:
-    return dict(zip(("depth", "width"), depth_and_width(shape), strict=True))
-
-
 def _run(
     config: Config,
     scale: Scale,
     name: str,
     seed: int,
-    role: dict[str, object],
+    role: dict[str, Any],
     network: Network,
     training: Supervised | SelfImprovement,
 ) -> Run:
     """The training of a run with one seed; what config.yaml changes of the run holds for all its seeds."""
-    change = config.runs.get(f"{PAPER}/{name}")
-    if seed and f"{PAPER}/{with_seed(name, seed)}" in config.runs:
-        raise NeurouteError(
-            f"config.yaml: runs.{PAPER}/{with_seed(name, seed)}: changes hold for all seeds; make them to {name}"
-        )
+    run, repeated = f"{PAPER}/{name}", f"{PAPER}/{roles.with_seed(name, seed)}"
+    change = config.runs.get(run)
+    if seed and repeated in config.runs:
+        raise NeurouteError(f"config.yaml: runs.{repeated}: changes hold for all seeds; make them to {name}")
     if seed and change and change.seed is not None:
         raise NeurouteError(
-            f"config.yaml: runs.{PAPER}/{name}.seed: scale {scale.name} trains it with several seeds; set the scale's "
+            f"config.yaml: runs.{run}.seed: scale {scale.name} trains it with several seeds; set the scale's "
             "`seeds` to 1 first"
         )
-    kind: type[Supervised | SelfImprovement] = SelfImprovement if isinstance(training, SelfImprovement) else Supervised
-    own = apply_changes(config, f"{PAPER}/{name}", kind, training)
+    changed = apply_changes(config, run, type(training), training)
     return Run(
         paper=PAPER,
-        name=with_seed(name, seed),
+        name=roles.with_seed(name, seed),
         role=role,
         network=network,
-        training=own,
+        training=changed,
         n=scale[ScalingScale].sizes[100],
-        data=training_data(scale, own.samples) if isinstance(own, Supervised) else (),
-        validation=validation(scale),
-        seed=seed_of(config, f"{PAPER}/{name}", seed),
+        data=training_data(scale, changed.samples) if isinstance(changed, Supervised) else (),
+        validation=roles.validation(scale),
+        seed=seed_of(config, run, seed),
     )
 
 

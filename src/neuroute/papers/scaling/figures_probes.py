@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroute.analysis.representations import cosine_similarity, principal_components, separation
-from neuroute.papers.scaling import grid, roles
-from neuroute.papers.scaling.curves import HERE, colour, shape_name
-from neuroute.papers.scaling.grid import Shape
-from neuroute.papers.scaling.roles import probe_needs
-from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.papers.scaling import roles
+from neuroute.papers.scaling.curves import HERE, colour
+from neuroute.papers.scaling.roles import PROBED, Shape, probe_needs, run_id
 from neuroute.plan.needs import artifact
-from neuroute.plan.objects import Dataset
-from neuroute.rendering import diagram as dg
-from neuroute.rendering import style
+from neuroute.rendering import plots, style
+from neuroute.rendering.cells import model_here
 from neuroute.rendering.columns import described
 from neuroute.rendering.maps import Array
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
     from neuroute.rendering.study import Study
     from neuroute.rendering.style import Drawing
 
-SHAPES: list[Shape] = [roles.depth_and_width(shape) for shape in roles.PROBED]
 WIDE = (
     "H.1 and H.3 call the wide model (6, 256), H.2 and H.4 (6, 512); the 21.00M parameters that H.3 gives are those of "
     "(6, 512), which is drawn."
@@ -49,16 +45,16 @@ class Probe:
     def is_finite(self) -> bool:
         return bool(np.isfinite(self.states).all())
 
+    @property
+    def separation(self) -> float:
+        return float(separation(self.states))
+
     def about(self) -> dict[str, Any]:
-        return {"side": HERE, "depth": self.shape[0], "width": self.shape[1]}
+        return {"side": HERE, **self.shape._asdict()}
 
 
 def read_probes(study: Study) -> list[Probe]:
-    return [Probe(shape, study.arrays(f"{grid.run_id(shape)}/probes")) for shape in SHAPES]
-
-
-def probed_set(study: Study) -> Dataset:
-    return grid.labelled_set(study, 100, study.scale[ScalingScale].probe_count)
+    return [Probe(shape, study.arrays(f"{run_id(shape)}/probes")) for shape in PROBED]
 
 
 # -- Figure 10 ------------------------------------------------------------------------------------------------------
@@ -66,7 +62,7 @@ def probed_set(study: Study) -> Dataset:
 
 @artifact("Principal components of the available nodes' last-layer states", needs=probe_needs)
 def figure10(study: Study) -> Drawing:
-    """Principal components of the available nodes' last-layer states."""
+    """Draw the states of one decision on two principal components."""
     figure = style.new_figure(height=2.75)
     probes, rows = read_probes(study), []
     for letter, axes, probe in zip("abc", _panels(study, figure), probes, strict=True):
@@ -84,15 +80,14 @@ def figure10(study: Study) -> Drawing:
         axes.set_ylabel(f"PC 2 ({100 * parts.explained[1]:.0f} %)")
         about = {"panel": letter, **probe.about()}
         rows += [
-            about | {"order": k, "optimal_next": k == 0, "pc1": px, "pc2": py, "separation": _separation(probe)}
+            about | {"order": k, "optimal_next": k == 0, "pc1": px, "pc2": py, "separation": probe.separation}
             for k, (px, py) in enumerate(parts.points)
         ]
-    look: dict[str, Any] = {"linestyle": "none"}
     handles = [
-        *axes.plot([], [], **look, marker="*", markersize=9, color=style.GREEN, markeredgecolor=style.INK),
-        *axes.plot([], [], **look, marker="o", color=style.GREY),
+        plots.mark("optimal next node", "*", style.GREEN, markersize=9, markeredgecolor=style.INK),
+        plots.mark("other available nodes", "o", style.GREY),
     ]
-    figure.legend(handles, ["optimal next node", "other available nodes"], loc="outside lower center", ncols=2)
+    figure.legend(handles=handles, loc="outside lower center", ncols=2)
     notes = [
         *_state_notes(probes),
         "Signs of the components are arbitrary; here the optimal node has no negative coordinate. Scales differ "
@@ -103,21 +98,17 @@ def figure10(study: Study) -> Drawing:
         WIDE,
     ]
     alt = "Three scatter plots of available nodes on two principal components, the optimal next node marked."
-    return dg.drawing(figure, rows, notes, alt, _separation_table(study, probes))
+    return style.drawing(figure, rows, notes, alt, _separation_table(study, probes))
 
 
 def _panels(study: Study, figure: Any) -> list[Any]:
     """Axes for each model, with a title; those of one whose states are not finite say so."""
     panels = list(figure.subplots(1, 3))
     for letter, axes, probe in zip("abc", panels, read_probes(study), strict=True):
-        axes.set_title(f"({letter}) {shape_name(probe.shape)}\nHere: {grid.name_here(study, probe.shape)}")
+        axes.set_title(f"({letter}) {probe.shape.name}\nHere: {model_here(study, run_id(probe.shape))}")
         if not probe.is_finite:
             style.empty_axes(axes, "states are not finite")
     return panels
-
-
-def _separation(probe: Probe) -> float:
-    return float(separation(probe.states))
 
 
 def _state_notes(probes: Sequence[Probe]) -> list[str]:
@@ -144,20 +135,18 @@ def _separation_table(study: Study, probes: Sequence[Probe]) -> Table:
         return Cell(float(middle), None, float(low), float(high))
 
     title = "Separation of the optimal next node"
-    rows = [
-        Row(
-            (shape_name(p.shape), grid.name_here(study, p.shape)),
-            (
-                Cell(_separation(p) if p.is_finite else "not finite"),
-                quartiles(np.asarray(p.arrays["separation"], float)),
-            ),
+    rows = []
+    for probe in probes:
+        cells = (
+            Cell(probe.separation if probe.is_finite else "not finite"),
+            quartiles(np.asarray(probe.arrays["separation"], float)),
         )
-        for p in probes
-    ]
-    at = described(probed_set(study))
+        rows.append(Row((probe.shape.name, model_here(study, run_id(probe.shape))), cells))
     columns = (
         Column("separation_drawn", "Instance drawn", format=fixed(2), group=title),
-        Column("separation_median", "Median, quartiles", format=fixed(2), group=title, at=at),
+        Column(
+            "separation_median", "Median, quartiles", "", fixed(2), title, described(roles.probed(study.scale).dataset)
+        ),
     )
     return Table(title, ("Model", "Here"), columns, tuple(rows))
 
@@ -167,7 +156,7 @@ def _separation_table(study: Study, probes: Sequence[Probe]) -> Table:
 
 @artifact("Cosine similarity of the available nodes' last-layer states", needs=probe_needs)
 def figure11(study: Study) -> Drawing:
-    """Cosine similarity of the available nodes' last-layer states."""
+    """Draw how alike the states of one decision are."""
     figure = style.new_figure(height=2.5)
     probes, rows, notes, image = read_probes(study), [], [], None
     maps = [cosine_similarity(p.states) if p.is_finite else None for p in probes]
@@ -188,7 +177,7 @@ def figure11(study: Study) -> Drawing:
         ]
         others = similarity[1:, 1:][np.triu_indices(len(similarity) - 1, 1)]
         notes.append(
-            f"{shape_name(probe.shape)}: mean similarity {similarity[0, 1:].mean():.3f} of the optimal node to the "
+            f"{probe.shape.name}: mean similarity {similarity[0, 1:].mean():.3f} of the optimal node to the "
             f"others, {others.mean():.3f} (standard deviation {others.std():.3f}) between the others.".replace("-", "−")
         )
     if image is not None:
@@ -203,4 +192,4 @@ def figure11(study: Study) -> Drawing:
         WIDE,
     ]
     alt = "Three heat maps of the cosine similarity between available nodes, ordered by the optimal tour."
-    return dg.drawing(figure, rows, notes, alt)
+    return style.drawing(figure, rows, notes, alt)

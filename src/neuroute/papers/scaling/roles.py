@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from neuroute.papers.scaling.evaluations import ProbeEvaluation
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
@@ -9,38 +11,55 @@ from neuroute.plan.needs import Need, Tested
 from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Distribution, Labels
 
 PAPER = "scaling"
+
+
+class Shape(NamedTuple):
+    """The paper's depth and width of a model: its role, whatever its size here."""
+
+    depth: int
+    width: int
+
+    def __str__(self) -> str:
+        return f"{self.depth}x{self.width}"
+
+    @property
+    def name(self) -> str:
+        return f"({self.depth}, {self.width})"
+
+
+def parse_shapes(texts: str) -> tuple[Shape, ...]:
+    """Read "6x128 24x64"."""
+    return tuple(Shape(*map(int, text.split("x"))) for text in texts.split())
+
+
 DEPTHS, WIDTHS = (6, 12, 24, 42), (128, 256, 512)
 SIZES = (100, 200, 500, 1000)
 SHIFTED: tuple[Distribution, ...] = ("explosion", "implosion", "cluster")  # Tables 14-16
-GRID = [f"{d}x{w}" for d in DEPTHS for w in WIDTHS]
-DEEP = ("24x64", "96x32")  # Table 2
-LATENCY = ("12x512", "24x256")  # Table 17
-COMPARED = ("6x128", "6x512", "42x128", "42x512")  # Tables 5, 6 and 19
-LOG_N = ("6x128", "6x256", "6x512", "42x128")  # Table 8: its wide row has two models mixed up, so both
-PROBED = ("6x128", "6x512", "42x128")  # Figures 10-12
-SIX = ("6x128", "12x128", "24x128", "42x128", "6x256", "6x512")  # Figures 3 and 4
-FEW = ("6x128", "6x512", "42x128")  # Table 3
-BASELINES = ("lehd_6x128", "bq", "sigd")  # Tables 5 and 6
+GRID = [Shape(depth, width) for depth in DEPTHS for width in WIDTHS]
+DEEP = parse_shapes("24x64 96x32")  # Table 2
+FEW = PROBED = parse_shapes("6x128 6x512 42x128")  # Table 3, Figures 10-12
+BUDGETED = parse_shapes("6x128 6x512 24x128 42x128")  # Table 4
+COMPARED = parse_shapes("6x128 6x512 42x128 42x512")  # Tables 5, 6 and 19
+LOG_N = parse_shapes("6x128 6x256 6x512 42x128")  # Table 8: its wide row has two models mixed up, so both
+LATENCY = parse_shapes("12x512 24x256")  # Table 17
+LEHD = parse_shapes("6x128 24x64")  # Table 20
+SIX = parse_shapes("6x128 12x128 24x128 42x128 6x256 6x512")  # Figures 3 and 4
+DEEPEST, DATA = Shape(42, 128), Shape(12, 128)  # of the ablations: Tables 7 and 11, Figures 7 to 9
 
 
-def depth_and_width(shape: str) -> tuple[int, int]:
-    """The paper's (depth, width) of "6x128"."""
-    depth, width = map(int, shape.split("x"))
-    return depth, width
-
-
-def run_id(shape: str, prefix: str = "base") -> str:
-    return f"{PAPER}/{prefix}_{shape}"
+def run_id(shape: Shape, prefix: str = "") -> str:
+    """Name the run of a shape: of the grid, of Table 2's deep models, or of what `prefix` says."""
+    return f"{PAPER}/{prefix or ('deep' if shape in DEEP else 'base')}_{shape}"
 
 
 def with_seed(name: str, seed: int) -> str:
-    """Name or id of a repeated training; seed 0 is the run itself."""
+    """Name (or identify) a repeated training; seed 0 is the run itself."""
     return name if seed == 0 else f"{name}-s{seed}"
 
 
-def seeds(scale: Scale, name: str) -> list[str]:
-    """Names of the trainings of a run that differ in their seed only."""
-    return [with_seed(name, s) for s in range(scale[ScalingScale].seeds.get(name, 1))]
+def trainings(scale: Scale, run: str) -> list[str]:
+    """List the ids of a run's trainings, which differ in their seed only."""
+    return [with_seed(run, seed) for seed in range(scale[ScalingScale].seeds.get(run.removeprefix(f"{PAPER}/"), 1))]
 
 
 def reference(scale: Scale, size: int, count: int | None = None, distribution: Distribution = "uniform") -> Labels:
@@ -49,6 +68,16 @@ def reference(scale: Scale, size: int, count: int | None = None, distribution: D
     usual = s.test_counts[size] if distribution == "uniform" else s.shifted_counts.get(size, s.test_counts[size])
     dataset = Dataset(distribution=distribution, split="test", n=s.sizes[size], count=count or usual)
     return Labels(dataset=dataset, solver=scale.reference_solver)
+
+
+def searched(scale: Scale) -> Labels:
+    """The test set of the beam searches: at the paper's scale the same as the greedy one."""
+    return reference(scale, 100, scale[ScalingScale].beam_count)
+
+
+def probed(scale: Scale) -> Labels:
+    """The test set whose optimal tours models are led along."""
+    return reference(scale, 100, scale[ScalingScale].probe_count)
 
 
 def validation(scale: Scale) -> Labels:
@@ -85,6 +114,6 @@ def probe_needs(scale: Scale) -> list[Need]:
 
     The first decision of a tour has two right answers; the paper does not say which one it draws.
     """
-    s = scale[ScalingScale]
-    decision, probed = min(max(1, s.sizes[100] // 10), s.sizes[100] - 4), reference(scale, 100, s.probe_count)
-    return [ProbeEvaluation(run=run_id(shape), optimal=probed, decision=decision) for shape in PROBED]
+    nodes = scale[ScalingScale].sizes[100]
+    decision = min(max(1, nodes // 10), nodes - 4)
+    return [ProbeEvaluation(run=run_id(shape), optimal=probed(scale), decision=decision) for shape in PROBED]

@@ -2,53 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from neuroute.papers.scaling import grid, roles
-from neuroute.papers.scaling.curves import HERE, PAPER, WIDTH_MARKER, Curve, colour, shape_name
-from neuroute.papers.scaling.grid import GRID, Shape
+import numpy as np
+
+from neuroute.analysis import power_laws as laws
+from neuroute.core.lazy import pd
+from neuroute.papers.scaling import roles
+from neuroute.papers.scaling.curves import HERE, PAPER, Curve, model_curve
+from neuroute.papers.scaling.roles import GRID, Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, tested
-from neuroute.plan.objects import beam_search
-from neuroute.rendering.study import Study
+from neuroute.plan.objects import Decoding, Labels, beam_search
+from neuroute.rendering.cells import printed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from neuroute.rendering.study import Study
 
 Points = dict[Shape, tuple[float, float]]  # model -> (x, gap %)
 
 
+# -- printed ----------------------------------------------------------------------------------------------------------
+
+
+def printed_values(study: Study, table: int | str, **where: object) -> dict[Shape, float]:
+    """Read the paper's value for each model, of the rows whose columns hold `where`."""
+    return _by_shape(printed(study, table, **where))
+
+
+def quoted_values(study: Study, quantity: str) -> dict[Shape, float]:
+    """Read numbers of models from the paper's text and captions."""
+    return printed_values(study, "quoted", quantity=quantity)
+
+
+def quoted_value(study: Study, quantity: str) -> float:
+    """Read a number of the whole study from the paper's text and captions."""
+    rows = printed(study, "quoted", quantity=quantity)
+    return float(rows[rows.depth.isna()].value.item())
+
+
+def _by_shape(rows: pd.DataFrame) -> dict[Shape, float]:
+    columns = zip(rows.depth, rows.width, rows.value, strict=True)
+    return {Shape(int(depth), int(width)): float(value) for depth, width, value in columns if depth > 0}
+
+
+# -- the twelve models ------------------------------------------------------------------------------------------------
+
+
+def grid_needs(scale: Scale) -> Iterator[Need]:
+    """Of figures of the twelve models' greedy gaps."""
+    for shape in GRID:
+        yield from tested(run_id(shape), roles.reference(scale, 100))
+
+
 def grid_points(study: Study) -> dict[str, Points]:
     """Side -> model -> (parameters in millions, TSP100 gap in %) of the models that have both."""
-    dataset = grid.labelled_set(study, 100)
-    millions, gaps = grid.printed(study, 1, "params_m", GRID), grid.printed(study, 12, "gap_pct", GRID)
-    here: Points = {}
+    dataset, here = roles.reference(study.scale, 100).dataset, {}
     for shape in GRID:
-        count = study.value("parameters", grid.run_id(shape), dataset)
-        gap = study.gap(grid.run_id(shape), dataset)
+        count, gap = study.value("parameters", run_id(shape), dataset), study.gap(run_id(shape), dataset)
         if count is not None and gap is not None:
             here[shape] = (count / 1e6, gap)
-    return {HERE: here, PAPER: {s: (millions[s], gaps[s]) for s in GRID if s in gaps}}
+    millions, gaps = printed_values(study, 1, metric="params_m"), printed_values(study, 12, metric="gap_pct")
+    return {HERE: here, PAPER: {shape: (millions[shape], gaps[shape]) for shape in GRID if shape in gaps}}
 
 
 def grid_curve(
     study: Study, side: str, panel: str, name: str, points: Points, shapes: Sequence[Shape], **look: Any
 ) -> Curve:
-    """The points of these models as one curve, with bootstrap samples where they are measured."""
-    kept = [s for s in shapes if s in points]
-    samples = None
-    if side == HERE:
-        samples = grid.resampled_gaps(study, [(s, 1) for s in kept], grid.labelled_set(study, 100))
-    return Curve(
-        side,
-        panel,
-        name,
-        [points[s][0] for s in kept],
-        [points[s][1] for s in kept],
-        markers=[WIDTH_MARKER[s[1]] for s in kept],
-        shapes=kept,
-        samples=samples,
-        **look,
-    )
+    """Join the points of these models, with bootstrap samples where they are measured."""
+    kept = [shape for shape in shapes if shape in points]
+    samples = grid_samples(study, kept) if side == HERE else None
+    return Curve(side, panel, name, [points[shape] for shape in kept], kept, samples=samples, **look)
+
+
+def grid_samples(study: Study, shapes: Iterable[Shape]) -> NDArray[np.float64] | None:
+    """Resample the greedy TSP100 gaps of these models."""
+    return _resample_gaps(study, ((shape, Decoding()) for shape in shapes), roles.reference(study.scale, 100))
+
+
+def _resample_gaps(study: Study, cells: Iterable[tuple[Shape, Decoding]], test: Labels) -> NDArray[np.float64] | None:
+    """Compute paired bootstrap gaps (resamples, cells); None when a cell has no lengths."""
+    lengths = [study.lengths(run_id(shape), test.dataset, decoding) for shape, decoding in cells]
+    measured = [pair for pair in lengths if pair is not None]
+    if not measured or len(measured) < len(lengths):
+        return None
+    return laws.resampled_gaps(np.stack([own for own, _ in measured]), measured[0][1])
 
 
 def beats_larger(points: Points) -> tuple[list[Shape], list[Shape]]:
@@ -58,47 +100,44 @@ def beats_larger(points: Points) -> tuple[list[Shape], list[Shape]]:
         return points[b][0] > points[a][0] and points[b][1] > points[a][1]
 
     every = [a for a in points if any(wins(a, b) for b in points)]
-    return every, [a for a in every if any(wins(a, b) and a[0] > b[0] for b in points)]
+    return every, [a for a in every if any(wins(a, b) and a.depth > b.depth for b in points)]
+
+
+# -- beam search ------------------------------------------------------------------------------------------------------
+
+
+def beam_needs(scale: Scale, shapes: Iterable[Shape]) -> Iterator[Need]:
+    """Of curves of these models over all beams."""
+    for shape in shapes:
+        searches = map(beam_search, scale[ScalingScale].beams.values())
+        yield from tested(run_id(shape), roles.searched(scale), *searches)
+
+
+def measured_beams(study: Study, shape: Shape, metric: str, unit: float = 1) -> Callable[[int], float | None]:
+    """Return the cost of a beam width here, as the records have it, in a unit of so many."""
+
+    def cost(beam: int) -> float | None:
+        value = study.value(metric, run_id(shape), roles.searched(study.scale).dataset, beam_search(beam))
+        return None if value is None else value / unit
+
+    return cost
 
 
 def beam_curve(
-    study: Study, side: str, panel: str, shape: Shape, cost: Callable[[Shape, int], float | None], *, resample: bool
+    study: Study, side: str, panel: str, shape: Shape, cost: Callable[[int], float | None], *, resample: bool
 ) -> Curve:
-    """Gap over `cost(model, beam)` for all beams of Table 18; `beam` is the width at that side's size."""
-    dataset = grid.searched_set(study)
-    found: list[tuple[int, float, float]] = []
-    for role, beam in study.scale[ScalingScale].beams.items():
-        used = beam if side == HERE else role
+    """Join the gaps over the `cost` of all beams of Table 18; its argument is the width at that side's size."""
+    test, beams, points = roles.searched(study.scale), [], []
+    for role, here in study.scale[ScalingScale].beams.items():
+        beam = here if side == HERE else role
         if side == HERE:
-            gap = study.gap(grid.run_id(shape), dataset, grid.decoding_id(beam))
+            gap = study.gap(run_id(shape), test.dataset, beam_search(beam))
         else:
-            gap = grid.printed(study, 18, "gap_pct", [shape], beam=role).get(shape)
-        x = cost(shape, used)
+            gap = printed_values(study, 18, metric="gap_pct", beam=role).get(shape)
+        x = cost(beam)
         if gap is not None and x is not None and x > 0:
-            found.append((used, x, gap))
-    beams = [b for b, _, _ in found]
-    samples = grid.resampled_gaps(study, [(shape, b) for b in beams], dataset) if resample and side == HERE else None
-    return Curve(
-        side,
-        panel,
-        shape_name(shape),
-        [x for _, x, _ in found],
-        [y for _, _, y in found],
-        colour(shape),
-        [WIDTH_MARKER[shape[1]]] * len(found),
-        [shape] * len(found),
-        samples,
-        extra={"beam": beams},
-    )
-
-
-def grid_needs(scale: Scale) -> Iterator[Need]:
-    """Of figures of the twelve models' greedy gaps."""
-    for shape in roles.GRID:
-        yield from tested(roles.run_id(shape), roles.reference(scale, 100))
-
-
-def beam_needs(scale: Scale, shape: str) -> Iterator[Need]:
-    """Of a curve of one model over all beams."""
-    labels = roles.reference(scale, 100, scale[ScalingScale].beam_count)
-    yield from tested(roles.run_id(shape), labels, *map(beam_search, scale[ScalingScale].beams.values()))
+            beams.append(beam)
+            points.append((x, gap))
+    cells = ((shape, beam_search(beam)) for beam in beams)
+    samples = _resample_gaps(study, cells, test) if resample and side == HERE else None
+    return model_curve(side, panel, shape, points, samples=samples, extra={"beam": beams})

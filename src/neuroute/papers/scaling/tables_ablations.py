@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from neuroute.accounting.counts import DecoderOnly
-from neuroute.papers.scaling.cells import GAP, model, range_notes, seeded, sets_of
-from neuroute.papers.scaling.roles import FEW, LOG_N, SIZES, depth_and_width, run_id
+from neuroute.papers.scaling.cells import GAP, draw, model, seeded, sets_of
+from neuroute.papers.scaling.roles import DATA, DEEPEST, FEW, LOG_N, Shape, run_id
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, Labels, Supervised
 from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed
 from neuroute.rendering.columns import HERE, WHOLE, gap_columns, millions
-from neuroute.rendering.grid import Grid, Measure, Method, Quantity, gaps, grid_table, needs_of, parameters
+from neuroute.rendering.grid import Grid, Measure, Method, Quantity, gaps, needs_of, parameters
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
 if TYPE_CHECKING:
@@ -56,40 +56,35 @@ def table3_grid(scale: Scale) -> Grid:
 
 @artifact("Few samples: 0.1M samples, 60 epochs", needs=seeded(needs_of(table3_grid)))
 def table3(study: Study) -> Table:
-    """Few samples: 0.1M samples, 60 epochs."""
-    grid = table3_grid(study.scale)
-    return grid_table(
-        study,
-        ("Model",),
-        grid,
-        *range_notes(study, grid.runs),
+    """Show what models learn from few samples."""
+    note = (
         "The caption's budget of 10⁵ samples is the training set: over 60 epochs the models see 6 million samples, "
-        "a tenth of the 60 million of the other tables.",
+        "a tenth of the 60 million of the other tables."
     )
+    return draw(study, ("Model",), table3_grid(study.scale), note)
 
 
 def table7_grid(scale: Scale) -> Grid:
     label = "Ours greedy (Depth={}, Width={})"
     methods = [
-        model("42x128", f"{label} w/ gated attention", gated_attention="yes"),
-        model("42x128", f"{label} w/o gated attention", "nogate", gated_attention="no"),
+        model(DEEPEST, f"{label} w/ gated attention", gated_attention="yes"),
+        model(DEEPEST, f"{label} w/o gated attention", "nogate", gated_attention="no"),
     ]
     return Grid(methods, gaps(sets_of(scale), GAP))
 
 
 @artifact("With and without gated attention", needs=seeded(needs_of(table7_grid)))
 def table7(study: Study) -> Table:
-    """With and without gated attention."""
-    grid = table7_grid(study.scale)
-    with_gate, without = (DecoderOnly(42, 128, 8, gate).parameters for gate in (True, False))
-    return grid_table(
-        study,
-        ("Model",),
-        grid,
-        *range_notes(study, grid.runs),
+    """Show what the gate adds."""
+    with_gate, without = (DecoderOnly(*DEEPEST, 8, gate).parameters for gate in (True, False))
+    note = (
         f"The gate is also capacity: at the paper's shape the model without it has {without / 1e6:.2f}M "
-        f"parameters instead of {with_gate / 1e6:.2f}M, {100 * (1 - without / with_gate):.1f} % fewer.",
+        f"parameters instead of {with_gate / 1e6:.2f}M, {100 * (1 - without / with_gate):.1f} % fewer."
     )
+    return draw(study, ("Model",), table7_grid(study.scale), note)
+
+
+LOG_SETTINGS = {"no": ("w/o log(n)", Decoding(log_n=False)), "yes": ("w/ log(n)", Decoding())}
 
 
 def _table8_needs(scale: Scale) -> Iterator[Need]:
@@ -100,31 +95,22 @@ def _table8_needs(scale: Scale) -> Iterator[Need]:
 
 @artifact("With and without log(n)", needs=_table8_needs)
 def table8(study: Study) -> Table:
-    """With and without log(n)."""
-    tests = sets_of(study.scale)
-    settings = {"no": ("w/o log(n)", Decoding(log_n=False)), "yes": ("w/ log(n)", Decoding())}
+    """Show what the log(n) factor adds; of the first seed of each model."""
+    sets = {n: test.dataset for n, test in sets_of(study.scale).items()}
 
-    def published(shape: str, log_n: str, n: int) -> Value:
-        """The printed gap where it belongs: (6, 256) without log(n) is (6, 512), whose row with it is missing."""
-        if (shape, log_n) == ("6x512", "yes"):
-            return number(printed(study, 12 if n == 100 else 13, depth=6, width=512), n, "gap_pct")
-        if (shape, log_n) == ("6x256", "no"):
-            return None
-        depth, width = depth_and_width("6x256" if shape == "6x512" else shape)
-        return number(printed(study, 8, depth=depth, width=width, log_n=log_n), n, "gap_pct")
+    def row(shape: Shape, log_n: str) -> Row:
+        setting, decoding = LOG_SETTINGS[log_n]
+        gaps = {n: _printed_gap(study, shape, log_n, n) for n in sets}
+        cells = (gap_cell(study, run_id(shape), sets[n], gap, decoding) for n, gap in gaps.items())
+        labels = (setting, "Ours (D={}, W={})".format(*shape), model_here(study, run_id(shape)))
+        return Row(labels, tuple(cells))
 
-    def row(shape: str, log_n: str) -> Row:
-        (setting, decoding), run = settings[log_n], run_id(shape)
-        name = "Ours (D={}, W={})".format(*depth_and_width(shape))
-        cells = (gap_cell(study, run, tests[n].dataset, published(shape, log_n, n), decoding) for n in SIZES)
-        return Row((setting, name, model_here(study, run)), tuple(cells))
-
-    without, with_it = (float(published("6x512", log_n, 1000) or 0) for log_n in ("no", "yes"))
+    without, with_it = (float(_printed_gap(study, Shape(6, 512), log_n, 1000) or 0) for log_n in LOG_SETTINGS)
     return Table(
         study.artifact.title,
         ("Setting", "Model", HERE),
-        gap_columns({n: test.dataset for n, test in tests.items()}),
-        tuple(row(shape, log_n) for log_n in settings for shape in LOG_N),
+        gap_columns(sets),
+        tuple(row(shape, log_n) for log_n in LOG_SETTINGS for shape in LOG_N),
         (
             BOOTSTRAP,
             "Both settings are of the same training, the first seed of each model.",
@@ -139,13 +125,23 @@ def table8(study: Study) -> Table:
     )
 
 
+def _printed_gap(study: Study, shape: Shape, log_n: str, n: int) -> Value:
+    """The printed gap where it belongs: (6, 256) without log(n) is (6, 512), whose row with it is missing."""
+    if (shape, log_n) == ((6, 256), "no"):
+        return None
+    if (shape, log_n) == ((6, 512), "yes"):
+        return number(printed(study, 12 if n == 100 else 13, **shape._asdict()), n, "gap_pct")
+    named = Shape(6, 256) if shape == (6, 512) else shape
+    return number(printed(study, 8, **named._asdict(), log_n=log_n), n, "gap_pct")
+
+
 def table11_grid(scale: Scale) -> Grid:
     tests = sets_of(scale)
     methods = [
         Method(
             ("Ours greedy (Depth=12, Width=128)", f"{millions}M"),
             {"train_size": millions * 1_000_000},
-            runs=run_id("12x128", f"data{millions}M"),
+            runs=run_id(DATA, f"data{millions}M"),
             besides={"train_size": float(millions)},
         )
         for millions in (1, 10)
@@ -155,14 +151,13 @@ def table11_grid(scale: Scale) -> Grid:
 
 @artifact("One and ten million training samples", needs=seeded(needs_of(table11_grid)))
 def table11(study: Study) -> Table:
-    """One and ten million training samples."""
+    """Show what more samples add."""
     grid = table11_grid(study.scale)
     seen = {_training(study, run).samples * _training(study, run).epochs for run in grid.runs}
-    return grid_table(
+    return draw(
         study,
         ("Model", "Training set"),
         grid,
-        *range_notes(study, grid.runs),
         "The paper does not say how often its models saw each sample; here "
         + (f"both see {seen.pop():,} in all." if len(seen) == 1 else "the epochs are in the table."),
         "The printed 1.357 % of 10M at TSP1000 is also that of the 60M model in Table 13; at TSP200 the 10M model "

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.scaling import roles
-from neuroute.papers.scaling.cells import GAP, model, range_notes, searched, seeded, sets_of
-from neuroute.papers.scaling.roles import BASELINES, COMPARED, GRID, PAPER, depth_and_width, run_id
+from neuroute.papers.scaling.cells import GAP, draw, model, range_notes, seeded, sets_of
+from neuroute.papers.scaling.roles import COMPARED, GRID, PAPER, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.needs import Need, Tested, artifact
 from neuroute.plan.objects import Dataset, Decoding, Test, beam_search
 from neuroute.rendering.benchmark import Solved, not_measured
 from neuroute.rendering.cells import model_here, number, printed, select
-from neuroute.rendering.columns import described, millions
+from neuroute.rendering.columns import described
 from neuroute.rendering.grid import (
     GREEDY,
     PARAMETERS,
@@ -22,7 +22,6 @@ from neuroute.rendering.grid import (
     Grid,
     Measure,
     Method,
-    Quantity,
     comparison,
     gaps,
     grid_table,
@@ -47,16 +46,11 @@ class Model:
     printed: Mapping[str, object]  # the columns of its printed numbers
     beam: int  # the paper's beam width for it
 
-    @classmethod
-    def of_shape(cls, shape: str) -> Model:
-        depth, width = depth_and_width(shape)
-        return cls(f"({depth}, {width})", run_id(shape), {"depth": depth, "width": width}, 2)
 
-
-LEHD = Model("LEHD", run_id("6x128", "lehd"), {"method": "LEHD"}, 16)
+LEHD = Model("LEHD", run_id(GRID[0], "lehd"), {"method": "LEHD"}, 16)
 BQ = Model("BQ", f"{PAPER}/bq", {"method": "BQ"}, 16)
 SIGD = Model("SIGD", f"{PAPER}/sigd", {"method": "SIGD"}, 16)
-OURS = [Model.of_shape(shape) for shape in GRID if shape in COMPARED]
+OURS = [Model(shape.name, run_id(shape), shape._asdict(), 2) for shape in COMPARED]
 
 
 # -- Table 5 ----------------------------------------------------------------------------------------------------------
@@ -66,22 +60,18 @@ def table5_grid(scale: Scale) -> Grid:
     tests, beams = sets_of(scale, (100, 1000)), scale[ScalingScale].beams
     methods = []
     for each in (LEHD, BQ, SIGD, *OURS):
-        name = f"Ours {each.name}" if each in OURS else each.name
+        name, here = f"Ours {each.name}" if each in OURS else each.name, beams[each.beam]
         methods.append(Method(f"{name} greedy", {**each.printed, "decoding": "greedy"}, runs=each.run))
-        here = beams[each.beam]
-        label = f"{name} bs{each.beam}" + (f" ({here} here)" if here != each.beam else "")
         methods.append(
             Method(
-                label,
+                f"{name} bs{each.beam}" + (f" ({here} here)" if here != each.beam else ""),
                 {**each.printed, "decoding": "beam"},
                 runs=each.run,
                 decoding=beam_search(here),
-                tests={100: searched(scale)},
+                tests={100: roles.searched(scale)},
             )
         )
-    count = Quantity(
-        Column("parameters_millions", "Parameters", "M", millions), Measure("params_m", _parameters), tests[100]
-    )
+    count = replace(parameters(tests[100]), measure=Measure("params_m", _parameters))
     return Grid(methods, [count, *comparison(tests, "TSP{}".format, GAP, SECONDS, key="tsp{}".format)])
 
 
@@ -90,7 +80,7 @@ def _parameters(study: Study, run: str, dataset: Dataset, _: Value, decoding: De
     if decoding != GREEDY:
         return Cell()
     model = next(each for each in (LEHD, BQ, SIGD, *OURS) if each.run == run)
-    rows = printed(study, 20, depth=6, width=128) if model is LEHD else printed(study, 1)
+    rows = printed(study, 20, **GRID[0]._asdict()) if model is LEHD else printed(study, 1)
     published = number(select(rows, **model.printed), None, "params_m") if model in (LEHD, *OURS) else None
     return PARAMETERS.of_model(study, run, dataset, published, decoding)
 
@@ -99,16 +89,16 @@ def _table5_needs(scale: Scale) -> list[Need]:
     """The rows; those of beams have no parameters, which are of the whole test set."""
     needs, whole = seeded(needs_of(table5_grid))(scale), roles.reference(scale, 100)
     beams = [Test(labels=whole, decoding=beam_search(beam)) for beam in scale[ScalingScale].beams.values() if beam > 1]
-    unread = beams if whole != searched(scale) else []
+    unread = beams if whole != roles.searched(scale) else []
     return [need for need in needs if not (isinstance(need, Tested) and need.test in unread)]
 
 
 @artifact("Comparison with LEHD, BQ and SIGD", needs=_table5_needs)
 def table5(study: Study) -> Table:
-    """Comparison with LEHD, BQ and SIGD."""
+    """Compare greedy decoding and beam search of all models."""
     grid = table5_grid(study.scale)
     ranges, *more = range_notes(study, grid.runs)
-    at = searched(study.scale).dataset
+    at = roles.searched(study.scale).dataset
     return grid_table(
         study,
         ("Method",),
@@ -135,12 +125,12 @@ GROUPS = {  # the paper's rows: its name for them in the printed numbers, nodes 
 
 
 def _table6_needs(scale: Scale) -> list[Need]:
-    return [roles.on_tsplib(scale, run) for run in (*map(run_id, COMPARED), *(f"{roles.PAPER}/{b}" for b in BASELINES))]
+    return [roles.on_tsplib(scale, each.run) for each in (*OURS, LEHD, BQ, SIGD)]
 
 
 @artifact("TSPLIB instances below 5,000 nodes", needs=_table6_needs)
 def table6(study: Study) -> Table:
-    """TSPLIB instances below 5,000 nodes."""
+    """Show mean gaps by the instances' nodes, with and without rounded distances."""
     limit = study.scale[ScalingScale].tsplib_max_nodes
     solved = Solved.by_all(study, [f"{m.run}/tsplib" for m in COLUMNS])
     nodes = [k.nodes for k in studied()]
@@ -149,26 +139,20 @@ def table6(study: Study) -> Table:
         name, least, below = GROUPS[group]
         inside, cells = (least, below - 1), []
         for m in COLUMNS:
-            published = number(printed(study, 6, n=name, **m.printed), name, "gap_pct")
-            here = solved.mean(metric, m.run, GREEDY.id, inside)
-            cells.append(Cell(here, published if metric == "gap_pct" else None))
+            published = number(printed(study, 6, **m.printed), name, "gap_pct") if metric == "gap_pct" else None
+            cells.append(Cell(solved.mean(metric, m.run, GREEDY.id, inside), published))
         there = sum(least <= n < below for n in nodes)
         return Row((group, distances, f"{solved.count(inside)} of {there}"), tuple(cells))
 
-    every = solved.records.test.nunique()
+    every, columns = solved.records.test.nunique(), []
+    for m in COLUMNS:
+        key = "{depth}x{width}".format_map(m.printed) if m in OURS else m.name.lower()
+        group = "Ours (depth, width)" if m in OURS else "Baselines"
+        columns.append(Column(f"gap_{key}_pct", m.name, "%", group=group, at=f"TSPLIB below {limit:,} nodes"))
     return Table(
         study.artifact.title,
         ("TSPLIB", "Distances", "Instances here"),
-        tuple(
-            Column(
-                f"gap_{_key(m)}_pct",
-                m.name,
-                "%",
-                group="Ours (depth, width)" if m in OURS else "Baselines",
-                at=f"TSPLIB below {limit:,} nodes",
-            )
-            for m in COLUMNS
-        ),
+        tuple(columns),
         (
             *(row(group, "gap_pct", "unrounded") for group in GROUPS),
             *(row(group, "gap_rounded_pct", "integer") for group in GROUPS),
@@ -188,12 +172,10 @@ def table6(study: Study) -> Table:
 
 def _weights(study: Study) -> str:
     """Say of the paper's "All" row what weight of the small instances each column implies."""
-    means: dict[str, dict[str, float]] = {
-        m.name: {name: float(printed(study, 6, n=name, **m.printed).value.item()) for name, *_ in GROUPS.values()}
-        for m in OURS
-    }
     implied, expected = [], []
-    for small, large, every in (values.values() for values in means.values()):
+    for m in OURS:
+        rows = printed(study, 6, **m.printed)
+        small, large, every = (float(select(rows, n=name).value.item()) for name, *_ in GROUPS.values())
         implied.append(f"{100 * (large - every) / (large - small):.0f}")
         expected.append(f"{0.6 * small + 0.4 * large:.3f}")
     return (
@@ -203,30 +185,22 @@ def _weights(study: Study) -> str:
     )
 
 
-def _key(m: Model) -> str:
-    return "{depth}x{width}".format_map(m.printed) if m in OURS else m.name.lower()
-
-
 # -- Table 20 ---------------------------------------------------------------------------------------------------------
 
 
 def table20_grid(scale: Scale) -> Grid:
     tests = sets_of(scale)
-    methods = [model(shape, "LEHD (D={}, W={})", "lehd") for shape in ("6x128", "24x64")]
+    methods = [model(shape, "LEHD (D={}, W={})", "lehd") for shape in roles.LEHD]
     return Grid(methods, [parameters(tests[100]), *gaps(tests, GAP)])
 
 
 @artifact("LEHD before and after modification", needs=seeded(needs_of(table20_grid)))
 def table20(study: Study) -> Table:
-    """LEHD before and after modification."""
-    grid = table20_grid(study.scale)
-    table = grid_table(study, ("Model",), grid)
-    wide, deep = (float(row.cells[0].published or 0) for row in table.rows)
-    return grid_table(
-        study,
-        ("Model",),
-        grid,
-        *range_notes(study, grid.runs),
+    """Show what depth instead of width does to LEHD."""
+    counts = printed(study, 20, metric="params_m")
+    wide, deep = (select(counts, **shape._asdict()).value.item() for shape in roles.LEHD)
+    note = (
         f"The printed counts differ by {100 * (1 - deep / wide):.1f} %, as the text says. They "
-        "count a linear layer that LEHD's released network holds but does not use.",
+        "count a linear layer that LEHD's released network holds but does not use."
     )
+    return draw(study, ("Model",), table20_grid(study.scale), note)

@@ -12,22 +12,20 @@ from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.cells import (
     GAP,
     MEAN_OF_RATIOS,
+    counts_here,
+    draw,
     first_seed_note,
-    gap_cell,
     model,
-    range_notes,
-    searched,
     seeded,
     sets_of,
     solver,
     solver_notes,
 )
-from neuroute.papers.scaling.grid import counts_here
-from neuroute.papers.scaling.roles import DEEP, GRID, LATENCY, depth_and_width, run_id
+from neuroute.papers.scaling.roles import BUDGETED, DEEP, GRID, LATENCY, Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, beam_search
-from neuroute.rendering.cells import BOOTSTRAP, model_here, number, printed, select
+from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed, select
 from neuroute.rendering.columns import HERE, WHOLE, described
 from neuroute.rendering.grid import SECONDS, Grid, Measure, Quantity, gaps, grid_table, needs_of, parameters
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
@@ -38,27 +36,24 @@ if TYPE_CHECKING:
     from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
 
-BUDGETED = ("6x128", "6x512", "24x128", "42x128")  # Table 4
-
 
 def table2_grid(scale: Scale) -> Grid:
     tests = sets_of(scale)
-    methods = [model("6x128", "D={}, W={}"), *(model(shape, "D={}, W={}", "deep") for shape in DEEP)]
+    methods = [model(shape, "D={}, W={}") for shape in (GRID[0], *DEEP)]
     return Grid(methods, [parameters(tests[100]), *gaps(tests, GAP)])
 
 
 @artifact("Deep and narrow against wide at equal parameters", needs=seeded(needs_of(table2_grid)))
 def table2(study: Study) -> Table:
-    """Deep and narrow against wide at equal parameters."""
+    """Compare models of about the same parameters."""
     grid = table2_grid(study.scale)
     n = grid.tests[0].dataset.n
     first, *deep = (solution_paper(counts_here(study.runs[run].network).decision, n) for run in grid.runs)
     ratios = ", ".join(f"{cost / first:.2f}× for {m.label}" for m, cost in zip(grid.methods[1:], deep, strict=True))
-    return grid_table(
+    return draw(
         study,
         ("Model",),
         grid,
-        *range_notes(study, grid.runs),
         f"Equal parameters are not equal cost: a greedy solution takes, at the sizes here, {ratios} the FLOPs of "
         "the first row, because attention grows with depth × width. The paper does not say so.",
         "(24, 64) has 1,297,329 parameters: the printed 1.29M is cut off, not rounded. The paper does not give "
@@ -70,42 +65,36 @@ def _table4_needs(scale: Scale) -> Iterator[Need]:
     s = scale[ScalingScale]
     for shape in BUDGETED:
         labels = roles.reference(scale, 100, s.budget_count)
-        yield from tested(run_id(shape), labels, *map(beam_search, s.budgets[shape].values()))
+        yield from tested(run_id(shape), labels, *map(beam_search, s.budgets[str(shape)].values()))
 
 
 @artifact("Optimality gap under limited and sufficient inference budgets", needs=_table4_needs)
 def table4(study: Study) -> Table:
-    """Optimality gap under limited and sufficient inference budgets."""
-    dataset = roles.reference(study.scale, 100, study.scale[ScalingScale].budget_count).dataset
-    columns = tuple(
-        Column(f"{budget}_{key}", label, unit, form, group, described(dataset) if key != "beam" else "")
-        for budget, group in (("limited", "Limited budget"), ("sufficient", "Sufficient budget (> 1 h)"))
-        for key, label, unit, form in (
-            ("beam", "Beam", "", WHOLE),
-            ("gap_pct", "Gap", "%", fixed(4)),
-            ("time_s", "Time", "", duration),
-        )
-    )
+    """Show the gap of a narrow and of a wide beam."""
+    s = study.scale[ScalingScale]
+    dataset = roles.reference(study.scale, 100, s.budget_count).dataset
+    at, columns = described(dataset), []
+    for budget, group in (("limited", "Limited budget"), ("sufficient", "Sufficient budget (> 1 h)")):
+        columns.append(Column(f"{budget}_beam", "Beam", "", WHOLE, group))
+        columns.append(Column(f"{budget}_gap_pct", "Gap", "%", fixed(4), group, at))
+        columns.append(Column(f"{budget}_time_s", "Time", "", duration, group, at))
 
-    def row(shape: str) -> Row:
-        run, (depth, width) = run_id(shape), depth_and_width(shape)
-        row_cells = []
-        for budget, beam in study.scale[ScalingScale].budgets[shape].items():
-            rows = printed(study, 4, depth=depth, width=width, budget=budget)
-            size, gap, time = (number(rows, None, metric) for metric in ("beam_size", "gap_pct", "time_s"))
-            decoding = Decoding(method="beam", beam=beam)
-            row_cells += [
-                Cell(beam, size),
-                gap_cell(study, run, dataset, gap, decoding),
-                Cell(study.value("time_s", run, dataset, decoding), time),
-            ]
-        millions = number(printed(study, 4, depth=depth, width=width), None, "params_m")
-        return Row((f"({depth}, {width}, {millions:.1f}M)", model_here(study, run)), tuple(row_cells))
+    def row(shape: Shape) -> Row:
+        run, rows = run_id(shape), printed(study, 4, **shape._asdict())
+        cells = []
+        for budget, beam in s.budgets[str(shape)].items():
+            numbers, decoding = select(rows, budget=budget), Decoding(method="beam", beam=beam)
+            size, gap, time = (number(numbers, None, metric) for metric in ("beam_size", "gap_pct", "time_s"))
+            cells.append(Cell(beam, size))
+            cells.append(gap_cell(study, run, dataset, gap, decoding))
+            cells.append(Cell(study.value("time_s", run, dataset, decoding), time))
+        label = f"({shape.depth}, {shape.width}, {number(rows, None, 'params_m'):.1f}M)"
+        return Row((label, model_here(study, run)), tuple(cells))
 
     return Table(
         study.artifact.title,
         ("Depth, width, parameters", HERE),
-        columns,
+        tuple(columns),
         tuple(row(shape) for shape in BUDGETED),
         (
             BOOTSTRAP,
@@ -134,13 +123,12 @@ def table12_grid(scale: Scale) -> Grid:
 
 @artifact("In-domain greedy results of the twelve models", needs=seeded(needs_of(table12_grid)))
 def table12(study: Study) -> Table:
-    """In-domain greedy results of the twelve models."""
+    """Show gaps and times at the size of training."""
     grid = table12_grid(study.scale)
-    return grid_table(
+    return draw(
         study,
         ("Method",),
         grid,
-        *range_notes(study, grid.runs),
         f"Gap is the ratio of mean lengths against {study.scale.reference_solver}; the paper's is against LKH3 and "
         "does not say how it averages, so the mean of per-instance gaps stands beside it. Times are totals over "
         "the test set; the paper's are on one RTX 4090, for 10,000 instances.",
@@ -148,57 +136,52 @@ def table12(study: Study) -> Table:
     )
 
 
+def _batched(scale: Scale) -> dict[int, Decoding]:
+    """Return greedy decoding in each of the paper's batch sizes, as large as they are here."""
+    count = roles.reference(scale, 100).dataset.count
+    return {role: Decoding(batch_size=min(n, count)) for role, n in scale[ScalingScale].latency_batches.items()}
+
+
 def _table17_needs(scale: Scale) -> Iterator[Need]:
-    labels, batches = roles.reference(scale, 100), scale[ScalingScale].latency_batches.values()
-    by_batch = [Decoding(batch_size=min(batch, labels.dataset.count)) for batch in batches]
     for shape in LATENCY:
-        yield from tested(run_id(shape), labels, Decoding(), *by_batch)
+        yield from tested(run_id(shape), roles.reference(scale, 100), Decoding(), *_batched(scale).values())
 
 
 @artifact("FLOPs and latency by batch size", needs=_table17_needs)
 def table17(study: Study) -> Table:
-    """FLOPs and latency by batch size."""
+    """Show FLOPs by two counts, and times by batch size."""
     dataset = roles.reference(study.scale, 100).dataset
-    batches = study.scale[ScalingScale].latency_batches
+    sizes, decodings = study.scale[ScalingScale].latency_batches, _batched(study.scale)
 
-    def row(shape: str) -> Row:
-        run, (depth, width) = run_id(shape), depth_and_width(shape)
-        rows = printed(study, 17, depth=depth, width=width)
-        heads = int(str(number(printed(study, 1, depth=depth, width=width), None, "heads")).partition(".")[0])
-        decision = DecoderOnly(depth, width, heads).decision
-        row_cells = [
+    def row(shape: Shape) -> Row:
+        run, rows = run_id(shape), printed(study, 17, **shape._asdict())
+        heads = printed(study, 1, **shape._asdict(), metric="heads").value.item()
+        decision = DecoderOnly(*shape, int(heads)).decision
+        cells = [
             Cell(study.value("gflops_paper", run, dataset), number(rows, None, "gflops")),
             Cell(study.value("gflops_shrinking", run, dataset)),
             Cell(solution_paper(decision, 100) / 1e9),
             Cell(solution(decision, 100) / 1e9),
         ]
-        for role, batch in batches.items():
-            decoding = Decoding(batch_size=min(batch, dataset.count))
-            published = number(select(rows, batch_size=role), None, "time_s")
-            row_cells.append(Cell(study.value("time_s", run, dataset, decoding), published))
-        return Row((f"Greedy, depth={depth}, width={width}", model_here(study, run)), tuple(row_cells))
+        for role, decoding in decodings.items():
+            seconds = number(select(rows, batch_size=role), None, "time_s")
+            cells.append(Cell(study.value("time_s", run, dataset, decoding), seconds))
+        return Row(("Greedy, depth={}, width={}".format(*shape), model_here(study, run)), tuple(cells))
 
     per_solution, recomputed = "Compute per solution", "Recomputed at the paper's size"
+    columns = [
+        Column("gflops_paper", "Paper's count", "GFLOPs", _significant, per_solution),
+        Column("gflops_shrinking", "Real count", "GFLOPs", _significant, per_solution),
+        Column("gflops_paper_at_paper_shape", "Paper's count", "GFLOPs", fixed(1), recomputed),
+        Column("gflops_shrinking_at_paper_shape", "Real count", "GFLOPs", fixed(1), recomputed),
+    ]
+    for role, decoding in decodings.items():
+        label = f"Batch {role}" + ("" if sizes[role] == role else f" ({decoding.batch_size} here)")
+        columns.append(Column(f"time_batch{role}_s", label, "", duration, "Time", described(dataset)))
     return Table(
         study.artifact.title,
         ("Method", HERE),
-        (
-            Column("gflops_paper", "Paper's count", "GFLOPs", _significant, per_solution),
-            Column("gflops_shrinking", "Real count", "GFLOPs", _significant, per_solution),
-            Column("gflops_paper_at_paper_shape", "Paper's count", "GFLOPs", fixed(1), recomputed),
-            Column("gflops_shrinking_at_paper_shape", "Real count", "GFLOPs", fixed(1), recomputed),
-            *(
-                Column(
-                    f"time_batch{role}_s",
-                    f"Batch {role}" if role == batch else f"Batch {role} ({min(batch, dataset.count)} here)",
-                    "",
-                    duration,
-                    "Time",
-                    described(dataset),
-                )
-                for role, batch in batches.items()
-            ),
-        ),
+        tuple(columns),
         tuple(row(shape) for shape in LATENCY),
         (
             "The paper's count charges each of the n − 1 decisions at the size of the first one; the formula is "
@@ -209,7 +192,7 @@ def table17(study: Study) -> Table:
 
 
 def table18_grid(scale: Scale) -> Grid:
-    test, of_first_seed = searched(scale), Measure("gap_pct", _gap_alone)
+    test, of_first_seed = roles.searched(scale), Measure("gap_pct", _gap_alone)
     quantities = []
     for role, beam in scale[ScalingScale].beams.items():
         name = "Greedy" if role == 1 else f"Beam {role}"
@@ -225,7 +208,7 @@ def _gap_alone(study: Study, run: str, dataset: Dataset, published: Value, decod
 
 @artifact("Beam search with widths 1 to 64", needs=needs_of(table18_grid))
 def table18(study: Study) -> Table:
-    """Beam search with widths 1 to 64."""
+    """Show gaps of wider and wider beams, of the first seed of each model."""
     table = grid_table(study, ("Model",), table18_grid(study.scale))
     measured = [[cell.measured for cell in row.cells] for row in table.rows]
     steps = [step for row in measured for step in pairwise(row)]

@@ -6,41 +6,35 @@ from typing import TYPE_CHECKING, Any
 
 from neuroute.accounting.cost import training_per_sample
 from neuroute.accounting.counts import DecoderOnly
-from neuroute.papers.scaling import roles
-from neuroute.papers.scaling.grid import counts_here
-from neuroute.papers.scaling.roles import depth_and_width, run_id
-from neuroute.plan.needs import Log, Need, artifact
+from neuroute.papers.scaling.cells import counts_here
+from neuroute.papers.scaling.roles import GRID, Shape, run_id
+from neuroute.plan.needs import Log, artifact
 from neuroute.plan.objects import Supervised
 from neuroute.rendering.cells import model_here, number, printed
-from neuroute.rendering.columns import AS_CONFIGURED, HERE, WHOLE, millions
+from neuroute.rendering.columns import AS_CONFIGURED, HERE, WHOLE, millions, plain
 from neuroute.rendering.table import Cell, Column, Row, Table, duration
 
 if TYPE_CHECKING:
-    from neuroute.plan.config import Scale
     from neuroute.rendering.study import Study
 
 
 @artifact("Configurations of the twelve models")
 def table1(study: Study) -> Table:
-    """Configurations of the twelve models."""
+    """Show shapes and parameters of the twelve models."""
 
-    def row(shape: str) -> Row:
-        (depth, width), run = depth_and_width(shape), study.runs[run_id(shape)]
-        here = run.network.arguments
-        heads, count = here.get("heads"), counts_here(run.network)
+    def row(shape: Shape) -> Row:
+        network = study.runs[run_id(shape)].network
+        heads, width, count = network.arguments.get("heads"), network.arguments.get("width"), counts_here(network)
         values = {
             "heads": heads,
-            "qkv_dim": here["width"] // heads if heads and "width" in here else None,
+            "qkv_dim": width // heads if heads and width else None,
             "ffn_dim": 4 * count.width if isinstance(count, DecoderOnly) else None,
             "params_m": count.parameters / 1e6,
         }
-        exact = DecoderOnly(depth, width, heads=8).parameters
-        rows = printed(study, 1, depth=depth, width=width)
-        cells = [Cell(value, number(rows, None, metric)) for metric, value in values.items()]
-        return Row(
-            (depth, width, model_here(study, run.id)),
-            (*cells, Cell(exact)),
-        )
+        rows = printed(study, 1, **shape._asdict())
+        cells = (Cell(value, number(rows, None, metric)) for metric, value in values.items())
+        exact = Cell(DecoderOnly(*shape, heads=8).parameters)
+        return Row((*shape, model_here(study, run_id(shape))), (*cells, exact))
 
     return Table(
         study.artifact.title,
@@ -52,7 +46,7 @@ def table1(study: Study) -> Table:
             Column("parameters_millions", "Parameters", "M", millions),
             Column("parameters_at_paper_shape", "Exact count at the paper's shape", format=WHOLE),
         ),
-        tuple(row(shape) for shape in roles.GRID),
+        tuple(row(shape) for shape in GRID),
         (
             "No run is needed: the counts follow from depth and width, D (13 W² + 7 W + 2) + 2 W² + 6 W + 1.",
             "The paper prints 36.00M for (42, 256) and 143.80M for (42, 512); the exact counts round to 35.99M and "
@@ -64,12 +58,13 @@ def table1(study: Study) -> Table:
 
 @artifact("Training hyper-parameters")
 def table9(study: Study) -> Table:
-    """Training hyper-parameters."""
+    """Show how the twelve models are trained."""
     published = study.published(9).set_index("key").value
-    run = study.runs[run_id(roles.GRID[0])]
+    run, *others = (study.runs[run_id(shape)] for shape in GRID)
     t = run.training
     assert isinstance(t, Supervised)  # declared so
-    changed = [depth_and_width(s) for s in roles.GRID if study.runs[run_id(s)].training != t]
+    changed = [shape.name for shape, other in zip(GRID[1:], others, strict=True) if other.training != t]
+    update = {"sub-path": "one per decision"}.get(t.step, f"one ({t.step})")
     rows: list[tuple[str, Any, str | None]] = [
         ("Batch size", t.batch_size, "batch_size"),
         ("Total training steps", t.batches, "total_training_steps"),
@@ -82,7 +77,7 @@ def table9(study: Study) -> Table:
         ("Training instances", t.samples, None),
         ("Passes over them", t.epochs, None),
         ("Nodes of a training instance", run.n, None),
-        ("Updates in a step", {"sub-path": "one per decision"}.get(t.step, f"one ({t.step})"), None),
+        ("Updates in a step", update, None),
         ("Warm-up batches", t.warmup_batches, None),
         ("Precision", t.precision, None),
     ]
@@ -94,45 +89,36 @@ def table9(study: Study) -> Table:
     ]
     if changed:
         notes.append(
-            f"config.yaml changes the training of {', '.join(f'({d}, {w})' for d, w in changed)}; the values shown are "
-            f"those of {depth_and_width(roles.GRID[0])}."
+            f"config.yaml changes the training of {', '.join(changed)}; the values shown are those of {GRID[0].name}."
         )
-    text: Any = lambda v: v if isinstance(v, str) else f"{v:,}" if isinstance(v, int) else f"{v:g}"  # noqa: E731
     return Table(
         study.artifact.title,
         ("Parameter",),
-        (Column("value", "Value", format=text),),
+        (Column("value", "Value", format=plain),),
         tuple(Row((name,), (Cell(value, _number(published[key]) if key else None),)) for name, value, key in rows),
         tuple(notes),
         AS_CONFIGURED,
     )
 
 
-def _table10_needs(scale: Scale) -> list[Need]:
-    return [Log(run_id(shape)) for shape in roles.GRID]
-
-
-@artifact("Training hardware", needs=_table10_needs)
+@artifact("Training hardware", needs=lambda scale: [Log(run_id(shape)) for shape in GRID])
 def table10(study: Study) -> Table:
-    """Training hardware."""
+    """Show what the twelve trainings took."""
     published = study.published(10).set_index("key")
 
-    def row(shape: str) -> Row:
-        (depth, width), run = depth_and_width(shape), study.runs[run_id(shape)]
+    def row(shape: Shape) -> Row:
+        run = study.runs[run_id(shape)]
         summary = study.summary(run.id)
-        world = int(summary.get("world_size") or 1)
         threads = _threads(summary) if summary.get("device") == "cpu" else ""
-        device = f"{summary.get('device_name') or summary.get('device')}{threads} × {world}"
-        cards = int(published.value[f"depth={depth};width={width}"])
-        return Row(
-            (f"D={depth}, W={width}", model_here(study, run.id)),
-            (
-                Cell(device, f"4090 × {cards}"),
-                Cell(summary.get("wall_time_s")),
-                Cell(summary.get("updates")),
-                Cell(training_per_sample(run) * summary["samples"] / 1e15),
-            ),
+        device = f"{summary.get('device_name') or summary.get('device')}{threads} × {summary.get('world_size') or 1}"
+        cards = int(published.value["depth={};width={}".format(*shape)])
+        cells = (
+            Cell(device, f"4090 × {cards}"),
+            Cell(summary.get("wall_time_s")),
+            Cell(summary.get("updates")),
+            Cell(training_per_sample(run) * summary["samples"] / 1e15),
         )
+        return Row(("D={}, W={}".format(*shape), model_here(study, run.id)), cells)
 
     return Table(
         study.artifact.title,
@@ -143,7 +129,7 @@ def table10(study: Study) -> Table:
             Column("updates", "Updates", format=WHOLE),
             Column("train_pflop", "Training compute", "PFLOP", format=lambda v: f"{v:.3g}"),
         ),
-        tuple(row(shape) for shape in roles.GRID),
+        tuple(row(shape) for shape in GRID),
         (
             "Training time, updates and compute are not in the paper's table. Compute is counted, not metered: three "
             "times the forward pass of every trained decision.",
