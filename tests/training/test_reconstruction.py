@@ -14,10 +14,10 @@ from neuroute.errors import NeurouteError
 from neuroute.networks.weights import load_checkpoint
 from neuroute.problems.rooms import room
 from neuroute.training.distributed import World
-from neuroute.training.loop import TrainingLoop
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
 from tiny import label_store, log_lines, run_training
 from tiny_rounds import PROBLEMS, N, feasible, label_sets, lengths, make_run, rounds
+from validation_gaps import copy_weights, same_weights, set_gaps
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -86,34 +86,37 @@ def test_a_warm_up_may_be_the_first_of_the_rounds(problem: str, tmp_path: Path, 
     assert notes[-1]["length_after"] < notes[0]["length_after"]
 
 
-@pytest.mark.parametrize("rate", [3.0, 3e-3])
+@pytest.mark.parametrize(
+    ("gaps", "best"),
+    [
+        ((1, 2, 3, 4, 5, 6, 7), (0, 0, 0, 0)),
+        ((7, 6, 5, 4, 3, 2, 1), (0, 2, 4, 6)),
+        ((4, 3, 5, 2, np.nan, 2, 9), (0, 1, 3, 3)),
+    ],
+    ids=["worse", "better", "either"],
+)
 def test_each_round_begins_with_the_best_weights(
-    problem: str, rate: float, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+    problem: str,
+    gaps: tuple[float, ...],
+    best: tuple[int, ...],
+    tmp_path: Path,
+    store: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With rates that destroy the network, and that do it good."""
-    used, seen = [], []
-    improve, validate = ReconstructedSet.improve, TrainingLoop._validate
-
-    def copied(net: torch.nn.Module) -> dict[str, torch.Tensor]:
-        return {name: value.clone() for name, value in net.state_dict().items()}
+    """After the first, third and fifth of seven validations; `best` numbers theirs, and that of what is exported."""
+    used, improve = [], ReconstructedSet.improve
 
     def improved(self: ReconstructedSet, number: int) -> dict[str, Any]:
-        used.append(copied(self.scheme.net))
+        used.append(copy_weights(self.scheme.net))
         return improve(self, number)
 
-    def validated(self: TrainingLoop) -> None:
-        seen.append(copied(self.net))
-        validate(self)
-
     monkeypatch.setattr(ReconstructedSet, "improve", improved)
-    monkeypatch.setattr(TrainingLoop, "_validate", validated)
-    out = run_training(make_run(problem, learning_rate=rate), tmp_path, store)
-    gaps = [line["gap_pct"] for line in log_lines(out, "validation")]
-    exported = load_checkpoint(out / "model.safetensors")[0].state_dict()
-    for weights, known in zip([*used, exported], [gaps[:1], gaps[:3], gaps[:5], gaps], strict=True):
-        best = seen[int(np.argmin(known))]
-        assert all(torch.equal(weights[name], best[name]) for name in best)
-    assert (gaps[6] > min(gaps)) or rate < 1
+    seen = set_gaps(monkeypatch, gaps)
+    out = run_training(make_run(problem), tmp_path, store)
+    used.append(load_checkpoint(out / "model.safetensors")[0].state_dict())
+    assert [[same_weights(weights, each) for each in seen] for weights in used] == [
+        [i == number for i in range(7)] for number in best
+    ]
 
 
 def test_moments_go_on_unless_they_are_not_finite(problem: str, tmp_path: Path, store: Path) -> None:
