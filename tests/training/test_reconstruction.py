@@ -13,6 +13,7 @@ from neuroute.datasets.shard_files import kind_of
 from neuroute.errors import NeurouteError
 from neuroute.networks.weights import load_checkpoint
 from neuroute.problems.rooms import room
+from neuroute.training import reconstruction
 from neuroute.training.distributed import World
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
 from tiny import label_store, log_lines, run_training
@@ -32,9 +33,23 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return label_store(tmp_path_factory.mktemp("labels"), *label_sets())
 
 
+def in_order(solutions: np.ndarray) -> np.ndarray:
+    """Solutions that any network improves: nodes by their numbers, each customer of the CVRP in a route of its own."""
+    if solutions.ndim == 2:
+        return np.sort(solutions)
+    return np.stack([np.sort(solutions[:, 0]), np.ones_like(solutions[:, 1])], axis=1)
+
+
+@pytest.fixture
+def poor_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let trainings start from long solutions, so that it is no matter of luck whether labels get shorter."""
+    monkeypatch.setattr(reconstruction, "load_tours", lambda *labels: in_order(load_tours(*labels)))
+
+
 # -- rounds ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("poor_labels")
 def test_the_log_tells_rounds_and_labels_get_shorter_only(problem: str, tmp_path: Path, store: Path) -> None:
     run = make_run(problem)
     out = run_training(run, tmp_path, store)
@@ -43,11 +58,12 @@ def test_the_log_tells_rounds_and_labels_get_shorter_only(problem: str, tmp_path
         (0, 0, 0, 4), (1, 6, 48, 4), (2, 12, 96, 4)
     ]  # fmt: skip
     kind = kind_of(run.validation)
-    given = kind.lengths(kind.instances(run.data[0].dataset), load_tours(run.data[0], [store])).mean()
+    labels = in_order(load_tours(run.data[0], [store]))
+    given = kind.lengths(kind.instances(run.data[0].dataset), labels).mean()
     assert notes[0]["length_before"] == pytest.approx(given)
     assert notes[1]["length_before"] == pytest.approx(notes[0]["length_after"])
     assert notes[2]["length_before"] == pytest.approx(notes[1]["length_after"])
-    assert notes[2]["length_after"] < given - 1e-3
+    assert notes[2]["length_after"] < 0.9 * given
     assert all(n["length_after"] <= n["length_before"] + 1e-9 for n in notes)
     assert len(log_lines(out, "validation")) == 7
     assert json.loads((out / "run.json").read_text())["samples"] == 3 * 2 * 24
@@ -55,13 +71,14 @@ def test_the_log_tells_rounds_and_labels_get_shorter_only(problem: str, tmp_path
 
 def test_every_solution_stays_feasible_and_gets_no_longer(problem: str, tmp_path: Path, store: Path) -> None:
     batches = rounds(make_run(problem, reconstructions=12, longest=8), store, tmp_path)
-    data, before = batches.reconstructed, lengths(batches.reconstructed)
+    data = batches.reconstructed
     for index in (0, 6, 12):
+        data.solutions = in_order(data.solutions)
+        before = lengths(data)
         batches.train(index)
         assert feasible(data)
         assert (lengths(data) <= before + 1e-9).all()
-        assert lengths(data).mean() < before.mean()
-        before = lengths(data)
+        assert lengths(data).mean() < 0.9 * before.mean()
 
 
 def test_a_warm_up_leaves_the_labels_as_they_are(problem: str, tmp_path: Path, store: Path) -> None:
@@ -78,6 +95,7 @@ def test_a_warm_up_leaves_the_labels_as_they_are(problem: str, tmp_path: Path, s
     assert not list(tmp_path.rglob("*.npz"))
 
 
+@pytest.mark.usefixtures("poor_labels")
 def test_a_warm_up_may_be_the_first_of_the_rounds(problem: str, tmp_path: Path, store: Path) -> None:
     run = make_run(problem, warm_up=True)
     notes = log_lines(run_training(run, tmp_path, store), "round")
