@@ -13,7 +13,7 @@ from neuroute.decoding.replay import Recorded, replay
 from neuroute.errors import NeurouteError
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
-from neuroute.problems.tsp import tour_length
+from neuroute.problems.tsp import canonical, tour_length
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -27,6 +27,11 @@ def net(request: pytest.FixtureRequest) -> Any:
 
 def instances(count: int = 4, n: int = 11) -> Tensor:
     return torch.rand(count, n, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
+
+
+def same_tours(one: Tensor, other: Tensor) -> bool:
+    """From whichever node on: two starts of one tour are equally long, but for rounding, which decides."""
+    return np.array_equal(canonical(one.numpy()), canonical(other.numpy()))
 
 
 @torch.no_grad()
@@ -51,12 +56,10 @@ def test_equals_a_plain_loop(net: Any) -> None:
     assert torch.equal(found[..., 0], torch.arange(11).expand(4, -1))
     lengths = tour_length(coords[:, None].numpy(), by_hand.numpy())
     np.testing.assert_allclose(tour_lengths(coords, by_hand).numpy(), lengths, rtol=1e-12)
-    lengths = tour_lengths(coords, by_hand).numpy()  # two starts of one tour differ by rounding, which decides
-    best = by_hand[torch.arange(4), torch.from_numpy(lengths.argmin(1))]
-    assert torch.equal(multi_start(net, coords), best)
+    assert same_tours(multi_start(net, coords), by_hand[torch.arange(4), torch.from_numpy(lengths.argmin(1))])
     assert torch.equal(multi_start(net, coords, 1), by_hand[:, 0])
     three = by_hand[torch.arange(4), torch.from_numpy(lengths[:, :3].argmin(1))]
-    assert torch.equal(multi_start(net, coords, 3), three)
+    assert same_tours(multi_start(net, coords, 3), three)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 30])
@@ -74,7 +77,7 @@ def test_how_many_at_a_time_changes_nothing(
     monkeypatch.setattr(module, "batch_size", lambda *_: 10)  # of what the encoder takes there would be too little
     coords = instances(5)
     all_at_once = multi_start(net, coords, augment=augment)
-    assert torch.equal(multi_start(net, coords, augment=augment, memory_gb=tours * BYTES * 11 / 1e9), all_at_once)
+    assert same_tours(multi_start(net, coords, augment=augment, memory_gb=tours * BYTES * 11 / 1e9), all_at_once)
 
 
 def test_images_of_the_square() -> None:

@@ -28,7 +28,7 @@ from neuroute.decoding.nearest_vrp import nearest_neighbour
 from neuroute.decoding.vrp_batch import VrpBatch, start_customers
 from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Dataset
-from neuroute.problems.vrp import SWITCHES, Vrp, lengths, valid
+from neuroute.problems.vrp import SWITCHES, Vrp, canonical, lengths, valid
 from neuroute.problems.vrp_servable import check_instances
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -283,6 +283,11 @@ class Taste(torch.nn.Module):
         return 5 * query @ prepared.nodes.transpose(1, 2) + closed
 
 
+def same_routes(one: Tensor, other: np.ndarray) -> bool:
+    """In whichever order: they are equally long, but for rounding, which decides."""
+    return np.array_equal(canonical(one.numpy()), canonical(other))
+
+
 @pytest.mark.parametrize("variant", SWITCHES)
 def test_the_best_of_all_starts_and_a_batch_is_as_good_as_one(variant: str) -> None:
     net, batch = Taste(), instances(variant)
@@ -295,8 +300,8 @@ def test_the_best_of_all_starts_and_a_batch_is_as_good_as_one(variant: str) -> N
     for row in range(4):
         one = batch[row : row + 1]
         if one.variant == variant:
-            assert np.array_equal(multi_start(net, one).numpy(), found[row : row + 1])
-            assert np.array_equal(multi_start(net, one, augment=True).numpy(), with_images[row : row + 1])
+            assert same_routes(multi_start(net, one), found[row : row + 1])
+            assert same_routes(multi_start(net, one, augment=True), with_images[row : row + 1])
     with torch.inference_mode():
         on_device = VrpBatch.of(batch, CPU)
         starts, ways = start_customers(on_device.demand, number), on_device.distances()
@@ -317,10 +322,10 @@ def test_the_best_of_all_starts_and_a_batch_is_as_good_as_one(variant: str) -> N
 def test_how_many_at_a_time_changes_nothing(tours: int, augment: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "batch_size", lambda *_: 10)
     net, batch = Taste(), instances("OVRPBLTW", 5)
-    all_at_once = multi_start(net, batch, augment=augment)
+    all_at_once = multi_start(net, batch, augment=augment).numpy()
     memory_gb = 2 * tours * BYTES * (V + 1) / 1e9
-    assert torch.equal(multi_start(net, batch, augment=augment, memory_gb=memory_gb), all_at_once)
-    assert torch.equal(multi_start(net, batch, augment=augment, batch_size=2), all_at_once)
+    assert same_routes(multi_start(net, batch, augment=augment, memory_gb=memory_gb), all_at_once)
+    assert same_routes(multi_start(net, batch, augment=augment, batch_size=2), all_at_once)
 
 
 def test_one_start_is_the_choice_of_the_network_and_too_many_are_refused() -> None:

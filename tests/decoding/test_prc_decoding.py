@@ -76,6 +76,7 @@ def test_it_starts_from_what_it_says(problem: Any) -> None:
         np.testing.assert_array_equal(start, kind.solve(solver, instances[i : i + 1], i))
 
 
+@pytest.mark.usefixtures("rounded_lengths")
 @pytest.mark.parametrize("start", ["greedy", "insertion-angle"])
 def test_neither_parts_nor_memory_change_anything(problem: Any, start: Any) -> None:
     module, _, net, instances = problem
