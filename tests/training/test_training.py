@@ -105,8 +105,9 @@ def test_readings_of_a_step(store: Path, step: str, updates: int | None) -> None
 
 def test_summed_gradient_is_the_sum_over_decisions(store: Path) -> None:
     b = batches(make_run(step="summed"), store)
+    b.model.double()
     coords, tours = b.data.batch(0, 0, 32)
-    path = sub_paths.cut(torch.from_numpy(coords), torch.from_numpy(tours), 2, 9, False)
+    path = sub_paths.cut(torch.from_numpy(coords).double(), torch.from_numpy(tours), 2, 9, False)
     losses = [decisions.loss(b.model, path, row) for row in decisions.rows(9, "summed")]
     torch.stack(losses).sum().backward()
     expected = [p.grad.clone() for p in b.model.parameters()]
@@ -124,8 +125,9 @@ def test_gradient_accumulation_changes_nothing(store: Path) -> None:
         for layer in b.model.net.layers:  # type: ignore[union-attr]
             layer.alpha1.data.fill_(0.5)
             layer.alpha2.data.fill_(0.5)
+        b.model.double()
         coords, tours = b.data.batch(0, 0, 32)
-        path = sub_paths.cut(torch.from_numpy(coords), torch.from_numpy(tours), 0, 10, False)
+        path = sub_paths.cut(torch.from_numpy(coords).double(), torch.from_numpy(tours), 0, 10, False)
         assert (b._micro_batch(10) < 32) == (memory_gb < 1)
         b._backward(path, 0, 1.0, sync=True)
         gradients.append(torch.cat([p.grad.flatten() for p in b.model.parameters() if p.grad is not None]))
