@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 CORES ?= all
 
-.PHONY: all env test bench lint schema clean
+.PHONY: all env test test-all bench lint schema clean
 
 all: env
 	$(BIN)/snakemake --cores $(CORES) all
@@ -23,6 +23,9 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 
 test: env
 	$(BIN)/ruff check .
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
+
+test-all: env
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 bench: env

@@ -7,11 +7,11 @@ import re
 import sys
 
 from snakemake.exceptions import WorkflowError
-from neuroute.errors import NeurouteError
-from neuroute.files import exclusive
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import exclusive
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import CONFIG_ENV, parse_config
-from neuroute.plan.preflight import check, check_solvers, gpus
+from neuroute.plan.preflight import check, gpus
 
 
 configfile: "config.yaml"

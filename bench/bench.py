@@ -12,17 +12,18 @@ import time
 
 import torch
 import torch.nn.functional as F
-from common import NODES, SHAPES, best_of, network
+from common import NODES, SHAPES, best_of, network, products
 from icam import bench_icam
 from mvmoe import bench_mvmoe
 from pens import bench_pens
 from search import bench_growth, bench_search
 from sit import bench_sit
 
-from neuroute import device as devices
-from neuroute.analysis import flops
+from neuroute.accounting import flops
+from neuroute.core import device as devices
 from neuroute.datasets.streams import coordinates, cvrp_dataset
-from neuroute.decoding.decode import autocast, decode
+from neuroute.decoding.decode import decode
+from neuroute.decoding.memory import autocast
 from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.solvers import registry
 
@@ -53,7 +54,7 @@ def training_rate(shape: tuple[int, int], batch: int, device: torch.device, prec
             optimizer.zero_grad(set_to_none=True)
 
         seconds += best_of(2 if device.type == "cpu" else 10, update, device)
-        total += 3 * batch * flops.decision_flops(*shape, SHAPES[shape], tokens, matmul_only=True)
+        total += 3 * batch * products(shape, tokens)
     return total / seconds
 
 
@@ -61,10 +62,10 @@ def decoding_rate(shape: tuple[int, int], count: int, device: torch.device, prec
     """(FLOP/s of greedy decoding on the shrinking set, speed-up over stepping on all nodes at every decision)."""
     net = network(shape, device).eval()
     coords = torch.rand(count, NODES, 2)
-    decode(net, coords[:2], Decoding(), precision=precision)
+    decode("tsp", net, coords[:2], Decoding(), precision=precision)
     devices.synchronize(device)
     began = time.perf_counter()
-    decode(net, coords, Decoding(), precision=precision)
+    decode("tsp", net, coords, Decoding(), precision=precision)
     devices.synchronize(device)
     seconds = time.perf_counter() - began
     part = min(count, 80 if device.type == "cpu" else count)

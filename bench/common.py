@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import torch
 
-from neuroute import device as devices
+from neuroute.accounting import counts
+from neuroute.core import device as devices
 from neuroute.networks.decoder_only import DecoderOnly
 
 NODES = 100
@@ -32,3 +33,10 @@ def network(shape: tuple[int, int], device: torch.device) -> DecoderOnly:
         layer.alpha1.data.fill_(0.1)
         layer.alpha2.data.fill_(0.1)
     return net
+
+
+def products(shape: tuple[int, int], tokens: int) -> int:
+    """FLOPs of the matrix products of a decoder-only decision: less one for each softmax entry and ReLU output."""
+    (depth, width), heads = shape, SHAPES[shape]
+    entries = depth * (heads * tokens**2 + 4 * width * tokens)
+    return counts.DecoderOnly(depth, width, heads).decision(tokens) - entries

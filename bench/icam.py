@@ -15,17 +15,19 @@ from pens import seconds_of
 from sit import matmul_rate_on_one_thread
 from torch import Tensor, nn
 
-from neuroute.analysis.cost import counts
-from neuroute.analysis.flops_icam import encoder_flops as icam_encoder
-from neuroute.analysis.flops_pomo import encoder_flops as pomo_encoder
-from neuroute.decoding.multi_start import Tours, complete
-from neuroute.evaluation.live_memory import peak_and_kept
-from neuroute.networks.aafm import AafmLayer, distances
+from neuroute.accounting.cost import counts
+from neuroute.accounting.counts import Icam as IcamCounts
+from neuroute.accounting.counts import Pomo as PomoCounts
+from neuroute.decoding.rollout import complete
+from neuroute.decoding.tsp import TspRollout
+from neuroute.evaluation.live_memory import measure_memory
+from neuroute.networks.blocks.aafm import AafmLayer
+from neuroute.networks.blocks.positions import pairwise_distances
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Dataset, Labels, Network, Reinforced, Run, Stage
 from neuroute.training.distributed import World
-from neuroute.training.reinforce_tsp import reinforce
+from neuroute.training.reinforce import reinforce
 from neuroute.training.supervised import Scheme
 
 INSTANCES, NODES, WIDTH, FEED_FORWARD = 32, 100, 128, 512
@@ -68,9 +70,9 @@ def _roll_out(name: str, device: torch.device, matmul: float) -> None:
     encoded = min(seconds_of(encode, device) for _ in range(5))
     decided = min(seconds_of(partial(_decide, net, prepared, starts), device) for _ in range(3))
     if name == "ICAM":
-        flop = icam_encoder(12, WIDTH, FEED_FORWARD, NODES, matmul_only=True)
+        flop = IcamCounts().encoder(NODES) - 12 * (NODES**2 + FEED_FORWARD * NODES)  # of matrix products alone
     else:
-        flop = pomo_encoder(6, WIDTH, 8, FEED_FORWARD, NODES, matmul_only=True)
+        flop = PomoCounts().encoder(NODES) - 6 * (8 * NODES**2 + FEED_FORWARD * NODES)
     rate = INSTANCES * flop / encoded
     kind = f"{type(net).__module__}:{type(net).__name__}"
     each = counts(Network(kind=kind, arguments={})).decision(NODES + 1)
@@ -82,7 +84,7 @@ def _roll_out(name: str, device: torch.device, matmul: float) -> None:
 
 
 def _decide(net: Any, prepared: Any, starts: Tensor) -> Tensor:
-    return complete(net, prepared, Tours(starts, NODES, prepared.nodes.dtype))
+    return complete(net, prepared, TspRollout(starts, NODES, prepared.nodes.dtype))
 
 
 def _memory(device: torch.device) -> None:
@@ -91,8 +93,8 @@ def _memory(device: torch.device) -> None:
     layer = AafmLayer(WIDTH, FEED_FORWARD).to(device).eval()
     for n in (250, 500, 1000, 2000, 4000):
         x, coords = torch.rand(1, n, WIDTH, device=device), torch.rand(1, n, 2, device=device)
-        apart = distances(coords)
-        _, peak, _ = peak_and_kept(lambda x=x, apart=apart: layer(x, apart, 10.0), device)
+        apart = pairwise_distances(coords, coords)
+        _, peak, _ = measure_memory(lambda x=x, apart=apart: layer(x, apart, 10.0), device)
         print(f"| n = {n:,} | {peak / 2**20:.1f} | {peak / 4 / (n * WIDTH + n * n):.2f} |", flush=True)
 
 

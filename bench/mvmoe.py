@@ -11,7 +11,8 @@ from pens import in_turn, paired_ratio
 from torch import Tensor, nn
 
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.multi_start_vrp import multi_start
+from neuroute.decoding.multi_start import multi_start
+from neuroute.decoding.vrp import VRP
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.plan.objects import Dataset
 
@@ -47,7 +48,7 @@ def bench_mvmoe(device: torch.device, cores: int, compiled: bool) -> None:
     found: dict[str, dict[str, list[float]]] = {}
     for variant in ("CVRP", "OVRPBLTW"):
         batch = vrp_dataset(Dataset(problem="vrp", variant=variant, n=CUSTOMERS, count=INSTANCES))
-        ways = {name: partial(multi_start, net.to(device).eval(), batch) for name, net in nets.items()}
+        ways = {name: partial(multi_start, VRP, net.to(device).eval(), batch) for name, net in nets.items()}
         for way in ways.values():
             way()
         found[variant] = in_turn(ways, ROUNDS, device)

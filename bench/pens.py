@@ -13,12 +13,13 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 
-from neuroute import device as devices
-from neuroute.decoding.decode import decode, pair_floats
+from neuroute.core import device as devices
+from neuroute.decoding.decode import decode
 from neuroute.decoding.greedy import closed_tour_rows
-from neuroute.networks.attention import attend
+from neuroute.decoding.memory import pair_floats
+from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.positions import axial_frequencies, axial_rotation, rotate
 from neuroute.networks.pens import Pens
-from neuroute.networks.positions import axial_frequencies, axial_rotation, rotate
 from neuroute.plan.objects import Decoding
 
 TOKENS, HEADS, HEAD_WIDTH = 1000, 12, 16  # the published shape's attention on TSP-1000
@@ -101,11 +102,11 @@ def _cached(device: torch.device) -> None:
     for positions in ("alibi", "both"):
         torch.manual_seed(0)
         net = Pens(positions=positions).to(device).eval()  # type: ignore[arg-type]
-        decode(net, torch.rand(1, 20, 2), Decoding())
+        decode("tsp", net, torch.rand(1, 20, 2), Decoding())
         for nodes in TOURS:
             coords = torch.rand(1, nodes, 2)
             decodings = {name: Decoding(cached=name == "cached") for name in ("cached", "anew")}
-            found = in_turn({name: partial(decode, net, coords, d) for name, d in decodings.items()}, 4, device)
+            found = in_turn({name: partial(decode, "tsp", net, coords, d) for name, d in decodings.items()}, 4, device)
             print(_comparison(f"{positions}, a tour", nodes, found), flush=True)
         for nodes in FIRST_DECISIONS:
             with torch.inference_mode():

@@ -6,10 +6,10 @@ import time
 
 import numpy as np
 import torch
-from common import NODES, SHAPES, network
+from common import NODES, network, products
 
-from neuroute import device as devices
-from neuroute.analysis import flops
+from neuroute.accounting import flops
+from neuroute.core import device as devices
 from neuroute.decoding.decode import decode
 from neuroute.plan.objects import Decoding
 from neuroute.problems.sub_paths import draw
@@ -22,17 +22,17 @@ GROWTH = {100: 32, 200: 16, 500: 4, 1000: 2}  # nodes -> instances
 
 def seconds_of(shape: tuple[int, int], coords: torch.Tensor, decoding: Decoding, device: torch.device) -> float:
     net = network(shape, device).eval()
-    decode(net, coords[:2, :20], decoding.model_copy(update={"iterations": min(1, decoding.iterations)}))
+    decode("tsp", net, coords[:2, :20], decoding.model_copy(update={"iterations": min(1, decoding.iterations)}))
     devices.synchronize(device)
     began = time.perf_counter()
-    decode(net, coords, decoding)
+    decode("tsp", net, coords, decoding)
     devices.synchronize(device)
     return time.perf_counter() - began
 
 
 def path_work(nodes: int) -> int:
     """FLOPs of completing a path of so many rows: its last decision, with one candidate, is not computed."""
-    return sum(flops.decision_flops(*SHAPE, SHAPES[SHAPE], tokens, matmul_only=True) for tokens in range(nodes, 3, -1))
+    return sum(products(SHAPE, tokens) for tokens in range(nodes, 3, -1))
 
 
 def bench_search(device: torch.device, cores: int, compiled: bool) -> None:
@@ -48,7 +48,7 @@ def bench_search(device: torch.device, cores: int, compiled: bool) -> None:
         part = coords[: rows // beam]
         seconds = seconds_of(SHAPE, part, Decoding(method="beam", beam=beam), device)
         live = list(flops.live_beams(NODES, beam))[:-1]  # the last decision is forced
-        work = sum(b * flops.decision_flops(*SHAPE, SHAPES[SHAPE], k, matmul_only=True) for k, b in live)
+        work = sum(b * products(SHAPE, k) for k, b in live)
         rate = len(part) * work / seconds
         cost = seconds / len(part) / (greedy_s / rows)
         print(f"| beam {beam} | {len(part)} | {rate / 1e12:.3f} | {rate / greedy:.0%} | {cost:.2f}x |", flush=True)
@@ -83,11 +83,11 @@ def bench_growth(device: torch.device, cores: int, compiled: bool) -> None:
 
 def one_size(nodes: int, count: int, device: torch.device) -> None:
     net = network(SHAPE, device).eval()
-    decode(net, torch.rand(2, 20, 2), Decoding())
+    decode("tsp", net, torch.rand(2, 20, 2), Decoding())
     devices.reset_peak_memory(device)
     before = devices.peak_memory_mb(device)
     began = time.perf_counter()
-    decode(net, torch.rand(count, nodes, 2), Decoding(batch_size=count))
+    decode("tsp", net, torch.rand(count, nodes, 2), Decoding(batch_size=count))
     devices.synchronize(device)
     print(time.perf_counter() - began, devices.peak_memory_mb(device) - before)
 

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from pens import in_turn, paired_ratio, seconds_of
 
-from neuroute.analysis.flops_sit import decision_flops
+from neuroute.accounting.counts import Sit as SitCounts
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
-from neuroute.decoding.prc import rebuilt
-from neuroute.evaluation.live_memory import peak_and_kept
+from neuroute.decoding.prc import rebuild
+from neuroute.evaluation.live_memory import measure_memory
 from neuroute.networks.sit import Sit
 from neuroute.plan.objects import Dataset
 from neuroute.solvers import registry
@@ -51,7 +51,7 @@ def _growth(net: Sit, device: torch.device) -> None:
         decide = partial(net.decide, rows)
         decide()
         found = sorted(seconds_of(decide, device) for _ in range(3))
-        _, peak, _ = peak_and_kept(decide, device)
+        _, peak, _ = measure_memory(decide, device)
         seconds[nodes] = found[1]
         print(f"| n = {nodes:,} | {found[1]:.4f} | {1e6 * found[1] / nodes:.1f} | {peak / 2**20:.1f} |", flush=True)
     slope = np.polyfit(np.log(list(seconds)), np.log(list(seconds.values())), 1)[0]
@@ -59,6 +59,13 @@ def _growth(net: Sit, device: torch.device) -> None:
     print(
         f"\nTime grows as n to the power {slope:.3f}; per token it ranges {max(each) / min(each) - 1:.0%}.", flush=True
     )
+
+
+def _products(tokens: int) -> int:
+    """FLOPs of the matrix products of a decision: less one for each softmax entry and ReLU output."""
+    m = REPRESENTATIVES + 1
+    stream = tokens - 2 + m
+    return SitCounts(*SHAPE).decision(tokens) - DEPTH * (2 * HEADS * m * stream + FEED_FORWARD * (m + stream))
 
 
 def _greedy(net: Sit, device: torch.device, matmul: float) -> None:
@@ -70,7 +77,7 @@ def _greedy(net: Sit, device: torch.device, matmul: float) -> None:
         view = rows[:, -left:]
         net.decide(view)
         shown += min(seconds_of(lambda view=view: net.decide(view), device) for _ in range(2))
-        total += count * decision_flops(*SHAPE, int(left), matmul_only=True)
+        total += count * _products(int(left))
     print(f"greedy TSP{nodes}, {count} at once, 12 decisions along the way: {total / shown / 1e12:.3f} TFLOP/s, "
           f"{total / shown / matmul:.0%} of the matrix product on one thread")  # fmt: skip
 
@@ -94,7 +101,7 @@ def _parallel(net: Sit, device: torch.device, matmul: float) -> None:
         def run(together: int, blocks: int, stops: int = stops, length: int = length, few: int = few) -> None:
             for first in range(0, few, together):
                 own = slice(first, first + together)
-                rebuilt(net.decide, net.encode, coords[own], tours[own, :stops], length, blocks)
+                rebuild(net.decide, net.encode, coords[own], tours[own, :stops], length, blocks)
 
         ways = {
             "all": partial(run, few, max(1, 8192 // length)),
@@ -104,9 +111,7 @@ def _parallel(net: Sit, device: torch.device, matmul: float) -> None:
         found = in_turn(ways, 3, device)
         rate = few * count / sorted(found["all"])[1]
         loops = [paired_ratio(found[name], found["all"]) for name in ("instances", "blocks")]
-        block = sum(
-            decision_flops(*SHAPE, left, matmul_only=True) for left in range(4, length + 1)
-        )  # the last is certain
+        block = sum(_products(left) for left in range(4, length + 1))  # the last is certain
         share = f"{rate * block / matmul:.0%}"
         print(f"| {count} blocks of {length} | {rate:.1f} | {share} | {loops[0]} | {loops[1]} |", flush=True)
 

@@ -59,7 +59,7 @@ def test_plan_of_one_target_lists_only_what_it_needs() -> None:
     [
         (("plan", "table99"), "unknown target 'scaling/table99'"),
         (("train", "scaling/base_7x128"), "unknown run 'scaling/base_7x128'; did you mean"),
-        (("label", "scaling/larges"), "unknown label bundle"),
+        (("label", "scaling/larges"), "unknown label job"),
         (("evaluate", "scaling/base_6x128/beem"), "unknown evaluation"),
         (("render", "scaling/figure99"), "unknown artifact"),
         (("plan", "--scale", "huge"), "known scales"),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from neuroute.errors import NeurouteError
-from neuroute.files import exclusive, read_json, write_json, write_text, write_whole
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import exclusive, read_json, write_json, write_text, write_whole
 
 
 def test_a_failing_write_leaves_the_old_file(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 from scipy.optimize import curve_fit
 
+from neuroute.accounting.counts import DecoderOnly
+from neuroute.accounting.flops import solution_paper
 from neuroute.analysis import power_laws as laws
-from neuroute.analysis.flops import beam_flops_paper
 
 DEPTHS, WIDTHS = (6, 12, 24, 42), (128, 256, 512)
 HEADS = {128: 8, 256: 16, 512: 16}
@@ -114,7 +115,8 @@ COMPUTE = {  # log-log, linear, rounding interval of the log-log exponent
 @pytest.mark.parametrize(("shape", "expected"), COMPUTE.items())
 def test_compute_fits_of_table_18(shape: Shape, expected: tuple[float, ...]) -> None:
     gap = published(18, "gap_pct")
-    x = np.array([beam_flops_paper(*shape, HEADS[shape[1]], 100, b) / 1e9 for b in BEAMS])
+    greedy = solution_paper(DecoderOnly(*shape, HEADS[shape[1]]).decision, 100) / 1e9
+    x = np.array([beam * greedy for beam in BEAMS])
     y = np.array([gap[(*shape, b)] for b in BEAMS])
     log_law = laws.fit(x, y, "log-log")
     assert log_law.alpha == pytest.approx(expected[0], rel=1e-6)

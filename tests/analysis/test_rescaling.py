@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neuroute.analysis.rescaling import check_factors, factor_for, fit_parabola, read_best
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 
 FACTORS = np.array([1.0, 1.2, 1.5, 2.0, 2.5, 3.0])
 

@@ -4,13 +4,11 @@ import pytest
 import torch
 
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
 from neuroute.decoding.sampling import sample_tours
 from neuroute.networks.bq import Bq
 from neuroute.networks.decoder_only import DecoderOnly
-from neuroute.networks.lehd import Lehd
-from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.networks.lehd import Lehd, LehdCvrp
 from neuroute.networks.pens import Pens
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import is_feasible
@@ -39,7 +37,7 @@ def test_cuda_and_cpu_agree() -> None:
 def test_cuda_decodes_valid_tours() -> None:
     for decoding in (Decoding(), Decoding(method="beam", beam=4)):
         for precision in ("fp32", "bf16"):
-            tours = decode(awake("cuda"), torch.rand(16, 40, 2), decoding, precision=precision)
+            tours = decode("tsp", awake("cuda"), torch.rand(16, 40, 2), decoding, precision=precision)
             assert torch.equal(tours.sort(1).values, torch.arange(40).expand(16, -1))
 
 
@@ -67,7 +65,7 @@ def test_baselines_decode_on_cuda(kind: type) -> None:
     coords = torch.rand(8, 20, 2)
     rrc = Decoding(method="rrc", iterations=3)
     for decoding in (Decoding(), Decoding(method="beam", beam=4), rrc):
-        tours = decode(net, coords, decoding)
+        tours = decode("tsp", net, coords, decoding)
         assert torch.equal(tours.sort(1).values, torch.arange(20).expand(8, -1))
     there = coords.to(DEVICE)
     with torch.inference_mode():
@@ -80,7 +78,7 @@ def test_cvrp_decodes_on_cuda() -> None:
     net = LehdCvrp(depth=2, width=32, heads=2, feed_forward=64, train_nodes=20).to(DEVICE).eval()
     instances = cvrp_dataset(Dataset(problem="cvrp", n=20, count=8))
     for decoding in (Decoding(), Decoding(method="rrc", iterations=3)):
-        assert is_feasible(instances, decode_cvrp(net, instances, decoding).numpy()).all()
+        assert is_feasible(instances, decode("cvrp", net, instances, decoding).numpy()).all()
 
 
 POSITIONS = ("alibi", "rope", "both", "coordinates")
@@ -117,14 +115,14 @@ def test_pens_in_bf16_is_close_on_cuda(positions: str) -> None:
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_pens_decodes_alike_on_cuda_whatever_is_kept(positions: str) -> None:
     net, coords = pens(positions, "cuda").double(), torch.rand(16, 40, 2, dtype=torch.float64)
-    tours = decode(net, coords, Decoding())
+    tours = decode("tsp", net, coords, Decoding())
     assert torch.equal(tours.sort(1).values, torch.arange(40).expand(16, -1))
-    assert torch.equal(decode(net, coords, Decoding(cached=False)), tours)
-    assert torch.equal(decode(net, coords, Decoding(batch_size=1)), tours)
-    assert torch.equal(decode(pens(positions, "cpu").double(), coords, Decoding()), tours)
+    assert torch.equal(decode("tsp", net, coords, Decoding(cached=False)), tours)
+    assert torch.equal(decode("tsp", net, coords, Decoding(batch_size=1)), tours)
+    assert torch.equal(decode("tsp", pens(positions, "cpu").double(), coords, Decoding()), tours)
     for how in (Decoding(method="beam", beam=4), Decoding(method="rrc", iterations=3, rescale=1.5)):
         for precision in ("fp32", "bf16"):
-            found = decode(net.float(), coords.float(), how, precision=precision)
+            found = decode("tsp", net.float(), coords.float(), how, precision=precision)
             assert torch.equal(found.sort(1).values, torch.arange(40).expand(16, -1))
 
 
@@ -165,5 +163,5 @@ def test_pens_decodes_in_single_precision_with_any_corner_kept(nodes: int) -> No
     """Rows of the kept biases start anywhere in memory, and fused kernels want them aligned."""
     torch.manual_seed(0)
     coords = torch.rand(3, nodes, 2)
-    tours = decode(pens("alibi", "cuda"), coords, Decoding())
+    tours = decode("tsp", pens("alibi", "cuda"), coords, Decoding())
     assert torch.equal(tours.sort(1).values, torch.arange(nodes).expand(3, -1))

@@ -13,7 +13,7 @@ from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Reinforced, Run, Stage
 from neuroute.problems.tsp import canonical
 from neuroute.training.distributed import World
-from neuroute.training.reinforce_tsp import reinforce
+from neuroute.training.reinforce import reinforce
 from neuroute.training.supervised import Scheme
 
 pytestmark = [pytest.mark.cuda, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
@@ -27,15 +27,15 @@ def test_cuda_and_cpu_find_the_same_tours(kind: Any, way: Decoding) -> None:
     """In float64, where rounding decides nothing but which of two starts of one tour is the shorter."""
     torch.manual_seed(0)
     net, coords = kind(depth=2).double().eval(), torch.rand(4, 20, 2, dtype=torch.float64)
-    here = decode(net, coords, way).numpy()
-    np.testing.assert_array_equal(canonical(decode(net.cuda(), coords, way).numpy()), canonical(here))
+    here = decode("tsp", net, coords, way).numpy()
+    np.testing.assert_array_equal(canonical(decode("tsp", net.cuda(), coords, way).numpy()), canonical(here))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("kind", KINDS.values())
 def test_cuda_decodes_valid_tours(kind: Any, precision: str) -> None:
     torch.manual_seed(0)
-    tours = decode(kind().cuda().eval(), torch.rand(8, 100, 2), Decoding(starts="all"), precision=precision)
+    tours = decode("tsp", kind().cuda().eval(), torch.rand(8, 100, 2), Decoding(starts="all"), precision=precision)
     assert torch.equal(tours.sort(1).values, torch.arange(100).expand(8, -1))
 
 

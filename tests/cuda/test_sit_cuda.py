@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-import neuroute.networks.linear_cross_attention as blocks
+import neuroute.networks.blocks.linear_cross_attention as blocks
 from neuroute.decoding.decode import decode
-from neuroute.networks.sit import Sit
-from neuroute.networks.sit_cvrp import SitCvrp
+from neuroute.networks.sit import Sit, SitCvrp
 from neuroute.plan.objects import Decoding
 
 pytestmark = [pytest.mark.cuda, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
@@ -30,7 +29,7 @@ def test_cuda_and_cpu_agree(monkeypatch: pytest.MonkeyPatch, tokens: int, floats
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_cuda_decodes_valid_tours(precision: str) -> None:
     torch.manual_seed(0)
-    tours = decode(Sit().cuda().eval(), torch.rand(8, 160, 2), Decoding(), precision=precision)
+    tours = decode("tsp", Sit().cuda().eval(), torch.rand(8, 160, 2), Decoding(), precision=precision)
     assert torch.equal(tours.sort(1).values, torch.arange(160).expand(8, -1))
 
 

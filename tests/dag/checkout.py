@@ -1,4 +1,4 @@
-"""A copy of the project to run and edit."""
+"""A copy of the project to run and edit, and small configs at the scale of the tests."""
 
 import os
 import shutil
@@ -8,22 +8,29 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+MICRO = ROOT / "tests" / "data" / "micro.yaml"
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def copy_checkout(folder: Path) -> None:
-    """The parts of the project that the DAG runs from, at the scale of the tests."""
+def copy_checkout(folder: Path, *papers: str) -> Snakemake:
+    """Copy the parts of the project that the DAG runs from; return a function that runs Snakemake on the copy."""
     for part in ("src", "workflow", "profiles"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     shutil.copy(ROOT / "Snakefile", folder)
-    micro = ROOT / "tests" / "data" / "micro.yaml"
-    shutil.copy(micro, folder / "workflow" / "scales")
+    shutil.copy(MICRO, folder / "workflow" / "scales")
+    (folder / "config.yaml").write_text(config("micro", papers, Path("benchmarks")))
     (folder / "benchmarks").mkdir()
-    (folder / "config.yaml").write_text("scale: micro\ndevice: cpu\nbenchmarks_dir: benchmarks\n")
+    return snakemake_in(folder)
+
+
+def config(scale: str, papers: tuple[str, ...], benchmarks: Path, **more: object) -> str:
+    """Text of a config.yaml."""
+    lines = {"scale": scale, "papers": f"[{', '.join(papers)}]", "device": "cpu", "benchmarks_dir": benchmarks, **more}
+    return "".join(f"{key}: {value}\n" for key, value in lines.items())
 
 
 def snakemake_in(folder: Path) -> Snakemake:
-    """A function that runs Snakemake on a copied checkout, importing that copy's code."""
+    """Return a function that runs Snakemake in a copied checkout, importing that copy's code."""
 
     def run(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         environment = os.environ | {"PYTHONPATH": str(folder / "src"), "OMP_NUM_THREADS": "1"}

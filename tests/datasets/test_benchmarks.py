@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets import fetch
 from neuroute.datasets.benchmarks import (
     known,
@@ -26,7 +27,6 @@ from neuroute.datasets.benchmarks import (
     write_manifest,
 )
 from neuroute.datasets.vrplib import read_solution
-from neuroute.errors import NeurouteError
 from neuroute.plan.digest import reach
 
 SOME = ("eil51", "berlin52", "st70")
@@ -285,10 +285,8 @@ def test_cvrplib_comes_from_a_folder_for_each_set(
 
 
 def test_one_benchmarks_code_is_no_part_of_anothers() -> None:
-    def modules(benchmark: str) -> set[str]:
-        entries = ("neuroute.datasets.fetch:provide", f"neuroute.datasets.{benchmark}_library:LIBRARY")
-        return {module for module, _ in reach(entries)}
-
-    assert "neuroute.datasets.vrplib" not in modules("tsplib")
-    assert "neuroute.datasets.tsplib_library" not in modules("cvrplib")
-    assert "neuroute.datasets.vrplib" in modules("cvrplib")
+    for benchmark, others in (("TSPLIB", ("CVRPLIB", "SOLOMON")), ("CVRPLIB", ("TSPLIB", "SOLOMON"))):
+        reached = reach(("neuroute.datasets.fetch:provide", f"neuroute.datasets.libraries:{benchmark}"))
+        assert ("neuroute.datasets.libraries", benchmark) in reached
+        assert not reached & {("neuroute.datasets.libraries", other) for other in others}
+        assert ("neuroute.datasets.vrplib" in {module for module, _ in reached}) == (benchmark == "CVRPLIB")

@@ -5,14 +5,15 @@ import json
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets import chunks, labels
-from neuroute.datasets.cvrp_kind import KIND
 from neuroute.datasets.labels import load_tours, make_labels
+from neuroute.datasets.problem_specs import CVRP
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Dataset, Labels
-from neuroute.problems.cvrp import canonical, cost, from_routes, is_feasible
-from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths
+from neuroute.problems.cvrp import canonical, cost, is_feasible
+from neuroute.problems.vrp import from_routes
+from neuroute.solvers.nearest import cvrp_lengths
 from neuroute.solvers.registry import get
 
 pytest.importorskip("hygese")
@@ -109,7 +110,7 @@ def test_solutions_of_other_instances_are_refused(tmp_path):
 def test_a_solver_without_cvrp_says_so():
     instance = cvrp_dataset(Dataset(problem="cvrp", n=5, count=1))
     with pytest.raises(NeurouteError, match="'concorde' does not solve CVRP instances; 'hgs' does"):
-        KIND.solve(get("concorde"), instance, 0)
+        CVRP.solve(get("concorde"), instance, 0)
 
 
 def test_hgs_finds_the_optimum_of_tiny_instances_and_repeats_itself():
@@ -134,10 +135,10 @@ def test_a_search_without_a_feasible_solution_is_made_longer():
 
 
 def test_nearest_neighbour_by_hand():
-    from neuroute.problems.cvrp import Cvrp
+    from neuroute.problems.vrp import Vrp
 
     line = np.array([[[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [4.0, 0.0]]])
     demand = np.array([[0, 2, 2, 1]])
     # Capacity 5: all in one go.  4: 1 and 2, and 4 on its own.  3: 1 and then 4, for 2 does not fit; 2 on its own.
     for capacity, expected in ((5, 8.0), (4, 4.0 + 8.0), (3, 8.0 + 4.0)):
-        assert nearest_neighbour_lengths(Cvrp(line, demand, np.array([capacity]))) == pytest.approx(expected)
+        assert cvrp_lengths(Vrp(line, demand, np.array([capacity]))) == pytest.approx(expected)

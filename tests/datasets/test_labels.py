@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuroute import files
+from neuroute.core import files
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets import chunks, labels
 from neuroute.datasets.labels import iterate_shards, load_tours, make_labels
 from neuroute.datasets.streams import coordinates, dataset_coordinates
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import SHARD, Dataset, Labels
 from neuroute.problems.tsp import canonical, tour_length
 from neuroute.solvers.base import Solver, missing
@@ -157,7 +157,7 @@ def test_a_cache_is_used_before_the_solver_and_the_longest_wins(tmp_path, monkey
     for name, count in (("short", 20), ("long", 90)):
         make_labels(wanted(count), tmp_path / name, [], workers=1)
     with monkeypatch.context() as patch:
-        patch.setattr(labels, "solved", lambda *a: pytest.fail("solved"))
+        patch.setattr(labels, "solve_chunks", lambda *a: pytest.fail("solved"))
         patch.setattr(labels, "get", lambda name: _missing_solver())
         manifest = make_labels(wanted(80), tmp_path / "store", [tmp_path / "short", tmp_path / "long"], workers=1)
     assert (manifest["solved"], manifest["cached"]) == (0, 80)

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.solomon import read_solomon
-from neuroute.errors import NeurouteError
-from neuroute.problems.cvrp import from_routes
-from neuroute.problems.vrp import lengths, valid
+from neuroute.problems.vrp import from_routes, lengths
+from neuroute.problems.vrp_checker import valid
 
 HEAD = """T1
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import (
     CAPACITIES,
     DISTRIBUTIONS,
@@ -14,7 +15,6 @@ from neuroute.datasets.streams import (
     cvrp_dataset,
     dataset_coordinates,
 )
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import SHARD, Dataset
 from neuroute.problems.tsp import canonical, is_permutation, tour_length
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.tsplib import distances, read_tsplib
-from neuroute.errors import NeurouteError
 
 GOOD = """NAME : square5
 TYPE: TSP

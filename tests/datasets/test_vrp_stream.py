@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets import vrp_stream
+from neuroute.datasets.problem_specs import VRP
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.datasets.vrp_kind import KIND
 from neuroute.datasets.vrp_stream import vrp_capacity, vrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import SHARD, Dataset
-from neuroute.problems.vrp import SWITCHES, Vrp
+from neuroute.problems.vrp import Vrp
+from neuroute.problems.vrp_variants import SWITCHES
 
 FIELDS = ("coords", "demand", "capacity", "limit", "windows", "service")
 
@@ -29,7 +30,7 @@ def same(a: Vrp, b: Vrp) -> bool:
 def test_streams_never_change() -> None:
     # Labels that are already made belong to these bits.
     found = vrp_dataset(dataset("OVRPBLTW", first=SHARD - 20))
-    digest = hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in KIND.arrays(found))).hexdigest()
+    digest = hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in VRP.arrays(found))).hexdigest()
     assert digest[:16] == "ece0262dfeaad4ee"
 
 
@@ -116,15 +117,15 @@ def test_other_distributions_are_refused() -> None:
 
 @pytest.mark.parametrize("variant", SWITCHES)
 def test_the_kind_accepts_nearest_neighbours_and_nothing_broken(variant: str) -> None:
-    from neuroute.decoding.nearest_vrp import nearest_neighbour
+    from neuroute.solvers.nearest import vrp_solutions
 
     batch = vrp_dataset(dataset(variant, 20, 6))
-    solutions = nearest_neighbour(batch)
-    assert KIND.valid(batch, solutions).all()
-    np.testing.assert_array_equal(KIND.simple_lengths(batch), KIND.lengths(batch, solutions))
-    stored = KIND.canonical(solutions).astype(KIND.dtype(20))
-    assert KIND.valid(batch, stored).all()
-    np.testing.assert_allclose(KIND.lengths(batch, stored), KIND.lengths(batch, solutions), rtol=1e-12)
+    solutions = vrp_solutions(batch)
+    assert VRP.valid(batch, solutions).all()
+    np.testing.assert_array_equal(VRP.simple_lengths(batch), VRP.lengths(batch, solutions))
+    stored = VRP.canonical(solutions).astype(VRP.dtype(20))
+    assert VRP.valid(batch, stored).all()
+    np.testing.assert_allclose(VRP.lengths(batch, stored), VRP.lengths(batch, solutions), rtol=1e-12)
     one_route = solutions.copy()
     one_route[:, 1, 1:] = 0
-    assert not KIND.valid(batch, one_route).all()
+    assert not VRP.valid(batch, one_route).all()

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrplib import read_solution, read_vrplib
-from neuroute.errors import NeurouteError
 
 GOOD = """NAME : five
 TYPE : CVRP

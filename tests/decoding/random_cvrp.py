@@ -4,10 +4,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neuroute.problems.cvrp import Cvrp, from_routes
+from neuroute.problems.vrp import Vrp, from_routes
 
 
-def random_instances(batch: int, customers: int, seed: int, grid: bool = True) -> tuple[Cvrp, Tensor]:
+def random_instances(batch: int, customers: int, seed: int, grid: bool = True) -> tuple[Vrp, Tensor]:
     """Instances of many tightnesses, half of them on a coarse grid (ties), and random feasible solutions."""
     rng = np.random.default_rng(seed)
     coords = rng.random((batch, customers + 1, 2))
@@ -15,11 +15,11 @@ def random_instances(batch: int, customers: int, seed: int, grid: bool = True) -
         coords[::2] = np.round(coords[::2] * 3) / 3
     demand = rng.integers(1, 10, (batch, customers + 1))
     demand[:, 0] = 0
-    instances = Cvrp(coords, demand, rng.integers(9, 9 + 5 * customers, batch))
+    instances = Vrp(coords, demand, rng.integers(9, 9 + 5 * customers, batch))
     return instances, torch.from_numpy(np.stack([random_solution(instances, i, rng) for i in range(batch)]))
 
 
-def random_solution(instances: Cvrp, i: int, rng: np.random.Generator) -> np.ndarray:
+def random_solution(instances: Vrp, i: int, rng: np.random.Generator) -> np.ndarray:
     routes: list[list[int]] = []
     load, capacity = 0, int(instances.capacity[i])
     for customer in (1 + rng.permutation(instances.customers)).tolist():

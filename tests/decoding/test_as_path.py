@@ -7,12 +7,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.decoding.as_path import AsPath
+from neuroute.core.errors import NeurouteError
 from neuroute.decoding.beam import beam_tours
-from neuroute.decoding.decode import decode, improve, instances_at_once, reconstructing
+from neuroute.decoding.decode import decode, improve, instances_per_batch
 from neuroute.decoding.greedy import greedy_tours
 from neuroute.decoding.multi_start import multi_start
-from neuroute.errors import NeurouteError
+from neuroute.decoding.path_adapter import PathAdapter
+from neuroute.decoding.tsp import TSP, TspBatch
+from neuroute.decoding.tsp_search import SEARCH
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Decoding
@@ -59,24 +61,24 @@ def test_a_decision_on_what_is_left_is_the_one_on_all_nodes(net: Any) -> None:
     closed[..., visited] = -torch.inf
     first, current = torch.full((3, 1), 7), torch.full((3, 1), 5)
     expected = net.decide(net.prepare(net.encode(coords)), first, current, closed)[:, 0, left]
-    found = AsPath(net).decide(AsPath(net).encode(coords)[:, [5, *left, 7]])
+    found = PathAdapter(net).decide(PathAdapter(net).encode(coords)[:, [5, *left, 7]])
     torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("n", [4, N])
 def test_greedy_paths_are_the_tours_from_node_0(net: Any, n: int) -> None:
-    coords, path = instances(n=n), AsPath(net)
+    coords, path = instances(n=n), PathAdapter(net)
     with torch.inference_mode():
-        assert torch.equal(greedy_tours(path.decide, path.encode(coords)), multi_start(net, coords, 1))
-        assert torch.equal(beam_tours(path.decide, path.encode(coords), coords, 1), multi_start(net, coords, 1))
+        assert torch.equal(greedy_tours(path.decide, path.encode(coords)), multi_start(TSP, net, coords, 1))
+        assert torch.equal(beam_tours(path.decide, path.encode(coords), coords, 1), multi_start(TSP, net, coords, 1))
     for same in ({"method": "rrc"}, {"method": "prc"}, {"method": "beam"}):
-        assert torch.equal(decode(net, coords, Decoding(**same)), multi_start(net, coords, 1))
+        assert torch.equal(decode("tsp", net, coords, Decoding(**same)), multi_start(TSP, net, coords, 1))
 
 
 def test_a_beam_is_a_search_over_probabilities(net: Any) -> None:
     """Against a plain one that asks `decide` about all nodes."""
     coords, beam = instances(3, 9), 5
-    assert torch.equal(decode(net, coords, Decoding(method="beam", beam=beam)), plain_beam(net, coords, beam))
+    assert torch.equal(decode("tsp", net, coords, Decoding(method="beam", beam=beam)), plain_beam(net, coords, beam))
 
 
 @torch.no_grad()
@@ -102,13 +104,13 @@ def plain_beam(net: Any, coords: Tensor, beam: int) -> Tensor:
 @pytest.mark.parametrize("method", ["rrc", "prc"])
 def test_re_construction_shortens_tours_and_never_lengthens_them(net: Any, method: Any) -> None:
     coords = instances()
-    found = improve(net, coords, Decoding(method=method, iterations=30, milestones=(0, 3, 30)))
-    by_hand = [decode(net, coords, Decoding(method=method, iterations=m)) for m in (0, 3, 30)]
+    found = improve("tsp", net, coords, Decoding(method=method, iterations=30, milestones=(0, 3, 30)))
+    by_hand = [decode("tsp", net, coords, Decoding(method=method, iterations=m)) for m in (0, 3, 30)]
     each = np.stack([lengths(coords, tours) for _, tours, _ in found])
     for (_, tours, _), expected in zip(found, by_hand, strict=True):
         assert is_permutation(tours.numpy()).all()
         assert torch.equal(tours, expected)
-    assert torch.equal(found[0][1], multi_start(net, coords, 1))
+    assert torch.equal(found[0][1], multi_start(TSP, net, coords, 1))
     assert (np.diff(each, axis=0) <= 1e-9).all()
     assert each[2].mean() < each[0].mean() - 1e-3
 
@@ -116,15 +118,15 @@ def test_re_construction_shortens_tours_and_never_lengthens_them(net: Any, metho
 def test_a_sub_path_is_an_instance_of_its_own_size(net: Any) -> None:
     """The first iteration, by hand: the block alone is encoded, and ends where it ended."""
     coords = instances(4)
-    begin = multi_start(net, coords, 1)
+    begin = multi_start(TSP, net, coords, 1)
     seen = []
 
-    class Watched(AsPath):
+    class Watched(PathAdapter):
         def encode(self, coords: Tensor) -> Tensor:
             seen.append(coords.clone())
             return super().encode(coords)
 
-    after = next(reconstructing(Watched(net), coords, begin, Decoding(method="rrc", iterations=1), 4.0))
+    after = next(SEARCH.reconstruct(Watched(net), TspBatch(coords), begin, Decoding(method="rrc", iterations=1), 4.0))
     (block,) = seen
     with torch.inference_mode():
         prepared = net.prepare(net.encode(block))
@@ -144,21 +146,21 @@ def test_a_sub_path_is_an_instance_of_its_own_size(net: Any) -> None:
 @pytest.mark.parametrize("method", [{"method": "beam", "beam": 4}, {"method": "rrc", "iterations": 5}])
 def test_how_many_at_a_time_changes_nothing(net: Any, method: dict[str, Any]) -> None:
     coords = instances()
-    whole = decode(net, coords, Decoding(**method, batch_size=6))
-    assert torch.equal(decode(net, coords, Decoding(**method, batch_size=1)), whole)
+    whole = decode("tsp", net, coords, Decoding(**method, batch_size=6))
+    assert torch.equal(decode("tsp", net, coords, Decoding(**method, batch_size=1)), whole)
     one = 4 * 16 * 24 * (N + 1) * method.get("beam", 1) / 1e9
-    assert instances_at_once(net, N, Decoding(**method), 4 * one) < 6
-    assert torch.equal(decode(net, coords, Decoding(**method), 4 * one), whole)
+    assert instances_per_batch(net, N, Decoding(**method), 4 * one) < 6
+    assert torch.equal(decode("tsp", net, coords, Decoding(**method), 4 * one), whole)
 
 
 def test_re_construction_may_start_from_the_best_of_many(net: Any) -> None:
     coords = instances()
     decoding = Decoding(starts="all", augment=True, milestones=(0,))
-    ((_, tours, _),) = improve(net, coords, decoding)
-    assert torch.equal(tours, multi_start(net, coords, augment=True))
+    ((_, tours, _),) = improve("tsp", net, coords, decoding)
+    assert torch.equal(tours, multi_start(TSP, net, coords, augment=True))
 
 
 def test_what_it_does_not_know_is_refused(net: Any) -> None:
     for decoding in (Decoding(rescale=2.0), Decoding(esf=True), Decoding(method="rrc", iterations=1, rescale=2.0)):
         with pytest.raises(NeurouteError, match="leave `rescale` and `esf` out"):
-            decode(net, instances(), decoding)
+            decode("tsp", net, instances(), decoding)

@@ -10,10 +10,12 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.decoding.beam import beam_tours
-from neuroute.decoding.decode import batch_size, construct, decode, improve, pair_floats
+from neuroute.decoding.construct import construct
+from neuroute.decoding.decode import decode, improve
 from neuroute.decoding.greedy import complete_paths, greedy_tours
-from neuroute.errors import NeurouteError
+from neuroute.decoding.memory import batch_size_for, pair_floats
 from neuroute.networks.bq import Bq
 from neuroute.networks.pens import Pens
 from neuroute.plan.objects import Decoding
@@ -57,9 +59,9 @@ def test_greedy_equals_the_plain_loop(coords: Tensor, positions: str, cached: bo
     net = network(positions)
     with torch.inference_mode():
         expected = [naive_greedy(net, c, i) for i, c in enumerate(coords)]
-    assert decode(net, coords, Decoding(cached=cached, batch_size=3)).tolist() == expected
+    assert decode("tsp", net, coords, Decoding(cached=cached, batch_size=3)).tolist() == expected
     if cached:
-        assert construct(net, coords).tolist() == expected  # what training validates with
+        assert construct("tsp", net, coords).tolist() == expected  # what training validates with
 
 
 @pytest.mark.parametrize("positions", ["alibi", "both"])
@@ -94,10 +96,10 @@ def test_pairs_are_computed_once_when_they_are_kept(coords: Tensor, monkeypatch:
         return pairs(self, rows, floats)
 
     monkeypatch.setattr(Pens, "pairs", counted)
-    decode(net, coords, Decoding(batch_size=3))
+    decode("tsp", net, coords, Decoding(batch_size=3))
     assert asked == [N + 1]
     asked.clear()
-    decode(net, coords, Decoding(batch_size=3, cached=False))
+    decode("tsp", net, coords, Decoding(batch_size=3, cached=False))
     assert asked == list(range(N + 1, 3, -1))
 
 
@@ -120,7 +122,7 @@ def test_pairs_are_swapped_along_with_the_rows(coords: Tensor) -> None:
 def test_what_is_kept_never_takes_more_than_a_quarter_of_the_memory() -> None:
     net = network("alibi")
     for nodes, memory_gb in ((100, 0.01), (100, 1.0), (1000, 0.05), (5000, 2.0)):
-        size = batch_size(net, nodes, Decoding(), memory_gb)
+        size = batch_size_for(net, nodes, Decoding(), memory_gb)
         rows = torch.rand(1, 1, 34).expand(size, nodes + 1, 34)
         floats = size * (nodes + 1) ** 2 * net.heads
         assert size == 1 or floats <= pair_floats(memory_gb)
@@ -135,9 +137,9 @@ def test_what_is_kept_never_takes_more_than_a_quarter_of_the_memory() -> None:
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_a_beam_of_one_is_greedy(coords: Tensor, positions: str) -> None:
     net = network(positions)
-    greedy = decode(net, coords, Decoding())
+    greedy = decode("tsp", net, coords, Decoding())
     assert torch.equal(beam_tours(net.decide, net.encode(coords), coords, 1), greedy)
-    assert torch.equal(decode(net, coords, Decoding(method="beam", beam=1)), greedy)
+    assert torch.equal(decode("tsp", net, coords, Decoding(method="beam", beam=1)), greedy)
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
@@ -145,10 +147,10 @@ def test_every_way_to_decode_gives_the_same_tours_in_any_batch(coords: Tensor, p
     net, coords = network(positions), coords[:, :16]
     rrc, beam = Decoding(method="rrc", iterations=6), Decoding(method="beam", beam=3)
     for decoding in (Decoding(draw=2), Decoding(rescale=1.5, cached=False), beam, rrc):
-        tours = decode(net, coords, decoding)
+        tours = decode("tsp", net, coords, decoding)
         assert torch.equal(tours.sort(1).values, torch.arange(16).expand(3, -1)), decoding.id
         for size in (1, 2, 3):  # embeddings follow an instance's place in its set, whatever the batch
-            split = decode(net, coords, decoding.model_copy(update={"batch_size": size}))
+            split = decode("tsp", net, coords, decoding.model_copy(update={"batch_size": size}))
             assert torch.equal(split, tours), decoding.id
 
 
@@ -157,7 +159,7 @@ def test_every_way_to_decode_gives_the_same_tours_in_any_batch(coords: Tensor, p
 def test_re_construct_never_worsens_a_tour(coords: Tensor, positions: str, rescale: float) -> None:
     coords = coords[:, :20]
     decoding = Decoding(method="rrc", iterations=12, milestones=(0, 1, 5, 12), rescale=rescale)
-    found = improve(network(positions), coords, decoding)
+    found = improve("tsp", network(positions), coords, decoding)
     measured = [lengths(coords, tours) for _, tours, _ in found]
     assert [iterations for iterations, _, _ in found] == [0, 1, 5, 12]
     for before, after in pairwise(measured):
@@ -176,9 +178,9 @@ def test_rescaling_stretches_what_the_network_sees_alone(net: Pens | Bq, how: di
         if hasattr(layer, "alpha1"):
             layer.alpha1.data.fill_(0.5)
             layer.alpha2.data.fill_(0.5)
-    found = decode(net, coords, Decoding(**how, rescale=2.0))
-    assert torch.equal(found, decode(net, 2 * coords, Decoding(**how)))
-    assert not torch.equal(found, decode(net, coords, Decoding(**how)))
+    found = decode("tsp", net, coords, Decoding(**how, rescale=2.0))
+    assert torch.equal(found, decode("tsp", net, 2 * coords, Decoding(**how)))
+    assert not torch.equal(found, decode("tsp", net, coords, Decoding(**how)))
 
 
 @pytest.mark.parametrize("factor", [0, 0.0, -1.5, math.nan, math.inf, "largest"])
@@ -189,13 +191,13 @@ def test_what_is_no_factor_is_refused(factor: object) -> None:
 
 def test_the_best_factor_has_to_be_known(coords: Tensor) -> None:
     with pytest.raises(ValueError, match="looked up"):
-        decode(network("alibi"), coords, Decoding(rescale="best"))
+        decode("tsp", network("alibi"), coords, Decoding(rescale="best"))
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_draws_give_other_tours_where_embeddings_are_random(coords: Tensor, positions: str) -> None:
     net = network(positions)
-    first, second, again = (decode(net, coords, Decoding(draw=draw)) for draw in (0, 1, 0))
+    first, second, again = (decode("tsp", net, coords, Decoding(draw=draw)) for draw in (0, 1, 0))
     assert torch.equal(first, again)
     assert torch.equal(first, second) == (positions == "coordinates")
 
@@ -220,9 +222,9 @@ def test_esf_follows_what_is_left(coords: Tensor) -> None:
                 scores = net.decide(rows, math.log(len(left) + 2) / math.log(20))
                 tour.append(left.pop(int(scores.argmax())))
             expected.append(tour)
-    found = decode(net, coords, Decoding(esf=True))
+    found = decode("tsp", net, coords, Decoding(esf=True))
     assert found.tolist() == expected
-    assert not torch.equal(found, decode(net, coords, Decoding()))
+    assert not torch.equal(found, decode("tsp", net, coords, Decoding()))
 
 
 # -- memory -------------------------------------------------------------------------------------------------------
@@ -231,10 +233,10 @@ def test_esf_follows_what_is_left(coords: Tensor) -> None:
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_an_instance_above_the_memory_budget_is_one_clear_line(coords: Tensor, positions: str) -> None:
     with pytest.raises(NeurouteError, match=f"instance of {N} nodes needs about .* GB.*memory_gb") as refused:
-        decode(network(positions), coords, Decoding(), memory_gb=1e-6)
+        decode("tsp", network(positions), coords, Decoding(), memory_gb=1e-6)
     assert "\n" not in str(refused.value)
     enough = float(str(refused.value).split("needs about ")[1].split()[0])
-    assert decode(network(positions), coords, Decoding(), memory_gb=1.05 * enough).shape == (
+    assert decode("tsp", network(positions), coords, Decoding(), memory_gb=1.05 * enough).shape == (
         3,
         N,
     )  # what it says suffices
@@ -243,7 +245,7 @@ def test_an_instance_above_the_memory_budget_is_one_clear_line(coords: Tensor, p
 def test_ten_thousand_nodes_keep_distances_alone() -> None:
     """With the default budget, the published shape's twelve biases of 10,001^2 are too many, the distances are not."""
     net = Pens()
-    assert batch_size(net, 10_000, Decoding(), 4.0) == 1
+    assert batch_size_for(net, 10_000, Decoding(), 4.0) == 1
     assert 10_001**2 <= pair_floats(4.0) < 12 * 10_001**2
     few = partial(net.pairs, torch.rand(1, 101, 194))
     assert [p is not None and p.shape[1] for p in (few(12 * 101**2), few(12 * 101**2 - 1), few(101**2 - 1))] == [

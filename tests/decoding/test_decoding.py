@@ -48,27 +48,27 @@ def test_greedy_equals_the_plain_loop(net: DecoderOnly, coords: torch.Tensor) ->
 
 def test_batched_equals_single(net: DecoderOnly, coords: torch.Tensor) -> None:
     for decoding in (Decoding(), Decoding(method="beam", beam=3), Decoding(method="rrc", iterations=8)):
-        together = decode(net, coords, decoding)
-        assert torch.equal(together, torch.cat([decode(net, c[None], decoding) for c in coords]))
-        assert torch.equal(together, decode(net, coords, decoding.model_copy(update={"batch_size": 4})))
+        together = decode("tsp", net, coords, decoding)
+        assert torch.equal(together, torch.cat([decode("tsp", net, c[None], decoding) for c in coords]))
+        assert torch.equal(together, decode("tsp", net, coords, decoding.model_copy(update={"batch_size": 4})))
 
 
 def test_tours_are_permutations(net: DecoderOnly, coords: torch.Tensor) -> None:
     for decoding in (Decoding(), Decoding(log_n=False), Decoding(method="beam", beam=5)):
-        tours = decode(net, coords, decoding)
+        tours = decode("tsp", net, coords, decoding)
         assert torch.equal(tours.sort(1).values, torch.arange(N).expand(6, -1))
         assert (tours[:, 0] == 0).all()
 
 
 def test_re_construct_never_worsens_a_tour(net: DecoderOnly, coords: torch.Tensor) -> None:
-    before = lengths(coords, decode(net, coords, Decoding()))
+    before = lengths(coords, decode("tsp", net, coords, Decoding()))
     for iterations in (1, 5, 40):
-        tours = decode(net, coords, Decoding(method="rrc", iterations=iterations))
+        tours = decode("tsp", net, coords, Decoding(method="rrc", iterations=iterations))
         assert torch.equal(tours.sort(1).values, torch.arange(N).expand(6, -1))
         after = lengths(coords, tours)
         assert (after <= before + 1e-12).all()
         before = after
-    assert (after < lengths(coords, decode(net, coords, Decoding())) - 1e-3).any()
+    assert (after < lengths(coords, decode("tsp", net, coords, Decoding())) - 1e-3).any()
 
 
 def test_beam_one_is_greedy(net: DecoderOnly, coords: torch.Tensor) -> None:
@@ -99,5 +99,5 @@ def test_paths_keep_their_ends(net: DecoderOnly, coords: torch.Tensor) -> None:
 def test_smallest_instances() -> None:
     net = DecoderOnly(1, 8, 1)
     for n in (4, 5):
-        assert decode(net, torch.rand(2, n, 2), Decoding()).shape == (2, n)
-        assert decode(net, torch.rand(2, n, 2), Decoding(method="beam", beam=64)).shape == (2, n)
+        assert decode("tsp", net, torch.rand(2, n, 2), Decoding()).shape == (2, n)
+        assert decode("tsp", net, torch.rand(2, n, 2), Decoding(method="beam", beam=64)).shape == (2, n)

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding.cvrp import decode, improve
-from neuroute.decoding.cvrp_paths import Batch, complete
-from neuroute.errors import NeurouteError
-from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.decoding.cvrp import CvrpBatch
+from neuroute.decoding.cvrp_paths import complete_routes
+from neuroute.decoding.decode import decode, improve
+from neuroute.networks.lehd import LehdCvrp
 from neuroute.plan.objects import Dataset, Decoding
-from neuroute.problems.cvrp import Cvrp, cost, is_feasible, to_routes
+from neuroute.problems.cvrp import cost, is_feasible
+from neuroute.problems.vrp import Vrp, to_routes
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -25,14 +27,14 @@ def net() -> LehdCvrp:
 
 
 @pytest.fixture
-def batch() -> Cvrp:
+def batch() -> Vrp:
     found = cvrp_dataset(Dataset(problem="cvrp", n=V, count=7))
-    return Cvrp(found.coords.astype(np.float64), found.demand, found.capacity)
+    return Vrp(found.coords.astype(np.float64), found.demand, found.capacity)
 
 
-def plain_greedy(net: LehdCvrp, batch: Cvrp, row: int) -> list[list[int]]:
+def plain_greedy(net: LehdCvrp, batch: Vrp, row: int) -> list[list[int]]:
     """One instance, every state gathered anew from the list of unvisited customers."""
-    one = Batch.of(batch[row : row + 1], torch.device("cpu"))
+    one = CvrpBatch.of(batch[row : row + 1], torch.device("cpu"))
     nodes = net.encode(one.coords, one.share)
     capacity = left = int(batch.capacity[row])
     current, waiting, routes = 0, list(range(1, V + 1)), []
@@ -48,28 +50,28 @@ def plain_greedy(net: LehdCvrp, batch: Cvrp, row: int) -> list[list[int]]:
     return routes
 
 
-def test_greedy_equals_the_plain_loop(net: LehdCvrp, batch: Cvrp) -> None:
-    found = decode(net, batch, Decoding()).numpy()
+def test_greedy_equals_the_plain_loop(net: LehdCvrp, batch: Vrp) -> None:
+    found = decode("cvrp", net, batch, Decoding()).numpy()
     assert [to_routes(s) for s in found] == [plain_greedy(net, batch, row) for row in range(len(batch))]
 
 
 @pytest.mark.usefixtures("rounded_lengths")
 @pytest.mark.parametrize("decoding", [Decoding(), RRC, Decoding(log_n=False)])
-def test_solutions_are_feasible_and_do_not_depend_on_the_batch(net: LehdCvrp, batch: Cvrp, decoding: Decoding) -> None:
-    together = decode(net, batch, decoding)
+def test_solutions_are_feasible_and_do_not_depend_on_the_batch(net: LehdCvrp, batch: Vrp, decoding: Decoding) -> None:
+    together = decode("cvrp", net, batch, decoding)
     assert (together.dtype, together.shape) == (torch.int64, (7, 2, V))
     assert is_feasible(batch, together.numpy()).all()
     for size in (1, 3):
-        assert torch.equal(together, decode(net, batch, decoding.model_copy(update={"batch_size": size})))
-    assert torch.equal(together[:4], decode(net, batch[:4], decoding))
+        assert torch.equal(together, decode("cvrp", net, batch, decoding.model_copy(update={"batch_size": size})))
+    assert torch.equal(together[:4], decode("cvrp", net, batch[:4], decoding))
 
 
-def test_re_construct_is_never_worse_and_gets_better(net: LehdCvrp, batch: Cvrp) -> None:
+def test_re_construct_is_never_worse_and_gets_better(net: LehdCvrp, batch: Vrp) -> None:
     milestones = tuple(range(31))
     decoding = Decoding(method="rrc", iterations=30, milestones=milestones)
-    found = improve(net, batch, decoding)
+    found = improve("cvrp", net, batch, decoding)
     assert [m for m, _, _ in found] == list(milestones)
-    assert torch.equal(found[0][1], decode(net, batch, Decoding()))
+    assert torch.equal(found[0][1], decode("cvrp", net, batch, Decoding()))
     lengths = np.stack([cost(batch, s.numpy()) for _, s, _ in found])
     assert all(is_feasible(batch, s.numpy()).all() for _, s, _ in found)
     assert (np.diff(lengths, axis=0) <= 1e-12).all()
@@ -92,25 +94,25 @@ def test_a_customer_that_does_not_fit_is_reached_through_the_depot() -> None:
         seen.append(round(float(left) * 7))
         return fixed(torch.tensor([1.0, 0.0]))(rows, left)
 
-    order, via = complete(decide, rows, demand, torch.tensor([7]), torch.tensor([5]))
-    assert order.tolist() == [[2, 3, 4, 1]]
-    assert via.tolist() == [[0, 1, 0, 1]]  # 5 - 3, then 3 > 2: 7 - 3, 4 - 4, then 2 > 0
+    order, via = complete_routes(decide, rows, demand, torch.tensor([7]), torch.tensor([5]))
+    assert order.tolist() == [[0, 2, 3, 4, 1]]
+    assert via.tolist() == [[0, 0, 1, 0, 1]]  # 5 - 3, then 3 > 2: 7 - 3, 4 - 4, then 2 > 0
     assert seen == [5, 2, 4, 0]
 
 
 def test_a_return_that_is_chosen_refills_even_if_the_customer_fits() -> None:
     rows = torch.tensor([[9.0, 3, 2, 1, 9]])[..., None]
     demand = torch.tensor([[0, 1, 1, 1, 0]])
-    order, via = complete(fixed(torch.tensor([0.0, 1.0])), rows, demand, torch.tensor([7]), torch.tensor([7]))
-    assert (order.tolist(), via.tolist()) == ([[1, 2, 3]], [[1, 1, 1]])
+    order, via = complete_routes(fixed(torch.tensor([0.0, 1.0])), rows, demand, torch.tensor([7]), torch.tensor([7]))
+    assert (order.tolist(), via.tolist()) == ([[0, 1, 2, 3]], [[0, 1, 1, 1]])
 
 
-def test_beam_search_is_refused(net: LehdCvrp, batch: Cvrp) -> None:
+def test_beam_search_is_refused(net: LehdCvrp, batch: Vrp) -> None:
     with pytest.raises(NeurouteError, match="beam search is for the TSP"):
-        decode(net, batch, Decoding(method="beam", beam=4))
+        decode("cvrp", net, batch, Decoding(method="beam", beam=4))
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_smallest_instances(net: LehdCvrp, n: int) -> None:
     few = cvrp_dataset(Dataset(problem="cvrp", n=n, count=3))
-    assert is_feasible(few, decode(net.float(), few, Decoding(method="rrc", iterations=3)).numpy()).all()
+    assert is_feasible(few, decode("cvrp", net.float(), few, Decoding(method="rrc", iterations=3)).numpy()).all()

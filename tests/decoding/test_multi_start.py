@@ -7,10 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.decoding import multi_start as module
-from neuroute.decoding.multi_start import BYTES, Tours, augment8, multi_start, roll_out, tour_lengths
-from neuroute.decoding.replay import Recorded, replay
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.decoding.environment import BYTES
+from neuroute.decoding.multi_start import augment8, multi_start, roll_out
+from neuroute.decoding.recompute import RecordedChoices, recompute
+from neuroute.decoding.tsp import TSP, TspBatch, TspRollout, tour_lengths
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.problems.tsp import canonical, tour_length
@@ -51,20 +52,20 @@ def test_equals_a_plain_loop(net: Any) -> None:
     coords = instances()
     by_hand = torch.tensor([[one_tour(net, one, start) for start in range(11)] for one in coords])
     with torch.inference_mode():
-        found = roll_out(net, net.prepare(net.encode(coords)), torch.arange(11).expand(4, -1))
+        found = roll_out(net, net.prepare(net.encode(coords)), TspBatch(coords), torch.arange(11).expand(4, -1))
     assert torch.equal(found, by_hand)
     assert torch.equal(found[..., 0], torch.arange(11).expand(4, -1))
     lengths = tour_length(coords[:, None].numpy(), by_hand.numpy())
     np.testing.assert_allclose(tour_lengths(coords, by_hand).numpy(), lengths, rtol=1e-12)
-    assert same_tours(multi_start(net, coords), by_hand[torch.arange(4), torch.from_numpy(lengths.argmin(1))])
-    assert torch.equal(multi_start(net, coords, 1), by_hand[:, 0])
+    assert same_tours(multi_start(TSP, net, coords), by_hand[torch.arange(4), torch.from_numpy(lengths.argmin(1))])
+    assert torch.equal(multi_start(TSP, net, coords, 1), by_hand[:, 0])
     three = by_hand[torch.arange(4), torch.from_numpy(lengths[:, :3].argmin(1))]
-    assert same_tours(multi_start(net, coords, 3), three)
+    assert same_tours(multi_start(TSP, net, coords, 3), three)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 30])
 def test_tours_are_tours(net: Any, n: int) -> None:
-    tours = multi_start(net, instances(3, n), augment=True)
+    tours = multi_start(TSP, net, instances(3, n), augment=True)
     assert tours.dtype == torch.int64
     assert torch.equal(tours.sort(1).values, torch.arange(n).expand(3, n))
 
@@ -74,10 +75,11 @@ def test_tours_are_tours(net: Any, n: int) -> None:
 def test_how_many_at_a_time_changes_nothing(
     net: Any, tours: int, augment: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "batch_size", lambda *_: 10)  # of what the encoder takes there would be too little
+    # Of what the encoder takes there would be too little.
+    monkeypatch.setattr("neuroute.decoding.environment.batch_size_for", lambda *_: 10)
     coords = instances(5)
-    all_at_once = multi_start(net, coords, augment=augment)
-    assert same_tours(multi_start(net, coords, augment=augment, memory_gb=tours * BYTES * 11 / 1e9), all_at_once)
+    all_at_once = multi_start(TSP, net, coords, augment=augment)
+    assert same_tours(multi_start(TSP, net, coords, augment=augment, memory_gb=tours * BYTES * 11 / 1e9), all_at_once)
 
 
 def test_images_of_the_square() -> None:
@@ -105,7 +107,7 @@ def test_with_images_the_best_length_is_the_same_of_every_image_and_never_longer
     coords = instances()
 
     def length(points: Tensor, augment: bool) -> np.ndarray:
-        return tour_length(points.numpy(), multi_start(net, points, augment=augment).numpy())
+        return tour_length(points.numpy(), multi_start(TSP, net, points, augment=augment).numpy())
 
     with_images = length(coords, True)
     assert (with_images <= length(coords, False) + 1e-12).all()
@@ -117,20 +119,20 @@ def test_with_images_the_best_length_is_the_same_of_every_image_and_never_longer
 def test_bad_starts(net: Any) -> None:
     for starts in (0, 12):
         with pytest.raises(NeurouteError, match="give from 1 to 11"):
-            multi_start(net, instances(), starts)
+            multi_start(TSP, net, instances(), starts)
 
 
 def test_what_the_encoder_needs_counts(net: Any) -> None:
     """One start of an instance takes little memory, its encoder no less than with many."""
     with pytest.raises(NeurouteError, match="an instance of 11 nodes needs about"):
-        multi_start(net, instances(), 1, memory_gb=1e-6)
-    assert module.at_once(net, 1000, 1, 1, 4.0)[1] <= 4e9 / (64 * 24 * 1000)
-    assert module.at_once(net, 1000, 8, 8, 4.0)[1] <= 4e9 / (64 * 24 * 1000) / 8
-    assert module.at_once(net, 1000, 1000, 1, 1.0) == (20833, 8)
+        multi_start(TSP, net, instances(), 1, memory_gb=1e-6)
+    assert TSP.batch_sizes(net, 1000, 1, 1, 4.0)[1] <= 4e9 / (64 * 24 * 1000)
+    assert TSP.batch_sizes(net, 1000, 8, 8, 4.0)[1] <= 4e9 / (64 * 24 * 1000) / 8
+    assert TSP.batch_sizes(net, 1000, 1000, 1, 1.0) == (20833, 8)
 
 
 def test_no_instances(net: Any) -> None:
-    assert multi_start(net, torch.empty(0, 7, 2, dtype=torch.float64)).shape == (0, 7)
+    assert multi_start(TSP, net, torch.empty(0, 7, 2, dtype=torch.float64)).shape == (0, 7)
 
 
 def test_logits_of_every_decision_pass_through_choose(net: Any) -> None:
@@ -142,7 +144,7 @@ def test_logits_of_every_decision_pass_through_choose(net: Any) -> None:
         return 5 - (logits > -torch.inf).flip(-1).int().argmax(-1)
 
     with torch.no_grad():
-        tours = roll_out(net, net.prepare(net.encode(coords)), torch.arange(6).expand(2, -1), last)
+        tours = roll_out(net, net.prepare(net.encode(coords)), TspBatch(coords), torch.arange(6).expand(2, -1), last)
     assert tours[0].tolist() == [[start, *(j for j in range(5, -1, -1) if j != start)] for start in range(6)]
     for place, logits in enumerate(seen):
         closed = torch.zeros(2, 6, 6, dtype=torch.bool).scatter(2, tours[..., : place + 1], True)
@@ -165,19 +167,19 @@ def test_a_replay_has_the_gradients_of_the_roll_out(net: Any, moves: int) -> Non
         in_one.append(log_p(logits, chosen))
         return chosen
 
-    record = Recorded(sample)
-    tours = roll_out(net, net.prepare(net.encode(coords)), starts, record)
+    record = RecordedChoices(sample)
+    tours = roll_out(net, net.prepare(net.encode(coords)), TspBatch(coords), starts, record)
     (torch.stack(in_one).sum(0) * weight).sum().backward()
     expected = {name: p.grad.clone() for name, p in net.named_parameters()}
     net.zero_grad()
 
-    again = Recorded(lambda logits: record.stops[len(again.stops)])
+    again = RecordedChoices(lambda logits: record.stops[len(again.stops)])
     with torch.no_grad():
-        assert torch.equal(roll_out(net, net.prepare(net.encode(coords)), starts, again), tours)
+        assert torch.equal(roll_out(net, net.prepare(net.encode(coords)), TspBatch(coords), starts, again), tours)
     prepared = net.prepare(net.encode(coords))
-    under_way = Tours(starts, 7, torch.float64)
-    for part in replay(under_way, again.stops, moves):
-        found = log_p(net.decide(prepared, part.known, part.current, part.closed), part.chosen)
+    under_way = TspRollout(starts, 7, torch.float64)
+    for part in recompute(under_way, again.stops, moves):
+        found = log_p(net.decide(prepared, part.context, part.current, part.mask), part.chosen)
         (found.view(2, -1, 7).sum(1) * weight).sum().backward(retain_graph=True)
     assert torch.equal(under_way.solutions(), tours)
     for name, p in net.named_parameters():

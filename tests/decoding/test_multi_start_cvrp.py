@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding import multi_start as shared
-from neuroute.decoding.cvrp_paths import Batch
-from neuroute.decoding.multi_start import BYTES, augment8
-from neuroute.decoding.multi_start_cvrp import Routes, multi_start, roll_out, route_lengths
-from neuroute.decoding.replay import Recorded, replay
-from neuroute.errors import NeurouteError
-from neuroute.networks.icam_cvrp import IcamCvrp
-from neuroute.networks.pomo_cvrp import PomoCvrp
+from neuroute.decoding.cvrp import CVRP, CvrpBatch, route_lengths
+from neuroute.decoding.environment import BYTES
+from neuroute.decoding.multi_start import augment8, multi_start, roll_out
+from neuroute.decoding.recompute import RecordedChoices, recompute
+from neuroute.networks.icam import IcamCvrp
+from neuroute.networks.pomo import PomoCvrp
 from neuroute.plan.objects import Dataset
-from neuroute.problems.cvrp import Cvrp, canonical, cost, from_routes, is_feasible
+from neuroute.problems.cvrp import canonical, cost, is_feasible
+from neuroute.problems.vrp import Vrp, from_routes
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -34,9 +34,9 @@ def net(request: pytest.FixtureRequest) -> Any:
     return request.param(depth=2, width=24, feed_forward=40, **shape).double().eval()
 
 
-def instances(count: int = 4, customers: int = V, capacity: int | None = 20) -> Cvrp:
+def instances(count: int = 4, customers: int = V, capacity: int | None = 20) -> Vrp:
     found = cvrp_dataset(Dataset(problem="cvrp", n=customers, count=count, capacity=capacity))
-    return Cvrp(found.coords.astype(np.float64), found.demand, found.capacity)
+    return Vrp(found.coords.astype(np.float64), found.demand, found.capacity)
 
 
 class AnyLogits:
@@ -53,7 +53,7 @@ class Nodes:
         self.nodes = torch.zeros(1, customers + 1, 1)
 
 
-def checked(instance: Cvrp, row: int, order: list[int], via: list[int]) -> float:
+def checked(instance: Vrp, row: int, order: list[int], via: list[int]) -> float:
     """A vehicle drives, stop by stop: its length; fails where it carries too much or misses somebody."""
     place, left, length, served = instance.coords[row, 0], 0, 0.0, set()
     for customer, through in zip(order, via, strict=True):
@@ -80,9 +80,9 @@ def test_random_policies_are_feasible_and_lengths_right(
     demand = np.zeros((batch, customers + 1), np.int64)
     demand[:, 1:] = rng.integers(1, 10, (batch, customers))
     capacity = demand.max(1) + (0 if tight else rng.integers(0, 40, batch))
-    case = Cvrp(rng.random((batch, customers + 1, 2)), demand, capacity)
+    case = Vrp(rng.random((batch, customers + 1, 2)), demand, capacity)
     starts = torch.from_numpy(rng.integers(0, customers + 1, (batch, tours)))
-    found = roll_out(AnyLogits(), Nodes(customers), Batch.of(case, CPU), starts)
+    found = roll_out(AnyLogits(), Nodes(customers), CvrpBatch.of(case, CPU), starts)
     lengths = route_lengths(torch.from_numpy(case.coords), found)
     assert found.shape == (batch, tours, 2, customers)
     for tour in range(tours):
@@ -98,7 +98,7 @@ def test_a_thousand_instances_at_once() -> None:
     case = instances(1000, 30, 25)
     torch.manual_seed(0)
     starts = torch.arange(1, 31).expand(1000, -1)[:, ::5]
-    found = roll_out(AnyLogits(), Nodes(30), Batch.of(case, CPU), starts)
+    found = roll_out(AnyLogits(), Nodes(30), CvrpBatch.of(case, CPU), starts)
     lengths = route_lengths(torch.from_numpy(case.coords), found)
     for tour in range(starts.shape[1]):
         assert is_feasible(case, found[:, tour].numpy()).all()
@@ -112,9 +112,9 @@ def same_routes(one: Tensor, other: np.ndarray) -> bool:
 
 
 @torch.no_grad()
-def one_solution(net: Any, case: Cvrp, row: int, start: int) -> np.ndarray:
+def one_solution(net: Any, case: Vrp, row: int, start: int) -> np.ndarray:
     """A greedy solution of one instance by a plain loop, as published: forced to the depot, then to the start."""
-    one = Batch.of(case[row : row + 1], CPU)
+    one = CvrpBatch.of(case[row : row + 1], CPU)
     prepared = net.prepare(net.encode(one.coords, one.share))
     capacity, demand = int(case.capacity[row]), case.demand[row].tolist()
     stops, left, waiting = [0], capacity, set(range(1, V + 1))
@@ -138,16 +138,17 @@ def one_solution(net: Any, case: Cvrp, row: int, start: int) -> np.ndarray:
 def test_equals_a_plain_loop(net: Any) -> None:
     case = instances()
     by_hand = np.stack([[one_solution(net, case, row, start) for start in range(V + 1)] for row in range(4)])
-    batch = Batch.of(case, CPU)
+    batch = CvrpBatch.of(case, CPU)
     with torch.inference_mode():
         prepared = net.prepare(net.encode(batch.coords, batch.share))
         found = roll_out(net, prepared, batch, torch.arange(V + 1).expand(4, -1))
     np.testing.assert_array_equal(found.numpy(), by_hand)
     lengths = route_lengths(batch.coords, torch.from_numpy(by_hand)).numpy()
     every = np.arange(4)
-    assert same_routes(multi_start(net, case), by_hand[every, 1 + lengths[:, 1:].argmin(1)])
-    assert same_routes(multi_start(net, case, 3), by_hand[every, 1 + lengths[:, 1:4].argmin(1)])
-    np.testing.assert_array_equal(multi_start(net, case, 1), by_hand[:, 0])  # its own choice of the first customer
+    assert same_routes(multi_start(CVRP, net, case), by_hand[every, 1 + lengths[:, 1:].argmin(1)])
+    assert same_routes(multi_start(CVRP, net, case, 3), by_hand[every, 1 + lengths[:, 1:4].argmin(1)])
+    own_choice = multi_start(CVRP, net, case, 1)  # of the first customer
+    np.testing.assert_array_equal(own_choice, by_hand[:, 0])
 
 
 @pytest.mark.parametrize("augment", [False, True])
@@ -155,19 +156,19 @@ def test_equals_a_plain_loop(net: Any) -> None:
 def test_how_many_at_a_time_changes_nothing(
     net: Any, tours: int, augment: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared, "batch_size", lambda *_: 10)
+    monkeypatch.setattr("neuroute.decoding.environment.batch_size_for", lambda *_: 10)
     case = instances(5)
-    all_at_once = multi_start(net, case, augment=augment)
+    all_at_once = multi_start(CVRP, net, case, augment=augment)
     memory_gb = tours * BYTES * (V + 1) / 1e9
-    assert same_routes(multi_start(net, case, augment=augment, memory_gb=memory_gb), all_at_once.numpy())
+    assert same_routes(multi_start(CVRP, net, case, augment=augment, memory_gb=memory_gb), all_at_once.numpy())
 
 
 def test_with_images_the_best_is_the_same_of_every_image_and_never_longer(net: Any) -> None:
     case = instances()
 
     def length(coords: np.ndarray, augment: bool) -> np.ndarray:
-        moved = Cvrp(coords, case.demand, case.capacity)
-        return cost(moved, multi_start(net, moved, augment=augment).numpy())
+        moved = Vrp(coords, case.demand, case.capacity)
+        return cost(moved, multi_start(CVRP, net, moved, augment=augment).numpy())
 
     with_images = length(case.coords, True)
     assert (with_images <= length(case.coords, False) + 1e-12).all()
@@ -180,35 +181,35 @@ def test_with_images_the_best_is_the_same_of_every_image_and_never_longer(net: A
 def test_few_customers(net: Any, customers: int) -> None:
     case = instances(3, customers)
     for starts in {None, 1, customers}:
-        assert is_feasible(case, multi_start(net, case, starts, augment=True).numpy()).all()
+        assert is_feasible(case, multi_start(CVRP, net, case, starts, augment=True).numpy()).all()
 
 
 def test_capacities_may_differ_and_one_vehicle_may_do(net: Any) -> None:
     case = instances()
-    case = Cvrp(case.coords, case.demand, np.array([9, 20, 35, 1000]))
-    found = multi_start(net, case).numpy()
+    case = Vrp(case.coords, case.demand, np.array([9, 20, 35, 1000]))
+    found = multi_start(CVRP, net, case).numpy()
     assert is_feasible(case, found).all()
-    assert multi_start(net, instances(0)).shape == (0, 2, V)
+    assert multi_start(CVRP, net, instances(0)).shape == (0, 2, V)
 
 
 def test_what_is_left_is_known_and_what_is_finished_stays() -> None:
     """Loads 3, 2 and 2 in a vehicle of 4: two at once is too much, the depot waits between them."""
-    demand, capacity = torch.tensor([[0, 3, 2, 2]]), torch.tensor([4])
-    routes = Routes(torch.tensor([[1, 2, 0]]), demand, capacity, torch.float32)
-    assert routes.known.tolist() == [[0.25, 0.5, 1.0]]
-    assert (routes.closed == 0).tolist() == [[[1, 0, 0, 0], [1, 0, 0, 1], [0, 1, 1, 1]]]
+    batch = CvrpBatch(torch.zeros(1, 4, 2), torch.tensor([[0, 3, 2, 2]]), torch.tensor([4]))
+    routes = batch.rollout(torch.tensor([[1, 2, 0]]), torch.float32)
+    assert routes.context.tolist() == [[0.25, 0.5, 1.0]]
+    assert (routes.mask == 0).tolist() == [[[1, 0, 0, 0], [1, 0, 0, 1], [0, 1, 1, 1]]]
     for stops in ([0, 3, 2], [2, 0, 3], [3, 1, 0], [0, 0, 1]):
-        assert not routes.over()
+        assert not routes.is_complete()
         routes.go(torch.tensor([stops]))
-    assert routes.over()
-    assert (routes.closed[0, 1] == 0).tolist() == [1, 0, 0, 0]  # complete, and at the depot
+    assert routes.is_complete()
+    assert (routes.mask[0, 1] == 0).tolist() == [1, 0, 0, 0]  # complete, and at the depot
     orders = [[[1, 2, 3], [1, 1, 0]], [[2, 3, 1], [1, 0, 1]], [[2, 3, 1], [1, 0, 1]]]
     assert routes.solutions().tolist() == [orders]
 
 
 def test_a_decision_of_a_finished_solution_is_certain(net: Any) -> None:
     """For training: its probability is 1, so that it adds nothing."""
-    case, certain = Batch.of(instances(3), CPU), []
+    case, certain = CvrpBatch.of(instances(3), CPU), []
 
     def sample(logits: Tensor) -> Tensor:
         chosen = torch.distributions.Categorical(logits=logits).sample()
@@ -225,7 +226,7 @@ def test_a_decision_of_a_finished_solution_is_certain(net: Any) -> None:
 
 @pytest.mark.parametrize("moves", [1, 3, 100])
 def test_a_replay_has_the_gradients_of_the_roll_out(net: Any, moves: int) -> None:
-    case = Batch.of(instances(2), CPU)
+    case = CvrpBatch.of(instances(2), CPU)
     starts, weight = torch.arange(1, V + 1).expand(2, -1), torch.randn(2, V, dtype=torch.float64)
 
     def log_p(logits: Tensor, chosen: Tensor) -> Tensor:
@@ -239,7 +240,7 @@ def test_a_replay_has_the_gradients_of_the_roll_out(net: Any, moves: int) -> Non
         return chosen
 
     torch.manual_seed(3)
-    record = Recorded(sample)
+    record = RecordedChoices(sample)
     prepared = net.prepare(net.encode(case.coords, case.share))
     solutions = roll_out(net, prepared, case, starts, record)
     (torch.stack(in_one).sum(0) * weight).sum().backward()
@@ -247,9 +248,9 @@ def test_a_replay_has_the_gradients_of_the_roll_out(net: Any, moves: int) -> Non
     net.zero_grad()
     prepared = net.prepare(net.encode(case.coords, case.share))
     with torch.no_grad():
-        routes = Routes(starts, case.demand, case.capacity, torch.float64)
-    for part in replay(routes, record.stops, moves):
-        found = log_p(net.decide(prepared, part.known, part.current, part.closed), part.chosen)
+        routes = case.rollout(starts, torch.float64)
+    for part in recompute(routes, record.stops, moves):
+        found = log_p(net.decide(prepared, part.context, part.current, part.mask), part.chosen)
         (found.view(2, -1, V).sum(1) * weight).sum().backward(retain_graph=True)
     assert torch.equal(routes.solutions(), solutions)
     for name, p in net.named_parameters():
@@ -259,6 +260,6 @@ def test_a_replay_has_the_gradients_of_the_roll_out(net: Any, moves: int) -> Non
 def test_bad_starts(net: Any) -> None:
     for starts in (0, V + 1):
         with pytest.raises(NeurouteError, match="11 customers; give from 1 to 11"):
-            multi_start(net, instances(), starts)
+            multi_start(CVRP, net, instances(), starts)
     with pytest.raises(NeurouteError, match="needs about"):
-        multi_start(net, instances(), memory_gb=1e-6)
+        multi_start(CVRP, net, instances(), memory_gb=1e-6)

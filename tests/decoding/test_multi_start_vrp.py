@@ -10,26 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding import multi_start as shared
-from neuroute.decoding.multi_start import BYTES, augment8
-from neuroute.decoding.multi_start_vrp import (
-    LENGTH,
-    LOAD,
-    OPEN,
-    TIME,
-    RoutesUnderConstraints,
-    multi_start,
-    number_of_starts,
-    roll_out,
-    route_lengths,
-)
-from neuroute.decoding.nearest_vrp import nearest_neighbour
-from neuroute.decoding.vrp_batch import VrpBatch, start_customers
-from neuroute.errors import NeurouteError
+from neuroute.decoding.environment import BYTES
+from neuroute.decoding.multi_start import augment8, multi_start, roll_out
+from neuroute.decoding.vrp import LENGTH, LOAD, OPEN, TIME, VRP, VrpBatch, VrpRollout, open_or_closed_lengths
+from neuroute.networks.base import MultiStartNetwork
+from neuroute.networks.blocks.routing import Routing
 from neuroute.plan.objects import Dataset
-from neuroute.problems.vrp import SWITCHES, Vrp, canonical, lengths, valid
+from neuroute.problems.vrp import Vrp, canonical, lengths, number_of_starts
+from neuroute.problems.vrp_checker import valid
 from neuroute.problems.vrp_servable import check_instances
+from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.solvers.nearest import vrp_solutions
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -54,7 +47,7 @@ class AnyLogits:
 
 
 class Nodes:
-    nodes = torch.zeros(1, 1, 1)
+    nodes, routing = torch.zeros(1, 1, 1), Routing()
 
 
 # -- what may come next ------------------------------------------------------------------------------------------------
@@ -129,9 +122,9 @@ def test_states_and_closed_nodes_are_those_of_the_definitions(variant: str) -> N
     torch.manual_seed(1)
     batch = instances(variant, 6)
     on_device = VrpBatch.of(batch, CPU)
-    starts = start_customers(on_device.demand, 3)
+    starts = on_device.start_nodes(3)
     starts[0, 0] = 0
-    routes = RoutesUnderConstraints(starts, on_device, torch.float64)
+    routes = VrpRollout(on_device, starts, torch.float64)
     vehicles = [[Vehicle(batch, row) for _ in range(3)] for row in range(6)]
     moved, empties = starts, 0
     while True:
@@ -139,13 +132,13 @@ def test_states_and_closed_nodes_are_those_of_the_definitions(variant: str) -> N
             for tour in range(3):
                 vehicle = vehicles[row][tour]
                 vehicle.move(int(moved[row, tour]))
-                np.testing.assert_allclose(routes.known[row, tour].numpy(), vehicle.known(), atol=1e-12)
+                np.testing.assert_allclose(routes.context[row, tour].numpy(), vehicle.known(), atol=1e-12)
                 expected = [vehicle.may_go(node) for node in range(V + 1)]
-                assert (routes.closed[row, tour] == 0).tolist() == expected
+                assert (routes.mask[row, tour] == 0).tolist() == expected
                 empties += bool(vehicle.waiting) and vehicle.at == 0 and vehicle.load == 0
-        if routes.over():
+        if routes.is_complete():
             break
-        moved = (torch.randn(6, 3, V + 1) + routes.closed).argmax(-1)
+        moved = (torch.randn(6, 3, V + 1) + routes.mask).argmax(-1)
         routes.go(moved)
     assert (empties > 0) == SWITCHES[variant].backhaul
     assert all(not vehicle.waiting for row in vehicles for vehicle in row)
@@ -157,7 +150,7 @@ def test_each_constraint_binds() -> None:
     def driven(variant: str) -> Tensor:
         torch.manual_seed(0)
         batch = VrpBatch.of(instances(variant, 20, 30, 60), CPU)
-        return roll_out(AnyLogits(), Nodes, batch, start_customers(batch.demand, 5))
+        return roll_out(AnyLogits(), Nodes, batch, batch.start_nodes(5))
 
     plain = driven("CVRP")
     assert all(not torch.equal(plain, driven(variant)) for variant in ("VRPB", "VRPL", "VRPTW"))
@@ -168,9 +161,9 @@ def test_each_constraint_binds() -> None:
 
 def test_known_in_the_order_of_the_context() -> None:
     batch = instances("OVRPLTW", 1)
-    routes = RoutesUnderConstraints(torch.tensor([[5]]), VrpBatch.of(batch, CPU), torch.float32)
+    routes = VrpRollout(VrpBatch.of(batch, CPU), torch.tensor([[5]]), torch.float32)
     way = float(np.linalg.norm(batch.coords[0, 5] - batch.coords[0, 0]))
-    known = routes.known[0, 0].tolist()
+    known = routes.context[0, 0].tolist()
     assert known[LOAD] == pytest.approx(1 - batch.demand[0, 5] / 14)
     assert known[TIME] == pytest.approx(max(way, float(batch.windows[0, 5, 0])) + 0.2)
     assert known[LENGTH] == pytest.approx(way)
@@ -215,11 +208,11 @@ def test_random_policies_may_be_driven_and_lengths_are_right(
     assert batch.variant == variant
     check_instances(batch, "drawn")
     on_device = VrpBatch.of(batch, CPU)
-    starts = start_customers(on_device.demand, number_of_starts(batch))
+    starts = on_device.start_nodes(number_of_starts(batch))
     starts = torch.cat([starts, torch.zeros_like(starts[:, :1])], dim=1)
     found = roll_out(AnyLogits(), Nodes, on_device, starts)
     assert found.shape == (*starts.shape, 2, customers)
-    measured = route_lengths(on_device.distances(), found, batch.open)
+    measured = open_or_closed_lengths(on_device.distance_matrix, found, batch.open)
     for tour in range(starts.shape[1]):
         solutions = found[:, tour].numpy()
         assert valid(batch, solutions, "in order").all()
@@ -230,7 +223,7 @@ def test_random_policies_may_be_driven_and_lengths_are_right(
 @pytest.mark.parametrize("variant", SWITCHES)
 def test_nearest_neighbours(variant: str) -> None:
     batch = instances(variant)
-    found = nearest_neighbour(batch)
+    found = vrp_solutions(batch)
     assert valid(batch, found, "in order").all()
     torch.manual_seed(0)
     on_device = VrpBatch.of(batch, CPU)
@@ -252,16 +245,17 @@ def test_nearest_neighbours(variant: str) -> None:
 
 def test_solutions_start_at_customers_that_are_more_than_a_pick_up() -> None:
     demand = torch.tensor([[0, -1, 2, 3, -4, 5], [0, -1, -2, -3, -4, -5], [0, 1, 2, 3, 4, 5], [0, -1, -1, 2, -1, -1]])
-    assert start_customers(demand, 3).tolist() == [[2, 3, 5], [1, 2, 3], [1, 2, 3], [4 - 1] * 3]
-    assert start_customers(demand, 5)[0].tolist() == [2, 3, 5, 2, 3]
+    batch = VrpBatch(torch.zeros(4, 6, 2), demand, *torch.zeros(4, 4, 1).unbind(), SWITCHES["VRPB"])
+    assert batch.start_nodes(3).tolist() == [[2, 3, 5], [1, 2, 3], [1, 2, 3], [4 - 1] * 3]
+    assert batch.start_nodes(5)[0].tolist() == [2, 3, 5, 2, 3]
     for variant, number in (("VRPTW", 50), ("VRPB", 40), ("OVRPBLTW", 40)):
         assert number_of_starts(instances(variant, n=50)) == number
 
 
-class Taste(torch.nn.Module):
+class Taste(MultiStartNetwork):
     """A network of a few lines that sees what networks for these problems see, and every number of it matters."""
 
-    problem, multi_start, width = "vrp", True, 4
+    problem, width = "vrp", 4
 
     def __init__(self) -> None:
         super().__init__()
@@ -291,8 +285,8 @@ def same_routes(one: Tensor, other: np.ndarray) -> bool:
 @pytest.mark.parametrize("variant", SWITCHES)
 def test_the_best_of_all_starts_and_a_batch_is_as_good_as_one(variant: str) -> None:
     net, batch = Taste(), instances(variant)
-    found = multi_start(net, batch).numpy()
-    with_images = multi_start(net, batch, augment=True).numpy()
+    found = multi_start(VRP, net, batch).numpy()
+    with_images = multi_start(VRP, net, batch, augment=True).numpy()
     number = number_of_starts(batch)
     for solutions in (found, with_images):
         assert valid(batch, solutions, "in order").all()
@@ -300,18 +294,18 @@ def test_the_best_of_all_starts_and_a_batch_is_as_good_as_one(variant: str) -> N
     for row in range(4):
         one = batch[row : row + 1]
         if one.variant == variant:
-            assert same_routes(multi_start(net, one), found[row : row + 1])
-            assert same_routes(multi_start(net, one, augment=True), with_images[row : row + 1])
+            assert same_routes(multi_start(VRP, net, one), found[row : row + 1])
+            assert same_routes(multi_start(VRP, net, one, augment=True), with_images[row : row + 1])
     with torch.inference_mode():
         on_device = VrpBatch.of(batch, CPU)
-        starts, ways = start_customers(on_device.demand, number), on_device.distances()
+        starts, ways = on_device.start_nodes(number), on_device.distance_matrix
         best = torch.full((4,), torch.inf, dtype=torch.float64)
         for image in range(8):
             seen = on_device.at(augment8(on_device.coords)[image])
             prepared = net.prepare(net.encode(seen.coords, seen.share, seen.windows))
             for start in range(number):
                 built = roll_out(net, prepared, on_device, starts[:, start : start + 1])
-                best = torch.minimum(best, route_lengths(ways, built, batch.open)[:, 0])
+                best = torch.minimum(best, open_or_closed_lengths(ways, built, batch.open)[:, 0])
             if image == 0:
                 np.testing.assert_allclose(lengths(batch, found), best.numpy(), rtol=1e-12)
         np.testing.assert_allclose(lengths(batch, with_images), best.numpy(), rtol=1e-12)
@@ -320,12 +314,12 @@ def test_the_best_of_all_starts_and_a_batch_is_as_good_as_one(variant: str) -> N
 @pytest.mark.parametrize("augment", [False, True])
 @pytest.mark.parametrize("tours", [1, 7, 40, 100])
 def test_how_many_at_a_time_changes_nothing(tours: int, augment: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared, "batch_size", lambda *_: 10)
+    monkeypatch.setattr("neuroute.decoding.environment.batch_size_for", lambda *_: 10)
     net, batch = Taste(), instances("OVRPBLTW", 5)
-    all_at_once = multi_start(net, batch, augment=augment).numpy()
+    all_at_once = multi_start(VRP, net, batch, augment=augment).numpy()
     memory_gb = 2 * tours * BYTES * (V + 1) / 1e9
-    assert same_routes(multi_start(net, batch, augment=augment, memory_gb=memory_gb), all_at_once)
-    assert same_routes(multi_start(net, batch, augment=augment, batch_size=2), all_at_once)
+    assert same_routes(multi_start(VRP, net, batch, augment=augment, memory_gb=memory_gb), all_at_once)
+    assert same_routes(multi_start(VRP, net, batch, augment=augment, batch_size=2), all_at_once)
 
 
 def test_one_start_is_the_choice_of_the_network_and_too_many_are_refused() -> None:
@@ -334,11 +328,11 @@ def test_one_start_is_the_choice_of_the_network_and_too_many_are_refused() -> No
         on_device = VrpBatch.of(batch, CPU)
         prepared = net.prepare(net.encode(on_device.coords, on_device.share, on_device.windows))
         own = roll_out(net, prepared, on_device, torch.zeros(4, 1, dtype=torch.int64))[:, 0]
-    assert torch.equal(multi_start(net, batch, 1), own)
-    assert torch.equal(multi_start(net, batch, V), multi_start(net, batch))  # more than have deliveries
+    assert torch.equal(multi_start(VRP, net, batch, 1), own)
+    assert torch.equal(multi_start(VRP, net, batch, V), multi_start(VRP, net, batch))  # more than have deliveries
     with pytest.raises(NeurouteError, match="13 starts of an instance of 12 customers"):
-        multi_start(net, batch, 13)
-    assert multi_start(net, instances("VRPB", 0)).shape == (0, 2, V)
+        multi_start(VRP, net, batch, 13)
+    assert multi_start(VRP, net, instances("VRPB", 0)).shape == (0, 2, V)
 
 
 @pytest.mark.parametrize("customers", [1, 2, 3])
@@ -348,15 +342,15 @@ def test_few_customers(variant: str, customers: int) -> None:
     if "B" in variant:
         batch = replace(batch, demand=batch.demand * np.array([[1], [-1], [1]]))
     for starts in {None, 1, customers}:
-        assert valid(batch, multi_start(Taste(), batch, starts, augment=True).numpy(), "in order").all()
+        assert valid(batch, multi_start(VRP, Taste(), batch, starts, augment=True).numpy(), "in order").all()
 
 
 def test_what_was_closed_stays_as_it_was_while_gradients_need_it() -> None:
-    routes = RoutesUnderConstraints(torch.tensor([[1]]), VrpBatch.of(instances("VRPLTW", 1), CPU), torch.float32)
-    before, kept = routes.closed, routes.closed.clone()
+    routes = VrpRollout(VrpBatch.of(instances("VRPLTW", 1), CPU), torch.tensor([[1]]), torch.float32)
+    before, kept = routes.mask, routes.mask.clone()
     routes.go(torch.tensor([[0]]))
     assert torch.equal(before, kept)
-    assert not torch.equal(routes.closed, kept)
+    assert not torch.equal(routes.mask, kept)
 
 
 @pytest.mark.parametrize("variant", ["CVRP", "OVRPBLTW"])
@@ -366,5 +360,5 @@ def test_scores_that_are_no_numbers_end_in_one_clear_line(variant: str) -> None:
             return closed + torch.nan
 
     with pytest.raises(NeurouteError, match="scores are no numbers; its training has diverged") as error:
-        multi_start(Nowhere(), instances(variant))
+        multi_start(VRP, Nowhere(), instances(variant))
     assert "\n" not in str(error.value)

@@ -8,10 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.decoding.decode import reconstructing
+from neuroute.core.errors import NeurouteError
 from neuroute.decoding.greedy import complete_paths
 from neuroute.decoding.prc import prc
-from neuroute.errors import NeurouteError
+from neuroute.decoding.tsp import TspBatch
+from neuroute.decoding.tsp_search import SEARCH
 from neuroute.networks.lehd import Lehd
 from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import longest_sub_path
@@ -115,7 +116,7 @@ def test_seeds_fix_everything_and_splitting_changes_nothing(net: Lehd) -> None:
         asked.append(length)
         return 3
 
-    for again in (go(coords, tours, seed=3), go(coords, tours, seed=3, at_once=three)):
+    for again in (go(coords, tours, seed=3), go(coords, tours, seed=3, blocks_per_batch=three)):
         assert all(torch.equal(a, b) for a, b in zip(together, again, strict=True))
     assert len(asked) == 8
     assert set(asked) <= set(range(4, 8))
@@ -131,7 +132,9 @@ def test_random_re_construct_is_one_block_of_any_length(net: Lehd) -> None:
     """By the loop over instances: one segment of 4..n nodes of each tour an iteration (LEHD)."""
     coords, tours = torch.rand(6, 17, 2).double(), torch.stack([torch.randperm(17) for _ in range(6)])
     with torch.inference_mode():
-        found = list(reconstructing(net, coords, tours, Decoding(method="rrc", iterations=10), 4.0, seed=5))
+        found = list(
+            SEARCH.reconstruct(net, TspBatch(coords), tours, Decoding(method="rrc", iterations=10), 4.0, seed=5)
+        )
         assert found[-1].tolist() == plain(net, coords, tours, 10, 17, 5, blocks=1)
     assert len(found) == 10
     assert not torch.equal(found[-1], tours)

@@ -9,16 +9,18 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding import cvrp as rrc
-from neuroute.decoding.cvrp_paths import Batch
-from neuroute.decoding.prc_cvrp import RULES, complete, prc
-from neuroute.errors import NeurouteError
-from neuroute.networks.lehd_cvrp import LehdCvrp
+from neuroute.decoding.construct import construct
+from neuroute.decoding.cvrp import CvrpBatch
+from neuroute.decoding.cvrp_paths import complete_routes
+from neuroute.decoding.prc_cvrp import RULES, prc
+from neuroute.networks.lehd import LehdCvrp
 from neuroute.plan.objects import Dataset
-from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible
+from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.cvrp_sub_paths import arranged, by_angle, draw_within
-from neuroute.solvers.insertion_cvrp import solve_cvrp
+from neuroute.problems.vrp import Vrp, from_routes
+from neuroute.solvers.insertion import solve_cvrp
 from random_cvrp import random_instances
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -32,7 +34,7 @@ def net() -> LehdCvrp:
     return LehdCvrp(depth=2, width=16, heads=4, feed_forward=24, train_nodes=10).double().eval()
 
 
-def nearest_neighbour(instances: Cvrp, i: int) -> np.ndarray:
+def nearest_neighbour(instances: Vrp, i: int) -> np.ndarray:
     points = [complex(*p) for p in instances.coords[i].tolist()]
     waiting, here, left, routes = set(range(1, len(points))), 0, 0, []
     while waiting:
@@ -47,7 +49,7 @@ def nearest_neighbour(instances: Cvrp, i: int) -> np.ndarray:
     return from_routes(routes)
 
 
-def checked_length(instances: Cvrp, i: int, solution: list[list[int]]) -> float:
+def checked_length(instances: Vrp, i: int, solution: list[list[int]]) -> float:
     """Stop by stop: every customer once, no route above the capacity; the length, by Python's complex numbers."""
     order, via = solution
     assert sorted(order) == list(range(1, instances.customers + 1))
@@ -98,8 +100,8 @@ def test_never_worse_and_never_broken_whatever_is_decided(seed: int, rule) -> No
     instances, solutions = random_instances(30, customers, seed)
     decide = whims(seed)
     found = prc(
-        lambda m: decide, features, Batch.of(instances, CPU), solutions, 10, rule=rule, seed=seed,
-        longest=[None, 4, customers][seed % 3], at_once=[None, lambda m: 7][seed % 2],
+        lambda m: decide, features, CvrpBatch.of(instances, CPU), solutions, 10, rule=rule, seed=seed,
+        longest=[None, 4, customers][seed % 3], blocks_per_batch=[None, lambda m: 7][seed % 2],
     )  # fmt: skip
     before = [checked_length(instances, i, s) for i, s in enumerate(solutions.tolist())]
     first = sum(before)
@@ -114,11 +116,11 @@ def test_never_worse_and_never_broken_whatever_is_decided(seed: int, rule) -> No
 
 
 def plain(
-    net: LehdCvrp, instances: Cvrp, solutions: Tensor, iterations: int, longest: int, seed: int
+    net: LehdCvrp, instances: Vrp, solutions: Tensor, iterations: int, longest: int, seed: int
 ) -> list[list[list[int]]]:
     """Instance by instance, piece by piece, on lists, by the paper's rule; only the arrangement is not written anew."""
     batch, customers = len(instances), instances.customers
-    tensors = Batch.of(instances, CPU)
+    tensors = CvrpBatch.of(instances, CPU)
     for index in range(iterations):
         drawn = draw_within(seed, index, customers, 0, batch, longest)
         now = arranged(by_angle(tensors.coords, solutions), drawn).tolist()
@@ -149,7 +151,7 @@ def plain(
     return solutions.tolist()
 
 
-def decided(net: LehdCvrp, instances: Cvrp, i: int, stops: list[int], left: int) -> tuple[list[int], list[int]]:
+def decided(net: LehdCvrp, instances: Vrp, i: int, stops: list[int], left: int) -> tuple[list[int], list[int]]:
     capacity = int(instances.capacity[i])
     nodes = [0, *stops]
     share = torch.from_numpy(instances.demand[i, nodes] / capacity)[None]
@@ -171,7 +173,9 @@ def decided(net: LehdCvrp, instances: Cvrp, i: int, stops: list[int], left: int)
 def test_equals_the_loop_over_instances_and_pieces(net: LehdCvrp) -> None:
     instances, solutions = random_instances(12, 23, 1, grid=False)
     with torch.inference_mode():
-        *_, found = prc(lambda m: net.decide, net.encode, Batch.of(instances, CPU), solutions, 12, longest=11, seed=4)
+        *_, found = prc(
+            lambda m: net.decide, net.encode, CvrpBatch.of(instances, CPU), solutions, 12, longest=11, seed=4
+        )
         assert found.tolist() == plain(net, instances, solutions, 12, 11, 4)
 
 
@@ -181,15 +185,15 @@ def test_paths_of_several_sizes_are_completed_as_each_alone(net: LehdCvrp) -> No
     demand[:, -1] = 0
     capacity, left = torch.full((5,), 20), torch.tensor([20, 0, 5, 9, 3])
     with torch.inference_mode():
-        order, via = complete(net.decide, rows.clone(), demand.clone(), capacity, left, sizes)
+        order, via = complete_routes(net.decide, rows.clone(), demand.clone(), capacity, left, sizes)
         for i, size in enumerate(sizes):
             one = slice(i, i + 1)
             alone = rows[one, -size - 1 :].clone(), demand[one, -size - 1 :].clone()
-            places, flags = rrc.complete(net.decide, *alone, capacity[one], left[one])
+            places, flags = (a[0, 1:] for a in complete_routes(net.decide, *alone, capacity[one], left[one]))
             skip = longest - size
-            assert torch.equal(order[i, skip + 1 :], places[0] + skip)
+            assert torch.equal(order[i, skip + 1 :], places + skip)
             assert torch.equal(order[i, : skip + 1], torch.arange(skip + 1))
-            assert torch.equal(via[i, skip + 1 :], flags[0])
+            assert torch.equal(via[i, skip + 1 :], flags)
     assert left.tolist() == [20, 0, 5, 9, 3]
 
 
@@ -197,12 +201,12 @@ def test_paths_of_several_sizes_are_completed_as_each_alone(net: LehdCvrp) -> No
 def test_seeds_fix_everything_and_splitting_changes_nothing(net: LehdCvrp) -> None:
     instances, solutions = random_instances(6, 24, 0, grid=False)
     go = partial(prc, lambda m: net.decide, net.encode, iterations=8, longest=13)
-    batch = Batch.of(instances, CPU)
+    batch = CvrpBatch.of(instances, CPU)
     together = list(go(batch, solutions, seed=3))
-    for again in (go(batch, solutions, seed=3), go(batch, solutions, seed=3, at_once=lambda m: 2)):
+    for again in (go(batch, solutions, seed=3), go(batch, solutions, seed=3, blocks_per_batch=lambda m: 2)):
         assert all(torch.equal(a, b) for a, b in zip(together, again, strict=True))
     for part in (slice(0, 2), slice(2, 6)):
-        apart = list(go(Batch.of(instances[part], CPU), solutions[part], seed=3, first=part.start))
+        apart = list(go(CvrpBatch.of(instances[part], CPU), solutions[part], seed=3, first=part.start))
         assert torch.equal(together[-1][part], apart[-1])
     rest = list(go(batch, together[4], seed=3, done=5))
     assert len(rest) == 3
@@ -233,7 +237,7 @@ def best_way_on(rows: Tensor, demand: list[int], left: int, capacity: int) -> tu
 def test_a_network_that_knows_the_best_way_leaves_no_other(rule) -> None:
     """After each iteration no piece can be arranged any better with what is in the vehicle where it begins."""
     instances, solutions = random_instances(5, 12, 5)
-    batch = Batch.of(instances, CPU)
+    batch = CvrpBatch.of(instances, CPU)
     scale = 10_000  # capacities of one size, so that loads can be told from shares
 
     def decide(rows: Tensor, left: Tensor) -> Tensor:
@@ -244,8 +248,8 @@ def test_a_network_that_knows_the_best_way_leaves_no_other(rule) -> None:
             logits[i].view(-1)[choice] = 1
         return logits
 
-    even = Batch(batch.coords, batch.demand, torch.full_like(batch.capacity, scale))
-    even = Batch(even.coords, even.demand * (scale // batch.capacity)[:, None], even.capacity)
+    even = CvrpBatch(batch.coords, batch.demand, torch.full_like(batch.capacity, scale))
+    even = CvrpBatch(even.coords, even.demand * (scale // batch.capacity)[:, None], even.capacity)
     improved = 0
     for index, now in enumerate(prc(lambda m: decide, features, even, solutions, 6, rule=rule, longest=5, seed=2)):
         drawn = draw_within(2, index, 12, 0, 5, 5)
@@ -268,8 +272,8 @@ def test_a_network_that_knows_the_best_way_leaves_no_other(rule) -> None:
     assert improved
 
 
-def cost_of(batch: Batch, solutions: Tensor) -> Tensor:
-    instances = Cvrp(batch.coords.numpy(), batch.demand.numpy(), batch.capacity.numpy())
+def cost_of(batch: CvrpBatch, solutions: Tensor) -> Tensor:
+    instances = Vrp(batch.coords.numpy(), batch.demand.numpy(), batch.capacity.numpy())
     return torch.from_numpy(cost(instances, solutions.numpy())).round(decimals=9)
 
 
@@ -277,12 +281,12 @@ def test_any_solutions_will_do_and_stay_plain_tensors(net: LehdCvrp) -> None:
     """Insertion in its forms, nearest neighbour and the network's own; what comes out may be trained on."""
     net.float()
     instances = cvrp_dataset(Dataset(problem="cvrp", n=60, count=3))
-    batch, solutions = Batch.of(instances, CPU), []
+    batch, solutions = CvrpBatch.of(instances, CPU), []
     for i in range(3):
         one = instances.coords[i], instances.demand[i], int(instances.capacity[i]), 0
         solutions.append([from_routes(solve_cvrp(*one, depot_slip=slip)) for slip in (False, True)])
         solutions[-1] += [from_routes(solve_cvrp(*one, order="random")), nearest_neighbour(instances, i)]
-    starts = [*torch.from_numpy(np.stack(solutions, axis=1)), rrc.construct(net, instances)]
+    starts = [*torch.from_numpy(np.stack(solutions, axis=1)), construct("cvrp", net, instances)]
     for start in starts:
         *_, last = prc(lambda m: net.decide, net.encode, batch, start, 5)
         assert is_feasible(instances, last.numpy()).all()
@@ -294,10 +298,10 @@ def test_any_solutions_will_do_and_stay_plain_tensors(net: LehdCvrp) -> None:
 def test_one_route_longer_than_every_piece_stays_as_it_is() -> None:
     """No piece of four or five ends where a route does but the last: nothing may break."""
     instances, _ = random_instances(2, 10, 0)
-    instances = Cvrp(instances.coords, instances.demand, np.array([500, 500]))
+    instances = Vrp(instances.coords, instances.demand, np.array([500, 500]))
     solutions = torch.from_numpy(np.stack([from_routes([list(range(1, 11))])] * 2))
     decide = whims(0)
-    for now in prc(lambda m: decide, features, Batch.of(instances, CPU), solutions, 6, longest=6):
+    for now in prc(lambda m: decide, features, CvrpBatch.of(instances, CPU), solutions, 6, longest=6):
         assert is_feasible(instances, now.numpy()).all()
 
 
@@ -305,5 +309,5 @@ def test_one_route_longer_than_every_piece_stays_as_it_is() -> None:
 def test_a_longest_sub_path_that_cannot_be_is_refused_at_once(longest: int) -> None:
     instances, solutions = random_instances(1, 20, 0)
     with pytest.raises(NeurouteError, match=r"give a number from 4 to 20") as refusal:
-        prc(lambda m: whims(0), features, Batch.of(instances, CPU), solutions, 1, longest=longest)
+        prc(lambda m: whims(0), features, CvrpBatch.of(instances, CPU), solutions, 1, longest=longest)
     assert "\n" not in str(refusal.value)

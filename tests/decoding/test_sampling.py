@@ -9,8 +9,8 @@ import torch
 from scipy import stats
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.decoding.sampling import sample_distinct, sample_tours
-from neuroute.errors import NeurouteError
 from neuroute.problems.tsp import is_permutation, tour_length
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -7,20 +7,19 @@ import numpy as np
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding import multi_start as shared
-from neuroute.decoding.decode import instances_at_once
-from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, in_hand, multi_start
-from neuroute.decoding.vrp import construct, decode, improve
-from neuroute.decoding.vrp_batch import VrpBatch, start_customers
-from neuroute.errors import NeurouteError
-from neuroute.networks.lehd_cvrp import LehdCvrp
-from neuroute.networks.mixing import mixes
+from neuroute.decoding.construct import construct
+from neuroute.decoding.decode import decode, improve, instances_per_batch
+from neuroute.decoding.multi_start import multi_start
+from neuroute.decoding.vrp import VRP, VrpBatch, VrpRollout
+from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.lehd import LehdCvrp
 from neuroute.networks.mvmoe import MvMoe
-from neuroute.networks.pomo_cvrp import PomoCvrp
-from neuroute.networks.routing import Routing
+from neuroute.networks.pomo import PomoCvrp
 from neuroute.plan.objects import Dataset, Decoding
-from neuroute.problems.vrp import Vrp, lengths, valid
+from neuroute.problems.vrp import Vrp, lengths
+from neuroute.problems.vrp_checker import valid
 
 V = 9
 SHAPE: dict[str, Any] = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 24, "train_nodes": V}
@@ -51,12 +50,12 @@ def instances(variant: str, count: int = 5) -> Vrp:
 @pytest.mark.parametrize("variant", ["CVRP", "OVRPBLTW", "VRPB"])
 def test_the_decoding_says_starts_and_images(variant: str) -> None:
     net, batch = small(), instances(variant)
-    assert torch.equal(decode(net, batch, Decoding()), multi_start(net, batch, 1))
-    assert torch.equal(decode(net, batch, Decoding(starts=3)), multi_start(net, batch, 3))
-    assert torch.equal(decode(net, batch, Decoding(starts="all")), multi_start(net, batch))
-    best = decode(net, batch, Decoding(starts="all", augment=True))
-    assert torch.equal(best, multi_start(net, batch, augment=True))
-    assert torch.equal(construct(net, batch), multi_start(net, batch))
+    assert torch.equal(decode("vrp", net, batch, Decoding()), multi_start(VRP, net, batch, 1))
+    assert torch.equal(decode("vrp", net, batch, Decoding(starts=3)), multi_start(VRP, net, batch, 3))
+    assert torch.equal(decode("vrp", net, batch, Decoding(starts="all")), multi_start(VRP, net, batch))
+    best = decode("vrp", net, batch, Decoding(starts="all", augment=True))
+    assert torch.equal(best, multi_start(VRP, net, batch, augment=True))
+    assert torch.equal(construct("vrp", net, batch), multi_start(VRP, net, batch))
     assert valid(batch, best.numpy()).all()
 
 
@@ -70,28 +69,28 @@ def test_searches_and_other_networks_are_one_line() -> None:
     )
     for decoding in searches:
         with pytest.raises(NeurouteError, match="MvMoe: beam search and re-construction are for the TSP and the CVRP"):
-            decode(net, batch, decoding)
+            decode("vrp", net, batch, decoding)
     with pytest.raises(NeurouteError, match="beam search and re-construction"):
-        improve(net, batch, searches[1])
+        improve("vrp", net, batch, searches[1])
     with pytest.raises(NeurouteError, match="leave `rescale` and `esf` out"):
-        decode(net, batch, Decoding(rescale=2.0))
+        decode("vrp", net, batch, Decoding(rescale=2.0))
     for other in (PomoCvrp(**SHAPE), LehdCvrp(**SHAPE)):
         with pytest.raises(NeurouteError, match="is not for the 16 vehicle routing problems"):
-            decode(other, batch, Decoding())
+            decode("vrp", other, batch, Decoding())
 
 
 @pytest.mark.parametrize("arguments", [*DRAWING, *MIXING])
 def test_what_a_gate_makes_of_a_batch_is_repeated_whatever_the_memory(arguments: dict[str, Any]) -> None:
     net, batch = small(**arguments), instances("OVRPTW", 12)
-    assert mixes(net)
+    assert net.is_batch_dependent
     decoding = Decoding(starts="all", augment=True)
-    found = decode(net, batch, decoding)
-    assert torch.equal(decode(net, batch, decoding), found)
-    assert torch.equal(decode(net, batch, decoding, memory_gb=0.05), found)
+    found = decode("vrp", net, batch, decoding)
+    assert torch.equal(decode("vrp", net, batch, decoding), found)
+    assert torch.equal(decode("vrp", net, batch, decoding, memory_gb=0.05), found)
     assert valid(batch, found.numpy()).all()
     if arguments in DRAWING:
         torch.manual_seed(5)  # torch's own numbers are not what is drawn
-        assert torch.equal(decode(net, batch, decoding), found)
+        assert torch.equal(decode("vrp", net, batch, decoding), found)
 
 
 @pytest.mark.parametrize("arguments", [{}, {"experts": 0}, {"level": "instance"}, {"norm": "layer"}])
@@ -100,16 +99,16 @@ def test_without_such_gates_batches_are_as_large_as_fits_and_change_nothing(argu
     net, batch = small(**arguments).double(), instances("OVRPTW")
     floats = {name: getattr(batch, name).astype(np.float64) for name in ("coords", "windows", "service")}
     batch = replace(batch, **floats)
-    assert not mixes(net)
+    assert not net.is_batch_dependent
     decoding = Decoding(starts="all")
-    in_one = lengths(batch, decode(net, batch, decoding).numpy())
-    by_one = lengths(batch, decode(net, batch, Decoding(starts="all", batch_size=1)).numpy())
+    in_one = lengths(batch, decode("vrp", net, batch, decoding).numpy())
+    by_one = lengths(batch, decode("vrp", net, batch, Decoding(starts="all", batch_size=1)).numpy())
     assert in_one == pytest.approx(by_one, rel=1e-12)
 
 
 def test_each_batch_draws_from_the_number_of_its_first_instance() -> None:
     net, batch = small(hierarchy="random"), instances("OVRP", 4)
-    found = decode(net, batch, Decoding(starts="all", batch_size=2))
+    found = decode("vrp", net, batch, Decoding(starts="all", batch_size=2))
     for first in (0, 2):
         part, routing = (
             VrpBatch.of(batch[first : first + 2], torch.device("cpu")),
@@ -117,9 +116,9 @@ def test_each_batch_draws_from_the_number_of_its_first_instance() -> None:
         )
         with torch.inference_mode():
             prepared = net.prepare(net.encode(part.coords, part.share, part.windows, routing), routing)
-            routes = RoutesUnderConstraints(start_customers(part.demand, V), part, torch.float32)
-            while not routes.over():
-                logits = net.decide(prepared, routes.known, routes.current, routes.closed)
+            routes = VrpRollout(part, part.start_nodes(V), torch.float32)
+            while not routes.is_complete():
+                logits = net.decide(prepared, routes.context, routes.current, routes.mask)
                 routes.go(logits.argmax(-1))
         for row, solutions in enumerate(routes.solutions().numpy()):
             one = batch[np.full(V, first + row)]
@@ -130,11 +129,11 @@ def test_each_batch_draws_from_the_number_of_its_first_instance() -> None:
 def test_instances_in_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, light = small(), small(hierarchy="step")
     decoding = Decoding(starts="all", augment=True)
-    assert in_hand(light, V + 1, 8 * V, 8, 4.0)[1] == 100
-    assert instances_at_once(light, V + 1, decoding, 4.0) == 100
-    assert instances_at_once(light, V + 1, decoding.model_copy(update={"batch_size": 7}), 4.0) == 7
-    monkeypatch.setattr(shared, "batch_size", lambda *_: 1000)
+    assert VRP.batch_sizes(light, V + 1, 8 * V, 8, 4.0)[1] == 100
+    assert instances_per_batch(light, V + 1, decoding, 4.0) == 100
+    assert instances_per_batch(light, V + 1, decoding.model_copy(update={"batch_size": 7}), 4.0) == 7
+    monkeypatch.setattr("neuroute.decoding.environment.batch_size_for", lambda *_: 1000)
     one = 48 * (V + 1) * 8 * V / 1e9  # of an instance's tours, in GB
     for fits in (1, 3, 20):
-        assert instances_at_once(plain, V + 1, decoding, 2 * one * (fits + 0.5)) == fits
-        assert instances_at_once(light, V + 1, decoding, 2 * one * (fits + 0.5)) <= fits
+        assert instances_per_batch(plain, V + 1, decoding, 2 * one * (fits + 0.5)) == fits
+        assert instances_per_batch(light, V + 1, decoding, 2 * one * (fits + 0.5)) <= fits

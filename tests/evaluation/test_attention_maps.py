@@ -10,38 +10,28 @@ import numpy as np
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import autocast, decode
-from neuroute.errors import NeurouteError
-from neuroute.evaluation.attention_maps import measure, origin_logits, path_ends, walk
-from neuroute.evaluation.live_modules import modules
-from neuroute.evaluation.records import Where
-from neuroute.networks.weights import build, save_checkpoint
-from neuroute.plan.objects import AttentionEvaluation, Dataset, Decoding, Labels, Network, Run, Supervised
+from neuroute.decoding.decode import decode
+from neuroute.decoding.memory import autocast
+from neuroute.evaluation.loaded import RunContext
+from neuroute.papers.pens.evaluations import AttentionEvaluation
+from neuroute.papers.pens.probe import origin_logits, path_ends, walk
+from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Run
+from probed import CONTEXT, Arrays, probe_arrays, random_network, tiny_run
 
 DATASET = Dataset(split="val", n=14, count=3)
 POSITIONS = ("alibi", "rope", "both", "coordinates")
 WIDTH, HEADS = 16, 2
-WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
 
 
 def run_of(positions: str, **arguments: Any) -> Run:
-    shape = {"depth": 3, "width": WIDTH, "heads": HEADS, "feed_forward": 24, "positions": positions, **arguments}
-    labels = Labels(dataset=DATASET, solver="concorde")  # not read
-    return Run(
-        paper="pens",
-        name=positions,
-        network=Network(kind="neuroute.networks.pens:Pens", arguments=shape),
-        training=Supervised(samples=1),
-        n=14,
-        data=(labels,),
-        validation=labels,
-    )
+    shape = {"depth": 3, "width": WIDTH, "heads": HEADS, "feed_forward": 24, "positions": positions}
+    return tiny_run("pens", "pens:Pens", Labels(dataset=DATASET, solver="concorde"), **shape, **arguments)
 
 
 def small(run: Run) -> Any:
-    torch.manual_seed(1)
-    net = build(run.network).eval()
+    net = random_network(run, 1)
     with torch.no_grad():
         for p in net.parameters():  # norms that are no longer all ones
             p.add_(0.1 * torch.randn_like(p))
@@ -156,7 +146,7 @@ def test_the_walk_is_greedy_decoding(positions: str) -> None:
     net, coords = small(run_of(positions)), dataset_coordinates(Dataset(split="val", n=6, count=1))
     with torch.inference_mode():
         tour, probabilities = walk(net, torch.from_numpy(coords[0]))
-    np.testing.assert_array_equal(tour, decode(net, coords, Decoding())[0])
+    np.testing.assert_array_equal(tour, decode("tsp", net, coords, Decoding())[0])
     np.testing.assert_allclose(probabilities.sum(1), 1, atol=1e-6)
     for decision, chances in enumerate(probabilities):
         assert chances.argmax() == tour[decision + 1]
@@ -165,42 +155,16 @@ def test_the_walk_is_greedy_decoding(positions: str) -> None:
     assert probabilities[-1].max() == 1
 
 
-def test_modules_are_those_of_the_live_network() -> None:
-    net = small(run_of("coordinates", output_projection=True))
-    *found, last = modules(net, "layers")
-    by_name = {m["name"]: m for m in found}
-    assert list(by_name) == [
-        "", "embed", "layers", "layers.0", "layers.0.attention_norm", "layers.0.qkv", "layers.0.out",
-        "layers.0.feed_forward_norm", "layers.0.up", "layers.0.down", "norm", "query", "key",
-    ]  # fmt: skip
-    assert by_name[""] == {"name": "", "kind": "Pens", "shapes": {"ends": [2, WIDTH]}}
-    assert by_name["layers"] == {"name": "layers", "kind": "ModuleList", "shapes": {}, "copies": 3}
-    assert by_name["layers.0.qkv"] == {
-        "name": "layers.0.qkv",
-        "kind": "Linear",
-        "shapes": {"weight": [3 * WIDTH, WIDTH]},
-    }
-    counted = sum(
-        math.prod(shape) * (3 if m["name"].startswith("layers.0") else 1)
-        for m in found
-        for shape in m["shapes"].values()
-    )
-    assert last == {"parameters": counted} == {"parameters": sum(p.numel() for p in net.parameters())}
-
-
-def mapped(run: Run, out: Path, where: Where = WHERE, **changes: Any) -> dict[str, np.ndarray]:
-    save_checkpoint(out / "m", small(run), {"run": run.id, "network": run.network.model_dump(), "code": "n"})
+def mapped(run: Run, out: Path, context: RunContext = CONTEXT, **changes: Any) -> Arrays:
     evaluation = AttentionEvaluation(**{"run": run.id, "dataset": DATASET, "factors": (1.0, 2.0), **changes})
-    measure(evaluation, run, out / "m", out / "attention.csv", [], where)
-    with np.load(out / "attention.npz", allow_pickle=False) as file:
-        return dict(file)
+    return probe_arrays(evaluation, run, small(run), out, context)
 
 
 def test_records_and_arrays(tmp_path: Path) -> None:
     run = run_of("alibi")
     np.savez(tmp_path / "r.npz", sizes=np.array([10, 18]), best=np.array([1.0, 2.0]))
-    where = replace(WHERE, rescaling=tmp_path / "r.npz")
-    arrays = mapped(run, tmp_path, where, instance=2, factors=(1.0, 3.0, "best"))
+    context = replace(CONTEXT, rescaling=tmp_path / "r.npz")
+    arrays = mapped(run, tmp_path, context, instance=2, factors=(1.0, 3.0, "best"))
     assert arrays["factors"].tolist() == [1.0, 3.0, 1.5]
     np.testing.assert_array_equal(arrays["coords"], dataset_coordinates(DATASET)[2])
     origin, destination = int(arrays["origin"]), int(arrays["destination"])
@@ -222,9 +186,9 @@ def test_records_and_arrays(tmp_path: Path) -> None:
 def test_bad_input_is_one_line(tmp_path: Path) -> None:
     run = run_of("alibi")
     for changes, message in (
-        ({"instance": 3}, "pens/alibi/attention: instance 3; choose one of 0 to 2"),
-        ({"factors": (1.0, -2.0)}, "pens/alibi/attention: factor -2; coordinates are stretched by factors above 0"),
-        ({"factors": ("best",)}, "pens/alibi: the model's best scaling factors are missing; `neuroute evaluate"),
+        ({"instance": 3}, "pens/tiny/attention: instance 3; choose one of 0 to 2"),
+        ({"factors": (1.0, -2.0)}, "pens/tiny/attention: factor -2; coordinates are stretched by factors above 0"),
+        ({"factors": ("best",)}, "pens/tiny: the model's best scaling factors are missing; `neuroute evaluate"),
     ):
         with pytest.raises(NeurouteError) as error:
             mapped(run, tmp_path, **changes)

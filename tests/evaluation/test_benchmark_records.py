@@ -8,25 +8,21 @@ import pandas as pd
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import known, library, scaled, write_manifest
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
-from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
-from neuroute.errors import NeurouteError
-from neuroute.evaluation.benchmarks import measure
-from neuroute.evaluation.columns import COLUMNS
-from neuroute.evaluation.records import Where
-from neuroute.networks.weights import build, save_checkpoint
-from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network, Run, Supervised
-from neuroute.problems.cvrp import Cvrp, to_routes
+from neuroute.evaluation.records import COLUMNS
+from neuroute.networks.weights import build
+from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, Network, Run
+from neuroute.problems.vrp import Vrp, to_routes
+from untrained import evaluated, ready, run_of
 
 ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "train_nodes": 20}
 NETWORK = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=ARGUMENTS)
 LABELS = Labels(dataset=Dataset(n=20, count=1), solver="concorde")
-RUN = Run(
-    paper="scaling", name="x", network=NETWORK, training=Supervised(samples=1), n=20, data=(LABELS,), validation=LABELS
-)
+RUN = run_of(NETWORK, LABELS)
 EVALUATION = BenchmarkEvaluation(run=RUN.id, max_nodes=71)
 
 
@@ -36,23 +32,18 @@ def tsplib(public: Callable[[str], Path]) -> Path:
 
 
 def measured(tmp_path: Path, folder: Path, missing: dict[str, str]) -> pd.DataFrame:
-    torch.manual_seed(0)
-    save_checkpoint(tmp_path / "m", build(NETWORK), {"run": RUN.id, "network": NETWORK.model_dump(), "code": "n"})
     write_manifest(tmp_path / "tsplib.json", folder, missing)
-    where = Where("test", "c", "n", device="cpu", threads=1, benchmarks={"tsplib": tmp_path / "tsplib.json"})
-    measure(EVALUATION, RUN, tmp_path / "m", tmp_path / "out" / "tsplib.csv", [], where)
-    return pd.read_csv(tmp_path / "out" / "tsplib.csv")
+    return evaluated(tmp_path, EVALUATION, RUN, benchmarks={"tsplib": tmp_path / "tsplib.json"})[0]
 
 
 def test_each_instance_is_measured_against_its_optimum(tmp_path: Path, tsplib: Path) -> None:
     records = measured(tmp_path, tsplib, {"st70": "not here"})
     assert list(dict.fromkeys(records.test)) == ["tsplib_eil51", "tsplib_berlin52"]  # below 71 nodes, smallest first
-    torch.manual_seed(0)
-    net = build(NETWORK)
+    net = ready(NETWORK)
     unrounded = []
     for name in ("eil51", "berlin52"):
         instance, optimum = read_tsplib(tsplib / f"{name}.tsp"), known()[name].optimum
-        tour = decode(net, torch.from_numpy(instance.unit_square())[None], EVALUATION.decodings[0])[0].numpy()
+        tour = decode("tsp", net, torch.from_numpy(instance.unit_square())[None], EVALUATION.decodings[0])[0].numpy()
         values = records[records.test == f"tsplib_{name}"].set_index("metric").value
         unrounded.append(instance.length(tour, rounded=False))
         assert values["length"] == pytest.approx(unrounded[-1])
@@ -85,7 +76,7 @@ def test_a_file_that_vanished_is_one_line_and_no_records(tmp_path: Path) -> None
 # -- CVRPLIB --------------------------------------------------------------------------------------------------
 
 CVRP_NETWORK = Network(
-    kind="neuroute.networks.sit_cvrp:SitCvrp",
+    kind="neuroute.networks.sit:SitCvrp",
     arguments={"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "train_nodes": 20},
 )
 CVRP_LABELS = Labels(dataset=Dataset(problem="cvrp", n=20, count=1), solver="hgs")
@@ -95,13 +86,8 @@ PRC = Decoding(method="prc", iterations=2, start="insertion-published")
 
 
 def cvrplib_measured(tmp_path: Path, folder: Path, evaluation: BenchmarkEvaluation, run: Run) -> pd.DataFrame:
-    torch.manual_seed(0)
-    about = {"run": run.id, "network": run.network.model_dump(), "code": "n"}
-    save_checkpoint(tmp_path / "m", build(run.network), about)
     write_manifest(tmp_path / "m.json", folder, {k: "" for k in known("cvrplib") if k not in NAMES}, "cvrplib")
-    where = Where("test", "c", "n", device="cpu", threads=1, benchmarks={"cvrplib": tmp_path / "m.json"})
-    measure(evaluation, run, tmp_path / "m", tmp_path / "cvrplib.csv", [], where)
-    return pd.read_csv(tmp_path / "cvrplib.csv")
+    return evaluated(tmp_path, evaluation, run, benchmarks={"cvrplib": tmp_path / "m.json"})[0]
 
 
 def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(tmp_path: Path, public: Callable[[str], Path]) -> None:
@@ -115,9 +101,8 @@ def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(tmp_path: Path, 
     assert set(records.decoding) == {"greedy", "insertion-published", "prc2-insertion-published"}
     assert list(dict.fromkeys(records.test)) == [f"cvrplib_{name}" for name in NAMES]
     assert set(records.n) == {101, 106}  # with the depot
-    torch.manual_seed(0)
-    net = build(CVRP_NETWORK)
-    with np.load(tmp_path / "cvrplib.npz") as file:
+    net = ready(CVRP_NETWORK)
+    with np.load(tmp_path / "out" / "cvrplib.npz") as file:
         arrays = dict(file)
     assert arrays["names"].tolist() == list(NAMES)
     assert arrays["optima"].tolist() == [27591, 26362]
@@ -125,9 +110,9 @@ def test_cvrplib_is_measured_in_its_own_units_by_every_decoding(tmp_path: Path, 
         instance = read_vrplib(folder / "cvrplib_x" / f"{name}.vrp")
         low, high = instance.coords.min(), instance.coords.max()
         square = ((instance.coords - low) / (high - low)).astype(np.float32)  # depot and customers alike
-        inputs = Cvrp(square[None], instance.demand[None], np.array([instance.capacity]))
+        inputs = Vrp(square[None], instance.demand[None], np.array([instance.capacity]))
         for decoding in (Decoding(), PRC, PRC.model_copy(update={"iterations": 0})):
-            routes = to_routes(decode_cvrp(net, inputs, decoding)[0].numpy())
+            routes = to_routes(decode("cvrp", net, inputs, decoding)[0].numpy())
             instance.check(routes, name)
             values = records[(records.test == f"cvrplib_{name}") & (records.decoding == decoding.id)]
             values = values.set_index("metric").value
@@ -149,7 +134,7 @@ def test_a_benchmark_is_for_models_of_its_problem(tmp_path: Path) -> None:
 # -- each axis by itself, many starts ---------------------------------------------------------------------------------
 
 MANY_NETWORK = Network(
-    kind="neuroute.networks.icam_cvrp:IcamCvrp",
+    kind="neuroute.networks.icam:IcamCvrp",
     arguments={"depth": 1, "width": 16, "feed_forward": 16, "train_nodes": 20},
 )
 STARTS = Decoding(starts=5, augment=True)
@@ -195,9 +180,9 @@ def test_set_x_as_icam_is_measured_on_it(tmp_path: Path, public: Callable[[str],
         instance = read_vrplib(folder / "cvrplib_x" / f"{name}.vrp")
         square = per_axis(instance.coords)
         assert not np.allclose(square, instance.unit_square())
-        inputs = Cvrp(square[None], instance.demand[None], np.array([instance.capacity]))
+        inputs = Vrp(square[None], instance.demand[None], np.array([instance.capacity]))
         for decoding in evaluation.decodings:
-            routes = to_routes(decode_cvrp(net, inputs, decoding)[0].numpy())
+            routes = to_routes(decode("cvrp", net, inputs, decoding)[0].numpy())
             instance.check(routes, name)
             values = records[(records.test == f"cvrplib_{name}") & (records.decoding == decoding.id)]
             assert values.set_index("metric").value["length"] == pytest.approx(instance.cost(routes, rounded=False))

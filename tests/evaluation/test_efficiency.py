@@ -9,20 +9,18 @@ import pandas as pd
 import pytest
 import torch
 
-from neuroute.analysis.cost import counts
+from neuroute.accounting.cost import counts
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
-from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
-from neuroute.errors import NeurouteError
 from neuroute.evaluation import efficiency
-from neuroute.evaluation.columns import COLUMNS
-from neuroute.evaluation.efficiency import in_all, measure, points
-from neuroute.evaluation.live_memory import peak_and_kept
-from neuroute.evaluation.one_decision import posed
-from neuroute.evaluation.outlook import look_ahead
-from neuroute.evaluation.records import Where
-from neuroute.networks.weights import build
-from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Labels, Network, Run, Supervised
+from neuroute.evaluation.efficiency import sample_tokens, sum_decisions
+from neuroute.evaluation.extrapolation import predict_cost
+from neuroute.evaluation.live_memory import measure_memory
+from neuroute.evaluation.records import COLUMNS
+from neuroute.evaluation.single_step import pose_single_step
+from neuroute.plan.objects import Dataset, Decoding, EfficiencyEvaluation, Labels, Network
+from untrained import evaluated, ready, run_of
 
 SHAPE = {"depth": 2, "width": 16, "heads": 4, "feed_forward": 32}
 NETWORKS = {
@@ -31,17 +29,15 @@ NETWORKS = {
         ("SIT", "sit:Sit", {"representatives": 3}),
         ("LEHD", "lehd:Lehd", {}),
         ("POMO", "pomo:Pomo", {}),
-        ("BQ", "bq_cvrp:BqCvrp", {}),
-        ("BQ cross", "bq_cvrp:BqCvrp", {"attention": "cross", "representatives": 3}),
-        ("LEHD cvrp", "lehd_cvrp:LehdCvrp", {}),
+        ("BQ", "bq:BqCvrp", {}),
+        ("BQ cross", "bq:BqCvrp", {"attention": "cross", "representatives": 3}),
+        ("LEHD cvrp", "lehd:LehdCvrp", {}),
     )
 }
 TSP, LARGER = Dataset(n=30, count=3), Dataset(n=80, count=3)
 CVRP = Dataset(problem="cvrp", n=25, count=3)
 LABELS = Labels(dataset=TSP, solver="lkh")
-RUN = Run(
-    paper="sit", name="x", network=NETWORKS["SIT"], training=Supervised(samples=1), n=30, data=(), validation=LABELS
-)
+RUN = run_of(NETWORKS["SIT"], LABELS, "sit/x")
 CPU = torch.device("cpu")
 
 
@@ -57,15 +53,7 @@ def measured(
     memory_gb: float = 1.0,
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     evaluation = EfficiencyEvaluation(run=RUN.id, networks=networks, datasets=datasets, decisions=4)
-    where = Where(scale="test", code="c", network_code="n", device="cpu", threads=1, memory_gb=memory_gb)
-    measure(evaluation, RUN, Path("there is none"), out / "efficiency.csv", [], where)
-    with np.load(out / "efficiency.npz", allow_pickle=False) as file:
-        return pd.read_csv(out / "efficiency.csv"), dict(file)
-
-
-def ready(name: str) -> Any:
-    torch.manual_seed(0)
-    return build(NETWORKS[name]).eval()
+    return evaluated(out, evaluation, RUN, memory_gb=memory_gb)
 
 
 def test_records_and_arrays(tmp_path: Path) -> None:
@@ -78,7 +66,7 @@ def test_records_and_arrays(tmp_path: Path) -> None:
         for name, network in NETWORKS.items()
         for dataset in (TSP, LARGER, CVRP)
         for math in ("", "-math")
-        if ("cvrp" in network.kind) == (dataset.problem == "cvrp")
+        if network.kind.endswith("Cvrp") == (dataset.problem == "cvrp")
     }
     assert cells == expected
     assert {f"efficiency-{key.split('|')[0]}" for key in arrays} == {d for d, _ in cells}
@@ -90,22 +78,22 @@ def test_records_and_arrays(tmp_path: Path) -> None:
         assert found[0, 0] == (3 if test == CVRP.id else 4)
         assert found[-1, 0] == most
         values = rows.set_index("metric").value
-        assert values.time_s >= in_all(found[:, 0], found[:, 1]) > 0
+        assert values.time_s >= sum_decisions(found[:, 0], found[:, 1]) > 0
         assert values.peak_memory_mb >= found[:, 2].max() > 0
 
 
 def test_a_sum_over_all_decisions() -> None:
     tokens, seconds = np.array([4.0, 6.0, 10.0]), np.array([1.0, 2.0, 6.0])
-    assert in_all(tokens, seconds) == pytest.approx(1 + 1.5 + 2 + 3 + 4 + 5 + 6)
+    assert sum_decisions(tokens, seconds) == pytest.approx(1 + 1.5 + 2 + 3 + 4 + 5 + 6)
     k = np.arange(4, 1002.0)
     sampled = np.linspace(4, 1001, 5).round()
-    assert in_all(sampled, sampled**2) == pytest.approx((k**2).sum(), rel=0.035)  # as the module says
-    assert in_all(sampled, 3 * sampled + 1) == pytest.approx((3 * k + 1).sum(), rel=1e-12)
+    assert sum_decisions(sampled, sampled**2) == pytest.approx((k**2).sum(), rel=0.035)  # as the module says
+    assert sum_decisions(sampled, 3 * sampled + 1) == pytest.approx((3 * k + 1).sum(), rel=1e-12)
 
 
 @pytest.mark.parametrize(("name", "dataset"), [("LEHD", TSP), ("BQ", CVRP)])
 def test_points_are_decisions_that_greedy_construction_makes(name: str, dataset: Dataset) -> None:
-    net = ready(name)
+    net = ready(NETWORKS[name])
     own, seen = net.decide, []
 
     def decide(rows: torch.Tensor, *more: Any) -> Any:
@@ -115,14 +103,14 @@ def test_points_are_decisions_that_greedy_construction_makes(name: str, dataset:
     net.decide = decide
     one = dataset.model_copy(update={"count": 1})
     if dataset is TSP:
-        decode(net, dataset_coordinates(one), Decoding())
+        decode("tsp", net, dataset_coordinates(one), Decoding())
     else:
-        decode_cvrp(net, cvrp_dataset(one), Decoding())
-    assert seen[::-1] == points(posed(net, dataset), 1000) == list(range(min(seen), max(seen) + 1))
+        decode("cvrp", net, cvrp_dataset(one), Decoding())
+    assert seen[::-1] == sample_tokens(pose_single_step(net, dataset), 1000) == list(range(min(seen), max(seen) + 1))
 
 
 def test_few_nodes_have_few_decisions() -> None:
-    assert points(posed(ready("SIT"), Dataset(n=4, count=1)), 5) == [4, 5]
+    assert sample_tokens(pose_single_step(ready(NETWORKS["SIT"]), Dataset(n=4, count=1)), 5) == [4, 5]
 
 
 def test_attention_that_holds_its_scores_takes_their_memory(tmp_path: Path) -> None:
@@ -138,25 +126,25 @@ def test_attention_that_holds_its_scores_takes_their_memory(tmp_path: Path) -> N
 def test_memory_counts_what_encoding_keeps() -> None:
     """LEHD keeps width floats of every node, SIT two; a decision stands on top of them."""
     for name, width in (("LEHD", 16), ("SIT", 2)):
-        construction = posed(ready(name), LARGER)
-        kept, _, held = peak_and_kept(construction.encode, CPU)
+        construction = pose_single_step(ready(NETWORKS[name]), LARGER)
+        kept, _, held = measure_memory(construction.encode, CPU)
         assert held == 4 * width * 81
-        found = efficiency._measured(construction, [4, 81], CPU)
+        found = efficiency.measure_construction(construction, [4, 81], CPU)
         assert found is not None
-        _, adds, _ = peak_and_kept(lambda c=construction, k=kept: c.decide(k), CPU)
+        _, adds, _ = measure_memory(lambda c=construction, k=kept: c.decide(k), CPU)
         assert found.points[-1, 2] * 2**20 == pytest.approx(adds)
         assert found.peak_mb * 2**20 == pytest.approx(held + adds)
 
 
 def test_all_of_pomos_starts_count(tmp_path: Path) -> None:
-    net = ready("POMO")
-    whole, part = posed(net, LARGER), posed(net, LARGER, tours=20)
+    net = ready(NETWORKS["POMO"])
+    whole, part = pose_single_step(net, LARGER), pose_single_step(net, LARGER, tours=20)
     kept = whole.encode()
     _, _, closed, chosen = part.state(kept, 60)
     assert closed.shape == (1, 20)
     assert (chosen == -torch.inf).sum(-1).tolist() == [[22] * 20]  # 58 candidates are left of 80 nodes
     assert torch.equal(whole.decide(whole.state(kept, 60))[:, :20], part.decide(part.state(kept, 60)))
-    found = [efficiency._measured(c, [4, 81], CPU) for c in (whole, part)]
+    found = [efficiency.measure_construction(c, [4, 81], CPU) for c in (whole, part)]
     assert found[0].points[-1, 2] > 3 * found[1].points[-1, 2]  # a quarter of the tours at a time, less memory
     assert part.share == 0.25
 
@@ -171,13 +159,13 @@ def test_what_does_not_fit(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Seen from smaller sizes; POMO builds fewer tours at a time as long as one fits."""
     tried = []
-    own = efficiency._measured
+    own = efficiency.measure_construction
 
     def note(construction: Any, tokens: list[int], place: torch.device) -> Any:
         tried.append((type(construction).__name__, construction.most - 1, construction.share))
         return own(construction, tokens, place)
 
-    monkeypatch.setattr(efficiency, "_measured", note)
+    monkeypatch.setattr(efficiency, "measure_construction", note)
     networks = {name: NETWORKS[name] for name in ("SIT", "LEHD", "POMO")}
     datasets = (Dataset(n=1000, count=1), Dataset(n=2000, count=1))
     records, _ = measured(tmp_path, networks, datasets, memory_gb=0.04)
@@ -198,12 +186,12 @@ def test_what_does_not_fit_is_not_tried(tmp_path: Path, monkeypatch: pytest.Monk
 def test_an_outlook_is_right() -> None:
     for name, dataset in (("LEHD", TSP), ("SIT", TSP), ("POMO", TSP), ("BQ", CVRP)):
         larger = dataset.model_copy(update={"n": 1600})
-        net, count = ready(name), counts(NETWORKS[name])
-        with efficiency._holding_scores():
-            outlook = look_ahead(net, larger, count, CPU)
-            construction = posed(net, larger)
-            kept, encoding, held = peak_and_kept(construction.encode, CPU)
-            _, adds, _ = peak_and_kept(lambda c=construction, k=kept: c.decide(c.state(k, c.most)), CPU)
+        net, count = ready(NETWORKS[name]), counts(NETWORKS[name])
+        with efficiency.hold_scores():
+            outlook = predict_cost(net, larger, count, CPU)
+            construction = pose_single_step(net, larger)
+            kept, encoding, held = measure_memory(construction.encode, CPU)
+            _, adds, _ = measure_memory(lambda c=construction, k=kept: c.decide(c.state(k, c.most)), CPU)
         real = max(encoding, held + adds)
         assert 0.95 * real < outlook.peak(larger.nodes) < (2 if name == "SIT" else 1.1) * real, name
         assert outlook.seconds(construction, count, [4, 1601]) > 0
@@ -230,14 +218,15 @@ def test_bad_evaluations(tmp_path: Path) -> None:
     with pytest.raises(NeurouteError, match="'BQ' is for cvrp, of which there is no data set"):
         measured(tmp_path, {"BQ": NETWORKS["BQ"]}, (TSP,))
     other = Network(kind="neuroute.networks.other:Other", arguments={})
-    with pytest.raises(NeurouteError, match="FLOPs are not known"):
+    with pytest.raises(NeurouteError, match="does not exist"):
         measured(tmp_path, {"x": other}, (TSP,))
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [tmp_path / "m"]
 
 
-def test_random_weights_leave_torchs_own_numbers_alone(tmp_path: Path) -> None:
+def test_random_weights_leave_torchs_own_numbers_alone() -> None:
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    measured(tmp_path, {"SIT": NETWORKS["SIT"]}, (TSP,))
+    evaluation = EfficiencyEvaluation(run=RUN.id, networks=NETWORKS, datasets=(TSP,))
+    efficiency.build_network("SIT", NETWORKS["SIT"], evaluation, CPU)
     assert torch.equal(torch.rand(2), expected)

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile
 
-from neuroute.evaluation.live_memory import LiveBytes, out_of_memory, peak_and_kept
+from neuroute.evaluation.live_memory import LiveBytes, measure_memory, out_of_memory
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Network
 
@@ -33,15 +33,15 @@ def test_peak_and_what_is_kept_by_hand() -> None:
         d = c.sum(dim=0)  # and a row
         return view + d[:1] * 0
 
-    _, peak, kept = peak_and_kept(call, CPU)
+    _, peak, kept = measure_memory(call, CPU)
     assert 3 * MB < peak < 3 * MB + 20_000
     assert kept == 4 * 10 * 250
 
 
 def test_what_was_there_before_does_not_count() -> None:
     before = tensor()
-    assert peak_and_kept(lambda: before.relu_().view(-1)[:7], CPU)[1:] == (0, 0)
-    assert peak_and_kept(lambda: torch.add(before, before, out=before), CPU)[1:] == (0, 0)
+    assert measure_memory(lambda: before.relu_().view(-1)[:7], CPU)[1:] == (0, 0)
+    assert measure_memory(lambda: torch.add(before, before, out=before), CPU)[1:] == (0, 0)
 
 
 def test_memory_that_is_freed_and_taken_again_counts_once() -> None:
@@ -75,7 +75,7 @@ def test_agrees_with_the_profiler(kind: str, math: bool) -> None:
     with sdpa_kernel(SDPBackend.MATH) if math else nullcontext():
         with torch.no_grad():
             net.decide(rows)
-        _, peak, kept = peak_and_kept(lambda: net.decide(rows), CPU)
+        _, peak, kept = measure_memory(lambda: net.decide(rows), CPU)
         expected = profiled(lambda: net.decide(rows))
     assert 4 * 298 <= kept <= 4 * (300 + 15)  # the logits, and those of other tokens that they are a view of
     held = 4 * 300**2 * 4  # bytes of the scores of four heads

@@ -1,6 +1,5 @@
 """An evaluation's records: right numbers, whole files, and refusals."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,26 +8,21 @@ import pandas as pd
 import pytest
 import torch
 
-from neuroute.analysis import cost
+from neuroute.accounting import cost
+from neuroute.core.device import memory_budget_gb
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours, make_labels
-from neuroute.datasets.shard_files import kind_of
+from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import decode, instances_at_once
-from neuroute.device import memory_budget_gb
-from neuroute.errors import NeurouteError
-from neuroute.evaluation.measure import measure
-from neuroute.evaluation.records import Where
-from neuroute.networks.weights import build, save_checkpoint
-from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Supervised, Test
-from neuroute.problems.rooms import room
+from neuroute.decoding.decode import decode, instances_per_batch
+from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Test
 from neuroute.problems.tsp import tour_length
+from untrained import evaluated, ready, run_of
 
 LABELS = Labels(dataset=Dataset(n=9, count=12), solver="concorde")
 ARGUMENTS = {"depth": 2, "width": 8, "heads": 2, "gate": True, "rezero": True, "train_nodes": 9}
 NETWORK = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=ARGUMENTS)
-RUN = Run(
-    paper="scaling", name="x", network=NETWORK, training=Supervised(samples=1), n=9, data=(LABELS,), validation=LABELS
-)
+RUN = run_of(NETWORK, LABELS)
 TESTS = (Test(labels=LABELS), Test(labels=LABELS, decoding=Decoding(method="beam", beam=3)))
 CPU = torch.device("cpu")
 EVALUATION = Evaluation(run=RUN.id, group="greedy", tests=TESTS)
@@ -37,26 +31,20 @@ EVALUATION = Evaluation(run=RUN.id, group="greedy", tests=TESTS)
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     make_labels(LABELS, tmp_path / "labels", [], workers=1, progress=False)
-    torch.manual_seed(0)
-    save_checkpoint(tmp_path / "m", build(NETWORK), {"run": RUN.id, "network": NETWORK.model_dump(), "code": "n"})
     return tmp_path
 
 
-def run_measure(folder: Path, **changes: object) -> pd.DataFrame:
-    where = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
-    out = folder / "out" / "greedy.csv"
-    measure(EVALUATION, RUN, folder / "m", out, [folder / "labels"], replace(where, **changes))  # type: ignore[arg-type]
-    return pd.read_csv(out)
+def run_measure(folder: Path, evaluation: Evaluation = EVALUATION, run: Run = RUN, **changes: Any) -> pd.DataFrame:
+    return evaluated(folder, evaluation, run, label_dirs=[folder / "labels"], **changes)[0]
 
 
 def test_gaps_are_ratios_of_means_and_lengths_are_kept(store: Path) -> None:
     records = run_measure(store)
     coords = dataset_coordinates(LABELS.dataset)
     reference = tour_length(coords, load_tours(LABELS, [store / "labels"]))
-    torch.manual_seed(0)
-    net = build(NETWORK)
+    net = ready(NETWORK)
     for test in TESTS:
-        own = tour_length(coords, decode(net, torch.from_numpy(coords), test.decoding).numpy())
+        own = tour_length(coords, decode("tsp", net, torch.from_numpy(coords), test.decoding).numpy())
         rows = records[records.decoding == test.decoding.id].set_index("metric")
         assert rows.value["gap_pct"] == pytest.approx(100 * (own.mean() / reference.mean() - 1))
         assert rows.value["gap_mean_of_ratios_pct"] == pytest.approx(100 * np.mean(own / reference - 1))
@@ -80,19 +68,14 @@ def test_other_code_and_missing_labels_are_refused(store: Path) -> None:
 def test_milestones_of_reconstruction_are_records_of_their_own(store: Path) -> None:
     """One run to the last milestone gives what separate runs of each budget give, greedy included."""
     rrc = Decoding(method="rrc", iterations=6, milestones=(0, 2, 6))
-    where = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
-    out = store / "out" / "rrc.csv"
-    evaluation = Evaluation(run=RUN.id, group="rrc", tests=(Test(labels=LABELS, decoding=rrc),))
-    measure(evaluation, RUN, store / "m", out, [store / "labels"], where)
-    records = pd.read_csv(out)
+    records = run_measure(store, Evaluation(run=RUN.id, group="rrc", tests=(Test(labels=LABELS, decoding=rrc),)))
     assert list(records.decoding.unique()) == ["greedy", "rrc2", "rrc6"]
     coords = torch.from_numpy(dataset_coordinates(LABELS.dataset))
-    torch.manual_seed(0)
-    net = build(NETWORK)
-    with np.load(out.with_suffix(".npz")) as lengths:
+    net = ready(NETWORK)
+    with np.load(store / "out" / "rrc.npz") as lengths:
         for iterations, name in ((0, "greedy"), (2, "rrc2"), (6, "rrc6")):
             decoding = Decoding(method="rrc", iterations=iterations)
-            own = tour_length(coords.numpy(), decode(net, coords, decoding).numpy())
+            own = tour_length(coords.numpy(), decode("tsp", net, coords, decoding).numpy())
             np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|{name}"], own)
     times = records[records.metric == "time_s"].value
     assert times.is_monotonic_increasing
@@ -105,29 +88,24 @@ MANY = (Decoding(), Decoding(starts="all"), Decoding(starts="all", augment=True)
 @pytest.mark.parametrize("problem", ["tsp", "cvrp"])
 def test_many_starts_are_measured_and_counted(tmp_path: Path, problem: Any) -> None:
     labels = Labels(dataset=Dataset(problem=problem, n=9, count=5), solver="nearest")
-    make_labels(labels, tmp_path, [], workers=1, progress=False)
-    kind = "neuroute.networks.icam:Icam" if problem == "tsp" else "neuroute.networks.icam_cvrp:IcamCvrp"
+    make_labels(labels, tmp_path / "labels", [], workers=1, progress=False)
+    kind = "neuroute.networks.icam:Icam" if problem == "tsp" else "neuroute.networks.icam:IcamCvrp"
     network = Network(kind=kind, arguments=SHAPE)
     run = RUN.model_copy(update={"network": network, "data": (labels,), "validation": labels})
-    torch.manual_seed(0)
-    net: Any = build(network)
-    save_checkpoint(tmp_path / "m", net, {"run": run.id, "network": network.model_dump(), "code": "n"})
+    net = ready(network)
     tests = tuple(Test(labels=labels, decoding=decoding) for decoding in MANY)
     if problem == "tsp":
         tests += (Test(labels=labels, decoding=Decoding(method="rrc", iterations=3)),)
         tests += (Test(labels=labels, decoding=Decoding(method="beam", beam=2)),)
         tests += (Test(labels=labels, decoding=Decoding(method="beam", beam=2, starts="all")),)
-    where = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
-    evaluation = Evaluation(run=run.id, group="many", tests=tests)
-    measure(evaluation, run, tmp_path / "m", tmp_path / "many.csv", [tmp_path], where)
-    records = pd.read_csv(tmp_path / "many.csv")
-    kind_, c, nodes = kind_of(labels), cost.counts(network), labels.dataset.nodes
+    records = run_measure(tmp_path, Evaluation(run=run.id, group="many", tests=tests), run)
+    kind_, c, nodes = spec_of(labels), cost.counts(network), labels.dataset.nodes
     instances = kind_.instances(labels.dataset)
     for test in tests:
-        found = room(problem, "decode")(net, instances, test.decoding).numpy()
+        found = decode(problem, net, instances, test.decoding).numpy()
         rows = records[records.decoding == test.decoding.id].set_index("metric")
         assert rows.value["length"] == pytest.approx(kind_.lengths(instances, found).mean())
-        assert set(rows.batch_size) == {instances_at_once(net, 9, test.decoding, memory_budget_gb(CPU, None))}
+        assert set(rows.batch_size) == {instances_per_batch(net, 9, test.decoding, memory_budget_gb(CPU, None))}
     for decoding, tours, images in zip(MANY, (1, 9, 72), (1, 1, 8), strict=True):
         values = records[records.decoding == decoding.id].set_index("metric").value
         by_hand = images * c.encoder(nodes) + tours * (nodes - 2) * c.decision(nodes + 1)

@@ -1,5 +1,6 @@
 """Probes along optimal tours: counts of known policies, ranks by brute force, and the last-layer states."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,16 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.analysis.representations import separation
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.errors import NeurouteError
-from neuroute.evaluation.probes import last_layer, measure, success_by_rank
-from neuroute.evaluation.records import Where
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
+from neuroute.networks.base import PathNetwork
 from neuroute.networks.weights import build, save_checkpoint
-from neuroute.plan.objects import Dataset, Labels, Network, ProbeEvaluation, Run, Supervised
+from neuroute.papers.scaling.evaluations import ProbeEvaluation
+from neuroute.papers.scaling.probe import last_layer, success_by_rank
+from neuroute.plan.objects import Dataset, Labels, Network, Run, Supervised
 from neuroute.problems.tsp import canonical
 
 N, COUNT = 12, 10
@@ -26,13 +30,13 @@ NETWORK = Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=A
 RUN = Run(
     paper="scaling", name="x", network=NETWORK, training=Supervised(samples=1), n=N, data=(LABELS,), validation=LABELS
 )
-WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+CONTEXT = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
 
 
-class Policy(nn.Module):
+class Policy(PathNetwork):
     """A network without weights to learn, which scores candidates by a rule."""
 
-    width = 4
+    width, pair_channels = 4, 0
 
     def __init__(self, score: Any) -> None:
         super().__init__()
@@ -151,7 +155,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def probe(folder: Path, out: Path, **changes: int) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
     evaluation = ProbeEvaluation(run=RUN.id, optimal=LABELS, **changes)  # type: ignore[arg-type]
-    measure(evaluation, RUN, folder / "m", out / "probes.csv", [folder / "labels"], WHERE)
+    evaluate(evaluation, RUN, folder / "m", out / "probes.csv", replace(CONTEXT, label_dirs=[folder / "labels"]))
     with np.load(out / "probes.npz") as file:
         return pd.read_csv(out / "probes.csv"), dict(file)
 

@@ -7,58 +7,37 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from neuroute.analysis.rescaling import factor_for, read_best
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
-from neuroute.errors import NeurouteError
 from neuroute.evaluation import rescaling
-from neuroute.evaluation.records import Where
-from neuroute.evaluation.rescaling import measure
-from neuroute.networks.weights import build, save_checkpoint
-from neuroute.plan.objects import Dataset, Decoding, Labels, Network, RescalingEvaluation, Run, Supervised, Sweep
+from neuroute.plan.objects import Dataset, Decoding, Labels, Network, RescalingEvaluation, Sweep
 from neuroute.problems.tsp import tour_length
+from untrained import evaluated, ready, run_of
 
 SMALL, LARGE = Dataset(split="val", n=9, count=6), Dataset(split="val", n=16, count=4)
 ARGUMENTS = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 24, "positions": "both", "train_nodes": 9}
 NETWORK = Network(kind="neuroute.networks.pens:Pens", arguments=ARGUMENTS)
 LABELS = Labels(dataset=SMALL, solver="concorde")  # not read
-RUN = Run(
-    paper="pens", name="x", network=NETWORK, training=Supervised(samples=1), n=9, data=(LABELS,), validation=LABELS
-)
-WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+RUN = run_of(NETWORK, LABELS, "pens/x")
 FACTORS = (0.5, 1.0, 2.0, 4.0)
 SWEEPS = (Sweep(dataset=LARGE, factors=FACTORS), Sweep(dataset=SMALL, factors=(1.0, 1.5, 3.0)))
 
 
-def small() -> Any:
-    torch.manual_seed(3)
-    return build(NETWORK).eval()
+def sweep(folder: Path, sweeps: tuple[Sweep, ...] = SWEEPS) -> tuple[pd.DataFrame, dict[str, Any]]:
+    return evaluated(folder, RescalingEvaluation(run=RUN.id, sweeps=sweeps), RUN)
 
 
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("run") / "m"
-    save_checkpoint(path, small(), {"run": RUN.id, "network": NETWORK.model_dump(), "code": "n"})
-    return path
-
-
-def sweep(checkpoint: Path, out: Path, sweeps: tuple[Sweep, ...] = SWEEPS) -> tuple[pd.DataFrame, dict[str, Any]]:
-    evaluation = RescalingEvaluation(run=RUN.id, sweeps=sweeps)
-    measure(evaluation, RUN, checkpoint, out / "rescaling.csv", [], WHERE)
-    with np.load(out / "rescaling.npz", allow_pickle=False) as file:
-        return pd.read_csv(out / "rescaling.csv"), dict(file)
-
-
-def test_lengths_are_those_of_stretched_coordinates_on_the_original_scale(checkpoint: Path, tmp_path: Path) -> None:
-    records, arrays = sweep(checkpoint, tmp_path)
-    net = small()
+def test_lengths_are_those_of_stretched_coordinates_on_the_original_scale(tmp_path: Path) -> None:
+    records, arrays = sweep(tmp_path)
+    net = ready(NETWORK)
     for each in SWEEPS:
         coords = dataset_coordinates(each.dataset)
         by_hand = []
         for factor in each.factors:  # the network is given coordinates that somebody else has stretched
-            tours = decode(net, coords * np.float32(factor), Decoding()).numpy()
+            tours = decode("tsp", net, coords * np.float32(factor), Decoding()).numpy()
             by_hand.append(tour_length(coords, tours).mean())
         np.testing.assert_allclose(arrays[f"{each.dataset.id}|lengths"], by_hand, rtol=1e-12)
         np.testing.assert_array_equal(arrays[f"{each.dataset.id}|factors"], each.factors)
@@ -68,16 +47,16 @@ def test_lengths_are_those_of_stretched_coordinates_on_the_original_scale(checkp
     assert len(set(arrays[f"{LARGE.id}|lengths"])) > 1, "the factor changes nothing: this network shows nothing"
 
 
-def test_factor_1_is_plain_greedy(checkpoint: Path, tmp_path: Path) -> None:
-    _, arrays = sweep(checkpoint, tmp_path)
+def test_factor_1_is_plain_greedy(tmp_path: Path) -> None:
+    _, arrays = sweep(tmp_path)
     for each in SWEEPS:
         coords = dataset_coordinates(each.dataset)
-        plain = tour_length(coords, decode(small(), coords, Decoding()).numpy()).mean()
+        plain = tour_length(coords, decode("tsp", ready(NETWORK), coords, Decoding()).numpy()).mean()
         assert arrays[f"{each.dataset.id}|lengths"][each.factors.index(1.0)] == plain
 
 
-def test_records_and_arrays_agree(checkpoint: Path, tmp_path: Path) -> None:
-    records, arrays = sweep(checkpoint, tmp_path)
+def test_records_and_arrays_agree(tmp_path: Path) -> None:
+    records, arrays = sweep(tmp_path)
     assert arrays["sizes"].tolist() == [9, 16]  # smallest first, whatever the order of the sweeps
     assert arrays["sizes"].dtype == np.int64
     assert arrays["interior"].dtype == bool
@@ -91,12 +70,12 @@ def test_records_and_arrays_agree(checkpoint: Path, tmp_path: Path) -> None:
     assert set(records.metric) == {"length", "time_s", "rescale_factor"}
     assert (records.value > 0).all()
     assert set(records.reference) == {"none"}
-    sizes, best = read_best(tmp_path / "rescaling.npz", RUN.id)
+    sizes, best = read_best(tmp_path / "out" / "rescaling.npz", RUN.id)
     assert factor_for(16, sizes, best) == arrays["best"][1]
 
 
 def test_a_minimum_outside_is_told(
-    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Lengths that fall, and lengths with a minimum at 1.75, whatever the network does."""
 
@@ -105,7 +84,7 @@ def test_a_minimum_outside_is_told(
         monkeypatch.setattr(rescaling, "tour_length", lambda coords, tours: np.full(len(tours), next(calls)))
         caplog.clear()
         with caplog.at_level(logging.WARNING, "neuroute"):
-            sweep(checkpoint, tmp_path, (Sweep(dataset=LARGE, factors=FACTORS),))
+            sweep(tmp_path, (Sweep(dataset=LARGE, factors=FACTORS),))
         return [r.getMessage() for r in caplog.records]
 
     messages = told(lambda f: 10 - f)
@@ -114,7 +93,7 @@ def test_a_minimum_outside_is_told(
         "so the best swept one, 4, is taken; widen this size's `factors` in the scale file"
     ]
     assert told(lambda f: (f - 1.75) ** 2 + 3) == []
-    with np.load(tmp_path / "rescaling.npz") as file:
+    with np.load(tmp_path / "out" / "rescaling.npz") as file:
         assert file["best"] == pytest.approx([1.75])
         assert file["interior"].all()
 
@@ -132,5 +111,5 @@ def test_bad_sweeps_are_refused_before_anything_is_measured(
     sweeps: tuple[Sweep, ...], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(NeurouteError, match=f"^pens/x/rescaling: {message}"):
-        sweep(tmp_path / "no checkpoint", tmp_path, sweeps)
-    assert not list(tmp_path.iterdir())
+        sweep(tmp_path, sweeps)
+    assert not (tmp_path / "out").exists()

@@ -9,43 +9,30 @@ import numpy as np
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.decoding.prc import prc
-from neuroute.errors import NeurouteError
-from neuroute.evaluation.live_modules import modules
-from neuroute.evaluation.records import Where
-from neuroute.evaluation.rounds import decision_state, measure, one_iteration
-from neuroute.networks.linear_cross_attention import CrossLayer, CrossModule
+from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
-from neuroute.networks.weights import build, save_checkpoint
-from neuroute.plan.objects import Dataset, Decoding, Labels, Network, RoundEvaluation, Run, Supervised
+from neuroute.papers.sit.evaluations import RoundEvaluation
+from neuroute.papers.sit.probe import decision_state, one_iteration
+from neuroute.plan.objects import Dataset, Decoding, Labels, Run
 from neuroute.solvers.registry import get
+from probed import Arrays, probe_arrays, random_network, tiny_run
 
 N, R, WIDTH, HEADS = 16, 3, 16, 2
 DATASET = Dataset(split="val", n=N, count=1, first=2)
-WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
 PRC = Decoding(method="prc", start="insertion", iterations=6, longest=5)
-Arrays = dict[str, np.ndarray]
 
 
 def run_of(**arguments: Any) -> Run:
-    shape = {"depth": 3, "width": WIDTH, "heads": HEADS, "feed_forward": 24, "representatives": R, **arguments}
-    labels = Labels(dataset=DATASET, solver="concorde")  # not read
-    return Run(
-        paper="sit",
-        name="tiny",
-        network=Network(kind="neuroute.networks.sit:Sit", arguments=shape),
-        training=Supervised(samples=1),
-        n=N,
-        data=(labels,),
-        validation=labels,
-    )
+    shape = {"depth": 3, "width": WIDTH, "heads": HEADS, "feed_forward": 24, "representatives": R}
+    return tiny_run("sit", "sit:Sit", Labels(dataset=DATASET, solver="concorde"), **shape, **arguments)
 
 
 def small(run: Run) -> Any:
-    torch.manual_seed(1)
-    return build(run.network).eval()
+    return random_network(run, 1)
 
 
 def points() -> torch.Tensor:
@@ -117,22 +104,6 @@ def test_weights_are_those_that_the_layer_attends_with() -> None:
     torch.testing.assert_close(attended, layer.attended(x, context, 1.7))
 
 
-def test_modules_are_those_of_the_live_network() -> None:
-    net = small(run_of())
-    *found, last = modules(net, "decoder.layers")
-    by_name = {m["name"]: m for m in found}
-    assert by_name["decoder.layers"]["copies"] == 3
-    assert by_name["decoder.current"]["shapes"] == {"weight": [R * WIDTH, WIDTH], "bias": [R * WIDTH]}
-    assert by_name["decoder.layers.0.gather.key_value"]["shapes"] == {"weight": [2 * WIDTH, WIDTH]}
-    assert not any(name.startswith("decoder.layers.1") for name in by_name)
-    counted = sum(
-        math.prod(shape) * (3 if m["name"].startswith("decoder.layers.0") else 1)
-        for m in found
-        for shape in m["shapes"].values()
-    )
-    assert last == {"parameters": counted} == {"parameters": sum(p.numel() for p in net.parameters())}
-
-
 # -- one iteration --------------------------------------------------------------------------------------------------
 
 
@@ -190,11 +161,8 @@ def test_without_any_improvement_the_first_iteration_is_kept() -> None:
 
 
 def measured(run: Run, out: Path, **changes: Any) -> Arrays:
-    save_checkpoint(out / "m", small(run), {"run": run.id, "network": run.network.model_dump(), "code": "n"})
     wanted = {"run": run.id, "dataset": DATASET, "decoding": PRC, "decision": 5, **changes}
-    measure(RoundEvaluation(**wanted), run, out / "m", out / "round.csv", [], WHERE)
-    with np.load(out / "round.npz", allow_pickle=False) as file:
-        return dict(file)
+    return probe_arrays(RoundEvaluation(**wanted), run, small(run), out)
 
 
 @pytest.mark.parametrize("start", ["insertion", "nearest", "greedy"])
@@ -203,7 +171,7 @@ def test_records_and_arrays(start: str, tmp_path: Path) -> None:
     arrays = measured(run, tmp_path, decoding=PRC.model_copy(update={"start": start}))
     coords = dataset_coordinates(DATASET)
     np.testing.assert_array_equal(arrays["coords"], coords[0])
-    greedy = decode(small(run), coords, Decoding())[0]
+    greedy = decode("tsp", small(run), coords, Decoding())[0]
     np.testing.assert_array_equal(arrays["visited"], greedy[:5])
     assert int(np.nanargmax(arrays["probabilities"])) == int(greedy[5])
     assert arrays["attention"].shape == (3, R + 1, N)

@@ -8,35 +8,32 @@ import numpy as np
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.multi_start_vrp import multi_start, number_of_starts
-from neuroute.errors import NeurouteError
-from neuroute.evaluation.records import Where
-from neuroute.evaluation.routing import measure
-from neuroute.networks.weights import build, parameters, save_checkpoint
-from neuroute.plan.objects import Dataset, Labels, Network, RoutingEvaluation, Run, Supervised
-from neuroute.problems.vrp import SWITCHES, Vrp, canonical, lengths
+from neuroute.decoding.multi_start import multi_start
+from neuroute.decoding.vrp import VRP
+from neuroute.networks.weights import parameters
+from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
+from neuroute.plan.objects import Dataset, Labels, Run
+from neuroute.problems.vrp import Vrp, canonical, lengths, number_of_starts
+from neuroute.problems.vrp_variants import SWITCHES
+from probed import Arrays, probe_arrays, random_network, softmax, tiny_run
 
 N, EXPERTS, TOP, STEPS, COUNT, DEPTH = 9, 4, 2, 30, 3, 2
 DATASETS = tuple(
     Dataset(problem="vrp", variant=name, split="val", n=N, count=COUNT, capacity=14) for name in ("CVRP", "OVRPBLTW")
 )
 LABELS = Labels(dataset=DATASETS[0], solver="ortools")
-WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
-Arrays = dict[str, np.ndarray]
 
 
 def run_of(**arguments: Any) -> Run:
-    shape = {"depth": DEPTH, "width": 16, "heads": 2, "feed_forward": 24, "experts": EXPERTS, "top": TOP, **arguments}
-    network = Network(kind="neuroute.networks.mvmoe:MvMoe", arguments=shape)
-    training = Supervised(samples=1)
-    return Run(paper="mvmoe", name="x", network=network, training=training, n=N, data=(), validation=LABELS)
+    shape = {"depth": DEPTH, "width": 16, "heads": 2, "feed_forward": 24, "experts": EXPERTS, "top": TOP}
+    return tiny_run("mvmoe", "mvmoe:MvMoe", LABELS, **{**shape, **arguments})
 
 
 def small(run: Run) -> Any:
     """Gates that tell tokens apart, which at first they do not."""
-    torch.manual_seed(0)
-    net = build(run.network).eval()
+    net = random_network(run, 0)
     for name, parameter in net.named_parameters():
         if "gate" in name:
             parameter.data.normal_(0.0, 0.5)
@@ -44,18 +41,8 @@ def small(run: Run) -> Any:
 
 
 def measured(folder: Path, run: Run, **changes: Any) -> Arrays:
-    net = small(run)
-    save_checkpoint(folder / "m", net, {"run": run.id, "network": run.network.model_dump(), "code": "n"})
     evaluation = RoutingEvaluation(**{"run": run.id, "datasets": DATASETS, "steps": STEPS, **changes})
-    measure(evaluation, run, folder / "m", folder / "routing.csv", [], WHERE)
-    with np.load(folder / "routing.npz", allow_pickle=False) as file:
-        return dict(file)
-
-
-def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
-    e = np.exp(x.astype(float) - x.max(axis=axis, keepdims=True))
-    found: np.ndarray = e / e.sum(axis=axis, keepdims=True)
-    return found
+    return probe_arrays(evaluation, run, small(run), folder)
 
 
 def tours(instances: Vrp) -> int:
@@ -106,7 +93,7 @@ def test_routes_are_the_networks_best_ones(tmp_path: Path) -> None:
     for dataset in DATASETS:
         one, name = vrp_dataset(dataset)[:1], dataset.variant
         solution = np.stack([a[f"order_{name}"], a[f"flags_{name}"]])
-        expected = multi_start(small(run), one).numpy()  # the same routes, of which another may be the first
+        expected = multi_start(VRP, small(run), one).numpy()  # the same routes, of which another may be the first
         np.testing.assert_array_equal(canonical(solution[None]), canonical(expected))
         assert a[f"length_{name}"] == pytest.approx(lengths(one, solution[None])[0])
         np.testing.assert_array_equal(a[f"coords_{name}"], one.coords[0])

@@ -7,16 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from neuroute.cli import app
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.decoding.decode import decode
-from neuroute.errors import NeurouteError
-from neuroute.evaluation.solve import solve_file
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Network
-from untrained import untrained
+from neuroute.user.solve import solve_file
+from untrained import done, tsp_text, untrained
 
 KIND = "neuroute.networks.pens:Pens"
 VARIANTS = [("alibi", "gaussian"), ("rope", "gaussian"), ("both", "zero"), ("coordinates", "gaussian")]
@@ -33,9 +31,7 @@ def checkpoint(folder: Path, positions: str, initial: str) -> Path:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     points = np.random.default_rng(5).integers(0, 1000, (NODES, 2))
-    lines = "".join(f"{i} {x} {y}\n" for i, (x, y) in enumerate(points, 1))
-    head = f"NAME: dozen\nTYPE: TSP\nDIMENSION: {NODES}\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
-    (tmp_path / "dozen.tsp").write_text(head + lines + "EOF\n")
+    (tmp_path / "dozen.tsp").write_text(tsp_text(points, name="dozen"))
     return tmp_path / "dozen.tsp"
 
 
@@ -52,7 +48,7 @@ def test_each_variant_solves_a_file(
     assert said
     net, _ = load_checkpoint(model)
     instance = read_tsplib(file)
-    tour = decode(net, torch.from_numpy(instance.unit_square())[None], how)[0].numpy()
+    tour = decode("tsp", net, torch.from_numpy(instance.unit_square())[None], how)[0].numpy()
     assert sorted(tour) == list(range(NODES))
     assert said.groups() == ("dozen", str(NODES), f"{instance.length(tour):,.0f}", "EUC_2D", str(drawing))
     assert drawing.read_text().rstrip().endswith("</svg>")
@@ -60,10 +56,7 @@ def test_each_variant_solves_a_file(
 
 def test_the_command_line_solves_and_refuses(tmp_path: Path, file: Path) -> None:
     model, drawing = checkpoint(tmp_path, "both", "gaussian"), tmp_path / "tour.png"
-    arguments = ["solve", str(file), "--model", str(model), "--out", str(drawing), "--device", "cpu"]
-    done = CliRunner().invoke(app, arguments)
-    assert done.exit_code == 0, done.output
-    assert "dozen: n=12" in done.output
+    assert "dozen: n=12" in done("solve", file, "--model", model, "--out", drawing)
     assert drawing.exists()
     with pytest.raises(NeurouteError, match="must end in"):
         solve_file(file, model, Decoding(), tmp_path / "tour.txt", "cpu")

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,46 +11,32 @@ import pandas as pd
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.multi_start import multi_start
-from neuroute.errors import NeurouteError
-from neuroute.evaluation.records import Where
-from neuroute.evaluation.selections import LEVELS, RANKS, selections
-from neuroute.evaluation.structure import SOLVED, measure
-from neuroute.networks.weights import build, save_checkpoint
-from neuroute.plan.objects import Dataset, Labels, Network, Run, StructureEvaluation, Supervised
+from neuroute.decoding.tsp import TSP
+from neuroute.papers.icam.evaluations import StructureEvaluation
+from neuroute.papers.icam.probe import SOLVED
+from neuroute.papers.icam.selections import LEVELS, RANKS, selections
+from neuroute.plan.objects import Dataset, Labels, Run
+from neuroute.rendering.maps import pairwise_distances
+from probed import CONTEXT, Arrays, probe_arrays, random_network, softmax, tiny_run
 
 N, DECISION, WIDTH, HEADS = 12, 5, 8, 2
 DATASET = Dataset(split="val", n=N, count=1, first=2)
 OPTIMAL = tuple(Labels(dataset=Dataset(split="test", n=n, count=4), solver="nearest") for n in (9, 25))
-WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
-Arrays = dict[str, np.ndarray]
 
 
 def run_of(kind: str = "icam:Icam", **arguments: Any) -> Run:
-    shape = {
-        "depth": 3,
-        "width": WIDTH,
-        "feed_forward": 12,
-        **({"heads": HEADS} if "pomo" in kind else {}),
-        **arguments,
-    }
-    return Run(
-        paper="icam",
-        name="tiny",
-        network=Network(kind=f"neuroute.networks.{kind}", arguments=shape),
-        training=Supervised(samples=1),
-        n=N,
-        data=OPTIMAL[:1],  # not read
-        validation=OPTIMAL[0],
-    )
+    shape = {"depth": 3, "width": WIDTH, "feed_forward": 12, **({"heads": HEADS} if "pomo" in kind else {})}
+    run = tiny_run("icam", kind, OPTIMAL[0], **shape, **arguments)
+    return run.model_copy(update={"n": N})
 
 
 def small(run: Run) -> Any:
     """Random weights, and alphas that differ, one of them below 0."""
-    torch.manual_seed(4)
-    net = build(run.network).eval()
+    net = random_network(run, 4)
     with torch.no_grad():
         for i, (name, parameter) in enumerate(net.named_parameters()):
             if name.endswith("alpha"):
@@ -58,20 +45,8 @@ def small(run: Run) -> Any:
 
 
 def measured(run: Run, out: Path, **changes: Any) -> Arrays:
-    save_checkpoint(out / "m", small(run), {"run": run.id, "network": run.network.model_dump(), "code": "n"})
     evaluation = StructureEvaluation(**{"run": run.id, "dataset": DATASET, "decision": DECISION, **changes})
-    measure(evaluation, run, out / "m", out / "structure.csv", [out / "labels"], WHERE)
-    with np.load(out / "structure.npz", allow_pickle=False) as file:
-        return dict(file)
-
-
-def apart(coords: np.ndarray) -> np.ndarray:
-    return np.linalg.norm(coords[:, None].astype(float) - coords[None], axis=-1)
-
-
-def softmax(x: np.ndarray) -> np.ndarray:
-    e = np.exp(x - x.max())
-    return e / e.sum()
+    return probe_arrays(evaluation, run, small(run), out, replace(CONTEXT, label_dirs=[out / "labels"]))
 
 
 def weights(run: Run) -> dict[str, np.ndarray]:
@@ -86,8 +61,8 @@ def test_the_decision_is_the_one_on_the_way_of_the_greedy_tour(kind: str, tmp_pa
     run = run_of(kind)
     a, coords = measured(run, tmp_path), dataset_coordinates(DATASET)
     np.testing.assert_array_equal(a["coords"], coords[0])
-    np.testing.assert_array_equal(a["tours"][0], multi_start(small(run), coords, 1)[0])
-    np.testing.assert_array_equal(a["tours"][a["lengths"].argmin()], multi_start(small(run), coords)[0])
+    np.testing.assert_array_equal(a["tours"][0], multi_start(TSP, small(run), coords, 1)[0])
+    np.testing.assert_array_equal(a["tours"][a["lengths"].argmin()], multi_start(TSP, small(run), coords)[0])
     closed = a["tours"][:, [*range(N), 0]]
     np.testing.assert_allclose(
         a["lengths"], np.linalg.norm(np.diff(coords[0][closed].astype(float), axis=1), axis=2).sum(1), rtol=1e-6
@@ -106,7 +81,7 @@ def test_fits_and_bias_make_the_logits_of_icam(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         a["logits"][left], a["clipping"] * np.tanh(a["fits"] + a["bias"])[left], rtol=1e-4, atol=1e-4
     )
-    distances = apart(a["coords"])[a["visited"][-1]]
+    distances = pairwise_distances(a["coords"])[a["visited"][-1]]
     np.testing.assert_allclose(a["bias"], -w["compatibility_alpha"] * math.log2(N) * distances, atol=1e-5)
     expected = np.zeros(N)
     expected[left] = softmax(-w["alpha"] * math.log2(N) * distances[left])
@@ -149,7 +124,7 @@ def test_every_term_of_the_module_is_the_live_layers(tmp_path: Path) -> None:
     x = a["coords"].astype(float) @ w["embed.weight"].T + w["embed.bias"]
     for name, part in zip(("query", "key", "value"), np.split(w["layers.0.qkv.weight"], 3), strict=True):
         np.testing.assert_allclose(a[name], x @ part.T, atol=1e-5)
-    bias = -w["layers.0.alpha"] * math.log2(N) * apart(a["coords"])
+    bias = -w["layers.0.alpha"] * math.log2(N) * pairwise_distances(a["coords"])
     np.testing.assert_allclose(a["adaptation"], bias, atol=1e-5)
     q, k, v = (a[name].astype(float) for name in ("query", "key", "value"))
     ratio = (np.exp(bias) @ (np.exp(k) * v)) / (np.exp(bias) @ np.exp(k))
@@ -163,7 +138,7 @@ def test_every_term_of_the_module_is_the_live_layers(tmp_path: Path) -> None:
 def by_hand(coords: np.ndarray, tours: np.ndarray) -> tuple[list[float], list[int], np.ndarray]:
     distances, ranks, between = [], [], []
     for place, tour in zip(coords, tours, strict=True):
-        d = apart(place)
+        d = pairwise_distances(place)
         between.append(d)
         for k in range(len(tour) - 2):
             here, chosen, left = tour[k], tour[k + 1], tour[k + 2 :]
@@ -177,7 +152,7 @@ def test_choices_are_counted_as_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
     coords, tours = rng.random((count, n, 2), np.float32), np.stack([rng.permutation(n) for _ in range(count)])
     distances, ranks, between = by_hand(coords, tours)
     for pairs in (1 << 24, 2 * n * n):  # all at once, and in parts of which the last is smaller
-        monkeypatch.setattr("neuroute.evaluation.selections.PAIRS", pairs)
+        monkeypatch.setattr("neuroute.papers.icam.selections.PAIRS", pairs)
         found = selections(torch.from_numpy(coords), torch.from_numpy(tours))
         np.testing.assert_allclose(found.quantiles, np.quantile(distances, LEVELS), rtol=1e-6)
         counts = np.bincount(ranks, minlength=n + 1)
@@ -187,7 +162,7 @@ def test_choices_are_counted_as_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
         assert found.within == pytest.approx((between <= found.radius).sum() / count / n - 1)
 
 
-def test_optimal_tours_and_the_models_own_are_told_apart(tmp_path: Path) -> None:
+def test_optimal_tours_and_the_models_own_are_told_pairwise_distances(tmp_path: Path) -> None:
     for labels in OPTIMAL:
         make_labels(labels, tmp_path / "labels", [], workers=1, progress=False)
     run = run_of()
@@ -200,7 +175,7 @@ def test_optimal_tours_and_the_models_own_are_told_apart(tmp_path: Path) -> None
         tours = load_tours(labels, [tmp_path / "labels"])
         np.testing.assert_array_equal(a[f"coords_{n}"], coords[0])
         np.testing.assert_array_equal(a[f"tour_{n}"], tours[0])
-        own = multi_start(small(run), coords, 1)
+        own = multi_start(TSP, small(run), coords, 1)
         for name, chosen in (("optimal", tours.astype(int)), ("model", own.numpy())):
             distances, ranks, _ = by_hand(coords, chosen)
             np.testing.assert_allclose(a[f"quantiles_{n}_{name}"], np.quantile(distances, LEVELS), rtol=1e-6)
@@ -209,7 +184,7 @@ def test_optimal_tours_and_the_models_own_are_told_apart(tmp_path: Path) -> None
 
 
 def test_the_models_tours_are_of_few_instances_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neuroute.evaluation.structure.SOLVED", 2)
+    monkeypatch.setattr("neuroute.papers.icam.probe.SOLVED", 2)
     make_labels(OPTIMAL[0], tmp_path / "labels", [], workers=1, progress=False)
     a = measured(run_of(), tmp_path, optimal=OPTIMAL[:1])
     assert a["solved"].tolist() == [2]
@@ -239,8 +214,8 @@ def test_records_and_modules(kind: str, tmp_path: Path) -> None:
         ("icam:Icam", {}, {"optimal": OPTIMAL[:1] * 2}, r"of \[9, 9\] nodes; give each size once"),
         ("icam:Icam", {"adaptation": False}, {}, r"ICAM with its adaptation biases, not of Icam"),
         ("icam:Icam", {"compatibility": False}, {}, r"ICAM with its adaptation biases, not of Icam"),
-        ("icam_cvrp:IcamCvrp", {}, {}, r"not of IcamCvrp"),
-        ("pomo_cvrp:PomoCvrp", {}, {}, r"not of PomoCvrp"),
+        ("icam:IcamCvrp", {}, {}, r"not of IcamCvrp"),
+        ("pomo:PomoCvrp", {}, {}, r"not of PomoCvrp"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_clear_error(

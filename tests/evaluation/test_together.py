@@ -1,6 +1,5 @@
 """Repeats, the best factor, and several evaluations of a model in one job: the numbers of separate ones."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,18 +7,15 @@ import pandas as pd
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import write_manifest
 from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
-from neuroute.dotted import resolve
-from neuroute.errors import NeurouteError
-from neuroute.evaluation.records import Where
-from neuroute.networks.weights import build, save_checkpoint
+from neuroute.papers.pens.evaluations import AttentionEvaluation
 from neuroute.plan.objects import (
-    AnyEvaluation,
-    AttentionEvaluation,
     BenchmarkEvaluation,
+    CombinedEvaluation,
     Dataset,
     Decoding,
     Evaluation,
@@ -27,12 +23,12 @@ from neuroute.plan.objects import (
     Network,
     RescalingEvaluation,
     Run,
-    Supervised,
+    RunEvaluation,
     Sweep,
     Test,
-    Together,
 )
 from neuroute.problems.tsp import tour_length
+from untrained import evaluated, ready, run_of
 
 LABELS = Labels(dataset=Dataset(n=9, count=10), solver="concorde")
 SHAPE = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 24, "train_nodes": 9}
@@ -41,13 +37,12 @@ BEST = Decoding(repeats=2, rescale="best")
 TIMES = {"time_s", "peak_memory_mb"}
 
 
-def run_of(positions: str) -> Run:
+def pens_run(positions: str) -> Run:
     network = Network(kind="neuroute.networks.pens:Pens", arguments={**SHAPE, "positions": positions})
-    training = Supervised(samples=1)
-    return Run(paper="pens", name="x", network=network, training=training, n=9, data=(LABELS,), validation=LABELS)
+    return run_of(network, LABELS, "pens/x")
 
 
-RUN = run_of("alibi")
+RUN = pens_run("alibi")
 TESTS = Evaluation(
     run=RUN.id,
     group="uniform",
@@ -65,23 +60,13 @@ MAPS = AttentionEvaluation(run=RUN.id, dataset=Dataset(split="val", n=12, count=
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("together")
     make_labels(LABELS, folder / "labels", [], workers=1, progress=False)
-    for run in (RUN, run_of("coordinates")):
-        torch.manual_seed(0)
-        net = build(run.network)
-        about = {"run": run.id, "network": run.network.model_dump(), "code": "n"}
-        save_checkpoint(folder / run.network.arguments["positions"], net, about)
     return folder
 
 
 def measured(
-    store: Path, evaluation: AnyEvaluation, run: Run = RUN, **changes: object
+    store: Path, evaluation: RunEvaluation, run: Run = RUN, **changes: object
 ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    where = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
-    out = store / "out" / f"{evaluation.group}.csv"
-    checkpoint = store / run.network.arguments["positions"]
-    resolve(evaluation.entry)(evaluation, run, checkpoint, out, [store / "labels"], replace(where, **changes))  # type: ignore[arg-type]
-    with np.load(out.with_suffix(".npz")) as file:
-        return pd.read_csv(out), dict(file)
+    return evaluated(store, evaluation, run, label_dirs=[store / "labels"], **changes)
 
 
 def values(records: pd.DataFrame, decoding: Decoding) -> pd.Series:
@@ -93,9 +78,8 @@ def test_repeats_are_means_over_draws(store: Path) -> None:
     records, arrays = measured(store, TESTS, rescaling=store / "out" / "rescaling.npz")
     coords = dataset_coordinates(LABELS.dataset)
     reference = tour_length(coords, load_tours(LABELS, [store / "labels"]))
-    torch.manual_seed(0)
-    net = build(RUN.network)
-    own = np.stack([tour_length(coords, decode(net, coords, Decoding(draw=i)).numpy()) for i in range(3)])
+    net = ready(RUN.network)
+    own = np.stack([tour_length(coords, decode("tsp", net, coords, Decoding(draw=i)).numpy()) for i in range(3)])
     assert len({tuple(each) for each in own}) > 1  # an untrained network depends on its embeddings
     found = values(records, REPEATED)
     np.testing.assert_array_equal(arrays[f"{LABELS.dataset.id}|{REPEATED.id}"], own.mean(0))
@@ -116,14 +100,14 @@ def test_the_best_factor_is_interpolated_from_the_sweep(store: Path) -> None:
 
 
 def test_networks_without_random_embeddings_are_solved_once(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = run_of("coordinates")
+    run = pens_run("coordinates")
     calls: list[Decoding] = []
 
-    def counted(net: object, coords: object, decoding: Decoding, *rest: object) -> torch.Tensor:
+    def counted(problem: str, net: object, coords: object, decoding: Decoding, *rest: object) -> torch.Tensor:
         calls.append(decoding)
-        return decode(net, coords, decoding, *rest)  # type: ignore[arg-type]
+        return decode(problem, net, coords, decoding, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("neuroute.decoding.decode.decode", counted)
+    monkeypatch.setattr("neuroute.evaluation.labelled.decode", counted)
     evaluation = Evaluation(run=run.id, group="uniform", tests=(Test(labels=LABELS, decoding=REPEATED),))
     records, _ = measured(store, evaluation, run)
     assert len(calls) == 2  # the warm-up, and one solution
@@ -134,7 +118,7 @@ def test_together_is_each_alone(store: Path, shared: Path) -> None:
     manifest = store / "tsplib.json"
     write_manifest(manifest, shared / "benchmarks" / "tsplib", {})
     parts = (SWEEP, TESTS.model_copy(update={"group": "all"}), TSPLIB, MAPS)
-    records, arrays = measured(store, Together(run=RUN.id, parts=parts), benchmarks={"tsplib": manifest})
+    records, arrays = measured(store, CombinedEvaluation(run=RUN.id, parts=parts), benchmarks={"tsplib": manifest})
     found = {"rescaling": store / "out" / "rescaling.npz", "benchmarks": {"tsplib": manifest}}
     seen = 0
     for part in parts:
@@ -160,5 +144,5 @@ def test_nothing_is_written_when_a_part_fails(store: Path) -> None:
     labels = LABELS.model_copy(update={"dataset": Dataset(n=9, count=10, split="train")})  # not solved
     missing = Evaluation(run=RUN.id, group="all", tests=(Test(labels=labels),))
     with pytest.raises(NeurouteError):
-        measured(store, Together(run=RUN.id, parts=(SWEEP, missing)))
+        measured(store, CombinedEvaluation(run=RUN.id, parts=(SWEEP, missing)))
     assert not out.exists()

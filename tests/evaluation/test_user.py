@@ -7,23 +7,21 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from neuroute.cli import app
-from neuroute.datasets.instances import Group, Instances
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.tsplib import read_tsplib
-from neuroute.datasets.user_data import read_instances
-from neuroute.decoding.cvrp import decode as decode_cvrp
 from neuroute.decoding.decode import decode
-from neuroute.errors import NeurouteError
-from neuroute.evaluation.columns import COLUMNS
-from neuroute.evaluation.user import Measured, evaluate, find_instances, load_model
-from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
-from neuroute.problems.cvrp import Cvrp, cost
+from neuroute.evaluation.records import COLUMNS
+from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Network
+from neuroute.problems.cvrp import cost
 from neuroute.problems.tsp import tour_length
-from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths
-from untrained import untrained
+from neuroute.problems.vrp import Vrp
+from neuroute.solvers.nearest import cvrp_lengths
+from neuroute.user.data import read_instances
+from neuroute.user.evaluate import GroupResult, evaluate, find_instances, load_model
+from neuroute.user.instances import Group, Instances
+from untrained import done, invoke, refused, tsp_text, untrained
 
 NETWORK = Network(
     kind="neuroute.networks.decoder_only:DecoderOnly",
@@ -31,9 +29,7 @@ NETWORK = Network(
 )
 COORDS = np.random.default_rng(3).random((5, 9, 2))
 TOURS = np.stack([np.random.default_rng(i).permutation(9) for i in range(5)])
-SQUARE = "NAME: t\nTYPE: TSP\nDIMENSION: 5\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n" + "".join(
-    f"{i} {x} {y}\n" for i, (x, y) in enumerate([(0, 0), (5, 1), (9, 0), (10, 8), (4, 9)], 1)
-)
+SQUARE = tsp_text([(0, 0), (5, 1), (9, 0), (10, 8), (4, 9)])
 
 
 @pytest.fixture
@@ -45,11 +41,6 @@ def checkpoint(tmp_path: Path) -> Path:
 def data(tmp_path: Path) -> Path:
     np.savez(tmp_path / "mine.npz", coords=COORDS, tour=TOURS)
     return tmp_path / "mine.npz"
-
-
-def run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["evaluate", *map(str, arguments)])
-    return result.exit_code, result.output
 
 
 @pytest.mark.parametrize(
@@ -67,8 +58,7 @@ def test_numbers_are_those_of_the_decoded_tours(
     tmp_path: Path, checkpoint: Path, data: Path, options: tuple[str, ...]
 ) -> None:
     out = tmp_path / "out" / "records.csv"
-    code, text = run("--model", checkpoint, "--data", data, "--out", out, "--device", "cpu", *options)
-    assert code == 0, text
+    text = done("evaluate", "--model", checkpoint, "--data", data, "--out", out, "--device", "cpu", *options)
     decodings = {
         "--beam": Decoding(method="beam", beam=2),
         "--rrc": Decoding(method="rrc", iterations=3),
@@ -79,7 +69,7 @@ def test_numbers_are_those_of_the_decoded_tours(
     if "--start" in options:
         decoding = decoding.model_copy(update={"start": "insertion", "longest": 5})
     net = load_model(checkpoint, "cpu").net
-    own = tour_length(COORDS, decode(net, torch.from_numpy(COORDS.astype(np.float32)), decoding).numpy())[:count]
+    own = tour_length(COORDS, decode("tsp", net, torch.from_numpy(COORDS.astype(np.float32)), decoding).numpy())[:count]
     reference = tour_length(COORDS, TOURS)[:count]
     records = pd.read_csv(out)
     assert tuple(records.columns) == COLUMNS
@@ -97,9 +87,9 @@ def test_numbers_are_those_of_the_decoded_tours(
 
 def test_a_reference_of_ones_own_tours_has_no_gap() -> None:
     lengths = tour_length(COORDS, TOURS)
-    gaps = Measured(Group("x", COORDS, lengths), lengths, lengths, 1.0).gaps()
+    gaps = GroupResult(Group("x", COORDS, lengths), lengths, lengths, 1.0).gaps()
     assert gaps == {"gap_pct": 0, "gap_mean_of_ratios_pct": 0, "gap_rounded_pct": 0}
-    assert Measured(Group("x", COORDS), lengths, None, 1.0).gaps() == {}
+    assert GroupResult(Group("x", COORDS), lengths, None, 1.0).gaps() == {}
 
 
 def test_tsplib_files_are_measured_in_their_own_units_by_both_distances(
@@ -112,7 +102,7 @@ def test_tsplib_files_are_measured_in_their_own_units_by_both_distances(
     model = load_model(checkpoint, "cpu")
     text = evaluate(model, read_instances(tmp_path / "set"), Decoding(), None, tmp_path / "r.csv")
     instance = read_tsplib(berlin)
-    tour = decode(model.net, torch.from_numpy(instance.unit_square())[None], Decoding())[0].numpy()
+    tour = decode("tsp", model.net, torch.from_numpy(instance.unit_square())[None], Decoding())[0].numpy()
     records = pd.read_csv(tmp_path / "r.csv").set_index(["test", "metric"]).value
     gap = 100 * (instance.length(tour, rounded=False) / 7542 - 1)
     assert records["berlin52", "gap_mean_of_ratios_pct"] == pytest.approx(gap)
@@ -123,7 +113,7 @@ def test_tsplib_files_are_measured_in_their_own_units_by_both_distances(
 
 
 CVRP_NETWORK = Network(
-    kind="neuroute.networks.lehd_cvrp:LehdCvrp",
+    kind="neuroute.networks.lehd:LehdCvrp",
     arguments={"depth": 1, "width": 8, "heads": 2, "feed_forward": 8, "train_nodes": 20},
 )
 
@@ -140,9 +130,9 @@ def test_cvrp_models_solve_cvrp_data(tmp_path: Path, decoding: Decoding) -> None
     np.savez(tmp_path / "mine.npz", coords=COORDS, demand=demand, capacity=np.full(5, 11), **solution)
     model, instances = load_model(tmp_path / "c", "cpu"), read_instances(tmp_path / "mine.npz")
     text = evaluate(model, instances, decoding, None, tmp_path / "r.csv")
-    problem = Cvrp(COORDS.astype(np.float32), demand, np.full(5, 11))
-    own = cost(Cvrp(COORDS, demand, problem.capacity), decode_cvrp(model.net, problem, decoding).numpy())
-    reference = cost(Cvrp(COORDS, demand, problem.capacity), np.stack([order, via], axis=1))
+    problem = Vrp(COORDS.astype(np.float32), demand, np.full(5, 11))
+    own = cost(Vrp(COORDS, demand, problem.capacity), decode("cvrp", model.net, problem, decoding).numpy())
+    reference = cost(Vrp(COORDS, demand, problem.capacity), np.stack([order, via], axis=1))
     values = pd.read_csv(tmp_path / "r.csv").set_index("metric").value
     assert values["length"] == pytest.approx(own.mean())
     assert values["gap_pct"] == pytest.approx(100 * (own.mean() / reference.mean() - 1))
@@ -158,22 +148,20 @@ def test_names_are_found_in_the_config_s_folder_and_in_the_plan(
     config = tmp_path / "config.yaml"
     config.write_text(f"scale: smoke\ndevice: cpu\nwork_dir: {tmp_path}/work\ntestsets_dir: {tmp_path}\n")
     monkeypatch.chdir(root)
-    code, text = run("--model", checkpoint, "--data", "mine", "--config", config)
+    code, text = invoke("evaluate", "--model", checkpoint, "--data", "mine", "--config", config)
     assert (code, "mine: 5 instances" in text) == (0, True), text
-    code, text = run("--model", checkpoint, "--data", "theirs", "--config", config)
-    assert (code, len(text.strip().splitlines())) == (2, 1)
-    assert "theirs: no such file, nor" in text
-    code, text = run("--model", checkpoint, "--data", "tsp_uniform_test_n20_c512", "--config", config)
+    assert "theirs: no such file, nor" in refused(
+        "evaluate", "--model", checkpoint, "--data", "theirs", "--config", config
+    )
+    code, text = invoke("evaluate", "--model", checkpoint, "--data", "tsp_uniform_test_n20_c512", "--config", config)
     assert code == 2
     assert "neuroute label" in text  # of the plan, but not labelled yet
 
 
 def test_files_need_no_checkout(tmp_path: Path, checkpoint: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    code, text = run("--model", checkpoint, "--data", data)
-    assert code == 0, text
-    code, text = run("--model", checkpoint, "--data", data, "--device", "tpu")
-    assert (code, len(text.strip().splitlines())) == (2, 1)
+    done("evaluate", "--model", checkpoint, "--data", data)
+    refused("evaluate", "--model", checkpoint, "--data", data, "--device", "tpu")
 
 
 def test_prc_needs_room_for_its_sub_paths_alone(tmp_path: Path, checkpoint: Path, data: Path) -> None:
@@ -208,10 +196,8 @@ def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkp
         (("--model", checkpoint, "--data", data, "--device", "tpu"), "device: Input should be"),
     ]
     for arguments, message in cases:
-        code, text = run(*arguments, "--out", tmp_path / "r.csv")
-        assert (code, len(text.strip().splitlines())) == (2, 1), text
-        assert message in text
-    assert "written as .csv" in run("--model", checkpoint, "--data", data, "--out", tmp_path / "r.txt")[1]
+        assert message in refused("evaluate", *arguments, "--out", tmp_path / "r.csv")
+    assert "written as .csv" in refused("evaluate", "--model", checkpoint, "--data", data, "--out", tmp_path / "r.txt")
     assert not list(tmp_path.glob("r.*"))
     cvrp = Instances("cvrp", "c", (Group("c", COORDS, demand=np.ones((5, 9), int), capacity=np.full(5, 3)),))
     with pytest.raises(NeurouteError, match="c: holds CVRP instances, but scaling/x solves TSP"):
@@ -220,11 +206,11 @@ def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkp
 
 def test_a_labelled_cvrp_set_of_the_plan_is_read_as_one(tmp_path: Path) -> None:
     labels = Labels(dataset=Dataset(problem="cvrp", n=12, count=3), solver="nearest")
-    bundle = LabelBundle(paper="x", name="y", labels=(labels,))
+    job = LabelJob(paper="x", name="y", labels=(labels,))
     make_labels(labels, tmp_path, [], 1)
-    group = find_instances(labels.dataset.id, None, {bundle.id: bundle}, [tmp_path]).groups[0]
+    group = find_instances(labels.dataset.id, None, {job.id: job}, [tmp_path]).groups[0]
     assert (group.count, group.n, group.coords.shape) == (3, 12, (3, 13, 2))
     assert group.capacity is not None
     assert group.capacity.tolist() == [20] * 3
     instances = group.cvrp(group.coords)
-    np.testing.assert_allclose(group.reference, nearest_neighbour_lengths(instances), rtol=1e-12)
+    np.testing.assert_allclose(group.reference, cvrp_lengths(instances), rtol=1e-12)

@@ -9,21 +9,16 @@ import pandas as pd
 import pytest
 import torch
 
-from neuroute.analysis import cost
+from neuroute.accounting import cost
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import known, library, optimum_of, survey, write_manifest
+from neuroute.datasets.libraries import cut_cost
+from neuroute.datasets.problem_specs import VRP
 from neuroute.datasets.solomon import SolomonInstance, parse_solomon, read_solomon
-from neuroute.datasets.solomon_library import cut_cost
-from neuroute.datasets.vrp_kind import KIND
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
-from neuroute.decoding.nearest_vrp import nearest_neighbour
-from neuroute.decoding.vrp import decode
-from neuroute.errors import NeurouteError
-from neuroute.evaluation import benchmarks
-from neuroute.evaluation import measure as measuring
-from neuroute.evaluation.measure import measure
-from neuroute.evaluation.records import Where
-from neuroute.networks.weights import build, save_checkpoint
+from neuroute.decoding.decode import decode
+from neuroute.evaluation import labelled
 from neuroute.plan.objects import (
     BenchmarkEvaluation,
     Dataset,
@@ -31,34 +26,26 @@ from neuroute.plan.objects import (
     Evaluation,
     Labels,
     Network,
-    Run,
-    Supervised,
     Test,
 )
-from neuroute.problems.cvrp import from_routes, to_routes
-from neuroute.problems.vrp import Vrp, lengths, valid
+from neuroute.problems.vrp import Vrp, from_routes, lengths, to_routes
+from neuroute.problems.vrp_checker import valid
+from neuroute.solvers.nearest import vrp_solutions
+from untrained import evaluated, ready, run_of
 
 N, COUNT = 10, 4
 ARGUMENTS: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "experts": 0}
 NETWORK = Network(kind="neuroute.networks.mvmoe:MvMoe", arguments=ARGUMENTS)
 SETS = [Dataset(problem="vrp", variant=name, n=N, count=COUNT, capacity=14) for name in ("VRPB", "OVRPLTW")]
 LABELS = [Labels(dataset=dataset, solver="ortools") for dataset in SETS]
-RUN = Run(paper="mvmoe", name="x", network=NETWORK, training=Supervised(samples=1), n=N, data=(), validation=LABELS[0])
+RUN = run_of(NETWORK, LABELS[0], "mvmoe/x")
 X8, MULTI = Decoding(starts="all", augment=True), Decoding(starts="all")
-WHERE = Where("test", "c", "n", device="cpu", threads=1)
-
-
-def network(folder: Path) -> Any:
-    torch.manual_seed(0)
-    net = build(NETWORK).eval()
-    save_checkpoint(folder / "m", net, {"run": RUN.id, "network": NETWORK.model_dump(), "code": "n"})
-    return net
 
 
 def references(dataset: Dataset) -> np.ndarray:
     """Solutions by the networks' rules, but for every other instance with backhauls, where vehicles leave with less."""
     instances = vrp_dataset(dataset)
-    found = nearest_neighbour(instances)
+    found = vrp_solutions(instances)
     if dataset.variant == "VRPB":
         for row in range(0, COUNT, 2):
             pick_ups = [c for c in range(1, N + 1) if instances.demand[row, c] < 0]
@@ -75,17 +62,14 @@ def references(dataset: Dataset) -> np.ndarray:
 def test_gaps_are_against_references_of_which_some_keep_to_the_networks_rules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    net = network(tmp_path)
-    monkeypatch.setattr(measuring, "load_tours", lambda labels, _: references(labels.dataset))
+    net = ready(NETWORK)
+    monkeypatch.setattr(labelled, "load_tours", lambda labels, _: references(labels.dataset))
     tests = tuple(Test(labels=labels, decoding=how) for labels in LABELS for how in (X8, Decoding(starts=2)))
     evaluation = Evaluation(run=RUN.id, group="mvmoe", tests=tests)
-    measure(evaluation, RUN, tmp_path / "m", tmp_path / "out.csv", [], WHERE)
-    records = pd.read_csv(tmp_path / "out.csv")
-    with np.load(tmp_path / "out.npz") as file:
-        arrays = dict(file)
+    records, arrays = evaluated(tmp_path, evaluation, RUN)
     for test in tests:
         dataset, instances = test.labels.dataset, vrp_dataset(test.labels.dataset)
-        own = lengths(instances, decode(net, instances, test.decoding).numpy())
+        own = lengths(instances, decode("vrp", net, instances, test.decoding).numpy())
         reference = lengths(instances, references(dataset))
         of_test = (records.test == dataset.id) & (records.decoding == test.decoding.id)
         values = records[of_test].set_index("metric").value
@@ -102,16 +86,15 @@ def test_gaps_are_against_references_of_which_some_keep_to_the_networks_rules(
 
 
 def test_what_only_labels_may_do_is_no_solution_of_a_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    network(tmp_path)
     dataset = SETS[0]
     instances, bad = vrp_dataset(dataset), references(dataset)
-    assert KIND.valid(instances, bad).all()
+    assert VRP.valid(instances, bad).all()
     assert valid(instances, bad).tolist() == [False, True, False, True]
-    monkeypatch.setattr(measuring, "load_tours", lambda labels, _: bad)
-    monkeypatch.setattr(measuring, "room", lambda *_: lambda *_: torch.from_numpy(bad))
+    monkeypatch.setattr(labelled, "load_tours", lambda labels, _: bad)
+    monkeypatch.setattr(labelled, "decode", lambda *_: torch.from_numpy(bad))
     evaluation = Evaluation(run=RUN.id, group="mvmoe", tests=(Test(labels=LABELS[0], decoding=MULTI),))
     with pytest.raises(AssertionError, match="decoding returned no feasible solution"):
-        measure(evaluation, RUN, tmp_path / "m", tmp_path / "out.csv", [], WHERE)
+        evaluated(tmp_path, evaluation, RUN)
 
 
 # -- Set X ------------------------------------------------------------------------------------------------------------
@@ -138,18 +121,15 @@ def benchmark(folder: Path, given: Path, name: str, names: tuple[str, ...]) -> t
     write_manifest(folder / "m.json", given, lacking, name)
     how = {"run": RUN.id, "group": name, "benchmark": name, "max_nodes": 102, "decodings": (MULTI,)}
     evaluation = BenchmarkEvaluation.model_validate(how)
-    where = Where("test", "c", "n", device="cpu", threads=1, benchmarks={name: folder / "m.json"})
-    benchmarks.measure(evaluation, RUN, folder / "m", folder / "out.csv", [], where)
-    with np.load(folder / "out.npz") as file:
-        return pd.read_csv(folder / "out.csv"), dict(file)
+    return evaluated(folder, evaluation, RUN, benchmarks={name: folder / "m.json"})
 
 
 def test_a_model_of_many_problems_solves_set_x(tmp_path: Path, public: Callable[[str], Path]) -> None:
-    net, folder = network(tmp_path), public("benchmarks")
+    net, folder = ready(NETWORK), public("benchmarks")
     records, arrays = benchmark(tmp_path, folder, "cvrplib", ("X-n101-k25",))
     instance = read_vrplib(folder / "cvrplib_x" / "X-n101-k25.vrp")
     seen = Vrp((instance.coords / 1000).astype(np.float32)[None], instance.demand[None], np.array([206]))
-    routes = to_routes(decode(net, seen, MULTI)[0].numpy())
+    routes = to_routes(decode("vrp", net, seen, MULTI)[0].numpy())
     values = records.set_index("metric").value
     assert set(records.n) == {101}
     assert values["gap_rounded_pct"] == pytest.approx(100 * (instance.cost(routes) / 27591 - 1))
@@ -158,14 +138,12 @@ def test_a_model_of_many_problems_solves_set_x(tmp_path: Path, public: Callable[
 
 
 def test_a_benchmark_of_another_problem_is_one_line(tmp_path: Path) -> None:
-    network(tmp_path)
     for name, problems in (("tsplib", "TSP"), ("cvrplib", "CVRP and the VRP"), ("solomon", "VRP")):
         dataset = Dataset(n=9, count=1) if name != "tsplib" else SETS[0]
         run = RUN.model_copy(update={"validation": Labels(dataset=dataset, solver="x")})
-        where = Where("test", "c", "n", device="cpu", benchmarks={name: tmp_path / "m.json"})
         evaluation = BenchmarkEvaluation.model_validate({"run": RUN.id, "benchmark": name, "max_nodes": 102})
         with pytest.raises(NeurouteError, match=f" is for models of the {problems}$"):
-            benchmarks.measure(evaluation, run, tmp_path / "m", tmp_path / "out.csv", [], where)
+            evaluated(tmp_path, evaluation, run, benchmarks={name: tmp_path / "m.json"})
 
 
 # -- Solomon ----------------------------------------------------------------------------------------------------------
@@ -206,11 +184,11 @@ def test_solomon_s_files_are_known_by_their_content(public: Callable[[str], Path
 
 
 def test_solomon_s_instances_are_solved_within_their_windows(tmp_path: Path, public: Callable[[str], Path]) -> None:
-    net, folder = network(tmp_path), public("benchmarks")
+    net, folder = ready(NETWORK), public("benchmarks")
     records, arrays = benchmark(tmp_path, folder, "solomon", ("R101", "RC101"))
     assert list(dict.fromkeys(records.test)) == ["solomon_R101", "solomon_RC101"]
     one = read_solomon(folder / "solomon" / "R101.txt")
-    solution = decode(net, one.scaled(), MULTI)[0].numpy()
+    solution = decode("vrp", net, one.scaled(), MULTI)[0].numpy()
     values = records[records.test == "solomon_R101"].set_index("metric").value
     assert values["gap_pct"] == pytest.approx(100 * (one.cost(to_routes(solution)) / 1637.7 - 1))
     assert values["gap_rounded_pct"] == pytest.approx(100 * (cut_cost(one, to_routes(solution)) / 1637.7 - 1))

@@ -7,21 +7,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from neuroute.cli import app
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.solomon import read_solomon
-from neuroute.datasets.user_data import read_instances
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.datasets.vrp_user import as_seen
-from neuroute.decoding.nearest_vrp import nearest_neighbour
-from neuroute.decoding.vrp import decode
-from neuroute.errors import NeurouteError
-from neuroute.evaluation import user
-from neuroute.evaluation.user import load_model
-from neuroute.plan.objects import Dataset, Decoding, LabelBundle, Labels, Network
-from neuroute.problems.vrp import SWITCHES, Vrp, lengths
-from untrained import untrained
+from neuroute.decoding.decode import decode
+from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Network
+from neuroute.problems.vrp import Vrp, lengths
+from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.solvers.nearest import vrp_solutions
+from neuroute.user import evaluate as user
+from neuroute.user.data import read_instances
+from neuroute.user.evaluate import load_model
+from neuroute.user.vrp_data import scale_for_networks
+from untrained import done, refused, tsp_text, untrained, vrp_text
 
 N, COUNT = 8, 3
 ARGUMENTS: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16, "hierarchy": "step"}
@@ -42,7 +41,7 @@ def instances(variant: str) -> Vrp:
 def arrays(variant: str, /, **changes: Any) -> dict[str, Any]:
     """As in an npz: with solutions of the nearest-neighbour rule."""
     batch = instances(variant)
-    solutions = nearest_neighbour(batch)
+    solutions = vrp_solutions(batch)
     every = {"limit": batch.limit, "windows": batch.windows, "service": batch.service}
     found = {"coords": batch.coords, "demand": batch.demand, "capacity": batch.capacity, "open": batch.open}
     found |= {"node": solutions[:, 0], "via_depot": solutions[:, 1]}
@@ -53,11 +52,6 @@ def arrays(variant: str, /, **changes: Any) -> dict[str, Any]:
 def npz(folder: Path, given: dict[str, Any]) -> Path:
     np.savez(folder / "mine.npz", **given)
     return folder / "mine.npz"
-
-
-def run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    return result.exit_code, result.output
 
 
 def solomon(folder: Path, changes: dict[str, str] | None = None) -> Path:
@@ -83,9 +77,8 @@ def test_numbers_are_those_of_the_decoded_routes(variant: str, tmp_path: Path, m
     assert group.vrp is not None
     assert (group.vrp.variant, group.n, group.count) == (variant, N, COUNT)
     how = ("--starts", "all", "--device", "cpu")
-    code, text = run("evaluate", "--model", model, "--data", data, "--out", out, *how)
-    assert code == 0, text
-    own = lengths(batch, decode(load_model(model, "cpu").net, batch, MULTI).numpy())
+    text = done("evaluate", "--model", model, "--data", data, "--out", out, *how)
+    own = lengths(batch, decode("vrp", load_model(model, "cpu").net, batch, MULTI).numpy())
     reference = lengths(batch, np.stack([given["node"], given["via_depot"]], axis=1))
     values = pd.read_csv(out).set_index("metric").value
     assert values["length"] == pytest.approx(own.mean())
@@ -100,7 +93,7 @@ def test_times_and_limits_scale_with_the_coordinates(tmp_path: Path) -> None:
     assert small.limit is not None
     assert small.windows is not None
     assert small.service is not None
-    assert as_seen(small).coords.tobytes() == small.coords.tobytes()
+    assert scale_for_networks(small).coords.tobytes() == small.coords.tobytes()
     stretch = np.array([10.0, 250.0, 7.0])
     nodes = stretch[:, None, None]
     large = replace(
@@ -110,8 +103,8 @@ def test_times_and_limits_scale_with_the_coordinates(tmp_path: Path) -> None:
         windows=small.windows * nodes,
         service=small.service * stretch[:, None],
     )
-    seen = as_seen(large)
-    solutions = nearest_neighbour(small)
+    seen = scale_for_networks(large)
+    solutions = vrp_solutions(small)
     factor = lengths(seen, solutions) / lengths(small, solutions)
     assert seen.coords.min() >= 0
     assert seen.coords.max() <= 1
@@ -169,8 +162,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("given", "message"), BAD)
 def test_bad_instances_are_one_line(given: dict[str, Any], message: str, tmp_path: Path, model: Path) -> None:
     out = tmp_path / "records.csv"
-    code, said = run("evaluate", "--model", model, "--data", npz(tmp_path, given), "--out", out, "--device", "cpu")
-    assert (code, len(said.strip().splitlines())) == (2, 1), said
+    said = refused("evaluate", "--model", model, "--data", npz(tmp_path, given), "--out", out, "--device", "cpu")
     assert "mine.npz" in said
     assert message in said
     assert not out.exists()
@@ -180,30 +172,29 @@ def test_cvrp_instances_are_one_of_the_sixteen(tmp_path: Path, model: Path) -> N
     batch = instances("CVRP")
     data, out = npz(tmp_path, arrays("CVRP", open=None)), tmp_path / "records.csv"
     assert read_instances(data).problem == "cvrp"
-    code, text = run("evaluate", "--model", model, "--data", data, "--out", out, "--starts", "all", "--device", "cpu")
-    assert code == 0, text
-    own = lengths(batch, decode(load_model(model, "cpu").net, batch, MULTI).numpy())
+    done("evaluate", "--model", model, "--data", data, "--out", out, "--starts", "all", "--device", "cpu")
+    own = lengths(batch, decode("vrp", load_model(model, "cpu").net, batch, MULTI).numpy())
     assert pd.read_csv(out).set_index("metric").value["length"] == pytest.approx(own.mean())
     np.savez(tmp_path / "tsp.npz", coords=batch.coords)
-    code, said = run("evaluate", "--model", model, "--data", tmp_path / "tsp.npz", "--device", "cpu")
-    assert (code, len(said.strip().splitlines())) == (2, 1)
-    assert "holds TSP instances, but mvmoe/x solves VRP" in said
+    assert "holds TSP instances, but mvmoe/x solves VRP" in refused(
+        "evaluate", "--model", model, "--data", tmp_path / "tsp.npz", "--device", "cpu"
+    )
 
 
 def test_labelled_sets_of_the_plan_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     labels = Labels(dataset=Dataset(problem="vrp", variant="OVRPBL", n=N, count=COUNT, capacity=14), solver="ortools")
     batch = instances("OVRPBL")
-    monkeypatch.setattr(user, "load_tours", lambda *_: nearest_neighbour(batch))
-    bundles = {"b": LabelBundle(paper="mvmoe", name="labels", labels=(labels,))}
-    found = user.find_instances(labels.dataset.id, None, bundles, [])
+    monkeypatch.setattr(user, "load_tours", lambda *_: vrp_solutions(batch))
+    label_jobs = {"b": LabelJob(paper="mvmoe", name="labels", labels=(labels,))}
+    found = user.find_instances(labels.dataset.id, None, label_jobs, [])
     assert found.problem == "vrp"
     assert found.groups[0].vrp is not None
     assert found.groups[0].vrp.variant == "OVRPBL"
     assert found.groups[0].reference is not None
-    np.testing.assert_allclose(found.groups[0].reference, lengths(batch, nearest_neighbour(batch)))
+    np.testing.assert_allclose(found.groups[0].reference, lengths(batch, vrp_solutions(batch)))
     part = found.groups[0].slice(1, 3)
     assert part.seen is not None
-    np.testing.assert_array_equal(part.as_vrp().coords, batch.coords[1:3])
+    np.testing.assert_array_equal(part.inputs().coords, batch.coords[1:3])
 
 
 # -- Solomon's files, and VRPLIB's ------------------------------------------------------------------------------------
@@ -212,17 +203,15 @@ def test_labelled_sets_of_the_plan_are_read(tmp_path: Path, monkeypatch: pytest.
 def test_a_file_of_solomon_s_is_solved_drawn_and_kept(tmp_path: Path, model: Path) -> None:
     path, drawing, kept = solomon(tmp_path), tmp_path / "t.svg", tmp_path / "t.sol"
     how = ("--starts", "all", "--augment", "--device", "cpu")
-    code, said = run("solve", path, "--model", model, "--out", drawing, "--save", kept, *how)
-    assert code == 0, said
+    said = done("solve", path, "--model", model, "--out", drawing, "--save", kept, *how)
     one = read_solomon(path)
     decoding = Decoding(starts="all", augment=True)
-    solution = decode(load_model(model, "cpu").net, one.scaled(), decoding)
+    solution = decode("vrp", load_model(model, "cpu").net, one.scaled(), decoding)
     length = lengths(one.own(), solution.numpy())[0]
     assert f"T1: n=25, {int(solution[0, 1].sum())} routes, length {length:,.2f} (EXACT_2D)" in said
     assert float(kept.read_text().split()[-1]) == pytest.approx(length)
     assert drawing.read_text().rstrip().endswith("</svg>")
-    code, text = run("evaluate", "--model", model, "--data", path, *how)
-    assert code == 0, text
+    text = done("evaluate", "--model", model, "--data", path, *how)
     assert f"length  {length:.5f}" in text
     assert "t1: 1 VRPTW instances, n = 25" in text
 
@@ -243,8 +232,7 @@ def test_bad_files_of_solomon_s_are_one_line(
     changes: dict[str, str], message: str, tmp_path: Path, model: Path
 ) -> None:
     path, drawing = solomon(tmp_path, changes), tmp_path / "t.svg"
-    code, said = run("solve", path, "--model", model, "--out", drawing, "--device", "cpu")
-    assert (code, len(said.strip().splitlines())) == (2, 1), said
+    said = refused("solve", path, "--model", model, "--out", drawing, "--device", "cpu")
     assert "t1.txt" in said
     assert message in said
     assert not drawing.exists()
@@ -253,9 +241,7 @@ def test_bad_files_of_solomon_s_are_one_line(
 def test_solving_refuses_what_does_not_go_together(tmp_path: Path, model: Path) -> None:
     path, drawing = solomon(tmp_path), tmp_path / "t.svg"
     (tmp_path / "s.sol").write_text("Route #1: 1 2\n")
-    (tmp_path / "s.tsp").write_text(
-        "NAME: t\nTYPE: TSP\nDIMENSION: 4\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 5 1\n3 9 9\n4 1 8\n"
-    )
+    (tmp_path / "s.tsp").write_text(tsp_text([(0, 0), (5, 1), (9, 9), (1, 8)]))
     cases: list[tuple[tuple[object, ...], str]] = [
         ((path, "--beam", 2), "beam search and re-construction are for the TSP and the CVRP"),
         ((path, "--prc", 2), "beam search and re-construction are for the TSP and the CVRP"),
@@ -266,30 +252,22 @@ def test_solving_refuses_what_does_not_go_together(tmp_path: Path, model: Path) 
         ((tmp_path / "s.tsp",), "mvmoe/x solves VRP, not TSP"),
     ]
     for arguments, message in cases:
-        code, said = run("solve", *arguments, "--model", model, "--out", drawing, "--device", "cpu")
-        assert (code, len(said.strip().splitlines())) == (2, 1), said
-        assert message in said
+        assert message in refused("solve", *arguments, "--model", model, "--out", drawing, "--device", "cpu")
     assert not drawing.exists()
 
 
 def test_a_vrplib_file_is_solved_as_one_of_the_sixteen(tmp_path: Path, model: Path) -> None:
     rng = np.random.default_rng(0)
     points, demands = rng.integers(0, 100, (N + 1, 2)), [0, *rng.integers(1, 9, N)]
-    lines = [f"{i} {x} {y}" for i, (x, y) in enumerate(points, 1)]
-    (tmp_path / "c.vrp").write_text(
-        f"NAME: c\nTYPE: CVRP\nDIMENSION: {N + 1}\nEDGE_WEIGHT_TYPE: EUC_2D\nCAPACITY: 20\nNODE_COORD_SECTION\n"
-        + "\n".join(lines) + "\nDEMAND_SECTION\n" + "\n".join(f"{i} {d}" for i, d in enumerate(demands, 1))
-        + "\nDEPOT_SECTION\n1\n-1\nEOF\n"
-    )  # fmt: skip
-    code, said = run("solve", tmp_path / "c.vrp", "--model", model, "--out", tmp_path / "c.svg", "--device", "cpu")
-    assert code == 0, said
+    (tmp_path / "c.vrp").write_text(vrp_text(points, demands, 20, name="c"))
+    said = done("solve", tmp_path / "c.vrp", "--model", model, "--out", tmp_path / "c.svg", "--device", "cpu")
     assert f"c: n={N}, " in said
     (tmp_path / "c.sol").write_text("Route #1: 1 2 3\nCost 3\n")
     own = ("--prc", 2, "--from", tmp_path / "c.sol")
     (tmp_path / "c.sol").write_text("".join(f"Route #{i}: {i}\n" for i in range(1, N + 1)))
-    code, said = run("solve", tmp_path / "c.vrp", "--model", model, *own, "--device", "cpu")
-    assert (code, len(said.strip().splitlines())) == (2, 1), said
-    assert "builds solutions and improves none" in said
+    assert "builds solutions and improves none" in refused(
+        "solve", tmp_path / "c.vrp", "--model", model, *own, "--device", "cpu"
+    )
 
 
 def test_names_of_arrays_are_read_as_they_are(tmp_path: Path) -> None:

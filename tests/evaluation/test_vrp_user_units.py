@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neuroute.datasets.user_data import read_instances
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.user.data import read_instances
 
 CUSTOMERS = 6
 

@@ -1,18 +1,88 @@
-"""Models that were never trained, as the commands read them."""
+"""Models that were never trained, evaluations of them, and what the command line says."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import torch
+from typer.testing import CliRunner
 
+from neuroute.cli import app
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.plan.digest import code_digest
-from neuroute.plan.objects import Network
+from neuroute.plan.objects import Labels, Network, Run, RunEvaluation, Supervised
+
+CONTEXT = RunContext("test", "c", "n", device="cpu", threads=1)
 
 
-def untrained(path: Path, network: Network, run: str) -> Path:
-    """A checkpoint of random weights, always the same."""
+def ready(network: Network) -> Any:
+    """A network with random weights, always the same."""
     torch.manual_seed(0)
-    save_checkpoint(
-        path, build(network), {"run": run, "network": network.model_dump(), "code": code_digest(network.kind)}
-    )
+    return build(network).eval()
+
+
+def untrained(path: Path, network: Network, run: str, code: str | None = None) -> Path:
+    """A checkpoint of such a network, by default of the network's code."""
+    about = {"run": run, "network": network.model_dump(), "code": code or code_digest(network.kind)}
+    save_checkpoint(path, ready(network), about)
     return path
+
+
+def run_of(network: Network, labels: Labels, name: str = "scaling/x") -> Run:
+    paper, _, short = name.partition("/")
+    training, n = Supervised(samples=1), labels.dataset.n
+    return Run(paper=paper, name=short, network=network, training=training, n=n, data=(labels,), validation=labels)
+
+
+def evaluated(
+    folder: Path, evaluation: RunEvaluation, run: Run, **context: Any
+) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+    """Records and arrays of an evaluation of a run that was never trained, and which `folder` then holds."""
+    out = folder / "out" / f"{evaluation.group}.csv"
+    untrained(folder / "m", run.network, run.id, CONTEXT.network_code)
+    evaluate(evaluation, run, folder / "m", out, replace(CONTEXT, **context))
+    with np.load(out.with_suffix(".npz"), allow_pickle=False) as file:
+        return pd.read_csv(out), dict(file)
+
+
+def invoke(*arguments: object) -> tuple[int, str]:
+    """Exit code and output of a command, on the CPU unless it says otherwise."""
+    on = () if "--device" in arguments else ("--device", "cpu")
+    result = CliRunner().invoke(app, [*map(str, arguments), *on])
+    return result.exit_code, result.output
+
+
+def done(*arguments: object) -> str:
+    """What a command says that goes well."""
+    code, output = invoke(*arguments)
+    assert code == 0, output
+    return output
+
+
+def refused(*arguments: object) -> str:
+    """The one line of a command that is refused."""
+    code, output = invoke(*arguments)
+    assert (code, len(output.strip().splitlines())) == (2, 1), output
+    return output
+
+
+def tsp_text(points: Any, kind: str = "EUC_2D", name: str = "mine") -> str:
+    head = f"NAME: {name}\nTYPE: TSP\nDIMENSION: {len(points)}\nEDGE_WEIGHT_TYPE: {kind}\n"
+    return head + coordinates(points) + "EOF\n"
+
+
+def vrp_text(points: Any, demands: Any, capacity: int, kind: str = "EUC_2D", name: str = "mine") -> str:
+    """Of CVRP; the first node is the depot, whose demand is not read."""
+    lines = "".join(f"{i} {0 if i == 1 else d}\n" for i, d in enumerate(demands, 1))
+    return (
+        f"NAME: {name}\nTYPE: CVRP\nDIMENSION: {len(points)}\nEDGE_WEIGHT_TYPE: {kind}\nCAPACITY: {capacity}\n"
+        f"{coordinates(points)}DEMAND_SECTION\n{lines}DEPOT_SECTION\n1\n-1\nEOF\n"
+    )
+
+
+def coordinates(points: Any) -> str:
+    return "NODE_COORD_SECTION\n" + "".join(f"{i} {x} {y}\n" for i, (x, y) in enumerate(points, 1))

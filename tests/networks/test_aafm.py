@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.evaluation.live_memory import peak_and_kept
-from neuroute.networks.aafm import AafmLayer, aafm, distances, one_alpha, slope, weighed
+from neuroute.evaluation.live_memory import measure_memory
+from neuroute.networks.blocks.aafm import AafmLayer, aafm, one_alpha, slope, weigh
+from neuroute.networks.blocks.positions import pairwise_distances
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -32,10 +33,10 @@ def test_equals_the_dense_reference(far: float, spread: float) -> None:
     query, keys, values, bias = drawn(spread=spread)
     bias = bias * far
     expected = dense(query, keys, values, bias)
-    torch.testing.assert_close(aafm(query, weighed(keys, values), bias), expected, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(aafm(query, weigh(keys, values), bias), expected, rtol=1e-10, atol=1e-10)
     single = [part.float() for part in (query, keys, values, bias)]
     expected = dense(*single)
-    found = aafm(single[0], weighed(*single[1:3]), single[3])
+    found = aafm(single[0], weigh(*single[1:3]), single[3])
     torch.testing.assert_close(found.double(), expected, rtol=1e-3, atol=1e-5)
 
 
@@ -44,7 +45,7 @@ def test_gradients_are_those_of_the_dense_reference() -> None:
     query, keys, values, bias = parts
     out = torch.randn(2, 5, 6, dtype=torch.float64)
     expected = torch.autograd.grad((dense(*parts) * out).sum(), parts)
-    found = torch.autograd.grad((aafm(query, weighed(keys, values), bias) * out).sum(), parts)
+    found = torch.autograd.grad((aafm(query, weigh(keys, values), bias) * out).sum(), parts)
     for a, b in zip(found, expected, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
 
@@ -55,13 +56,13 @@ def test_what_is_hidden_has_no_weight() -> None:
     hidden[..., [0, 4]] = -torch.inf
     left = [1, 2, 3, 5, 6, 7, 8]
     expected = dense(query, keys[:, left], values[:, left], bias[..., left])
-    torch.testing.assert_close(aafm(query, weighed(keys, values), hidden), expected, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(aafm(query, weigh(keys, values), hidden), expected, rtol=1e-10, atol=1e-10)
 
 
 def test_no_bias_is_a_bias_of_zero() -> None:
     query, keys, values, bias = drawn()
     expected = dense(query, keys, values, torch.zeros_like(bias))
-    torch.testing.assert_close(aafm(query, weighed(keys, values)), expected, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(aafm(query, weigh(keys, values)), expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("alpha", [-3.0, 1.0, 40.0])
@@ -73,10 +74,10 @@ def test_finite_where_a_plain_exp_is_not(alpha: float, scale: float, log_n: floa
     query, keys, values = (torch.randn(1, 12, 4) for _ in range(3))
     keys = (300 * keys).requires_grad_()
     slope_ = torch.tensor(alpha, requires_grad=True)
-    bias = slope(slope_, log_n) * distances(scale * torch.rand(1, 12, 2))
+    bias = slope(slope_, log_n) * pairwise_distances(*2 * (scale * torch.rand(1, 12, 2),))
     if scale > 1 and alpha < 0:
         assert not bias.exp().isfinite().all()
-    found = aafm(query, weighed(keys, values), bias)
+    found = aafm(query, weigh(keys, values), bias)
     assert found.isfinite().all()
     assert found.abs().max() <= values.abs().max()  # a weighted mean of values, times at most 1
     found.sum().backward()
@@ -90,7 +91,7 @@ def test_keys_that_differ_by_hundreds_are_exact_in_float64() -> None:
     query, keys, values, bias = drawn(spread=100.0)
     assert (keys.amax(1) - keys.amin(1)).max() > 250
     expected = dense(query, keys, values, 50 * bias)
-    torch.testing.assert_close(aafm(query, weighed(keys, values), 50 * bias), expected, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(aafm(query, weigh(keys, values), 50 * bias), expected, rtol=1e-10, atol=1e-10)
 
 
 def test_the_adaptation_function() -> None:
@@ -99,14 +100,14 @@ def test_the_adaptation_function() -> None:
     assert alpha.item() == 1
     assert slope(alpha, math.log2(1024)).item() == -10
     points = torch.tensor([[[0.0, 0], [3, 4], [3, 0]]])
-    assert distances(points).tolist() == [[[0, 5, 3], [5, 0, 4], [3, 4, 0]]]
+    assert pairwise_distances(points, points).tolist() == [[[0, 5, 3], [5, 0, 4], [3, 4, 0]]]
 
 
 def test_distances_of_close_points_are_exact() -> None:
     """The way by squares and products finds 0 or ten times as much."""
     points = (0.9 + 1e-6 * torch.rand(1, 200, 2, dtype=torch.float64)).float()
     exact = (points.double()[:, :, None] - points.double()[:, None]).norm(dim=-1)
-    torch.testing.assert_close(distances(points).double(), exact, rtol=1e-5, atol=0)
+    torch.testing.assert_close(pairwise_distances(points, points).double(), exact, rtol=1e-5, atol=0)
 
 
 def by_the_book(layer: AafmLayer, x: Tensor, apart: Tensor, log_n: float) -> Tensor:
@@ -127,7 +128,7 @@ def test_a_layer_equals_the_equations(adaptation: bool) -> None:
         if "norm" in name or name == "alpha":
             p.data.normal_(1.0, 0.3)
     x, coords = torch.randn(2, 9, 12, dtype=torch.float64), torch.rand(2, 9, 2, dtype=torch.float64)
-    apart = distances(coords)
+    apart = pairwise_distances(coords, coords)
     found = layer(x, apart if adaptation else None, 3.0)
     torch.testing.assert_close(found, by_the_book(layer, x, apart, 3.0), rtol=1e-10, atol=1e-10)
 
@@ -140,7 +141,7 @@ def test_memory_is_one_number_a_pair() -> None:
         layer = AafmLayer(width, 32)
         x, apart = torch.randn(1, nodes, width), torch.rand(1, nodes, nodes)
         with torch.no_grad():
-            _, peak, _ = peak_and_kept(lambda: layer(x, apart, 5.0), torch.device("cpu"))
+            _, peak, _ = measure_memory(lambda: layer(x, apart, 5.0), torch.device("cpu"))
         saved = 0
 
         def note(t: Tensor) -> Tensor:

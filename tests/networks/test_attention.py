@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.networks.attention import attend, attend_in_parts
+from neuroute.networks.blocks.attention import attend, attend_in_parts
 
 SCALE = 0.37
 

@@ -107,8 +107,8 @@ def test_rezero_starts_as_the_identity() -> None:
 
 def test_decoding_gives_tours_and_a_beam_of_one_is_greedy() -> None:
     net, coords = awake(), torch.rand(5, 13, 2, dtype=torch.float64)
-    greedy = decode(net, coords, Decoding())
+    greedy = decode("tsp", net, coords, Decoding())
     assert torch.equal(beam_tours(net.decide, coords, coords, 1), greedy)
     for how in (Decoding(), Decoding(method="beam", beam=4), Decoding(method="rrc", iterations=5)):
-        assert torch.equal(decode(net, coords, how).sort(dim=1).values, torch.arange(13).expand(5, 13)), how.id
-    assert torch.equal(decode(net, coords, Decoding(log_n=False)), greedy)  # BQ-NCO has no such factor
+        assert torch.equal(decode("tsp", net, coords, how).sort(dim=1).values, torch.arange(13).expand(5, 13)), how.id
+    assert torch.equal(decode("tsp", net, coords, Decoding(log_n=False)), greedy)  # BQ-NCO has no such factor

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.networks.experts import LinearExperts, Mixture, MlpExperts, together
-from neuroute.networks.gates import Choice, Slots, Taken
-from neuroute.networks.hierarchical_gate import Hierarchical
-from neuroute.networks.routing import Routing, Tape
+from neuroute.networks.blocks.experts import LinearExperts, Mixture, MlpExperts, join_calls
+from neuroute.networks.blocks.gates import ExpertChoice, InputChoice, Slots
+from neuroute.networks.blocks.hierarchical_gate import Hierarchical
+from neuroute.networks.blocks.routing import Routing, Tape
 
 W, OUT, M, K, BATCH, TOKENS = 6, 5, 4, 2, 3, 8
 GATES = [
@@ -60,10 +60,10 @@ def dense(net: Mixture, x: Tensor, routing: Routing) -> Tensor:
         made = torch.stack([every_expert(net, slots[j])[j] for j in range(M)]).flatten(0, 1)
         return torch.einsum("us,sto->uto", routed.combine[0], made).reshape(BATCH, TOKENS, -1)
     weights = torch.zeros(units, M, dtype=torch.float64)
-    if isinstance(routed, Taken):
+    if isinstance(routed, ExpertChoice):
         weights = weights.scatter(0, routed.units[0], routed.weights[0])
     else:
-        assert isinstance(routed, Choice)
+        assert isinstance(routed, InputChoice)
         weights = weights.scatter(1, routed.experts[0], routed.weights[0].double())
     return torch.einsum("um,muto->uto", weights, every_expert(net, parts)).reshape(BATCH, TOKENS, -1)
 
@@ -151,4 +151,4 @@ def test_a_hierarchical_gate_draws_with_its_probabilities() -> None:
 
 def test_together_is_the_way_back() -> None:
     x = tokens(3)
-    assert torch.equal(together(x.unflatten(1, (3, -1)).transpose(0, 1)), x)
+    assert torch.equal(join_calls(x.unflatten(1, (3, -1)).transpose(0, 1)), x)

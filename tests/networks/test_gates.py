@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.networks.gates import LEVELS, METHODS, NOISE_FLOOR, Choice, Gate, Slots, Taken
-from neuroute.networks.routing import Balance, Routing, Tape, variation
+from neuroute.networks.blocks.gates import LEVELS, METHODS, NOISE_FLOOR, ExpertChoice, Gate, InputChoice, Slots
+from neuroute.networks.blocks.routing import Balance, Routing, Tape, variation
 
 W, M, K, UNITS = 6, 4, 2, 7
 
@@ -103,7 +103,7 @@ def test_noise_is_that_of_the_generator() -> None:
 def test_expert_choice_takes_the_best_units_of_each_expert() -> None:
     net, x = gate("expert-choice"), units()
     taken = net(x, Routing())
-    assert isinstance(taken, Taken)
+    assert isinstance(taken, ExpertChoice)
     p = (x @ net.weight.T).softmax(dim=1).detach()
     for call in range(2):
         for j in range(M):
@@ -124,7 +124,7 @@ def test_soft_mixtures_are_convex() -> None:
 def test_random_gates_choose_all_pairs_equally_often_in_evaluation_too() -> None:
     routing = Routing(torch.Generator().manual_seed(0))
     choice = gate("random").eval()(torch.zeros(1, 6000, W, dtype=torch.float64), routing)
-    assert isinstance(choice, Choice)
+    assert isinstance(choice, InputChoice)
     assert torch.equal(choice.weights, torch.full((1, 6000, K), 0.5))
     pairs = choice.experts[0].sort(dim=1).values
     _, counts = torch.unique(pairs, dim=0, return_counts=True)

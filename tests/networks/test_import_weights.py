@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from typer.testing import CliRunner
 
 from neuroute.cli import app
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.bq import Bq
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.networks.import_weights import KINDS, import_weights

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from neuroute.decoding.beam import beam_tours
 from neuroute.decoding.decode import decode
+from neuroute.networks.blocks.residual_layer import ResidualLayer
 from neuroute.networks.lehd import Lehd
-from neuroute.networks.residual_layer import ResidualLayer
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Decoding
 from neuroute.training.decisions import PathDecision, loss
@@ -88,11 +88,11 @@ def test_everything_but_the_unused_projection_learns() -> None:
 
 def test_decoding_gives_tours_and_a_beam_of_one_is_greedy() -> None:
     net, coords = small(), torch.rand(5, 13, 2, dtype=torch.float64)
-    greedy = decode(net, coords, Decoding())
+    greedy = decode("tsp", net, coords, Decoding())
     assert torch.equal(beam_tours(net.decide, net.encode(coords), coords, 1), greedy)
     for how in (Decoding(method="beam", beam=4), Decoding(method="rrc", iterations=5), Decoding(log_n=False)):
-        assert torch.equal(decode(net, coords, how).sort(dim=1).values, torch.arange(13).expand(5, 13)), how.id
-    assert torch.equal(decode(net, coords, Decoding(log_n=False)), greedy)  # LEHD has no such factor
+        assert torch.equal(decode("tsp", net, coords, how).sort(dim=1).values, torch.arange(13).expand(5, 13)), how.id
+    assert torch.equal(decode("tsp", net, coords, Decoding(log_n=False)), greedy)  # LEHD has no such factor
 
 
 def test_greedy_encodes_once() -> None:
@@ -103,7 +103,7 @@ def test_greedy_encodes_once() -> None:
         calls += 1
 
     net.encoder.register_forward_hook(count)
-    decode(net, torch.rand(3, 11, 2, dtype=torch.float64), Decoding())
+    decode("tsp", net, torch.rand(3, 11, 2, dtype=torch.float64), Decoding())
     assert calls == 1
 
 

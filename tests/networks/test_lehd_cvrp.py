@@ -6,10 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from neuroute.analysis import cost
-from neuroute.networks.lehd_cvrp import LehdCvrp
-from neuroute.networks.weights import parameters
-from neuroute.plan.objects import Network
+from neuroute.networks.lehd import LehdCvrp
 
 
 @pytest.fixture
@@ -79,25 +76,3 @@ def test_demand_and_what_is_left_matter_and_the_order_of_candidates_does_not(net
     torch.testing.assert_close(net.decide(shuffled, left), logits[:, shuffle], rtol=1e-12, atol=1e-12)
     assert not torch.allclose(net.decide(rows, left / 2), logits)
     assert not torch.allclose(net.decide(net.encode(coords, demand / 2).roll(-1, dims=1), left), logits)
-
-
-def test_size_is_that_of_the_count() -> None:
-    for arguments in ({}, {"depth": 2, "width": 16, "heads": 4, "feed_forward": 24}):
-        network = Network(kind="neuroute.networks.lehd_cvrp:LehdCvrp", arguments=arguments)
-        assert parameters(LehdCvrp(**arguments)) == cost.parameters_of(network)
-
-
-def test_flops_are_those_of_torchs_counter(net: LehdCvrp) -> None:
-    from torch.utils.flop_counter import FlopCounterMode
-
-    from neuroute.analysis import flops_cvrp
-
-    coords, demand, left = (t.float() for t in state(1, 7))
-    net = net.float()
-    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
-        with FlopCounterMode(display=False) as counter:
-            nodes = net.encode(coords, demand)
-        assert counter.get_total_flops() == flops_cvrp.lehd_encoder_flops(16, 4, 24, 8, matmul_only=True)
-        with FlopCounterMode(display=False) as counter:
-            net.decide(nodes, left)
-    assert counter.get_total_flops() == flops_cvrp.lehd_decision_flops(2, 16, 4, 24, 8, matmul_only=True)

@@ -6,14 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.analysis import cost, flops_cvrp
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding.cvrp import decode
-from neuroute.networks.lehd_cvrp import LehdCvrp
-from neuroute.networks.lehd_cvrp_light import LehdCvrpLight
-from neuroute.networks.routing import Routing
-from neuroute.networks.weights import build, parameters
-from neuroute.plan.objects import Dataset, Decoding, Network
+from neuroute.decoding.decode import decode
+from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.lehd import LehdCvrp, LehdCvrpLight
+from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import is_feasible
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -87,43 +84,11 @@ def test_all_of_it_learns(net: LehdCvrpLight) -> None:
     assert [name for name, p in net.named_parameters() if p.grad is None or not p.grad.any()] == []
 
 
-@pytest.mark.parametrize("arguments", [{}, SHAPE | {"experts": 3, "top": 1}])
-def test_size_is_that_of_the_count(arguments: dict[str, Any]) -> None:
-    network = Network(kind="neuroute.networks.lehd_cvrp_light:LehdCvrpLight", arguments=arguments)
-    with torch.device("meta"):
-        assert parameters(build(network)) == cost.parameters_of(network)
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_flops_are_those_of_torchs_counter(net: LehdCvrpLight, sparse: bool) -> None:
-    from torch.utils.flop_counter import FlopCounterMode
-
-    net = net.eval()
-    for layer in net.layers:
-        layer.light.gate.weight.data.zero_()
-    coords, demand, left = state()
-    rows = net.encode(coords[:1], demand[:1])
-    seed = next(s for s in range(99) if _drawn(s, 2) == [sparse, sparse])
-    routing = Routing(torch.Generator().manual_seed(seed))
-    with (
-        torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH),
-        FlopCounterMode(display=False) as counter,
-    ):
-        net.decide(rows, left[:1], 1.0, routing)
-    expected = flops_cvrp.light_lehd_decision_flops(2, 16, 4, 24, 4, 2, 8, sparse=sparse, matmul_only=True)
-    assert counter.get_total_flops() == expected
-
-
-def _drawn(seed: int, layers: int) -> list[bool]:
-    generator = torch.Generator().manual_seed(seed)
-    return [bool(torch.rand(1, generator=generator) < 0.5) for _ in range(layers)]
-
-
 @pytest.mark.parametrize("way", [Decoding(), Decoding(method="rrc", iterations=5)])
 def test_it_decodes_the_same_solutions_again(net: LehdCvrpLight, way: Decoding) -> None:
     net = net.float().eval()
     instances = cvrp_dataset(Dataset(problem="cvrp", split="val", n=12, count=4))
-    found = decode(net, instances, way)
+    found = decode("cvrp", net, instances, way)
     assert is_feasible(instances, found.numpy()).all()
     torch.rand(5)  # nothing hangs on torch's own generator
-    assert torch.equal(decode(net, instances, way), found)
+    assert torch.equal(decode("cvrp", net, instances, way), found)

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.networks.blocks.routing import Routing, Tape
 from neuroute.networks.mvmoe import MvMoe
-from neuroute.networks.pomo_cvrp import PomoCvrp
-from neuroute.networks.routing import Routing, Tape
+from neuroute.networks.pomo import PomoCvrp
 from neuroute.networks.weights import parameters
 
 SHAPE: dict[str, Any] = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40}

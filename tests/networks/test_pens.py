@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.analysis import flops_pens
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.pens import Pens
 from neuroute.networks.weights import build, parameters
 from neuroute.plan.objects import Network
@@ -48,17 +47,6 @@ def test_published_size() -> None:
     assert size(output_projection=True) == 2_842_560 + 9 * 192**2 == 3_174_336
     assert size(positions="coordinates") == 2_842_560 + 384
     assert size(initial="zero") == size()
-
-
-@pytest.mark.parametrize("shape", [(9, 192, 12, 512), (1, 16, 2, 24), (3, 64, 8, 128), (4, 48, 3, 200)])
-@pytest.mark.parametrize("projection", [False, True])
-@pytest.mark.parametrize("positions", POSITIONS)
-def test_parameters_are_those_of_the_formula(shape: tuple[int, ...], projection: bool, positions: str) -> None:
-    depth, width, _, feed_forward = shape
-    expected = flops_pens.parameters(
-        depth, width, feed_forward, output_projection=projection, coordinates=positions == "coordinates"
-    )
-    assert size(*shape, positions=positions, output_projection=projection) == expected
 
 
 def test_a_width_that_does_not_divide_into_heads_is_one_clear_line() -> None:
@@ -175,7 +163,7 @@ def test_gaussian_embeddings_are_standard_normal() -> None:
 def test_rows_hold_only_what_a_variant_reads(positions: str, initial: str) -> None:
     net = tiny(positions, initial=initial)
     gaussian = initial == "gaussian" and positions != "coordinates"
-    assert net.gaussian == gaussian
+    assert net.random_embeddings == gaussian
     width = 2 + (8 if positions in ("rope", "both") else 0) + (24 if gaussian else 0)
     assert net.encode(paths()).shape == (4, 13, width)
 

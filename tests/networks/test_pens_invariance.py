@@ -59,14 +59,14 @@ def test_logits(positions: str, move: str, dtype: torch.dtype, tolerance: float)
 @pytest.mark.parametrize("rescale", [1.0, 2.0])
 def test_tours(positions: str, move: str, dtype: torch.dtype, rescale: float) -> None:
     net, decoding = network(positions, dtype), Decoding(rescale=rescale, draw=1)
-    before, after = (decode(net, c.to(dtype), decoding) for c in (instances(), MOVES[move](instances())))
+    before, after = (decode("tsp", net, c.to(dtype), decoding) for c in (instances(), MOVES[move](instances())))
     assert torch.equal(before, after)
 
 
 def test_tours_can_differ() -> None:
     for positions in ("rope", "both", "coordinates"):
         net = network(positions, torch.float64)
-        before, after = (decode(net, c, Decoding()) for c in (instances(), MOVES["rotation"](instances())))
+        before, after = (decode("tsp", net, c, Decoding()) for c in (instances(), MOVES["rotation"](instances())))
         assert not torch.equal(before, after)
 
 

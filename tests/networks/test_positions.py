@@ -5,8 +5,14 @@ import math
 import pytest
 import torch
 
-from neuroute.errors import NeurouteError
-from neuroute.networks.positions import alibi_slopes, axial_frequencies, axial_rotation, distances, rotate
+from neuroute.core.errors import NeurouteError
+from neuroute.networks.blocks.positions import (
+    alibi_slopes,
+    axial_frequencies,
+    axial_rotation,
+    pairwise_distances,
+    rotate,
+)
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Network
 
@@ -42,9 +48,11 @@ def test_a_head_that_axial_rope_cannot_split_is_one_clear_line(width: int) -> No
 def test_distances_are_exact_where_points_nearly_coincide() -> None:
     a, b = torch.rand(2, 5, 2, dtype=torch.float64), torch.rand(2, 7, 2, dtype=torch.float64)
     expected = (a[:, :, None] - b[:, None]).square().sum(-1).sqrt()
-    torch.testing.assert_close(distances(a, b), expected, rtol=1e-14, atol=0)
+    torch.testing.assert_close(pairwise_distances(a, b), expected, rtol=1e-14, atol=0)
     close = torch.tensor([[[0.7, 0.3], [0.7 + 2**-20, 0.3]]])
-    assert distances(close, close)[0, 0, 1].item() == pytest.approx((close[0, 1, 0] - close[0, 0, 0]).item(), rel=1e-6)
+    assert pairwise_distances(close, close)[0, 0, 1].item() == pytest.approx(
+        (close[0, 1, 0] - close[0, 0, 0]).item(), rel=1e-6
+    )
 
 
 def test_the_first_half_turns_with_x_and_the_second_with_y() -> None:

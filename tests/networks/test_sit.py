@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import neuroute.networks.linear_cross_attention as blocks
+import neuroute.networks.blocks.linear_cross_attention as blocks
 from neuroute.decoding.decode import decode
-from neuroute.networks.linear_cross_attention import CrossLayer, seen_by, slices
+from neuroute.networks.blocks.linear_cross_attention import CrossLayer, seen_by, slices
 from neuroute.networks.sit import Sit
 from neuroute.networks.weights import build, load_checkpoint, parameters, save_checkpoint
 from neuroute.plan.objects import Decoding, Network
@@ -213,16 +213,18 @@ def test_gradients_are_those_of_finite_differences() -> None:
 def test_decoding_gives_tours() -> None:
     for shape in (FOLDING, PLAIN, TWIN):
         net, coords = small(shape), rows(5, 23)
-        greedy = decode(net, coords, Decoding())
+        greedy = decode("tsp", net, coords, Decoding())
         for how in (Decoding(), Decoding(method="beam", beam=3), Decoding(method="rrc", iterations=5)):
-            assert torch.equal(decode(net, coords, how).sort(dim=1).values, torch.arange(23).expand(5, 23)), how.id
-        assert torch.equal(decode(net, coords, Decoding(log_n=False)), greedy)  # SIT has no such factor
-        assert torch.equal(torch.cat([decode(net, one[None], Decoding()) for one in coords]), greedy)
+            assert torch.equal(decode("tsp", net, coords, how).sort(dim=1).values, torch.arange(23).expand(5, 23)), (
+                how.id
+            )
+        assert torch.equal(decode("tsp", net, coords, Decoding(log_n=False)), greedy)  # SIT has no such factor
+        assert torch.equal(torch.cat([decode("tsp", net, one[None], Decoding()) for one in coords]), greedy)
 
 
 def test_greedy_equals_the_plain_loop() -> None:
     net, coords = small(), rows(2, 30)
-    for tour, points in zip(decode(net, coords, Decoding()).tolist(), coords, strict=True):
+    for tour, points in zip(decode("tsp", net, coords, Decoding()).tolist(), coords, strict=True):
         found, left = [0], list(range(1, 30))
         while left:
             logits = tsp_logits(net, points[[found[-1], *left, 0]][None])

@@ -5,13 +5,14 @@ import pytest
 import torch
 from torch import Tensor
 
-import neuroute.networks.linear_cross_attention as blocks
+import neuroute.networks.blocks.linear_cross_attention as blocks
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding.cvrp import decode
-from neuroute.networks.sit_cvrp import SitCvrp
+from neuroute.decoding.decode import decode
+from neuroute.networks.sit import SitCvrp
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Dataset, Decoding
-from neuroute.problems.cvrp import Cvrp, is_feasible
+from neuroute.problems.cvrp import is_feasible
+from neuroute.problems.vrp import Vrp
 from sit_by_the_book import cvrp_logits
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -122,12 +123,12 @@ def test_detached_the_embedding_learns_through_the_depot_alone() -> None:
 @pytest.mark.parametrize("shape", [FOLDING, PLAIN, TWIN])
 def test_decoding_gives_feasible_solutions(shape: dict) -> None:
     found = cvrp_dataset(Dataset(problem="cvrp", n=21, count=5))
-    batch = Cvrp(found.coords.astype(np.float64), found.demand, found.capacity)
+    batch = Vrp(found.coords.astype(np.float64), found.demand, found.capacity)
     net = small(shape)
     for how in (Decoding(), Decoding(method="rrc", iterations=5)):
-        solutions = decode(net, batch, how)
+        solutions = decode("cvrp", net, batch, how)
         assert is_feasible(batch, solutions.numpy()).all()
-        alone = torch.cat([decode(net, batch[i : i + 1], Decoding()) for i in range(5)])
+        alone = torch.cat([decode("cvrp", net, batch[i : i + 1], Decoding()) for i in range(5)])
         assert how.method == "rrc" or torch.equal(solutions, alone)
 
 

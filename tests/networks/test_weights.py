@@ -7,7 +7,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.networks.import_weights import import_weights
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Network
 
@@ -39,6 +40,17 @@ def test_another_architecture_is_refused(tmp_path: Path) -> None:
         load_checkpoint(tmp_path / "a.safetensors", expected=other)
 
 
+def test_a_checkpoint_outlives_the_file_that_held_its_network(tmp_path: Path) -> None:
+    """A network's class may move to another file of `networks`: the run's spec and old checkpoints still fit."""
+    moved = SMALL.model_copy(update={"kind": "neuroute.networks.older_name:DecoderOnly"})
+    net = written(tmp_path / "a.safetensors")
+    save_checkpoint(tmp_path / "old", net, {"run": "scaling/x", "network": moved.model_dump(), "code": "c"})
+    loaded, about = load_checkpoint(tmp_path / "old", expected=SMALL)
+    assert about["network"]["kind"] == KIND
+    assert torch.equal(loaded.state_dict()["head.bias"], net.state_dict()["head.bias"])
+    assert moved.canonical() == SMALL.canonical()
+
+
 def test_missing_or_extra_tensors_are_named(tmp_path: Path) -> None:
     net = build(SMALL)
     tensors = dict(net.state_dict())
@@ -64,6 +76,11 @@ def test_files_that_are_no_checkpoints(tmp_path: Path) -> None:
 def test_a_checkpoint_cannot_call_anything_but_a_network(tmp_path: Path, kind: str) -> None:
     network = {"kind": kind, "arguments": {"command": f"touch {tmp_path}/called"}}
     save_checkpoint(tmp_path / "a", build(SMALL), {"run": "x", "network": network, "code": "c"})
-    with pytest.raises(NeurouteError, match="does not exist"):
+    with pytest.raises(NeurouteError, match="does not exist|no run in config.yaml"):
         load_checkpoint(tmp_path / "a")
+    with pytest.raises(NeurouteError, match="does not exist|no subclass"):
+        load_checkpoint(tmp_path / "a", trusted=[kind])
+    (tmp_path / "a").rename(tmp_path / "a.safetensors")
+    with pytest.raises(NeurouteError, match="does not exist|if you trust its module"):
+        import_weights(tmp_path / "a.safetensors", tmp_path / "b.safetensors", None, {})
     assert not (tmp_path / "called").exists()

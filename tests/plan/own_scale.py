@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.config import load_scale
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,37 +1,22 @@
 """Config and scales: what is accepted, and the one line that says what is wrong."""
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.build import build_plan
-from neuroute.plan.config import Config, Scale, load_scale, parse_config
-from neuroute.plan.objects import (
-    AttentionEvaluation,
-    BenchmarkEvaluation,
-    ConstructionEvaluation,
-    EfficiencyEvaluation,
-    RescalingEvaluation,
-    RoundEvaluation,
-    RoutingEvaluation,
-    StructureEvaluation,
-    parts_of,
-)
+from neuroute.plan.config import Config, load_scale, parse_config
+from neuroute.plan.papers import paper_folders
+from neuroute.plan.schemas import schemas
 from own_scale import ROOT, refused, smoke_with
 
-UNLABELLED = (
-    RescalingEvaluation,
-    AttentionEvaluation,
-    BenchmarkEvaluation,
-    EfficiencyEvaluation,
-    RoundEvaluation,
-    StructureEvaluation,
-    RoutingEvaluation,
-    ConstructionEvaluation,
-)
 SCALES = sorted(p.stem for p in (ROOT / "workflow" / "scales").glob("*.yaml"))
 
 
@@ -55,10 +40,9 @@ def test_every_scale_gives_a_plan(scale: str) -> None:
         *(f"mvmoe/figure{i}" for i in range(1, 10)),
     }
     for evaluation in plan.evaluations.values():
-        labelled = not all(isinstance(part, UNLABELLED) for part in parts_of(evaluation))
-        assert bool(plan.bundles_of_evaluation(evaluation.id)) == (labelled or bool(evaluation.labels))
+        assert bool(plan.label_jobs_of_evaluation(evaluation.id)) == bool(evaluation.labels)
     for run in plan.runs:
-        assert plan.bundles_of_run(run)
+        assert plan.label_jobs_of_run(run)
     for artifact in plan.artifacts.values():
         assert set(artifact.evaluations) <= set(plan.evaluations)
         assert set(artifact.runs) <= set(plan.runs)
@@ -104,11 +88,11 @@ def test_paper_scale_is_the_papers_for_pens() -> None:
     t = run.training
     assert (t.batches, t.batch_size, t.learning_rate, t.final_learning_rate) == (1_000_000, 1024, 1e-4, 1e-5)
     assert (t.sub_paths, t.step, t.scheme) == ("pairs", "decision", "path-tsp")
-    assert plan.scale.pens.repeats == 5
-    assert {size: plan.scale.pens.test_counts[size] for size in (100, 250, 500, 1000, 10_000)} == {
+    assert plan.scale[PensScale].repeats == 5
+    assert {size: plan.scale[PensScale].test_counts[size] for size in (100, 250, 500, 1000, 10_000)} == {
         100: 128, 250: 128, 500: 128, 1000: 128, 10_000: 10
     }  # fmt: skip
-    assert plan.scale.pens.sizes == {n: n for n in (20, 50, 100, 250, 500, 1000, 10_000)}
+    assert plan.scale[PensScale].sizes == {n: n for n in (20, 50, 100, 250, 500, 1000, 10_000)}
 
 
 def test_baselines_at_paper_scale_are_the_published_recipes() -> None:
@@ -126,15 +110,15 @@ def test_a_scale_may_measure_all_of_a_model_in_one_job() -> None:
     apart, together = build_plan(Config(scale="laptop")), build_plan(Config(scale="smoke"))
     assert "scaling/base_6x128/greedy" in apart.evaluations
     assert "scaling/base_6x128/all" in together.evaluations
-    tests = [t for part in parts_of(together.evaluations["scaling/base_6x128/all"]) for t in getattr(part, "tests", ())]
+    tests = [t for part in together.evaluations["scaling/base_6x128/all"].members() for t in getattr(part, "tests", ())]
     assert len(tests) == len(set(tests)) > 20
     assert "scaling/base_6x128/all" in together.artifacts["scaling/table12"].evaluations
 
 
 def test_schemas_are_in_step_with_the_models() -> None:
-    for model, name in ((Config, "config"), (Scale, "scale")):
+    for name, values in schemas().items():
         written = json.loads((ROOT / "workflow" / "schemas" / f"{name}.schema.json").read_text())
-        assert written == model.model_json_schema(), "run `neuroute schema`"
+        assert written == values, "run `neuroute schema`"
 
 
 def test_text_values_from_the_command_line_are_coerced() -> None:
@@ -150,7 +134,8 @@ def test_text_values_from_the_command_line_are_coerced() -> None:
         ({"memory_gb": "lots"}, "memory_gb: .*number"),
         ({"memory_gb": -1}, "memory_gb"),
         ({"device": "tpu"}, "device: .*'auto', 'cpu' or 'cuda'"),
-        ({"papers": ["scalling"]}, "papers.0"),
+        ({"papers": ["scalling"]}, "papers: no paper 'scalling'; known papers: .*scaling"),
+        ({"papers_path": ["nowhere"]}, "papers_path: no folder nowhere"),
         ({"papers": []}, "papers"),
         ({"runs": {"scaling/base_6x128": {"training": {"lr": 1}}}}, "training.lr: unknown key"),
         ({"runs": {"scaling/base_6x128": {"training": {"learning_rate": -1}}}}, "training.learning_rate"),
@@ -204,8 +189,8 @@ def test_a_change_of_a_run_holds_for_all_its_seeds() -> None:
 
 def test_more_cvrp_samples_are_labelled_where_a_change_asks_for_them() -> None:
     plan = build_plan(parse_config({"runs": {"scaling/lehd_cvrp": {"training": {"samples": 4000}}}}))
-    assert plan.bundles_of_run("scaling/lehd_cvrp") == ["scaling/cvrp"]
-    assert plan.bundles["scaling/cvrp"].labels[0].dataset.count == 4000
+    assert plan.label_jobs_of_run("scaling/lehd_cvrp") == ["scaling/cvrp"]
+    assert plan.label_jobs["scaling/cvrp"].labels[0].dataset.count == 4000
 
 
 def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,13 +199,15 @@ def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyP
 
     plan = build_plan(Config(scale="smoke"))
     reached: list[str] = []
+    places: set[tuple[str, str]] = set()
     code_digest = digest.code_digest
 
     def noted(*entries: str) -> str:
+        places.update(digest.reach(entries))
         reached.extend(module for module, _ in digest.reach(entries))
         return code_digest(*entries)
 
-    monkeypatch.setattr("neuroute.plan.build.code_digest", noted)
+    monkeypatch.setattr("neuroute.plan.plan.code_digest", noted)
     plan.train_code("scaling/base_6x128")
     assert "neuroute.training.supervised" in reached
     apart = ("decoding.beam", "decoding.prc", "decoding.sampling", "training.self_improvement", "training.cvrp")
@@ -231,5 +218,26 @@ def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyP
     reached.clear()
     plan.evaluate_code("scaling/base_6x128/all")
     assert "neuroute.decoding.beam" in reached
-    assert "neuroute.analysis.flops" in reached
-    assert "neuroute.analysis.flops_baselines" not in reached
+    assert ("neuroute.accounting.counts", "DecoderOnly") in places
+    assert ("neuroute.accounting.counts", "Lehd") not in places
+
+
+def test_a_plan_imports_no_library_that_draws_or_trains() -> None:
+    """Every job builds one: pandas, matplotlib, scipy and torch would take longer than the plan."""
+    code = (
+        "import sys; from neuroute.plan.build import build_plan; from neuroute.plan.config import Config; "
+        "build_plan(Config(scale='smoke')); "
+        "print([m for m in ('pandas', 'matplotlib', 'scipy', 'torch') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
+def test_papers_are_named_in_their_folders_alone() -> None:
+    """Everything else takes them as they come; a paper imports no other one."""
+    source, keys = ROOT / "src" / "neuroute", "|".join(paper_folders())
+    for file in source.rglob("*.py"):
+        inside = file.relative_to(source).parts
+        own = inside[1] if inside[0] == "papers" and len(inside) > 2 else None
+        imported = set(re.findall(rf"neuroute\.papers\.({keys})\b", file.read_text()))
+        assert imported <= {own}, file

@@ -1,5 +1,8 @@
 """Code digests follow definitions, not text."""
 
+import re
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -40,29 +43,51 @@ def triple(x):
 }
 
 
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
-    """A function that writes edited files of a small package and returns the digest of its network."""
-    monkeypatch.setattr(digest, "PACKAGE", "digested")
-    folder = tmp_path / "digested"
-    monkeypatch.setattr(digest, "ROOT", folder)
-    folder.mkdir()
-    (folder / "__init__.py").touch()
-    caches = (digest._module, digest._definition, digest._path)
+LAYER = "\ndef layer(x):\n    return "
+MOVED_INSIDE = "\ndef layer(x):\n    from digested import maths\n    return maths."
+ENTRY = "digested.nets:network"
+FOR_TYPES = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import json\n"
+CROSSED = """def layer(x):
+    return inner(x)
 
-    def write(entry: str = "digested.nets:network", **edits: tuple[str, str]) -> str:
+def inner(x):
+    return maths.{}(x) + outer(x)
+
+def outer(x):
+    return maths.{}(x)
+"""
+Write = Callable[..., str]
+CACHES = (digest._module, digest._definition, digest._path, digest._signature, digest._own_root)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """A function that writes edited files of a user's package and returns the digest of its network.
+
+    Edits are {file without .py: (before, after)}; `moves` renames files, as old=new names.
+    """
+    folder = tmp_path / "digested"
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(
+        entry: str = "digested.nets:network", moves: dict[str, str] | None = None, **edits: tuple[str, str]
+    ) -> str:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        (folder / "__init__.py").touch()
         for name, text in FILES.items():
-            if name[:-3] in edits:
-                before, after = edits[name[:-3]]
+            for before, after in [edits[name[:-3]]] if name[:-3] in edits else []:
                 assert before in text
                 text = text.replace(before, after)
+            for old, new in (moves or {}).items():
+                text, name = re.sub(rf"\b{old}\b", new, text), re.sub(rf"^{old}\.", f"{new}.", name)
             (folder / name).write_text(text)
-        for cached in caches:
+        for cached in CACHES:
             cached.cache_clear()
         return digest.code_digest(entry)
 
     yield write
-    for cached in caches:
+    for cached in CACHES:
         cached.cache_clear()
 
 
@@ -77,9 +102,15 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no
         {"nets": ("layer(x) * SIZE", "(layer(x)   *   SIZE)")},
         {"nets": ("def network(x):", "def network(x: float) -> float:")},
         {"blocks": ("    return maths.double(x)", "    return maths.double(x)  # noqa")},
+        {
+            "nets": (
+                "import math\n",
+                "import math\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import json\n",
+            )
+        },
     ],
 )
-def test_edits_that_change_nothing(package, edit) -> None:  # type: ignore[no-untyped-def]
+def test_edits_that_change_nothing(package: Write, edit: dict[str, tuple[str, str]]) -> None:
     assert package() == package(**edit)
 
 
@@ -91,11 +122,39 @@ def test_edits_that_change_nothing(package, edit) -> None:  # type: ignore[no-un
         {"blocks": ("maths.double(x)", "maths.triple(x)")},
     ],
 )
-def test_edits_that_count(package, edit) -> None:  # type: ignore[no-untyped-def]
+def test_edits_that_count(package: Write, edit: dict[str, tuple[str, str]]) -> None:
     assert package() != package(**edit)
 
 
-def test_unknown_definition_is_an_error(package) -> None:  # type: ignore[no-untyped-def]
+def test_moving_and_renaming_files_changes_nothing(package: Write) -> None:
+    here = package()
+    assert package("digested.models:network", {"nets": "models"}) == here
+    assert package(moves={"maths": "arithmetic"}) == here
+    assert package(blocks=("from digested import maths\n\ndef layer(x):\n    return maths.", MOVED_INSIDE)) == here
+    one_file = ("from digested import maths\n\ndef layer(x):\n    return maths.", f"{FILES['maths.py']}{LAYER}")
+    assert package(blocks=one_file) == here
+    assert package(nets=("from digested.blocks import layer, unused", "from digested.blocks import layer")) == here
+
+
+def test_definitions_that_swap_their_uses_count(package: Write) -> None:
+    """The digest is of the graph: the same definitions, used the other way round, are another program."""
+    whole = "def layer(x):\n    return maths.double(x)\n"
+    one, other = (CROSSED.format(*names) for names in (("double", "triple"), ("triple", "double")))
+    assert package(blocks=(whole, one)) != package(blocks=(whole, other))
+
+
+def test_a_name_in_a_text_stands_without_its_module() -> None:
+    texts = ('{"kind":"neuroute.networks.sit:Sit"}', "neuroute.solvers.hgs", '"neuroute.files:"')
+    assert list(map(digest.without_modules, texts)) == ['{"kind":"Sit"}', "neuroute.solvers.hgs", '"module"']
+
+
+def test_a_moved_definition_is_located() -> None:
+    assert digest.locate("neuroute.networks.somewhere_else:DecoderOnly") == "neuroute.networks.decoder_only:DecoderOnly"
+    assert digest.locate("neuroute.networks.decoder_only:DecoderOnly").endswith("decoder_only:DecoderOnly")
+    assert digest.locate("neuroute.networks.nowhere:Nothing") == "neuroute.networks.nowhere:Nothing"
+
+
+def test_unknown_definition_is_an_error(package: Write) -> None:
     with pytest.raises(LookupError, match="nowhere"):
         package("digested.nets:nowhere")
 
@@ -113,4 +172,4 @@ def test_stages_do_not_reach_each_other() -> None:
     assert not any(m.startswith(("neuroute.networks", "neuroute.training", "neuroute.rendering")) for m in labels)
     assert not any(m.startswith(("neuroute.rendering", "neuroute.papers", "neuroute.evaluation")) for m in train)
     assert not any(m.startswith(("neuroute.networks", "neuroute.training", "neuroute.solvers")) for m in render)
-    assert "neuroute.networks.gated_decoder" in train
+    assert "neuroute.networks.blocks.gated_decoder" in train

@@ -2,10 +2,10 @@
 
 import pytest
 
-from neuroute.analysis import cost
+from neuroute.accounting import cost
+from neuroute.accounting.estimate import ModelPrice, costs
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import Config
-from neuroute.plan.estimate import _reconstructions, costs
 from neuroute.plan.objects import Dataset, Decoding
 
 
@@ -24,7 +24,7 @@ def test_runs_come_after_those_that_they_start_from(plan: Plan) -> None:
         for each in trained:
             start = plan.runs[each].start
             assert start is None or trained.index(start.partition("@")[0]) < trained.index(each)
-            assert set(plan.bundles_of_run(each)) <= set(found)
+            assert set(plan.label_jobs_of_run(each)) <= set(found)
 
 
 @pytest.mark.parametrize("problem", ["tsp", "cvrp"])
@@ -33,7 +33,7 @@ def test_re_construction_costs_as_much_as_its_blocks(plan: Plan, problem: str) -
     dataset = Dataset(problem=problem, n=1000, count=3)  # type: ignore[arg-type]
 
     def of(**how: object) -> float:
-        return _reconstructions(run.network, dataset, Decoding(method="prc", **how))  # type: ignore[arg-type]
+        return ModelPrice(run).improve(dataset, Decoding(method="prc", **how))  # type: ignore[arg-type]
 
     assert of(iterations=0) == 0
     assert of(iterations=20, longest=50) == pytest.approx(2 * of(iterations=10, longest=50))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import Config, load_scale, parse_config
 from neuroute.plan.objects import (

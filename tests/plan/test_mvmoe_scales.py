@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from neuroute.analysis import cost
+from neuroute.accounting import cost
 from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
 from neuroute.papers.mvmoe.roles import ABLATIONS, TRAINED, UNSEEN, VARIANTS
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import Config, parse_config
 from neuroute.plan.objects import (
@@ -16,10 +18,8 @@ from neuroute.plan.objects import (
     ConstructionEvaluation,
     Evaluation,
     Reinforced,
-    RoutingEvaluation,
     Run,
     Supervised,
-    parts_of,
 )
 from own_scale import ROOT, refused, smoke_with
 
@@ -230,9 +230,9 @@ def test_one_job_measures_a_model_on_two_benchmarks() -> None:
 
 def test_models_of_50_stand_in_for_those_of_100() -> None:
     plan = build_plan(Config(papers=["mvmoe"]))
-    sizes = plan.scale.mvmoe.sizes
+    sizes = plan.scale[MvmoeScale].sizes
     assert not [run for run in plan.runs if run.endswith("_100")]
-    (tests,) = (p for p in parts_of(plan.evaluations["mvmoe/pomo_vrpb_50/all"]) if isinstance(p, Evaluation))
+    (tests,) = (p for p in plan.evaluations["mvmoe/pomo_vrpb_50/all"].members() if isinstance(p, Evaluation))
     seen = {(t.labels.dataset.variant, t.labels.dataset.n) for t in tests.tests}
     assert seen == {("VRPB", sizes[50]), *((variant, sizes[100]) for variant in TRAINED)}
 
@@ -261,7 +261,7 @@ def test_the_reference_solver_comes_first(paper: Plan) -> None:
         assert [labels.solver for labels in found] == solvers
         assert found[0] == roles.reference(paper.scale, variant, 100)
         assert all(any(labels.dataset.id == held.dataset.id and labels.solver == held.solver
-                       for held in paper.bundles["mvmoe/labels"].labels) for labels in found)  # fmt: skip
+                       for held in paper.label_jobs["mvmoe/labels"].labels) for labels in found)  # fmt: skip
 
 
 @pytest.mark.parametrize("scale", ["smoke", "laptop", "gpu", "paper"])

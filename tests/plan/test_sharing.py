@@ -1,11 +1,17 @@
 """What papers share: labels are made once, trainings are one and the same, a model's evaluations may be one job."""
 
-import pytest
+from pathlib import Path
 
-from neuroute.errors import NeurouteError
+import pytest
+import yaml
+
+from neuroute.core.errors import NeurouteError
+from neuroute.papers.pens.evaluations import AttentionEvaluation
+from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_scale, parse_config
-from neuroute.plan.objects import AttentionEvaluation, Evaluation, RescalingEvaluation, Together, parts_of
+from neuroute.plan.objects import CombinedEvaluation, Evaluation, RescalingEvaluation
+from own_scale import ROOT, smoke_with, written
 
 
 @pytest.fixture(scope="module")
@@ -18,10 +24,10 @@ def alone() -> Plan:
     return build_plan(parse_config({"scale": "smoke", "papers": ["pens"]}))
 
 
-def test_no_label_is_made_by_two_bundles(both: Plan) -> None:
+def test_no_label_is_made_by_two_label_jobs(both: Plan) -> None:
     seen: dict[tuple[object, ...], int] = {}
-    for bundle in both.bundles.values():
-        for labels in bundle.labels:
+    for job in both.label_jobs.values():
+        for labels in job.labels:
             d = labels.dataset
             key = (d.stem, d.first, labels.solver)
             seen[key] = seen.get(key, 0) + 1
@@ -44,9 +50,9 @@ def test_no_label_is_made_by_two_bundles(both: Plan) -> None:
 def test_all_labels_are_provided_whatever_the_papers(papers: list[str], scale: str) -> None:
     plan = build_plan(parse_config({"scale": scale, "papers": papers}))
     for run in plan.runs:
-        assert plan.bundles_of_run(run)
+        assert plan.label_jobs_of_run(run)
     for evaluation in plan.evaluations:
-        plan.bundles_of_evaluation(evaluation)
+        plan.label_jobs_of_evaluation(evaluation)
     for artifact in plan.artifacts.values():
         assert set(artifact.evaluations) <= set(plan.evaluations)
         assert set(artifact.runs) <= set(plan.runs)
@@ -61,11 +67,11 @@ def test_baselines_are_the_same_trainings(both: Plan, alone: Plan) -> None:
 def test_icam_labels_nothing_that_others_have(both: Plan) -> None:
     """Its TSP test sets are those of `scaling`; its own trainings read labels to validate alone."""
     only = build_plan(parse_config({"scale": "smoke", "papers": ["icam"]}))
-    assert list(only.bundles) == ["icam/labels"]
+    assert list(only.label_jobs) == ["icam/labels"]
     for run in ("scaling/bq", "scaling/lehd_6x128", "scaling/lehd_cvrp", "sit/bq_cvrp"):
         assert only.runs[run] == both.runs[run]
-    left = {labels.dataset.stem for labels in both.bundles["icam/labels"].labels}
-    tests = {t.labels.dataset for t in parts_of(only.evaluations["icam/abl_afm/all"])[0].tests}
+    left = {labels.dataset.stem for labels in both.label_jobs["icam/labels"].labels}
+    tests = {t.labels.dataset for t in only.evaluations["icam/abl_afm/all"].members()[0].tests}
     assert len(tests) == 4
     assert not left & {dataset.stem for dataset in tests}
     for run in both.runs.values():
@@ -76,16 +82,16 @@ def test_icam_labels_nothing_that_others_have(both: Plan) -> None:
 
 def test_mvmoe_takes_lehd_and_its_labels_from_others(both: Plan) -> None:
     only = build_plan(parse_config({"scale": "smoke", "papers": ["mvmoe"]}))
-    assert list(only.bundles) == ["mvmoe/labels"]
+    assert list(only.label_jobs) == ["mvmoe/labels"]
     assert only.runs["scaling/lehd_cvrp"] == both.runs["scaling/lehd_cvrp"]
-    assert both.bundles_of_run("mvmoe/lehd4eL_cvrp") == ["scaling/cvrp"]
-    assert {labels.dataset.problem for labels in both.bundles["mvmoe/labels"].labels} == {"vrp"}
+    assert both.label_jobs_of_run("mvmoe/lehd4eL_cvrp") == ["scaling/cvrp"]
+    assert {labels.dataset.problem for labels in both.label_jobs["mvmoe/labels"].labels} == {"vrp"}
 
 
 def test_one_job_measures_a_model_and_finds_its_factors_first(both: Plan) -> None:
     merged = both.evaluations["pens/pens_a/all"]
-    assert isinstance(merged, Together)
-    kinds = [type(part) for part in parts_of(merged)]
+    assert isinstance(merged, CombinedEvaluation)
+    kinds = [type(part) for part in merged.members()]
     assert kinds[:2] == [RescalingEvaluation, Evaluation]
     assert AttentionEvaluation in kinds
     assert isinstance(both.evaluations["pens/small_a_zero/all"], Evaluation)  # nothing to merge
@@ -103,16 +109,30 @@ def test_what_asks_for_the_best_factor_waits_for_the_sweep() -> None:
 
 def test_a_paper_depends_on_its_own_part_of_a_scale() -> None:
     scale = load_scale("smoke")
-    other = scale.model_copy(update={"pens": scale.pens.model_copy(update={"repeats": 2})})
+    other = scale.model_copy(
+        update={"blocks": scale.blocks | {"pens": scale[PensScale].model_copy(update={"repeats": 2})}}
+    )
     assert scale.of("scaling") == other.of("scaling")
     assert scale.of("pens") != other.of("pens")
 
 
-def test_papers_are_trained_on_the_same_size() -> None:
-    scale = load_scale("smoke").model_dump()
-    scale["pens"]["sizes"][100] += 1
-    with pytest.raises(ValueError, match="make them equal"):
-        type(load_scale("smoke")).model_validate(scale)
+def test_papers_are_trained_on_the_same_size(tmp_path: Path) -> None:
+    path = written(tmp_path, smoke_with("pens", ("sizes", 100), 21))
+    with pytest.raises(NeurouteError, match="pens.sizes.100 is 21, .* 20 nodes: make them equal"):
+        build_plan(parse_config({"scale": path, "papers": ["pens"]}))
+
+
+def test_a_scale_has_only_the_papers_that_it_supports(tmp_path: Path) -> None:
+    values = yaml.safe_load((ROOT / "workflow" / "scales" / "smoke.yaml").read_text())
+    path = written(tmp_path, {key: value for key, value in values.items() if key != "scaling"})
+    with pytest.raises(NeurouteError, match=r"own.yaml: no block 'scaling', which config.yaml asks for$"):
+        build_plan(parse_config({"scale": path, "papers": ["scaling"]}))
+    with pytest.raises(NeurouteError, match=r"own.yaml: no block 'scaling', which pens borrows from$"):
+        build_plan(parse_config({"scale": path, "papers": ["pens"]}))
+    values["sit"] = "broken"  # which nobody asks for
+    assert build_plan(parse_config({"scale": written(tmp_path, values), "papers": ["scaling"]})).runs
+    with pytest.raises(NeurouteError, match="scalling: unknown key"):
+        load_scale(written(tmp_path, values | {"scalling": {}}))
 
 
 @pytest.mark.parametrize(
@@ -126,14 +146,14 @@ def test_papers_are_trained_on_the_same_size() -> None:
     ],
 )
 def test_sizes_that_cannot_be_are_refused(change: dict[str, dict[object, object]], message: str) -> None:
-    pens = load_scale("smoke").pens.model_dump()
+    pens = load_scale("smoke")[PensScale].model_dump()
     pens |= {key: (pens[key] | value if key != "network" else value) for key, value in change.items()}
     with pytest.raises(ValueError, match=message):
-        type(load_scale("smoke").pens).model_validate(pens)
+        type(load_scale("smoke")[PensScale]).model_validate(pens)
 
 
 def test_a_factor_that_is_not_positive_is_refused() -> None:
-    from neuroute.evaluation.options import choose_decoding
+    from neuroute.user.options import choose_decoding
 
     for wrong in (0.0, -1.0, float("nan")):
         with pytest.raises(NeurouteError, match="--rescale .* above 0"):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from neuroute.errors import NeurouteError
-from neuroute.papers.sit import declare
+from neuroute.core.errors import NeurouteError
+from neuroute.papers.sit.paper import PAPER
 from neuroute.plan.config import load_scale, parse_config
 
 SCALE = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml"))
@@ -16,4 +16,4 @@ SCALE = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml"))
 def test_longest_above_the_nodes_names_the_run(run: str) -> None:
     config = parse_config({"runs": {run: {"training": {"longest": 500}}}})
     with pytest.raises(NeurouteError, match=re.escape(f"{run}, training.longest: sub-paths of at most 500 of ")):
-        declare.runs(config, SCALE)
+        PAPER.runs(config, SCALE)

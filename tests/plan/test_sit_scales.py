@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import Config
 from neuroute.plan.objects import (
     Reconstruction,
-    parts_of,
 )
 from own_scale import ROOT, refused, smoke_with, written
 
@@ -45,7 +45,7 @@ def test_paper_scale_is_the_papers_for_sit() -> None:
     assert plan.runs["sit/tsp_10k_lmax100"].training.longest == 100  # Table 5
     tests = {t.labels.dataset.n: t.labels.dataset.count for t in plan.evaluations["sit/warm_tsp/sit"].tests}
     assert tests == {1000: 128}
-    budgets = plan.evaluations["sit/cvrp_100k/sit"].tests[1].decoding
+    (budgets,) = (t.decoding for t in plan.evaluations["sit/cvrp_100k/sit"].tests if t.decoding.milestones)
     assert budgets.milestones == (0, 10, 50, 100, 500, 1000)
     assert budgets.start == "insertion-published"
 
@@ -54,9 +54,9 @@ def test_sizes_that_are_not_trained_take_the_next_smaller_model() -> None:
     plan = build_plan(Config(scale="smoke"))
     assert {"sit/tsp_1k", "sit/tsp_10k", "sit/cvrp_1k"} <= set(plan.runs)
     assert not {"sit/tsp_5k", "sit/tsp_100k", "sit/cvrp_5k"} & set(plan.runs)
-    sizes = plan.scale.sit.tsp.sizes
+    sizes = plan.scale[SitScale].tsp.sizes
     decoded = {
-        t.labels.dataset.n for part in parts_of(plan.evaluations["sit/tsp_10k/all"]) for t in getattr(part, "tests", ())
+        t.labels.dataset.n for part in plan.evaluations["sit/tsp_10k/all"].members() for t in getattr(part, "tests", ())
     }
     assert {sizes[10_000], sizes[50_000], sizes[100_000]} <= decoded
     assert sizes[5000] not in decoded

@@ -2,7 +2,7 @@
 
 import pytest
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import parse_config
 from neuroute.plan.objects import Reinforced

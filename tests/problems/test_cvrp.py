@@ -4,19 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_capacity, cvrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import SHARD, Dataset
-from neuroute.problems.cvrp import (
-    Cvrp,
-    canonical,
-    check_instances,
-    cost,
-    from_routes,
-    is_feasible,
-    to_routes,
-)
+from neuroute.problems.cvrp import canonical, check_instances, cost, is_feasible
 from neuroute.problems.cvrp_sub_paths import Draw, arranged, draw, loads, path_lengths
+from neuroute.problems.vrp import Vrp, from_routes, to_routes
 
 V = 12
 # Of the first test instance of 12 customers; every value is exact in float32.
@@ -24,11 +17,11 @@ DEMAND = [0, 3, 1, 6, 6, 8, 1, 1, 6, 1, 9, 7, 5]
 COORDS = [[0.3249138593673706, 0.9520453810691833], [0.8649968504905701, 0.9947642087936401]]
 
 
-def instances(count: int = 30, **more) -> Cvrp:
+def instances(count: int = 30, **more) -> Vrp:
     return cvrp_dataset(Dataset(problem="cvrp", n=V, count=count, **more))
 
 
-def random_solutions(batch: Cvrp, seed: int = 0) -> np.ndarray:
+def random_solutions(batch: Vrp, seed: int = 0) -> np.ndarray:
     """Customers in random order; a route ends where the next one does not fit, or now and then earlier."""
     rng = np.random.default_rng(seed)
     found = []
@@ -60,7 +53,7 @@ def test_cost_is_that_of_the_routes():
 @pytest.mark.parametrize(("name", "mean"), [("cvrp200_128", 20.17264), ("cvrp1000_128", 37.09048)])
 def test_public_solutions_have_their_stated_lengths(shared, name, mean):
     data = np.load(shared / "testsets" / f"{name}.npz")
-    batch = Cvrp(data["coords"], data["demand"].astype(np.int64), data["capacity"].astype(np.int64))
+    batch = Vrp(data["coords"], data["demand"].astype(np.int64), data["capacity"].astype(np.int64))
     check_instances(batch, name)
     solutions = np.stack([data["node"], data["via_depot"]], axis=1)
     assert is_feasible(batch, solutions).all()
@@ -69,7 +62,7 @@ def test_public_solutions_have_their_stated_lengths(shared, name, mean):
 
 
 def test_every_way_to_be_infeasible_is_seen():
-    batch = Cvrp(np.random.default_rng(0).random((1, 5, 2)), np.array([[0, 3, 3, 3, 3]]), np.array([6]))
+    batch = Vrp(np.random.default_rng(0).random((1, 5, 2)), np.array([[0, 3, 3, 3, 3]]), np.array([6]))
     good = from_routes([[1, 2], [3, 4]])[None]
     assert is_feasible(batch, good).all()
     for order, via in (
@@ -107,11 +100,11 @@ def test_canonical_is_one_form_of_all_that_drive_alike():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda b: Cvrp(b.coords, b.demand + 1, b.capacity), "the depot .row 0. has a demand"),
-        (lambda b: Cvrp(b.coords, b.demand * 0, b.capacity), "demand is not above 0"),
-        (lambda b: Cvrp(b.coords, b.demand, b.capacity * 0 + 2), "more than the capacity"),
-        (lambda b: Cvrp(b.coords * np.nan, b.demand, b.capacity), "not a finite number"),
-        (lambda b: Cvrp(b.coords, b.demand[:, 1:], b.capacity), "do not fit"),
+        (lambda b: Vrp(b.coords, b.demand + 1, b.capacity), "the depot .row 0. has a demand"),
+        (lambda b: Vrp(b.coords, b.demand * 0, b.capacity), "demand is not above 0"),
+        (lambda b: Vrp(b.coords, b.demand, b.capacity * 0 + 2), "more than the capacity"),
+        (lambda b: Vrp(b.coords * np.nan, b.demand, b.capacity), "not a finite number"),
+        (lambda b: Vrp(b.coords, b.demand[:, 1:], b.capacity), "do not fit"),
     ],
 )
 def test_what_is_no_instance_is_refused(change, message):

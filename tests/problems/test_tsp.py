@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.problems.tsp import canonical, check_coordinates, is_permutation, tour_length
 
 SQUARE = np.array([[0, 0], [0, 1], [1, 1], [1, 0]], dtype=np.float32)

@@ -5,11 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Dataset
-from neuroute.problems.cvrp import Cvrp, cost, from_routes, to_routes
-from neuroute.problems.vrp import SWITCHES, Switches, Variant, Vrp, canonical, lengths, variant_of
+from neuroute.problems.cvrp import cost
+from neuroute.problems.vrp import Vrp, canonical, from_routes, lengths, to_routes
+from neuroute.problems.vrp_variants import SWITCHES, Switches, Variant, variant_of
 
 SIX = {"CVRP", "OVRP", "VRPB", "VRPL", "VRPTW", "OVRPTW"}  # learnt from
 TEN = {"OVRPB", "OVRPL", "VRPBL", "VRPBTW", "VRPLTW", "OVRPBL", "OVRPBTW", "OVRPLTW", "VRPBLTW", "OVRPBLTW"}
@@ -66,7 +67,7 @@ def test_lengths_are_those_of_the_routes(open: bool) -> None:
     np.testing.assert_allclose(lengths(batch, solutions), plain, rtol=1e-12)
     assert lengths(batch, solutions.astype(np.uint8)).dtype == np.float64
     if not open:
-        np.testing.assert_allclose(plain, cost(Cvrp(batch.coords, batch.demand, batch.capacity), solutions), rtol=1e-12)
+        np.testing.assert_allclose(plain, cost(Vrp(batch.coords, batch.demand, batch.capacity), solutions), rtol=1e-12)
 
 
 def test_the_stored_form_orders_routes_and_turns_none() -> None:

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Dataset
-from neuroute.problems.vrp import SWITCHES, Vrp
+from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_servable import check_instances
+from neuroute.problems.vrp_variants import SWITCHES
 
 
 def instances(variant: str) -> Vrp:

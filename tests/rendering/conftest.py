@@ -2,16 +2,16 @@ from pathlib import Path
 
 import pytest
 
-from fabricated import fabricate, hopeless, noisy, realistic
+from fabricated_scaling import FABRIC, hopeless, noisy
 
 pytest.register_assert_rewrite("rendered", "table_checks", "figure_checks")
 
 
 @pytest.fixture(scope="session")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate(tmp_path_factory.mktemp("realistic"), realistic)
+    return FABRIC.write(tmp_path_factory.mktemp("realistic"))
 
 
 @pytest.fixture(scope="session", params=[noisy, hopeless], ids=["noisy", "hopeless"])
 def bad_work(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate(tmp_path_factory.mktemp("bad"), request.param)
+    return FABRIC.by(request.param).write(tmp_path_factory.mktemp("bad"))

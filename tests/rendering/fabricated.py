@@ -1,77 +1,143 @@
-"""A fabricated work folder: power-law gaps with noise, in the file formats that evaluation and training write."""
+"""Fabricated work folders: records, logs and manifests in the formats that the stages write, from a paper's specs.
+
+Nothing here knows what networks take: a `Fabric` says by which laws its paper's numbers come, and how its own kinds of
+evaluations are written.
+"""
 
 import csv
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
-from neuroute.analysis import flops
+from neuroute.core.dotted import resolve
 from neuroute.datasets.benchmarks import Known, studied
-from neuroute.evaluation.columns import COLUMNS
-from neuroute.papers.scaling import declare
+from neuroute.evaluation.records import COLUMNS
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
-    AnyEvaluation,
     Artifact,
     BenchmarkEvaluation,
     Dataset,
     Decoding,
     Evaluation,
-    LabelBundle,
+    LabelJob,
     Labels,
-    ProbeEvaluation,
     Run,
+    RunEvaluation,
     Test,
 )
+from neuroute.plan.paper import Paper
 from neuroute.rendering.study import Study
+from neuroute.rendering.table import Table
 
-
-def _with_seeds(scale: Scale) -> Scale:
-    """Smoke, with more than one training of three runs, as the larger scales have."""
-    several = {"base_6x128": 3, "base_42x128": 2, "nogate_42x128": 2}
-    return scale.model_copy(update={"scaling": scale.scaling.model_copy(update={"seeds": several})})
-
-
-SCALE = _with_seeds(load_scale("smoke"))
 CONFIG: Config = parse_config({})
-RUNS: list[Run] = declare.runs(CONFIG, SCALE)
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in declare.artifacts(SCALE)}
-GapLaw = Callable[[Run, int, int], float]  # (run, nodes, beam) -> gap in %
+MICRO: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml"))
+GapLaw = Callable[[Run, Dataset, Decoding], float]  # gap in %; a benchmark's instance is a data set of its nodes
+More = Callable[[Run, Dataset, Decoding], Mapping[str, float]]
+Arrays = dict[str, NDArray[Any]]
 
 
-def role(run: Run) -> tuple[int, int]:
-    """The paper's (depth, width); of BQ and SIGD, which have none there, those of their network."""
-    a = run.network.arguments
-    return run.role.get("depth", a["depth"]), run.role.get("width", a["width"])
+# -- laws -------------------------------------------------------------------------------------------------------------
 
 
-def realistic(run: Run, nodes: int, beam: int) -> float:
-    """About the paper's Eq. 5, with its beams and sizes: small, positive, smooth; seeds differ by some percent."""
-    depth, width = role(run)
-    law = 30 * depth**-0.9 * width**-0.6 * beam ** -(0.9 + depth / 60) * (nodes / 20) ** 0.7 + 1e-4
-    return law * (1 + 0.05 * run.seed)
-
-
-def noisy(run: Run, nodes: int, beam: int) -> float:
-    """What a barely trained model may give: gaps around zero, many of them negative or exactly zero."""
-    depth, width = role(run)
-    values = (-0.4, 0.0, 0.0, 0.3, -0.1, 1.5, 0.0)
-    return values[(depth + width // 64 + beam) % len(values)]
-
-
-def hopeless(run: Run, nodes: int, beam: int) -> float:
-    return 0.0
+def nothing_more(run: Run, dataset: Dataset, decoding: Decoding) -> Mapping[str, float]:
+    return {}
 
 
 def parameters(run: Run) -> int:
-    """About right for every kind of network: these tests only look at what becomes of the number."""
-    a = run.network.arguments
-    if "feed_forward" in a:
-        return int(a["depth"] * a["width"] * (4 * a["width"] + 2 * a["feed_forward"]))
-    return flops.parameters(a["depth"], a["width"], gate=a["gate"], rezero=a["rezero"])
+    """A count that grows with the paper's depth and width, where the run's role has them."""
+    return 13 * role(run)[0] * role(run)[1] ** 2 + sum(map(ord, run.name))
+
+
+def role(run: Run) -> tuple[int, int]:
+    """The paper's (depth, width); of models without them some."""
+    return run.role.get("depth", 6), run.role.get("width", 128)
+
+
+def references(dataset: Dataset) -> NDArray[np.float64]:
+    """Lengths (count,) of the reference solutions, which differ by variant."""
+    rng = np.random.default_rng([dataset.n, *map(ord, str(dataset.variant or ""))])
+    return rng.normal(0.7124 * dataset.nodes**0.5, 0.1, dataset.count)
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """One paper's fabricated numbers."""
+
+    paper: Paper
+    scale: Scale
+    gap: GapLaw
+    more: More = nothing_more  # further numbers of a record
+    solvers: Mapping[str, float] = field(default_factory=dict)  # gaps of solvers in %; 0 for the others
+    writers: Mapping[type[Any], Callable[..., None]] = field(default_factory=dict)  # (fabric, work, evaluation, run)
+    logged: tuple[str, ...] = ()  # papers whose runs leave logs
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        return self.paper.runs(CONFIG, self.scale)
+
+    @cached_property
+    def artifacts(self) -> dict[str, Artifact]:
+        return {a.name: a for a in self.paper.artifacts(self.scale, self.label_jobs)}
+
+    @cached_property
+    def evaluations(self) -> list[RunEvaluation]:
+        return self.paper.evaluations(self.scale)
+
+    @cached_property
+    def label_jobs(self) -> list[LabelJob]:
+        return self.paper.label_jobs(self.scale, self.runs)
+
+    def by(self, gap: GapLaw | None = None, scale: Scale | None = None) -> "Fabric":
+        """The same by another law, or at another scale."""
+        return replace(self, gap=gap or self.gap, scale=scale or self.scale)
+
+    def write(self, work: Path) -> Path:
+        """Records of every evaluation that this fabric can write, logs, and the manifests of all label jobs."""
+        by_id = {run.id: run for run in self.runs}
+        usual = {Evaluation: write_tests, BenchmarkEvaluation: write_benchmark}
+        for evaluation in self.evaluations:
+            writer = {**usual, **self.writers}.get(type(evaluation))
+            if writer:
+                writer(self, work, evaluation, by_id[evaluation.run])
+        for run in self.runs:
+            if run.paper in self.logged:
+                write_log(self, work, run)
+        for job in self.label_jobs:
+            self.write_labels(work, job)
+        return work
+
+    def write_labels(self, work: Path, job: LabelJob, *more: Labels) -> None:
+        write_manifest(work, job, [self.label_entry(labels) for labels in (*job.labels, *more)])
+
+    def label_entry(self, labels: Labels) -> dict[str, object]:
+        lengths = self.solved(labels)
+        return manifest_entry(labels, float(lengths.mean())) | {"lengths": lengths.tolist()}
+
+    def solved(self, labels: Labels) -> NDArray[np.float64]:
+        """Lengths (count,) of a solver's solutions: of others than the best the worse, the longer a solution is."""
+        best = references(labels.dataset)
+        worse = self.solvers.get(labels.solver, 0.0) / 100 * best**2 / (best**2).mean()
+        return best + worse * best.mean()
+
+    def study(self, name: str, work: Path, scale: Scale | None = None) -> Study:
+        fabric = self.by(scale=scale) if scale else self
+        return Study.load(fabric.artifacts[name], CONFIG, fabric.scale, fabric.runs, work)
+
+
+@cache  # folders that are changed are changed before they are drawn
+def drawn_table(artifact: Callable[[str, Path], Study], name: str, work: Path) -> Table:
+    study = artifact(name, work)
+    return resolve(study.artifact.function)(study)
+
+
+# -- evaluations ------------------------------------------------------------------------------------------------------
 
 
 def tests_of(evaluation: Evaluation) -> Iterator[tuple[Test, Decoding]]:
@@ -79,6 +145,62 @@ def tests_of(evaluation: Evaluation) -> Iterator[tuple[Test, Decoding]]:
     for test in evaluation.tests:
         for k in test.decoding.milestones or (test.decoding.iterations,):
             yield test, test.decoding.model_copy(update={"iterations": k, "milestones": ()})
+
+
+def gaps(lengths: NDArray[np.float64], best: NDArray[np.float64]) -> dict[str, float]:
+    return {
+        "gap_pct": 100 * (lengths.mean() / best.mean() - 1),
+        "gap_mean_of_ratios_pct": 100 * (lengths / best - 1).mean(),
+        "length": lengths.mean(),
+    }
+
+
+def write_tests(fabric: Fabric, work: Path, evaluation: Evaluation, run: Run) -> None:
+    rows: list[dict[str, object]] = []
+    arrays: Arrays = {}
+    for test, decoding in tests_of(evaluation):
+        dataset = test.labels.dataset
+        best, cell = references(dataset), f"{dataset.id}|{decoding.id}"
+        if cell in arrays:
+            continue
+        gap = fabric.gap(run, dataset, decoding)
+        seed = [dataset.n, *map(ord, f"{run.id}{decoding.id}{dataset.variant or ''}")]
+        spread = np.random.default_rng(seed).normal(0, 0.002, dataset.count)
+        lengths = best * (1 + gap / 100 + spread - spread.mean()) if gap else best.copy()
+        arrays |= {f"{dataset.id}|reference": best, cell: lengths}
+        work_done = decoding.beam**0.9 * (1 + decoding.iterations) * (1 if decoding.batch_size else 0.2)
+        gflops = decoding.beam * dataset.n * parameters(run) / 1e9
+        measured = gaps(lengths, best) | {
+            "time_s": 1e-3 * dataset.count * dataset.n * work_done + 1e-4 * len(run.name) * (1 + dataset.n / 100),
+            "peak_memory_mb": 300.0,
+            "parameters": parameters(run),
+            "gflops_paper": gflops,
+            "gflops_shrinking": gflops / 2,
+        }
+        measured |= fabric.more(run, dataset, decoding)
+        rows += records(evaluation.group, run, about(dataset, test.labels.solver), decoding, measured, fabric.scale)
+    write_records(work, evaluation, rows, arrays)
+
+
+def write_benchmark(fabric: Fabric, work: Path, evaluation: BenchmarkEvaluation, run: Run) -> None:
+    e, rows = evaluation, list[dict[str, object]]()
+    known = studied(e.max_nodes, e.min_nodes, e.benchmark, e.sets)
+    lengths: dict[str, list[float]] = {decoding.id: [] for decoding in e.decodings}
+    for k in known:
+        for decoding in e.decodings:
+            dataset = Dataset(problem="tsp" if e.benchmark == "tsplib" else "cvrp", n=k.nodes, count=1)
+            gap = fabric.gap(run, dataset, decoding) + sum(map(ord, k.name)) % 7 / 10
+            rounded = 100 * (round(k.optimum * (1 + (gap - 0.2) / 100)) / k.optimum - 1)
+            lengths[decoding.id].append(k.optimum * (1 + gap / 100))
+            measured = {"gap_pct": gap, "gap_rounded_pct": rounded, "length": lengths[decoding.id][-1]}
+            measured |= {"time_s": k.nodes / 1e3, "peak_memory_mb": 300.0}
+            measured |= fabric.more(run, dataset, decoding)
+            rows += records(e.group, run, about_known(e.benchmark, k), decoding, measured, fabric.scale)
+    arrays: Arrays = {"names": np.array([k.name for k in known]), "optima": np.array([k.optimum for k in known])}
+    write_records(work, e, rows, arrays | {key: np.array(values) for key, values in lengths.items()})
+
+
+# -- records ----------------------------------------------------------------------------------------------------------
 
 
 def about(dataset: Dataset, reference: str = "") -> dict[str, object]:
@@ -92,69 +214,13 @@ def about_known(benchmark: str, known: Known) -> dict[str, object]:
     return {"test": f"{benchmark}_{known.name}", "reference": "published", **where}
 
 
-def gaps(lengths: np.ndarray, references: np.ndarray) -> dict[str, float]:
-    return {
-        "gap_pct": 100 * (lengths.mean() / references.mean() - 1),
-        "gap_mean_of_ratios_pct": 100 * (lengths / references - 1).mean(),
-        "length": lengths.mean(),
-    }
-
-
-def write_evaluation(work: Path, evaluation: Evaluation, run: Run, gap: GapLaw) -> None:
-    depth, width, heads = (run.network.arguments[k] for k in ("depth", "width", "heads"))
-    rows, arrays = [], {}
-    for test, decoding in tests_of(evaluation):
-        dataset = test.labels.dataset
-        n, count = dataset.n, dataset.count
-        references = np.random.default_rng(n).normal(0.7124 * n**0.5, 0.2, count)
-        expected = gap(run, n, decoding.beam) * (1 + decoding.iterations) ** -0.8 * (1 if decoding.log_n else 1.3)
-        seed = [depth, width, n, decoding.beam, decoding.iterations, run.seed]
-        spread = np.random.default_rng(seed).normal(0, 0.002, count)
-        lengths = references * (1 + expected / 100 + spread - spread.mean())
-        if expected == 0:
-            lengths = references.copy()
-        arrays[f"{dataset.id}|reference"] = references
-        arrays[f"{dataset.id}|{decoding.id}"] = lengths
-        paper = flops.beam_flops_paper(depth, width, heads, n, decoding.beam) / 1e9
-        measured = gaps(lengths, references) | {
-            "time_s": paper * count * decoding.beam**-0.1 / 20 + 0.02,
-            "peak_memory_mb": 300.0,
-            "parameters": parameters(run),
-        }
-        if decoding.method != "rrc":
-            measured["gflops_paper"] = paper
-            measured["gflops_shrinking"] = flops.beam_flops(depth, width, heads, n, decoding.beam) / 1e9
-        rows += records(evaluation.group, run, about(dataset, test.labels.solver), decoding, measured)
-    write_records(work, evaluation, rows, arrays)
-
-
-def write_benchmark(work: Path, evaluation: BenchmarkEvaluation, run: Run, gap: GapLaw) -> None:
-    rows, lengths = [], []
-    (decoding,) = evaluation.decodings
-    names, optima = zip(*((k.name, k.optimum) for k in studied(evaluation.max_nodes)), strict=True)
-    for k in studied(evaluation.max_nodes):
-        expected = gap(run, k.nodes, 1)
-        lengths.append(k.optimum * (1 + expected / 100))
-        measured = {
-            "gap_pct": expected,
-            "gap_rounded_pct": expected - 0.05,
-            "length": lengths[-1],
-            "time_s": k.nodes / 1e3,
-            "peak_memory_mb": 300.0,
-        }
-        rows += records(evaluation.group, run, about_known(evaluation.benchmark, k), decoding, measured)
-    arrays = {"names": np.array(names), "optima": np.array(optima), decoding.id: np.array(lengths)}
-    write_records(work, evaluation, rows, arrays)
-
-
-def write_probe(work: Path, evaluation: ProbeEvaluation, run: Run) -> None:
-    from fabricated_probes import write_probe as write  # here, as it is made of what stands in this file
-
-    write(work, evaluation, run)
-
-
 def records(
-    group: str, run: Run, about: dict[str, object], decoding: Decoding, measured: Mapping[str, float]
+    group: str,
+    run: Run,
+    about: Mapping[str, object],
+    decoding: Decoding,
+    measured: Mapping[str, float],
+    scale: Scale = MICRO,
 ) -> list[dict[str, object]]:
     """One record per measured value, with the columns that say how and where."""
     how = {
@@ -164,16 +230,16 @@ def records(
         "log_n": decoding.log_n,
         "batch_size": decoding.batch_size or "",
     }
-    where = {"device": "Test CPU", "threads": 1, "torch": "2.11", "scale": SCALE.name, "code": "abc", "wall_time_s": 1}
+    where = {"device": "Test CPU", "threads": 1, "torch": "2.11", "scale": scale.name, "code": "abc", "wall_time_s": 1}
     which = {"paper": run.paper, "run": run.id, "group": group, "seed": run.seed}
     return [
-        which | about | how | {"metric": metric, "value": repr(float(value)), "unit": ""} | where
+        which | dict(about) | how | {"metric": metric, "value": repr(float(value)), "unit": ""} | where
         for metric, value in measured.items()
     ]
 
 
 def write_records(
-    work: Path, evaluation: AnyEvaluation, rows: list[dict[str, object]], arrays: Mapping[str, np.ndarray]
+    work: Path, evaluation: RunEvaluation, rows: list[dict[str, object]], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
     path = work / "evaluations" / f"{evaluation.id}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -181,7 +247,7 @@ def write_records(
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         writer.writerows(rows)
-    np.savez(path.with_suffix(".npz"), **arrays)
+    np.savez(path.with_suffix(".npz"), **arrays)  # type: ignore[arg-type]
 
 
 def drop_rows(path: Path) -> None:
@@ -202,40 +268,48 @@ def edit_arrays(path: Path, how: Callable[[dict[str, np.ndarray]], Any]) -> None
     np.savez(path, **arrays)  # type: ignore[arg-type]
 
 
-def write_run(work: Path, run: Run, gap: GapLaw) -> None:
+def _times(gap: GapLaw, factor: float) -> GapLaw:
+    return lambda run, dataset, decoding: factor * gap(run, dataset, decoding)
+
+
+def write_stages(fabric: Fabric, work: Path, evaluation: Any, run: Run) -> None:
+    """What the checkpoints of a run's stages leave: each is better than the one before."""
+    path = work / "evaluations" / f"{evaluation.id}.csv"
+    frames, arrays = [], {}
+    for number, stage in enumerate(evaluation.stages, 1):
+        tests = Evaluation(run=evaluation.run, group=evaluation.group, tests=evaluation.tests)
+        write_tests(fabric.by(_times(fabric.gap, 3 / number)), work, tests, run)
+        frames.append(pd.read_csv(path).assign(run=f"{run.id}@{stage}"))
+        with np.load(path.with_suffix(".npz")) as file:
+            arrays |= {f"{stage}|{key}": file[key] for key in file.files}
+    pd.concat(frames).to_csv(path, index=False)
+    np.savez(path.with_suffix(".npz"), **arrays)
+
+
+# -- logs and manifests -----------------------------------------------------------------------------------------------
+
+
+def write_log(fabric: Fabric, work: Path, run: Run) -> None:
+    """A log and a summary as training leaves them, with the gaps on all validation sets."""
     folder = work / "runs" / run.id
     folder.mkdir(parents=True, exist_ok=True)
-    training = run.training
-    total = training.samples * training.epochs
-    lines = []
-    for i in range(training.validations + 1):
-        samples = total * i // training.validations
-        batch = max(1, training.batches * i // training.validations)
-        loss = 0.2 + 1.2 / batch**0.3 / run.network.arguments["depth"] ** 0.2
-        train = {"kind": "train", "batch": batch, "updates": 9 * batch, "samples": max(32, samples)}
-        lines.append(train | {"loss": loss, "lr": 1e-3, "seconds": 0.1 + i})
+    t = run.training
+    total, lines = t.samples * getattr(t, "epochs", 1), []
+    depth = role(run)[0]
+    for i in range(t.validations + 1):
+        samples, batch = total * i // t.validations, max(1, t.batches * i // t.validations)
+        line = {"batch": batch, "updates": 9 * batch, "samples": max(32, samples), "seconds": 0.1 + i}
+        lines.append(line | {"kind": "train", "loss": 0.2 + 1.2 / batch**0.3 / depth**0.2, "lr": 1e-3})
         if i:
-            value = gap(run, run.n, 1) * (samples / total) ** -(0.4 + role(run)[0] / 120)
-            lines.append({"kind": "validation", "batch": batch, "samples": samples, "gap_pct": value, "seconds": i})
+            sets = [run.validation.dataset, *(also.dataset for also in run.also_validation)]
+            power = -(0.4 + depth / 120)
+            values = {d.id: fabric.gap(run, d, Decoding()) * (samples / total) ** power for d in sets}
+            line = {"kind": "validation", "batch": batch, "samples": samples, "seconds": i}
+            lines.append(line | {"gap_pct": values[run.validation.dataset.id], "gaps_pct": values})
     (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    summary = {"run": run.id, "device": "cpu", "device_name": "Test CPU", "threads": 1, "torch": "2.11", "batches": 313}
-    summary |= {"parameters": parameters(run), "wall_time_s": 12.5, "updates": 2900, "samples": total}
+    summary = {"run": run.id, "device": "cpu", "device_name": "Test CPU", "threads": 1, "torch": "2.11"}
+    summary |= {"batches": 313, "parameters": parameters(run), "wall_time_s": 12.5, "updates": 2900, "samples": total}
     (folder / "run.json").write_text(json.dumps(summary | {"train_flops": 2.5e12, "world_size": 1, "spec": {}}))
-
-
-VERSIONS = {"concorde": "Concorde (kit 0.5.7)", "lkh": "elkai 2.0.1"}
-
-
-def write_labels(work: Path, bundle: LabelBundle) -> None:
-    """Manifests as label jobs write them; the first test set's Concorde tours came from a cache without times."""
-    entries = []
-    for labels in bundle.labels:
-        lkh = labels.solver == "lkh"
-        told = {"version": VERSIONS[labels.solver], "optimal": not lkh}
-        if bundle.name == "in_domain" and not lkh:
-            told["seconds"] = None
-        entries.append(manifest_entry(labels, 3.9004 if lkh else 3.9) | told)
-    write_manifest(work, bundle, entries)
 
 
 def manifest_entry(labels: Labels, mean_length: float) -> dict[str, object]:
@@ -253,30 +327,7 @@ def manifest_entry(labels: Labels, mean_length: float) -> dict[str, object]:
     }
 
 
-def write_manifest(work: Path, bundle: LabelBundle, entries: list[dict[str, object]]) -> None:
-    path = work / "labels" / f"{bundle.id}.json"
+def write_manifest(work: Path, job: LabelJob, entries: list[dict[str, object]]) -> None:
+    path = work / "labels" / f"{job.id}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"bundle": bundle.id, "labels": entries}))
-
-
-def fabricate(work: Path, gap: GapLaw) -> Path:
-    by_id = {run.id: run for run in RUNS}
-    for evaluation in declare.evaluations(SCALE):
-        run = by_id[evaluation.run]
-        if isinstance(evaluation, Evaluation):
-            write_evaluation(work, evaluation, run, gap)
-        elif isinstance(evaluation, BenchmarkEvaluation):
-            write_benchmark(work, evaluation, run, gap)
-        else:
-            write_probe(work, evaluation, run)
-    for run in RUNS:
-        write_run(work, run, gap)
-    for bundle in declare.bundles(SCALE, RUNS):
-        if bundle.name == "cvrp":  # no artifact reads it
-            continue
-        write_labels(work, bundle)
-    return work
-
-
-def study_of(name: str, work: Path) -> Study:
-    return Study.load(ARTIFACTS[name], CONFIG, SCALE, RUNS, work)
+    path.write_text(json.dumps({"label_job": job.id, "labels": entries}))

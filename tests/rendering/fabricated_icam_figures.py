@@ -4,18 +4,20 @@
 optimal ones.  `study(name, work)` looks at it as one artifact does.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from neuroute.datasets.labels import make_labels
-from neuroute.evaluation.records import Where
-from neuroute.evaluation.structure import measure
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.papers.icam import roles
+from neuroute.papers.icam.evaluations import StructureEvaluation
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
-from neuroute.plan.objects import Artifact, Dataset, Labels, Network, Run, StructureEvaluation, Supervised
+from neuroute.plan.objects import Artifact, Dataset, Labels, Network, Run, Supervised
 from neuroute.rendering.study import Study
 
 SCALE: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml"))
@@ -25,13 +27,13 @@ SIZES = {20: 12, 60: 6}  # nodes of labelled instances -> how many
 OPTIMAL = tuple(Labels(dataset=Dataset(split="test", n=n, count=c), solver="insertion") for n, c in SIZES.items())
 ICAM, POMO = (roles.run_id(names["tsp"]) for names in (roles.OWN, roles.ORIGINAL))
 SHAPE = {"depth": 3, "width": 16, "feed_forward": 24}
-WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+CONTEXT = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
 FUNCTIONS = {
     "figure1": "figure_selection",
     "figure2": "figures_adaptation",
     "figure3": "figures_network",
     "figure4": "figures_adaptation",
-    "figure5": "figures_adaptation",
+    "figure5": "figure_calculation",
     "figure6": "figures_network",
 }
 
@@ -76,9 +78,9 @@ def write_structure(work: Path) -> Path:
         checkpoint, out = work / run.name, work / "evaluations" / f"{run_id}/structure.csv"
         out.parent.mkdir(parents=True, exist_ok=True)
         save_checkpoint(
-            checkpoint, small(run), {"run": run_id, "network": run.network.model_dump(), "code": WHERE.network_code}
+            checkpoint, small(run), {"run": run_id, "network": run.network.model_dump(), "code": CONTEXT.network_code}
         )
-        measure(evaluation_of(run_id), run, checkpoint, out, [work / "labels"], WHERE)
+        evaluate(evaluation_of(run_id), run, checkpoint, out, replace(CONTEXT, label_dirs=[work / "labels"]))
     return work
 
 

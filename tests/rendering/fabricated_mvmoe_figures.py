@@ -11,18 +11,22 @@ from typing import Any
 
 import torch
 
-from fabricated_mvmoe import CONFIG, SCALE, changed, fabricate_mvmoe
-from neuroute.evaluation.records import Where
-from neuroute.evaluation.routing import measure
+from fabricated import CONFIG
+from fabricated_mvmoe import FABRIC, SCALE, changed
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
-from neuroute.papers.mvmoe import declare, roles
+from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
+from neuroute.papers.mvmoe.paper import PAPER
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Dataset, Network, Reinforced, RoutingEvaluation, Run
+from neuroute.plan.objects import Dataset, Network, Reinforced, Run
 from neuroute.rendering.study import Study
 
 N, COUNT, STEPS = 14, 3, 20
 SHAPE = {"depth": 3, "width": 16, "heads": 4, "feed_forward": 24, "experts": 4, "top": 2}
-WHERE = Where(scale="test", code="c", network_code="n", device="cpu", threads=1)
+CONTEXT = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
 BASE, LIGHT = (roles.run_id(roles.multi(SCALE, method, 50)) for method in ("MVMoE/4E", "MVMoE/4E-L"))
 HIERARCHY = {BASE: "none", LIGHT: "step"}
 ABLATIONS = ["h_4eL", "h_mtl", "h_soft", "h_enc_all", "h_8e", "h_enc_ec"]  # trained here besides the default
@@ -35,7 +39,7 @@ def lengthened(training: Reinforced, epochs: int) -> Reinforced:
     return training.model_copy(update={"stages": stages})
 
 
-MVMOE = SCALE.mvmoe
+MVMOE = SCALE[MvmoeScale]
 TRAININGS = {size: lengthened(training, 12) for size, training in MVMOE.trainings.items()}
 FIGURES: Scale = changed(trainings=TRAININGS, few_shot=lengthened(MVMOE.few_shot, 6), ablations=ABLATIONS)
 
@@ -49,7 +53,7 @@ def falling(run: Run, variant: str, share: float) -> float:
 
 def runs() -> list[Run]:
     """Those of the scale, the two that are looked at closely with the shape that is measured here."""
-    return [_shaped(run) if run.id in HIERARCHY else run for run in declare.runs(CONFIG, FIGURES)]
+    return [_shaped(run) if run.id in HIERARCHY else run for run in PAPER.runs(CONFIG, FIGURES)]
 
 
 def run_of(run_id: str) -> Run:
@@ -79,10 +83,10 @@ def write_routings(work: Path) -> Path:
             continue
         checkpoint, out = work / run.name, work / "evaluations" / f"{run.id}/routing.csv"
         out.parent.mkdir(parents=True, exist_ok=True)
-        about = {"run": run.id, "network": run.network.model_dump(), "code": WHERE.network_code}
+        about = {"run": run.id, "network": run.network.model_dump(), "code": CONTEXT.network_code}
         save_checkpoint(checkpoint, small(run), about)
         evaluation = RoutingEvaluation(run=run.id, datasets=datasets, steps=STEPS)
-        measure(evaluation, run, checkpoint, out, [], WHERE)
+        evaluate(evaluation, run, checkpoint, out, CONTEXT)
     return work
 
 
@@ -111,10 +115,10 @@ def seconds(run: Run) -> float:
 
 
 def fabricate(work: Path) -> Path:
-    fabricate_mvmoe(work, scale=FIGURES)
+    FABRIC.by(scale=FIGURES).write(work)
     return write_logs(write_routings(work))
 
 
 def study(name: str, work: Path) -> Study:
-    artifacts = {a.name: a for a in declare.artifacts(FIGURES)}
+    artifacts = {a.name: a for a in PAPER.artifacts(FIGURES, PAPER.label_jobs(FIGURES, PAPER.runs(CONFIG, FIGURES)))}
     return Study.load(artifacts[name], CONFIG, FIGURES, runs(), work)

@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 
 from fabricated import about, records, write_records
-from neuroute.papers.sit import declare
-from neuroute.papers.sit.iteration import Iteration
+from neuroute.papers.sit.evaluations import RoundEvaluation
+from neuroute.papers.sit.paper import PAPER
 from neuroute.plan.config import Config, load_scale, parse_config
-from neuroute.plan.objects import Artifact, Decoding, Reconstruction, RoundEvaluation, Run
+from neuroute.plan.objects import Artifact, Decoding, Reconstruction, Run
+from neuroute.rendering.maps import tour_length
 from neuroute.rendering.study import Study
 
 SCALE = load_scale("smoke")
 CONFIG: Config = parse_config({})
-RUNS: dict[str, Run] = {run.id: run for run in declare.runs(CONFIG, SCALE)}
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in declare.artifacts(SCALE) if a.name.startswith("figure")}
-ROUND = next(e for e in declare.evaluations(SCALE) if isinstance(e, RoundEvaluation))
+RUNS: dict[str, Run] = {run.id: run for run in PAPER.runs(CONFIG, SCALE)}
+ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE, PAPER.label_jobs(SCALE, [*RUNS.values()]))}
+ROUND = next(e for e in PAPER.evaluations(SCALE) if isinstance(e, RoundEvaluation))
 LOGS = ("sit/warm_tsp", "sit/tsp_1k")
 Arrays = dict[str, Any]
 
@@ -65,8 +66,7 @@ def iteration(coords: np.ndarray, length: int) -> Arrays:
     after = np.argsort(np.arctan2(*(coords - coords.mean(axis=0)).T))
     before, blocks = after.copy(), n // length
     before[length + 1 : 2 * length - 1] = after[length + 1 : 2 * length - 1][::-1]
-    total = Iteration(coords, 1, before, after, np.arange(blocks), length, np.zeros(blocks, bool), np.zeros(1), "")
-    lengths = total.length_of(after) * np.array([1, 1, 0.98, 0.97])
+    lengths = tour_length(coords, after) * np.array([1, 1, 0.98, 0.97])
     return {
         "iteration": np.array(1),
         "before": before,
@@ -113,7 +113,7 @@ def repeated_gap(run: Run) -> float:
 
 
 def write_repetitions(work: Path) -> None:
-    for evaluation in declare.evaluations(SCALE):
+    for evaluation in PAPER.evaluations(SCALE):
         run = RUNS.get(evaluation.run)
         if run is None or "repetitions" not in run.role:
             continue

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 
-from neuroute.dotted import resolve
+from neuroute.core.dotted import resolve
 from neuroute.rendering import style
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
@@ -38,19 +39,34 @@ def beyond(drawing: Drawing) -> set[Any]:
 
 def texts_apart(found: Study) -> None:
     """Neither do texts overlap, nor do they leave the figure."""
+    laid_out(drawn(found))
+
+
+def laid_out(drawing: Drawing) -> None:
+    """Neither do texts overlap, nor boxes; nothing leaves the figure, and texts in boxes do not leave these."""
     with style.house():
-        drawing = drawn(found)
         drawing.figure.canvas.draw()
-        renderer: Any = drawing.figure.canvas.get_renderer()  # type: ignore[attr-defined]
-        hidden = beyond(drawing)
-        shown = [t for t in drawing.figure.findobj(Text) if t.get_visible() and t.get_text().strip() not in ("", "+")]
-        boxes = [(t.get_text(), t.get_window_extent(renderer)) for t in shown if t not in hidden]
+    renderer: Any = drawing.figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    hidden = beyond(drawing)
+    shown = [t for t in drawing.figure.findobj(Text) if t.get_visible() and t.get_text().strip() not in ("", "+")]
+    texts = [(t.get_text(), t.get_window_extent(renderer)) for t in shown if t not in hidden]
+    patches = [p for p in drawing.figure.findobj(FancyBboxPatch) if p.get_gid()]
+    boxes = [(p.get_gid(), p.get_window_extent(renderer)) for p in patches]
     width, height = drawing.figure.bbox.size
-    for i, (text, box) in enumerate(boxes):
-        assert box.x0 >= -1, text
-        assert box.y0 >= -1, text
-        assert box.x1 <= width + 1, text
-        assert box.y1 <= height + 1, text
-        for other, its in boxes[i + 1 :]:
-            across, up = min(box.x1, its.x1) - max(box.x0, its.x0), min(box.y1, its.y1) - max(box.y0, its.y0)
-            assert across < 1.5 or up < 1.5, (text, other)
+    for parts in (texts, boxes):
+        for i, (name, box) in enumerate(parts):
+            assert box.x0 >= -1, name
+            assert box.y0 >= -1, name
+            assert box.x1 <= width + 1, name
+            assert box.y1 <= height + 1, name
+            for other, its in parts[i + 1 :]:
+                assert min(overlap(box, its)) < 1.5, (name, other)
+    for text, its in texts:
+        for name, box in boxes:
+            across, up = overlap(box, its)
+            assert min(across, up) < 1.5 or (across >= its.width - 1.5 and up >= its.height - 4), (text, name)
+
+
+def overlap(one: Any, other: Any) -> tuple[float, float]:
+    """Pixels across and up that two boxes have in common."""
+    return min(one.x1, other.x1) - max(one.x0, other.x0), min(one.y1, other.y1) - max(one.y0, other.y0)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from neuroute.dotted import resolve
+from neuroute.core.dotted import resolve
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Table
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from matplotlib.ticker import LogLocator
 
-from fabricated import ARTIFACTS, study_of
-from neuroute.errors import NeurouteError
+from fabricated_scaling import ARTIFACTS, study_of
+from neuroute.core.errors import NeurouteError
 from neuroute.papers.scaling.series import beats_larger, grid_points
 from neuroute.rendering import style
 from neuroute.rendering.render import FIGURE_FORMATS, render, resolve
@@ -32,13 +32,14 @@ def notes(folder: Path, name: str) -> str:
     return " ".join(json.loads((folder / f"{name}.json").read_text())["notes"])
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_format_is_written_and_the_same_again(name: str, work: Path, drawn: Path, tmp_path: Path) -> None:
-    written = render(study_of(name, work), tmp_path / name)
-    assert [p.suffix[1:] for p in written] == list(FIGURE_FORMATS)
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(p.name for p in written)
-    for path in written:
-        assert path.stat().st_size > 200
+def test_every_format_of_each_is_written(drawn: Path) -> None:
+    written = {f"{name}.{suffix}" for name in FIGURES for suffix in FIGURE_FORMATS}
+    assert {p.name for p in drawn.iterdir()} == written
+    assert all(p.stat().st_size > 200 for p in drawn.iterdir())
+
+
+def test_the_same_records_give_the_same_bytes(work: Path, drawn: Path, tmp_path: Path) -> None:
+    for path in render(study_of("figure2", work), tmp_path / "figure2"):
         assert path.read_bytes() == (drawn / path.name).read_bytes()
 
 

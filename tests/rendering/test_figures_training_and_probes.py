@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fabricated import SCALE, edit_arrays, study_of
+from fabricated import edit_arrays
+from fabricated_scaling import SCALE, study_of
 from figure_checks import drawn
 from neuroute.papers.scaling.roles import PROBED
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.rendering.render import render
 from neuroute.rendering.style import Drawing
 
@@ -140,7 +142,7 @@ def test_figure12_counts_every_decision_under_both_readings(work: Path) -> None:
     drawing = draw("figure12", work)
     points = drawing.points
     measured, published = (points[points.side == side] for side in ("measured", "published"))
-    decisions = SCALE.scaling.probe_count * (SCALE.scaling.sizes[100] - 3)
+    decisions = SCALE[ScalingScale].probe_count * (SCALE[ScalingScale].sizes[100] - 3)
     assert set(measured.groupby(["panel", "depth", "width"]).decisions.sum()) == {decisions}
     asked = measured[measured.decisions > 0]
     assert ((asked.low_pct <= asked.success_pct + 1e-9) & (asked.success_pct <= asked.high_pct + 1e-9)).all()

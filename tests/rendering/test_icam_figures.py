@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,13 @@ import pytest
 
 from fabricated import edit_arrays
 from fabricated_icam_figures import DECISION, FUNCTIONS, ICAM, POMO, SHAPE, SIZES, N, small, study, write_structure
-from figure_checks import drawn, texts, texts_apart
-from neuroute.errors import NeurouteError
-from neuroute.papers.icam.layout_calculation import CHANNELS, NODES
-from neuroute.papers.icam.layout_matrices import matrix, short, span
-from neuroute.papers.icam.layout_seen import Seen
+from figure_checks import drawn, laid_out, texts
+from neuroute.core.errors import NeurouteError
+from neuroute.papers.icam.figure_calculation import CHANNELS, NODES
 from neuroute.plan.objects import Run
 from neuroute.rendering import style
-from neuroute.rendering.render import FIGURE_FORMATS, render
+from neuroute.rendering.maps import draw_matrix, format_range, short
+from neuroute.rendering.render import FIGURE_FORMATS
 from neuroute.rendering.style import Drawing
 from rendered import written_twice
 
@@ -30,6 +30,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_structure(tmp_path_factory.mktemp("icam"))
 
 
+@cache
 def draw(name: str, work: Path) -> Drawing:
     return drawn(study(name, work))
 
@@ -46,10 +47,6 @@ def changed(work: Path, folder: Path, how: Callable[[Arrays], Any], run: str = I
     return folder
 
 
-def seen_of(work: Path, name: str) -> Seen:
-    return Seen.read(study(name, work), POMO if name == "figure6" else ICAM)
-
-
 def parameters(run: Run) -> int:
     return sum(p.numel() for p in small(run).parameters())
 
@@ -57,18 +54,17 @@ def parameters(run: Run) -> int:
 # -- all of them ----------------------------------------------------------------------------------------------------
 
 
+def test_every_format_is_written_and_comes_out_the_same(work: Path, tmp_path: Path) -> None:
+    written_twice(study, "figure3", work, tmp_path, FIGURE_FORMATS)
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_format_is_written_and_comes_out_the_same(name: str, work: Path, tmp_path: Path) -> None:
-    written_twice(study, name, work, tmp_path, FIGURE_FORMATS)
+def test_it_says_what_it_shows_and_is_laid_out(name: str, work: Path) -> None:
     drawing = draw(name, work)
+    laid_out(drawing)
     assert drawing.alt
     assert drawing.notes[-1].endswith("and no numbers.") or drawing.notes[-1].endswith("prints no numbers.")
     assert any((POMO if name == "figure6" else ICAM) in note for note in drawing.notes)
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_texts_neither_overlap_nor_leave_the_figure(name: str, work: Path) -> None:
-    texts_apart(study(name, work))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -99,8 +95,7 @@ def broken(a: Arrays) -> None:
 
 @pytest.mark.parametrize("name", [f for f in FUNCTIONS if f != "figure1"])
 def test_what_is_not_finite_is_drawn_nonetheless(name: str, work: Path, tmp_path: Path) -> None:
-    folder = changed(work, tmp_path, broken, POMO if name == "figure6" else ICAM)
-    assert len(render(study(name, folder), tmp_path / name)) == len(FIGURE_FORMATS)
+    laid_out(draw(name, changed(work, tmp_path, broken, POMO if name == "figure6" else ICAM)))
 
 
 # -- one by one -----------------------------------------------------------------------------------------------------
@@ -128,6 +123,15 @@ def test_figure1_shows_the_regions(work: Path) -> None:
     assert (
         f"by a factor of {ratio:.2f}; (n1/n2)^0.5, which keeps the number of nodes inside, is 0.58" in drawing.notes[3]
     )
+
+
+def test_no_line_strikes_through_the_legend_of_distances(work: Path) -> None:
+    (panel,) = [a for a in draw("figure1", work).figure.axes if a.get_title(loc="left").startswith("(b)")]
+    legend = panel.get_legend()
+    assert legend is not None
+    assert legend.get_frame_on()
+    assert legend.get_frame().get_alpha() == 1
+    assert legend.get_zorder() > max(line.get_zorder() for line in panel.lines)
 
 
 def test_figure2_has_the_learnt_alphas_and_the_bias(work: Path) -> None:
@@ -243,8 +247,8 @@ def test_numbers_are_short(value: float, text: str) -> None:
 
 
 def test_the_range_of_a_matrix_skips_what_is_not_finite() -> None:
-    assert span(np.array([1.0, np.nan, -2.0, -np.inf])) == "−2 … 1"
-    assert span(np.array([np.nan])) == "not finite"
+    assert format_range(np.array([1.0, np.nan, -2.0, -np.inf])) == "−2 … 1"
+    assert format_range(np.array([np.nan])) == "not finite"
 
 
 @pytest.mark.parametrize(
@@ -253,5 +257,5 @@ def test_the_range_of_a_matrix_skips_what_is_not_finite() -> None:
 )
 def test_colours_follow_the_signs(values: list[list[float]], palette: str) -> None:
     axes = style.new_figure(1, 1).subplots()
-    matrix(axes, np.array(values))
+    draw_matrix(axes, np.array(values))
     assert axes.images[0].get_cmap().name.startswith(palette)

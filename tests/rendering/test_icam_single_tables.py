@@ -9,13 +9,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fabricated_icam import RUNS, SCALE, draw, fabricate_icam, set_id, study
-from fabricated_sit import label_entry
-from neuroute.analysis import flops_icam
+from fabricated_icam import FABRIC, RUNS, SCALE, draw, set_id, study
+from neuroute.accounting import counts
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.hyper_parameters import CLIPPING, settings
+from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.reinforced import single_size, three_stages
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
@@ -25,7 +25,7 @@ BY_ID = {run.id: run for run in RUNS}
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate_icam(tmp_path_factory.mktemp("icam"))
+    return FABRIC.write(tmp_path_factory.mktemp("icam"))
 
 
 # -- Tables 3 and 6 ---------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ def test_table6(work: Path) -> None:
         ):
             shown = cell(table, f"gap_{name}_pct", label).measured
             assert shown == recorded(work, run, labels.dataset.id, decoding, "gap_pct")
-        mean = label_entry(labels)["mean_length"]
+        mean = FABRIC.label_entry(labels)["mean_length"]
         assert cell(table, f"obj_{name}", "LKH3").measured == pytest.approx(mean)
         assert cell(table, f"time_{name}_s", "LKH3").measured == pytest.approx(0.0125)
     assert cell(table, "gap_2k_pct", "ICAM no augment.").published == 5.934
@@ -88,7 +88,7 @@ def test_table6(work: Path) -> None:
 
 def test_table4_counts_what_grows_with_the_square(work: Path) -> None:
     table = draw("table4", work)
-    icam, pomo = SCALE.icam.network, SCALE.icam.pomo
+    icam, pomo = SCALE[IcamScale].network, SCALE[IcamScale].pomo
     key = "operations_per_pair"
     assert cell(table, key, "AFT-full").measured == 4 * icam.width + 1
     assert cell(table, key, "Transformer").measured == 4 * pomo.width + pomo.heads
@@ -96,7 +96,7 @@ def test_table4_counts_what_grows_with_the_square(work: Path) -> None:
     assert cell(table, key, "AFT-conv").measured is None
     # Beyond all bounds, nothing else counts.
     many = 10**9
-    whole = flops_icam.encoder_flops(1, icam.width, icam.feed_forward, many) / many**2
+    whole = counts.Icam(1, icam.width, icam.feed_forward).encoder(many) / many**2
     assert whole == pytest.approx(4 * icam.width + 1, rel=1e-4)
     published = study("table4", work).published(4)
     for name, value in zip(published.key, published.value, strict=True):
@@ -118,7 +118,7 @@ def test_table5_is_what_the_plan_trains(work: Path) -> None:
     )
     assert cell(table, "icam_tsp", "k of stage 3") == Cell(third.elite.k, 20)
     assert cell(table, "icam_tsp", "Weight decay") == Cell(0, "−")
-    assert cell(table, "icam_tsp", "Encoder layers") == Cell(SCALE.icam.network.depth, 12)
+    assert cell(table, "icam_tsp", "Encoder layers") == Cell(SCALE[IcamScale].network.depth, 12)
     assert cell(table, "pomo_tsp", "Epochs of stage 3") == Cell()
     assert cell(table, "pomo3_tsp", "β of stage 3") == Cell(0.1)
 
@@ -206,7 +206,7 @@ def test_table8_shows_each_stages_checkpoint(work: Path) -> None:
         last = cell(table, f"gap_tsp{size}_pct", "After stage 3")
         assert last.measured == recorded(work, "icam/icam_tsp/icam", test, "multi", "gap_pct")
         assert gaps[0] > gaps[1] > last.measured
-    first, second, _ = SCALE.icam.tsp.training.stages
+    first, second, _ = SCALE[IcamScale].tsp.training.stages
     assert [r.labels[1] for r in table.rows[:2]] == [
         f"n={first.sizes[0]}", f"n={second.sizes[0]} to {second.sizes[1]}",
     ]  # fmt: skip
@@ -226,14 +226,14 @@ def test_table9(work: Path) -> None:
 
 def test_table10_shows_what_was_trained_among_what_is_printed(work: Path) -> None:
     table, test = draw("table10", work), set_id("tsp", 1000)
-    label = f"k = 20, here {SCALE.icam.elites[20]}"
+    label = f"k = 20, here {SCALE[IcamScale].elites[20]}"
     for beta, run in ((0.1, "icam_tsp"), (0.5, "k20_b0.5")):
         for decoding in ("greedy", "multi"):
             shown = cell(table, f"gap_{decoding}_b{beta}_pct", label).measured
             assert shown == recorded(work, f"icam/{run}/icam", test, decoding, "gap_pct")
     measured = sum(c.measured is not None for r in table.rows for c in r.cells)
-    assert measured == 2 * (1 + len(SCALE.icam.forks))
-    fifty = f"k = 50, here {SCALE.icam.elites[50]}"
+    assert measured == 2 * (1 + len(SCALE[IcamScale].forks))
+    fifty = f"k = 50, here {SCALE[IcamScale].elites[50]}"
     assert cell(table, "gap_greedy_b0_pct", fifty) == Cell(None, "−")
     assert cell(table, "gap_multi_b0.9_pct", fifty) == Cell(None, 1.857)
     assert any("Others trained here: k = 20 with β = 0.5." in note for note in table.notes)
@@ -244,7 +244,7 @@ def test_table10_shows_what_was_trained_among_what_is_printed(work: Path) -> Non
 
 def test_table11(work: Path) -> None:
     table = draw("table11", work)
-    rrc, beam = SCALE.icam.rrc, SCALE.icam.beam
+    rrc, beam = SCALE[IcamScale].rrc, SCALE[IcamScale].beam
     assert [r.labels[0] for r in table.rows] == [
         "Concorde", "BQ greedy", f"BQ bs16, here {beam}", "LEHD greedy", f"LEHD RRC100, here {rrc}",
         "ICAM single trajec.", "ICAM no augment.", f"ICAM RRC100, here {rrc}", f"ICAM bs16, here {beam}", "ICAM aug×8",

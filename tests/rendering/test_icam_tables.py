@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from fabricated import drop_rows
-from fabricated_icam import ARTIFACTS, EVALUATIONS, SCALE, draw, fabricate_icam, hopeless, set_id, study
+from fabricated_icam import ARTIFACTS, FABRIC, SCALE, draw, hopeless, set_id, study
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.icam import roles
+from neuroute.papers.icam.scale import IcamScale
 from neuroute.papers.icam.table_benchmarks import GROUPS, RUNS
 from neuroute.plan.config import Scale
 from neuroute.rendering.render import render
@@ -26,7 +27,7 @@ WAYS = {"single trajec.": "greedy", "no augment.": "multi", "aug×8": "multi-x8"
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate_icam(tmp_path_factory.mktemp("icam"))
+    return FABRIC.write(tmp_path_factory.mktemp("icam"))
 
 
 # -- all of them ------------------------------------------------------------------------------------------------------
@@ -60,14 +61,14 @@ def test_cells_that_were_not_measured_leave_the_published_number(name: str, work
 
 
 def test_negative_and_zero_gaps_are_shown(tmp_path: Path) -> None:
-    fabricate_icam(tmp_path / "work", hopeless)
+    FABRIC.by(hopeless).write(tmp_path / "work")
     for name in TABLES:
         render(study(name, tmp_path / "work"), tmp_path / name)
 
 
 def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
-    together = in_one_job(work, tmp_path / "copy", EVALUATIONS)
-    same_together(study, work, together, EVALUATIONS, [ARTIFACTS[name] for name in MEASURED])
+    together = in_one_job(work, tmp_path / "copy", FABRIC.evaluations)
+    same_together(study, work, together, FABRIC.evaluations, [ARTIFACTS[name] for name in MEASURED])
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -145,7 +146,7 @@ def test_solvers_are_what_the_reference_is(work: Path) -> None:
     assert cell(table, "gap_1000_pct", "TSP", "LKH3") == Cell(None, 0.0)  # not run there
     assert cell(table, "gap_1000_pct", "CVRP", "HGS").measured == 0
     assert cell(table, "gap_1000_pct", "CVRP", "LKH3") == Cell(None, 0.0)
-    count = SCALE.icam.cvrp.test_counts[1000]
+    count = SCALE[IcamScale].cvrp.test_counts[1000]
     assert cell(table, "time_1000_s", "CVRP", "HGS").measured == pytest.approx(0.0125 * count)
     # Where the paper has one solver alone, another one may stand for it.
     seven = draw("table7", work)
@@ -175,14 +176,14 @@ def test_what_varying_sizes_add_can_be_read(work: Path) -> None:
 
 
 def test_table7_says_how_much_is_drawn(work: Path) -> None:
-    stages = SCALE.icam.tsp.training.stages
+    stages = SCALE[IcamScale].tsp.training.stages
     (first, second, _) = stages
     mean = np.mean(
         [first.batch_size * first.sizes[0] ** 2 // n**2 for n in range(second.sizes[0], second.sizes[1] + 1)]
     )
     drawn = first.batches * first.batch_size + sum(s.batches for s in stages[1:]) * mean
     (note,) = [n for n in draw("table7", work).notes if n.startswith("Instances that the trainings")]
-    single = SCALE.icam.tsp.single_size.stages[0]
+    single = SCALE[IcamScale].tsp.single_size.stages[0]
     assert f"TSP: POMO trained at one size {single.batches * single.batch_size:,}" in note
     assert f"ICAM {drawn:,.0f}" in note
 
@@ -192,9 +193,11 @@ def test_table7_says_how_much_is_drawn(work: Path) -> None:
 
 def whole(work: Path) -> Scale:
     """The micro scale with all of Set-X solved; writes the records anew, and of another set besides."""
-    changed = SCALE.icam.cvrp.model_copy(update={"benchmark_nodes": (101, 1002)})
-    scale = SCALE.model_copy(update={"icam": SCALE.icam.model_copy(update={"cvrp": changed})})
-    for e in EVALUATIONS:
+    changed = SCALE[IcamScale].cvrp.model_copy(update={"benchmark_nodes": (101, 1002)})
+    scale = SCALE.model_copy(
+        update={"blocks": SCALE.blocks | {"icam": SCALE[IcamScale].model_copy(update={"cvrp": changed})}}
+    )
+    for e in FABRIC.evaluations:
         if e.kind == "benchmark":
             path = work / "evaluations" / f"{e.id}.csv"
             first = pd.read_csv(path)
@@ -216,7 +219,7 @@ def test_table2_groups_are_the_papers(work: Path, tmp_path: Path) -> None:
     assert any(k.set != "X" for k in studied(1002, 0, "cvrplib"))  # which do not count
     for name, key in (("n<=200", "to_200"), ("200<n<=500", "to_500"), ("500<n<=1000", "to_1000"), ("all", "all")):
         least, most = GROUPS[name]
-        nodes = [k.nodes for k in studied(1002, 0, "cvrplib") if k.set == "X" and least <= k.nodes - 1 <= most]
+        nodes = [k.nodes for k in studied(1002, 0, "cvrplib") if k.set == "X" and least <= k.nodes <= most]
         for label in ("LEHD greedy", "BQ* greedy", "POMO no augment.", "ICAM no augment."):
             assert cell(table, f"gap_x_{key}_pct", label).measured == pytest.approx(np.mean(nodes) / 100)
         assert cell(table, f"gap_x_{key}_pct", "BKS") == Cell(0.0, 0.0)

@@ -1,6 +1,7 @@
 """What artifacts of paper `mvmoe` say of where numbers come from: instances, intervals, budgets; what is not there."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,19 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from fabricated_mvmoe import SCALE, fabricate_mvmoe, set_of
+from fabricated_mvmoe import FABRIC, SCALE, set_of
 from fabricated_mvmoe import study as table_study
 from fabricated_mvmoe_figures import BASE, COUNT, LIGHT, N, fabricate, study
-from neuroute.dotted import resolve
+from neuroute.core.dotted import resolve
 from neuroute.papers.mvmoe import methods, roles
 from neuroute.papers.mvmoe.cells import mean_gap_cell
 from neuroute.papers.mvmoe.figures_routing import HATCH
-from neuroute.rendering import style
+from neuroute.papers.mvmoe.scale import MvmoeScale
+from neuroute.rendering import cells, style
 from neuroute.rendering.style import Drawing
-from neuroute.solvers import hgs, hgs_long, hgs_short, lkh3, ortools_short, ortools_vrp, pyvrp_short, pyvrp_vrp
-from neuroute.solvers.registry import MODULES
+from neuroute.solvers import hgs, lkh, ortools, pyvrp
+from neuroute.solvers.base import Solver
+from neuroute.solvers.registry import SOLVERS
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +52,7 @@ def test_routing_says_all_sets_that_it_was_measured_on(run: str, work: Path) -> 
 @pytest.mark.parametrize("name", ["figure5", "figure7"])
 def test_curves_are_of_validation_instances(name: str, work: Path) -> None:
     note = draw(name, work).notes[0]
-    assert f"on {SCALE.mvmoe.validation_count} validation instances" in note
+    assert f"on {SCALE[MvmoeScale].validation_count} validation instances" in note
     assert "test instances" not in note
     assert roles.validation(SCALE, "VRPBLTW").dataset.split == "val"
 
@@ -59,7 +62,7 @@ def test_curves_are_of_validation_instances(name: str, work: Path) -> None:
 
 def test_problems_on_the_same_ground_are_resampled_together(tmp_path: Path) -> None:
     """Where all problems have the same gaps, their mean is as uncertain as one of them."""
-    fabricate_mvmoe(tmp_path)
+    FABRIC.write(tmp_path)
     run, sets = roles.run_id(roles.multi(SCALE, "MVMoE/4E", 50)), [set_of(v, 50) for v in roles.UNSEEN]
     path = tmp_path / "evaluations" / f"{run}/mvmoe.npz"
     stored = dict(np.load(path))
@@ -77,28 +80,34 @@ def test_problems_on_the_same_ground_are_resampled_together(tmp_path: Path) -> N
 # -- budgets --------------------------------------------------------------------------------------------------------
 
 
+def setting(solver: Solver, name: str) -> Any:
+    """With which a variant calls its solver."""
+    assert isinstance(solver.solve_cvrp, partial)
+    return solver.solve_cvrp.keywords[name]
+
+
 def test_budgets_are_those_of_the_solvers() -> None:
-    seconds = ortools_vrp.SECONDS_PER_CUSTOMER
+    seconds = ortools.SECONDS_PER_CUSTOMER
     expected: dict[str, Any] = {
         "hgs": f"{hgs.ITERATIONS:,} iterations",
-        "hgs-long": f"{hgs_long.ITERATIONS:,} iterations",
-        "hgs-short": f"{hgs_short.ITERATIONS} iterations",
-        "lkh3": f"one run of {lkh3.VRP_TRIALS:,} trials",
+        "hgs-long": f"{setting(hgs.LONG, 'iterations'):,} iterations",
+        "hgs-short": f"{setting(hgs.SHORT, 'iterations')} iterations",
+        "lkh3": f"one run of {lkh.VRP_TRIALS:,} trials",
         "ortools": f"{seconds} s a customer",
-        "ortools-short": f"{ortools_short.SOLUTIONS} solutions",
+        "ortools-short": f"{setting(ortools.SHORT, 'budget').solutions} solutions",
         "ortools-x10": f"{10 * seconds:g} s a customer",
         "ortools-network": f"{seconds} s a customer",
-        "pyvrp": f"{pyvrp_vrp.ITERATIONS:,} iterations",
-        "pyvrp-short": f"{pyvrp_short.ITERATIONS} iterations",
+        "pyvrp": f"{pyvrp.ITERATIONS:,} iterations",
+        "pyvrp-short": f"{setting(pyvrp.SHORT, 'iterations')} iterations",
     }
-    assert lkh3.RUNS == 1
-    assert set(methods.BUDGETS) == set(expected) == set(methods.SOLVERS) <= set(MODULES)
+    assert lkh.RUNS == 1
+    assert set(methods.BUDGETS) == set(expected) <= set(cells.SOLVERS) & set(SOLVERS)
     for solver, words in expected.items():
         assert methods.BUDGETS[solver].startswith(words), solver
 
 
 def test_tables_say_when_searches_end(tmp_path: Path) -> None:
-    fabricate_mvmoe(tmp_path)
+    FABRIC.write(tmp_path)
     for name in ("table1", "table2"):
         looked = table_study(name, tmp_path)
         (note,) = [n for n in resolve(looked.artifact.function)(looked).notes if n.startswith("Budgets of solvers")]

@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fabricated import drop_rows
-from fabricated_mvmoe import CONFIG, RUNS, SCALE, changed, draw, fabricate_mvmoe, set_of, study
+from fabricated import CONFIG, drop_rows
+from fabricated_mvmoe import FABRIC, RUNS, SCALE, changed, draw, set_of, study
 from neuroute.datasets.benchmarks import known
-from neuroute.papers.mvmoe import declare, roles
+from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.paper import PAPER
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
@@ -20,7 +22,7 @@ GAP, X8, MULTI = "gap_mean_of_ratios_pct", "multi-x8", "multi"
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate_mvmoe(tmp_path_factory.mktemp("mvmoe"))
+    return FABRIC.write(tmp_path_factory.mktemp("mvmoe"))
 
 
 # -- Tables 3 to 5 ----------------------------------------------------------------------------------------------------
@@ -39,7 +41,7 @@ def test_table3_is_what_the_environment_does(work: Path) -> None:
             assert cell(table, f"has_{letter.lower()}", variant) == Cell(word, word)
         word = "yes" if variant in roles.TRAINED else "no"
         assert cell(table, "trained", variant) == Cell(word, word)
-        assert cell(table, "customers_100", variant).measured == SCALE.mvmoe.sizes[100]
+        assert cell(table, "customers_100", variant).measured == SCALE[MvmoeScale].sizes[100]
 
 
 def test_table3_without_the_runs_keeps_the_printed_entries(work: Path) -> None:
@@ -83,7 +85,7 @@ def test_table4_has_no_mean_of_some(work: Path, tmp_path: Path) -> None:
 
 def test_table5_shows_what_was_trained_among_what_is_printed(work: Path, tmp_path: Path) -> None:
     scale = changed(ablations=["h_k1", "h_batch", "h_alpha1"])
-    fabricate_mvmoe(tmp_path, scale=scale)
+    FABRIC.by(scale=scale).write(tmp_path)
     table = of(study("table5", tmp_path, scale))
     measured = {("0.01", "instance", "2"): roles.DEFAULT, ("0.01", "instance", "1"): "h_k1"}
     measured |= {("0.01", "batch", "2"): "h_batch", ("1.0", "instance", "2"): "h_alpha1"}
@@ -107,7 +109,7 @@ def test_table5_shows_what_was_trained_among_what_is_printed(work: Path, tmp_pat
 
 def test_table5_is_trained_as_its_rows_say() -> None:
     scale = changed(ablations=[name for name in roles.ABLATIONS["table5"].values() if name != roles.DEFAULT])
-    by_id = {run.id: run for run in declare.runs(CONFIG, scale)}
+    by_id = {run.id: run for run in PAPER.runs(CONFIG, scale)}
     defaults = {"norm": "instance", "top": 2}
     for setting, name in roles.ABLATIONS["table5"].items():
         alpha, norm, top = (part.partition("=")[2] for part in setting.split(";")[:3])
@@ -197,7 +199,7 @@ def test_table7_best_known_are_those_of_the_lists(work: Path) -> None:
 def test_table7_means_are_over_what_all_have_solved(work: Path, tmp_path: Path) -> None:
     copy = tmp_path / "wide"
     scale = changed(set_x=(101, 121))
-    fabricate_mvmoe(copy, scale=scale)
+    FABRIC.by(scale=scale).write(copy)
     table = of(study("table7", copy, scale))
     names = [k for k, v in known("cvrplib").items() if v.set == "X" and 101 <= v.nodes < 121]
     assert len(names) == 5
@@ -229,7 +231,7 @@ def test_table7_means_are_over_what_all_have_solved(work: Path, tmp_path: Path) 
 
 def test_instances_that_are_not_printed_are_shown_apart(tmp_path: Path) -> None:
     scale = changed(set_x=(200, 206))
-    fabricate_mvmoe(tmp_path, scale=scale)
+    FABRIC.by(scale=scale).write(tmp_path)
     table = of(study("table7", tmp_path, scale))
     labels = [r.labels[1] for r in table.rows if r.labels[0] == "Set-X"]
     assert labels[-2:] == ["X-n204-k19", "Mean of 28, here of 1"]
@@ -242,7 +244,7 @@ def test_instances_that_are_not_printed_are_shown_apart(tmp_path: Path) -> None:
 
 def test_table8(work: Path) -> None:
     table, published = draw("table8", work), study("table8", work).published(8)
-    rrc = SCALE.mvmoe.rrc
+    rrc = SCALE[MvmoeScale].rrc
     assert [c.group for c in table.columns[1::2]] == [
         "POMO", "POMO-MTL", "MVMoE/4E", "MVMoE/4E-L", "LEHD", "LEHD/4E-L",
         f"LEHD RRC100, here {rrc}", f"LEHD/4E-L RRC100, here {rrc}",

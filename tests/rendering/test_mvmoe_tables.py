@@ -9,22 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fabricated_mvmoe import (
-    ARTIFACTS,
-    EVALUATIONS,
-    RUNS,
-    SCALE,
-    changed,
-    draw,
-    fabricate_mvmoe,
-    feasible,
-    hopeless,
-    references,
-    set_of,
-    solved,
-    study,
-)
+from fabricated import references
+from fabricated_mvmoe import ARTIFACTS, FABRIC, RUNS, SCALE, changed, draw, feasible, hopeless, set_of, study
 from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.objects import Labels
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.render import render
@@ -40,7 +28,7 @@ X8 = "multi-x8"
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate_mvmoe(tmp_path_factory.mktemp("mvmoe"))
+    return FABRIC.write(tmp_path_factory.mktemp("mvmoe"))
 
 
 def note(table: Table, begins: str) -> str:
@@ -80,14 +68,14 @@ def test_cells_that_were_not_measured_leave_the_published_number(name: str, work
 
 
 def test_negative_and_zero_gaps_are_shown(tmp_path: Path) -> None:
-    fabricate_mvmoe(tmp_path / "work", hopeless)
+    FABRIC.by(hopeless).write(tmp_path / "work")
     for name in TABLES:
         render(study(name, tmp_path / "work"), tmp_path / name)
 
 
 def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
-    together = in_one_job(work, tmp_path / "copy", EVALUATIONS)
-    same_together(study, work, together, EVALUATIONS, [ARTIFACTS[name] for name in MEASURED])
+    together = in_one_job(work, tmp_path / "copy", FABRIC.evaluations)
+    same_together(study, work, together, FABRIC.evaluations, [ARTIFACTS[name] for name in MEASURED])
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -167,12 +155,12 @@ def test_solvers_are_from_the_manifests(work: Path) -> None:
 def test_other_solvers_have_a_gap_and_a_row(work: Path, tmp_path: Path) -> None:
     """Printed ones in their row, others in one of their own."""
     scale = changed(other_solvers={"others": ["ortools-x10", "ortools-network"]})
-    fabricate_mvmoe(tmp_path, scale=scale)
+    FABRIC.by(scale=scale).write(tmp_path)
     table = of(study("table2", tmp_path, scale))
     for label, solver in (("OR-Tools (x10)", "ortools-x10"), ("OR-Tools by the networks' rule", "ortools-network")):
         for size in roles.SIZES:
             dataset = set_of("VRPBL", size)
-            own, best = (solved(Labels(dataset=dataset, solver=s)) for s in (solver, "ortools-short"))
+            own, best = (FABRIC.solved(Labels(dataset=dataset, solver=s)) for s in (solver, "ortools-short"))
             shown = cell(table, f"gap_{size}_pct", "VRPBL", label)
             assert shown.measured == pytest.approx(100 * (own / best - 1).mean())
             assert shown.measured != pytest.approx(100 * (own.mean() / best.mean() - 1))
@@ -184,9 +172,9 @@ def test_other_solvers_have_a_gap_and_a_row(work: Path, tmp_path: Path) -> None:
 def test_a_reference_of_another_solver_has_a_row_of_its_own(tmp_path: Path) -> None:
     """It does not stand for the paper's."""
     scale = changed(references={"VRPTW": "pyvrp", "others": "ortools-short"})
-    fabricate_mvmoe(tmp_path, scale=scale)
+    FABRIC.by(scale=scale).write(tmp_path)
     table = of(study("table1", tmp_path, scale))
-    assert cell(table, "gap_50_pct", "VRPTW", "PyVRP") == Cell(0.0, None)
+    assert cell(table, "gap_50_pct", "VRPTW", "PyVRP").measured == 0.0
     assert cell(table, "gap_50_pct", "VRPTW", "HGS") == Cell(None, 0.0)
     assert cell(table, "gap_50_pct", "VRPTW", "OR-Tools") == Cell(None, 2.694)
     assert "solutions by PyVRP (VRPTW), short OR-Tools (all others);" in note(table, "Gaps are means")
@@ -201,7 +189,7 @@ def test_backhauls_say_which_rule_and_how_many_references_keep_to_it(work: Path,
             share = f"{variant} {feasible(set_of(variant, 50)):.0f} %"
             assert (share in shares) == SWITCHES[variant].backhaul, variant
     scale = changed(references={"CVRP": "hgs-short", "others": "ortools-network"})
-    fabricate_mvmoe(tmp_path, scale=scale)
+    FABRIC.by(scale=scale).write(tmp_path)
     fair = note(of(study("table2", tmp_path, scale)), "With backhauls")
     assert "References here: OR-Tools by the networks' rule, held to the networks' rule." in fair
     without = nothing_measured(work, tmp_path / "copy")
@@ -247,7 +235,7 @@ def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
 
 def test_what_is_trained_here_is_said(work: Path) -> None:
     text = note(draw("table1", work), "One training of each model")
-    stage = SCALE.mvmoe.trainings[50].stages[0]
+    stage = SCALE[MvmoeScale].trainings[50].stages[0]
     assert f"Each draws {stage.batches * stage.batch_size:,} instances here" in text
     assert "No model of the paper's n = 100 is trained here" in text
     half = note(draw("table5", work), "One training of each model")

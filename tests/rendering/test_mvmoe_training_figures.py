@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fabricated_mvmoe import fabricate_mvmoe
+from fabricated_mvmoe import FABRIC
 from fabricated_mvmoe_figures import (
     ABLATIONS,
     FIGURES,
@@ -151,7 +151,7 @@ def test_figure6_compares_times(work: Path) -> None:
 
 def test_figure6_draws_gaps_below_zero(work: Path, tmp_path: Path) -> None:
     shutil.copytree(work / "runs", tmp_path / "runs")
-    fabricate_mvmoe(tmp_path, lambda *_: -0.4, FIGURES)
+    FABRIC.by(lambda *_: -0.4, FIGURES).write(tmp_path)
     points = draw("figure6", tmp_path).points
     assert points[points.side == MEASURED].gap_pct.max() < 0.5
     assert len(render(study("figure6", tmp_path), tmp_path / "figure6")) == len(FIGURE_FORMATS)

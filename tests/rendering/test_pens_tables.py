@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 from fabricated import drop_measured, drop_rows, edit_arrays
-from fabricated_pens import ARTIFACTS, EVALUATIONS, RUNS, SCALE, best_factor, fabricate_pens, hopeless, study
-from neuroute.analysis import flops_pens
+from fabricated_pens import ARTIFACTS, FABRIC, RUNS, SCALE, best_factor, hopeless, study
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.cells import printed
+from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Decoding, Evaluation
+from neuroute.rendering.cells import printed
 from neuroute.rendering.render import render
 from neuroute.rendering.table import Cell, Table
 from table_cells import cell, of, recorded, row
@@ -32,7 +32,7 @@ SOURCE = {"table_figure4": "figure4_table", "table_figure5": "figure5a_table"}
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate_pens(tmp_path_factory.mktemp("pens"))
+    return FABRIC.write(tmp_path_factory.mktemp("pens"))
 
 
 @cache  # folders that are changed are changed before they are drawn
@@ -74,7 +74,7 @@ def test_table1_gaps_and_factors(work: Path) -> None:
             assert shown.low < shown.measured < shown.high
         assert cell(table, f"factor_tsp{size}", "PENS-A", "original") == Cell()
         assert cell(table, f"factor_tsp{size}", "PENS-A", "rescaled").measured == best_factor(
-            run, SCALE.pens.sizes[size]
+            run, SCALE[PensScale].sizes[size]
         )
     assert cell(table, "gap_tsp10000_pct", "PENS-A", "rescaled").published == 5.46
     assert cell(table, "factor_tsp10000", "PENS-A", "rescaled").published == 2.08
@@ -90,11 +90,11 @@ def test_table1_says_where_a_sweep_has_no_minimum(work: Path, tmp_path: Path) ->
     copy = shutil.copytree(work, tmp_path / "copy")
 
     def without(arrays: dict[str, np.ndarray]) -> None:
-        arrays["interior"] = arrays["sizes"] != SCALE.pens.sizes[1000]
+        arrays["interior"] = arrays["sizes"] != SCALE[PensScale].sizes[1000]
 
     edit_arrays(copy / "evaluations/pens/pens_r/rescaling.npz", without)
     (note,) = [n for n in draw("table1", copy).notes if "no minimum between the factors" in n]
-    assert f"for PENS-R at TSP1000 (TSP{SCALE.pens.sizes[1000]} here):" in note
+    assert f"for PENS-R at TSP1000 (TSP{SCALE[PensScale].sizes[1000]} here):" in note
 
 
 ROWS = ["BQ-NCO", "BQ-NCO + ESF", "LEHD", "INViT-2V", "INViT-3V", "DGL"]
@@ -108,7 +108,7 @@ def test_table2_is_rescaled_where_the_paper_is(work: Path) -> None:
         decoding = RESCALED if size >= 1000 else REPEATED
         shown = cell(table, f"gap_tsp{size}_pct", "PENS-AR")
         assert shown.measured == recorded(work, "pens/pens_ar/uniform", set_id(size), decoding.id, "gap_pct")
-        timed = set_id(size, SCALE.pens.timed_counts[size])
+        timed = set_id(size, SCALE[PensScale].timed_counts[size])
         assert timed != set_id(size)  # so that a mix-up shows
         time = cell(table, f"time_tsp{size}_s", "PENS-AR").measured
         assert time == recorded(work, "pens/pens_ar/uniform", timed, TIMED.id, "time_s")
@@ -124,7 +124,7 @@ def test_table2_is_rescaled_where_the_paper_is(work: Path) -> None:
     assert [at[f"gap_tsplib_{k.replace('-', '_')}_pct"] for k in GROUPS] == [
         f"{k} of {k} instances" for k in (12, 36, 24)
     ]
-    assert at["time_tsp100_s"] == f"TSP{SCALE.pens.sizes[100]}, {SCALE.pens.timed_counts[100]:,} instances"
+    assert at["time_tsp100_s"] == f"TSP{SCALE[PensScale].sizes[100]}, {SCALE[PensScale].timed_counts[100]:,} instances"
     assert cell(table, "gap_tsp1000_pct", "PENS-R").published == 1.52
     assert cell(table, "gap_tsp500_pct", "PENS-R").published == 0.95
     assert cell(table, "gap_tsplib_1001_10000_pct", "PENS-AR").published == 5.51
@@ -137,7 +137,7 @@ def test_table2_baselines(work: Path) -> None:
     for label, decoding in (("BQ-NCO", Decoding()), ("BQ-NCO + ESF", esf)):
         shown = cell(table, "gap_tsp1000_pct", label).measured
         assert shown == recorded(work, "scaling/bq/uniform_pens", set_id(1000), decoding.id, "gap_pct")
-    timed = set_id(1000, SCALE.pens.timed_counts[1000])
+    timed = set_id(1000, SCALE[PensScale].timed_counts[1000])
     assert cell(table, "time_tsp1000_s", "BQ-NCO + ESF").measured == recorded(
         work, "scaling/bq/uniform_pens", timed, Decoding(esf=True, batch_size=1).id, "time_s"
     )
@@ -206,7 +206,7 @@ def test_cells_that_were_not_measured_leave_the_published_number(name: str, work
 
 
 def test_negative_and_zero_gaps_are_shown(tmp_path: Path) -> None:
-    fabricate_pens(tmp_path / "work", hopeless)
+    FABRIC.by(hopeless).write(tmp_path / "work")
     for name in TABLES:
         render(study(name, tmp_path / "work"), tmp_path / name)
 
@@ -215,7 +215,7 @@ def merged(work: Path) -> None:
     """Make of each model's evaluations one, as scales do that evaluate together; BQ's with the other paper's too."""
     folder = work / "evaluations"
     of_run: dict[str, list] = {}
-    for evaluation in EVALUATIONS:
+    for evaluation in FABRIC.evaluations:
         of_run.setdefault(evaluation.run, []).append(evaluation)
     for run, parts in of_run.items():
         tables, arrays = [], {}
@@ -236,13 +236,12 @@ def merged(work: Path) -> None:
 def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(work, tmp_path / "copy")
     merged(copy)
-    same_together(study, work, copy, EVALUATIONS, [ARTIFACTS[name] for name in TABLES])
+    same_together(study, work, copy, FABRIC.evaluations, [ARTIFACTS[name] for name in TABLES])
 
 
 def test_table4_counts_parameters(work: Path) -> None:
     table = draw("table4", work)
-    a = next(r for r in RUNS if r.id == "pens/pens_a").network.arguments
-    own = flops_pens.parameters(a["depth"], a["width"], a["feed_forward"])
+    own = recorded(work, "pens/pens_a/uniform", set_id(100), roles.repeated(SCALE).id, "parameters")
     assert cell(table, "parameters_millions", "PENS").measured == own / 1e6
     assert cell(table, "parameters_millions", "PENS").published == 2.7
     bq = recorded(work, "scaling/bq/uniform_pens", set_id(100), Decoding().id, "parameters")
@@ -288,7 +287,7 @@ def test_notes_tell_of_repeats_and_their_spread(name: str, work: Path) -> None:
 
 def test_other_reference_solvers_and_single_solutions_are_said(work: Path) -> None:
     change = {"largest_solver": "lkh", "repeats": 1}
-    scale = SCALE.model_copy(update={"pens": SCALE.pens.model_copy(update=change)})
+    scale = SCALE.with_block(SCALE[PensScale].model_copy(update=change))
     notes = " ".join(of(replace(study("table_figure4", work), scale=scale)).notes)
     assert "against Concorde's tours, at TSP10000" in notes
     assert "LKH's tours" in notes
@@ -299,7 +298,7 @@ def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
     def gaps(table: str, artifact: str, **where: object) -> dict[str, float]:
         rows = printed(study(artifact, work), table, **where)
         rows = rows[rows.metric == "gap_pct"]
-        return dict(zip(rows.n, rows.value, strict=True))
+        return dict(zip(rows.n.astype(str), rows.value, strict=True))
 
     two = {m: gaps("table2", "table2", method=m) for m in ROWS + PENS}
     three = {(m, s): gaps("table3", "table3", method=m, scaled=s) for m in PENS for s in ("no", "yes")}

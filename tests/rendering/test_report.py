@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fabricated import SCALE, study_of
-from neuroute.errors import NeurouteError
+from fabricated_scaling import SCALE, study_of
+from neuroute.core.errors import NeurouteError
 from neuroute.rendering.render import render
 from neuroute.rendering.report import describe, write_report
 

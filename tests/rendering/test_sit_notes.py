@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from fabricated_sit import RUNS, fabricate_sit, study
+from fabricated_sit import FABRIC, RUNS, study
 from neuroute.papers.sit.figure_repetitions import figure3
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Run
 from neuroute.rendering.study import Study
 from table_cells import of
@@ -14,20 +15,25 @@ from table_cells import of
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate_sit(tmp_path_factory.mktemp("sit"))
+    return FABRIC.write(tmp_path_factory.mktemp("sit"))
 
 
 def with_tsp(found: Study, **change: object) -> Study:
     """The same at a scale whose TSP differs."""
-    sit = found.scale.sit
+    sit = found.scale[SitScale]
     tsp = sit.tsp.model_copy(update=change)
-    return replace(found, scale=found.scale.model_copy(update={"sit": sit.model_copy(update={"tsp": tsp})}))
+    return replace(
+        found,
+        scale=found.scale.model_copy(
+            update={"blocks": found.scale.blocks | {"sit": sit.model_copy(update={"tsp": tsp})}}
+        ),
+    )
 
 
 def test_table9_names_the_solver_of_its_own_test_sets(work: Path) -> None:
     """Not that of TSP1K, which is another one at scale `paper`."""
     found = study("table9", work)
-    references = {**found.scale.sit.tsp.references, 1000: "lkh"}
+    references = {**found.scale[SitScale].tsp.references, 1000: "lkh"}
     table = of(with_tsp(found, references=references, small_reference="concorde"))
     (note,) = [n for n in table.notes if n.startswith("Gaps are ratios")]
     assert "against Concorde (TSP)" in note
@@ -43,7 +49,7 @@ def test_table5_says_when_trainings_did_not_get_beyond_their_start(tmp_path: Pat
     def law(run: Run, nodes: int, decoding: object) -> float:
         return 1.0
 
-    fabricate_sit(tmp_path, law)
+    FABRIC.by(law).write(tmp_path)
     evaluations = tmp_path / "evaluations" / "sit"
     for ending in ("csv", "npz"):  # l_max 100 ends with the weights of the main model
         source = evaluations / "tsp_10k" / f"sit.{ending}"
@@ -55,11 +61,11 @@ def test_table5_says_when_trainings_did_not_get_beyond_their_start(tmp_path: Pat
 
 def test_figure3_says_that_the_warm_up_is_one_of_its_rounds(work: Path) -> None:
     found = study("figure3", work)
-    training = found.scale.sit.repetition_training
+    training = found.scale[SitScale].repetition_training
     for warm_up in (True, False):
         changed = training.model_copy(update={"warm_up": warm_up})
-        sit = found.scale.sit.model_copy(update={"repetition_training": changed})
-        drawing = figure3(replace(found, scale=found.scale.model_copy(update={"sit": sit})))
+        sit = found.scale[SitScale].model_copy(update={"repetition_training": changed})
+        drawing = figure3(replace(found, scale=found.scale.with_block(sit)))
         said = "of which the first trains on insertion's solutions as they are" in drawing.notes[0]
         assert said is warm_up
     assert any(run.name.startswith("repeat") for run in RUNS)

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fabricated_sit import RUNS, SCALE, SHORT, draw, efficiency, fabricate_sit, label_entry, set_id, study
+from fabricated_sit import FABRIC, RUNS, SCALE, SHORT, draw, efficiency, set_id, study
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.efficiency_cells import exponent
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.objects import Labels
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
@@ -17,7 +18,7 @@ from table_cells import cell, of, recorded, row
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate_sit(tmp_path_factory.mktemp("sit"))
+    return FABRIC.write(tmp_path_factory.mktemp("sit"))
 
 
 # -- Tables 3, 4 and 10 -----------------------------------------------------------------------------------------------
@@ -32,7 +33,7 @@ def test_table3(work: Path) -> None:
         for label, run in (("w/o SIT", "cvrp_no_sit"), ("w/o Cross-Attention", "cvrp_self"), ("Ours", "cvrp_1k")):
             shown = cell(table, f"gap_{SHORT[size]}_pct", label).measured
             assert shown == recorded(work, f"sit/{run}/sit", set_id("cvrp", size), "greedy", "gap_pct")
-        n = SCALE.sit.efficiency_sizes[size]
+        n = SCALE[SitScale].efficiency_sizes[size]
         for label, network in (
             ("w/o SIT", "SIT"),
             ("w/o Cross-Attention", "self-attention-math"),
@@ -54,7 +55,7 @@ def test_table4_says_what_does_not_fit_and_how_it_grows(work: Path) -> None:
     names = ["POMO", "SIGD", "LEHD"]
     assert [r.labels[0] for r in table.rows] == [n + s for n in names for s in ("", ", fused kernel")] + ["Ours"]
     for size in roles.SIZES:
-        n = SCALE.sit.efficiency_sizes[size]
+        n = SCALE[SitScale].efficiency_sizes[size]
         ours = cell(table, f"time_{SHORT[size]}_s", "Ours")
         assert ours.measured == pytest.approx(efficiency("SIT", n)["time_s"])
         held, fused = (cell(table, f"memory_{SHORT[size]}_mb", f"LEHD{s}").measured for s in ("", ", fused kernel"))
@@ -82,7 +83,7 @@ def test_table10(work: Path) -> None:
     assert shown == recorded(work, "sit/bq_cross_1k/sit", set_id("cvrp", 1000), "greedy", "gap_pct")
     assert cell(table, "gap_5k_pct", "BQ+Cross-Attention+SIT") == Cell(None, 8.19)  # not trained at this scale
     assert any("trains no BQ+Cross-Attention+SIT at 5K" in note for note in table.notes)
-    n = SCALE.sit.efficiency_sizes[5000]
+    n = SCALE[SitScale].efficiency_sizes[5000]
     held = cell(table, "memory_5k_mb", "BQ origin")
     assert held.measured == pytest.approx(efficiency("BQ-math", n)["peak_memory_mb"])
     crossed = cell(table, "time_5k_s", "BQ+Cross-Attention+SIT")
@@ -99,7 +100,7 @@ def test_table5_crosses_training_and_inference(work: Path) -> None:
     assert [r.labels[0] for r in table.rows] == list(runs)
     test = set_id("tsp", 10_000)
     for label, run in runs.items():
-        for used, stops in SCALE.sit.longest.items():
+        for used, stops in SCALE[SitScale].longest.items():
             where = (f"sit/{run}/sit", test, f"prc3-insertion-l{stops}")
             assert cell(table, f"gap_lmax{used}_pct", label).measured == recorded(work, *where, "gap_pct")
             assert cell(table, f"time_lmax{used}_s", label).measured == recorded(work, *where, "time_s") / 4
@@ -160,7 +161,7 @@ def test_table8(work: Path) -> None:
         best = np.load(work / "evaluations/sit/cvrp_1k/sit.npz")[f"{labels.dataset.id}|reference"].mean()
         assert cell(table, f"obj_{name}", "HGS").measured == pytest.approx(best)
         insertion = Labels(dataset=labels.dataset, solver="insertion-published")
-        assert cell(table, f"obj_{name}", "Random Insertion").measured == label_entry(insertion)["mean_length"]
+        assert cell(table, f"obj_{name}", "Random Insertion").measured == FABRIC.label_entry(insertion)["mean_length"]
         assert all(cell(table, f"obj_{name}", other).measured is None for other in ("LKH3", "TAM-LKH3", "TAM-HGS"))
     assert cell(table, "obj_1k", "TAM-HGS").published == "—"
     assert cell(table, "time_7k_s", "Ours greedy").published == 8.9

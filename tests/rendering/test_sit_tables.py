@@ -10,20 +10,10 @@ import pandas as pd
 import pytest
 
 from fabricated import drop_rows
-from fabricated_sit import (
-    ARTIFACTS,
-    EVALUATIONS,
-    SCALE,
-    SHORT,
-    draw,
-    fabricate_sit,
-    hopeless,
-    label_entry,
-    set_id,
-    study,
-)
+from fabricated_sit import ARTIFACTS, FABRIC, SCALE, SHORT, draw, hopeless, set_id, study
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.sit import roles
+from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.table_benchmarks import GROUPS
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Labels
@@ -38,7 +28,7 @@ MEASURED = [name for name in TABLES if name not in ("table6", "table11")]
 
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate_sit(tmp_path_factory.mktemp("sit"))
+    return FABRIC.write(tmp_path_factory.mktemp("sit"))
 
 
 # -- all of them ------------------------------------------------------------------------------------------------------
@@ -77,14 +67,14 @@ def test_cells_that_were_not_measured_leave_the_published_number(name: str, work
 
 
 def test_negative_and_zero_gaps_are_shown(tmp_path: Path) -> None:
-    fabricate_sit(tmp_path / "work", hopeless)
+    FABRIC.by(hopeless).write(tmp_path / "work")
     for name in TABLES:
         render(study(name, tmp_path / "work"), tmp_path / name)
 
 
 def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
-    together = in_one_job(work, tmp_path / "copy", EVALUATIONS)
-    same_together(study, work, together, EVALUATIONS, [ARTIFACTS[name] for name in MEASURED])
+    together = in_one_job(work, tmp_path / "copy", FABRIC.evaluations)
+    same_together(study, work, together, FABRIC.evaluations, [ARTIFACTS[name] for name in MEASURED])
 
 
 @pytest.mark.parametrize("name", MEASURED)
@@ -98,7 +88,7 @@ def test_every_measured_number_says_what_it_was_measured_on(name: str, work: Pat
 
 # -- Table 1 ----------------------------------------------------------------------------------------------------------
 
-OURS = ["Ours greedy", *(f"Ours PRC{b:,}, here {h}" for b, h in SCALE.sit.prc.items())]
+OURS = ["Ours greedy", *(f"Ours PRC{b:,}, here {h}" for b, h in SCALE[SitScale].prc.items())]
 
 
 def test_table1_has_the_papers_rows_and_the_warm_up(work: Path) -> None:
@@ -128,7 +118,11 @@ def test_table1_ours(work: Path) -> None:
                 assert gap.measured == recorded(work, *where, "gap_pct")
                 assert gap.low <= gap.measured <= gap.high
                 assert cell(table, f"obj_{name}", problem.upper(), label).measured == recorded(work, *where, "length")
-                count = SCALE.sit.tsp.test_counts[size] if problem == "tsp" else SCALE.sit.cvrp.test_counts[size]
+                count = (
+                    SCALE[SitScale].tsp.test_counts[size]
+                    if problem == "tsp"
+                    else SCALE[SitScale].cvrp.test_counts[size]
+                )
                 time = cell(table, f"time_{name}_s", problem.upper(), label).measured
                 assert time == pytest.approx(recorded(work, *where, "time_s") / count)
     assert cell(table, "gap_100k_pct", "CVRP", "Ours PRC1,000, here 5").published == -2.55
@@ -148,7 +142,7 @@ def test_table1_self_improvement_can_be_read_from_it(work: Path) -> None:
         assert after.measured < before.measured
         (note,) = [n for n in table.notes if n.startswith("What self-improved training adds")]
         assert f"from {before.measured:.2f} to {after.measured:.2f} %" in note
-        assert ("trained as long on insertion's own" in note) == bool(SCALE.sit.controls)
+        assert ("trained as long on insertion's own" in note) == bool(SCALE[SitScale].controls)
         shown = row(table, problem.upper(), "Ours, warm-up only, greedy")
         assert all(c == Cell() for c in shown[3:])
 
@@ -185,7 +179,10 @@ def test_table1_solvers(work: Path) -> None:
         labels = Labels(dataset=roles.reference(SCALE, problem, 1000).dataset, solver=roles.INITIAL[problem])
         shown = cell(table, "gap_1k_pct", problem.upper(), "Random Insertion")
         assert shown.measured == pytest.approx(gap)
-        assert cell(table, "obj_1k", problem.upper(), "Random Insertion").measured == label_entry(labels)["mean_length"]
+        assert (
+            cell(table, "obj_1k", problem.upper(), "Random Insertion").measured
+            == FABRIC.label_entry(labels)["mean_length"]
+        )
         assert cell(table, "time_1k_s", problem.upper(), "Random Insertion") == Cell(
             pytest.approx(0.0125), "<1s", at=shown.at
         )
@@ -193,7 +190,7 @@ def test_table1_solvers(work: Path) -> None:
     assert here == "short HGS (hgs-short 1.0)"
 
 
-def test_a_reference_that_another_bundle_holds_has_lengths_and_its_share_of_time(work: Path, tmp_path: Path) -> None:
+def test_a_reference_that_another_label_job_makes_has_lengths_and_its_share_of_time(work: Path, tmp_path: Path) -> None:
     """Papers share labels: this one's manifests may lack some, or have more instances of them."""
     copy = shutil.copytree(work, tmp_path / "copy")
     path, labels = copy / "labels/sit/tests-tsp.json", roles.reference(SCALE, "tsp", 1000)
@@ -204,7 +201,7 @@ def test_a_reference_that_another_bundle_holds_has_lengths_and_its_share_of_time
     assert cell(gone, "time_1k_s", "TSP", "Concorde").measured is None
     assert cell(gone, "gap_1k_pct", "TSP", "Concorde").measured == 0
     more = labels.model_copy(update={"dataset": labels.dataset.model_copy(update={"count": 50})})
-    path.write_text(json.dumps({"labels": [*manifest["labels"], label_entry(more)]}))
+    path.write_text(json.dumps({"labels": [*manifest["labels"], FABRIC.label_entry(more)]}))
     shared = of(study("table1", copy))
     assert cell(shared, "time_1k_s", "TSP", "Concorde").measured == pytest.approx(0.0125)
     assert cell(shared, "obj_1k", "TSP", "Concorde") == cell(draw("table1", work), "obj_1k", "TSP", "Concorde")
@@ -230,11 +227,11 @@ def test_table2_shows_small_instances_in_a_column_of_their_own(work: Path) -> No
 
 def large(work: Path) -> Scale:
     """The micro scale with the paper's instances, all solved; writes their records anew."""
-    s, changed = SCALE.sit, {}
+    s, changed = SCALE[SitScale], {}
     for name, nodes in (("tsp", (1000, 90_000)), ("cvrp", (1001, 31_000))):
         changed[name] = getattr(s, name).model_copy(update={"benchmark_nodes": nodes})
-    scale = SCALE.model_copy(update={"sit": s.model_copy(update=changed)})
-    for e in EVALUATIONS:
+    scale = SCALE.with_block(s.model_copy(update=changed))
+    for e in FABRIC.evaluations:
         if e.kind == "benchmark":
             path = work / "evaluations" / f"{e.id}.csv"
             first = pd.read_csv(path)

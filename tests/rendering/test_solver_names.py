@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
-from neuroute.papers.sit.solver_cells import Solvers
 from neuroute.plan.objects import Dataset, Labels
+from neuroute.rendering.solver_cells import Solvers
 
 SMALL, LARGE = Dataset(problem="cvrp", n=20, count=8), Dataset(problem="cvrp", n=20, count=64)
 

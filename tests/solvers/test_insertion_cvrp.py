@@ -5,14 +5,14 @@ import itertools
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import coordinates, cvrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Dataset
-from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible
+from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import is_permutation
-from neuroute.solvers import insertion_cvrp, insertion_published
-from neuroute.solvers.insertion import insertion_order
-from neuroute.solvers.insertion_cvrp import solve_cvrp
+from neuroute.problems.vrp import Vrp, from_routes
+from neuroute.solvers.insertion import insertion_order, solve_cvrp
+from neuroute.solvers.registry import get
 
 FORMS = list(itertools.product(("angle", "random"), (False, True)))
 
@@ -69,23 +69,23 @@ def test_every_solution_is_feasible(order, slip):
         capacity = int(demand.max()) if tight else [capacity, 10**12][seed % 2]
         coords = np.round(coords) if grid else coords
         routes = solve_cvrp(coords, demand, capacity, seed, order=order, depot_slip=slip)
-        instances = Cvrp(coords[None], demand[None], np.array([capacity]))
+        instances = Vrp(coords[None], demand[None], np.array([capacity]))
         assert is_feasible(instances, from_routes(routes)[None])[0]
         assert routes == solve_cvrp(coords, demand, capacity, seed, order=order, depot_slip=slip)
 
 
 def test_the_angle_leaves_the_seed_without_a_part_and_the_random_order_does_not():
     one = random_instance(40, 0)
-    assert solve_cvrp(*one, 1) == solve_cvrp(*one, 2)
-    assert solve_cvrp(*one, 1, order="random") != solve_cvrp(*one, 2, order="random")
+    assert solve_cvrp(*one, 1, order="angle") == solve_cvrp(*one, 2, order="angle")
+    assert solve_cvrp(*one, 1) != solve_cvrp(*one, 2)
 
 
 def test_published_quality_on_the_published_kind_of_test_set(shared):
     """sit, Table 1: 57.42 on average on CVRP1K; LEHD's test set of 128 instances has it to the last digit."""
     data = np.load(shared / "testsets" / "cvrp1000_128.npz")
-    instances = Cvrp(data["coords"], data["demand"].astype(np.int64), data["capacity"].astype(np.int64))
+    instances = Vrp(data["coords"], data["demand"].astype(np.int64), data["capacity"].astype(np.int64))
     means = {}
-    for solver in (insertion_published.SOLVER, insertion_cvrp.SOLVER):
+    for solver in (get("insertion-published"), get("insertion-angle")):
         arrays = zip(instances.coords, instances.demand, instances.capacity, strict=True)
         solutions = np.stack([from_routes(solver.solve_cvrp(x, d, int(c), 0)) for x, d, c in arrays])
         assert is_feasible(instances, solutions).all()
@@ -99,7 +99,7 @@ def test_the_slip_costs_a_quarter_of_the_length_on_our_own_instances():
     instances = cvrp_dataset(Dataset(problem="cvrp", n=1000, count=16))
     means = [
         np.mean([
-            cost(instances[i : i + 1], from_routes(solve_cvrp(x, d, 250, 0, depot_slip=slip))[None])
+            cost(instances[i : i + 1], from_routes(solve_cvrp(x, d, 250, 0, "angle", slip))[None])
             for i, (x, d) in enumerate(zip(instances.coords, instances.demand, strict=True))
         ])
         for slip in (True, False)
@@ -107,7 +107,7 @@ def test_the_slip_costs_a_quarter_of_the_length_on_our_own_instances():
     assert 1.15 < means[0] / means[1] < 1.45
 
 
-@pytest.mark.parametrize("solver", [insertion_published.SOLVER, insertion_cvrp.SOLVER], ids=lambda s: s.name)
+@pytest.mark.parametrize("solver", [get("insertion-published"), get("insertion-angle")], ids=lambda s: s.name)
 def test_both_solve_the_tsp_as_plain_insertion(solver):
     assert solver.version().startswith("numba")
     assert is_permutation(solver.solve(coordinates("uniform", "test", 30, 0, 1)[0], 3)[None])[0]

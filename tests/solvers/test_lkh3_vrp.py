@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuroute.errors import NeurouteError
-from neuroute.problems.vrp import SWITCHES, Vrp, fault
-from neuroute.solvers.lkh3 import TYPES
+from neuroute.core.errors import NeurouteError
+from neuroute.problems.vrp import Vrp
+from neuroute.problems.vrp_checker import fault
+from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.solvers.lkh import TYPES
 from neuroute.solvers.registry import get
 
 pytest.importorskip("lkh")

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Dataset
-from neuroute.problems.cvrp import Cvrp, cost, from_routes, is_feasible
-from neuroute.solvers.nearest_cvrp import nearest_neighbour_lengths
+from neuroute.problems.cvrp import cost, is_feasible
+from neuroute.problems.vrp import Vrp, from_routes
+from neuroute.solvers.nearest import cvrp_lengths
 from neuroute.solvers.registry import get
 
 
@@ -26,12 +27,12 @@ def plain(coords: np.ndarray, demand: np.ndarray, capacity: int) -> list[list[in
     return routes
 
 
-def on_a_lattice(seed: int) -> Cvrp:
+def on_a_lattice(seed: int) -> Vrp:
     """Ties abound, and customers share places with each other and with the depot."""
     draw = np.random.default_rng(seed)
     n = int(draw.integers(1, 30))
     demand = np.concatenate([[0], draw.integers(1, 5, n)])
-    return Cvrp(draw.integers(0, 4, (1, n + 1, 2)).astype(float), demand[None], draw.integers(4, 9, 1))
+    return Vrp(draw.integers(0, 4, (1, n + 1, 2)).astype(float), demand[None], draw.integers(4, 9, 1))
 
 
 def test_routes_follow_the_rule_also_with_ties() -> None:
@@ -42,13 +43,13 @@ def test_routes_follow_the_rule_also_with_ties() -> None:
         assert routes == plain(instance.coords[0].astype(float), instance.demand[0], capacity)
         solution = from_routes(routes)[None]
         assert is_feasible(instance, solution).all()
-        np.testing.assert_allclose(nearest_neighbour_lengths(instance), cost(instance, solution), rtol=1e-12)
+        np.testing.assert_allclose(cvrp_lengths(instance), cost(instance, solution), rtol=1e-12)
 
 
 def test_lengths_of_the_yardstick_never_change() -> None:
     # Labels that are already made were held against these.
     instances = cvrp_dataset(Dataset(problem="cvrp", split="val", n=100, count=64))
-    assert nearest_neighbour_lengths(instances).mean() == pytest.approx(20.310966575220476, rel=1e-12)
+    assert cvrp_lengths(instances).mean() == pytest.approx(20.310966575220476, rel=1e-12)
 
 
 def test_a_customer_that_fits_nowhere_is_one_line() -> None:
@@ -60,5 +61,5 @@ def test_a_customer_that_fits_nowhere_is_one_line() -> None:
 def test_every_start_of_re_construction_solves_both_problems(name: str) -> None:
     instance = cvrp_dataset(Dataset(problem="cvrp", n=40, count=1))
     routes = get(name).solve_cvrp(instance.coords[0], instance.demand[0], 30, 3)
-    assert is_feasible(Cvrp(instance.coords, instance.demand, np.array([30])), from_routes(routes)[None]).all()
+    assert is_feasible(Vrp(instance.coords, instance.demand, np.array([30])), from_routes(routes)[None]).all()
     assert sorted(get(name).solve(instance.coords[0], 3).tolist()) == list(range(41))

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import coordinates
-from neuroute.errors import NeurouteError
+from neuroute.plan import digest
 from neuroute.problems.tsp import canonical, is_permutation, tour_length
 from neuroute.solvers import concorde, doctor, insertion
-from neuroute.solvers.nearest import nearest_neighbour_lengths
-from neuroute.solvers.registry import MODULES, get
+from neuroute.solvers.nearest import tour_lengths
+from neuroute.solvers.registry import SOLVERS, entry, get
 
 
 def installed(name: str) -> bool:
@@ -23,7 +24,7 @@ def installed(name: str) -> bool:
         return False
 
 
-ALL = [pytest.param(n, marks=pytest.mark.skipif(not installed(n), reason=f"{n} not installed")) for n in MODULES]
+ALL = [pytest.param(n, marks=pytest.mark.skipif(not installed(n), reason=f"{n} not installed")) for n in SOLVERS]
 needs_concorde = pytest.mark.skipif(not installed("concorde"), reason="concorde not installed")
 
 
@@ -133,7 +134,7 @@ def test_nearest_neighbour_equals_its_plain_form_also_with_ties():
     for batch in (random, grid):
         tours = np.stack([plain_nearest(c) for c in batch])
         np.testing.assert_array_equal([get("nearest").solve(c, 0) for c in batch], tours)
-        np.testing.assert_allclose(nearest_neighbour_lengths(batch), tour_length(batch, tours), rtol=1e-12)
+        np.testing.assert_allclose(tour_lengths(batch), tour_length(batch, tours), rtol=1e-12)
 
 
 def test_an_unknown_solver_is_refused_with_the_known_ones():
@@ -212,11 +213,26 @@ def test_doctor_reports_every_solver_and_survives_a_crash(monkeypatch):
 
     monkeypatch.setattr(doctor.subprocess, "run", run)
     findings = {f.name: f for f in doctor.examine()}
-    assert set(findings) == set(MODULES)
-    assert findings["insertion"].found
+    assert set(findings) == set(SOLVERS)
+    assert findings["insertion"].works
     assert findings["nearest"].ratio >= 1
-    assert not findings["hgs"].found
+    assert not findings["hgs"].works
     assert "crashed" in findings["hgs"].line()
     for finding in findings.values():
         assert "\n" not in finding.line()
-        assert finding.found == (finding.remedy == "")
+        assert finding.works == (finding.remedy == "")
+
+
+def test_an_edit_of_a_variant_reruns_its_own_labels_only():
+    for place in map(entry, SOLVERS):
+        reached = {":".join(definition) for definition in digest.reach([place])}
+        plain = place.partition(":")[0] + ":SOLVER"  # which variants are made from
+        assert reached & set(SOLVERS.values()) <= {place, plain}
+        assert place in reached
+
+
+def test_a_new_solver_reruns_no_labels_of_the_others():
+    """The table is addressed by name, so no digest hangs on all of it."""
+    reached = digest.reach(["neuroute.datasets.labels:make_labels"])
+    assert ("neuroute.solvers.registry", "get") in reached
+    assert ("neuroute.solvers.registry", "SOLVERS") not in reached

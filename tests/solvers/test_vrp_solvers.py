@@ -9,11 +9,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from neuroute.errors import NeurouteError
-from neuroute.problems.vrp import SWITCHES, Vrp, fault, lengths, valid
+from neuroute.core.errors import NeurouteError
+from neuroute.problems.vrp import Vrp, lengths
+from neuroute.problems.vrp_checker import fault, valid
+from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.solvers import base
-from neuroute.solvers.ortools_vrp import Budget, solve_vrp
-from neuroute.solvers.pyvrp_vrp import solve_vrp as solve_with_pyvrp
+from neuroute.solvers.ortools import Budget, solve_vrp
+from neuroute.solvers.pyvrp import solve_vrp as solve_with_pyvrp
 from neuroute.solvers.registry import get
 
 pytest.importorskip("ortools")

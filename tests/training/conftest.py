@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from neuroute.training import reinforce
-from neuroute.training.advantages import weights
+from neuroute.training.policy_gradient import weights
 from tiny import label_store, labels
 
 

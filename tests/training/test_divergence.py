@@ -6,23 +6,21 @@ from typing import Any
 import pytest
 import torch
 
-from neuroute.errors import NeurouteError
-from neuroute.networks.weights import all_finite, build
+from neuroute.core.errors import NeurouteError
+from neuroute.networks.weights import all_finite
 from neuroute.plan.objects import Dataset, Labels, Network, Problem, Run
 from neuroute.plan.reinforced import Reinforced, Stage
-from neuroute.problems.rooms import room
-from neuroute.training.distributed import World
-from neuroute.training.supervised import Scheme
+from neuroute.problems.registry import Part
+from tiny import scheme_of
 
 KINDS: list[tuple[Problem, str]] = [
     ("tsp", "neuroute.networks.icam:Icam"),
-    ("cvrp", "neuroute.networks.icam_cvrp:IcamCvrp"),
-    ("cvrp", "neuroute.networks.pomo_cvrp:PomoCvrp"),
+    ("cvrp", "neuroute.networks.icam:IcamCvrp"),
+    ("cvrp", "neuroute.networks.pomo:PomoCvrp"),
 ]
 
 
 def reinforcement(problem: Problem, kind: str, folder: Path, rate: float) -> Any:
-    torch.manual_seed(0)
     shape = {"depth": 1, "width": 16, "feed_forward": 32}
     stage = Stage(name="first", epochs=1, batches_per_epoch=9, sizes=(8, 8), batch_size=4, learning_rate=rate)
     run = Run(
@@ -34,20 +32,7 @@ def reinforcement(problem: Problem, kind: str, folder: Path, rate: float) -> Any
         data=(),
         validation=Labels(dataset=Dataset(problem=problem, split="val", n=8, count=4), solver="nearest"),
     )
-    net = build(run.network)
-    scheme = Scheme(
-        run,
-        net,
-        net,
-        [],
-        best=dict,
-        stopping=lambda: False,
-        state_dir=folder,
-        device=torch.device("cpu"),
-        world=World(),
-        memory_gb=1.0,
-    )
-    return room(problem, "reinforce")(scheme)
+    return Part[Any]("reinforce").of(problem)(scheme_of(run, folder=folder, best=dict, memory_gb=1.0))
 
 
 @pytest.mark.parametrize(("problem", "kind"), KINDS)

@@ -11,25 +11,19 @@ import torch
 import torch.nn.functional as F
 from pydantic import ValidationError
 
-from neuroute.errors import NeurouteError
-from neuroute.networks.weights import build
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import Network, Run
 from neuroute.problems.sub_paths import cut_pairs, draw_pairs
 from neuroute.training import path_tsp
-from neuroute.training.data import TrainingSet
-from neuroute.training.decisions import PathDecision
-from neuroute.training.distributed import World
 from neuroute.training.path_tsp import PathTspBatches, PathTsps
-from tiny import N, killed_training, labels, log_lines, make_run, pens_run, run_training
+from tiny import N, killed_training, labels, log_lines, make_run, pens_run, run_training, scheme_of, training_set
 
 CPU = torch.device("cpu")
 POSITIONS = ("alibi", "rope", "both", "coordinates")
 
 
 def batches(run: Run, store: Path, memory_gb: float = 4.0) -> PathTspBatches:
-    torch.manual_seed(run.seed)
-    data = TrainingSet(run.data, [store], run.seed, shuffle=run.training.epochs > 1)
-    return PathTspBatches(run, PathDecision(build(run.network)), data, CPU, World(), memory_gb)
+    return PathTspBatches(scheme_of(run, memory_gb=memory_gb), training_set(run, store))
 
 
 def some_paths(b: PathTspBatches, index: int = 0) -> PathTsps:
@@ -53,7 +47,7 @@ def test_the_loss_of_a_batch_is_the_mean_over_its_paths(store: Path, positions: 
     b = batches(pens_run(positions, initial), store)
     paths = in_float64(b)
     assert len(paths.lengths.unique()) > 3
-    net, noise, losses = b.network, paths.noise, []
+    net, noise, losses = b.net, paths.noise, []
     for i, n in enumerate(paths.lengths.tolist()):
         there = [*range(n - 1), paths.shape[1] - 1]
         rows = net.encode(paths.stops[i : i + 1, there], None if noise is None else noise[i : i + 1, there])

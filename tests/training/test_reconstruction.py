@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours
-from neuroute.datasets.shard_files import kind_of
-from neuroute.errors import NeurouteError
+from neuroute.datasets.problem_spec import spec_of
+from neuroute.decoding.construct import construct
 from neuroute.networks.weights import load_checkpoint
-from neuroute.problems.rooms import room
 from neuroute.training import reconstruction
 from neuroute.training.distributed import World
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
@@ -57,7 +57,7 @@ def test_the_log_tells_rounds_and_labels_get_shorter_only(problem: str, tmp_path
     assert [(n["round"], n["batch"], n["samples"], n["iterations"]) for n in notes] == [
         (0, 0, 0, 4), (1, 6, 48, 4), (2, 12, 96, 4)
     ]  # fmt: skip
-    kind = kind_of(run.validation)
+    kind = spec_of(run.validation)
     labels = in_order(load_tours(run.data[0], [store]))
     given = kind.lengths(kind.instances(run.data[0].dataset), labels).mean()
     assert notes[0]["length_before"] == pytest.approx(given)
@@ -156,8 +156,8 @@ def test_the_first_round_may_improve_the_networks_own_solutions(problem: str, tm
     run = make_run(problem, initial="greedy")
     batches = rounds(run, store, tmp_path)
     data = batches.reconstructed
-    own = room(problem, "construct")(data.scheme.net, data.instances(slice(None))).numpy()
-    before = data.kind.lengths(data.instances(slice(None)), own)
+    own = construct(problem, data.scheme.net, data.instances(slice(None))).numpy()
+    before = data.spec.lengths(data.instances(slice(None)), own)
     batches.train(0)
     assert batches.notes()[0]["length_before"] == pytest.approx(before.mean())
     assert (lengths(data) <= before + 1e-9).all()

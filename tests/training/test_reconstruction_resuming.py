@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.decoding.search import SEARCH
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Network
 from neuroute.training import reconstruction
@@ -76,23 +77,21 @@ def test_killed_while_it_re_constructs_it_goes_on_there(
 ) -> None:
     """Parts of 9, 9 and 6 instances; killed in the second iteration of the second, kept or not after the first."""
     monkeypatch.setattr("neuroute.training.loop.SAVE_EVERY_S", -1.0)
-    monkeypatch.setitem(reconstruction.TOGETHER, "cpu", 9 * N)
+    monkeypatch.setitem(reconstruction.MAX_NODES_PER_BATCH, "cpu", 9 * N)
     run = make_run(problem)
     whole = run_training(run, tmp_path / "whole", store)
     calls: list[tuple[int, int]] = []  # (first instance, iterations done) of every iteration
     killing = [True]
-    kind = type(rounds(run, store, tmp_path / "x").reconstructed)
-    plain, begin = kind.reconstructing, kind.improve
+    search, begin = type(SEARCH.of(problem)), ReconstructedSet.improve
+    plain = search.reconstruct
     current = [-1]
 
     def improve(self: ReconstructedSet, number: int) -> dict[str, Any]:
         current[0] = number
         return begin(self, number)
 
-    def watched(
-        self: ReconstructedSet, instances: Any, solutions: torch.Tensor, seed: int, first: int, done: int
-    ) -> Iterator[torch.Tensor]:
-        for each in plain(self, instances, solutions, seed, first, done):
+    def watched(self: Any, *what: Any, seed: int, first: int, done: int) -> Iterator[torch.Tensor]:
+        for each in plain(self, *what, seed=seed, first=first, done=done):
             if killing and (current[0], first, done) == (number, 9, 1):
                 raise Killed
             calls.append((first, done))
@@ -100,8 +99,8 @@ def test_killed_while_it_re_constructs_it_goes_on_there(
             yield each
 
     monkeypatch.setattr(reconstruction, "SAVE_EVERY_S", saved_s)
-    monkeypatch.setattr(kind, "improve", improve)
-    monkeypatch.setattr(kind, "reconstructing", watched)
+    monkeypatch.setattr(ReconstructedSet, "improve", improve)
+    monkeypatch.setattr(search, "reconstruct", watched)
     with pytest.raises(Killed):
         run_training(run, tmp_path / "killed", store)
     killing.clear()

@@ -9,17 +9,19 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
+from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.multi_start import multi_start
-from neuroute.errors import NeurouteError
+from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.networks.icam import Icam
 from neuroute.plan.reinforced import Elite
 from neuroute.problems.tsp import tour_length
 from neuroute.training import reinforce as reinforcement
-from neuroute.training.advantages import advantages, weights
-from neuroute.training.draws import noise
+from neuroute.training.policy_gradient import advantages, weights
 from neuroute.training.reinforce import Reinforcement
+from neuroute.training.sampling_streams import noise
 from reinforcing import Built, close, gradients, plain_loss
 from tiny import N, labels
 from tiny_reinforced import KINDS, batches_of, make_run, stage
@@ -41,8 +43,8 @@ def choice(net: Any, prepared: Any, known: float, current: int, hidden: set[int]
     return chosen, torch.log(p[chosen])
 
 
-def plain_tour(net: Any, instance: tuple[Tensor, ...], start: int, draws: list[float]) -> Built:
-    (coords,) = instance
+def plain_tour(net: Any, instance: TspBatch, start: int, draws: list[float]) -> Built:
+    coords = instance.coords
     prepared = net.prepare(net.encode(coords))
     tour, log_p = [start], torch.zeros((), dtype=torch.float64)
     for draw in draws:
@@ -53,9 +55,9 @@ def plain_tour(net: Any, instance: tuple[Tensor, ...], start: int, draws: list[f
     return -round(float(tour_length(coords[0].numpy(), np.array(tour))), 9), log_p
 
 
-def plain_routes(net: Any, instance: tuple[Tensor, ...], start: int, draws: list[float]) -> Built:
-    coords, demand, capacity = instance[0], instance[1][0].tolist(), int(instance[2])
-    prepared = net.prepare(net.encode(coords, instance[1] / capacity))
+def plain_routes(net: Any, instance: CvrpBatch, start: int, draws: list[float]) -> Built:
+    coords, demand, capacity = instance.coords, instance.demand[0].tolist(), int(instance.capacity)
+    prepared = net.prepare(net.encode(coords, instance.demand / capacity))
     walk, left, log_p = [0, start + 1], capacity - demand[start + 1], torch.zeros((), dtype=torch.float64)
     for draw in draws:
         if set(walk) == set(range(len(demand))):
@@ -80,16 +82,13 @@ def test_the_gradient_is_that_of_a_plain_loop(
     one = stage(batch_size=3, sizes=(6, 6), elite=elite, starts=starts, capacities=(9, 30) if cvrp else None)
     batches = batches_of(make_run(one, depth=2, kind=kind), tmp_path, double=True)
     drawn = batches.drawn(1)
-    instances = batches.rollouts.instances(6, drawn.capacity, 4096, 3)
+    batch = batches.batch(drawn)
     moves = 10 if cvrp else 4
     uniform = noise(0, 1, range(3), (starts or 6, moves)).double().tolist()
     build_one = plain_routes if cvrp else plain_tour
     loss = plain_loss(
         [
-            [
-                build_one(batches.net, tuple(a[i : i + 1] for a in instances), j, draws)
-                for j, draws in enumerate(numbers)
-            ]
+            [build_one(batches.net, batch[slice(i, i + 1)], j, draws) for j, draws in enumerate(numbers)]
             for i, numbers in enumerate(uniform)
         ],
         elite,
@@ -116,7 +115,7 @@ def test_in_parts_is_as_a_whole(
     learn = Reinforcement._learn
 
     def counted(self: Reinforcement, drawn: Any, rows: Tensor, instances: Any) -> Tensor:
-        calls.append((len(rows), self._moves_at_once(drawn, len(rows))))
+        calls.append((len(rows), self._moves_per_part(drawn, len(rows))))
         return learn(self, drawn, rows, instances)
 
     monkeypatch.setattr(Reinforcement, "_learn", counted)
@@ -124,7 +123,7 @@ def test_in_parts_is_as_a_whole(
     nodes = 8 + kind.endswith("cvrp")
     for memory_gb, together in ((1e-9, 1), (1e-4, 1 << 19), (4.0, 7 * 8 * nodes * 3)):
         calls.clear()
-        monkeypatch.setitem(reinforcement.TOGETHER, "cpu", together)
+        monkeypatch.setitem(reinforcement.MAX_NODES_PER_BATCH, "cpu", together)
         part_loss, parts = gradients(batches_of(run, tmp_path, double=True, memory_gb=memory_gb))
         assert part_loss == pytest.approx(loss, rel=1e-11)
         close(parts, whole, 1e-12)
@@ -215,10 +214,10 @@ def test_it_learns(tmp_path: Path, store: Path) -> None:
     best = mean(load_tours(own, [store]))
     training = stage("warm", batches_per_epoch=150, sizes=(N, N), batch_size=32, learning_rate=2e-3)
     batches = batches_of(make_run(training, depth=2), tmp_path)
-    before = mean(multi_start(batches.net, coords, 1)) / best - 1
+    before = mean(multi_start(TSP, batches.net, coords, 1)) / best - 1
     for index in range(150):
         batches.train(index)
-    after = mean(multi_start(batches.net, coords, 1)) / best - 1
+    after = mean(multi_start(TSP, batches.net, coords, 1)) / best - 1
     assert after < before / 3
     assert after < 0.6 * (mean([nearest(instance) for instance in coords]) / best - 1)
 
@@ -229,8 +228,8 @@ def test_memory_at_500_nodes_is_bounded(tmp_path: Path) -> None:
     batches = batches_of(run, tmp_path, net=Icam())
     drawn = batches.drawn(0)
     assert drawn.size == 6
-    instances = batches._instances_at_once(drawn)
-    moves = batches._moves_at_once(drawn, instances)
+    instances = batches._instances_per_part(drawn)
+    moves = batches._moves_per_part(drawn, instances)
     decisions = moves * instances * 500
-    assert decisions * 500 <= reinforcement.TOGETHER["cpu"]
+    assert decisions * 500 <= reinforcement.MAX_NODES_PER_BATCH["cpu"]
     assert decisions * 500 * reinforcement.LEARNING_BYTES < 1e8

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from neuroute.decoding.multi_start import complete
+from neuroute.decoding.multi_start import roll_out
 from neuroute.plan.reinforced import Elite, Reinforced, single_size, three_stages
-from neuroute.problems.cvrp import Cvrp, cost, is_feasible
+from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import is_permutation, tour_length
-from neuroute.training.draws import instances_seen, noise, sampling, shapes
+from neuroute.problems.vrp import Vrp
+from neuroute.training.sampling_streams import instances_seen, noise, sampling, shapes
 from tiny_reinforced import batches_of, make_run, stage
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -40,21 +41,20 @@ def test_what_is_closed_is_never_chosen(uniform: float, n: int) -> None:
 def test_sampled_solutions_are_feasible_and_lengths_theirs(tmp_path: Path) -> None:
     for kind in ("pomo", "pomo_cvrp"):
         batches = batches_of(make_run(depth=2, kind=kind), tmp_path, double=True)
-        found = batches.rollouts.instances(9, None, 0, 4)
-        uniform = noise(0, 0, range(4), (9, batches.rollouts.moves(9)))
+        batch = batches.batch(batches.drawn(0)._replace(n=9, size=4))
+        uniform = noise(0, 0, range(4), (9, batches.environment.max_moves(9)))
         with torch.no_grad():
-            prepared = batches.rollouts.prepare(found)
-            begun = batches.rollouts.begin(found, 9, prepared.nodes.dtype)
-            solutions = complete(batches.net, prepared, begun, sampling(uniform))
-            lengths = batches.rollouts.lengths(found, solutions)
+            prepared = batches.net.prepare(batches.net.encode(*batch.features))
+            solutions = roll_out(batches.net, prepared, batch, batch.start_nodes(9), sampling(uniform))
+            lengths = batch.lengths(solutions)
         for i, j in itertools.product(range(4), range(9)):
             own = solutions[i, j : j + 1].numpy()
             if kind == "pomo":
                 assert is_permutation(own).all()
                 assert own[0, 0] == j
-                assert tour_length(found[0][i].numpy(), own[0]) == pytest.approx(float(lengths[i, j]))
+                assert tour_length(batch.coords[i].numpy(), own[0]) == pytest.approx(float(lengths[i, j]))
             else:
-                one = Cvrp(*(a[i : i + 1].numpy() for a in found))
+                one = Vrp(*(a[i : i + 1].numpy() for a in (batch.coords, batch.demand, batch.capacity)))
                 assert is_feasible(one, own).all()
                 assert own[0, 0, 0] == j + 1
                 assert cost(one, own)[0] == pytest.approx(float(lengths[i, j]))
@@ -112,7 +112,7 @@ def test_batches_are_what_the_log_counts(tmp_path: Path) -> None:
 def test_no_batch_sees_what_another_saw(tmp_path: Path) -> None:
     batches = batches_of(make_run(stage(batches_per_epoch=5)), tmp_path)
     drawn = [batches.drawn(i) for i in range(5)]
-    coords = torch.cat([batches.rollouts.instances(d.n, None, d.number * 4096, d.size)[0] for d in drawn])
+    coords = torch.cat([batches.batch(d).coords for d in drawn])
     assert len(coords.unique(dim=0)) == 30
     numbers = torch.cat([noise(0, d.number, range(6), (8, 6)).flatten(1) for d in drawn])
     assert len(numbers.unique(dim=0)) == 30

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Run
 from neuroute.plan.reinforced import Elite
@@ -27,7 +27,7 @@ def go(
     batches = batches_of(run, folder)
     if start is not None:
         batches.net.load_state_dict(load_checkpoint(start)[0].state_dict())
-        batches = Reinforcement(batches.scheme, batches.rollouts, start)
+        batches = Reinforcement(batches.scheme, start)
     return batches, to_the_end(batches, run, folder, kill_at)
 
 

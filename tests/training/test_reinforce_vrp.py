@@ -9,28 +9,29 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
+from neuroute.core.seeds import stream_seed
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.multi_start import complete
-from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, number_of_starts, route_lengths
-from neuroute.decoding.vrp_batch import VrpBatch, start_customers
-from neuroute.errors import NeurouteError
+from neuroute.decoding.multi_start import roll_out
+from neuroute.decoding.vrp import VrpBatch
+from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
-from neuroute.networks.pomo_cvrp import PomoCvrp
-from neuroute.networks.routing import Routing
+from neuroute.networks.pomo import PomoCvrp
 from neuroute.plan.objects import Dataset, Run
 from neuroute.plan.reinforced import Elite
-from neuroute.problems.rooms import room
-from neuroute.problems.vrp import Vrp, lengths, valid
+from neuroute.problems.registry import Part
+from neuroute.problems.vrp import Vrp, lengths, number_of_starts
+from neuroute.problems.vrp_checker import valid
 from neuroute.problems.vrp_variants import SWITCHES
-from neuroute.seeds import stream_seed
 from neuroute.training import reinforce as reinforcement
-from neuroute.training.advantages import weights
-from neuroute.training.draws import noise, sampling, shapes, variants
+from neuroute.training.policy_gradient import weights
 from neuroute.training.reinforce import Reinforcement
-from neuroute.training.reinforce_tsp import reinforce as reinforce_tsp
+from neuroute.training.reinforce import reinforce as reinforce_tsp
 from neuroute.training.reinforce_vrp import VrpReinforcement, reinforce
+from neuroute.training.sampling_streams import noise, sampling, shapes, variants
 from reinforcing import Alone, close, gradients, plain_loss
-from tiny_reinforced_vrp import CPU, DENSE, SHAPE, SIX, batches_of, make_run, scheme_of, stage
+from tiny import CPU, scheme_of
+from tiny_reinforced_vrp import DENSE, SHAPE, SIX, batches_of, make_run, stage
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -93,7 +94,7 @@ def test_the_gradient_is_that_of_a_plain_loop(tmp_path: Path, variant: str) -> N
     instances = vrp_dataset(Dataset(problem="vrp", variant=variant, split="train", n=8, first=4096, count=2))
     starts = number_of_starts(instances)
     assert starts == (7 if SWITCHES[variant].backhaul else 8)
-    first = start_customers(torch.from_numpy(instances.demand), starts).tolist()
+    first = VrpBatch.of(instances, CPU).start_nodes(starts).tolist()
     uniform = noise(0, 1, range(2), (starts, 14)).double().tolist()
     loss = plain_loss(
         [
@@ -136,25 +137,22 @@ def one_graph(batches: VrpReinforcement, number: int, balance: float) -> tuple[T
     drawn = batches.drawn(number)
     assert drawn.variant is not None
     stream = Dataset(problem="vrp", variant=drawn.variant, split="train", n=8, first=number * 4096, count=drawn.size)
-    instances = VrpBatch.of(vrp_dataset(stream), CPU)
-    instances = VrpBatch.of_tensors(
-        (each.double() if each.dtype == torch.float32 else each for each in instances.tensors), instances.switches
-    )
+    instances = VrpBatch.of(vrp_dataset(stream), CPU).to(torch.float64)
     starts = number_of_starts(vrp_dataset(stream))
     generator = torch.Generator().manual_seed(stream_seed(0, number))
     encoder, decoder = Routing(generator, balance=True), Routing(generator, balance=True)
     net: Any = batches.net
     prepared = net.prepare(net.encode(instances.coords, instances.share, instances.windows, encoder), decoder)
     choose = sampling(noise(0, number, range(drawn.size), (starts, 14)))
-    routes = RoutesUnderConstraints(start_customers(instances.demand, starts), instances, torch.float64)
-    prepared = net.begun(prepared, routes.known, routes.current, routes.closed)
+    routes = instances.rollout(instances.start_nodes(starts), torch.float64)
+    prepared = net.begun(prepared, routes.context, routes.current, routes.mask)
     log_p = torch.zeros(drawn.size, starts, dtype=torch.float64)
-    while not routes.over():
-        logits = net.decide(prepared, routes.known, routes.current, routes.closed)
+    while not routes.is_complete():
+        logits = net.decide(prepared, routes.context, routes.current, routes.mask)
         stops = choose(logits.detach())
         log_p = log_p + logits.log_softmax(-1).gather(2, stops[..., None])[..., 0]
         routes.go(stops)
-    found = route_lengths(instances.distances(), routes.solutions(), instances.switches.open)
+    found = instances.lengths(routes.solutions())
     aside = balance * (encoder.loss() + decoder.loss())
     return -(weights(found, None) * log_p).sum() / drawn.size + aside, aside
 
@@ -172,7 +170,7 @@ def test_two_passes_learn_what_one_graph_does(tmp_path: Path, way: dict[str, Any
     )
     assert (float(aside.detach()) > 0) == balanced
     for together in (1 << 19, 5 * 8 * 9 * 3, 1):
-        monkeypatch.setitem(reinforcement.TOGETHER, "cpu", together)
+        monkeypatch.setitem(reinforcement.MAX_NODES_PER_BATCH, "cpu", together)
         value, found = gradients(batches_of(run, tmp_path), 1)
         assert value == pytest.approx(float(loss.detach()), rel=1e-9)
         close(found, wanted, 1e-9)
@@ -224,7 +222,7 @@ def test_what_depends_on_a_batch_learns_from_all_of_it(
     tmp_path: Path, network: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = make_run(network=network)
-    monkeypatch.setitem(reinforcement.TOGETHER, "cpu", 1)
+    monkeypatch.setitem(reinforcement.MAX_NODES_PER_BATCH, "cpu", 1)
     assert learnt(run, tmp_path, monkeypatch)[1] == [5]
     with pytest.raises(NeurouteError, match=r"5 instances of 8 customers take about .* GB; memory_gb is 0.0001"):
         batches_of(run, tmp_path, memory_gb=1e-4)
@@ -272,16 +270,14 @@ def test_every_problem_trains_a_batch(tmp_path: Path, variant: str, network: dic
     run = make_run(stage(sizes=(12, 12), variants=(variant,)), network=network, balance=0.01)
     batches = batches_of(run, tmp_path, double=False)
     drawn = batches.drawn(0)
-    rollouts, starts = batches._rollouts(drawn), batches._starts(drawn)
-    given = rollouts.instances(12, None, 0, 5)
+    batch, starts = batches.batch(drawn), batches._starts(drawn)
     instances = vrp_dataset(Dataset(problem="vrp", variant=variant, split="train", n=12, count=5))
     assert starts == number_of_starts(instances)
     with torch.no_grad():
-        prepared = rollouts.prepare(given)
-        routes = rollouts.begin(given, starts, torch.float32)
-        choose = sampling(noise(0, 0, range(5), (starts, rollouts.moves(12))))
-        found = complete(batches.net, prepared, routes, choose)
-        long = rollouts.lengths(given, found)
+        prepared = batches.net.prepare(batches.net.encode(*batch.features))
+        choose = sampling(noise(0, 0, range(5), (starts, batches.environment.max_moves(12))))
+        found = roll_out(batches.net, prepared, batch, batch.start_nodes(starts), choose)
+        long = batch.lengths(found)
     for start in range(starts):
         own = found[:, start].numpy()
         assert valid(instances, own).all()
@@ -307,7 +303,8 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     for wrong in (make_run(stage(variants=()), balance=0.1), make_run(stage())):
         net = MvMoe(**SHAPE)
         with pytest.raises(NeurouteError, match="`variants` and `balance` are for problem 'vrp'"):
-            reinforce_tsp(scheme_of(wrong, tmp_path, net))
-    with pytest.raises(NeurouteError, match="learnt by reinforcement"):
-        room("vrp", "decision")(MvMoe(**SHAPE))
-    assert room("vrp", "reinforce") is reinforce
+            reinforce_tsp(scheme_of(wrong, net, tmp_path))
+    for part in ("decision", "supervised"):
+        with pytest.raises(NeurouteError, match=f"problem 'vrp' has no '{part}' yet; it has .*reinforce"):
+            Part[Any](part).of("vrp")
+    assert Part[Any]("reinforce").of("vrp") is reinforce

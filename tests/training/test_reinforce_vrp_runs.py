@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import torch
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import make_labels
 from neuroute.datasets.vrp_stream import vrp_dataset
-from neuroute.decoding.multi_start_vrp import multi_start
-from neuroute.errors import NeurouteError
+from neuroute.decoding.multi_start import multi_start
+from neuroute.decoding.vrp import VRP
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Dataset, Labels, Run
 from neuroute.plan.reinforced import Reinforced
@@ -80,7 +81,7 @@ def test_it_learns(tmp_path: Path, network: dict[str, Any]) -> None:
     def mean(variant: str) -> float:
         instances = vrp_dataset(Dataset(problem="vrp", variant=variant, split="val", n=10, count=64))
         batches.net.eval()
-        found = multi_start(batches.net, instances, 1)
+        found = multi_start(VRP, batches.net, instances, 1)
         batches.net.train()
         return float(lengths(instances, found.numpy()).mean())
 

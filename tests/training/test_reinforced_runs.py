@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Elite, Network, Reinforced, Run, Stage
 from neuroute.training.loop import TrainingLoop

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build, load_checkpoint
 from neuroute.plan.objects import Run
 from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.training import self_improvement
-from neuroute.training.decisions import PathDecision
 from neuroute.training.distributed import World
 from neuroute.training.self_improvement import SampledTrainingSet, SelfImprovementBatches
-from tiny import N, killed_training, log_lines, run_training, self_improving
+from tiny import N, killed_training, log_lines, run_training, scheme_of, self_improving
 from validation_gaps import Weights, copy_weights, same_weights, set_gaps
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -24,9 +23,7 @@ CPU = torch.device("cpu")
 
 
 def training_set(run: Run, memory_gb: float = 4.0) -> SampledTrainingSet:
-    torch.manual_seed(run.seed)
-    net = build(run.network)
-    return SampledTrainingSet(run, net, net.state_dict, CPU, memory_gb)
+    return SampledTrainingSet(scheme_of(run, memory_gb=memory_gb))
 
 
 def test_learns_without_labels(tmp_path: Path, store: Path) -> None:
@@ -60,31 +57,27 @@ def test_a_resumed_epoch_keeps_its_tours() -> None:
 
 
 def test_a_killed_epoch_keeps_the_pages_that_it_has_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neuroute.training.self_improvement.TOGETHER", 16)
+    monkeypatch.setattr("neuroute.training.self_improvement.INSTANCES_PER_PAGE", 16)
     run = self_improving()
-    torch.manual_seed(run.seed)
-    net = build(run.network)
-    whole = SampledTrainingSet(run, net, net.state_dict, CPU, 4.0).batch(0, 0, 30)
-    kept = SampledTrainingSet(run, net, net.state_dict, CPU, 4.0, tmp_path / "pages")
+    whole = training_set(run).batch(0, 0, 30)
+    kept = SampledTrainingSet(scheme_of(run, folder=tmp_path))
     kept.batch(0, 0, 30)
-    pages = sorted((tmp_path / "pages").iterdir())
+    pages = sorted((tmp_path / "sampled").iterdir())
     assert len(pages) > 2
     pages[-1].unlink()  # killed before the last
     sampled: list[int] = []
     original = self_improvement.sample_tours
     monkeypatch.setattr(self_improvement, "sample_tours", lambda *args: (sampled.append(1), original(*args))[1])
-    again = SampledTrainingSet(run, net, net.state_dict, CPU, 4.0, tmp_path / "pages")
+    again = SampledTrainingSet(scheme_of(run, folder=tmp_path))
     for a, b in zip(whole, again.batch(0, 0, 30), strict=True):
         np.testing.assert_array_equal(a, b)
     assert len(sampled) == 1
     again.hold(1, again.tours)  # the next epoch needs them no more
-    assert not list((tmp_path / "pages").iterdir())
+    assert not list((tmp_path / "sampled").iterdir())
 
 
 def batches_of(run: Run, world: World | None = None) -> SelfImprovementBatches:
-    torch.manual_seed(run.seed)
-    net = build(run.network)
-    return SelfImprovementBatches(run, net, PathDecision(net), net.state_dict, CPU, world or World(), 4.0)
+    return SelfImprovementBatches(scheme_of(run, world=world or World()))
 
 
 def weights_that_sampled(run: Run, folder: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> list[Weights]:

@@ -7,26 +7,23 @@ import numpy as np
 import pytest
 import torch
 
-from neuroute.errors import NeurouteError
-from neuroute.files import exclusive
-from neuroute.networks.weights import build, load_checkpoint
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import exclusive
+from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Run
 from neuroute.problems import sub_paths
 from neuroute.training import decisions
 from neuroute.training.data import TrainingSet
-from neuroute.training.distributed import World
 from neuroute.training.supervised import SupervisedBatches
 from neuroute.training.train import Settings, train
-from tiny import killed_training, log_lines, make_run, run_training
+from tiny import killed_training, log_lines, make_run, run_training, scheme_of, training_set
 from validation_gaps import same_weights, set_gaps
 
 CPU = torch.device("cpu")
 
 
 def batches(run: Run, store: Path, memory_gb: float = 4.0) -> SupervisedBatches:
-    torch.manual_seed(run.seed)
-    data = TrainingSet(run.data, [store], run.seed, shuffle=run.training.epochs > 1)
-    return SupervisedBatches(run, decisions.PathDecision(build(run.network)), data, CPU, World(), memory_gb)
+    return SupervisedBatches(scheme_of(run, memory_gb=memory_gb), training_set(run, store))
 
 
 def test_learns_and_logs(tmp_path: Path, store: Path) -> None:

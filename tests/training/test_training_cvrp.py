@@ -1,5 +1,6 @@
 """CVRP training: targets, loads, learning, resuming, and the whole way from labels to records."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,19 +9,19 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding.cvrp import decode
-from neuroute.errors import NeurouteError
-from neuroute.evaluation.measure import measure
-from neuroute.evaluation.records import Where
-from neuroute.networks.weights import build, load_checkpoint
+from neuroute.decoding.decode import decode
+from neuroute.evaluation.driver import evaluate
+from neuroute.evaluation.loaded import RunContext
+from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Evaluation, Network, Run, Supervised, Test
-from neuroute.problems.cvrp import from_routes, is_feasible
+from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.cvrp_sub_paths import Draw
-from neuroute.training.cvrp import CvrpBatches, CvrpDecision, cut, loss
-from neuroute.training.data import TrainingSet
+from neuroute.problems.vrp import from_routes
+from neuroute.training.cvrp import CvrpBatches, cut, loss
 from neuroute.training.distributed import World
-from tiny import N, label_store, log_lines, run_training
+from tiny import N, label_store, log_lines, run_training, scheme_of, training_set
 from tiny import cvrp_labels as labels
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -41,7 +42,7 @@ def make_run(**training: object) -> Run:
     return Run(
         paper="scaling",
         name="tiny_cvrp",
-        network=Network(kind="neuroute.networks.lehd_cvrp:LehdCvrp", arguments=arguments),
+        network=Network(kind="neuroute.networks.lehd:LehdCvrp", arguments=arguments),
         training=Supervised(**settings),  # type: ignore[arg-type]
         n=N,
         data=(labels("train", 96),),
@@ -55,9 +56,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def batches(run: Run, store: Path, world: World | None = None, memory_gb: float = 4.0) -> CvrpBatches:
-    torch.manual_seed(run.seed)
-    data = TrainingSet(run.data, [store], run.seed, shuffle=run.training.epochs > 1)
-    return CvrpBatches(run, CvrpDecision(build(run.network)), data, CPU, world or World(), memory_gb)
+    scheme = scheme_of(run, world=world or World(), memory_gb=memory_gb)
+    return CvrpBatches(scheme, training_set(run, store))
 
 
 def by_hand(length: int = 4, end: float = 0.99) -> tuple[torch.Tensor, ...]:
@@ -153,7 +153,7 @@ def test_gradient_accumulation_and_several_processes_change_nothing(store: Path)
 def test_bf16_trains(store: Path) -> None:
     b = batches(make_run(precision="bf16"), store)
     assert np.isfinite([float(b.train(i)[0]) for i in range(2)]).all()
-    found = decode(b.model.net, cvrp_dataset(labels("val", 4).dataset), Decoding(), precision="bf16").numpy()
+    found = decode("cvrp", b.model.net, cvrp_dataset(labels("val", 4).dataset), Decoding(), precision="bf16").numpy()
     assert is_feasible(cvrp_dataset(labels("val", 4).dataset), found).all()
 
 
@@ -192,8 +192,8 @@ def test_learns_resumes_to_the_same_bytes_and_is_measured(tmp_path: Path, store:
         Test(labels=labels("val", 16), decoding=d) for d in (Decoding(), Decoding(method="rrc", iterations=9))
     )
     evaluation = Evaluation(run=run.id, group="g", tests=tests)
-    where = Where(scale="smoke", code="c", network_code="n", device="cpu", threads=1)
-    measure(evaluation, run, out / "model.safetensors", tmp_path / "records.csv", [store], where)
+    context = RunContext(scale="smoke", code="c", network_code="n", device="cpu", threads=1)
+    evaluate(evaluation, run, out / "model.safetensors", tmp_path / "records.csv", replace(context, label_dirs=[store]))
     table = pd.read_csv(tmp_path / "records.csv").set_index(["decoding", "metric"])["value"]
     assert table["greedy", "gap_pct"] == pytest.approx(gaps[-1])
     assert -0.5 < table["rrc9", "gap_pct"] < table["greedy", "gap_pct"]

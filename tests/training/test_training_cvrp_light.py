@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Network, Run, Supervised
 from neuroute.training.cvrp import CvrpBatches, CvrpDecision, RoutedBatches, supervised
@@ -20,7 +20,7 @@ from tiny import cvrp_labels as labels
 pytest.importorskip("hygese")
 
 
-def make_run(kind: str = "lehd_cvrp_light:LehdCvrpLight", **training: Any) -> Run:
+def make_run(kind: str = "lehd:LehdCvrpLight", **training: Any) -> Run:
     settings = {"samples": 96, "batch_size": 32, "learning_rate": 2e-3, "weight_decay": 0.0, "validations": 2}
     arguments = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": N}
     return Run(
@@ -62,7 +62,7 @@ def test_batches_are_whole_and_in_one_process(store: Path) -> None:
     found = batches(run, store)
     assert isinstance(found, RoutedBatches)
     assert found._micro_batch(N) == 32
-    assert not isinstance(batches(make_run("lehd_cvrp:LehdCvrp"), store, memory_gb=1e-4), RoutedBatches)
+    assert not isinstance(batches(make_run("lehd:LehdCvrp"), store, memory_gb=1e-4), RoutedBatches)
     with pytest.raises(NeurouteError, match="32 instances of 10 customers take about .* memory_gb is 0.0001"):
         batches(run, store, memory_gb=1e-4)
     with pytest.raises(NeurouteError, match="set gpus_per_run: 1"):

@@ -5,16 +5,23 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from neuroute.datasets.labels import make_labels
-from neuroute.plan.objects import Dataset, Labels, Network, Run, SelfImprovement, Supervised
-from neuroute.training.train import Settings, train
+from neuroute.networks.weights import build
+from neuroute.plan.objects import Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
+from neuroute.training.data import TrainingSet
+from neuroute.training.distributed import World
+from neuroute.training.supervised import Scheme
+from neuroute.training.train import DECISION, Settings, train
 
 N = 10
+CPU = torch.device("cpu")
 
 
 def labels(split: str, count: int) -> Labels:
@@ -67,6 +74,28 @@ def self_improving(**training: object) -> Run:
     settings |= {"passes": 2, "validations": 3, "step": "sub-path"}
     spec = SelfImprovement.model_validate(settings | training)
     return make_run().model_copy(update={"training": spec, "data": ()})
+
+
+def scheme_of(run: Run, net: Any = None, folder: Path | None = None, **more: Any) -> Scheme:
+    """What a run is trained from: a network of its seed, no labels, nothing that asks to stop."""
+    torch.manual_seed(run.seed)
+    net = build(run.network) if net is None else net
+    reinforced = isinstance(run.training, Reinforced)
+    settings: dict[str, Any] = {
+        "model": net if reinforced else DECISION.of(run.validation.dataset.problem)(net),
+        "label_dirs": [],
+        "best": net.state_dict,
+        "stopping": lambda: False,
+        "state_dir": folder or Path(tempfile.mkdtemp()),
+        "device": CPU,
+        "world": World(),
+        "memory_gb": 4.0,
+    }
+    return Scheme(run=run, net=net, **(settings | more))
+
+
+def training_set(run: Run, store: Path) -> TrainingSet:
+    return TrainingSet(run.data, [store], run.seed, shuffle=run.training.epochs > 1)  # type: ignore[union-attr]
 
 
 def run_training(run: Run, folder: Path, store: Path, start: Path | None = None) -> Path:

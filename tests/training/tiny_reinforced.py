@@ -8,13 +8,8 @@ import torch
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Network, Run
 from neuroute.plan.reinforced import Elite, Reinforced, Stage
-from neuroute.training import reinforce_cvrp, reinforce_tsp
-from neuroute.training.distributed import World
-from neuroute.training.reinforce import Reinforcement
-from neuroute.training.supervised import Scheme
-from tiny import N, labels
-
-CPU = torch.device("cpu")
+from neuroute.training.reinforce import Reinforcement, reinforce
+from tiny import N, cvrp_labels, labels, scheme_of
 
 
 class ReinforcedRun(Run):
@@ -33,8 +28,8 @@ STAGES = (
 KINDS = {
     "pomo": ("neuroute.networks.pomo:Pomo", {"heads": 2}),
     "icam": ("neuroute.networks.icam:Icam", {}),
-    "pomo_cvrp": ("neuroute.networks.pomo_cvrp:PomoCvrp", {"heads": 2}),
-    "icam_cvrp": ("neuroute.networks.icam_cvrp:IcamCvrp", {}),
+    "pomo_cvrp": ("neuroute.networks.pomo:PomoCvrp", {"heads": 2}),
+    "icam_cvrp": ("neuroute.networks.icam:IcamCvrp", {}),
 }
 
 
@@ -48,14 +43,11 @@ def make_run(*stages: Stage, depth: int = 1, kind: str = "pomo", **training: Any
         training=Reinforced(stages=stages or (stage(),), **training),
         n=N,
         data=(),
-        validation=labels("val", 16),
+        validation=(cvrp_labels if kind.endswith("cvrp") else labels)("val", 16),
     )
 
 
-def batches_of(run: Run, folder: Path, *, double: bool = False, net: Any = None, **scheme: Any) -> Reinforcement:
+def batches_of(run: Run, folder: Path, *, double: bool = False, net: Any = None, **more: Any) -> Reinforcement:
     torch.manual_seed(run.seed)
     net = net or (build(run.network).double() if double else build(run.network))
-    settings: dict[str, Any] = {"state_dir": folder, "device": CPU, "world": World(), "memory_gb": 4.0}
-    made = Scheme(run, net, net, [], net.state_dict, lambda: False, **(settings | scheme))
-    reinforce = reinforce_cvrp if run.network.kind.endswith("Cvrp") else reinforce_tsp
-    return reinforce.reinforce(made)
+    return reinforce(scheme_of(run, net, folder, **more))

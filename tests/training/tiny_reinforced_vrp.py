@@ -8,11 +8,9 @@ import torch
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Dataset, Labels, Network, Run
 from neuroute.plan.reinforced import Reinforced, Stage
-from neuroute.training.distributed import World
 from neuroute.training.reinforce_vrp import VrpReinforcement, reinforce
-from neuroute.training.supervised import Scheme
+from tiny import scheme_of
 
-CPU = torch.device("cpu")
 SIX = ("CVRP", "OVRP", "VRPB", "VRPL", "VRPTW", "OVRPTW")
 SHAPE: dict[str, Any] = {"depth": 2, "width": 16, "heads": 2, "feed_forward": 24, "train_nodes": 8}
 DENSE = {"experts": 0}
@@ -36,11 +34,6 @@ def make_run(*stages: Stage, network: dict[str, Any] | None = None, **training: 
     )
 
 
-def scheme_of(run: Run, folder: Path, net: Any, **more: Any) -> Scheme:
-    settings: dict[str, Any] = {"state_dir": folder, "device": CPU, "world": World(), "memory_gb": 4.0}
-    return Scheme(run, net, net, [], net.state_dict, lambda: False, **(settings | more))
-
-
 def batches_of(run: Run, folder: Path, *, double: bool = True, net: Any = None, **more: Any) -> VrpReinforcement:
     torch.manual_seed(run.seed)
     net = net or build(run.network)
@@ -49,4 +42,4 @@ def batches_of(run: Run, folder: Path, *, double: bool = True, net: Any = None, 
         for name, p in net.named_parameters():  # as they are after some training
             if "gate" in name:
                 p.data.normal_(0.0, 0.5)
-    return reinforce(scheme_of(run, folder, net, **more))
+    return reinforce(scheme_of(run, net, folder, **more))

@@ -1,24 +1,19 @@
 """Runs of self-improved training that are small enough for a test, of the TSP and the CVRP."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from neuroute.networks.weights import build
 from neuroute.plan.objects import Dataset, Labels, Network, Reconstruction, Run
-from neuroute.problems.rooms import room
-from neuroute.training.distributed import World
+from neuroute.problems.registry import Part
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
-from neuroute.training.supervised import Scheme
+from tiny import scheme_of
 
 N = 16
-CPU = torch.device("cpu")
 PROBLEMS = {
     "tsp": ("neuroute.networks.sit:Sit", "insertion"),
-    "cvrp": ("neuroute.networks.sit_cvrp:SitCvrp", "insertion-angle"),
+    "cvrp": ("neuroute.networks.sit:SitCvrp", "insertion-angle"),
 }
 
 
@@ -51,27 +46,17 @@ def make_run(problem: str, **training: object) -> Run:
     )
 
 
-def rounds(run: Run, store: Path, folder: Path, best: Callable[[], dict] | None = None, **scheme: Any) -> Rounds:
-    torch.manual_seed(run.seed)
-    net = build(run.network)
-    problem = run.validation.dataset.problem
-    settings: dict[str, Any] = {
-        "stopping": lambda: False,
-        "state_dir": folder,
-        "device": CPU,
-        "world": World(),
-        "memory_gb": 4.0,
-    }
-    best = best or (lambda: net.state_dict())
-    made = Scheme(run, net, room(problem, "decision")(net), [store], best, **(settings | scheme))
-    found: Rounds = room(problem, "reconstruction")(made)
+def rounds(run: Run, store: Path, folder: Path, **more: Any) -> Rounds:
+    found: Rounds = Part[Any]("reconstruction").of(run.validation.dataset.problem)(
+        scheme_of(run, folder=folder, label_dirs=[store], **more)
+    )
     return found
 
 
 def feasible(data: ReconstructedSet) -> bool:
     instances = data.instances(slice(None))
-    return bool(data.kind.valid(instances, data.solutions.astype(np.int64)).all())
+    return bool(data.spec.valid(instances, data.solutions.astype(np.int64)).all())
 
 
 def lengths(data: ReconstructedSet) -> np.ndarray:
-    return data.kind.lengths(data.instances(slice(None)), data.solutions)
+    return data.spec.lengths(data.instances(slice(None)), data.solutions)

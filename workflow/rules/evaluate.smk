@@ -2,7 +2,7 @@
 rule evaluate:
     input:
         lambda w: PLAN.checkpoints_of_evaluation(f"{w.paper}/{w.name}/{w.group}"),
-        lambda w: [PLAN.manifest(b) for b in PLAN.bundles_of_evaluation(f"{w.paper}/{w.name}/{w.group}")],
+        lambda w: [PLAN.manifest(b) for b in PLAN.label_jobs_of_evaluation(f"{w.paper}/{w.name}/{w.group}")],
         lambda w: [
             PLAN.benchmark_manifest(b) for b in PLAN.benchmarks_of_evaluation(f"{w.paper}/{w.name}/{w.group}")
         ],

@@ -1,16 +1,19 @@
 # Solutions of instance streams; the shards lie in the label store and survive a failed job.
-def bundle_spec(w):
+def label_job_spec(w):
     """What is to be solved; stops the workflow here, before any job, when a solver for it is missing."""
-    bundle = f"{w.paper}/{w.name}"
-    clear(check_solvers, PLAN, bundle)
-    return PLAN.bundles[bundle].canonical()
+    job = f"{w.paper}/{w.name}"
+    if not PLAN.manifest(job).exists():
+        from neuroute.datasets.labels import check_solvers  # loads numpy, so only where it is needed
+
+        clear(check_solvers, PLAN, job)
+    return PLAN.label_jobs[job].canonical()
 
 
 rule labels:
     output:
         f"{PLAN.work}/labels/{{paper}}/{{name}}.json",
     params:
-        spec=bundle_spec,
+        spec=label_job_spec,
         code=lambda w: PLAN.label_code(f"{w.paper}/{w.name}"),
     log:
         f"{PLAN.work}/logs/labels/{{paper}}/{{name}}.log",

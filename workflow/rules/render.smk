@@ -1,10 +1,11 @@
-# Tables, figures and the report: seconds each, from the records alone.
+# Tables, figures and the report: seconds each, from the records alone.  A rule for each, so that an edit of one drawing
+# redraws that one alone; without Snakemake, `neuroute render sit` draws all of a paper in one process.
 def artifact_inputs(artifact):
     a = PLAN.artifacts[artifact]
     return (
         [PLAN.evaluation_file(e) for e in a.evaluations]
         + [PLAN.run_dir(r) / file for r in a.runs for file in ("log.jsonl", "run.json")]
-        + [PLAN.manifest(b) for b in a.bundles]
+        + [PLAN.manifest(b) for b in a.label_jobs]
     )
 
 

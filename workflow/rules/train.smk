@@ -22,7 +22,7 @@ for (files, first), runs in ALIKE.items():
         name:
             "_".join(["train", *(["first"] if first else []), *(f.partition(".")[0] for f in files[len(files) // 2 :])])
         input:
-            lambda w: [PLAN.manifest(b) for b in PLAN.bundles_of_run(w.run)],
+            lambda w: [PLAN.manifest(b) for b in PLAN.label_jobs_of_run(w.run)],
             lambda w: PLAN.files_to_start(w.run),
         output:
             [f"{PLAN.work}/runs/{{run}}/{file}" for file in ("model.safetensors", "log.jsonl", "run.json", *files)],

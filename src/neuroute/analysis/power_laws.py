@@ -11,12 +11,11 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
+
+from neuroute.analysis import RESAMPLES as RESAMPLES
 
 Scale = Literal["linear", "log-log"]
 Array = NDArray[np.float64]
-
-RESAMPLES = 1000
 
 
 class FitError(ValueError):
@@ -37,7 +36,7 @@ class PowerLaw:
     dropped: int  # gaps <= 0, which have no logarithm
 
     def __call__(self, x: ArrayLike) -> Array:
-        return np.exp(self.log_one - self.alpha * np.log(np.asarray(x, float)))
+        return np.asarray(np.exp(self.log_one - self.alpha * np.log(np.asarray(x, float))))
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class BivariateLaw:
 
     def __call__(self, u: ArrayLike, v: ArrayLike) -> Array:
         u, v = np.asarray(u, float), np.asarray(v, float)
-        return np.exp(np.log(self.constant) - self.beta_u * np.log(u) - self.beta_v * np.log(v))
+        return np.asarray(np.exp(np.log(self.constant) - self.beta_u * np.log(u) - self.beta_v * np.log(v)))
 
 
 @dataclass(frozen=True)
@@ -230,6 +229,8 @@ def fit_shifted(t: ArrayLike, gaps: ArrayLike, *, relative: bool = False) -> Shi
     grid = np.geomspace(1e-3, 20, 300)
     i = int(np.argmin([best(beta)[0] for beta in grid]))
     low, high = grid[max(i - 1, 0)], grid[min(i + 1, len(grid) - 1)]
+    from scipy.optimize import minimize_scalar
+
     beta = float(minimize_scalar(lambda b: best(b)[0], bounds=(low, high), method="bounded", options={"xatol": 1e-9}).x)
     _, alpha, gamma = best(beta)
     fitted = alpha * s**-beta + gamma

@@ -40,7 +40,7 @@ def cosine_similarity(states: ArrayLike) -> Array:
     x = np.asarray(states, float)
     norms = np.linalg.norm(x, axis=-1, keepdims=True)
     unit = np.divide(x, norms, out=np.zeros_like(x), where=norms > 0)
-    return np.clip(unit @ unit.T, -1.0, 1.0)
+    return np.asarray(np.clip(unit @ unit.T, -1.0, 1.0))
 
 
 def separation(states: ArrayLike) -> Array:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 
 Array = NDArray[np.float64]
 

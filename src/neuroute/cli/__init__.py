@@ -16,7 +16,7 @@ from neuroute.cli.evaluation import evaluate, solve
 from neuroute.cli.models import import_weights, train
 from neuroute.cli.overview import doctor, plan, schema
 from neuroute.cli.results import keep, render, report
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 
 COMMANDS = (  # in the order of the help
     plan, label, train, evaluate, render, report, keep, doctor, solve, fetch, schema, import_weights,

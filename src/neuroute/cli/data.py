@@ -7,29 +7,29 @@ from typing import Annotated
 import typer
 
 from neuroute.cli.options import ConfigFile, ScaleName, load_plan
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 
 
 def label(
-    bundle: Annotated[str, typer.Argument(help="a label bundle of the plan, e.g. scaling/in_domain")],
+    label_job: Annotated[str, typer.Argument(help="a label job of the plan, e.g. scaling/in_domain")],
     config: ConfigFile = None,
     scale: ScaleName = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="solver processes; default: the config's, else all cores")
     ] = None,
 ) -> None:
-    """Solve the instances of a bundle; resumes where a killed call stopped, reuses label caches."""
+    """Solve the instances of a label job; resumes where a killed call stopped, reuses label caches."""
+    from neuroute.core.files import write_json
     from neuroute.datasets.chunks import solver_pool
     from neuroute.datasets.labels import make_labels
-    from neuroute.files import write_json
 
     p = load_plan(config, scale)
-    b = p.find(p.bundles, bundle, "label bundle")
+    job = p.find(p.label_jobs, label_job, "label job")
     n_workers = workers or p.config.label_workers or os.cpu_count() or 1
     caches = [Path(c) for c in p.config.label_caches]
     with solver_pool(n_workers) as pool:
-        made = [make_labels(labels, p.label_store, caches, n_workers, pool=pool) for labels in b.labels]
-    write_json(p.manifest(bundle), {"bundle": bundle, "labels": made})
+        made = [make_labels(labels, p.label_store, caches, n_workers, pool=pool) for labels in job.labels]
+    write_json(p.manifest(label_job), {"label_job": label_job, "labels": made})
 
 
 def fetch(

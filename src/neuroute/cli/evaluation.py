@@ -20,7 +20,7 @@ from neuroute.cli.options import (
     Threads,
     load_plan,
 )
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
     from neuroute.plan.build import Plan
@@ -70,22 +70,22 @@ def evaluate(
 
 def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None) -> None:
     """Record every number of an evaluation of the plan."""
-    from neuroute.dotted import resolve
-    from neuroute.evaluation.records import Where
+    from neuroute.evaluation import driver
+    from neuroute.evaluation.loaded import RunContext
 
     e = p.find(p.evaluations, evaluation, "evaluation")
-    where = Where(
+    context = RunContext(
         scale=p.scale.name,
         code=p.evaluate_code(evaluation),
         network_code=p.network_code(e.run),
         device=p.config.device,
         threads=threads or p.scale.evaluate_threads,
         memory_gb=p.config.memory_gb,
+        label_dirs=p.label_dirs,
         benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_of_evaluation(evaluation)},
         rescaling=p.rescaling_of_evaluation(evaluation),
     )
-    checkpoint = p.run_dir(e.run) / "model.safetensors"
-    resolve(e.entry)(e, p.runs[e.run], checkpoint, p.evaluation_file(evaluation), p.label_dirs, where)
+    driver.evaluate(e, p.runs[e.run], p.checkpoint(e.run), p.evaluation_file(evaluation), context)
 
 
 def _evaluate_data(
@@ -101,16 +101,16 @@ def _evaluate_data(
     """Measure a checkpoint on the user's instances; `p` is None outside a checkout, where only files are found."""
     import torch
 
-    from neuroute.evaluation.options import choose_decoding
-    from neuroute.evaluation.user import evaluate, find_instances, load_model
     from neuroute.plan.config import parse_config
+    from neuroute.user.evaluate import evaluate, find_instances, load_model
+    from neuroute.user.options import choose_decoding
 
     config = p.config if p else parse_config({"device": device or "auto"}, "options")
     decoding = choose_decoding(**how)
-    instances = find_instances(data, config.testsets_dir, p.bundles if p else {}, p.label_dirs if p else [])
+    instances = find_instances(data, config.testsets_dir, p.label_jobs if p else {}, p.label_dirs if p else [])
     if threads:
         torch.set_num_threads(threads)
-    loaded = load_model(model, config.device)
+    loaded = load_model(model, config.device, config.networks)
     return evaluate(loaded, instances.first(limit) if limit else instances, decoding, config.memory_gb, out)
 
 
@@ -121,7 +121,7 @@ def solve(
     rrc: Rrc = 0,
     prc: Prc = 0,
     start: Start = None,
-    brought: Annotated[
+    start_file: Annotated[
         Path | None, typer.Option("--from", help="instead: a solution of your own (.tour or .sol) to improve by --prc")
     ] = None,
     longest: Longest = None,
@@ -133,11 +133,12 @@ def solve(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
     """Solve a file of TSPLIB, VRPLIB or Solomon's with a trained model, or improve a solution of it; draw it."""
-    from neuroute.evaluation.options import choose_decoding
-    from neuroute.evaluation.solve import solve_file
     from neuroute.plan.config import load_config
+    from neuroute.user.options import choose_decoding
+    from neuroute.user.solve import solve_file
 
-    memory_gb = load_config().memory_gb if Path("config.yaml").exists() else None
+    config = load_config() if Path("config.yaml").exists() else None
+    memory_gb, trusted = (config.memory_gb, config.networks) if config else (None, [])
     decoding = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment)
     drawing = out or Path(f"{file.stem}.svg")
-    print(solve_file(file, model, decoding, drawing, device, memory_gb, brought=brought, save=save))
+    print(solve_file(file, model, decoding, drawing, device, memory_gb, start=start_file, save=save, trusted=trusted))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from neuroute.cli.options import ConfigFile, Device, ScaleName, Threads, load_plan
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
     from neuroute.plan.build import Plan
@@ -61,11 +61,11 @@ def _state_key(*parts: str) -> str:
 
 def _data_digest(p: "Plan", run: str) -> str:
     """Digest of the tours that a run trains on and is validated with, from the label manifests."""
-    from neuroute.files import read_json
+    from neuroute.core.files import read_json
 
     shards = []
-    for bundle in p.bundles_of_run(run):
-        manifest = read_json(p.manifest(bundle), f"make it with `neuroute label {bundle}`")
+    for job in p.label_jobs_of_run(run):
+        manifest = read_json(p.manifest(job), f"make it with `neuroute label {job}`")
         shards += [[m["labels"], s["shard"], s["sha256"]] for m in manifest["labels"] for s in m["shards"]]
     return hashlib.sha256(json.dumps(shards, sort_keys=True).encode()).hexdigest()
 

@@ -17,7 +17,7 @@ def plan(
     scale: ScaleName = None,
 ) -> None:
     """List what a target needs, what is already there, and what it costs, before anything runs."""
-    from neuroute.plan.estimate import describe
+    from neuroute.accounting.estimate import describe
 
     print(describe(load_plan(config, scale), target))
 
@@ -34,9 +34,8 @@ def schema(
     folder: Annotated[Path, typer.Argument(help="where to write")] = Path("workflow/schemas"),
 ) -> None:
     """Write the JSON schemas of config.yaml and of the scale files, generated from the models."""
-    from neuroute.files import write_text
-    from neuroute.plan.config import Config, Scale
+    from neuroute.core.files import write_text
+    from neuroute.plan.schemas import schemas
 
-    for model, name in ((Config, "config"), (Scale, "scale")):
-        text = json.dumps(model.model_json_schema(), indent=1, sort_keys=True) + "\n"
-        write_text(folder / f"{name}.schema.json", text)
+    for name, values in schemas().items():
+        write_text(folder / f"{name}.schema.json", json.dumps(values, indent=1, sort_keys=True) + "\n")

@@ -6,21 +6,28 @@ from typing import Annotated
 import typer
 
 from neuroute.cli.options import ConfigFile, ScaleName, load_plan
+from neuroute.plan.objects import Artifact
 
 
 def render(
-    artifact: Annotated[str, typer.Argument(help="a table or figure, e.g. scaling/table12")],
+    artifacts: Annotated[
+        list[str], typer.Argument(help="tables and figures, e.g. scaling/table12; sit: all of a paper")
+    ],
     config: ConfigFile = None,
     scale: ScaleName = None,
 ) -> None:
-    """Draw a table or figure from the records that are there."""
+    """Draw tables and figures from the records that are there, all in one process."""
     from neuroute.rendering.render import render as render_artifact
     from neuroute.rendering.study import Study
 
     p = load_plan(config, scale)
-    a = p.find(p.artifacts, artifact, "artifact")
-    study = Study.load(a, p.config, p.scale, p.runs.values(), p.work)
-    render_artifact(study, p.artifact_stem(artifact))
+    chosen: dict[str, Artifact] = {}
+    for name in artifacts:
+        of_paper = {a.id: a for a in p.artifacts.values() if a.paper == name}
+        chosen |= of_paper or {name: p.find(p.artifacts, name, "artifact")}
+    for a in chosen.values():
+        study = Study.load(a, p.config, p.scale, p.runs.values(), p.work)
+        render_artifact(study, p.artifact_stem(a.id))
 
 
 def report(config: ConfigFile = None, scale: ScaleName = None) -> None:

@@ -1,7 +1,7 @@
 """Public benchmark instances: which there are, what they hold, and which of them lie in a folder.
 
 `<benchmark>.csv` lists a benchmark's instances: nodes, edge type, the best cost known and a digest of the content, so
-that a file is what it says it is.  What its files are like says `<benchmark>_library.py`.
+that a file is what it says it is.  `libraries` says what its files are like.
 
 * `tsplib`: TSPLIB's symmetric instances with Euclidean coordinates; the costs are the optima of TSPLIB's own list.
 * `cvrplib`: of CVRPLIB, the sets X (Uchoa et al., 2017), Arnold (Antwerp1 to Flanders2; also called XXL or AGS) and Li
@@ -20,10 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from neuroute.core.dotted import resolve
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import read_json, write_json
 from neuroute.datasets.sections import read_text
-from neuroute.dotted import resolve
-from neuroute.errors import NeurouteError
-from neuroute.files import read_json, write_json
 
 BENCHMARKS = ("tsplib", "cvrplib", "solomon")
 LARGE = 1000  # nodes from which on a study is one of large instances
@@ -62,26 +62,26 @@ class Library:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Those whose models solve its instances."""
+        """Return the problems whose models solve its instances."""
         return (self.problem, *self.others)
 
     def inputs_for(self, problem: str) -> Callable[[Any, bool], Any]:
-        """What `inputs` is for a model of one of its problems."""
+        """Return what `inputs` is for a model of one of its problems."""
         return self.inputs if problem == self.problem else self.others[problem]
 
 
 def library(benchmark: str) -> Library:
-    """Raises NeurouteError for an unknown benchmark."""
+    """Return the library of a benchmark.  Raises NeurouteError for an unknown one."""
     if benchmark not in BENCHMARKS:
         raise NeurouteError(f"unknown benchmark '{benchmark}'; known: {', '.join(BENCHMARKS)}")
-    found: Any = resolve(f"neuroute.datasets.{benchmark}_library:LIBRARY")
-    about: Library = found
-    return about
+    about: Any = resolve(f"neuroute.datasets.libraries:{benchmark.upper()}")
+    chosen: Library = about
+    return chosen
 
 
 @cache
 def known(benchmark: str = "tsplib") -> dict[str, Known]:
-    """A benchmark's instances by name, smallest first."""
+    """Return a benchmark's instances by name, smallest first."""
     with Path(__file__).with_name(f"{benchmark}.csv").open(newline="") as file:
         rows = [
             Known(
@@ -100,7 +100,7 @@ def known(benchmark: str = "tsplib") -> dict[str, Known]:
 def studied(
     max_nodes: int = 5000, min_nodes: int = 0, benchmark: str = "tsplib", sets: Collection[str] = ()
 ) -> list[Known]:
-    """The instances of a study of `min_nodes` (inclusive) to `max_nodes` (exclusive) nodes, of these sets or all.
+    """Return the instances of a study of `min_nodes` to below `max_nodes` nodes, of these sets or all.
 
     CVRPLIB: all of them; 14 from 1,001 nodes on (sit, Table 2).  TSPLIB: EUC_2D, 70 below 5,000 nodes (scaling, Table
     6); a study of large instances alone, from 1,000 nodes on, also takes CEIL_2D, whose distances are rounded up: so it
@@ -115,7 +115,7 @@ def studied(
 
 
 def verify(instance: Any, expected: Known, where: str, benchmark: str = "tsplib") -> None:
-    """Raises NeurouteError when this is not the published instance."""
+    """Raises NeurouteError if this is not the published instance."""
     about = library(benchmark)
     if about.sha256(instance) != expected.sha256:
         n = len(instance.coords)
@@ -126,20 +126,20 @@ def verify(instance: Any, expected: Known, where: str, benchmark: str = "tsplib"
 
 
 def check_folder(folder: Path) -> None:
-    """Raises NeurouteError when the user's copy is no folder."""
+    """Raises NeurouteError if the user's copy is no folder."""
     if not folder.is_dir():
         raise NeurouteError(f"{folder}: no such folder; correct `benchmarks_dir` in config.yaml")
 
 
 def instance_file(folder: Path, name: str, benchmark: str = "tsplib") -> Path:
-    """Where a file of a copy is, or would be: in `folder`, or in one of the library's folders inside it."""
+    """Return where a file of a copy is, or would be: in `folder`, or in one of the library's folders inside it."""
     about = library(benchmark)
     places = [folder / sub / f"{name}{about.suffix}" for sub in (*about.folders, "")]
     return next((path for path in places if path.is_file()), places[-1])
 
 
 def read_known(folder: Path, name: str, benchmark: str = "tsplib") -> Any:
-    """A published instance of a folder.  Raises NeurouteError when it is missing, altered or unreadable."""
+    """Return a published instance of a folder.  Raises NeurouteError if it is missing, altered or unreadable."""
     path, about = instance_file(folder, name, benchmark), library(benchmark)
     if not path.is_file():
         raise NeurouteError(f"{path}: no such file; `neuroute fetch {benchmark}` gets it")
@@ -149,7 +149,7 @@ def read_known(folder: Path, name: str, benchmark: str = "tsplib") -> Any:
 
 
 def survey(folder: Path, benchmark: str = "tsplib") -> dict[str, str]:
-    """What of a benchmark a folder lacks: name -> why."""
+    """Return what of a benchmark a folder lacks: name -> why."""
     missing = {}
     for name in known(benchmark):
         try:
@@ -160,19 +160,19 @@ def survey(folder: Path, benchmark: str = "tsplib") -> dict[str, str]:
 
 
 def write_manifest(path: Path, folder: Path, missing: dict[str, str], benchmark: str = "tsplib") -> None:
-    """Say where the benchmark is and what of it is there, for the jobs that measure on it."""
+    """Write where the benchmark is and what of it is there, for the jobs that measure on it."""
     available = [name for name in known(benchmark) if name not in missing]
     write_json(path, {"benchmark": benchmark, "folder": str(folder), "available": available, "missing": missing})
 
 
 def read_manifest(path: Path, benchmark: str = "tsplib") -> tuple[Path, list[str]]:
-    """(folder, names of the instances that are there)."""
+    """Return the folder, and the names of the instances in it."""
     manifest = read_json(path, f"make it with `neuroute fetch {benchmark}`")
     return Path(manifest["folder"]), [str(name) for name in manifest["available"] if name in known(benchmark)]
 
 
 def scaled(instance: Any, per_axis: bool) -> np.ndarray:
-    """An instance's coordinates in the unit square, float32 (nodes, 2).
+    """Return an instance's coordinates in the unit square, float32 (nodes, 2).
 
     By one offset and one scale for both axes, or each axis by its own least and largest coordinate.
     """
@@ -185,6 +185,6 @@ def scaled(instance: Any, per_axis: bool) -> np.ndarray:
 
 
 def optimum_of(instance: Any, benchmark: str) -> float | None:
-    """The published optimum, or best cost known, of an instance that is one of the benchmark's; by its content."""
+    """Return the published optimum, or best cost known, of an instance whose content is the benchmark's; else None."""
     digest = library(benchmark).sha256(instance)
     return next((k.optimum for k in known(benchmark).values() if k.sha256 == digest and k.name != "linhp318"), None)

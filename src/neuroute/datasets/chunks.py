@@ -13,11 +13,15 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
-from neuroute.datasets.shard_files import kind_of, stream_part
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_whole
+from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.shard_files import stream_part
 from neuroute.plan.objects import SHARD, Labels
 from neuroute.solvers.base import Solver
 from neuroute.solvers.registry import get
@@ -35,15 +39,15 @@ class Chunk:
 
 
 def chunks(shard: int, first: int, stop: int, n: int) -> list[Chunk]:
-    """Rows first..stop-1 of a shard, cut at fixed places: a second or two of Concorde's time each."""
+    """Return rows first..stop-1 of a shard, cut at fixed places: a second or two of Concorde's time each."""
     size = max(1, min(100, 1_000 // n))
     starts = range(first // size * size, stop, size)
     return [Chunk(shard, max(start, first), min(start + size, stop)) for start in starts]
 
 
 def solve_chunk(labels: Labels, seed: int, chunk: Chunk) -> tuple[np.ndarray, float]:
-    """(canonical solutions (rows, ...), solver seconds).  An instance's seed depends on `seed` and its number alone."""
-    solver, kind, n = _loaded(labels.solver), kind_of(labels), labels.dataset.n
+    """Return canonical solutions (rows, ...) and solver seconds; seeds are of `seed` and the instance's number."""
+    solver, kind, n = _load_solver(labels.solver), spec_of(labels), labels.dataset.n
     instances = kind.instances(stream_part(labels, chunk.shard, chunk.first, chunk.stop))
     solutions = np.empty((len(instances), *kind.shape(n)), dtype=kind.dtype(n))
     seconds = 0.0
@@ -62,8 +66,8 @@ def solve_chunk(labels: Labels, seed: int, chunk: Chunk) -> tuple[np.ndarray, fl
 
 
 @cache
-def _loaded(name: str) -> Solver:
-    """A solver that has solved something: what it loads and compiles the first time is not an instance's time."""
+def _load_solver(name: str) -> Solver:
+    """Return a solver that has solved something: what it loads and compiles first is not an instance's time."""
     solver, square = get(name), np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
     solver.solve(square, 0)
     if solver.solve_cvrp is not None:
@@ -101,21 +105,39 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def solved(pool: Pool, labels: Labels, seed: int, wanted: Sequence[Chunk]) -> Iterator[tuple[Chunk, np.ndarray, float]]:
-    """Each chunk with its solutions and solver seconds, in the order in which they are done.
+def solve_chunks(
+    pool: Pool, labels: Labels, seed: int, chunks: Sequence[Chunk]
+) -> Iterator[tuple[Chunk, np.ndarray, float]]:
+    """Yield each chunk with its solutions and solver seconds, in the order in which they are done.
 
-    Raises NeurouteError when a worker dies.
+    Raises NeurouteError if a worker dies.
     """
     if pool is None:
-        for chunk in wanted:
+        for chunk in chunks:
             yield chunk, *solve_chunk(labels, seed, chunk)
         return
     try:
-        futures = {pool.submit(solve_chunk, labels, seed, chunk): chunk for chunk in wanted}
+        futures = {pool.submit(solve_chunk, labels, seed, chunk): chunk for chunk in chunks}
         for future in as_completed(futures):
             yield futures[future], *future.result()
     except BrokenProcessPool:
         raise NeurouteError(
-            f"a {labels.solver} worker died (killed, or out of memory) in shard {wanted[0].shard} of "
+            f"a {labels.solver} worker died (killed, or out of memory) in shard {chunks[0].shard} of "
             f"{labels.id}; finished chunks are kept: run the same command again, with fewer workers if memory is short"
         ) from None
+
+
+def chunk_name(chunk: Chunk) -> str:
+    return f"{chunk.first:05d}_{chunk.stop:05d}.npz"
+
+
+def write_chunk(path: Path, tours: np.ndarray, seconds: float, mark: str) -> None:
+    write_whole(path, lambda file: np.savez(file, tours=tours, seconds=np.array(seconds), mark=np.array(mark)))
+
+
+def read_chunk(path: Path, mark: str) -> tuple[np.ndarray, float] | None:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return (file["tours"], float(file["seconds"])) if str(file["mark"]) == mark else None
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return None  # not there, or of no use: solved again

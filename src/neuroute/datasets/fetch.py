@@ -1,7 +1,6 @@
 """Download a benchmark from its home: file by file, else the one archive; nothing is kept that is not as it should be.
 
-Single files come from TSPLIB and CVRPLIB, Solomon's from there, too; TSPLIB has an archive as well.  See
-`cvrplib_library` and `solomon_library` on CVRPLIB's addresses.
+Single files come from TSPLIB and CVRPLIB, which has Solomon's too; TSPLIB has an archive as well.
 """
 
 import gzip
@@ -14,6 +13,8 @@ import urllib.request
 import zlib
 from pathlib import Path
 
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_whole
 from neuroute.datasets.benchmarks import (
     Library,
     check_folder,
@@ -25,8 +26,6 @@ from neuroute.datasets.benchmarks import (
     write_manifest,
 )
 from neuroute.datasets.progress import Progress
-from neuroute.errors import NeurouteError
-from neuroute.files import write_whole
 
 log = logging.getLogger(__name__)
 TIMEOUT = 20.0  # seconds without an answer

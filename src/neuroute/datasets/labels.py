@@ -1,7 +1,7 @@
 """The label store: solutions of instance streams, taken from caches or solved, verified, and extended in place.
 
 A cache is a folder with one array per shard (`Labels.shard_file`): the solutions of the shard's first instances.  TSP
-tours go from node 0 on, its smaller neighbour second; for CVRP see `cvrp_kind`.  A `.json` file of the same stem,
+tours go from node 0 on, its smaller neighbour second; for CVRP see `problem_specs`.  A `.json` file of the same stem,
 which may be missing, says how they were made (`shard_files.Facts`).
 """
 
@@ -14,24 +14,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
-from neuroute.datasets.chunks import Chunk, Pool, chunks, solved, solver_pool
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_whole
+from neuroute.datasets.chunks import Chunk, Pool, chunk_name, chunks, read_chunk, solve_chunks, solver_pool, write_chunk
+from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import (
     Facts,
     ShardFile,
     check_solutions,
     instances_digest,
-    kind_of,
+    merge_facts,
+    share_facts,
     stream_part,
     write_shard,
 )
-from neuroute.errors import NeurouteError
-from neuroute.files import write_whole
 from neuroute.plan.objects import SHARD, Labels
+from neuroute.plan.plan import Plan
 from neuroute.solvers.registry import get
 
 log = logging.getLogger(__name__)
@@ -61,7 +63,7 @@ class _Part:
     def of(cls, shard: int, first: int, made: _Shard) -> "_Part":
         used = np.ascontiguousarray(made.solutions[first:])
         digest = hashlib.sha256(used.tobytes()).hexdigest()
-        facts = _share(made.facts, len(used))
+        facts = share_facts(made.facts, len(used))
         return cls(shard, len(used), digest, made.lengths[first:], facts, len(made.solutions), made.solved)
 
 
@@ -74,7 +76,7 @@ def make_labels(
     progress: bool = True,
     pool: Pool = None,
 ) -> dict[str, Any]:
-    """Make sure that the store holds the solutions of a data set; returns its manifest.
+    """Make sure that the store holds the solutions of a data set, and return its manifest.
 
     Rows come from the store, else from the longest file among the caches, else from the solver, in `workers`
     processes, those of `pool` if it is given.  A killed call goes on where it stopped and ends with the same bytes; a
@@ -82,7 +84,7 @@ def make_labels(
     seconds of the data set's rows, None when some are unknown), solved and cached (rows), mean_length, lengths (of test
     sets: each instance's, for gaps that are means over instances), shards [{shard, rows, sha256}].
 
-    Raises NeurouteError for a missing solver, a file that does not fit, a full disk, a worker that died.
+    Raises NeurouteError if the solver is missing, a file does not fit, the disk is full, or a worker dies.
     """
     solver = get(labels.solver)
     _check_folder(store)
@@ -105,26 +107,34 @@ def make_labels(
     return _manifest(labels, made)
 
 
+def check_solvers(plan: Plan, job: str) -> None:
+    """Raises NeurouteError if labels of a label job have yet to be solved and their solver is not installed."""
+    folders = [plan.label_store, *map(Path, plan.config.label_caches)]
+    for labels in plan.label_jobs[job].labels:
+        if rows_missing(labels, folders):
+            get(labels.solver).version()
+
+
 def rows_missing(labels: Labels, folders: Sequence[Path]) -> int:
-    """Rows of a data set that none of the folders holds: what is left for the solver."""
+    """Count the rows of a data set that none of the folders holds: what is left for the solver."""
     parts = labels.dataset.shards()
     return sum(max(stop - _rows_at_hand(labels, shard, folders), 0) for shard, _, stop in parts)
 
 
 def load_tours(labels: Labels, directories: Sequence[Path]) -> np.ndarray:
-    """Tours of a data set: (count, n), uint8 for n <= 256; CVRP: solutions (count, 2, n).
+    """Return the tours of a data set: (count, n), uint8 for n <= 256; with vehicles solutions (count, 2, n).
 
-    Raises NeurouteError when some are not there.
+    Raises NeurouteError if some are missing.
     """
     return np.concatenate([solutions for _, solutions in iterate_shards(labels, directories)])
 
 
 def iterate_shards(labels: Labels, directories: Sequence[Path]) -> Iterator[tuple[int, np.ndarray]]:
-    """(number of the first instance, solutions (rows, ...)) for each shard of a data set, one in memory at a time.
+    """Yield (number of the first instance, solutions (rows, ...)) of each shard, one in memory at a time.
 
-    The first directory that holds enough rows serves.  Raises NeurouteError when none does.
+    The first directory that holds enough rows serves.  Raises NeurouteError if none does.
     """
-    kind = kind_of(labels)
+    kind = spec_of(labels)
     for shard, first, stop in labels.dataset.shards():
         for directory in directories:
             file = ShardFile.open(labels, shard, directory)
@@ -134,7 +144,7 @@ def iterate_shards(labels: Labels, directories: Sequence[Path]) -> Iterator[tupl
                 if not valid.all():
                     raise NeurouteError(
                         f"{file.path}: row {first + int(np.argmin(valid))} is not a {kind.noun}; delete the file and "
-                        "run `neuroute label` for its bundle"
+                        "run `neuroute label` for its label job"
                     )
                 yield shard * SHARD + first, solutions
                 break
@@ -142,7 +152,7 @@ def iterate_shards(labels: Labels, directories: Sequence[Path]) -> Iterator[tupl
             places = ", ".join(map(str, directories))
             raise NeurouteError(
                 f"{labels.shard_file(shard)}: no {stop} {kind.noun}s in {places}; make them with `neuroute label` "
-                "and the id of their bundle (`neuroute plan` lists it)"
+                "and the id of their label job (`neuroute plan` lists it)"
             )
 
 
@@ -161,9 +171,9 @@ def _ensure(
     pool: Pool,
     bar: Progress,
 ) -> _Shard:
-    """Rows 0..stop-1 of a shard, which the store holds afterwards.  Rows that it has already stay as they are."""
+    """Return rows 0..stop-1 of a shard, which the store holds afterwards.  Rows that it had stay as they are."""
     path = store / labels.shard_file(shard)
-    kind, n = kind_of(labels), labels.dataset.n
+    kind, n = spec_of(labels), labels.dataset.n
     solutions = np.empty((0, *kind.shape(n)), dtype=kind.dtype(n))
     lengths = np.empty(0)
     sources: list[Facts] = []
@@ -173,12 +183,12 @@ def _ensure(
         rows = np.array(file.solutions[len(solutions) : stop])
         lengths = np.append(lengths, check_solutions(labels, shard, len(solutions), rows, str(file.path)))
         solutions = np.concatenate([solutions, kind.canonical(rows)])
-        sources.append(_share({"solver": labels.solver, **file.facts(labels, shard)}, len(rows)))
+        sources.append(share_facts({"solver": labels.solver, **file.facts(labels, shard)}, len(rows)))
 
     if own := ShardFile.open(labels, shard, store):
         reuse(own)
     if len(solutions) == stop:
-        return _Shard(solutions, lengths, _merged(sources), solved=0)
+        return _Shard(solutions, lengths, merge_facts(sources), solved=0)
     for leftover in store.glob(f".{path.name}.*.tmp"):  # of a killed call; the lock is ours
         leftover.unlink()
     cached = [file for cache in caches if (file := ShardFile.open(labels, shard, cache))]
@@ -191,7 +201,7 @@ def _ensure(
         rows, new_lengths, seconds = _solve(labels, shard, len(solutions), stop, solver_facts, partial, pool, bar)
         solutions, lengths = np.concatenate([solutions, rows]), np.append(lengths, new_lengths)
         sources.append({**solver_facts, "seconds": seconds, "count": fresh})
-    facts = _merged(sources)
+    facts = merge_facts(sources)
     digest, mean = instances_digest(labels, shard, stop), float(lengths.mean())
     write_shard(path, solutions, {**facts, "instances_sha256": digest, "mean_length": mean})
     shutil.rmtree(partial, ignore_errors=True)
@@ -208,11 +218,11 @@ def _solve(
     pool: Pool,
     bar: Progress,
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """(solutions of rows first..stop-1, their lengths, solver seconds).
+    """Return solutions of rows first..stop-1, their lengths, solver seconds.
 
-    Each finished chunk is a file that a later call picks up.
+    Each solved chunk is a file that a later call picks up.
     """
-    kind, n = kind_of(labels), labels.dataset.n
+    kind, n = spec_of(labels), labels.dataset.n
     solutions = np.empty((stop - first, *kind.shape(n)), dtype=kind.dtype(n))
     lengths = np.empty(stop - first)
     seconds = 0.0
@@ -227,56 +237,23 @@ def _solve(
 
     waiting: list[Chunk] = []
     for chunk in chunks(shard, first, stop, n):
-        path = partial / _chunk_name(chunk)
-        found = _read_chunk(path, mark)
-        if found is None or found[0].shape != (chunk.stop - chunk.first, *kind.shape(n)):
+        path = partial / chunk_name(chunk)
+        stored = read_chunk(path, mark)
+        if stored is None or stored[0].shape != (chunk.stop - chunk.first, *kind.shape(n)):
             waiting.append(chunk)
             continue
-        put(chunk, *found, str(path), "delete it and run again")
+        put(chunk, *stored, str(path), "delete it and run again")
         bar.skip(chunk.stop - chunk.first)
-    for chunk, rows, took in solved(pool, labels, facts["seed"], waiting):
+    for chunk, rows, took in solve_chunks(pool, labels, facts["seed"], waiting):
         put(chunk, rows, took, f"{labels.solver}, shard {shard} of {labels.id}", "reinstall the solver")
-        _write_chunk(partial / _chunk_name(chunk), rows, took, mark)
+        write_chunk(partial / chunk_name(chunk), rows, took, mark)
         bar.add(len(rows))
     return solutions, lengths, seconds
 
 
-def _chunk_name(chunk: Chunk) -> str:
-    return f"{chunk.first:05d}_{chunk.stop:05d}.npz"
-
-
-def _write_chunk(path: Path, tours: np.ndarray, seconds: float, mark: str) -> None:
-    write_whole(path, lambda file: np.savez(file, tours=tours, seconds=np.array(seconds), mark=np.array(mark)))
-
-
-def _read_chunk(path: Path, mark: str) -> tuple[np.ndarray, float] | None:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return (file["tours"], float(file["seconds"])) if str(file["mark"]) == mark else None
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-        return None  # not there, or of no use: solved again
-
-
-def _share(facts: Facts, rows: int) -> Facts:
-    """Facts of a file, for only some of its rows: they take their share of the solver seconds."""
-    seconds, count = facts.get("seconds"), facts.get("count")
-    return {**facts, "seconds": seconds * rows / count if seconds is not None and count else None, "count": rows}
-
-
-def _merged(sources: Sequence[Facts]) -> Facts:
-    """What holds of all sources' rows together; None where they differ or one does not say."""
-    facts: Facts = {"count": sum(source["count"] for source in sources)}
-    for key in ("solver", "version", "seed", "optimal", "cores"):
-        values = [source.get(key) for source in sources]
-        facts[key] = values[0] if all(v == values[0] for v in values) else None
-    seconds = [source.get("seconds") for source in sources]
-    facts["seconds"] = None if None in seconds else sum(seconds)
-    return facts
-
-
 def _manifest(labels: Labels, made: Sequence[_Part]) -> dict[str, Any]:
     solver = get(labels.solver)
-    facts = _merged([part.facts for part in made])
+    facts = merge_facts([part.facts for part in made])
     fresh = sum(part.solved for part in made)
     lengths = np.concatenate([part.lengths for part in made])
     return {
@@ -297,7 +274,7 @@ def _manifest(labels: Labels, made: Sequence[_Part]) -> dict[str, Any]:
 
 
 def _check_folder(store: Path) -> None:
-    """Raises NeurouteError for a store that cannot be written, before any time is spent on solving."""
+    """Raises NeurouteError if the store cannot be written, before any time is spent on solving."""
     probe = store / ".writable"
     try:
         write_whole(probe, lambda file: file.write(b""))

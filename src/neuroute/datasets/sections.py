@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.problems.tsp import check_coordinates
 
 
@@ -20,7 +20,7 @@ class Sections:
 
 
 def read_text(path: Path, what: str) -> str:
-    """The text of a file; `what` is expected of it.  Raises NeurouteError when it cannot be read as text."""
+    """Return the text of a file.  Raises NeurouteError, naming `what` is expected, if it cannot be read as text."""
     try:
         return path.read_text()
     except FileNotFoundError:
@@ -32,12 +32,12 @@ def read_text(path: Path, what: str) -> str:
 
 
 def whole(text: str) -> int | None:
-    """A whole number from 0 on in at most 9 digits, so that sums over an instance stay exact; else None."""
+    """Return a whole number from 0 on in at most 9 digits, so that sums over an instance stay exact; else None."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None
 
 
 def split(text: str, where: str) -> Sections:
-    """Header and sections of a file's text, up to EOF."""
+    """Return header and sections of a file's text."""
     header: dict[str, str] = {}
     rows: dict[str, list[tuple[int, str]]] = {}
     current: list[tuple[int, str]] = []
@@ -57,26 +57,25 @@ def split(text: str, where: str) -> Sections:
 
 
 def coordinates(parts: Sections) -> tuple[list[int], np.ndarray]:
-    """Node numbers as the file gives them, and their coordinates (n, 2) float64.
+    """Return the file's node numbers, and their coordinates (n, 2) float64.
 
-    Raises NeurouteError for malformed rows, nodes given twice, a DIMENSION that disagrees, and points that are no
-    instance.
+    Raises NeurouteError if a row is malformed, a node appears twice, DIMENSION disagrees, or they are no instance.
     """
-    found: dict[int, tuple[float, float]] = {}
+    points: dict[int, tuple[float, float]] = {}
     for number, line in parts.rows.get("NODE_COORD_SECTION", []):
         node, point = _node(line, f"{parts.where}, line {number}")
-        if node in found:
+        if node in points:
             raise NeurouteError(f"{parts.where}, line {number}: node {node} appears twice; give each node one line")
-        found[node] = point
+        points[node] = point
     stated = parts.header.get("DIMENSION", "")
-    if whole(stated) != len(found):
+    if whole(stated) != len(points):
         raise NeurouteError(
-            f"{parts.where}: DIMENSION says {stated or 'nothing'}, but {len(found)} nodes have coordinates; "
+            f"{parts.where}: DIMENSION says {stated or 'nothing'}, but {len(points)} nodes have coordinates; "
             "is the file cut short?"
         )
-    coords = np.array(list(found.values()), dtype=np.float64).reshape(-1, 2)
+    coords = np.array(list(points.values()), dtype=np.float64).reshape(-1, 2)
     check_coordinates(coords, parts.where)
-    return list(found), coords
+    return list(points), coords
 
 
 def _node(line: str, where: str) -> tuple[int, tuple[float, float]]:

@@ -1,21 +1,22 @@
-"""The files of a label cache: one array of solutions per shard, and beside it what is known of how they were made.
+"""The files of a label cache: one array of solutions per shard, and beside it how they were made.
 
-What a solution is, and what an instance, is the problem's (`Kind`): TSP tours (rows, n), CVRP solutions (rows, 2, n).
+What a solution is, and what an instance, is the problem's (`ProblemSpec`): TSP tours (rows, n), CVRP solutions
+(rows, 2, n).
 """
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from neuroute.datasets.kind import Kind
-from neuroute.errors import NeurouteError
-from neuroute.files import write_json, write_whole
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_json, write_whole
+from neuroute.datasets.problem_spec import spec_of
 from neuroute.plan.objects import SHARD, Dataset, Labels
-from neuroute.problems.rooms import room
 
 # Solvers whose solutions are never longer than the nearest neighbour's.
 REFERENCES = ("concorde", "lkh", "lkh3", "hgs", "hgs-short", "hgs-long")
@@ -24,25 +25,20 @@ TOLERANCE = 1e-7  # relative
 Facts = dict[str, Any]  # solver, version, seed, optimal, seconds, cores, count, instances_sha256, mean_length
 
 
-def kind_of(labels: Labels) -> Kind:
-    kind: Kind = room(labels.dataset.problem, "labels")
-    return kind
-
-
 def stream_part(labels: Labels, shard: int, first: int, stop: int) -> Dataset:
-    """Rows first..stop-1 of a shard."""
+    """Return rows first..stop-1 of a shard."""
     return labels.dataset.model_copy(update={"first": shard * SHARD + first, "count": stop - first})
 
 
 def check_solutions(
     labels: Labels, shard: int, first: int, solutions: np.ndarray, where: str, mend: str = "delete it and run again"
 ) -> np.ndarray:
-    """Lengths float64 (rows,) of solutions (rows, ...), which start at row `first` of the shard.
+    """Return lengths (rows,) float64 of solutions (rows, ...), which start at row `first` of the shard.
 
-    Raises NeurouteError, naming `where` and the row, for a row that is no solution, or, from a reference solver,
-    longer than the nearest neighbour's: such a one belongs to another instance.
+    Raises NeurouteError, naming `where` and the row, if one is no solution, or, from a reference solver, longer than
+    the nearest neighbour's and so of another instance.
     """
-    kind = kind_of(labels)
+    kind = spec_of(labels)
     instances = kind.instances(stream_part(labels, shard, first, first + len(solutions)))
     bad = np.flatnonzero(~kind.valid(instances, solutions))
     if len(bad):
@@ -67,9 +63,9 @@ class ShardFile:
 
     @classmethod
     def open(cls, labels: Labels, shard: int, folder: Path) -> "ShardFile | None":
-        """None when the folder has no such file.  Raises NeurouteError for a file that is cut short or ill-formed."""
+        """Open it; None if the folder has no such file.  Raises NeurouteError if it is cut short or ill-formed."""
         path = folder / labels.shard_file(shard)
-        kind, n = kind_of(labels), labels.dataset.n
+        kind, n = spec_of(labels), labels.dataset.n
         shape, dtype = kind.shape(n), kind.dtype(n)
         try:
             solutions = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -89,7 +85,7 @@ class ShardFile:
         return cls(path, solutions)
 
     def facts(self, labels: Labels, shard: int) -> Facts:
-        """The sidecar, empty when there is none.  Raises NeurouteError when it speaks of other instances."""
+        """Return the sidecar, empty if there is none.  Raises NeurouteError if it is of other instances."""
         path = self.path.with_suffix(".json")
         try:
             facts = json.loads(path.read_text())
@@ -111,8 +107,8 @@ class ShardFile:
 
 
 def instances_digest(labels: Labels, shard: int, count: int) -> str:
-    """SHA-256 of the arrays of a shard's first `count` instances (TSP: their float32 coordinates)."""
-    kind = kind_of(labels)
+    """Return the SHA-256 of the arrays of a shard's first `count` instances (TSP: their float32 coordinates)."""
+    kind = spec_of(labels)
     digest = hashlib.sha256()
     for array in kind.arrays(kind.instances(stream_part(labels, shard, 0, count))):
         digest.update(np.ascontiguousarray(array).data)
@@ -123,3 +119,20 @@ def write_shard(path: Path, solutions: np.ndarray, facts: Facts) -> None:
     """Replace a shard's file and its sidecar, each as a whole."""
     write_whole(path, lambda file: np.save(file, solutions))
     write_json(path.with_suffix(".json"), facts)
+
+
+def share_facts(facts: Facts, rows: int) -> Facts:
+    """Return the facts of only some rows of a file, which take their share of the solver seconds."""
+    seconds, count = facts.get("seconds"), facts.get("count")
+    return {**facts, "seconds": seconds * rows / count if seconds is not None and count else None, "count": rows}
+
+
+def merge_facts(sources: Sequence[Facts]) -> Facts:
+    """Return the facts of all sources' rows together; None where they differ or one does not say."""
+    facts: Facts = {"count": sum(source["count"] for source in sources)}
+    for key in ("solver", "version", "seed", "optimal", "cores"):
+        values = [source.get(key) for source in sources]
+        facts[key] = values[0] if all(v == values[0] for v in values) else None
+    seconds = [source.get("seconds") for source in sources]
+    facts["seconds"] = None if None in seconds else sum(seconds)
+    return facts

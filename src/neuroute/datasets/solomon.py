@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.sections import read_text
-from neuroute.errors import NeurouteError
 from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_servable import LARGEST_LOAD, check_instances
 
@@ -43,11 +43,11 @@ class SolomonInstance:
         return max(float(self.coords.max()), float(self.windows[0, 1]) / HORIZON)
 
     def own(self) -> Vrp:
-        """As a batch of one instance in the file's own units."""
+        """Return a batch of one instance in the file's own units."""
         return self._batch(1.0, np.float64)
 
     def scaled(self) -> Vrp:
-        """As a batch of one instance as networks take it, float32."""
+        """Return a batch of one instance as networks take it, float32."""
         return self._batch(self.scale, np.float32)
 
     def _batch(self, scale: float, dtype: type[np.floating]) -> Vrp:
@@ -57,9 +57,9 @@ class SolomonInstance:
         )
 
     def cost(self, routes: Sequence[Sequence[int]], rounded: bool = False) -> float:
-        """Length of routes of customers, depot to depot; `rounded`: of whole numbers of units, as the code scores.
+        """Return the length of routes, depot to depot; `rounded`: of distances in whole units, as the code scores.
 
-        Table 7 shows lengths that are not rounded, beside optima of ways that are cut after one decimal.
+        Table 7 shows lengths that are not rounded, beside optima of distances that are cut after one decimal.
         """
         path = np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
         ways = np.sqrt(((self.coords[path[1:]] - self.coords[path[:-1]]) ** 2).sum(-1))
@@ -67,16 +67,16 @@ class SolomonInstance:
 
 
 def read_solomon(path: Path, sizes: Collection[int] | None = SIZES) -> SolomonInstance:
-    """The instance of a file.
+    """Return the instance of a file.
 
-    sizes: numbers of customers that are expected, as no file states its own; None: any.  Raises NeurouteError naming
-    the file, the line and the mend for anything that is not a whole instance that can be served.
+    sizes: numbers of customers that are expected, as no file states its own; None: any.  Raises NeurouteError, naming
+    file, line and mend, if it is no whole instance that can be served.
     """
     return parse_solomon(read_text(path, "one of Solomon's .txt files"), str(path), path.stem, sizes)
 
 
 def parse_solomon(text: str, where: str, name: str, sizes: Collection[int] | None = SIZES) -> SolomonInstance:
-    """As `read_solomon`, of a file's text; `name` is for a file that states none, `where` for messages."""
+    """Return what `read_solomon` does, of a text; `name` is for a file that states none, `where` for messages."""
     lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     words = [line[0].upper() if len(line) == 1 else "" for _, line in lines]
     if "VEHICLE" not in words or "CUSTOMER" not in words:
@@ -101,7 +101,7 @@ Lines = list[tuple[int, list[str]]]  # number, and words
 
 
 def _capacity(lines: Lines, file: str) -> int:
-    """From the row of two whole numbers under the headings."""
+    """Read the row of two whole numbers under the headings."""
     for number, words in lines:
         if words[0][0].isdigit():
             if len(words) == 2 and all(w.isdecimal() for w in words) and int(words[1]) <= LARGEST_LOAD:

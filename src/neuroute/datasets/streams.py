@@ -28,9 +28,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import log1p, ndtri
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import SHARD, Dataset
-from neuroute.problems.cvrp import Cvrp
+from neuroute.problems.vrp import Vrp
 
 SPLITS = {"train": 1, "val": 2, "test": 3}
 DISTRIBUTIONS = {"uniform": 0, "cluster": 1, "explosion": 2, "implosion": 3}
@@ -48,15 +48,15 @@ Draw = Callable[[int, int], np.ndarray]  # (field, draws per instance) -> uint64
 
 
 def dataset_coordinates(dataset: Dataset) -> np.ndarray:
-    """Coordinates of a data set: float32 (count, n, 2)."""
+    """Return the coordinates of a TSP data set: float32 (count, n, 2)."""
     return coordinates(dataset.distribution, dataset.split, dataset.n, dataset.first, dataset.count)
 
 
 def coordinates(distribution: str, split: str, n: int, first: int, count: int) -> np.ndarray:
-    """Instances first..first+count-1 of a stream: float32 (count, n, 2).
+    """Return instances first..first+count-1 of a TSP stream: float32 (count, n, 2).
 
-    Any two calls agree bit for bit on the instances they share.  Raises NeurouteError for an unknown distribution
-    or split, n < 1, or a negative range.
+    Any two calls agree bit for bit on the instances they share.  Raises NeurouteError if the distribution or the split
+    is unknown, n < 1, or the range is negative.
     """
     if distribution not in DISTRIBUTIONS or split not in SPLITS:
         raise NeurouteError(
@@ -72,41 +72,53 @@ def coordinates(distribution: str, split: str, n: int, first: int, count: int) -
     while done < count:
         shard, row = divmod(first + done, SHARD)
         rows = min(SHARD - row, count - done)
-        out[done : done + rows] = make(_drawer(word, shard, row, rows), n)
+        out[done : done + rows] = make(drawer(word, shard, row, rows), n)
         done += rows
     return out
 
 
-def cvrp_dataset(dataset: Dataset) -> Cvrp:
-    """CVRP instances of a data set of n customers; any two calls agree bit for bit on the instances they share.
+def cvrp_dataset(dataset: Dataset) -> Vrp:
+    """Return CVRP instances of n customers; any two calls agree bit for bit on the instances they share.
 
     Depot and customers are uniform in the unit square, in float32.  Raises NeurouteError for other distributions.
     """
-    d, n = dataset, dataset.n
-    if d.distribution != "uniform":
-        raise NeurouteError(f"no CVRP stream '{d.distribution}'; the only distribution is uniform")
-    if not 0 < n < 2**32 or d.first < 0 or d.count < 0:
-        raise NeurouteError(f"no CVRP instances {d.first}..{d.first + d.count} with {n} customers; give counts from 1")
-    word = DISTRIBUTIONS[d.distribution] << 40 | SPLITS[d.split] << 32 | n
+    d, n, word = dataset, dataset.n, check_customers("CVRP", dataset)
     coords = np.empty((d.count, n + 1, 2), dtype=np.float32)
-    demand = np.zeros((d.count, n + 1), dtype=np.int64)
+    demand = np.empty((d.count, n + 1), dtype=np.int64)
     done = 0
     for shard, first, stop in d.shards():
-        draw = _drawer(word, shard, first, stop - first)
         rows = slice(done, done + stop - first)
-        coords[rows, 0] = _unit(draw(DEPOT, 2))
-        coords[rows, 1:] = _unit(draw(CUSTOMERS, 2 * n)).reshape(-1, n, 2)
-        demand[rows, 1:] = 1 + (_unit(draw(DEMANDS, n)) * LARGEST_DEMAND).astype(np.int64)
+        coords[rows], demand[rows] = draw_customers(drawer(word, shard, first, stop - first), n)
         done = rows.stop
-    return Cvrp(coords, demand, np.full(d.count, d.capacity or cvrp_capacity(n), dtype=np.int64))
+    return Vrp(coords, demand, np.full(d.count, d.capacity or cvrp_capacity(n), dtype=np.int64))
+
+
+def check_customers(problem: str, dataset: Dataset) -> int:
+    """Return the first word of the key of a stream of customers.  Raises NeurouteError if there is no such stream."""
+    d = dataset
+    if d.distribution != "uniform":
+        raise NeurouteError(f"no {problem} stream '{d.distribution}'; the only distribution is uniform")
+    if not 0 < d.n < 2**32 or d.first < 0 or d.count < 0:
+        last = d.first + d.count
+        raise NeurouteError(f"no {problem} instances {d.first}..{last} with {d.n} customers; give counts from 1")
+    return DISTRIBUTIONS[d.distribution] << 40 | SPLITS[d.split] << 32 | d.n
+
+
+def draw_customers(draw: Draw, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return coordinates (rows, n + 1, 2) float32 and demands (rows, n + 1) int64, depot first."""
+    drawn = np.concatenate([unit(draw(DEPOT, 2)), unit(draw(CUSTOMERS, 2 * n))], axis=1)
+    demand = 1 + (unit(draw(DEMANDS, n)) * LARGEST_DEMAND).astype(np.int64)
+    return drawn.astype(np.float32).reshape(-1, n + 1, 2), np.pad(demand, ((0, 0), (1, 0)))
 
 
 def cvrp_capacity(n: int) -> int:
-    """Capacity for n customers: that of the largest size in CAPACITIES that is not above n."""
+    """Return the capacity for n customers: that of the largest size in CAPACITIES that is not above n."""
     return CAPACITIES[max(size for size in CAPACITIES if size <= n)]
 
 
-def _drawer(word: int, shard: int, row: int, rows: int) -> Draw:
+def drawer(word: int, shard: int, row: int, rows: int) -> Draw:
+    """Return the draws of rows row..row+rows-1 of a shard; `word` is the first one of the key."""
+
     def draw(field: int, width: int) -> np.ndarray:
         stream = np.random.Philox(key=np.array([word, field << 32 | shard], dtype=np.uint64))
         counter, skip = divmod(row * width, 4)  # one step of the counter gives four draws
@@ -117,19 +129,19 @@ def _drawer(word: int, shard: int, row: int, rows: int) -> Draw:
 
 
 def _uniform(draw: Draw, n: int) -> np.ndarray:
-    return _unit(draw(POINTS, 2 * n)).reshape(-1, n, 2)
+    return unit(draw(POINTS, 2 * n)).reshape(-1, n, 2)
 
 
 def _cluster(draw: Draw, n: int) -> np.ndarray:
-    centres = _unit(draw(INSTANCE, 2 * CENTRES)).reshape(-1, CENTRES, 2) * CENTRE_RANGE
-    choice = (_unit(draw(NODES, n)) * CENTRES).astype(np.int64)
+    centres = unit(draw(INSTANCE, 2 * CENTRES)).reshape(-1, CENTRES, 2) * CENTRE_RANGE
+    choice = (unit(draw(NODES, n)) * CENTRES).astype(np.int64)
     offsets = ndtri(_open_unit(draw(POINTS, 2 * n))).reshape(-1, n, 2)
-    return _normalised(np.take_along_axis(centres, choice[..., None], axis=1) + offsets)
+    return _normalise(np.take_along_axis(centres, choice[..., None], axis=1) + offsets)
 
 
 def _explosion(draw: Draw, n: int) -> np.ndarray:
     points, drawn = _uniform(draw, n), draw(INSTANCE, 3)
-    centre, radius = _unit(drawn[:, None, :2]), _radius(drawn[:, 2:3])
+    centre, radius = unit(drawn[:, None, :2]), _radius(drawn[:, 2:3])
     from_centre, distance = _polar(points - centre)
     beyond = -log1p(-_open_unit(draw(NODES, n))) / BEYOND_RATE
     # A point that lies on the centre itself (about one in 2**48) has no direction and goes along the x axis.
@@ -137,30 +149,30 @@ def _explosion(draw: Draw, n: int) -> np.ndarray:
     from_centre[on_centre], distance[on_centre] = (1.0, 0.0), 1.0
     moved = centre + from_centre * ((radius + beyond) / distance)[..., None]
     inside = (distance < radius) | on_centre
-    return _normalised(np.where(inside[..., None], moved, points))
+    return _normalise(np.where(inside[..., None], moved, points))
 
 
 def _implosion(draw: Draw, n: int) -> np.ndarray:
     points, drawn = _uniform(draw, n), draw(INSTANCE, 4)
-    centre, radius = _unit(drawn[:, None, :2]), _radius(drawn[:, 2:3])
+    centre, radius = unit(drawn[:, None, :2]), _radius(drawn[:, 2:3])
     factor = np.minimum(radius, ndtri(_open_unit(drawn[:, 3:4])))  # below zero, points flip through the centre
     from_centre, distance = _polar(points - centre)
     moved = centre + factor[..., None] * from_centre
-    return _normalised(np.where((distance < radius)[..., None], moved, points))
+    return _normalise(np.where((distance < radius)[..., None], moved, points))
 
 
-def _unit(raw: np.ndarray) -> np.ndarray:
-    """The upper 24 bits as a number in [0, 1) that float32 holds exactly."""
+def unit(raw: np.ndarray) -> np.ndarray:
+    """Return the upper 24 bits as numbers in [0, 1) that float32 holds exactly."""
     return (raw >> np.uint64(40)) * 2.0**-24
 
 
 def _open_unit(raw: np.ndarray) -> np.ndarray:
-    """The upper 52 bits as a number strictly inside (0, 1), for inverse distribution functions."""
+    """Return the upper 52 bits as numbers strictly inside (0, 1), for inverse distribution functions."""
     return ((raw >> np.uint64(12)) + 0.5) * 2.0**-52
 
 
 def _radius(raw: np.ndarray) -> np.ndarray:
-    return RADIUS[0] + (RADIUS[1] - RADIUS[0]) * _unit(raw)
+    return RADIUS[0] + (RADIUS[1] - RADIUS[0]) * unit(raw)
 
 
 def _polar(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -168,6 +180,6 @@ def _polar(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return vectors, np.sqrt(vectors[..., 0] * vectors[..., 0] + vectors[..., 1] * vectors[..., 1])
 
 
-def _normalised(points: np.ndarray) -> np.ndarray:
+def _normalise(points: np.ndarray) -> np.ndarray:
     points = points - points.min(axis=1, keepdims=True)
-    return points / points.max(axis=(1, 2), keepdims=True)
+    return np.asarray(points / points.max(axis=(1, 2), keepdims=True))

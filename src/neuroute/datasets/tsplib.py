@@ -1,4 +1,4 @@
-"""TSPLIB files: reading coordinates, distances as TSPLIB defines them, and the networks' view of an instance."""
+"""TSPLIB files: instances (.tsp), tours (.tour), and distances as TSPLIB defines them (Reinelt, 1991)."""
 
 import logging
 import math
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_text
 from neuroute.datasets.sections import coordinates, read_text, split
-from neuroute.errors import NeurouteError
 
 log = logging.getLogger(__name__)
 EDGE_TYPES = ("EUC_2D", "CEIL_2D", "ATT", "GEO")
@@ -24,48 +25,53 @@ class TsplibInstance:
     numbers: np.ndarray | None = None  # (n,) of the nodes in the file; None: 1 to n
 
     def unit_square(self) -> np.ndarray:
-        """Coordinates as the papers feed them: one offset and one scale for both axes, float32."""
-        low, high = self.coords.min(), self.coords.max()
-        return ((self.coords - low) / (high - low)).astype(np.float32)
+        """Return float32 coordinates (n, 2) in the unit square."""
+        return scale_to_unit(self.coords)
 
     def length(self, tour: np.ndarray, rounded: bool = True) -> float:
-        """Length of a closed tour (n,): TSPLIB's integer distances, or (EUC_2D, CEIL_2D) unrounded ones."""
+        """Return the length of a tour (n,) in TSPLIB's integer distances, or (EUC_2D, CEIL_2D) unrounded ones."""
         a, b = self.coords[tour], self.coords[np.roll(tour, -1)]
         return float(distances(a, b, self.edge_type, rounded).sum())
 
 
+def scale_to_unit(coords: np.ndarray) -> np.ndarray:
+    """Return coords (n, 2) in the unit square, by one offset and one scale for both axes, as the papers do: float32."""
+    low, high = coords.min(), coords.max()
+    return np.asarray((coords - low) / (high - low), dtype=np.float32)
+
+
 def distances(a: np.ndarray, b: np.ndarray, edge_type: str, rounded: bool = True) -> np.ndarray:
-    """Distance between the rows of a and b (k, 2) by TSPLIB's definitions (Reinelt, 1991)."""
+    """Return the distances (k,) between the rows of a and b (k, 2) by TSPLIB's definitions."""
     if edge_type == "GEO":
         # TSPLIB's own constants: degrees.minutes, pi with five decimals, an idealised sphere.
         (lat_a, lon_a), (lat_b, lon_b) = (_radians(x).T for x in (a, b))
         q1, q2, q3 = np.cos(lon_a - lon_b), np.cos(lat_a - lat_b), np.cos(lat_a + lat_b)
         arc = np.arccos(0.5 * ((1 + q1) * q2 - (1 - q1) * q3))
-        return np.floor(6378.388 * arc + 1.0)
-    plain = np.hypot(*(a - b).T)
+        return np.asarray(np.floor(6378.388 * arc + 1.0))
+    plain: np.ndarray = np.hypot(*(a - b).T)
     if edge_type == "ATT":
         plain = plain / math.sqrt(10.0)
-        nearest = np.floor(plain + 0.5)
+        nearest: np.ndarray = np.floor(plain + 0.5)
         return nearest + (nearest < plain) if rounded else plain
     if not rounded:
         return plain
-    return np.ceil(plain) if edge_type == "CEIL_2D" else np.floor(plain + 0.5)
+    return np.asarray(np.ceil(plain) if edge_type == "CEIL_2D" else np.floor(plain + 0.5))
 
 
 def _radians(x: np.ndarray) -> np.ndarray:
     degrees = np.trunc(x)
-    return 3.141592 * (degrees + 5.0 * (x - degrees) / 3.0) / 180.0
+    return np.asarray(3.141592 * (degrees + 5.0 * (x - degrees) / 3.0) / 180.0)
 
 
 def read_tsplib(path: Path) -> TsplibInstance:
-    """Raises NeurouteError naming the file, the line and the mend for anything that is not a plain instance."""
+    """Return the instance.  Raises NeurouteError, naming file, line and mend, if it is no plain instance."""
     instance = parse_tsplib(read_text(path, "a TSPLIB .tsp file"), str(path), path.stem)
     _warn_of_coincident(str(path), instance.coords)
     return instance
 
 
 def parse_tsplib(text: str, where: str, name: str) -> TsplibInstance:
-    """The instance of a file's text; `name` is for a file that states none."""
+    """Return the instance of a file's text; `name` is for a file that states none."""
     parts = split(text, where)
     edge_type = parts.header.get("EDGE_WEIGHT_TYPE", "missing")
     if edge_type not in EDGE_TYPES:
@@ -79,7 +85,7 @@ def parse_tsplib(text: str, where: str, name: str) -> TsplibInstance:
 
 
 def _warn_of_coincident(where: str, coords: np.ndarray) -> None:
-    """TSPLIB has instances with nodes on one point, so they are solved, but not without a word."""
+    """Warn of nodes on one point, which TSPLIB's own instances have."""
     _, first, counts = np.unique(coords, axis=0, return_index=True, return_counts=True)
     if (counts > 1).any():
         one = coords[first[counts > 1][0]]
@@ -89,3 +95,42 @@ def _warn_of_coincident(where: str, coords: np.ndarray) -> None:
             "%s: %d nodes lie on the point of another (first: the file's nodes %d and %d); kept as they are",
             where, extra, *same,
         )  # fmt: skip
+
+
+def read_tour(path: Path, instance: TsplibInstance) -> np.ndarray:
+    """Return the tour (n,) int64 of a TSPLIB .tour file, as rows of the instance's coordinates.
+
+    Raises NeurouteError if the file cannot be read, or the tour misses or repeats a node or is of another instance.
+    """
+    parts = split(read_text(path, "a TSPLIB .tour file"), str(path))
+    n = len(instance.coords)
+    if "TOUR_SECTION" not in parts.rows:
+        raise NeurouteError(f"{path}: no TOUR_SECTION; a TSPLIB .tour file is expected")
+    stated = parts.header.get("DIMENSION", str(n))
+    if stated != str(n):
+        raise NeurouteError(f"{path}: DIMENSION says {stated}, but {instance.name} has {n} nodes; it is of another one")
+    numbers = np.arange(1, n + 1) if instance.numbers is None else instance.numbers
+    row = {int(number): i for i, number in enumerate(numbers)}
+    tour: list[int] = []
+    for line, word in ((line, word) for line, text in parts.rows["TOUR_SECTION"] for word in text.split()):
+        if word == "-1":
+            break
+        if not word.isdecimal() or int(word) not in row:
+            raise NeurouteError(f"{path}, line {line}: there is no node {word[:20]} in {instance.name}")
+        tour.append(row[int(word)])
+    visits = np.bincount(np.array(tour, dtype=np.int64), minlength=n)
+    if (visits != 1).any():
+        node = int(np.flatnonzero(visits != 1)[0])
+        raise NeurouteError(f"{path}: node {numbers[node]} is visited {visits[node]} times; once is meant")
+    return np.array(tour, dtype=np.int64)
+
+
+def write_tour(path: Path, instance: TsplibInstance, tour: np.ndarray) -> None:
+    """Write a tour (n,) as a TSPLIB .tour file, whole or not at all."""
+    numbers = tour + 1 if instance.numbers is None else instance.numbers[tour]
+    lines = "\n".join(map(str, numbers.tolist()))
+    write_text(
+        path,
+        f"NAME : {path.name}\nCOMMENT : {instance.name}, length {instance.length(tour):.10g} ({instance.edge_type})\n"
+        f"TYPE : TOUR\nDIMENSION : {len(tour)}\nTOUR_SECTION\n{lines}\n-1\nEOF\n",
+    )

@@ -15,19 +15,15 @@ import numpy as np
 
 from neuroute.datasets.streams import (
     CAPACITIES,
-    CUSTOMERS,
-    DEMANDS,
-    DEPOT,
-    DISTRIBUTIONS,
-    LARGEST_DEMAND,
-    SPLITS,
     Draw,
-    _drawer,
-    _unit,
+    check_customers,
+    draw_customers,
+    drawer,
+    unit,
 )
-from neuroute.errors import NeurouteError
 from neuroute.plan.objects import Dataset
-from neuroute.problems.vrp import EPS, Vrp
+from neuroute.problems.vrp import Vrp
+from neuroute.problems.vrp_checker import EPS
 from neuroute.problems.vrp_variants import Variant
 
 BACKHAULS, WINDOWS = 6, 7
@@ -42,30 +38,25 @@ HALF_WIDTH = (SERVICE / 2, HORIZON / 3)
 
 
 def vrp_dataset(dataset: Dataset) -> Vrp:
-    """Instances of a data set of n customers; any two calls agree bit for bit on the instances they share.
+    """Return instances of n customers; any two calls agree bit for bit on the instances they share.
 
     Depot and customers are uniform in the unit square, in float32.  Raises NeurouteError for other distributions and
-    variants that there are not.
+    unknown variants.
     """
-    d, n = dataset, dataset.n
-    if d.distribution != "uniform":
-        raise NeurouteError(f"no VRP stream '{d.distribution}'; the only distribution is uniform")
-    if not 0 < n < 2**32 or d.first < 0 or d.count < 0:
-        raise NeurouteError(f"no VRP instances {d.first}..{d.first + d.count} with {n} customers; give counts from 1")
+    d, n, word = dataset, dataset.n, check_customers("VRP", dataset)
     switches = Variant(d.variant or "").switches
-    word = DISTRIBUTIONS[d.distribution] << 40 | SPLITS[d.split] << 32 | n
     coords = np.empty((d.count, n + 1, 2), dtype=np.float32)
     demand = np.zeros((d.count, n + 1), dtype=np.int64)
     windows = np.zeros((d.count, n + 1, 2), dtype=np.float32)
     done = 0
     for shard, first, stop in d.shards():
         rows = slice(done, done + stop - first)
-        draw = _drawer(word, shard, first, stop - first)
-        coords[rows], demand[rows], windows[rows] = _drawn(draw, n, 0, switches.backhaul)
+        draw = drawer(word, shard, first, stop - first)
+        coords[rows], demand[rows], windows[rows] = _draw(draw, n, 0, switches.backhaul)
         late = np.flatnonzero(~_in_time(coords[rows], windows[rows])) if switches.windows else np.empty(0, np.int64)
         for row in late:
-            coords[done + row], demand[done + row], windows[done + row] = _redrawn(
-                _drawer(word, shard, first + int(row), 1), n, switches.backhaul
+            coords[done + row], demand[done + row], windows[done + row] = _redraw(
+                drawer(word, shard, first + int(row), 1), n, switches.backhaul
             )
         done = rows.stop
     return Vrp(
@@ -80,37 +71,35 @@ def vrp_dataset(dataset: Dataset) -> Vrp:
 
 
 def vrp_capacity(n: int) -> int:
-    """Capacity for n customers: that of the largest size in VRP_CAPACITIES that is not above n."""
+    """Return the capacity for n customers: that of the largest size in VRP_CAPACITIES that is not above n."""
     return VRP_CAPACITIES[max(size for size in VRP_CAPACITIES if size <= n)]
 
 
-def _drawn(draw: Draw, n: int, attempt: int, backhaul: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Coordinates, demands and windows of a drawer's instances."""
+def _draw(draw: Draw, n: int, attempt: int, backhaul: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return coordinates, demands and windows of a drawer's instances."""
 
-    def unit(field: int, width: int) -> np.ndarray:
-        return _unit(draw(field + REDRAW * attempt, width))
+    def attempt_draw(field: int, width: int) -> np.ndarray:
+        return draw(field + REDRAW * attempt, width)
 
-    coords = np.concatenate([unit(DEPOT, 2), unit(CUSTOMERS, 2 * n)], axis=1).astype(np.float32).reshape(-1, n + 1, 2)
-    demand = np.zeros(coords.shape[:2], dtype=np.int64)
-    demand[:, 1:] = 1 + (unit(DEMANDS, n) * LARGEST_DEMAND).astype(np.int64)
+    coords, demand = draw_customers(attempt_draw, n)
     if backhaul:
-        chosen = np.argsort(unit(BACKHAULS, n), axis=1, kind="stable")[:, : n // BACKHAULS_ONE_IN] + 1
+        chosen = np.argsort(unit(attempt_draw(BACKHAULS, n)), axis=1, kind="stable")[:, : n // BACKHAULS_ONE_IN] + 1
         np.put_along_axis(demand, chosen, -np.take_along_axis(demand, chosen, axis=1), axis=1)
-    return coords, demand, _windows(coords, unit(WINDOWS, 2 * n).reshape(-1, n, 2))
+    return coords, demand, _windows(coords, unit(attempt_draw(WINDOWS, 2 * n)).reshape(-1, n, 2))
 
 
-def _redrawn(draw: Draw, n: int, backhaul: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The first of one instance's next drawings of which every customer can be served in time."""
+def _redraw(draw: Draw, n: int, backhaul: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the first of an instance's further attempts of which every customer can be served in time."""
     attempt = 1
     while True:
-        drawn = _drawn(draw, n, attempt, backhaul)
+        drawn = _draw(draw, n, attempt, backhaul)
         if _in_time(drawn[0], drawn[2]).all():
             return drawn[0][0], drawn[1][0], drawn[2][0]
         attempt += 1
 
 
 def _windows(coords: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """Earliest and latest beginning of service (count, 1 + V, 2), from numbers in [0, 1) (count, V, 2)."""
+    """Return earliest and latest beginning of service (count, 1 + V, 2), from numbers in [0, 1) (count, V, 2)."""
     out = _from_depot(coords)[:, 1:]
     middle = out + drawn[..., 0] * (HORIZON - out - SERVICE - out)
     half = HALF_WIDTH[0] + drawn[..., 1] * (HALF_WIDTH[1] - HALF_WIDTH[0])
@@ -121,15 +110,15 @@ def _windows(coords: np.ndarray, drawn: np.ndarray) -> np.ndarray:
 
 
 def _in_time(coords: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Whether a vehicle for each customer alone is back before the depot closes: bool (count,)."""
+    """Return whether a vehicle for each customer alone is back before the depot closes: bool (count,)."""
     out = _from_depot(coords)[:, 1:]
-    return (np.maximum(out, windows[:, 1:, 0]) + SERVICE + out <= HORIZON + EPS).all(1)
+    return np.asarray((np.maximum(out, windows[:, 1:, 0]) + SERVICE + out <= HORIZON + EPS).all(1))
 
 
 def _from_depot(coords: np.ndarray) -> np.ndarray:
-    """Distances (count, 1 + V)."""
+    """Return the distances (count, 1 + V)."""
     step = coords.astype(np.float64) - coords[:, :1]
-    return np.sqrt(step[..., 0] * step[..., 0] + step[..., 1] * step[..., 1])
+    return np.asarray(np.sqrt(step[..., 0] * step[..., 0] + step[..., 1] * step[..., 1]))
 
 
 def _service(count: int, n: int) -> np.ndarray:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_text
 from neuroute.datasets.sections import Sections, coordinates, read_text, split, whole
-from neuroute.datasets.tsplib import distances
-from neuroute.errors import NeurouteError
+from neuroute.datasets.tsplib import distances, scale_to_unit
 
 log = logging.getLogger(__name__)
 EDGE_TYPES = ("EUC_2D", "CEIL_2D", "EXACT_2D")  # EXACT_2D (Li): Euclidean, never rounded
@@ -30,12 +31,11 @@ class VrplibInstance:
     capacity: int
 
     def unit_square(self) -> np.ndarray:
-        """Coordinates as the papers feed them: one offset and one scale for both axes, float32."""
-        low, high = self.coords.min(), self.coords.max()
-        return ((self.coords - low) / (high - low)).astype(np.float32)
+        """Return float32 coordinates (n + 1, 2) in the unit square, the depot's included."""
+        return scale_to_unit(self.coords)
 
     def cost(self, routes: Sequence[Sequence[int]], rounded: bool = True) -> float:
-        """Length of routes of customers, depot to depot, with the library's distances or unrounded ones."""
+        """Return the length of routes of customers, depot to depot, in the library's distances or unrounded ones."""
         path = np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
         kind, exact = ("EUC_2D", True) if self.edge_type == "EXACT_2D" else (self.edge_type, False)
         return float(distances(self.coords[path[:-1]], self.coords[path[1:]], kind, rounded and not exact).sum())
@@ -58,12 +58,12 @@ class VrplibInstance:
 
 
 def read_vrplib(path: Path) -> VrplibInstance:
-    """Raises NeurouteError naming the file, the line and the mend for anything that is not a plain CVRP instance."""
+    """Return the instance.  Raises NeurouteError, naming file, line and mend, if it is no plain CVRP instance."""
     return parse_vrplib(read_text(path, "a VRPLIB .vrp file"), str(path), path.stem)
 
 
 def parse_vrplib(text: str, where: str, name: str) -> VrplibInstance:
-    """The instance of a file's text; `name` is for a file that states none."""
+    """Return the instance of a file's text; `name` is for a file that states none."""
     parts = split(text, where)
     edge_type, kind = parts.header.get("EDGE_WEIGHT_TYPE", "missing"), parts.header.get("TYPE", "missing")
     if kind != "CVRP":
@@ -120,9 +120,9 @@ def _depot(parts: Sections, nodes: list[int]) -> int:
 
 
 def read_solution(path: Path) -> tuple[list[list[int]], float | None]:
-    """Routes of customers 1..n, and the cost that the file states.
+    """Return routes of customers 1..n, and the cost that the file states.
 
-    Raises NeurouteError for a file without routes or with rows that cannot be read.
+    Raises NeurouteError if there are no routes or a row cannot be read.
     """
     routes: list[list[int]] = []
     cost: float | None = None
@@ -140,3 +140,9 @@ def read_solution(path: Path) -> tuple[list[list[int]], float | None]:
     if not routes:
         raise NeurouteError(f"{path}: no line `Route #k: customers`; a VRPLIB .sol file is expected")
     return routes, cost
+
+
+def write_solution(path: Path, instance: VrplibInstance, routes: Sequence[Sequence[int]]) -> None:
+    """Write routes of customers 1..n as a VRPLIB .sol file, with their cost in the library's distances."""
+    lines = (f"Route #{number}: {' '.join(map(str, route))}\n" for number, route in enumerate(routes, 1))
+    write_text(path, "".join(lines) + f"Cost {instance.cost(routes):.10g}\n")

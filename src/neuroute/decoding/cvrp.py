@@ -1,181 +1,187 @@
-"""Decode CVRP instances, as many at a time as the memory budget holds: greedily, and by re-construction."""
+"""The CVRP for decoding: batches, solutions from many starts, and greedy solutions of path networks.
 
-from collections.abc import Iterator
-from functools import partial
-from typing import Any
+Whatever the network says, every solution is feasible: what does not fit is masked, and loads are whole numbers.
+"""
 
-import numpy as np
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
 import torch
 from torch import Tensor
 
-from neuroute.datasets.cvrp_kind import KIND
-from neuroute.decoding.batches import autocast, batch_size
-from neuroute.decoding.cvrp_paths import Batch, Decide, complete
-from neuroute.decoding.decode import blocks_at_once, instances_at_once, last, timed_milestones
-from neuroute.decoding.multi_start import check_starts, has_many_starts, starts_of
-from neuroute.decoding.multi_start_cvrp import multi_start
-from neuroute.decoding.prc_cvrp import prc
-from neuroute.decoding.rrc_cvrp import reconstruct
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.decoding.cvrp_paths import greedy_solutions
+from neuroute.decoding.environment import B, Environment
+from neuroute.decoding.rollout import Rollout, empty_mask
+from neuroute.networks.base import PathNetwork
 from neuroute.plan.objects import Decoding
-from neuroute.problems.cvrp import Cvrp
-from neuroute.solvers.registry import get
+from neuroute.problems.vrp import Vrp
 
 
-def greedy(decide: Decide, nodes: Tensor, instances: Batch) -> Tensor:
-    """nodes (batch, V + 1, E) of the whole instances -> solutions (batch, 2, V), from the depot on."""
-    rows, demand = (torch.cat([a, a[:, :1]], dim=1) for a in (nodes, instances.demand))
-    order, via = complete(decide, rows, demand, instances.capacity, instances.capacity)
-    via[:, 0] = 1  # whichever way the network called it, the first customer is reached from the depot
-    return torch.stack([order, via], dim=1)
+@dataclass(frozen=True)
+class CvrpBatch:
+    coords: Tensor  # (batch, 1 + V, 2)
+    demand: Tensor  # (batch, 1 + V) int64
+    capacity: Tensor  # (batch,) int64
+
+    @classmethod
+    def of(cls, instances: Vrp, device: torch.device) -> Self:
+        arrays = (instances.coords, instances.demand, instances.capacity)
+        return cls(*(torch.from_numpy(array).to(device) for array in arrays))
+
+    def __len__(self) -> int:
+        return len(self.coords)
+
+    def __getitem__(self, rows: slice | Tensor) -> Self:
+        return self._map(lambda array: array[rows])
+
+    @property
+    def share(self) -> Tensor:
+        """Demands as shares of the capacity, as networks take them."""
+        return (self.demand / self.capacity[:, None]).to(self.coords.dtype)
+
+    @property
+    def features(self) -> tuple[Tensor, ...]:
+        return self.coords, self.share
+
+    def repeat(self, times: int) -> Self:
+        return self if times == 1 else self._map(lambda array: array.repeat(times, *[1] * (array.dim() - 1)))
+
+    def at(self, coords: Tensor) -> Self:
+        return replace(self, coords=coords)
+
+    def to(self, dtype: torch.dtype) -> Self:
+        return replace(self, coords=self.coords.to(dtype))
+
+    def start_nodes(self, number: int) -> Tensor:
+        return torch.arange(1, number + 1, device=self.coords.device).expand(len(self), -1)
+
+    def rollout(self, starts: Tensor, dtype: torch.dtype) -> Rollout:
+        return RouteRollout(self, starts, dtype)
+
+    def lengths(self, solutions: Tensor) -> Tensor:
+        return route_lengths(self.coords, solutions)
+
+    def _map(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """The same change of every tensor."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: change(value) for name, value in values.items() if isinstance(value, Tensor)})
 
 
-def decode(net: Any, instances: Cvrp, decoding: Decoding, memory_gb: float = 4.0, precision: str = "fp32") -> Tensor:
-    """Solutions (count, 2, V) int64 on the CPU: in the last axis the order of the customers, and their flags.
+class RouteRollout:
+    """Solutions under construction; `context` is the load as a share of the capacity.
 
-    Of a network of many starts the best of the decoding's starts and images.  Raises NeurouteError for what is not for
-    this kind of network.
+    A decision may go to the depot, where the vehicle is filled again, unless it stands there.  The last way back goes
+    without saying.  A solution that is complete before others of the batch goes to the depot and stays: nothing else is
+    open, so that decision is certain.
     """
-    _check(net, decoding)
-    if has_many_starts(net):
-        return multi_start(
-            net,
-            instances,
-            starts_of(decoding),
-            augment=decoding.augment,
-            memory_gb=memory_gb,
-            precision=precision,
-            batch_size=decoding.batch_size,
-        )
-    device = next(net.parameters()).device
-    with torch.inference_mode(), autocast(device, precision):
-        return torch.cat([last(part).cpu() for part in _parts(net, instances, decoding, memory_gb, device)])
+
+    context: Tensor
+
+    def __init__(self, batch: CvrpBatch, starts: Tensor, dtype: torch.dtype) -> None:
+        """starts (batch, tours): the first customers, which no constraint is asked about; 0 where the network is to
+        choose.
+        """
+        nodes = batch.demand.shape[1]
+        self._demand, self._capacity, self._dtype = batch.demand, batch.capacity[:, None], dtype
+        self.current, self._served = torch.zeros_like(starts), torch.zeros_like(starts)
+        self._order, self._via = (starts.new_zeros(*starts.shape, nodes, dtype=torch.int32) for _ in range(2))
+        self._visited, self.mask = (empty_mask(starts, nodes, dtype) for _ in range(2))
+        self._customers, self._moves = nodes - 1, 0
+        self._load = self._full_load().expand_as(starts)
+        self.go(starts)
+
+    def is_complete(self) -> bool:
+        """Whether all are complete.  Raises NeurouteError if they never will be: scores that are no numbers."""
+        # Asking waits for a GPU, so not before the first moment when it may be so.
+        complete = self._moves >= self._customers and bool((self._served == self._customers).all())
+        if not complete and self._moves > 2 * self._customers + 1:  # every customer, the depot before each
+            raise NeurouteError(
+                "solutions are not complete when they must be: the network's scores are no numbers; its training has "
+                "diverged, train it with a lower learning rate"
+            )
+        return complete
+
+    def solutions(self) -> Tensor:
+        """(batch, tours, 2, V): order and flags, as in `problems.vrp`."""
+        return torch.stack([self._order[..., :-1], self._via[..., :-1]], dim=2).long()
+
+    def go(self, stops: Tensor) -> None:
+        demand = self._demand.gather(1, stops)
+        self._drive(stops, demand)
+        # A way to the depot is written where the next customer will be, or, after the last one, behind all.
+        self._order.scatter_(2, self._served[..., None], stops[..., None].int())
+        self._via.scatter_(2, self._served[..., None], (self.current == 0)[..., None].int())
+        self._visited.scatter_(2, stops[..., None], -torch.inf)
+        self._served = self._served + (stops > 0)
+        self._load = torch.where(stops > 0, self._load - demand, self._full_load())
+        self.current, self._moves = stops, self._moves + 1
+        if torch.is_grad_enabled():  # which may still need what was there
+            self.mask = empty_mask(stops, self._customers + 1, self._dtype)
+        self.mask.copy_(self._visited).masked_fill_(self._misfits(), -torch.inf)
+        waits = (stops == 0) & (self._served < self._customers)
+        self.mask[..., 0] = torch.where(waits, -torch.inf, 0.0)
+        self.context = self._make_context()
+
+    def _drive(self, stops: Tensor, demand: Tensor) -> None:
+        """What else changes on the way from the current stop to the next; demand (batch, tours): theirs."""
+
+    def _full_load(self) -> Tensor:
+        """The load of a vehicle that leaves the depot."""
+        return self._capacity
+
+    def _misfits(self) -> Tensor:
+        """Which customers would break a constraint: bool (batch, tours, nodes)."""
+        return self._demand[:, None] > self._load[..., None]
+
+    def _make_context(self) -> Tensor:
+        return self._load.to(self._dtype) / self._capacity
 
 
-def construct(net: Any, instances: Cvrp, memory_gb: float = 4.0, precision: str = "fp32") -> Tensor:
-    """The greedy solutions (count, 2, V) int64 on the CPU.
-
-    For the validations of training, which so does not hang on the code of searches.  Of a network of many starts the
-    best of all.
-    """
-    if has_many_starts(net):
-        return multi_start(net, instances, memory_gb=memory_gb, precision=precision)
-    device = next(net.parameters()).device
-    with torch.inference_mode(), autocast(device, precision):
-        size = batch_size(net, instances.customers + 1, Decoding(), memory_gb)
-        parts = (Batch.of(instances[i : i + size], device) for i in range(0, len(instances), size))
-        return torch.cat([_greedy(net, part, Decoding()).cpu() for part in parts])
-
-
-def improve(
-    net: Any, instances: Cvrp, decoding: Decoding, memory_gb: float = 4.0, precision: str = "fp32"
-) -> list[tuple[int, Tensor, float]]:
-    """(iterations, solutions (count, 2, V) on the CPU, seconds until then) at each of the decoding's milestones."""
-    _check(net, decoding, one_solution=True)
-    device = next(net.parameters()).device
-    with torch.inference_mode(), autocast(device, precision):
-        return timed_milestones(_parts(net, instances, decoding, memory_gb, device), decoding.milestones)
+def route_lengths(coords: Tensor, solutions: Tensor) -> Tensor:
+    """Lengths (batch, tours), float64, of solutions (batch, tours, 2, V) over coords (batch, 1 + V, 2)."""
+    points = coords.double()
+    out = (points - points[:, :1]).norm(dim=-1)
+    instance = torch.arange(len(coords), device=coords.device)[:, None]
+    order, via = solutions.unbind(2)
+    before = torch.zeros_like(order[..., 0])
+    total = torch.zeros(order.shape[:2], dtype=torch.float64, device=coords.device)
+    for stop in range(order.shape[2]):
+        now = order[..., stop]
+        straight = (points[instance, now] - points[instance, before]).norm(dim=-1)
+        total += torch.where(via[..., stop] == 1, out[instance, before] + out[instance, now], straight)
+        before = now
+    return total + out[instance, before]
 
 
-def _check(net: Any, decoding: Decoding, *, one_solution: bool = False) -> None:
-    """Raises NeurouteError for a way of decoding that is not for this kind of network.
+class RouteEnvironment(Environment[B]):
+    """Instances are a `Vrp`, solutions (2, V)."""
 
-    `one_solution`: whatever the way is, it begins with one solution that it improves.
-    """
-    check_starts(net, decoding)
-    if has_many_starts(net) and (one_solution or decoding.method != "greedy"):
-        raise NeurouteError(
-            f"{type(net).__name__}: re-construction and beam search are for the TSP and for networks that read what is "
-            "left of a path; decode greedily, from all starts and with symmetric images if you like"
-        )
+    noun, depots = "customers", 1
 
+    def size(self, instances: Vrp) -> int:
+        return instances.customers
 
-def _parts(
-    net: Any, instances: Cvrp, decoding: Decoding, memory_gb: float, device: torch.device
-) -> Iterator[Iterator[Tensor]]:
-    """For each part of the instances that fits: what it starts from, then its solutions after each iteration."""
-    if decoding.method == "beam":
-        raise NeurouteError("beam search is for the TSP; decode CVRP instances greedily or by re-construction")
-    if decoding.method == "prc":  # sub-paths count customers
-        size = instances_at_once(net, instances.customers, decoding, memory_gb)
-    else:
-        size = batch_size(net, instances.customers + 1, decoding, memory_gb)
-    for first in range(0, len(instances), size):
-        yield _improving(net, instances[first : first + size], decoding, memory_gb, device, first)
+    def shape(self, n: int) -> tuple[int, ...]:
+        return 2, n
+
+    def max_moves(self, n: int) -> int:
+        """The first customer is given, and the last way back goes without saying: at most a way back before each."""
+        return 2 * (n - 1)
 
 
-def _improving(
-    net: Any, instances: Cvrp, decoding: Decoding, memory_gb: float, device: torch.device, first: int
-) -> Iterator[Tensor]:
-    solutions = started(net, instances, decoding, memory_gb, device, first)
-    yield solutions
-    if decoding.method in ("rrc", "prc"):
-        batch = Batch.of(instances, device)
-        yield from reconstructing(net, batch, solutions, decoding, memory_gb, first=first)
+class CvrpEnvironment(RouteEnvironment[CvrpBatch]):
+    def batch(self, instances: Vrp, device: torch.device) -> CvrpBatch:
+        return CvrpBatch.of(instances, device)
+
+    def build_greedily(
+        self, net: PathNetwork, batch: CvrpBatch, decoding: Decoding, memory_gb: float, first: int
+    ) -> Tensor:
+        """Solutions (batch, 2, V), from the depot on."""
+        scale = net.attention_scale(batch.coords.shape[1] - 1) if decoding.log_n else 1.0
+        nodes = net.encode(batch.coords, batch.share)
+        return greedy_solutions(lambda rows, left: net.decide(rows, left, scale), nodes, batch.demand, batch.capacity)
 
 
-def started(
-    net: Any, instances: Cvrp, decoding: Decoding, memory_gb: float, device: torch.device, first: int
-) -> Tensor:
-    """What re-construction starts from: the network's greedy solutions (batch, 2, V), or a solver's, seeded by number.
-
-    Raises NeurouteError for a solver that is not made for CVRP.
-    """
-    if decoding.start != "greedy":
-        solver, numbers = get(decoding.start), range(len(instances))
-        solutions = np.stack([KIND.solve(solver, instances[i : i + 1], first + i) for i in numbers])
-        return torch.from_numpy(solutions.astype(np.int64)).to(device)
-    size = len(instances)
-    if decoding.method == "prc":
-        size = batch_size(net, instances.customers + 1, decoding.model_copy(update={"batch_size": None}), memory_gb)
-    parts = (Batch.of(instances[i : i + size], device) for i in range(0, len(instances), size))
-    return torch.cat([_greedy(net, part, decoding) for part in parts])
-
-
-def _greedy(net: Any, instances: Batch, decoding: Decoding) -> Tensor:
-    scale = net.attention_scale(instances.coords.shape[1] - 1) if decoding.log_n else 1.0
-    nodes = net.encode(instances.coords, instances.share)
-    return greedy(lambda rows, left: net.decide(rows, left, scale), nodes, instances)
-
-
-def reconstructing(
-    net: Any,
-    instances: Batch,
-    solutions: Tensor,
-    decoding: Decoding,
-    memory_gb: float,
-    *,
-    seed: int = 0,
-    first: int = 0,
-    done: int = 0,
-) -> Iterator[Tensor]:
-    """The solutions (batch, 2, V) after each of the decoding's iterations of random or parallel local re-construction.
-
-    All lies on the network's device.  `first`: the number of the batch's first instance, on which draws depend.  With
-    `done`, `solutions` are those after as many iterations.
-    Raises NeurouteError for a longest sub-path that cannot be, and for a network of many starts.
-    """
-    _check(net, decoding, one_solution=True)
-
-    def decide_for(customers: int) -> Decide:
-        scale = net.attention_scale(max(customers, net.train_nodes)) if decoding.log_n else 1.0
-        return lambda rows, left: net.decide(rows, left, scale)
-
-    if decoding.method == "rrc":
-        return reconstruct(
-            decide_for, net.encode, instances, solutions, decoding.iterations, seed=seed, first=first, done=done
-        )
-    return prc(
-        decide_for,
-        net.encode,
-        instances,
-        solutions,
-        decoding.iterations,
-        rule=decoding.rule,
-        longest=decoding.longest,
-        most_blocks=decoding.most_blocks,
-        at_once=partial(blocks_at_once, net, memory_gb),
-        seed=seed,
-        first=first,
-        done=done,
-    )
+CVRP = CvrpEnvironment()

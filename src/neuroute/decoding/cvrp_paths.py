@@ -1,61 +1,57 @@
-"""CVRP instances on a device, and how a network completes one path: what every way of decoding them builds on.
+"""How a path network completes routes of the CVRP: what every way of decoding them builds on.
 
 Every path is feasible, whatever the network says: a customer that does not fit is reached through the depot.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-
-from neuroute.problems.cvrp import Cvrp
 
 # rows (batch, 1 + available + 1, E), share of the capacity that is left (batch,) -> logits (batch, available, 2)
 Decide = Callable[[Tensor, Tensor], Tensor]
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Instances on the network's device."""
-
-    coords: Tensor  # (batch, V + 1, 2)
-    demand: Tensor  # (batch, V + 1) int64
-    capacity: Tensor  # (batch,) int64
-
-    @classmethod
-    def of(cls, instances: Cvrp, device: torch.device) -> "Batch":
-        coords, demand, capacity = instances.coords, instances.demand, instances.capacity
-        return cls(*(torch.from_numpy(array).to(device) for array in (coords, demand, capacity)))
-
-    @property
-    def share(self) -> Tensor:
-        """Demands as shares of the capacity, as networks take them."""
-        return (self.demand / self.capacity[:, None]).to(self.coords.dtype)
+def greedy_solutions(decide: Decide, nodes: Tensor, demand: Tensor, capacity: Tensor) -> Tensor:
+    """nodes (batch, V + 1, E) and demand (batch, V + 1) of whole instances -> solutions (batch, 2, V)."""
+    rows, demand = (torch.cat([a, a[:, :1]], dim=1) for a in (nodes, demand))
+    order, via = complete_routes(decide, rows, demand, capacity, capacity)
+    via[:, 1] = 1  # whichever way the network called it, the first customer is reached from the depot
+    return torch.stack([order[:, 1:], via[:, 1:]], dim=1)
 
 
 @torch.inference_mode()
-def complete(decide: Decide, rows: Tensor, demand: Tensor, capacity: Tensor, left: Tensor) -> tuple[Tensor, Tensor]:
+def complete_routes(
+    decide: Decide, rows: Tensor, demand: Tensor, capacity: Tensor, left: Tensor, sizes: list[int] | None = None
+) -> tuple[Tensor, Tensor]:
     """Visit the rows between the current stop and the depot, always by the most probable of all ways on.
 
-    rows (batch, m, E), demand (batch, m), both in the order [current, available..., depot]; capacity (batch,);
-    left (batch,): what is in the vehicle at the current stop.
-    Returns positions in `rows` and flags, both int64 (batch, m - 2), of the stops in visiting order.
+    rows (paths, m, E) and demand (paths, m), both in the order [current, available..., depot]; capacity (paths,);
+    left (paths,): what is in the vehicle at the current stop.  With `sizes`, of path i only the last sizes[i] + 1
+    columns are there, and the longest path, of m - 1, comes first: nothing is padded or masked, whatever the network.
+    Paths of few stops wait until the longer ones have no more left, so that at each step all candidates count alike.
+    Returns positions in `rows` and flags, both int64 (paths, m - 1); up to a path's first stop they are their own.
 
     As in TSP's `complete_paths` the chosen row is swapped to the front, so rows and demand are overwritten.
     """
-    batch, m = rows.shape[:2]
-    via = torch.zeros_like(demand)
-    order = torch.arange(m, device=rows.device).repeat(batch, 1)
-    instance = torch.arange(batch, device=rows.device)
+    paths, m = demand.shape
+    left, via = left.clone(), torch.zeros_like(demand)
+    order = torch.arange(m, device=rows.device).repeat(paths, 1)
+    index = torch.arange(paths, device=rows.device)
+    begun = paths if sizes is None else 0
     for step in range(m - 2):  # the last customer is certain, the way to it is not
-        best = decide(rows[:, step:], (left / capacity).to(rows.dtype)).flatten(1).argmax(1)
+        while sizes and begun < paths and sizes[begun] >= m - 1 - step:
+            begun += 1
+        on, path = slice(begun), index[:begun]
+        share = (left[on] / capacity[on]).to(rows.dtype)
+        best = decide(rows[on, step:], share).flatten(1).argmax(1)
         chosen, flag = best // 2 + (step + 1), best % 2
         for array in (rows, demand, order):
-            moved = array[:, step + 1].clone()
-            array[:, step + 1] = array[instance, chosen]
-            array[instance, chosen] = moved
-        flag = torch.where(demand[:, step + 1] > left, 1, flag)
-        left = torch.where(flag == 1, capacity, left) - demand[:, step + 1]
-        via[:, step + 1] = flag
-    return order[:, 1:-1], via[:, 1:-1]
+            moved = array[on, step + 1].clone()
+            array[on, step + 1] = array[path, chosen]
+            array[path, chosen] = moved
+        served = demand[on, step + 1]
+        flag = torch.where(served > left[on], 1, flag)
+        left[on] = torch.where(flag == 1, capacity[on], left[on]) - served
+        via[on, step + 1] = flag
+    return order[:, :-1], via[:, :-1]

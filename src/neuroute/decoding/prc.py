@@ -22,7 +22,7 @@ def prc(
     *,
     longest: int | None = None,
     most_blocks: int | None = None,
-    at_once: Callable[[int], int] | None = None,
+    blocks_per_batch: Callable[[int], int] | None = None,
     seed: int = 0,
     done: int = 0,
 ) -> Iterator[Tensor]:
@@ -34,10 +34,10 @@ def prc(
     start on into floor(n / length) blocks, of which the first `most_blocks` (None: all) are rebuilt greedily
     between their ends, and kept where strictly shorter.  What is left at the end of the tour stays.
 
-    The blocks of all instances are one batch, taken `at_once(m)` blocks of m nodes at a time (None: all).  The draws
-    depend on the lower 32 bits of the seed alone (`stream_seed`), so no way of splitting changes anything.  With
-    `done`, `tours` are those after as many iterations of this seed, and the others follow.  Raises NeurouteError for a
-    `longest` below 4 or above n.
+    The blocks of all instances are one batch, taken `blocks_per_batch(m)` blocks of m nodes at a time (None: all).
+    The draws depend on the lower 32 bits of the seed alone (`stream_seed`), so no way of splitting changes anything.
+    With `done`, `tours` are those after as many iterations of this seed, and the others follow.  Raises NeurouteError
+    for a `longest` below 4 or above n.
     """
     n = tours.shape[1]
     longest = longest_sub_path(longest, n)
@@ -50,8 +50,8 @@ def prc(
                 continue
             now = (now.flip(1) if backwards else now).roll(-start, dims=1)
             stops = length * min(n // length, most_blocks or n)
-            parts = at_once(length) if at_once else len(now) * n
-            blocks = rebuilt(decide_for(length), encode, coords, now[:, :stops], length, parts)
+            size = blocks_per_batch(length) if blocks_per_batch else len(now) * n
+            blocks = rebuild(decide_for(length), encode, coords, now[:, :stops], length, size)
             now = torch.cat([blocks, now[:, stops:]], dim=1)
             yield now
 
@@ -59,14 +59,14 @@ def prc(
 
 
 @torch.no_grad()
-def rebuilt(
-    decide: Decide, encode: Callable[[Tensor], Tensor], coords: Tensor, tours: Tensor, length: int, at_once: int
+def rebuild(
+    decide: Decide, encode: Callable[[Tensor], Tensor], coords: Tensor, tours: Tensor, length: int, batch_size: int
 ) -> Tensor:
     """The first stops of tours, (batch, blocks * length), with each block rebuilt where that makes it shorter."""
     batch, stops = tours.shape
     instance = torch.arange(batch, device=tours.device).repeat_interleave(stops // length)[:, None]
     kept = []
-    for i, old in zip(instance.split(at_once), tours.reshape(-1, length).split(at_once), strict=True):
+    for i, old in zip(instance.split(batch_size), tours.reshape(-1, length).split(batch_size), strict=True):
         new = old.gather(1, complete_paths(decide, encode(coords[i, old])))
         before, after = (path_lengths(coords[i, path].double()) for path in (old, new))
         kept.append(torch.where((after < before)[:, None], new, old))

@@ -1,4 +1,4 @@
-"""Parallel local re-construction for the CVRP: many pieces of every solution at once (sit, Section 4.3, Appendix B.3).
+"""Re-construction for the CVRP: one piece of every solution at a time (LEHD's RRC), or many at once (sit's PRC).
 
 A piece ends where a route does, begins anywhere, and is rebuilt from its first stop, which stays as it is reached, with
 what is then in the vehicle.  So whatever is left of the pieces' lengths, merged solutions are feasible.
@@ -10,12 +10,14 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from neuroute.decoding.cvrp_paths import Batch, Decide
+from neuroute.decoding.cvrp import CvrpBatch
+from neuroute.decoding.cvrp_paths import Decide, complete_routes
 from neuroute.problems.cvrp_sub_paths import (
     Blocks,
     arranged,
     by_angle,
     cut_off,
+    draw,
     draw_within,
     from_the_end,
     loads,
@@ -31,19 +33,19 @@ Encode = Callable[[Tensor, Tensor], Tensor]
 def prc(
     decide_for: Callable[[int], Decide],
     encode: Encode,
-    instances: Batch,
+    instances: CvrpBatch,
     solutions: Tensor,
     iterations: int,
     *,
     rule: Rule = "cut-off",
     longest: int | None = None,
     most_blocks: int | None = None,
-    at_once: Callable[[int], int] | None = None,
+    blocks_per_batch: Callable[[int], int] | None = None,
     seed: int = 0,
     first: int = 0,
     done: int = 0,
 ) -> Iterator[Tensor]:
-    """Yields the solutions (batch, 2, V) after each iteration, nowhere longer than before it.
+    """Yields the solutions (batch, 2, V) after each iteration, nowhere longer than before it (sit, 4.3, B.3).
 
     Each iteration orders the routes by angle around the depot, reads all of them, and each, backwards with probability
     1/2, begins with a random one, draws a length from 4 to `longest` (None: 1000, or V where that is less) for the
@@ -51,10 +53,10 @@ def prc(
     (None: no limit).  The network sees the depot and a piece's customers; what is strictly shorter is kept.
 
     `encode(coords (pieces, 1 + m, 2), shares (pieces, 1 + m))`, depot first, gives rows; `decide_for(m)` decides on
-    pieces of m customers or somewhat fewer.  All pieces are one batch, taken `at_once(m)` at a time (None: all).  Draws
-    depend on the seed and on an instance's number, of which the batch's first is `first`, so no way of splitting
-    changes anything.  With `done`, `solutions` are those after as many iterations of this seed, and the others follow.
-    Raises NeurouteError for a `longest` below 4 or above V.
+    pieces of m customers or somewhat fewer.  All pieces are one batch, taken `blocks_per_batch(m)` at a time (None:
+    all).  Draws depend on the seed and on an instance's number, of which the batch's first is `first`, so no way of
+    splitting changes anything.  With `done`, `solutions` are those after as many iterations of this seed, and the
+    others follow.  Raises NeurouteError for a `longest` below 4 or above V.
     """
     batch, _, customers = solutions.shape
     longest, cut = longest_sub_path(longest, customers), RULES[rule]
@@ -66,21 +68,49 @@ def prc(
             now = arranged(by_angle(instances.coords, now), drawn)
             pieces = cut(now[:, 1], drawn.length, most_blocks)
             if len(pieces):
-                parts = at_once(drawn.length) if at_once else len(pieces)
-                now = rebuilt(decide_for(drawn.length), encode, instances, now, pieces, parts)
+                size = blocks_per_batch(drawn.length) if blocks_per_batch else len(pieces)
+                now = rebuild(decide_for(drawn.length), encode, instances, now, pieces, size)
             yield now
 
     return rounds()
 
 
+def rrc(
+    decide_for: Callable[[int], Decide],
+    encode: Encode,
+    instances: CvrpBatch,
+    solutions: Tensor,
+    iterations: int,
+    *,
+    seed: int = 0,
+    first: int = 0,
+    done: int = 0,
+) -> Iterator[Tensor]:
+    """Yields the solutions (batch, 2, V) after each iteration, nowhere longer than before it (LEHD).
+
+    Each iteration draws a length (4..V) for the whole batch and a sub-path of it for each instance, keeps the first
+    stop and how it is reached, rebuilds the rest greedily, and accepts what is strictly shorter.  The rest as for
+    `prc`.
+    """
+    batch, _, customers = solutions.shape
+    every = torch.arange(batch, device=solutions.device)
+    for index in range(done, iterations):
+        drawn = draw(seed, index, customers, first, batch)
+        length = torch.full_like(every, drawn.length)
+        pieces = Blocks(every, customers - length, length)  # a piece ends where the solution does
+        solutions = arranged(solutions, drawn)
+        solutions = rebuild(decide_for(drawn.length), encode, instances, solutions, pieces, batch)
+        yield solutions
+
+
 @torch.no_grad()
-def rebuilt(
-    decide: Decide, encode: Encode, instances: Batch, solutions: Tensor, blocks: Blocks, at_once: int
+def rebuild(
+    decide: Decide, encode: Encode, instances: CvrpBatch, solutions: Tensor, blocks: Blocks, batch_size: int
 ) -> Tensor:
     """solutions (batch, 2, V) with each of the blocks rebuilt where that makes it shorter."""
     delivered, share = loads(instances.demand, solutions), instances.share
     order, via = (row.clone() for row in solutions.unbind(1))
-    parts = (a.split(at_once) for a in (blocks.instance[:, None], blocks.first[:, None], blocks.size[:, None]))
+    parts = (a.split(batch_size) for a in (blocks.instance[:, None], blocks.first[:, None], blocks.size[:, None]))
     for instance, first, size in zip(*parts, strict=True):
         longest = int(size[0])
         # Pieces end in the last column.  Shorter ones begin with copies of their first stop, which is never rebuilt.
@@ -93,7 +123,7 @@ def rebuilt(
         demand = instances.demand[instance, torch.cat([nodes, depot], dim=1)]
         capacity = instances.capacity[instance[:, 0]]
         left = capacity - delivered[instance, first][:, 0]
-        chosen, new_flags = complete(decide, rows, demand, capacity, left, sizes)
+        chosen, new_flags = complete_routes(decide, rows, demand, capacity, left, sizes)
         new = nodes.gather(1, chosen)
         points, home = instances.coords[instance, nodes].double(), instances.coords[instance[:, 0], 0].double()
         before = path_lengths(home, points, flags)
@@ -122,37 +152,3 @@ def _rows(encode: Encode, coords: Tensor, share: Tensor, instance: Tensor, nodes
         begin = end
     assert rows is not None
     return rows
-
-
-@torch.inference_mode()
-def complete(
-    decide: Decide, rows: Tensor, demand: Tensor, capacity: Tensor, left: Tensor, sizes: list[int]
-) -> tuple[Tensor, Tensor]:
-    """`cvrp_paths.complete` for paths of several sizes: nothing is padded or masked, whatever the network.
-
-    rows (paths, longest + 1, E) and demand (paths, longest + 1): of path i, the last sizes[i] + 1 columns are
-    [current, available..., depot], and the longest path comes first; both are overwritten.  capacity and left (paths,).
-    Paths of few stops wait until the longer ones have no more left, so that at each step all candidates count alike.
-    Returns positions in `rows` and flags, both int64 (paths, longest); up to a path's first stop they are their own.
-    """
-    paths, m = demand.shape
-    left, via = left.clone(), torch.zeros_like(demand)
-    order = torch.arange(m, device=rows.device).repeat(paths, 1)
-    index = torch.arange(paths, device=rows.device)
-    begun = 0
-    for step in range(m - 2):
-        while begun < paths and sizes[begun] >= m - 1 - step:
-            begun += 1
-        on, path = slice(begun), index[:begun]
-        share = (left[on] / capacity[on]).to(rows.dtype)
-        best = decide(rows[on, step:], share).flatten(1).argmax(1)
-        chosen, flag = best // 2 + (step + 1), best % 2
-        for array in (rows, demand, order):
-            moved = array[on, step + 1].clone()
-            array[on, step + 1] = array[path, chosen]
-            array[path, chosen] = moved
-        served = demand[on, step + 1]
-        flag = torch.where(served > left[on], 1, flag)
-        left[on] = torch.where(flag == 1, capacity[on], left[on]) - served
-        via[on, step + 1] = flag
-    return order[:, :-1], via[:, :-1]

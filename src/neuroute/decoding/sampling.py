@@ -13,9 +13,9 @@ twice, and what was short is made more probable for the rounds to come.  The pol
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.decoding.greedy import Decide, closed_tour_rows
 from neuroute.decoding.sampled_tours import SampledTours, bonus
-from neuroute.errors import NeurouteError
 
 ANY = 1 << 62  # tokens: no limit
 

@@ -1,33 +1,27 @@
-"""The evaluation stage's stopwatch: seconds to solve one instance after the other (mvmoe, Table 6).
+"""Seconds to solve one instance after the other (mvmoe, Table 6).
 
-Nothing is compared with, so no labels are needed.  What is timed is as in `measure`, for each instance by itself.
+No labels are needed.  Timed as in `labelled`, each instance by itself.
 """
 
 import time
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from neuroute import device as devices
-from neuroute.datasets.kind import Kind
-from neuroute.evaluation.records import Loaded, Where, load_run, write_records
+from neuroute.core import device as devices
+from neuroute.datasets.problem_spec import SPEC
+from neuroute.decoding.decode import decode
+from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
-from neuroute.plan.objects import ConstructionEvaluation, Dataset, Run
-from neuroute.problems.rooms import room
+from neuroute.plan.objects import ConstructionEvaluation, Dataset
 
 
-def measure(
-    evaluation: ConstructionEvaluation, run: Run, checkpoint: Path, out: Path, label_dirs: list[Path], where: Where
-) -> None:
-    """Write `out` (.csv) and its .npz twin: "<dataset id>|seconds" and "<dataset id>|<decoding id>", lengths, (count,).
+def measure(loaded: LoadedModel, evaluation: ConstructionEvaluation) -> tuple[Rows, Arrays]:
+    """Return records, "<dataset id>|seconds" and "<dataset id>|<decoding id>", lengths, both (count,).
 
-    time_s is the mean of an instance.  `label_dirs` is not read.  Raises NeurouteError when the checkpoint does not fit
-    the run, or the decoding the network.
+    time_s is the mean over instances.  Raises NeurouteError if the decoding does not fit the network.
     """
-    loaded = load_run(run, checkpoint, where)
-    rows: list[dict[str, Any]] = []
-    arrays: dict[str, np.ndarray] = {}
+    rows, arrays = Rows(), Arrays()
     for dataset in evaluation.datasets:
         devices.reset_peak_memory(loaded.place)
         seconds, lengths = timed(loaded, evaluation, dataset)
@@ -38,28 +32,25 @@ def measure(
             "peak_memory_mb": devices.peak_memory_mb(loaded.place),
             "parameters": parameters(loaded.net),
         }
-        d = dataset
-        about = {"test": d.id, "distribution": d.distribution, "n": d.n, "n_instances": d.count, "reference": "none"}
-        of = loaded.rows(evaluation.group, about, evaluation.decoding, values, float(seconds.sum()))
-        rows += [row | {"batch_size": 1} for row in of]
-    write_records(out, rows, arrays)
+        about, total = describe_test(dataset), float(seconds.sum())
+        rows += loaded.rows(evaluation.group, about, evaluation.decoding, values, total, batch_size=1)
+    return rows, arrays
 
 
-def timed(loaded: Loaded, evaluation: ConstructionEvaluation, dataset: Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Seconds and lengths (count,) of the instances of a data set, one at a time; the first one warms up besides."""
-    kind: Kind = room(dataset.problem, "labels")
-    decode, precision = room(dataset.problem, "decode"), loaded.run.training.precision
-    decoding, instances = loaded.settled(evaluation.decoding, dataset.n), kind.instances(dataset)
-    valid = kind.built or kind.valid
+def timed(loaded: LoadedModel, evaluation: ConstructionEvaluation, dataset: Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Return seconds and lengths (count,) of instances solved one at a time; the first one also warms up."""
+    spec, precision = SPEC.of(dataset.problem), loaded.run.training.precision
+    decoding, instances = loaded.resolve_decoding(evaluation.decoding, dataset.n), spec.instances(dataset)
+    valid = spec.built or spec.valid
     seconds, lengths = [], []
-    decode(loaded.net, instances[:1], decoding, loaded.memory_gb, precision)
+    decode(dataset.problem, loaded.net, instances[:1], decoding, loaded.memory_gb, precision)
     for i in range(dataset.count):
         one = instances[i : i + 1]
         devices.synchronize(loaded.place)
         began = time.perf_counter()
-        found = decode(loaded.net, one, decoding, loaded.memory_gb, precision).numpy()
+        solution = decode(dataset.problem, loaded.net, one, decoding, loaded.memory_gb, precision).numpy()
         seconds.append(time.perf_counter() - began)
-        if not valid(one, found).all():
-            raise AssertionError(f"{dataset.id}: decoding returned no {kind.noun}")  # a bug, never the user's
-        lengths.append(kind.lengths(one, found)[0])
+        if not valid(one, solution).all():
+            raise AssertionError(f"{dataset.id}: decoding returned no {spec.noun}")  # a bug, never the user's
+        lengths.append(spec.lengths(one, solution)[0])
     return np.array(seconds), np.array(lengths)

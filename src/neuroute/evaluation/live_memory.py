@@ -27,7 +27,7 @@ class LiveBytes(TorchDispatchMode):
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.now = 0
         self.peak = 0
         self._seen: dict[int, Any] = {}  # address of a storage -> what keeps it, or a reference that ends with it
@@ -61,7 +61,7 @@ def _storages(values: Any) -> list[torch.UntypedStorage]:
     return [leaf.untyped_storage() for leaf in tree_leaves(values) if isinstance(leaf, Tensor)]
 
 
-def peak_and_kept(call: Callable[[], Result], place: torch.device) -> tuple[Result, int, int]:
+def measure_memory(call: Callable[[], Result], place: torch.device) -> tuple[Result, int, int]:
     """What `call` returns, the bytes that it adds at its peak, and those that its result still holds.
 
     Once before, something like it should have run: a GPU's libraries take their work space at their first call.

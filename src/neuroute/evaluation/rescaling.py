@@ -1,4 +1,4 @@
-"""The evaluation stage's sweeps: how long tours get when a model sees stretched coordinates (pens, Section 4.2).
+"""Sweeps: how long tours get when a model sees stretched coordinates (pens, Section 4.2).
 
 A sweep runs on held-out instances, so that what it finds may be used on the test sets.  All factors see the same
 instances and the same draw of random embeddings: what differs between them is the factor alone.
@@ -6,48 +6,41 @@ instances and the same draw of random embeddings: what differs between them is t
 
 import logging
 import time
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from neuroute.analysis.rescaling import Parabola, check_factors, fit_parabola
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
-from neuroute.errors import NeurouteError
-from neuroute.evaluation.records import Loaded, Where, load_run, write_records
-from neuroute.plan.objects import Decoding, RescalingEvaluation, Run, Sweep
+from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.plan.objects import Decoding, RescalingEvaluation, Sweep
 from neuroute.problems.tsp import is_permutation, tour_length
 
 log = logging.getLogger(__name__)
 
 
-def measure(
-    evaluation: RescalingEvaluation, run: Run, checkpoint: Path, out: Path, label_dirs: list[Path], where: Where
-) -> None:
-    """Write `out` (.csv: length and time_s of each factor, rescale_factor of each sweep) and its .npz twin.
+def measure(loaded: LoadedModel, evaluation: RescalingEvaluation) -> tuple[Rows, Arrays]:
+    """Return records (length and time_s of each factor, rescale_factor of each sweep) and arrays.
 
     Of all sweeps, smallest size first: sizes (k,) int64, best (k,) float64, interior (k,) bool.  Of each:
     "<dataset id>|factors" and "|lengths" (f,), means on the original scale, "|parabola" (3,): a, b, c,
     "|fitted" (2,): the smallest and the largest factor that it is fitted to.
-    `label_dirs` is not read.  Raises NeurouteError when the checkpoint does not fit the run, two sweeps are of the same
-    size, or a sweep's factors can have no minimum.
+    Raises NeurouteError if two sweeps are of the same size, or a sweep's factors can have no minimum.
     """
     sweeps = sorted(evaluation.sweeps, key=lambda s: s.dataset.n)
     _check(evaluation, sweeps)
-    loaded = load_run(run, checkpoint, where)
-    _tours(loaded, dataset_coordinates(sweeps[0].dataset)[:2], Decoding())  # warm up
-    rows: list[dict[str, Any]] = []
-    arrays: dict[str, np.ndarray] = {}
-    fits = []
+    _decode(loaded, dataset_coordinates(sweeps[0].dataset)[:2], Decoding())  # warm up
+    rows, arrays, fits = Rows(), Arrays(), []
     for sweep in sweeps:
-        dataset, about = sweep.dataset, about_held_out(sweep)
+        dataset, about = sweep.dataset, describe_test(sweep.dataset)
         coords = dataset_coordinates(dataset)
         lengths, total = [], 0.0
         for count, factor in enumerate(sweep.factors, 1):
             decoding = Decoding(rescale=factor)
             began = time.perf_counter()
-            tours = _tours(loaded, coords, decoding)
+            tours = _decode(loaded, coords, decoding)
             seconds = time.perf_counter() - began
             total += seconds
             lengths.append(float(tour_length(coords, tours).mean()))
@@ -57,7 +50,7 @@ def measure(
                 evaluation.id, dataset.id, factor, count, len(sweep.factors), lengths[-1], seconds,
             )  # fmt: skip
         fit = fit_parabola(sweep.factors, lengths, f"{evaluation.id}: {dataset.id}")
-        _tell(evaluation, sweep, fit)
+        _log_fit(evaluation, sweep, fit)
         fits.append(fit)
         rows += loaded.rows(evaluation.group, about, Decoding(rescale="best"), {"rescale_factor": fit.best}, total)
         arrays[f"{dataset.id}|factors"] = np.array(sweep.factors, np.float64)
@@ -67,17 +60,11 @@ def measure(
     arrays["sizes"] = np.array([s.dataset.n for s in sweeps], np.int64)
     arrays["best"] = np.array([fit.best for fit in fits], np.float64)
     arrays["interior"] = np.array([fit.interior for fit in fits], bool)
-    write_records(out, rows, arrays)
-
-
-def about_held_out(sweep: Sweep) -> dict[str, Any]:
-    """The columns that say what a sweep was measured on; its instances have no reference solutions."""
-    d = sweep.dataset
-    return {"test": d.id, "distribution": d.distribution, "n": d.n, "n_instances": d.count, "reference": "none"}
+    return rows, arrays
 
 
 def _check(evaluation: RescalingEvaluation, sweeps: list[Sweep]) -> None:
-    """Before hours of decoding, not after."""
+    """Raises NeurouteError before hours of decoding, not after."""
     sizes = [s.dataset.n for s in sweeps]
     if len(set(sizes)) < len(sizes) or not sizes:
         raise NeurouteError(f"{evaluation.id}: sweeps of {sizes} nodes; give at least one, and one of each size")
@@ -85,15 +72,15 @@ def _check(evaluation: RescalingEvaluation, sweeps: list[Sweep]) -> None:
         check_factors(sweep.factors, f"{evaluation.id}: {sweep.dataset.id}")
 
 
-def _tours(loaded: Loaded, coords: np.ndarray, decoding: Decoding) -> np.ndarray:
-    """Tours (count, n) of coords (count, n, 2)."""
-    tours = decode(loaded.net, coords, decoding, loaded.memory_gb, loaded.run.training.precision).numpy()
+def _decode(loaded: LoadedModel, coords: np.ndarray, decoding: Decoding) -> np.ndarray:
+    """Return tours (count, n) of coords (count, n, 2)."""
+    tours = decode("tsp", loaded.net, coords, decoding, loaded.memory_gb, loaded.run.training.precision).numpy()
     if not is_permutation(tours).all():
         raise AssertionError(f"{loaded.run.id}: decoding returned an invalid tour")  # a bug, never the user's
     return tours
 
 
-def _tell(evaluation: RescalingEvaluation, sweep: Sweep, fit: Parabola) -> None:
+def _log_fit(evaluation: RescalingEvaluation, sweep: Sweep, fit: Parabola) -> None:
     if fit.interior:
         log.info("%s: %s: best factor %.3f", evaluation.id, sweep.dataset.id, fit.best)
         return

@@ -1,14 +1,18 @@
-"""BQ-NCO for the TSP: a transformer over the nodes that are left (Drakulic et al., 2023; scaling, Tables 5 and 6)."""
+"""BQ-NCO: a transformer over the nodes that are left (Drakulic et al., 2023), for the TSP and the CVRP."""
 
 import math
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.residual_layer import ResidualLayer
+from neuroute.networks.base import PathNetwork
+from neuroute.networks.blocks.linear_cross_attention import CrossModule
+from neuroute.networks.blocks.residual_layer import ResidualLayer
+from neuroute.networks.blocks.rezero_cross_attention import ReZeroCrossModule, published_bound
 
 
-class Bq(nn.Module):
+class Bq(PathNetwork):
     """Scores the nodes that may follow the current one; all layers run on the coordinates of what is left.
 
     3,107,539 parameters as published: D (4 W^2 + 2 W F + 3 W + F + 2) + 6 W + 1.
@@ -21,7 +25,7 @@ class Bq(nn.Module):
         self, depth: int = 9, width: int = 192, heads: int = 12, feed_forward: int = 512, train_nodes: int = 100
     ) -> None:
         super().__init__()
-        self.width, self.train_nodes = width, train_nodes
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
         self.embed = nn.Linear(2, width)
         self.ends = nn.Embedding(2, width)  # added to the current node, and to the destination
         layers = [
@@ -40,13 +44,9 @@ class Bq(nn.Module):
         """coords (rows, nodes, 2) -> the coordinates: there is no encoder."""
         return coords
 
-    def attention_scale(self, nodes: int) -> float:
-        """BQ-NCO has no factor that depends on the size."""
-        return 1.0
-
     def hidden(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., destination]."""
-        h = self.embed(rows)
+        h: Tensor = self.embed(rows)
         first, last = self.ends.weight
         h = torch.cat([h[:, :1] + first, h[:, 1:-1], h[:, -1:] + last], dim=1)
         for layer in self.layers:
@@ -55,4 +55,94 @@ class Bq(nn.Module):
 
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, 2) -> logits (batch, available)."""
-        return self.head(self.hidden(rows, attention_scale)).squeeze(-1)[:, 1:-1]
+        logits: Tensor = self.head(self.hidden(rows, attention_scale)).squeeze(-1)[:, 1:-1]
+        return logits
+
+
+SLACK = 1e-5  # share of the capacity below which loads are taken for equal
+
+
+class BqCvrp(PathNetwork):
+    """Scores the customers that may come next, each twice: straight from the current stop, and through the depot.
+
+    D (4 W^2 + 2 W F + 3 W + F + 2) + 9 W + 2 parameters.  Every row holds coordinates, demand and what is left in the
+    vehicle, as shares of the capacity; layers and the vectors that tell the first and the last row apart are those of
+    `Bq`.  As published, a customer that does not fit cannot be reached straight: that logit is -inf.
+
+    `attention="cross"` (sit, Table 10: "BQ+Cross-Attention") makes each of the D layers a cross-attention module:
+    2 D (4 W^2 + 2 W F + 2 W + F + 2) + (r + 8) W + 2 parameters, r `representatives`.  The paper says no more than
+    that self-attention is replaced.  Settled here, as near to BQ as it goes:
+    * representatives are SIT's: the destination (the depot) and the current stop, this one r times.  What tells them
+      apart is BQ's: a learnt vector that is added to each, where SIT has a linear layer for each.
+    * both halves of a module have BQ's ReZero factors on attention and FFN, scores that are not divided by sqrt(d_k)
+      and a bias on the values; as many modules as there were layers.
+    """
+
+    problem = "cvrp"
+
+    def __init__(
+        self,
+        depth: int = 9,
+        width: int = 192,
+        heads: int = 12,
+        feed_forward: int = 512,
+        attention: Literal["self", "cross"] = "self",
+        representatives: int = 15,
+        train_nodes: int = 100,
+    ) -> None:
+        super().__init__()
+        if attention not in ("self", "cross"):
+            raise ValueError(f"attention '{attention}' is neither 'self' nor 'cross'")
+        if representatives < 1:
+            raise ValueError(f"{representatives} representatives of the current stop: at least one is needed")
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
+        self.repetitions = representatives if attention == "cross" else 1
+        self.embed = nn.Linear(4, width)
+        self.ends = nn.Embedding(self.repetitions + 1, width)  # added to the current stop, and to the destination
+        layers = [_layer(width, heads, feed_forward, attention) for _ in range(depth)]
+        self.layers = nn.ModuleList(layers)
+        self.head = nn.Linear(width, 2)
+
+    def encode(self, coords: Tensor, demand: Tensor) -> Tensor:
+        """coords (rows, 1 + customers, 2), demand (rows, 1 + customers), depot first -> both (..., 3), unchanged."""
+        return torch.cat([coords, demand[..., None]], dim=-1)
+
+    def hidden(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0) -> Tensor:
+        """Last-layer states (batch, 1 + available + 1, width) of [current, available..., depot].
+
+        Of the current stop's repetitions it is the last one's.
+        """
+        left = remaining[:, None, None].to(rows).expand(-1, rows.shape[1], 1)
+        h: Tensor = self.embed(torch.cat([rows, left], dim=-1))
+        ends = self.ends.weight
+        current, depot = h[:, :1] + ends[:-1], h[:, -1:] + ends[-1]
+        z = torch.cat([current, depot], dim=1)
+        h = torch.cat([current, h[:, 1:-1], depot], dim=1)
+        for layer in self.layers:
+            if isinstance(layer, CrossModule):
+                z, h = layer(z, h, attention_scale)
+            else:
+                h = layer(h, attention_scale)
+        return h[:, self.repetitions - 1 :]
+
+    def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0) -> Tensor:
+        """Logits (batch, available, 2): straight, through the depot.
+
+        rows (batch, 1 + available + 1, 3) from `encode`, in the order [current, available..., depot];
+        remaining (batch,): what is left in the vehicle.
+        """
+        logits: Tensor = self.head(self.hidden(rows, remaining, attention_scale)[:, 1:-1])
+        too_much = rows[:, 1:-1, 2] > remaining[:, None].to(rows) + SLACK
+        closed = torch.stack([too_much, torch.zeros_like(too_much)], dim=-1)
+        return logits.masked_fill(closed, -math.inf)
+
+
+def _layer(width: int, heads: int, feed_forward: int, attention: str) -> nn.Module:
+    """One layer with BQ's initial values."""
+    if attention == "cross":
+        return ReZeroCrossModule(width, heads, feed_forward)
+    layer = ResidualLayer(width, heads, feed_forward, rezero=True, bias="key-value", scaled=False)
+    bound = published_bound(width, heads)
+    for weight in (layer.qkv.weight, layer.out.weight):
+        nn.init.uniform_(weight, -bound, bound)
+    return layer

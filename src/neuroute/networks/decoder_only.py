@@ -1,14 +1,16 @@
 """The decoder-only model of the scaling study (scaling, Appendix B)."""
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.gated_decoder import GatedDecoderLayer
+from neuroute.networks.base import PathNetwork
+from neuroute.networks.blocks.gated_decoder import GatedDecoderLayer
 
 
-class DecoderOnly(nn.Module):
+class DecoderOnly(PathNetwork):
     """Scores the nodes that may follow the current one on the way to the destination.
 
     D (13 W^2 + 7 W + 2) + 2 W^2 + 6 W + 1 parameters with gate and ReZero.
@@ -17,6 +19,8 @@ class DecoderOnly(nn.Module):
     that are still open, in the order [current, available..., destination].  Here there is no encoder: the rows are
     the coordinates.
     """
+
+    layer: ClassVar[type[GatedDecoderLayer]] = GatedDecoderLayer  # variants have another
 
     def __init__(
         self,
@@ -29,11 +33,11 @@ class DecoderOnly(nn.Module):
         train_nodes: int = 100,
     ) -> None:
         super().__init__()
-        self.width, self.train_nodes = width, train_nodes
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
         self.embed = nn.Linear(2, width)
         self.start = nn.Linear(width, width)  # the node where the tour has to end: its start
         self.current = nn.Linear(width, width)
-        self.layers = nn.ModuleList(GatedDecoderLayer(width, heads, gate=gate, rezero=rezero) for _ in range(depth))
+        self.layers = nn.ModuleList(self.layer(width, heads, gate=gate, rezero=rezero) for _ in range(depth))
         self.head = nn.Linear(width, 1)
 
     def encode(self, coords: Tensor) -> Tensor:
@@ -46,7 +50,7 @@ class DecoderOnly(nn.Module):
 
     def hidden(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., destination]."""
-        h = self.embed(rows)
+        h: Tensor = self.embed(rows)
         h = torch.cat([self.current(h[:, :1]), h[:, 1:-1], self.start(h[:, -1:])], dim=1)
         for layer in self.layers:
             h = layer(h, attention_scale)
@@ -54,4 +58,5 @@ class DecoderOnly(nn.Module):
 
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, 2) -> logits (batch, available); start and current are left out."""
-        return self.head(self.hidden(rows, attention_scale)[:, 1:-1]).squeeze(-1)
+        logits: Tensor = self.head(self.hidden(rows, attention_scale)[:, 1:-1]).squeeze(-1)
+        return logits

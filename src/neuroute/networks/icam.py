@@ -1,4 +1,4 @@
-"""ICAM for the TSP: distances and the size of the instance in encoder and decoder (icam, Section 3)."""
+"""ICAM: distances and the size of the instance in encoder and decoder (icam, Section 3), for the TSP and the CVRP."""
 
 import math
 from typing import ClassVar, NamedTuple
@@ -6,15 +6,17 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.aafm import AafmLayer, aafm, distances, one_alpha, slope, weighed
-from neuroute.networks.contexts import LoadContext, TourContext, TspEmbedding, rows_of
+from neuroute.networks.base import MultiStartNetwork
+from neuroute.networks.blocks.aafm import AafmLayer, aafm, one_alpha, slope, weigh
+from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding, rows_of
+from neuroute.networks.blocks.positions import pairwise_distances
 
 
 class Encoded(NamedTuple):
     """An instance as the decoder reads it."""
 
     nodes: Tensor  # (batch, nodes, width)
-    apart: Tensor | None  # (batch, nodes, nodes): distances; None where nothing depends on them
+    distances: Tensor | None  # (batch, nodes, nodes); None where nothing depends on them
     log_n: float  # log2 of the instance's size
 
 
@@ -22,14 +24,14 @@ class Prepared(NamedTuple):
     """What the decisions of an instance share."""
 
     nodes: Tensor  # (batch, nodes, width), as encoded; logits are products with them
-    pairs: Tensor  # (batch, nodes, 2 width): keys and values, `weighed`
-    of_known: Tensor  # what a tour's query gets of where it began, or of a full vehicle; see `contexts`
+    pairs: Tensor  # (batch, nodes, 2 width): keys and values, see `weigh`
+    of_context: Tensor  # what a tour's query gets of where it began, or of a full vehicle; see `contexts`
     of_current: Tensor  # (batch, nodes, width): what it gets of where the tour is
-    apart: Tensor | None
+    distances: Tensor | None
     log_n: float
 
 
-class Icam(nn.Module):
+class Icam(MultiStartNetwork):
     """Scores the nodes that may come next in each of several tours of an instance, as `Pomo` does.
 
     D (3 W^2 + 2 W F + 5 W + F + 1) + 4 W^2 + 3 W + 2 parameters: 2,242,446 as published for the TSP.
@@ -51,7 +53,6 @@ class Icam(nn.Module):
     dimension.
     """
 
-    multi_start: ClassVar[bool] = True
     problem: ClassVar[str] = "tsp"
     depots: ClassVar[int] = 0  # nodes that do not count for the size
     embedding: ClassVar[type[nn.Module]] = TspEmbedding
@@ -69,7 +70,8 @@ class Icam(nn.Module):
         train_nodes: int = 100,
     ) -> None:
         super().__init__()
-        self.width, self.clipping, self.train_nodes = width, clipping, train_nodes
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
+        self.clipping = clipping
         self.embed = self.embedding(width)
         self.layers = nn.ModuleList(AafmLayer(width, feed_forward, adaptation) for _ in range(depth))
         self.context: TourContext | LoadContext = self.context_of(width)
@@ -82,26 +84,27 @@ class Icam(nn.Module):
 
         The alphas are learnt for coordinates in the unit square.
         """
-        apart = None if self.alpha is None and self.compatibility_alpha is None else distances(coords)
+        needless = self.alpha is None and self.compatibility_alpha is None
+        distances = None if needless else pairwise_distances(coords, coords)
         log_n = math.log2(coords.shape[1] - self.depots)
         h: Tensor = self.embed(coords, *demand)
         for layer in self.layers:
-            h = layer(h, apart, log_n)
-        return Encoded(h, apart, log_n)
+            h = layer(h, distances, log_n)
+        return Encoded(h, distances, log_n)
 
     def prepare(self, encoded: Encoded) -> Prepared:
         """What is computed once for all decisions."""
-        nodes, apart, log_n = encoded
-        pairs = weighed(*self.key_value(nodes).chunk(2, dim=-1))
-        of_known, of_current = self.context(nodes)
-        return Prepared(nodes, pairs, of_known, of_current, apart, log_n)
+        nodes, distances, log_n = encoded
+        pairs = weigh(*self.key_value(nodes).chunk(2, dim=-1))
+        of_context, of_current = self.context(nodes)
+        return Prepared(nodes, pairs, of_context, of_current, distances, log_n)
 
-    def decide(self, prepared: Prepared, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
+    def decide(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go; see `Pomo.decide`."""
         p = prepared
-        apart = None if p.apart is None else rows_of(p.apart, current)
-        query = self.context.query(p.of_known, p.of_current, known, current)
-        return self._logits(query, p.nodes, p.pairs, closed, apart, p.log_n)
+        distances = None if p.distances is None else rows_of(p.distances, current)
+        query = self.context.query(p.of_context, p.of_current, context, current)
+        return self._logits(query, p.nodes, p.pairs, mask, distances, p.log_n)
 
     def path_rows(self, coords: Tensor) -> Tensor:
         """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, 5 width + 2): all that `decide_path` reads.
@@ -109,7 +112,7 @@ class Icam(nn.Module):
         The last two are the coordinates times log2(N), so that a sub-path keeps the size that it was encoded with.
         """
         p = self.prepare(self.encode(coords))
-        return torch.cat([p.nodes, p.pairs, p.of_known, p.of_current, p.log_n * coords], dim=-1)
+        return torch.cat([p.nodes, p.pairs, p.of_context, p.of_current, p.log_n * coords], dim=-1)
 
     def decide_path(self, rows: Tensor) -> Tensor:
         """rows (batch, 1 + available + 1, 5 width + 2) of [current, available..., where the tour closes] -> logits.
@@ -119,20 +122,38 @@ class Icam(nn.Module):
         width = self.width
         nodes, pairs, of_first, of_current, place = rows.split([width, 2 * width, width, width, 2], dim=-1)
         query = of_first[:, -1:] + of_current[:, :1]
-        apart = distances(place[:, :1], place[:, 1:-1])
-        logits = self._logits(query, nodes[:, 1:-1], pairs[:, 1:-1], torch.zeros_like(apart), apart, 1.0)
+        distances = pairwise_distances(place[:, :1], place[:, 1:-1])
+        logits = self._logits(query, nodes[:, 1:-1], pairs[:, 1:-1], torch.zeros_like(distances), distances, 1.0)
         return logits[:, 0]
 
     def _logits(
-        self, query: Tensor, nodes: Tensor, pairs: Tensor, closed: Tensor, apart: Tensor | None, log_n: float
+        self, query: Tensor, nodes: Tensor, pairs: Tensor, mask: Tensor, distances: Tensor | None, log_n: float
     ) -> Tensor:
-        """query (batch, tours, width), nodes and pairs of the instance; apart and closed (batch, tours, nodes)."""
-        query = aafm(query, pairs, _biased(closed, apart, self.alpha, log_n))
+        """query (batch, tours, width), nodes and pairs of the instance; distances and mask (batch, tours, nodes)."""
+        query = aafm(query, pairs, _biased(mask, distances, self.alpha, log_n))
         fits = (query * (1 / math.sqrt(self.width))) @ nodes.transpose(1, 2)
-        fits = _biased(fits.to(closed.dtype), apart, self.compatibility_alpha, log_n)
-        return torch.add(closed, fits.tanh_(), alpha=self.clipping)
+        fits = _biased(fits.to(mask.dtype), distances, self.compatibility_alpha, log_n)
+        return torch.add(mask, fits.tanh_(), alpha=self.clipping)
 
 
-def _biased(x: Tensor, apart: Tensor | None, alpha: Tensor | None, log_n: float) -> Tensor:
+def _biased(x: Tensor, distances: Tensor | None, alpha: Tensor | None, log_n: float) -> Tensor:
     """x (batch, tours, nodes) and the adaptation bias, or x alone."""
-    return x if apart is None or alpha is None else torch.addcmul(x, apart, slope(alpha, log_n))
+    return x if distances is None or alpha is None else torch.addcmul(x, distances, slope(alpha, log_n))
+
+
+class IcamCvrp(Icam):
+    """Scores the depot and the customers that may come next; loads are shares of the capacity.
+
+    D (3 W^2 + 2 W F + 5 W + F + 1) + 3 W^2 + 8 W + 2 parameters: 2,226,702 as published.  As there, the size is the
+    number of customers, distances are those of the depot too, and the query knows the current stop and what is left.
+    (The paper writes of first and last node for both problems.)
+
+    What goes where of a published checkpoint is said in `Icam`, but for these: the linears of the depot, (W, 2), and of
+    the customers, (W, 3) with the demand last, are `embed.depot` and `embed.customers`; the projection of the query,
+    (W, W + 1) with what is left last, is `context.project`.
+    """
+
+    problem = "cvrp"
+    depots = 1
+    embedding = CvrpEmbedding
+    context_of = LoadContext

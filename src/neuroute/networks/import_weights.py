@@ -8,10 +8,19 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.networks.published_layouts import depth_of, from_lehd, some
 from neuroute.networks.tensor_files import metadata, read_tensors
-from neuroute.networks.weights import KEY, all_finite, build, describe, parameters, read_about, save_checkpoint
+from neuroute.networks.weights import (
+    KEY,
+    all_finite,
+    build,
+    describe,
+    is_bundled,
+    parameters,
+    read_about,
+    save_checkpoint,
+)
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Network
 
@@ -63,6 +72,8 @@ def _stamp_anew(file: Path, out: Path, network: str | None, given: Mapping[str, 
     """
     about = read_about(file)
     described = Network.model_validate(about["network"])
+    if not is_bundled(described.kind) and network != described.kind:
+        raise NeurouteError(f"{file}: is a {described.kind}; give --network {described.kind} if you trust its module")
     if given or KINDS.get(network or "", described.kind) != described.kind:
         raise NeurouteError(f"{file}: is a checkpoint of {describe(described)}; leave out --network and its shape")
     net = _filled(described, read_tensors(file), file)

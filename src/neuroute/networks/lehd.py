@@ -1,12 +1,18 @@
-"""LEHD for the TSP: a light encoder, a heavy decoder (Luo et al., 2023; a baseline of scaling, Tables 5, 6 and 20)."""
+"""LEHD: a light encoder, a heavy decoder (Luo et al., 2023), for the TSP, for the CVRP, and with experts."""
+
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.residual_layer import ResidualLayer
+from neuroute.networks.base import PathNetwork
+from neuroute.networks.blocks.experts import Mixture, MlpExperts
+from neuroute.networks.blocks.hierarchical_gate import Hierarchical
+from neuroute.networks.blocks.residual_layer import ResidualLayer
+from neuroute.networks.blocks.routing import Routing
 
 
-class Lehd(nn.Module):
+class Lehd(PathNetwork):
     """Scores the nodes that may follow the current one, on embeddings that see the whole instance.
 
     1,431,681 parameters as published: (D + 1) (4 W^2 + 2 W F + 2 W + F) + 3 W^2 + 7 W + 1, where `unused` is counted.
@@ -26,7 +32,7 @@ class Lehd(nn.Module):
         def layer() -> ResidualLayer:
             return ResidualLayer(width, heads, feed_forward, rezero=False, bias="output", scaled=True)
 
-        self.width, self.train_nodes = width, train_nodes
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
         self.embed = nn.Linear(2, width)
         self.encoder = layer()
         self.start = nn.Linear(width, width)  # the node where the path has to end
@@ -38,11 +44,8 @@ class Lehd(nn.Module):
 
     def encode(self, coords: Tensor) -> Tensor:
         """coords (rows, nodes, 2) -> embeddings (rows, nodes, width); each depends on all nodes that are given."""
-        return self.encoder(self.embed(coords))
-
-    def attention_scale(self, nodes: int) -> float:
-        """LEHD has no factor that depends on the size."""
-        return 1.0
+        encoded: Tensor = self.encoder(self.embed(coords))
+        return encoded
 
     def hidden(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., destination]."""
@@ -53,4 +56,107 @@ class Lehd(nn.Module):
 
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, width) from `encode` -> logits (batch, available)."""
-        return self.head(self.hidden(rows, attention_scale)).squeeze(-1)[:, 1:-1]
+        logits: Tensor = self.head(self.hidden(rows, attention_scale)).squeeze(-1)[:, 1:-1]
+        return logits
+
+
+class LehdCvrp(PathNetwork):
+    """Scores the customers that may come next, each twice: straight from the current stop, and through the depot.
+
+    (D + 1) (4 W^2 + 2 W F + 2 W + F) + 2 W^2 + 10 W + 2 parameters.  Loads are shares of the capacity.  Nothing
+    is masked: a customer that does not fit is reached through the depot, which is for the decoding to see to.
+
+    As published, customers enter the decoder without a gradient, so the encoder learns through the depot alone.
+    The floor of 1e-7 under the smallest probabilities is left out, as in `Lehd`.
+    """
+
+    problem = "cvrp"
+
+    def __init__(
+        self, depth: int = 6, width: int = 128, heads: int = 8, feed_forward: int = 512, train_nodes: int = 100
+    ) -> None:
+        super().__init__()
+
+        def layer() -> ResidualLayer:
+            return ResidualLayer(width, heads, feed_forward, rezero=False, bias="output", scaled=True)
+
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
+        self.embed = nn.Linear(3, width)
+        self.encoder = layer()
+        self.start = nn.Linear(width + 1, width)  # the depot, where every route has to end
+        self.current = nn.Linear(width + 1, width)
+        self.layers = nn.ModuleList(layer() for _ in range(depth))
+        self.head = nn.Linear(width, 2)
+
+    def encode(self, coords: Tensor, demand: Tensor) -> Tensor:
+        """coords (rows, 1 + customers, 2), demand (rows, 1 + customers), depot first -> embeddings (..., width)."""
+        encoded: Tensor = self.encoder(self.embed(torch.cat([coords, demand[..., None]], dim=-1)))
+        return encoded
+
+    def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0, *given: Any) -> Tensor:
+        """Logits (batch, available, 2): straight, through the depot.
+
+        rows (batch, 1 + available + 1, width) from `encode`, in the order [current, available..., depot];
+        remaining (batch,): what is left in the vehicle.  given: to layers that ask for more.
+        """
+        left = remaining[:, None, None]
+        current = self.current(torch.cat([rows[:, :1].detach(), left], dim=-1))
+        depot = self.start(torch.cat([rows[:, -1:], left], dim=-1))
+        h = torch.cat([current, rows[:, 1:-1].detach(), depot], dim=1)
+        for layer in self.layers:
+            h = layer(h, attention_scale, *given)
+        logits: Tensor = self.head(h[:, 1:-1])
+        return logits
+
+
+class LightLayer(ResidualLayer):
+    """A decoder layer of LEHD whose FFN is an FFN or a mixture of m, as a hierarchical gate draws it.
+
+    2 W + 2 W m + m (2 W F + W + F) parameters more than the layer has.
+    """
+
+    def __init__(self, width: int, heads: int, feed_forward: int, experts: int, top: int) -> None:
+        super().__init__(width, heads, 0, rezero=False, bias="output", scaled=True)
+        self.light = Hierarchical(Mixture(MlpExperts(experts, width, feed_forward), width, top), width, width)
+        self.light.dense = nn.Sequential(  # type: ignore[assignment]  # in place of a linear layer
+            nn.Linear(width, feed_forward), nn.ReLU(), nn.Linear(feed_forward, width)
+        )
+
+    def feed(self, h: Tensor, *given: Any) -> Tensor:
+        """given: the `Routing`."""
+        fed: Tensor = self.light(h, *given)
+        return fed
+
+
+class LehdCvrpLight(LehdCvrp):
+    """D (2 W + 2 W m + m (2 W F + W + F)) parameters more than `LehdCvrp`, m experts of which a token sees `top`.
+
+    The paper says no more than "hierarchical MoE in each decoder layer": here it is each layer's FFN, as in MVMoE's
+    encoder, and gates look at every decision.  With nothing said of another loss, LEHD's alone is learnt from.
+
+    What a gate draws holds for the whole batch.  In training a `Routing` says what it draws from.  Elsewhere draws
+    follow from how many rows are left, so that solutions can be repeated: as in MVMoE, some decisions of a construction
+    run the experts and some do not, and p is the mean over the batch.
+    """
+
+    is_batch_dependent = True
+
+    def __init__(
+        self,
+        depth: int = 6,
+        width: int = 128,
+        heads: int = 8,
+        feed_forward: int = 512,
+        experts: int = 4,
+        top: int = 2,
+        train_nodes: int = 100,
+    ) -> None:
+        super().__init__(depth, width, heads, feed_forward, train_nodes)
+        self.layers = nn.ModuleList(LightLayer(width, heads, feed_forward, experts, top) for _ in range(depth))
+
+    def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0, *given: Any) -> Tensor:
+        """As of `LehdCvrp`; given: the `Routing` of training."""
+        if not given:
+            generator = None if self.training else torch.Generator(rows.device).manual_seed(rows.shape[1])
+            given = (Routing(generator),)
+        return super().decide(rows, remaining, attention_scale, *given)

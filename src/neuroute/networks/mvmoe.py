@@ -7,15 +7,16 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.attention import attend
-from neuroute.networks.experts import Experts, LinearExperts, Mixture, MlpExperts
-from neuroute.networks.gates import Level, Method
-from neuroute.networks.hierarchical_gate import HIERARCHIES, Hierarchical, Hierarchy
+from neuroute.networks.base import MultiStartNetwork
+from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.experts import Experts, LinearExperts, Mixture, MlpExperts
+from neuroute.networks.blocks.gates import Gate, Level, Method
+from neuroute.networks.blocks.hierarchical_gate import HIERARCHIES, Hierarchical, Hierarchy
+from neuroute.networks.blocks.norms import NORMS, Norm, NormName, UntrackedBatchNorm
+from neuroute.networks.blocks.post_norm_layer import PostNormLayer
+from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.blocks.vrp_inputs import VrpContext, VrpEmbedding, through
 from neuroute.networks.mvmoe_shape import ALL, POSITIONS, inputs_of, places
-from neuroute.networks.norms import NORMS, Norm, NormName
-from neuroute.networks.post_norm_layer import PostNormLayer
-from neuroute.networks.routing import Routing
-from neuroute.networks.vrp_inputs import VrpContext, VrpEmbedding, through
 
 
 class Prepared(NamedTuple):
@@ -24,7 +25,7 @@ class Prepared(NamedTuple):
     nodes: Tensor  # (batch, nodes, width), as encoded; logits are products with them
     keys: Tensor  # (batch, heads, nodes, d_k)
     values: Tensor
-    of_known: Tensor  # what a tour's query gets of load, time, length, open; see `vrp_inputs`
+    of_context: Tensor  # what a tour's query gets of load, time, length, open; see `vrp_inputs`
     of_current: Tensor  # (batch, nodes, width): what it gets of where the tour is
     routing: Routing
     first: Tensor | None = None  # (1, 2): what a hierarchical gate found when the episode began
@@ -37,12 +38,12 @@ class ExpertLayer(PostNormLayer):
         super().__init__(width, heads, 0, norm)
         self.mixture = mixture
 
-    def feed(self, h: Tensor, routing: Routing) -> Tensor:  # type: ignore[override]
+    def feed(self, h: Tensor, routing: Routing) -> Tensor:
         fed: Tensor = self.mixture(h, routing)
         return fed
 
 
-class MvMoe(nn.Module):
+class MvMoe(MultiStartNetwork):
     """Scores the depot and the customers that may come next in each of several tours, which differ in where they start.
 
     `experts` m in each mixture, of which a token sees `top` k; with 0 of them it is POMO-MTL, and with `inputs` a
@@ -70,7 +71,6 @@ class MvMoe(nn.Module):
     no variant.
     """
 
-    multi_start: ClassVar[bool] = True
     problem: ClassVar[str] = "vrp"
 
     def __init__(
@@ -96,7 +96,8 @@ class MvMoe(nn.Module):
             raise ValueError(f"width {width} is not divisible by {heads} heads")
         if norm not in NORMS or hierarchy not in HIERARCHIES:
             raise ValueError(f"no norm '{norm}' or hierarchy '{hierarchy}'; there are {list(NORMS)} and {HIERARCHIES}")
-        self.width, self.heads, self.clipping, self.train_nodes = width, heads, clipping, train_nodes
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
+        self.heads, self.clipping = heads, clipping
         self.hierarchy = hierarchy if experts else "none"
         taken = places(positions, depth) if experts else set()
         if self.hierarchy != "none" and "dec" not in taken:
@@ -116,13 +117,26 @@ class MvMoe(nn.Module):
         seen = inputs_of(inputs)
         self.embed = VrpEmbedding(width, seen.windows, linear if "raw" in taken else nn.Linear)
         self.layers = nn.ModuleList(layer(number) for number in range(depth))
-        self.context = VrpContext(width, seen.known)
+        self.context = VrpContext(width, seen.columns)
         self.key_value = nn.Linear(width, 2 * width, bias=False)
         self.combine: nn.Module = nn.Linear(width, width)
         if "dec" in taken:
             self.combine = mixture(LinearExperts(experts, width, width), width, decoder_method or method)
             if hierarchy != "none":
                 self.combine = Hierarchical(self.combine, width, width, hierarchy)
+
+    @property
+    def is_batch_dependent(self) -> bool:
+        """By gates that draw, that choose for all of a batch or among all of it, or by a norm over it (Appendix B.4).
+
+        Noisy input choice of single nodes or instances, the default, neither draws nor mixes in evaluation.
+        """
+        return any(
+            (module.method != "input-choice" or module.level == "problem")
+            if isinstance(module, Gate)
+            else isinstance(module, Hierarchical | UntrackedBatchNorm)
+            for module in self.modules()
+        )
 
     def encode(
         self, coords: Tensor, demand: Tensor, windows: Tensor | None = None, routing: Routing | None = None
@@ -139,10 +153,10 @@ class MvMoe(nn.Module):
     def prepare(self, encoded: Tensor, routing: Routing | None = None) -> Prepared:
         """encoded (batch, nodes, width) -> what is computed once for all decisions.  routing: theirs."""
         keys, values = (self._heads(part) for part in self.key_value(encoded).chunk(2, dim=-1))
-        of_known, of_current = self.context(encoded)
-        return Prepared(encoded, keys, values, of_known, of_current, routing or Routing())
+        of_context, of_current = self.context(encoded)
+        return Prepared(encoded, keys, values, of_context, of_current, routing or Routing())
 
-    def begun(self, prepared: Prepared, known: Tensor, current: Tensor, closed: Tensor) -> Prepared:
+    def begun(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Prepared:
         """As it was prepared, and what the first decision (see `decide`) adds for those that follow.
 
         Nothing, but for the hierarchy "episode": there, learning calls this with a graph before it cuts what is
@@ -151,25 +165,25 @@ class MvMoe(nn.Module):
         if self.hierarchy != "episode":
             return prepared
         assert isinstance(self.combine, Hierarchical)
-        seen = self._seen(prepared, known, current, closed)
+        seen = self._seen(prepared, context, current, mask)
         return prepared._replace(first=self.combine.probabilities(seen, Routing()))
 
-    def decide(self, prepared: Prepared, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
+    def decide(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go.
 
-        known (batch, tours, 4): load as a share of the capacity, time, length of the route, whether routes are open;
-        current (batch, tours) int64: where it is; closed (batch, tours, nodes): -inf where it may not go, 0 elsewhere.
-        With gradients `closed` must not be overwritten before they are taken.
+        context (batch, tours, 4): load as a share of the capacity, time, length of the route, whether routes are open;
+        current (batch, tours) int64: where it is; mask (batch, tours, nodes): -inf where it may not go, 0 elsewhere.
+        With gradients `mask` must not be overwritten before they are taken.
         """
         p = prepared
-        seen = self._combined(p, self._seen(p, known, current, closed)) * (1 / math.sqrt(self.width))
-        return torch.add(closed, (seen.to(closed.dtype) @ p.nodes.transpose(1, 2)).tanh_(), alpha=self.clipping)
+        seen = self._combined(p, self._seen(p, context, current, mask)) * (1 / math.sqrt(self.width))
+        return torch.add(mask, (seen.to(mask.dtype) @ p.nodes.transpose(1, 2)).tanh_(), alpha=self.clipping)
 
-    def _seen(self, p: Prepared, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
+    def _seen(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """What the attention of each tour brings together: (batch, tours, width)."""
-        query = self._heads(self.context.query(p.of_known, p.of_current, known, current))
+        query = self._heads(self.context.query(p.of_context, p.of_current, context, current))
         scale = 1 / math.sqrt(self.width // self.heads)
-        return attend(query, p.keys, p.values, scale, closed[:, None]).transpose(1, 2).flatten(2)
+        return attend(query, p.keys, p.values, scale, mask[:, None]).transpose(1, 2).flatten(2)
 
     def _combined(self, p: Prepared, seen: Tensor) -> Tensor:
         if not isinstance(self.combine, Hierarchical):
@@ -186,4 +200,5 @@ class MvMoe(nn.Module):
         return combined
 
     def _heads(self, x: Tensor) -> Tensor:
-        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        out: Tensor = x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        return out

@@ -11,7 +11,7 @@ POSITIONS = ("enc", "dec")  # as published
 
 class Inputs(NamedTuple):
     windows: bool  # whether customers come with theirs
-    known: list[int]  # columns of load, time, length, open that a decision reads
+    columns: list[int]  # columns of load, time, length, open that a decision reads
 
 
 def inputs_of(name: str) -> Inputs:

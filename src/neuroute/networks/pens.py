@@ -8,15 +8,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.attention import attend, attend_in_parts
-from neuroute.networks.positions import alibi_slopes, axial_frequencies, axial_rotation, distances
-from neuroute.networks.pre_norm_layer import Attend, PreNormLayer
-from neuroute.seeds import stream_seed
+from neuroute.core.seeds import stream_seed
+from neuroute.networks.base import PathNetwork
+from neuroute.networks.blocks.attention import attend, attend_in_parts
+from neuroute.networks.blocks.positions import alibi_slopes, axial_frequencies, axial_rotation, pairwise_distances
+from neuroute.networks.blocks.pre_norm_layer import Attend, PreNormLayer
 
 POSITIONS = ("alibi", "rope", "both", "coordinates")
 
 
-class Pens(nn.Module):
+class Pens(PathNetwork):
     """Scores the cities that may follow the origin of a path-TSP; what is left is read anew at every decision.
 
     `positions` is how attention knows where the cities are: `alibi` (PENS-A), `rope` (PENS-R), `both` (PENS-AR), or
@@ -31,6 +32,7 @@ class Pens(nn.Module):
     and key, not ALiBi's bias; N is the number of rows of the decision, origin and destination included.
     """
 
+    variable_lengths = True
     DENSE = 1 << 26  # floats of a bias that is held as a whole, for all heads
     PART = 1 << 22  # floats of the bias of one part of the queries, where it is not; on a GPU GPU_PARTS times as many
     GPU_PARTS = 16
@@ -51,11 +53,9 @@ class Pens(nn.Module):
             raise ValueError(
                 f"positions '{positions}', initial '{initial}': one of {', '.join(POSITIONS)}; gaussian, zero"
             )
-        self.width, self.heads, self.train_nodes = width, heads, train_nodes
-        self.draw = 0  # which Gaussian embeddings: each instance is solved with several
-        self.first = 0  # place in its test set of the first instance that is encoded
+        self.width, self.depth, self.heads, self.train_nodes = width, depth, heads, train_nodes
         self.alibi, self.rope = positions in ("alibi", "both"), positions in ("rope", "both")
-        self.gaussian = initial == "gaussian" and positions != "coordinates"
+        self.random_embeddings = initial == "gaussian" and positions != "coordinates"
         self.embed = nn.Linear(2, width, bias=False) if positions == "coordinates" else None
         self.ends = nn.Parameter(torch.randn(2, width))  # added to the origin, and to the destination
         self.layers = nn.ModuleList(
@@ -79,7 +79,7 @@ class Pens(nn.Module):
         parts = [coords]
         if self.frequencies is not None:
             parts.append(axial_rotation(coords, self.frequencies))
-        if self.gaussian:
+        if self.random_embeddings:
             drawn = self._gaussian(coords) if noise is None else noise
             parts.append(drawn.to(coords))
         return torch.cat(parts, dim=-1)
@@ -104,7 +104,7 @@ class Pens(nn.Module):
         limit = self.DENSE if floats is None else floats
         if batch * tokens * tokens > limit:
             return None
-        apart = distances(rows[..., :2], rows[..., :2])[:, None]
+        apart = pairwise_distances(rows[..., :2], rows[..., :2])[:, None]
         return self._bias(apart) if apart.numel() * self.heads <= limit else apart
 
     def _bias(self, apart: Tensor) -> Tensor:
@@ -113,10 +113,6 @@ class Pens(nn.Module):
         return apart * -self.slopes.view(-1, 1, 1).to(apart)
 
     # -- once per decision ------------------------------------------------------------------------------------------
-
-    def attention_scale(self, nodes: int) -> float:
-        """One: SSMax follows the rows of a decision by itself."""
-        return 1.0
 
     def decide(
         self,
@@ -131,7 +127,7 @@ class Pens(nn.Module):
         that an instance lacks lie before the destination: they are not seen, and their logits are -inf.
         """
         h = self.hidden(rows, attention_scale, pairs, lengths)
-        logits = (self.query(h[:, :1]) @ self.key(h[:, 1:-1]).transpose(1, 2)).squeeze(1)
+        logits: Tensor = (self.query(h[:, :1]) @ self.key(h[:, 1:-1]).transpose(1, 2)).squeeze(1)
         return logits if lengths is None else logits.masked_fill(~_present(rows, lengths)[:, 1:-1], -math.inf)
 
     def hidden(
@@ -148,13 +144,14 @@ class Pens(nn.Module):
         scale, sharpness = self.ssmax(rows, attention_scale, lengths)
         for layer in self.layers:
             h = layer(h, attending, scale, sharpness, rotation)
-        return self.norm(h)
+        states: Tensor = self.norm(h)
+        return states
 
     def embedded(self, rows: Tensor) -> Tensor:
         """What enters the first layer: (batch, tokens, width)."""
         if self.embed is not None:
             h = self.embed(rows[..., :2])
-        elif self.gaussian:
+        elif self.random_embeddings:
             h = rows[..., -self.width :]
         else:
             h = rows.new_zeros(*rows.shape[:2], self.width)
@@ -186,7 +183,7 @@ class Pens(nn.Module):
 
         def bias(first: int, stop: int) -> Tensor:
             if pairs is None:
-                apart = distances(rows[:, first:stop, :2], rows[..., :2])[:, None]
+                apart = pairwise_distances(rows[:, first:stop, :2], rows[..., :2])[:, None]
             else:
                 apart = pairs[:, :, first:stop]
             own = self._bias(apart)

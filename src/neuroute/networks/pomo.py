@@ -1,4 +1,4 @@
-"""POMO for the TSP: an encoder of all nodes, and a light decoder for many tours at once (Kwon et al., 2020)."""
+"""POMO: an encoder of all nodes, and a light decoder for many tours at once (Kwon et al., 2020), for TSP and CVRP."""
 
 import math
 from typing import ClassVar, NamedTuple
@@ -6,9 +6,10 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.attention import attend
-from neuroute.networks.contexts import LoadContext, TourContext, TspEmbedding
-from neuroute.networks.post_norm_layer import PostNormLayer
+from neuroute.networks.base import MultiStartNetwork
+from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding
+from neuroute.networks.blocks.post_norm_layer import PostNormLayer
 
 
 class Prepared(NamedTuple):
@@ -17,11 +18,11 @@ class Prepared(NamedTuple):
     nodes: Tensor  # (batch, nodes, width), as encoded; logits are products with them
     keys: Tensor  # (batch, heads, nodes, d_k)
     values: Tensor
-    of_known: Tensor  # what a tour's query gets of where it began, or of a full vehicle; see `contexts`
+    of_context: Tensor  # what a tour's query gets of where it began, or of a full vehicle; see `contexts`
     of_current: Tensor  # (batch, nodes, width): what it gets of where the tour is
 
 
-class Pomo(nn.Module):
+class Pomo(MultiStartNetwork):
     """Scores the nodes that may come next in each of several tours of an instance, which differ in where they start.
 
     D (4 W^2 + 2 W F + 6 W + F) + 5 W^2 + 4 W parameters: 1,269,760 as published for the TSP.
@@ -38,7 +39,6 @@ class Pomo(nn.Module):
     A decision is about tours that have begun, not about rows that are left: `multi_start` tells that apart.
     """
 
-    multi_start: ClassVar[bool] = True
     problem: ClassVar[str] = "tsp"
     embedding: ClassVar[type[nn.Module]] = TspEmbedding
     context_of: ClassVar[type[TourContext] | type[LoadContext]] = TourContext
@@ -55,7 +55,8 @@ class Pomo(nn.Module):
         super().__init__()
         if width % heads:
             raise ValueError(f"width {width} is not divisible by {heads} heads")
-        self.width, self.heads, self.clipping, self.train_nodes = width, heads, clipping, train_nodes
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
+        self.heads, self.clipping = heads, clipping
         self.embed = self.embedding(width)
         self.layers = nn.ModuleList(PostNormLayer(width, heads, feed_forward) for _ in range(depth))
         self.context: TourContext | LoadContext = self.context_of(width)
@@ -74,22 +75,22 @@ class Pomo(nn.Module):
         keys, values = (self._heads(part) for part in self.key_value(encoded).chunk(2, dim=-1))
         return Prepared(encoded, keys, values, *self.context(encoded))
 
-    def decide(self, prepared: Prepared, known: Tensor, current: Tensor, closed: Tensor) -> Tensor:
+    def decide(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go.
 
-        known (batch, tours): where a tour began, int64 (TSP), or the share of the capacity that is left (CVRP);
-        current (batch, tours) int64: where it is; closed (batch, tours, nodes): -inf at what it has visited or what
-        does not fit, 0 elsewhere.  With gradients `closed` must not be overwritten before they are taken.
+        context (batch, tours): where a tour began, int64 (TSP), or the share of the capacity that is left (CVRP);
+        current (batch, tours) int64: where it is; mask (batch, tours, nodes): -inf at what it has visited or what
+        does not fit, 0 elsewhere.  With gradients `mask` must not be overwritten before they are taken.
         """
         p = prepared
-        query: Tensor = self.context.query(p.of_known, p.of_current, known, current)
-        return torch.add(closed, self._fits(query, p.nodes, p.keys, p.values, closed[:, None]), alpha=self.clipping)
+        query: Tensor = self.context.query(p.of_context, p.of_current, context, current)
+        return torch.add(mask, self._fits(query, p.nodes, p.keys, p.values, mask[:, None]), alpha=self.clipping)
 
     def path_rows(self, coords: Tensor) -> Tensor:
         """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, 5 width): all that `decide_path` reads."""
         p = self.prepare(self.encode(coords))
         keys, values = (part.transpose(1, 2).flatten(2) for part in (p.keys, p.values))
-        return torch.cat([p.nodes, keys, values, p.of_known, p.of_current], dim=-1)
+        return torch.cat([p.nodes, keys, values, p.of_context, p.of_current], dim=-1)
 
     def decide_path(self, rows: Tensor) -> Tensor:
         """rows (batch, 1 + available + 1, 5 width) of [current, available..., where the tour closes] -> logits.
@@ -109,4 +110,20 @@ class Pomo(nn.Module):
         return (query @ nodes.transpose(1, 2)).tanh_()
 
     def _heads(self, x: Tensor) -> Tensor:
-        return x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        out: Tensor = x.unflatten(2, (self.heads, -1)).transpose(1, 2)
+        return out
+
+
+class PomoCvrp(Pomo):
+    """Scores the depot and the customers that may come next; loads are shares of the capacity.
+
+    D (4 W^2 + 2 W F + 6 W + F) + 4 W^2 + 9 W parameters: 1,254,016 as published.  Depot and customers share all layers.
+
+    Names of the published tensors are those of `Pomo` but for these: encoder.embedding_depot and embedding_node are
+    `embed.depot` and `embed.customers`; of the decoder, Wq_last, (W, W + 1) with what is left in its last column, is
+    `context.project`.
+    """
+
+    problem = "cvrp"
+    embedding = CvrpEmbedding
+    context_of = LoadContext

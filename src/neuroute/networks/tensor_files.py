@@ -9,7 +9,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 
 HOLDERS = ("model_state_dict", "state_dict", "model", "net")  # keys under which training scripts keep the weights
 MEND = 'save the weights alone: torch.save(checkpoint["model_state_dict"], "weights.pt") or as safetensors'

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -10,30 +11,65 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import nn
 
-from neuroute.errors import NeurouteError
-from neuroute.files import write_whole
+from neuroute.core.dotted import search_working_folder
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_whole
+from neuroute.networks.base import RoutingNetwork
+from neuroute.plan.digest import locate
 from neuroute.plan.objects import Network
 
 ARCHITECTURES = "neuroute.networks."
 KEY = "neuroute"  # one metadata key holds everything: several would be stored in no fixed order
 
 
-def build(network: Network) -> nn.Module:
-    """A fresh network from its dotted name; initialised from torch's current seed."""
-    module, _, name = network.kind.partition(":")
-    unknown = NeurouteError(f"network '{network.kind}' does not exist in this version of neuroute")
-    if not module.startswith(ARCHITECTURES):  # a checkpoint names its network: nothing else may be called
-        raise unknown
+def build(network: Network) -> RoutingNetwork:
+    """Build a fresh network from its dotted name; initialised from torch's current seed.
+
+    The name must come from the plan, never from a file: its module is imported.
+    Raises NeurouteError if there is no such network, or it takes other arguments.
+    """
+    kind = _class(network.kind)
     try:
-        kind = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError):
-        raise unknown from None
-    if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
-        raise unknown
-    try:
-        return kind(**network.arguments)
+        net = kind(**network.arguments)
     except (TypeError, ValueError) as error:
         raise NeurouteError(f"{network.kind}: cannot be built with {network.arguments} ({error})") from None
+    if missing := [name for name in ("width", "depth") if not isinstance(getattr(net, name, None), int)]:
+        raise NeurouteError(f"{network.kind}: its constructor sets no `{missing[0]}`, which estimates of memory need")
+    return net
+
+
+def _class(kind: str) -> type[RoutingNetwork]:
+    module, _, name = kind.partition(":")
+    if is_bundled(kind):
+        unknown = NeurouteError(f"network '{kind}' does not exist in this version of neuroute")
+    else:
+        unknown = NeurouteError(f"network '{kind}': no such class in a module beside the Snakefile or on PYTHONPATH")
+        search_working_folder()
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        if isinstance(error, ImportError) and not is_bundled(kind) and error.name not in (None, *_parents(module)):
+            raise NeurouteError(f"network '{kind}': {module} cannot be imported ({error})") from None
+        raise unknown from None
+    except Exception as error:  # whatever a user's module raises
+        raise NeurouteError(f"network '{kind}': {module} cannot be imported ({error!r})") from None
+    if not (isinstance(found, type) and issubclass(found, RoutingNetwork)):
+        bases = "PathNetwork or MultiStartNetwork of neuroute.networks.base"
+        raise unknown if is_bundled(kind) else NeurouteError(f"network '{kind}': is no subclass of {bases}")
+    if found.__abstractmethods__:
+        lacking = ", ".join(sorted(found.__abstractmethods__))
+        raise NeurouteError(f"network '{kind}': lacks {lacking}, which neuroute.networks.base describes")
+    return found
+
+
+def _parents(module: str) -> list[str]:
+    parts = module.split(".")
+    return [".".join(parts[: i + 1]) for i in range(len(parts))]
+
+
+def is_bundled(kind: str) -> bool:
+    """Whether a network is one of this package's, which a checkpoint may name."""
+    return kind.startswith(ARCHITECTURES)
 
 
 def save_checkpoint(path: Path, net: nn.Module, about: dict[str, Any]) -> None:
@@ -56,23 +92,33 @@ def read_about(path: Path) -> dict[str, Any]:
         raise NeurouteError(f"{path}: no '{KEY}' metadata; this is not a checkpoint written by neuroute")
     try:
         about = json.loads(metadata[KEY])
-        Network.model_validate(about["network"])
+        network = Network.model_validate(about["network"])
+        about["network"]["kind"] = locate(network.kind)  # its file may have moved since
         return {"run": about["run"], "code": about["code"], **about}
     except (ValueError, KeyError, TypeError):
         raise NeurouteError(f"{path}: its '{KEY}' metadata is damaged or of another version; retrain the run") from None
 
 
-def load_checkpoint(path: Path, expected: Network | None = None) -> tuple[nn.Module, dict[str, Any]]:
+def load_checkpoint(
+    path: Path, expected: Network | None = None, trusted: Collection[str] = ()
+) -> tuple[RoutingNetwork, dict[str, Any]]:
     """The network with its weights, and what the checkpoint says of itself.
 
+    A checkpoint may name a network of this package; another one, whose module would be imported, must be `expected` or
+    one of the `trusted` kinds, which the plan names.
     Raises NeurouteError when it holds another architecture than `expected`, or tensors that do not fit.
     """
     about = read_about(path)
     network = Network.model_validate(about["network"])
-    if expected is not None and network != expected:
+    if expected is not None and network.canonical() != expected.canonical():
         raise NeurouteError(
             f"{path}: holds {describe(network)}, but {describe(expected)} is asked for; "
             "retrain the run or point at its checkpoint"
+        )
+    if expected is None and not is_bundled(network.kind) and network.kind not in trusted:
+        raise NeurouteError(
+            f"{path}: holds {describe(network)}, and no run in config.yaml's `runs` has the network '{network.kind}'; "
+            "name it there if you trust its module"
         )
     net = build(network)
     with safe_open(path, framework="pt") as file:

@@ -1,44 +1,20 @@
-"""`config.yaml` and the scale files as typed models: read, merged and checked before any job starts."""
+"""`config.yaml` as a typed model: read, merged and checked before any job starts."""
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, field_validator
 
-from neuroute.errors import NeurouteError
-from neuroute.plan.scale import Scale, ScalePart
-from neuroute.plan.scale_icam import IcamScale
-from neuroute.plan.scale_mvmoe import MvmoeScale
-from neuroute.plan.scale_pens import PensScale, PensShape
-from neuroute.plan.scale_scaling import ScalingScale
-from neuroute.plan.scale_sit import SitScale
-from neuroute.plan.shapes import BaselineShape, DeepNarrow, Shape, TrainingChange, TrainingScale
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.papers import add_folders, all_papers, paper_folders
+from neuroute.plan.scale import Scale, load_scale
+from neuroute.plan.shapes import TrainingChange
 from neuroute.plan.specs import Spec as Strict
+from neuroute.plan.yaml_files import parse_yaml, read_yaml, validated
 
-__all__ = [
-    "BaselineShape",
-    "Config",
-    "DeepNarrow",
-    "IcamScale",
-    "MvmoeScale",
-    "PensScale",
-    "PensShape",
-    "Scale",
-    "ScalePart",
-    "ScalingScale",
-    "Shape",
-    "SitScale",
-    "TrainingScale",
-    "load_config",
-    "load_scale",
-    "parse_config",
-    "validated",
-]
+__all__ = ["CONFIG_ENV", "Config", "Scale", "load_config", "load_scale", "parse_config"]
 
-M = TypeVar("M", bound=BaseModel)
-Paper = Literal["scaling", "pens", "sit", "icam", "mvmoe"]
 CONFIG_ENV = "NEUROUTE_CONFIG"  # the Snakefile hands its merged config to the jobs it starts
 
 
@@ -46,6 +22,13 @@ class RunChange(Strict):
     """Changes to one run: `runs: {scaling/base_6x128: {seed: 1, training: {learning_rate: 2.0e-4}}}`."""
 
     seed: Annotated[int, Field(ge=0, lt=2**20)] | None = None
+    network: Annotated[
+        str | None,
+        Field(pattern=r"^[\w.]+:\w+$", description="module:Class, here or in a module beside the Snakefile"),
+    ] = None
+    arguments: Annotated[
+        dict[str, Any], Field(description="of the network: all of another one, changes of the declared one")
+    ] = {}
     training: TrainingChange = TrainingChange()
 
 
@@ -60,7 +43,10 @@ class Config(Strict):
     """The user's choices: what to run, at which scale, on what."""
 
     scale: Annotated[str, Field(description="a file in workflow/scales, without .yaml")] = "smoke"
-    papers: Annotated[list[Paper], Field(min_length=1)] = ["scaling", "pens", "sit", "icam", "mvmoe"]
+    papers_path: Annotated[
+        list[str], Field(description="folders with papers of your own, beside those of this package")
+    ] = []
+    papers: Annotated[list[str], Field(min_length=1, default_factory=all_papers, description="whose artifacts to make")]
     device: Annotated[
         Literal["auto", "cpu", "cuda"], Field(description="auto: CUDA where there is a GPU, else CPU")
     ] = "auto"
@@ -88,66 +74,38 @@ class Config(Strict):
     machine: Machine = Machine()
     runs: Annotated[dict[str, RunChange], Field(description="changes to single runs, by id")] = {}
 
+    @property
+    def networks(self) -> list[str]:
+        """Kinds of networks that `runs` names: those outside this package are the user's, and trusted."""
+        return [change.network for change in self.runs.values() if change.network]
 
-def _first_error(error: ValidationError, where: str) -> NeurouteError:
-    detail = error.errors()[0]
-    path = ".".join(str(p) for p in detail["loc"] if p != "[key]")
-    message = detail["msg"].removeprefix("Value error, ")
-    if detail["type"] == "extra_forbidden":
-        message = "unknown key"
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return NeurouteError(f"{where}: {path or 'top level'}: {message}{more}; see workflow/schemas for what is allowed")
+    @field_validator("papers_path")
+    @classmethod
+    def _add_folders(cls, folders: list[str]) -> list[str]:
+        try:
+            add_folders(folders)
+        except NeurouteError as error:
+            raise ValueError(str(error)) from None
+        return folders
 
-
-def validated(kind: type[M], values: dict[str, Any], where: str) -> M:
-    """`values` as a model.  Raises NeurouteError that names `where` and the first wrong key."""
-    try:
-        return kind.model_validate(values)
-    except ValidationError as error:
-        raise _first_error(error, where) from None
+    @field_validator("papers")
+    @classmethod
+    def _are_known(cls, papers: list[str]) -> list[str]:
+        if unknown := [key for key in papers if key not in paper_folders()]:
+            raise ValueError(f"no paper '{unknown[0]}'; known papers: {', '.join(sorted(paper_folders()))}")
+        return papers
 
 
 def parse_config(values: dict[str, Any], where: str = "config.yaml") -> Config:
     return validated(Config, values, where)
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
-    try:
-        values = yaml.safe_load(path.read_text())
-    except FileNotFoundError:
-        raise NeurouteError(f"{path}: no such file; run from the folder that holds the Snakefile") from None
-    except OSError as error:
-        raise NeurouteError(f"{path}: cannot be read ({error.strerror})") from None
-    except yaml.YAMLError as error:
-        raise NeurouteError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(values, dict):
-        raise NeurouteError(f"{path}: expected a mapping of keys to values")
-    return values
-
-
 def load_config(path: Path | None = None, **overrides: Any) -> Config:
     """The config of this process: an explicit file, else what the Snakefile handed down, else ./config.yaml."""
     if path is None and CONFIG_ENV in os.environ:
-        values, where = yaml.safe_load(os.environ[CONFIG_ENV]), f"${CONFIG_ENV}"
+        values, where = parse_yaml(os.environ[CONFIG_ENV]), f"${CONFIG_ENV}"
     else:
         path = path or Path("config.yaml")
-        values, where = _read_yaml(path), str(path)
+        values, where = read_yaml(path), str(path)
     values |= {key: value for key, value in overrides.items() if value is not None}
     return parse_config(values, where)
-
-
-def scales_dir() -> Path:
-    """`workflow/scales` of the checkout that this package is installed from, or of the current folder."""
-    for root in (Path.cwd(), Path(__file__).resolve().parents[3]):
-        if (root / "workflow" / "scales").is_dir():
-            return root / "workflow" / "scales"
-    raise NeurouteError("workflow/scales not found; run from the folder that holds the Snakefile")
-
-
-def load_scale(name: str) -> Scale:
-    """A scale by name (a file in workflow/scales) or by path (ends in .yaml)."""
-    path = Path(name) if name.endswith(".yaml") else scales_dir() / f"{name}.yaml"
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in scales_dir().glob("*.yaml")))
-        raise NeurouteError(f"scale '{name}': no file {path}; known scales: {known}")
-    return validated(Scale, _read_yaml(path), str(path))

@@ -1,14 +1,20 @@
 """Code digests: what a stage's code *does*, as one hash, so that edits rerun exactly what depends on them.
 
 Snakemake sees config through params and files through inputs, but not edits in an imported package.  Each stage
-therefore carries a digest of the definitions that its entry point can reach: functions, classes and module-level
-values of this package, followed by name through imports.  Comments, docstrings, formatting, types inside functions
-and definitions that are not reached do not count.  What is addressed by a dotted name at run time (a network, an
-artifact's function) is given as a further entry.
+therefore carries a digest of the definitions that its entry points can reach: functions, classes and module-level
+values, followed by name through imports.  What is addressed by a dotted name at run time (a network, an artifact's
+function) is a further entry.
+
+The digest depends on the definitions and on which of them uses which.  It does not depend on comments, docstrings,
+formatting, types inside functions, definitions that are not reached, or on where definitions lie: renaming a file, or
+moving a definition to another, changes no digest.
 """
 
 import ast
 import hashlib
+import importlib.util
+import re
+import sysconfig
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,99 +22,196 @@ from pathlib import Path
 
 PACKAGE = "neuroute"
 ROOT = Path(__file__).resolve().parents[1]
-Place = tuple[str, str]  # (module, name of a top-level definition)
+Place = tuple[str, str]  # (module, name of a top-level definition; "" for the module itself)
+MODULE = "module"  # stands for a module that is used as a whole, whatever its name
+DOTTED = re.compile(rf"{PACKAGE}(?:\.\w+)+(?::(\w*))?")
 
 
 @dataclass
 class _Module:
     definitions: dict[str, list[ast.stmt]] = field(default_factory=dict)
-    imports: dict[str, Place] = field(default_factory=dict)  # local name -> where it comes from; name "" is a module
+    imports: dict[str, Place] = field(default_factory=dict)  # local name -> where it comes from
     loose: list[ast.stmt] = field(default_factory=list)  # statements that bind no name but run at import
+    texts: dict[ast.stmt, tuple[str, set[Place]]] = field(default_factory=dict)  # those that were asked for
 
 
 def code_digest(*entries: str) -> str:
-    """Hash of everything in this package that the entries ("package.module:name") reach."""
-    texts = {place: _definition(*place)[0] for place in reach(entries)}
-    joined = "\n".join(f"{module}:{name}\n{text}" for (module, name), text in sorted(texts.items()))
-    return hashlib.sha256(joined.encode()).hexdigest()[:16]
+    """Hash of everything that the entries ("package.module:name", or "package.module:" for all of it) reach.
+
+    Raises LookupError if an entry does not exist.
+    """
+    signatures = {_signature(place) for place in reach(entries)}
+    return hashlib.sha256("\n".join(sorted(signatures)).encode()).hexdigest()[:16]
 
 
 def reach(entries: Iterable[str]) -> set[Place]:
-    """All definitions that the entries reach."""
+    """List all definitions that the entries reach."""
     waiting: list[Place] = []
     for entry in entries:
         module, _, name = entry.partition(":")
-        waiting.append((module, name))
-    seen: set[Place] = set()
+        waiting.append(_resolve((module, name)))
+    reached: set[Place] = set()
     while waiting:
         place = waiting.pop()
-        if place not in seen:
-            seen.add(place)
-            waiting.extend(_definition(*place)[1])
-    return seen
+        if place not in reached:
+            reached.add(place)
+            waiting.extend(_definition(place)[1])
+    return reached
+
+
+def exists(entry: str) -> bool:
+    """Whether there is such a definition ("package.module:name")."""
+    module, _, name = entry.partition(":")
+    return _path(module) is not None and _defines(module, name)
+
+
+def locate(dotted: str) -> str:
+    """Return the present dotted name of a definition that may have moved since `dotted` was written down.
+
+    Looks in the same sub-package for a file that defines the name.  Returns `dotted` itself if there is none.
+    """
+    module, _, name = dotted.partition(":")
+    path = _path(module)
+    if (path and name in _module(module).definitions) or not module.startswith(f"{PACKAGE}."):
+        return dotted
+    folder = ROOT / module.split(".")[1]
+    for file in sorted(folder.rglob("*.py")):
+        if re.search(rf"^(class|def) {re.escape(name)}\b", file.read_text(), re.MULTILINE):
+            return f"{'.'.join([PACKAGE, *file.relative_to(ROOT).with_suffix('').parts])}:{name}"
+    return dotted
+
+
+def without_modules(text: str) -> str:
+    """Replace dotted names of this package's definitions in a text by the bare names of the definitions."""
+    return DOTTED.sub(lambda match: match[0] if match[1] is None else match[1] or MODULE, text)
 
 
 @cache
-def _definition(module: str, name: str) -> tuple[str, tuple[Place, ...]]:
-    """Text of a definition without comments and docstrings, and the definitions that it uses."""
+def _signature(place: Place) -> str:
+    """Hash of a definition and of the definitions that it uses, so that graphs with other edges differ."""
+    text, used = _definition(place)
+    neighbours = sorted(_definition(each)[0] for each in used)
+    return hashlib.sha256("\0".join([text, *neighbours]).encode()).hexdigest()
+
+
+@cache
+def _definition(place: Place) -> tuple[str, tuple[Place, ...]]:
+    """Text of a definition, in which names of definitions stand without their modules, and what it uses."""
+    module, name = place
     source = _module(module)
-    if name == "":  # the module as a whole
-        return "", tuple((module, each) for each in source.definitions)
-    if name in source.imports and name not in source.definitions:  # re-exported
-        return "", (source.imports[name],)
-    statements = source.definitions.get(name)
-    if statements is None:
+    if name == "":
+        return MODULE, tuple((module, each) for each in source.definitions)
+    if name not in source.definitions:
         raise LookupError(f"{module} defines no '{name}'")
-    statements = [*statements, *source.loose]
-    used: set[Place] = set()
-    for statement in statements:
-        used |= _used(statement, module, source)
-    return "\n".join(ast.unparse(s) for s in statements), tuple(sorted(used))
+    statements = [_text(module, source, s) for s in (*source.definitions[name], *source.loose)]
+    return "\n".join(text for text, _ in statements), tuple(sorted(set().union(*(used for _, used in statements))))
 
 
-def _used(statement: ast.stmt, module: str, source: _Module) -> set[Place]:
-    imports = dict(source.imports)
-    for node in ast.walk(statement):  # imports inside functions
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            imports.update(_imported(node))
-    used: set[Place] = set()
-    whole = set()
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            target = imports.get(node.value.id)
-            if target and target[1] == "" and node.attr in _module(target[0]).definitions:
-                used.add((target[0], node.attr))
-                whole.add(id(node.value))
-        elif isinstance(node, ast.Name) and id(node) not in whole:
-            if node.id in source.definitions:
-                used.add((module, node.id))
-            elif node.id in imports:
-                used.add(imports[node.id])
-    return used
+def _text(module: str, source: _Module, statement: ast.stmt) -> tuple[str, set[Place]]:
+    """Text of a statement, and the definitions that it uses; rewrites the statement, so once for each."""
+    if statement not in source.texts:
+        references = _References(module, source, statement)
+        source.texts[statement] = ast.unparse(references.visit(statement)), references.used
+    return source.texts[statement]
+
+
+def _resolve(place: Place) -> Place:
+    """Follow re-exports to the module that defines the name."""
+    module, name = place
+    source = _module(module)
+    if name and name in source.imports and name not in source.definitions:
+        return _resolve(source.imports[name])
+    return place
+
+
+class _References(ast.NodeTransformer):
+    """Replaces what refers to a definition by the definition's name, and remembers which definitions these are."""
+
+    def __init__(self, module: str, source: _Module, statement: ast.stmt) -> None:
+        self._module, self._source, self._imports = module, source, dict(source.imports)
+        self.used: set[Place] = set()
+        for node in ast.walk(statement):  # imports inside functions
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                self._imports.update(_imported(node))
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if isinstance(node.value, ast.Name):
+            target = self._imports.get(node.value.id)
+            if target and target[1] == "" and _defines(target[0], node.attr):
+                return self._name((target[0], node.attr), node)
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self._source.definitions:
+            return self._name((self._module, node.id), node)
+        if node.id in self._imports:
+            return self._name(self._imports[node.id], node)
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        match = DOTTED.fullmatch(node.value) if isinstance(node.value, str) else None
+        if match and _path(match[0].partition(":")[0]):
+            return ast.copy_location(ast.Constant(match[1] or MODULE), node)
+        return node
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> ast.AST | None:
+        return None if _imported(node) else node
+
+    visit_Import = visit_ImportFrom = _import
+
+    def _name(self, place: Place, node: ast.expr) -> ast.AST:
+        place = _resolve(place)
+        self.used.add(place)
+        return ast.copy_location(ast.Name(place[1] or MODULE, getattr(node, "ctx", ast.Load())), node)
+
+
+def _defines(module: str, name: str) -> bool:
+    source = _module(module)
+    return name in source.definitions or name in source.imports
 
 
 @cache
 def _path(module: str) -> Path | None:
-    """Where a module of this package lies; found without importing anything."""
+    """The file of a module of this package, or of a user's own module; found without importing it."""
     package, *parts = module.split(".")
-    if package != PACKAGE:
+    root = ROOT if package == PACKAGE else _own_root(package)
+    if root is None or root.is_file():
+        return root if not parts else None
+    stems = [root.joinpath(*parts)]
+    if parts[:1] == ["papers"]:  # which may lie in other folders too
+        folders = importlib.import_module(f"{PACKAGE}.papers").__path__
+        stems += [Path(folder).joinpath(*parts[1:]) for folder in folders]
+    files = (path for stem in stems for path in (stem / "__init__.py", stem.with_name(stem.name + ".py")))
+    return next((path for path in files if path.is_file()), None)
+
+
+@cache
+def _own_root(package: str) -> Path | None:
+    """The folder, or the file, of a user's top-level module: one outside Python's library and site-packages."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
         return None
-    stem = ROOT.joinpath(*parts)
-    return next((p for p in (stem / "__init__.py", stem.with_name(stem.name + ".py")) if p.is_file()), None)
+    if spec is None or (spec.origin and not spec.origin.endswith(".py")):
+        return None
+    place = next(iter(spec.submodule_search_locations or ()), spec.origin)
+    path = Path(place).resolve() if place else None
+    libraries = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    return None if path is None or any(library in path.parents for library in libraries) else path
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> dict[str, Place]:
-    """Local names that an import of this package binds."""
+    """Local names that an import of this package, or of a user's module, binds."""
     bound: dict[str, Place] = {}
     if isinstance(node, ast.Import):
         for alias in node.names:
-            if alias.name.split(".")[0] == PACKAGE:
-                if alias.asname is None:
+            if _path(alias.name) is not None:
+                if alias.asname is None and "." in alias.name:
                     raise ValueError(f"write `from ... import ...` or `import {alias.name} as ...`")
-                bound[alias.asname] = (alias.name, "")
+                bound[alias.asname or alias.name] = (alias.name, "")
     elif node.level:
         raise ValueError(f"relative import of {node.module}: write `from {PACKAGE}... import ...`")
-    elif node.module and node.module.split(".")[0] == PACKAGE:
+    elif node.module and _path(node.module) is not None:
         for alias in node.names:
             is_module = _path(f"{node.module}.{alias.name}") is not None
             place = (f"{node.module}.{alias.name}", "") if is_module else (node.module, alias.name)
@@ -123,13 +226,13 @@ def _module(name: str) -> _Module:
         raise LookupError(f"no module {name}")
     module = _Module()
     for raw in ast.parse(path.read_text()).body:
-        statement = _strip(raw)
+        statement = _Behaviour().visit(raw)
         if isinstance(statement, ast.Import | ast.ImportFrom):
             module.imports.update(_imported(statement))
         elif names := _bound_names(statement):
             for bound in names:
                 module.definitions.setdefault(bound, []).append(statement)
-        elif not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+        elif not (_is_text(statement) or _is_for_types(statement)):
             module.loose.append(statement)
     return module
 
@@ -145,13 +248,20 @@ def _bound_names(statement: ast.stmt) -> list[str]:
     return [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
 
 
-def _strip(statement: ast.stmt) -> ast.stmt:
-    """Without docstrings, and without the annotations inside functions: they do not run."""
-    return _Behaviour().visit(statement)
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _is_for_types(statement: ast.stmt) -> bool:
+    """Whether it is `if TYPE_CHECKING:`, which never runs."""
+    return isinstance(statement, ast.If) and ast.unparse(statement.test).rpartition(".")[2] == "TYPE_CHECKING"
 
 
 class _Behaviour(ast.NodeTransformer):
-    """Class bodies keep their annotations: dataclasses and pydantic read them."""
+    """Drops docstrings, and annotations inside functions, which do not run.
+
+    Class bodies keep their annotations: dataclasses and pydantic read them.
+    """
 
     def __init__(self) -> None:
         self._depth = 0  # of functions around the node
@@ -159,7 +269,7 @@ class _Behaviour(ast.NodeTransformer):
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         node.returns = None
         self._depth += 1
-        self._without_docstring(node)
+        self._drop_docstring(node)
         self.generic_visit(node)
         self._depth -= 1
         return node
@@ -168,7 +278,7 @@ class _Behaviour(ast.NodeTransformer):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         depth, self._depth = self._depth, 0
-        self._without_docstring(node)
+        self._drop_docstring(node)
         self.generic_visit(node)
         self._depth = depth
         return node
@@ -185,7 +295,7 @@ class _Behaviour(ast.NodeTransformer):
         return ast.copy_location(ast.Assign([node.target], self.visit(node.value)), node)
 
     @staticmethod
-    def _without_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+    def _drop_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
         first = node.body[0]
         if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
             node.body = node.body[1:] or [ast.Pass()]

@@ -2,41 +2,29 @@
 
 from typing import Any, Literal
 
+from neuroute.plan.decodings import Decoding, Start, Test, beam_search
 from neuroute.plan.evaluations import (
-    AnyEvaluation,
-    AttentionEvaluation,
     Benchmark,
     BenchmarkEvaluation,
+    CombinedEvaluation,
     ConstructionEvaluation,
-    Decoding,
     EfficiencyEvaluation,
     Evaluation,
-    OneEvaluation,
-    ProbeEvaluation,
     RescalingEvaluation,
-    RoundEvaluation,
-    RoutingEvaluation,
+    RunEvaluation,
     StageEvaluation,
-    Start,
-    StructureEvaluation,
     Sweep,
-    Test,
-    Together,
-    decodings_of,
-    parts_of,
-    reads_best_factor,
 )
 from neuroute.plan.reinforced import Elite, Reinforced, Stage
-from neuroute.plan.specs import SHARD, Dataset, Distribution, LabelBundle, Labels, Network, Problem, Spec, Split
+from neuroute.plan.specs import SHARD, Dataset, Distribution, LabelJob, Labels, Network, Problem, Spec, Split
 from neuroute.plan.trainings import Reconstruction, SelfImprovement, Supervised, Training
 
 __all__ = [
     "SHARD",
-    "AnyEvaluation",
     "Artifact",
-    "AttentionEvaluation",
     "Benchmark",
     "BenchmarkEvaluation",
+    "CombinedEvaluation",
     "ConstructionEvaluation",
     "Dataset",
     "Decoding",
@@ -44,33 +32,26 @@ __all__ = [
     "EfficiencyEvaluation",
     "Elite",
     "Evaluation",
-    "LabelBundle",
+    "LabelJob",
     "Labels",
     "Network",
-    "OneEvaluation",
-    "ProbeEvaluation",
     "Problem",
     "Reconstruction",
     "Reinforced",
     "RescalingEvaluation",
-    "RoundEvaluation",
-    "RoutingEvaluation",
     "Run",
+    "RunEvaluation",
     "SelfImprovement",
     "Spec",
     "Split",
     "Stage",
     "StageEvaluation",
     "Start",
-    "StructureEvaluation",
     "Supervised",
     "Sweep",
     "Test",
-    "Together",
     "Training",
-    "decodings_of",
-    "parts_of",
-    "reads_best_factor",
+    "beam_search",
 ]
 
 
@@ -103,7 +84,7 @@ class Artifact(Spec):
     function: str  # package.module:function
     runs: tuple[str, ...] = ()  # runs whose training logs are read
     evaluations: tuple[str, ...] = ()
-    bundles: tuple[str, ...] = ()  # label bundles whose manifests are read (solver times)
+    label_jobs: tuple[str, ...] = ()  # label jobs whose manifests are read (solver times)
 
     @property
     def id(self) -> str:

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import Plan
 from neuroute.plan.config import Config
 
@@ -32,16 +32,3 @@ def check(plan: Plan) -> None:
         folder = getattr(plan.config, key)
         if folder is not None and not Path(folder).is_dir():
             raise NeurouteError(f"config.yaml: {key}: no folder {folder}; correct the path or leave it out")
-
-
-def check_solvers(plan: Plan, bundle: str) -> None:
-    """Raises NeurouteError when labels of a bundle have yet to be solved and their solver is not there."""
-    if plan.manifest(bundle).exists():
-        return
-    from neuroute.datasets.labels import rows_missing
-    from neuroute.solvers.registry import get
-
-    folders = [plan.label_store, *map(Path, plan.config.label_caches)]
-    for labels in plan.bundles[bundle].labels:
-        if rows_missing(labels, folders):
-            get(labels.solver).version()

@@ -1,20 +1,22 @@
-"""A scale: what the roles of all papers stand for."""
+"""A scale: what the roles of the papers stand for."""
 
-from typing import Annotated
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializeAsAny
 
-from neuroute.plan.scale_icam import IcamScale
-from neuroute.plan.scale_mvmoe import MvmoeScale
-from neuroute.plan.scale_pens import PensScale
-from neuroute.plan.scale_scaling import ScalingScale
-from neuroute.plan.scale_sit import SitScale
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.papers import load_paper, paper_folders, with_lenders
 from neuroute.plan.shapes import Positive
-from neuroute.plan.specs import Spec as Strict
+from neuroute.plan.specs import Spec
+from neuroute.plan.yaml_files import read_yaml, validated
+
+Block = TypeVar("Block", bound=Spec)
 
 
-class Scale(Strict):
-    """A scale binds the papers' roles to sizes."""
+class ScaleFile(Spec):
+    """What a scale file says besides the blocks of its papers."""
 
     name: str
     summary: Annotated[str, Field(description="what this scale is good for, shown beside every result")]
@@ -25,30 +27,69 @@ class Scale(Strict):
     evaluate_together: Annotated[
         bool, Field(description="one job measures all test sets of a model: starting it costs more than they do")
     ] = False
-    scaling: ScalingScale
-    pens: PensScale
-    sit: SitScale
-    icam: IcamScale
-    mvmoe: MvmoeScale
+
+
+class Scale(ScaleFile):
+    """A scale binds the papers' roles to sizes."""
+
+    blocks: dict[str, SerializeAsAny[Spec]]  # of the papers that are asked for, by key
+
+    def __getitem__(self, kind: type[Block]) -> Block:
+        """The block of the paper whose class it is."""
+        for block in self.blocks.values():
+            if isinstance(block, kind):
+                return block
+        raise LookupError(f"scale {self.name} has no {kind.__name__}")
+
+    def with_block(self, block: Spec) -> "Scale":
+        """This scale with another block of the same class."""
+        blocks = {key: block if type(old) is type(block) else old for key, old in self.blocks.items()}
+        return self.model_copy(update={"blocks": blocks})
 
     def of(self, paper: str) -> "ScalePart":
         """What one paper's artifacts depend on: an edit of another paper's sizes changes nothing of it."""
-        return ScalePart(name=self.name, summary=self.summary, solver=self.reference_solver, sizes=getattr(self, paper))
-
-    @model_validator(mode="after")
-    def _equal_terms(self) -> "Scale":
-        if self.pens.sizes[100] != self.scaling.sizes[100]:
-            raise ValueError(
-                f"pens.sizes.100 is {self.pens.sizes[100]}, but BQ and LEHD are trained at scaling.sizes.100, "
-                f"{self.scaling.sizes[100]} nodes: make them equal"
-            )
-        return self
+        return ScalePart(name=self.name, summary=self.summary, solver=self.reference_solver, sizes=self.blocks[paper])
 
 
-class ScalePart(Strict):
+class ScalePart(Spec):
     """A scale as one paper sees it."""
 
     name: str
     summary: str
     solver: str
-    sizes: ScalingScale | PensScale | SitScale | IcamScale | MvmoeScale
+    sizes: SerializeAsAny[Spec]
+
+
+def scales_dir() -> Path:
+    """`workflow/scales` of the checkout that this package is installed from, or of the current folder."""
+    for root in (Path.cwd(), Path(__file__).resolve().parents[3]):
+        if (root / "workflow" / "scales").is_dir():
+            return root / "workflow" / "scales"
+    raise NeurouteError("workflow/scales not found; run from the folder that holds the Snakefile")
+
+
+def load_scale(name: str, papers: Iterable[str] | None = None) -> Scale:
+    """A scale by name (a file in workflow/scales) or by path (ends in .yaml), with the blocks of these papers.
+
+    Papers that they borrow from come with them; None: all papers that the file has.
+    Raises NeurouteError for a missing file or block, and for a wrong key.
+    """
+    path = Path(name) if name.endswith(".yaml") else scales_dir() / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in scales_dir().glob("*.yaml")))
+        raise NeurouteError(f"scale '{name}': no file {path}; known scales: {known}")
+    return parse_scale(read_yaml(path), papers, str(path))
+
+
+def parse_scale(values: dict[str, Any], papers: Iterable[str] | None = None, where: str = "scale") -> Scale:
+    """`load_scale` of what is read already."""
+    raw = {key: value for key, value in values.items() if key in paper_folders()}
+    common = validated(ScaleFile, {key: value for key, value in values.items() if key not in raw}, where)
+    blocks: dict[str, Spec] = {}
+    wanted = list(raw if papers is None else papers)
+    for key in with_lenders(wanted):
+        if key not in raw:
+            users = [f"which {user} borrows from" for user in wanted if key in with_lenders([user]) and key != user]
+            raise NeurouteError(f"{where}: no block '{key}', {(users or ['which config.yaml asks for'])[0]}")
+        blocks[key] = validated(load_paper(key).scale, raw[key], where, key)
+    return Scale.model_construct(**common.__dict__, blocks=blocks)

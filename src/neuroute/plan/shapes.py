@@ -1,14 +1,16 @@
-"""What the scales of all papers say: shapes of networks, and how a run is trained."""
+"""What scales and config.yaml say besides: shapes of networks, and changes to trainings."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, create_model, model_validator
 
-from neuroute.plan.reinforced import Elite
+from neuroute.plan.reinforced import Reinforced, Stage
+from neuroute.plan.specs import Spec
 from neuroute.plan.specs import Spec as Strict
+from neuroute.plan.trainings import Reconstruction, SelfImprovement, Supervised
 
-Nodes = Annotated[int, Field(ge=4, description="nodes of an instance")]
 Positive = Annotated[int, Field(ge=1)]
+Nodes = Annotated[int, Field(ge=4, description="nodes of an instance")]
 
 
 class Shape(Strict):
@@ -36,82 +38,47 @@ class BaselineShape(DeepNarrow):
     feed_forward: Annotated[int, Field(ge=1, description="width of the FFN's hidden layer")]
 
 
-class TrainingScale(Strict):
-    """How a supervised run is trained at this scale (scaling, Table 9)."""
+def _all_optional(*kinds: type[Spec], without: set[str]) -> dict[str, Any]:
+    """Fields of these kinds, as `create_model` takes them; left out is as it was.  Of one name the first kind's."""
+    fields: dict[str, Any] = {}
+    for kind in kinds:
+        for name, field in kind.model_fields.items():
+            if name not in without:
+                info = Field(default=None, description=field.description)
+                kept: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+                fields.setdefault(name, (kept | None, info))
+    return fields
 
-    samples: Annotated[int, Field(ge=1, description="labelled training instances")]
-    epochs: Positive = 1
-    batch_size: Positive = 1024
-    step: Annotated[
-        Literal["sub-path", "decision", "summed"],
-        Field(description="reading of the paper's 'step': what one batch updates"),
-    ] = "sub-path"
-    sub_paths: Annotated[
-        Literal["random", "suffix", "pairs"],
-        Field(description="random pieces of the tour (LEHD), its end (BQ-NCO), or one per instance (PENS only)"),
-    ] = "random"
-    learning_rate: Annotated[float, Field(gt=0, le=1)] = 1.25e-4
-    weight_decay: Annotated[float, Field(ge=0)] = 0.01
-    decay_gamma: Annotated[float, Field(gt=0, le=1)] = 0.997
-    decay_every: Annotated[int, Field(ge=1, description="batches between two decays")] = 100
-    final_learning_rate: Annotated[
-        float | None, Field(gt=0, le=1, description="of a cosine over all batches, instead of the exponential decay")
-    ] = None
-    warmup_batches: Annotated[int, Field(ge=0)] = 0
-    warmup_factor: Annotated[float, Field(gt=0, le=1)] = 0.1
-    precision: Literal["fp32", "bf16"] = "fp32"
-    validations: Annotated[int, Field(ge=1, description="greedy validations during training")] = 20
-    keep: Annotated[Literal["last", "best"], Field(description="weights of the checkpoint; best: by validation")] = (
-        "last"
+
+if TYPE_CHECKING:
+
+    class _StageFields(Strict): ...
+
+    class _TrainingFields(Strict): ...
+else:
+    _StageFields = create_model(
+        "StageFields",
+        __base__=Strict,
+        **_all_optional(Stage, without={"name", "sizes", "batch_nodes", "capacities", "variants", "starts"}),
+    )
+    _TrainingFields = create_model(
+        "TrainingFields",
+        __base__=Strict,
+        **_all_optional(
+            Supervised,
+            SelfImprovement,
+            Reconstruction,
+            Reinforced,
+            without={"kind", "stages", "batches_before", "balance", "fresh"},
+        ),
     )
 
 
-class StageChange(Strict):
+class StageChange(_StageFields):
     """What may be changed of one stage of a training by reinforcement learning; see `plan.reinforced.Stage`."""
 
-    epochs: Positive | None = None
-    batches_per_epoch: Positive | None = None
-    batch_size: Positive | None = None
-    learning_rate: Annotated[float, Field(gt=0, le=1)] | None = None
-    drops: Annotated[list[int] | None, Field(description="epochs after which the rate falls to `drop` of it")] = None
-    drop: Annotated[float, Field(gt=0, le=1)] | None = None
-    elite: Elite | None = None
-    validations: Positive | None = None
 
-
-class TrainingChange(Strict):
+class TrainingChange(_TrainingFields):
     """What may be changed of one run's training; everything else stays as it is."""
 
-    samples: Positive | None = None
-    epochs: Positive | None = None
-    batch_size: Positive | None = None
-    step: Literal["sub-path", "decision", "summed"] | None = None
-    learning_rate: Annotated[float, Field(gt=0, le=1)] | None = None
-    weight_decay: Annotated[float, Field(ge=0)] | None = None
-    decay_gamma: Annotated[float, Field(gt=0, le=1)] | None = None
-    decay_every: Positive | None = None
-    final_learning_rate: Annotated[float, Field(gt=0, le=1)] | None = None
-    warmup_batches: Annotated[int, Field(ge=0)] | None = None
-    warmup_factor: Annotated[float, Field(gt=0, le=1)] | None = None
-    precision: Literal["fp32", "bf16"] | None = None
-    validations: Positive | None = None
-    sub_paths: Literal["random", "suffix", "pairs"] | None = None
-    keep: Literal["last", "best"] | None = None
-    instances: Annotated[Positive | None, Field(description="self-improvement only, as are the next four")] = None
-    beam: Positive | None = None
-    rounds: Positive | None = None
-    sigma: Annotated[float, Field(ge=0)] | None = None
-    passes: Positive | None = None
-    epochs_per_round: Annotated[Positive | None, Field(description="sit only, as the rest but `clip` and `rounds`")] = (
-        None
-    )
-    reconstructions: Annotated[int, Field(ge=0)] | None = None
-    warm_up: bool | None = None
-    longest: Annotated[int, Field(ge=4)] | None = None
-    initial: Literal["labels", "greedy"] | None = None
-    starts: Literal["instance", "batch"] | None = None
-    rule: Literal["cut-off", "from-the-end"] | None = None
-    most_blocks: Positive | None = None
-    epochs_before: Annotated[int, Field(ge=0)] | None = None
-    clip: Annotated[float, Field(gt=0)] | None = None
     stages: Annotated[dict[str, StageChange], Field(description="icam, POMO and mvmoe: of single stages, by name")] = {}

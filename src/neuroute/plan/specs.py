@@ -10,8 +10,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from neuroute.plan.digest import exists, without_modules
 from neuroute.problems.vrp_variants import Variant
 
+COUNTS = "neuroute.accounting.counts"  # a class there counts the network of its name
 SHARD = 10_000  # instances in one shard of an instance stream
 
 Problem = Literal["tsp", "cvrp", "vrp"]
@@ -25,8 +27,12 @@ class Spec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     def canonical(self) -> str:
-        """JSON text with sorted keys: equal specs give equal bytes, so it serves as a Snakemake param."""
-        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        """JSON text with sorted keys: equal specs give equal bytes, so it serves as a Snakemake param.
+
+        Definitions stand in it without their modules, so that moving a file reruns nothing.
+        """
+        text = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return without_modules(text)
 
     def digest(self) -> str:
         return hashlib.sha256(self.canonical().encode()).hexdigest()[:16]
@@ -100,7 +106,7 @@ class Labels(Spec):
         return f"{self.dataset.stem}_s{shard}_{self.solver}.npy"
 
 
-class LabelBundle(Spec):
+class LabelJob(Spec):
     """Labels that one job makes together (starting a process costs more than a small shard)."""
 
     paper: str
@@ -117,6 +123,13 @@ class Network(Spec):
 
     kind: str
     arguments: dict[str, Any]
+
+    @property
+    def counts_entry(self) -> str | None:
+        """Dotted name of the formulas for its parameters and FLOPs; None where there are none."""
+        module, _, name = self.kind.partition(":")
+        entry = f"{COUNTS}:{name}"
+        return entry if module.startswith("neuroute.networks.") and exists(entry) else None
 
     @field_validator("arguments")
     @classmethod

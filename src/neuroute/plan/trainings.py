@@ -1,11 +1,16 @@
 """How models are trained: one spec for each training scheme."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, model_validator
 
 from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.specs import Spec
+
+Positive = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(gt=0, le=1)]
+Step = Literal["sub-path", "decision", "summed"]
+Precision = Literal["fp32", "bf16"]
 
 
 def evenly(batches: int, validations: int) -> set[int]:
@@ -13,7 +18,38 @@ def evenly(batches: int, validations: int) -> set[int]:
     return {round(batches * i / validations) for i in range(1, validations + 1)}
 
 
-class Supervised(Spec):
+class _HasEpochs(Protocol):
+    @property
+    def samples(self) -> int: ...
+    @property
+    def batch_size(self) -> int: ...
+    @property
+    def epochs(self) -> int: ...
+    @property
+    def validations(self) -> int: ...
+    @property
+    def batches_per_epoch(self) -> int: ...
+    @property
+    def batches(self) -> int: ...
+
+
+class InEpochs:
+    """Counts the batches of a training in epochs over the same number of samples."""
+
+    @property
+    def batches_per_epoch(self: _HasEpochs) -> int:
+        return -(-self.samples // self.batch_size)
+
+    @property
+    def batches(self: _HasEpochs) -> int:
+        return self.batches_per_epoch * self.epochs
+
+    @property
+    def validate_after(self: _HasEpochs) -> set[int]:
+        return evenly(self.batches, self.validations)
+
+
+class Supervised(InEpochs, Spec):
     """Supervised training on sub-paths of labelled tours (scaling, Section 3 and Table 9).
 
     `step` is the reading of the paper's "step" (docs/choices.md, "What is a step?"):
@@ -26,21 +62,28 @@ class Supervised(Spec):
     """
 
     kind: Literal["supervised"] = "supervised"
-    step: Literal["sub-path", "decision", "summed"] = "sub-path"
-    sub_paths: Literal["random", "suffix", "pairs"] = "random"
-    samples: int  # labelled instances in the training set
-    epochs: int = 1
-    batch_size: int = 1024
-    learning_rate: float = 1.25e-4
-    weight_decay: float = 0.01
-    decay_gamma: float = 0.997
-    decay_every: int = 100  # batches
-    final_learning_rate: float | None = None  # of a cosine over all batches, instead of the exponential decay
-    warmup_batches: int = 0
-    warmup_factor: float = 0.1
-    precision: Literal["fp32", "bf16"] = "fp32"
-    validations: int = 20  # greedy validations, evenly spaced over the samples seen
-    keep: Literal["last", "best"] = "last"  # which weights the checkpoint holds; best: by validation gap
+    samples: Annotated[int, Field(ge=1, description="labelled training instances")]
+    epochs: Positive = 1
+    batch_size: Positive = 1024
+    step: Annotated[Step, Field(description="reading of the paper's 'step': what one batch updates")] = "sub-path"
+    sub_paths: Annotated[
+        Literal["random", "suffix", "pairs"],
+        Field(description="random pieces of the tour (LEHD), its end (BQ-NCO), or one per instance (PENS only)"),
+    ] = "random"
+    learning_rate: Rate = 1.25e-4
+    weight_decay: Annotated[float, Field(ge=0)] = 0.01
+    decay_gamma: Rate = 0.997
+    decay_every: Annotated[int, Field(ge=1, description="batches between two decays")] = 100
+    final_learning_rate: Annotated[
+        float | None, Field(gt=0, le=1, description="of a cosine over all batches, instead of the exponential decay")
+    ] = None
+    warmup_batches: Annotated[int, Field(ge=0)] = 0
+    warmup_factor: Rate = 0.1
+    precision: Precision = "fp32"
+    validations: Annotated[int, Field(ge=1, description="greedy validations, evenly spaced over the samples seen")] = 20
+    keep: Annotated[Literal["last", "best"], Field(description="weights of the checkpoint; best: by validation")] = (
+        "last"
+    )
 
     @model_validator(mode="after")
     def _pairs_decide_once(self) -> "Supervised":
@@ -55,20 +98,8 @@ class Supervised(Spec):
         """The room of a problem that trains so."""
         return "path-tsp" if self.sub_paths == "pairs" else self.kind
 
-    @property
-    def batches_per_epoch(self) -> int:
-        return -(-self.samples // self.batch_size)
 
-    @property
-    def batches(self) -> int:
-        return self.batches_per_epoch * self.epochs
-
-    @property
-    def validate_after(self) -> set[int]:
-        return evenly(self.batches, self.validations)
-
-
-class SelfImprovement(Spec):
+class SelfImprovement(InEpochs, Spec):
     """Training without labels: sample tours without replacement, imitate the best (SIGD; Pirnay and Grimm, 2024).
 
     Each epoch samples `beam` x `rounds` distinct tours of `instances` new instances with the best weights so far (by
@@ -81,7 +112,7 @@ class SelfImprovement(Spec):
 
     kind: Literal["self-improvement"] = "self-improvement"
     epochs: int
-    instances: int  # that are sampled anew in each epoch
+    instances: int = Field(ge=1)  # that are sampled anew in each epoch
     beam: int = Field(32, ge=1)  # tours of one round of stochastic beam search
     rounds: int = Field(4, ge=1)
     sigma: float = Field(0.3, ge=0)  # per unit of length: how far a round's advantages shift the next round's policy
@@ -108,20 +139,8 @@ class SelfImprovement(Spec):
         """The room of a problem that trains so."""
         return self.kind
 
-    @property
-    def batches_per_epoch(self) -> int:
-        return -(-self.samples // self.batch_size)
 
-    @property
-    def batches(self) -> int:
-        return self.batches_per_epoch * self.epochs
-
-    @property
-    def validate_after(self) -> set[int]:
-        return evenly(self.batches, self.validations)
-
-
-class Reconstruction(Spec):
+class Reconstruction(InEpochs, Spec):
     """Self-improved training without labels (sit, Algorithm 1, Table 6).
 
     Each of `rounds` begins with the best weights so far (by greedy validation), improves all solutions of one fixed
@@ -167,20 +186,8 @@ class Reconstruction(Spec):
         return self.rounds * self.epochs_per_round
 
     @property
-    def batches_per_epoch(self) -> int:
-        return -(-self.samples // self.batch_size)
-
-    @property
     def batches_per_round(self) -> int:
         return self.batches_per_epoch * self.epochs_per_round
-
-    @property
-    def batches(self) -> int:
-        return self.batches_per_epoch * self.epochs
-
-    @property
-    def validate_after(self) -> set[int]:
-        return evenly(self.batches, self.validations)
 
 
 Training = Annotated[Supervised | SelfImprovement | Reconstruction | Reinforced, Field(discriminator="kind")]

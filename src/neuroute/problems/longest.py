@@ -1,6 +1,6 @@
 """The longest sub-path that training and re-construction take: l_max (sit, Section 5)."""
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 
 SHORTEST = 4  # stops of a sub-path
 LONGEST = 1000  # and most, where nothing else is said

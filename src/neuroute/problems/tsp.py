@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 
 FEWEST_NODES = 4  # below, every tour is optimal
 FARTHEST = 1e12  # coordinates of which distances are still told apart

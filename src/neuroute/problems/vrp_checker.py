@@ -1,6 +1,6 @@
 """Whether solutions of the 16 vehicle routing problems may be driven, told stop by stop and in plain Python.
 
-It shares nothing with the environment that builds solutions (`decoding.multi_start_vrp`), which it is to check.
+It shares nothing with the environment that builds solutions (`decoding.vrp`), which it is to check.
 
 Three readings of the backhaul rule, which differ in what a vehicle may carry when it leaves the depot:
 * "network": it is full, or empty where its route only picks up.  So the sums of the signed demands along a route
@@ -16,9 +16,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
-from neuroute.problems.cvrp import to_routes
-from neuroute.problems.vrp_batch import Vrp
+from neuroute.core.errors import NeurouteError
+from neuroute.problems.vrp import Vrp, to_routes
 
 Rule = Literal["network", "in order", "free start"]
 EPS = 1e-5  # what the published environments allow times and lengths to exceed

@@ -6,8 +6,8 @@ that are left can be the only one of a route.
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
-from neuroute.problems.vrp_batch import Vrp
+from neuroute.core.errors import NeurouteError
+from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_checker import EPS
 
 LARGEST_LOAD = 10**9  # of a demand or a capacity that users bring: sums of them are exact

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from itertools import product
 from typing import NamedTuple
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 
 
 class Switches(NamedTuple):

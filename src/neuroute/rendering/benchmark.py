@@ -1,39 +1,79 @@
 """Records of a public benchmark, where models are compared on the instances that all of them have solved."""
 
-from collections.abc import Iterable, Mapping
+from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from neuroute.datasets.benchmarks import studied
-from neuroute.rendering.study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from neuroute.rendering.study import Study
+
+Nodes = tuple[int, int]  # from and to, both counted in
 
 
-def solved_by_all(study: Study, evaluations: Iterable[str], benchmark: str = "tsplib") -> pd.DataFrame:
-    """Records of the instances that every model has solved in every way measured; no rows without any.
+@dataclass(frozen=True)
+class Solved:
+    """Records of the instances that every model has solved in every way measured; no rows without any."""
 
-    `evaluations` are ids, "<run>/<group>"; one that was not measured at all does not count.
-    """
+    benchmark: str
+    records: pd.DataFrame
+
+    @classmethod
+    def by_all(cls, study: Study, evaluations: Iterable[str], benchmark: str = "tsplib") -> Solved:
+        """Read them; `evaluations` are ids, "<run>/<group>", of which one that was not measured does not count."""
+        records = records_of(study, evaluations, benchmark)
+        ways = records.run + " " + records.decoding
+        solved = ways.groupby(records.test).nunique()
+        common = records[records.test.isin(solved.index[solved == ways.nunique()])]
+        study.mark(common)
+        return cls(benchmark, common)
+
+    def within(self, nodes: Nodes) -> pd.DataFrame:
+        """Keep the records of instances with so many nodes."""
+        return self.records[self.records.n.astype(float).between(*nodes)]
+
+    def count(self, nodes: Nodes) -> int:
+        """Count the instances with so many nodes."""
+        return int(self.within(nodes).test.nunique())
+
+    def values(self, metric: str, run: str | None, decoding: str, nodes: Nodes) -> pd.Series:
+        """Return the values of one model in one decoding, an instance each."""
+        r = self.within(nodes)
+        return r[(r.run == run) & (r.decoding == decoding) & (r.metric == metric)].value.astype(float)
+
+    def mean(self, metric: str, run: str | None, decoding: str, nodes: Nodes) -> float | None:
+        """Return their mean; None for what was not measured."""
+        values = self.values(metric, run, decoding, nodes)
+        return float(values.mean()) if len(values) else None
+
+
+def records_of(study: Study, evaluations: Iterable[str], benchmark: str) -> pd.DataFrame:
+    """Return all records of these evaluations on a benchmark; other papers may have measured it, too."""
     records = study.records[study.records.distribution == benchmark]
-    records = records[(records.run + "/" + records.group).isin(list(evaluations))]
-    ways = records.run + " " + records.decoding
-    solved = ways.groupby(records.test).nunique()
-    found = records[records.test.isin(solved.index[solved == ways.nunique()])]
-    study.mark(found)
-    return found
+    return records[(records.run + "/" + records.group).isin(list(evaluations))]
 
 
 def not_measured(
-    measured: pd.DataFrame, max_nodes: int, runs: Mapping[str, str], benchmark: str = "tsplib", min_nodes: int = 0
+    measured: pd.DataFrame | None,
+    max_nodes: int,
+    runs: Mapping[str, str],
+    benchmark: str = "tsplib",
+    min_nodes: int = 0,
+    sets: tuple[str, ...] = (),
 ) -> list[str]:
-    """Notes on what `measured` lacks: instances in that range of nodes, models (name -> run); how to get them."""
-    if not len(measured):
+    """Say what `measured` lacks: instances in that range of nodes, models (name -> run); how to get them."""
+    if measured is None or not len(measured):
         return [
             f"No instance of {benchmark.upper()} was there, so the printed numbers stand alone. To get them: set "
             "`benchmarks_dir` in config.yaml to a local copy, or run `snakemake --forcerun fetch_benchmark` where "
             "there is a network."
         ]
-    expected = {k.name for k in studied(max_nodes, min_nodes, benchmark)}
+    expected = {k.name for k in studied(max_nodes, min_nodes, benchmark, sets)}
     lacking = sorted(expected - {str(test).removeprefix(f"{benchmark}_") for test in measured.test})
-    notes = [f"Not measured here: {', '.join(lacking)}."] if lacking else []
     without = [name for name, run in runs.items() if run not in set(measured.run)]
-    return [*notes, f"Not measured here: {', '.join(without)}."] if without else notes
+    return [f"Not measured here: {', '.join(names)}." for names in (lacking, without) if names]

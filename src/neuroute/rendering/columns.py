@@ -1,35 +1,54 @@
-"""What the tables of all papers have in common: headings, formats and which model plays a role here."""
+"""Headings, formats and test sets in words, the same in the tables of all papers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from neuroute.plan.objects import Dataset
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, fixed
 
 WHOLE = fixed(0)
-HERE = "Here"  # heading of the column that says which model plays the paper's role
+HERE = "Here"  # heading of the column that says which model or solver plays the paper's role
+AS_CONFIGURED = "As configured here, with the paper's value in parentheses."
+AS_TRAINED = "As configured here, with the paper's value in parentheses; in parentheses alone: not trained here."
 
 
 def millions(value: Any) -> str:
-    """Two decimals as the paper prints, three digits for the small models of small scales."""
+    """Format with two decimals as the papers do, with three digits for the small models of small scales."""
     return f"{value:,.2f}" if value >= 0.995 else f"{value:.3g}"
 
 
+def plain(value: Any) -> str:
+    """Format a setting: text as it is, whole numbers with separators for thousands."""
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:g}"
+
+
+def decimal(value: float, decimals: int = 2) -> str:
+    """Format a number in running text, with a real minus."""
+    return f"{value:z.{decimals}f}".replace("-", "−")
+
+
 def described(dataset: Dataset) -> str:
-    """A test set in words."""
-    return f"{dataset.problem.upper()}{dataset.n}, {dataset.count:,} instances"
+    """Describe a test set: its capacity where that is not its size's rule, its distribution where not uniform."""
+    words = f"{dataset.problem.upper()}{dataset.n}, {dataset.count:,} instances"
+    words += f", C={dataset.capacity}" if dataset.capacity else ""
+    return words + ("" if dataset.distribution == "uniform" else f" ({dataset.distribution})")
 
 
-def model_here(study: Study, run: str) -> str:
-    """Depth and width of a run's network, of whichever method it is."""
-    arguments = study.runs[run].network.arguments
-    return f"D={arguments['depth']}, W={arguments['width']}"
+def joined(descriptions: Iterable[str]) -> str:
+    """Describe what columns that several problems share were measured on."""
+    return " and ".join(dict.fromkeys(text for text in descriptions if text))
 
 
 def gap_columns(sets: Mapping[int, Dataset], decimals: int = 3) -> tuple[Column, ...]:
-    """One column of gaps for each of the paper's sizes; `sets` holds the data set that stands for it."""
+    """Head one column of gaps for each of the paper's sizes; `sets` holds the data set that stands for it."""
     return tuple(
         Column(f"gap_tsp{size}_pct", f"TSP{size}", "gap %", fixed(decimals), at=described(dataset))
         for size, dataset in sets.items()
     )
+
+
+def short(size: int) -> str:
+    """Shorten a size: 1k for 1000."""
+    return f"{size // 1000}k"

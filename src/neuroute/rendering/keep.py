@@ -1,5 +1,7 @@
 """Keep what was measured: the rendered artifacts of a scale, with commit, date and device in every row."""
 
+from __future__ import annotations
+
 import datetime
 import subprocess
 from collections.abc import Iterable
@@ -7,10 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-import pandas as pd
-
-from neuroute.errors import NeurouteError
-from neuroute.files import read_json, write_text, write_whole
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import read_json, write_text, write_whole
+from neuroute.core.lazy import pd
 from neuroute.rendering.style import with_suffix
 
 

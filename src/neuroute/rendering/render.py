@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from neuroute.dotted import resolve
-from neuroute.errors import NeurouteError
-from neuroute.files import write_json, write_text
+from neuroute.core.dotted import resolve
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_json, write_text
 from neuroute.rendering import style
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing, save_figure, with_suffix

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from jinja2 import Environment
 
-from neuroute.errors import NeurouteError
-from neuroute.files import read_json, write_text
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import read_json, write_text
 from neuroute.plan.config import Scale
 from neuroute.rendering.style import with_suffix
 

@@ -1,22 +1,24 @@
 """What a table or figure is drawn from: the records, logs and manifests that its artifact declares."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
-
-from neuroute.errors import NeurouteError
-from neuroute.evaluation.columns import COLUMNS
-from neuroute.files import read_json
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import read_json
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Artifact, Dataset, Decoding, Run
+
+if TYPE_CHECKING:  # specs of tables are read by the plan, which needs neither
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Study:
     _cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def load(cls, artifact: Artifact, config: Config, scale: Scale, runs: Iterable[Run], work: Path) -> "Study":
+    def load(cls, artifact: Artifact, config: Config, scale: Scale, runs: Iterable[Run], work: Path) -> Study:
         """`runs`: the plan's runs; those of other papers are left out, unless the artifact reads them."""
         read = {e.rpartition("/")[0] for e in artifact.evaluations}
         own = {run.id: run for run in runs if run.paper == artifact.paper or run.id in read}
@@ -43,6 +45,10 @@ class Study:
     @cached_property
     def records(self) -> pd.DataFrame:
         """All the artifact's evaluation records, one row per measured number; no rows when it declares none."""
+        import pandas as pd
+
+        from neuroute.evaluation.records import COLUMNS
+
         parts = [_read_records(self.work / "evaluations" / f"{e}.csv") for e in self.artifact.evaluations]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(COLUMNS))
 
@@ -83,6 +89,14 @@ class Study:
                     return own, stored[f"{dataset.id}|reference"]
         return None
 
+    def reference_lengths(self, dataset: Dataset) -> NDArray[np.float64] | None:
+        """Lengths of the reference solutions of a data set (count,), as any evaluation of a model has kept them."""
+        for evaluation in self.artifact.evaluations:
+            kept = self._stored(evaluation).get(f"{dataset.id}|reference")
+            if kept is not None:
+                return kept
+        return None
+
     def mark(self, rows: pd.DataFrame) -> None:
         """Count these records among what the artifact shows."""
         keys = zip(rows.run, rows.test, rows.decoding, strict=True)
@@ -101,6 +115,8 @@ class Study:
         return self._stored(evaluation)
 
     def _stored(self, evaluation: str) -> Mapping[str, NDArray[Any]]:
+        import numpy as np
+
         path = self.work / "evaluations" / f"{evaluation}.npz"
         if path not in self._cache:
             try:
@@ -116,6 +132,8 @@ class Study:
 
     def log(self, run: str, kind: str | None = None) -> pd.DataFrame:
         """The training log of a run, one row per line; `kind` keeps only "train" or only "validation" lines."""
+        import pandas as pd
+
         path = self.work / "runs" / run / "log.jsonl"
         try:
             lines = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
@@ -130,21 +148,17 @@ class Study:
         """What training left in run.json: device, wall time, updates, samples."""
         return dict(read_json(self.work / "runs" / run / "run.json", f"train {run}"))
 
-    def manifest(self, bundle: str) -> dict[str, Any]:
-        """What a label bundle's job wrote down: solver, version, seconds and mean length of each set of labels."""
-        return dict(read_json(self.work / "labels" / f"{bundle}.json", f"label {bundle} again"))
+    def manifest(self, job: str) -> dict[str, Any]:
+        """What a label job wrote down: solver, version, seconds and mean length of each set of labels."""
+        return dict(read_json(self.work / "labels" / f"{job}.json", f"label {job} again"))
 
     def published(self, name: int | str) -> pd.DataFrame:
         """The paper's printed numbers (`table12` for 12, or a file name), with `method_params` as columns."""
         name = f"table{name}" if isinstance(name, int) else name
-        path = files(f"neuroute.papers.{self.artifact.paper}") / "published" / f"{name}.csv"
-        with path.open() as file:
-            frame = pd.read_csv(file)
-        if "method_params" not in frame:
-            return frame
-        given = [dict(p.split("=") for p in str(text).split(";") if "=" in p) for text in frame.method_params]
-        params = pd.DataFrame(given, index=frame.index).apply(_numbers)
-        return frame.join(params.drop(columns=params.columns.intersection(frame.columns)))
+        if ("published", name) not in self._cache:
+            self._cache["published", name] = _read_published(self.artifact.paper, name)
+        frame: pd.DataFrame = self._cache["published", name]
+        return frame
 
     def measured_on(self) -> dict[str, Any]:
         """Where this artifact's numbers come from: scale, test sets, devices, torch versions."""
@@ -176,13 +190,29 @@ def _id(decoding: Decoding | str) -> str:
     return decoding if isinstance(decoding, str) else decoding.id
 
 
+def _read_published(paper: str, name: str) -> pd.DataFrame:
+    import pandas as pd
+
+    with (files(f"neuroute.papers.{paper}") / "published" / f"{name}.csv").open() as file:
+        frame = pd.read_csv(file)
+    if "method_params" not in frame:
+        return frame
+    pairs = [dict(p.split("=") for p in str(text).split(";") if "=" in p) for text in frame.method_params]
+    params = pd.DataFrame(pairs, index=frame.index).apply(_numbers)
+    return frame.join(params.drop(columns=params.columns.intersection(frame.columns)))
+
+
 def _numbers(column: pd.Series) -> pd.Series:
     """The column as numbers where all its values are numbers."""
+    import pandas as pd
+
     numbers = pd.to_numeric(column, errors="coerce")
     return numbers if numbers.isna().equals(column.isna()) else column
 
 
 def _read_records(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
     try:
         frame = pd.read_csv(path)
     except FileNotFoundError:

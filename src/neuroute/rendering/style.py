@@ -1,27 +1,27 @@
 """The house style of figures: colours, axes, and saving with the same bytes every time."""
 
+from __future__ import annotations
+
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import LinearSegmentedColormap, to_hex
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-from numpy.typing import ArrayLike
 
-from neuroute.files import write_whole
-from neuroute.rendering.table import Table
+from neuroute.core.files import write_whole
+from neuroute.core.lazy import mpl, pd
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from numpy.typing import ArrayLike
+
+    from neuroute.rendering.table import Table
 
 ONE_COLUMN, TWO_COLUMNS = 3.25, 6.75  # inches
 MEASURED, PUBLISHED = "measured", "published"  # the sides of a figure, as its CSV names them
@@ -40,19 +40,36 @@ MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 class Drawing:
     """A figure, the points that it shows and what a reader must know of it."""
 
-    figure: Figure
+    figure: mpl.figure.Figure
     points: pd.DataFrame
     notes: tuple[str, ...] = ()
     alt: str = ""  # what the figure shows, for readers who cannot see it
     fits: Table | None = None  # what was fitted to the points; the report shows it below the figure
 
 
+def drawing(
+    figure: mpl.figure.Figure,
+    rows: Iterable[Mapping[str, Any]],
+    notes: Iterable[str],
+    alt: str,
+    fits: Table | None = None,
+) -> Drawing:
+    """Return a figure with the lines of its CSV."""
+    return Drawing(figure, pd.DataFrame(list(rows)), tuple(notes), alt, fits)
+
+
 def ramp(family: str, count: int) -> list[str]:
     """`count` colours of an ordered quantity, light to dark."""
     if count == 1:
         return [RAMPS[family][len(RAMPS[family]) // 2]]
-    colours = LinearSegmentedColormap.from_list(family, RAMPS[family])
-    return [to_hex(colours(i / (count - 1))) for i in range(count)]
+    stops = [[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in RAMPS[family]]
+    out = []
+    for i in range(count):
+        place = min(256 * i // (count - 1), 255) / 255 * (len(stops) - 1)  # of 256 shades, as matplotlib's maps have
+        before = min(int(place), len(stops) - 2)
+        mixed = (a + (b - a) * (place - before) for a, b in zip(*stops[before : before + 2], strict=True))
+        out.append("#" + "".join(f"{round(part):02x}" for part in mixed))
+    return out
 
 
 @contextmanager
@@ -60,15 +77,17 @@ def house() -> Iterator[None]:
     """Everything drawn inside has the house style; the Agg canvas, whatever the machine's display."""
     with (
         as_file(files("neuroute.rendering") / "house.mplstyle") as path,
-        matplotlib.rc_context(fname=path),
-        matplotlib.rc_context({"backend": "agg"}),
+        mpl.rc_context(fname=path),
+        mpl.rc_context({"backend": "agg"}),
     ):
         yield
 
 
-def new_figure(width: float = TWO_COLUMNS, height: float = 3.0) -> Figure:
+def new_figure(width: float = TWO_COLUMNS, height: float = 3.0) -> mpl.figure.Figure:
     """An empty figure of that many inches, outside pyplot's state."""
-    figure = Figure(figsize=(width, height))
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure = mpl.figure.Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
     return figure
 
@@ -91,9 +110,9 @@ def log_axis(axes: Axes, which: str, values: ArrayLike, pad: float = 0.08) -> No
     span = high - low + 2 * room
     dense = (1.0, 2.0, 3.0, 5.0, 7.0) if span < 1.1 else (1.0, 2.0, 5.0)
     subs = tuple(range(1, 10)) if span < 0.5 else dense if span < 2.2 else (1.0,)
-    axis.set_major_locator(LogLocator(10, subs=subs, numticks=12))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(plain_number))
+    axis.set_major_locator(mpl.ticker.LogLocator(10, subs=subs, numticks=12))
+    axis.set_minor_locator(mpl.ticker.NullLocator())
+    axis.set_major_formatter(mpl.ticker.FuncFormatter(plain_number))
 
 
 def plain_number(value: float, _: Any = None) -> str:
@@ -110,7 +129,7 @@ def empty_axes(axes: Axes, reason: str) -> None:
     axes.text(0.5, 0.5, reason, transform=axes.transAxes, ha="center", va="center", color=GREY, wrap=True)
 
 
-def save_figure(figure: Figure, stem: Path) -> list[Path]:
+def save_figure(figure: mpl.figure.Figure, stem: Path) -> list[Path]:
     """Write <stem>.pdf, .svg and .png; the same figure gives the same bytes.  Each file appears whole or not at all."""
     undated: dict[str, dict[str, Any]] = {
         "pdf": {"CreationDate": None, "ModDate": None},

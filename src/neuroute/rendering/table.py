@@ -1,12 +1,15 @@
 """A table of measured numbers beside published ones, written as CSV, Markdown, LaTeX and HTML."""
 
+from __future__ import annotations
+
 import html
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 Value = float | int | str | None
 Format = Callable[[Any], str]
@@ -94,6 +97,8 @@ class Table:
 
         `extra` adds constant columns, such as the scale.
         """
+        import pandas as pd
+
         data: dict[str, list[Any]] = {
             _snake(name): [row.labels[i] for row in self.rows] for i, name in enumerate(self.labels)
         }

@@ -1,27 +1,29 @@
 """What every solver offers, and the integer grid that the exact and local-search codes work on."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as package_version
 from typing import Any
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.problems.vrp import Vrp
 
 GRID = 1e6  # grid units per unit of length
 
 
 @dataclass(frozen=True)
 class Solver:
-    """A solver of TSP, and perhaps CVRP and the other routing instances.  One module per solver holds it as SOLVER.
+    """A solver of the TSP, and perhaps of the CVRP and of the VRP.
 
-    `version()` is cheap and raises NeurouteError, saying how to get the solver, when it is missing.
+    `version()` is cheap and raises NeurouteError, saying how to get the solver, if it is missing.
     `solve(coords (n, 2), seed)` returns a tour (n,) int64 of n >= 4 nodes; equal arguments give equal tours.
     `solve_cvrp(coords (n + 1, 2), demand (n + 1,), capacity, seed)`, depot first, returns routes of customers 1..n.
-    `solve_vrp(instance, seed)` takes a `problems.vrp.Vrp` of one instance and returns a solution (2, n); it raises
-    NeurouteError for a variant that the solver is not made for.
+    `solve_vrp(instance, seed)` takes a batch of one instance and returns a solution (2, n); it raises NeurouteError for
+    a variant that the solver is not made for.
     """
 
     name: str
@@ -30,7 +32,12 @@ class Solver:
     version: Callable[[], str]
     solve: Callable[[np.ndarray, int], np.ndarray]
     solve_cvrp: Callable[[np.ndarray, np.ndarray, int, int], list[list[int]]] | None = None
-    solve_vrp: Callable[[Any, int], np.ndarray] | None = None
+    solve_vrp: Callable[[Vrp, int], np.ndarray] | None = None
+
+    def variant(self, name: str, *functions: str, **settings: Any) -> "Solver":
+        """Return the solver under another name, these of its functions called with these settings."""
+        changes: dict[str, Any] = {f: partial(getattr(self, f), **settings) for f in functions}
+        return replace(self, name=name, **changes)
 
 
 def missing(name: str, how_to_get: str) -> NeurouteError:
@@ -38,7 +45,7 @@ def missing(name: str, how_to_get: str) -> NeurouteError:
 
 
 def installed_version(package: str, name: str, how_to_get: str) -> str:
-    """Version of an installed distribution; raises NeurouteError for the solver `name` without it."""
+    """Return the version of an installed distribution.  Raises NeurouteError, naming the solver, if it is missing."""
     try:
         return f"{package} {package_version(package)}"
     except PackageNotFoundError:
@@ -46,7 +53,7 @@ def installed_version(package: str, name: str, how_to_get: str) -> str:
 
 
 def on_grid(coords: np.ndarray) -> np.ndarray:
-    """Coordinates (n, 2) as integers, int64: unit-square instances rounded to 1e-6, others fitted to that range."""
+    """Return coordinates (n, 2) as int64: those in the unit square rounded to 1e-6, others first fitted to it."""
     coords = np.asarray(coords, dtype=np.float64)
     low, high = coords.min(), coords.max()
     if low < 0 or high > 1:
@@ -55,7 +62,7 @@ def on_grid(coords: np.ndarray) -> np.ndarray:
 
 
 def tsplib_text(coords: np.ndarray) -> str:
-    """The instance (n, 2), put on the grid, as a TSPLIB problem with distances rounded to whole grid units."""
+    """Return coords (n, 2), put on the grid, as a TSPLIB problem with distances rounded to whole grid units."""
     nodes = "\n".join(f"{i} {x} {y}" for i, (x, y) in enumerate(on_grid(coords).tolist(), 1))
     return (
         f"NAME : instance\nTYPE : TSP\nDIMENSION : {len(coords)}\nEDGE_WEIGHT_TYPE : EUC_2D\n"
@@ -64,5 +71,12 @@ def tsplib_text(coords: np.ndarray) -> str:
 
 
 def positive_seed(seed: int) -> int:
-    """A seed from 1 to 2**31 - 1: zero asks Concorde and LKH for the time of day."""
+    """Return a seed from 1 to 2**31 - 1: zero asks Concorde and LKH for the time of day."""
     return seed % (2**31 - 1) + 1
+
+
+def check_demands(name: str, demand: np.ndarray, capacity: int) -> None:
+    """Raises NeurouteError, naming the solver, if a customer of demand (n + 1,) demands more than the capacity."""
+    if demand[1:].max(initial=0) > capacity:
+        who = 1 + int(demand[1:].argmax())
+        raise NeurouteError(f"{name}: customer {who} demands more than the capacity {capacity}; split it")

@@ -1,7 +1,7 @@
 """Concorde (Applegate, Bixby, Chvátal and Cook): optimal tours on the 1e-6 grid, with proof.
 
-Any build of pyconcorde's extension module serves: the user's own package, or the one that the wheel of ml4co-kit
-brings.  Only that extension is loaded; the package around it is never imported.
+Any build of pyconcorde's extension module serves: the user's own package, or the one in the wheel of ml4co-kit.  Only
+that extension is loaded; the package around it is never imported.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.solvers.base import Solver, missing, positive_seed, tsplib_text
 
 HOW_TO_GET = (
@@ -37,7 +37,7 @@ PLACES = (
 
 @cache
 def _find() -> tuple[Path, str]:
-    """(extension file, distribution that brought it)."""
+    """Return the extension file and the distribution that it is part of."""
     for package, distribution, inside in PLACES:
         spec = importlib.util.find_spec(package)  # looks for a top-level package without running it
         for root in (spec.submodule_search_locations or []) if spec else []:
@@ -71,7 +71,7 @@ def version() -> str:
 
 
 def solve(coords: np.ndarray, seed: int) -> np.ndarray:
-    """An optimal tour (n,) of coords (n, 2).  Raises NeurouteError when Concorde stops without a proof."""
+    """Return an optimal tour (n,) of coords (n, 2).  Raises NeurouteError if Concorde stops without a proof."""
     concorde = _extension()
     with _scratch_folder(), _silence():
         Path("instance.tsp").write_text(tsplib_text(coords))
@@ -81,12 +81,12 @@ def solve(coords: np.ndarray, seed: int) -> np.ndarray:
         tour, _, success, found, _ = concorde._CCtsp_solve_dat(n, data, "instance", -1.0, 1, positive_seed(seed))
     if not (success and found):
         raise NeurouteError(f"Concorde ended without an optimal tour of {len(coords)} nodes; try another seed")
-    return tour.astype(np.int64)
+    return np.asarray(tour, dtype=np.int64)
 
 
 @contextmanager
 def _scratch_folder() -> Iterator[None]:
-    """Work in a folder of one's own: Concorde leaves restart files where it runs."""
+    """Work in a temporary folder: Concorde leaves restart files where it runs."""
     home = os.open(".", os.O_RDONLY)
     with tempfile.TemporaryDirectory(prefix="neuroute-concorde-") as folder:
         os.chdir(folder)
@@ -99,7 +99,7 @@ def _scratch_folder() -> Iterator[None]:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Send what C code prints to nowhere.  C's own buffers are emptied on the way in and out."""
+    """Discard what C code prints.  C's own buffers are emptied on the way in and out."""
     flush = ctypes.CDLL(None).fflush
     sys.stdout.flush()
     sys.stderr.flush()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
 from neuroute.solvers.base import Solver, installed_version
 
 HOW_TO_GET = "run `pip install hygese`"
@@ -22,7 +22,7 @@ def version() -> str:
 
 
 def solve(coords: np.ndarray, seed: int, iterations: int = ITERATIONS) -> np.ndarray:
-    """The best tour (n,) found over coords (n, 2)."""
+    """Return the best tour (n,) over coords (n, 2)."""
     (route,) = _search(seed, iterations).solve_tsp(_scaled(coords), rounding=False).routes
     return np.array([0, *route], dtype=np.int64)
 
@@ -30,15 +30,15 @@ def solve(coords: np.ndarray, seed: int, iterations: int = ITERATIONS) -> np.nda
 def solve_cvrp(
     coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int, iterations: int = ITERATIONS
 ) -> list[list[int]]:
-    """The routes of the best solution found, in HGS's default fleet: 1.3 times what the demands fill, and 3 more.
+    """Return the routes of the best solution with HGS's default fleet: 1.3 times what the demands fill, and 3 more.
 
-    A search that has met no feasible solution (about one in a thousand of the short ones) is made again, twice as long.
-    Raises NeurouteError when the demands seem not to fit at all.
+    A search that meets no feasible solution (about one in a thousand of the short ones) is repeated, twice as long.
+    Raises NeurouteError if the demands seem not to fit at all.
     """
     data = _scaled(coords) | {"demands": np.asarray(demand, dtype=np.float64), "vehicle_capacity": float(capacity)}
     while iterations <= MOST_ITERATIONS:
-        found = _search(seed, iterations).solve_cvrp(data, rounding=False)
-        if routes := [[int(customer) for customer in route] for route in found.routes if len(route)]:
+        best = _search(seed, iterations).solve_cvrp(data, rounding=False)
+        if routes := [[int(customer) for customer in route] for route in best.routes if len(route)]:
             return routes
         iterations *= 2
     raise NeurouteError(f"hgs: no feasible routes in {MOST_ITERATIONS} iterations; check the demands")
@@ -56,3 +56,7 @@ def _scaled(coords: np.ndarray) -> dict[str, Any]:
 
 
 SOLVER = Solver("hgs", False, HOW_TO_GET, version, solve, solve_cvrp)
+# For training labels: within about 1 % of the full budget on 100 customers.
+SHORT = SOLVER.variant("hgs-short", "solve", "solve_cvrp", iterations=100)
+# The budget of MVMoE's published references.
+LONG = SOLVER.variant("hgs-long", "solve", "solve_cvrp", iterations=20_000)

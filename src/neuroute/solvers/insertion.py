@@ -1,12 +1,20 @@
-"""Random insertion: nodes in random order, each put where it lengthens the tour least (sit, Algorithms 1 and 2)."""
+"""Insertion: nodes in some order, each put where it lengthens the tour or the routes least (sit, Algorithms 1 and 2).
+
+TSP: in random order.  CVRP: each customer where it lengthens the routes least, or on a route of its own.  The paper sit
+calls that random insertion too; its code takes customers by angle around the depot, and its scan of a route begins with
+a wrong distance (`depot_slip`).  Its "Random Insertion" of Table 1 and its first labels need both.
+"""
+
+from typing import Literal
 
 import numba
 import numpy as np
 
-from neuroute.solvers.base import Solver, installed_version
+from neuroute.solvers.base import Solver, check_demands, installed_version
 
 HOW_TO_GET = "run `pip install numba`"
 BLOCK = 1024
+ROOM = 8  # slots of a new route; doubled when they are full
 
 
 def version() -> str:
@@ -14,26 +22,20 @@ def version() -> str:
 
 
 def insertion_order(n: int, seed: int) -> np.ndarray:
-    """A random permutation (n,) int64: the ranks of n Philox draws, the same under every numpy release."""
+    """Return a random permutation (n,) int64: the ranks of n Philox draws, the same under every numpy release."""
     return np.argsort(np.random.Philox(key=seed).random_raw(n), kind="stable")
 
 
 def solve(coords: np.ndarray, seed: int) -> np.ndarray:
-    """Tour (n,) of coords (n, 2): O(n^2) time, O(n) memory, float64."""
+    """Return the tour (n,) of coords (n, 2): O(n^2) time, O(n) memory, float64."""
     order = insertion_order(len(coords), seed)
-    return order[_insert(np.asarray(coords, dtype=np.float64)[order])]
-
-
-def solve_cvrp(coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int) -> list[list[int]]:
-    """Routes of customers 1..n, inserted in random order; see `insertion_cvrp`."""
-    from neuroute.solvers.insertion_cvrp import solve_cvrp as insert  # which takes the order from here
-
-    return insert(coords, demand, capacity, seed, order="random")
+    tour: np.ndarray = order[_insert(np.asarray(coords, dtype=np.float64)[order])]
+    return tour
 
 
 @numba.njit(cache=True)
 def _insert(points: np.ndarray) -> np.ndarray:
-    """Insert points (n, 2) in the order given; the tour (n,) in positions of that order.
+    """Insert points (n, 2) in their order; return the tour (n,) as positions in that order.
 
     `after[i]` is the successor of i.  Edges i -> after[i] are scanned in the order of i rather than along the
     tour, with both their ends side by side, so that memory is read in sequence; of equally cheap edges the first
@@ -75,4 +77,127 @@ def _insert(points: np.ndarray) -> np.ndarray:
     return tour
 
 
+def angle_order(coords: np.ndarray) -> np.ndarray:
+    """Return customers 1..n by their angle around the depot, row 0 of coords (n + 1, 2), from -pi upwards."""
+    out = coords[1:].astype(np.float64) - coords[0]
+    return 1 + np.argsort(np.arctan2(out[:, 1], out[:, 0]), kind="stable")
+
+
+def solve_cvrp(
+    coords: np.ndarray,
+    demand: np.ndarray,
+    capacity: int,
+    seed: int,
+    order: Literal["angle", "random"] = "random",
+    depot_slip: bool = False,
+) -> list[list[int]]:
+    """Return routes of customers 1..n; coords (n + 1, 2) and demand (n + 1,), depot first.
+
+    A customer opens a route only if no position in a route with room for it costs less than the way there and back.
+    With `depot_slip`, the distance between depot and customer is taken to be half of the least cost so far in the
+    first position of each route, as published.  The seed is for the random order.  float64, O(n^2) time, O(n)
+    memory.  Raises NeurouteError if a customer demands more than the capacity.
+    """
+    check_demands("insertion", demand, capacity)
+    customers = angle_order(coords) if order == "angle" else 1 + insertion_order(len(coords) - 1, seed)
+    points = np.asarray(coords, dtype=np.float64)
+    route, after = _insert_routes(points, np.asarray(demand, dtype=np.int64), int(capacity), customers, depot_slip)
+    routes = []
+    for customer in route.tolist():
+        path = []
+        while customer:
+            path.append(customer)
+            customer = int(after[customer])
+        routes.append(path)
+    return routes
+
+
+@numba.njit(cache=True)
+def _insert_routes(
+    points: np.ndarray, demand: np.ndarray, capacity: int, customers: np.ndarray, depot_slip: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first customer of each route, and the successor of each customer, 0 for the depot.
+
+    A route's edges lie side by side in one stretch of the columns of `edges`, the one that leaves the depot first, in
+    the order in which their tails came: x and y of the tail and of the head, length.  They are scanned in that order,
+    so that memory is read in sequence; of equally cheap ones the first is taken.
+    """
+    n = len(points) - 1
+    # A route of s customers takes ROOM slots, or with those that it left when it grew fewer than 4 (s + 1) - ROOM.
+    edges = np.empty((5, ROOM * n))
+    tail = np.zeros(edges.shape[1], np.int64)
+    after = np.zeros(n + 1, np.int64)
+    begin, size, slots, room, head = np.zeros((5, n + 1), np.int64)
+    useful = np.empty(n + 1, np.int64)  # the routes that have room for some customer, oldest first
+    cost = np.empty(n + 1)
+    smallest = demand[1:].min() if n else 0
+    routes, open_routes, used = 0, 0, 0
+    dx, dy = points[0]
+    for customer in customers:
+        px, py = points[customer]
+        out = np.sqrt((px - dx) ** 2 + (py - dy) ** 2)
+        best, chosen, where = 2 * out, -1, 0
+        for k in range(open_routes):
+            r = useful[k]
+            if room[r] < demand[customer]:
+                continue
+            a, b = begin[r], begin[r] + size[r]
+            ax, ay, bx, by, length = edges[0, a:b], edges[1, a:b], edges[2, a:b], edges[3, a:b], edges[4, a:b]
+            for i in range(b - a):
+                ux, uy, vx, vy = ax[i] - px, ay[i] - py, bx[i] - px, by[i] - py
+                cost[i] = np.sqrt(ux * ux + uy * uy) + np.sqrt(vx * vx + vy * vy) - length[i]
+            if depot_slip:
+                cost[0] += best / 2 - out
+            least = np.inf
+            for i in range(b - a):  # apart from the loop above, which the compiler then vectorises
+                least = min(least, cost[i])
+            if least < best:
+                best, chosen = least, r
+                for i in range(b - a):
+                    if cost[i] == least:
+                        where = a + i
+                        break
+        if chosen < 0:
+            chosen = routes
+            begin[chosen], slots[chosen], room[chosen], size[chosen] = used, ROOM, capacity, 1
+            used += ROOM
+            useful[open_routes] = chosen
+            routes, open_routes = routes + 1, open_routes + 1
+            where = begin[chosen]
+            edges[0, where], edges[1, where], tail[where] = dx, dy, 0
+            edges[2, where], edges[3, where] = dx, dy
+        if size[chosen] == slots[chosen]:
+            a, s = begin[chosen], size[chosen]
+            edges[:, used : used + s] = edges[:, a : a + s]
+            tail[used : used + s] = tail[a : a + s]
+            where += used - a
+            begin[chosen], slots[chosen] = used, 2 * s
+            used += 2 * s
+        new = begin[chosen] + size[chosen]
+        size[chosen] += 1
+        if tail[where] == 0:
+            after[customer], head[chosen] = head[chosen], customer
+        else:
+            after[customer], after[tail[where]] = after[tail[where]], customer
+        tail[new] = customer
+        edges[0, new], edges[1, new] = px, py
+        edges[2, new], edges[3, new] = edges[2, where], edges[3, where]
+        edges[2, where], edges[3, where] = px, py
+        for slot in (where, new):
+            ux, uy = edges[0, slot] - edges[2, slot], edges[1, slot] - edges[3, slot]
+            edges[4, slot] = np.sqrt(ux * ux + uy * uy)
+        room[chosen] -= demand[customer]
+        if room[chosen] < smallest:
+            k = 0
+            for j in range(open_routes):
+                if useful[j] != chosen:
+                    useful[k] = useful[j]
+                    k += 1
+            open_routes = k
+    return head[:routes], after
+
+
 SOLVER = Solver("insertion", False, HOW_TO_GET, version, solve, solve_cvrp)
+ANGLE = SOLVER.variant("insertion-angle", "solve_cvrp", order="angle")
+# As in the code of sit: the TSP at random, the CVRP by angle, with its slip.
+PUBLISHED = SOLVER.variant("insertion-published", "solve_cvrp", order="angle", depot_slip=True)

@@ -1,33 +1,41 @@
-"""Solvers by name.  A solver's module is imported when it is asked for."""
+"""Solvers by name.  A solver's module is imported when the solver is asked for."""
 
-import importlib
+from collections.abc import Mapping
+from typing import Any, cast
 
-from neuroute.errors import NeurouteError
+from neuroute.core.dotted import resolve
+from neuroute.core.errors import NeurouteError
 from neuroute.solvers.base import Solver
 
-MODULES = {
-    "concorde": "neuroute.solvers.concorde",
-    "lkh": "neuroute.solvers.lkh",
-    "lkh3": "neuroute.solvers.lkh3",
-    "hgs": "neuroute.solvers.hgs",
-    "hgs-short": "neuroute.solvers.hgs_short",
-    "hgs-long": "neuroute.solvers.hgs_long",
-    "insertion": "neuroute.solvers.insertion",
-    "insertion-angle": "neuroute.solvers.insertion_cvrp",
-    "insertion-published": "neuroute.solvers.insertion_published",
-    "nearest": "neuroute.solvers.nearest",
-    "ortools": "neuroute.solvers.ortools_vrp",
-    "ortools-x10": "neuroute.solvers.ortools_x10",
-    "ortools-short": "neuroute.solvers.ortools_short",
-    "ortools-network": "neuroute.solvers.ortools_network",
-    "pyvrp": "neuroute.solvers.pyvrp_vrp",
-    "pyvrp-short": "neuroute.solvers.pyvrp_short",
+SOLVERS = {
+    "concorde": "neuroute.solvers.concorde:SOLVER",
+    "lkh": "neuroute.solvers.lkh:LKH",
+    "lkh3": "neuroute.solvers.lkh:LKH3",
+    "hgs": "neuroute.solvers.hgs:SOLVER",
+    "hgs-short": "neuroute.solvers.hgs:SHORT",
+    "hgs-long": "neuroute.solvers.hgs:LONG",
+    "insertion": "neuroute.solvers.insertion:SOLVER",
+    "insertion-angle": "neuroute.solvers.insertion:ANGLE",
+    "insertion-published": "neuroute.solvers.insertion:PUBLISHED",
+    "nearest": "neuroute.solvers.nearest:SOLVER",
+    "ortools": "neuroute.solvers.ortools:SOLVER",
+    "ortools-x10": "neuroute.solvers.ortools:X10",
+    "ortools-short": "neuroute.solvers.ortools:SHORT",
+    "ortools-network": "neuroute.solvers.ortools:NETWORK",
+    "pyvrp": "neuroute.solvers.pyvrp:SOLVER",
+    "pyvrp-short": "neuroute.solvers.pyvrp:SHORT",
 }
 
 
+def entry(name: str) -> str:
+    """Return where the solver of that name is: `package.module:NAME`.  Raises NeurouteError for an unknown name."""
+    # The table is addressed by name: else the digest of every label would hang on all of it.
+    solvers = cast(Mapping[str, str], cast(Any, resolve(f"{__name__}:SOLVERS")))
+    if name not in solvers:
+        raise NeurouteError(f"unknown solver '{name}'; known: {', '.join(solvers)}")
+    return solvers[name]
+
+
 def get(name: str) -> Solver:
-    """The solver of that name, installed or not.  Raises NeurouteError for an unknown name."""
-    if name not in MODULES:
-        raise NeurouteError(f"unknown solver '{name}'; known: {', '.join(MODULES)}")
-    solver: Solver = importlib.import_module(MODULES[name]).SOLVER
-    return solver
+    """Return the solver of that name, installed or not.  Raises NeurouteError for an unknown name."""
+    return cast(Solver, resolve(entry(name)))

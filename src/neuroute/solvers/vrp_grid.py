@@ -1,17 +1,18 @@
-"""A routing instance in whole numbers, for solvers that know no others.
+"""A routing instance in whole numbers, for solvers that take no others.
 
-Ways, services and opening times are rounded up, closing times and limits down, so that what holds on the grid holds in
-the plane.  The published references truncate on a grid of 1e-5 and are up to 5e-5 late.
+Distances, services and opening times are rounded up, closing times and limits down, so that what holds on the grid
+holds in the plane.  The published references truncate on a grid of 1e-5 and are up to 5e-5 late.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from neuroute.problems.vrp import EPS, Vrp
+from neuroute.problems.vrp import Vrp
+from neuroute.problems.vrp_checker import EPS
 from neuroute.solvers.base import GRID
 
-# A limit that the way there and back just meets is not to be missed by rounding; the checker allows more than this.
+# A limit that the way there and back just meets must not be missed by rounding; the checker allows more than this.
 SLACK = int(0.8 * EPS * GRID)
 
 
@@ -33,17 +34,17 @@ class GridVrp:
 
     @property
     def closing(self) -> int:
-        """When the last window closes: nothing that matters happens later, as closed routes are home by then."""
+        """Return when the last window closes: nothing that counts happens later, as closed routes are home by then."""
         assert self.windows is not None
         return int(self.windows[:, 1].max())
 
     def with_end(self, ways: np.ndarray) -> np.ndarray:
-        """Ways (1 + V, 1 + V), and for open routes one more node at the end of each, which costs nothing to reach."""
+        """Return distances (1 + V, 1 + V); for open routes with one more node, the end, which costs nothing."""
         return np.pad(ways, (0, 1)) if self.open else ways
 
 
 def on_vrp_grid(instance: Vrp) -> GridVrp:
-    """The only instance of a batch of one."""
+    """Return the instance of a batch of one on the grid."""
     points = instance.coords[0].astype(np.float64)
     step = points[:, None] - points
     windows, service = None, np.zeros(len(points), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Supervised training on sub-paths of labelled CVRP solutions (LEHD)."""
+"""Training on sub-paths of CVRP solutions: labelled ones (LEHD), or those that the network itself improves (sit)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,12 +9,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.errors import NeurouteError
-from neuroute.networks.gates import Gate
-from neuroute.networks.routing import Routing
-from neuroute.problems.cvrp_sub_paths import Draw, arranged, draw, loads
-from neuroute.seeds import stream_seed
-from neuroute.training.supervised import Scheme, SupervisedBatches, labelled
+from neuroute.core.errors import NeurouteError
+from neuroute.core.seeds import stream_seed
+from neuroute.decoding.cvrp_search import SEARCH
+from neuroute.networks.blocks.gates import Gate
+from neuroute.networks.blocks.routing import Routing
+from neuroute.problems.cvrp_sub_paths import Draw, arranged, draw, draw_within, loads
+from neuroute.training.reconstruction import ReconstructedSet, Rounds
+from neuroute.training.supervised import Labelled, Scheme, SupervisedBatches, labelled
 
 
 @dataclass(frozen=True)
@@ -100,15 +102,15 @@ class RoutedBatches(CvrpBatches):
     would come of other memory.
     """
 
-    def __init__(self, *scheme: Any) -> None:
-        super().__init__(*scheme)
-        t, arguments = self.training, self.run.network.arguments
+    def __init__(self, scheme: Scheme, data: Labelled) -> None:
+        super().__init__(scheme, data)
+        t = self.training
         if self.world.size > 1:
             raise NeurouteError(
                 f"{self.run.id}: its experts are trained in one process, not in {self.world.size}; set gpus_per_run: 1"
             )
         # Of each token an FFN has two copies and what experts make of them.
-        need = 4 * 26 * arguments["width"] * arguments["depth"] * (self.run.n + 1) * t.batch_size / 1e9
+        need = 4 * 26 * self.net.width * self.net.depth * (self.run.n + 1) * t.batch_size / 1e9
         if need > self.memory_gb:
             raise NeurouteError(
                 f"{self.run.id}: experts learn from whole batches, and {t.batch_size} instances of {self.run.n} "
@@ -139,4 +141,21 @@ def loss(decide: Any, path: CvrpPath, row: int) -> Tensor:
 def supervised(scheme: Scheme) -> CvrpBatches:
     """Raises NeurouteError when labels are missing."""
     kind = RoutedBatches if any(isinstance(module, Gate) for module in scheme.net.modules()) else CvrpBatches
-    return kind(scheme.run, scheme.model, labelled(scheme), scheme.device, scheme.world, scheme.memory_gb)
+    return kind(scheme, labelled(scheme))
+
+
+class RouteRounds(Rounds, CvrpBatches):
+    """Sub-paths of improved solutions, of one length in a batch: 4 to the longest.  Each ends where a route does."""
+
+    def _sub_path(self, index: int, *arrays: Tensor) -> CvrpPath:
+        coords, demand, capacity, solutions = arrays
+        drawn = draw_within(self.run.seed, index, self.run.n, 0, len(coords), self.longest)
+        return cut(coords, demand, capacity, solutions, drawn)
+
+
+def reconstruction(scheme: Scheme) -> RouteRounds:
+    """Self-improved training (sit, Appendix B.3).
+
+    Raises NeurouteError when labels are missing, for several processes, and for sub-paths that cannot be.
+    """
+    return RouteRounds(scheme, ReconstructedSet(scheme, SEARCH))

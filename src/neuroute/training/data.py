@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from neuroute.datasets.labels import load_tours
-from neuroute.datasets.shard_files import kind_of
+from neuroute.datasets.problem_spec import spec_of
 from neuroute.plan.objects import SHARD, Labels
 
 
@@ -31,7 +31,7 @@ class TrainingSet:
 
     def _load_shard(self, index: int) -> tuple[np.ndarray, ...]:
         shard = self._shards[index]
-        kind = kind_of(shard)
+        kind = spec_of(shard)
         return *kind.arrays(kind.instances(shard.dataset)), load_tours(shard, self._directories)
 
     def _rng(self, epoch: int, what: int) -> np.random.Generator:

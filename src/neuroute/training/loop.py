@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from neuroute.errors import NeurouteError
-from neuroute.files import write_text, write_whole
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_text, write_whole
 from neuroute.networks.weights import all_finite
 from neuroute.training.distributed import World
 

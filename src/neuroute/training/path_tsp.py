@@ -3,15 +3,16 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.core.seeds import stream_seed
+from neuroute.networks.base import PathNetwork
 from neuroute.problems.sub_paths import cut_pairs, draw_pairs
-from neuroute.seeds import stream_seed
 from neuroute.training.supervised import Scheme, SupervisedBatches, labelled
 
 LEAST = 32  # instances of a part: smaller ones cost more in calls than they save in rows
@@ -62,18 +63,11 @@ class PathTspBatches(SupervisedBatches):
         drawn = draw_pairs(generator, len(tours), self.run.n)
         stops = cut_pairs(coords, tours, *(d.to(coords.device) for d in drawn))
         noise = None
-        if self.network.gaussian:
+        if self.net.random_embeddings:
             on = torch.Generator(self.device).manual_seed(int(torch.randint(2**62, (), generator=generator)))
-            shape = (*stops.shape[:2], self.network.width)
+            shape = (*stops.shape[:2], self.net.width)
             noise = torch.randn(shape, generator=on, device=self.device)
         return PathTsps(stops, drawn[1].to(coords.device), noise)
-
-    @property
-    def network(self) -> Any:
-        model: Any = self.model
-        while not hasattr(model, "net"):  # below DDP and torch.compile
-            model = model.module if hasattr(model, "module") else model._orig_mod
-        return model.net
 
     def _rows(self, path: Any) -> range:
         return range(1)
@@ -84,16 +78,16 @@ class PathTspBatches(SupervisedBatches):
 
     def _micro_batch(self, tokens: int) -> int:
         """Instances of one part: PARTS of a batch where memory allows, with ALiBi's bias beside the activations."""
-        budget, arguments = self.memory_gb * 1e9, self.run.network.arguments
+        budget, net = self.memory_gb * 1e9, cast(Any, self.net)
         activations = budget / super()._micro_batch(tokens)  # bytes of one instance
-        copies = arguments["depth"] if self.training.precision == "bf16" else 1  # a layer casts the bias
-        bias = 4 * arguments["heads"] * tokens**2 * copies
+        copies = net.depth if self.training.precision == "bf16" else 1  # a layer casts the bias
+        bias = 4 * net.heads * tokens**2 * copies
         part = max(LEAST, math.ceil(self.training.batch_size / self.world.size / PARTS))
         return max(1, min(part, int(budget / (activations + bias))))
 
 
 def path_tsp(scheme: Scheme) -> PathTspBatches:
     """Raises NeurouteError when labels are missing, or the network cannot be trained on paths of different lengths."""
-    if not hasattr(scheme.net, "draw"):
+    if not (isinstance(scheme.net, PathNetwork) and scheme.net.variable_lengths):
         raise NeurouteError(f"{scheme.run.id}: sub_paths: pairs needs a network that hides rows: a Pens")
-    return PathTspBatches(scheme.run, scheme.model, labelled(scheme), scheme.device, scheme.world, scheme.memory_gb)
+    return PathTspBatches(scheme, labelled(scheme))

@@ -1,14 +1,12 @@
 """Self-improved training without labels: rounds of re-construction of one fixed data set, and training on it (sit).
 
 Algorithm 1: the best weights so far improve all solutions by parallel local re-construction, then the network learns
-from sub-paths of them.  What differs between problems is in `reconstruction_tsp` and `reconstruction_cvrp`.
+from sub-paths of them.  Here is what problems share, and the TSP; the CVRP's part is in `cvrp`.
 """
 
 import logging
 import time
 import zipfile
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +14,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_whole
+from neuroute.core.seeds import stream_seed
 from neuroute.datasets.labels import load_tours
-from neuroute.datasets.shard_files import kind_of
-from neuroute.decoding.decode import autocast
-from neuroute.errors import NeurouteError
-from neuroute.files import write_whole
+from neuroute.datasets.problem_spec import spec_of
+from neuroute.decoding.construct import construct
+from neuroute.decoding.memory import autocast
+from neuroute.decoding.search import Search
+from neuroute.decoding.tsp_search import SEARCH
 from neuroute.plan.objects import Decoding, Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
-from neuroute.problems.rooms import room
-from neuroute.seeds import stream_seed
+from neuroute.problems.sub_paths import cut, cut_pairs, draw_within
 from neuroute.training.supervised import Scheme, SupervisedBatches
 
 log = logging.getLogger("neuroute.train")
@@ -32,10 +33,10 @@ SAVE_EVERY_S = 30.0
 TELL_EVERY_S = 10.0
 # Nodes of the instances that are re-constructed together: enough to keep the device busy, few enough that one iteration
 # on a CPU is soon done and kept.
-TOGETHER = {"cpu": 1 << 14, "cuda": 1 << 20}
+MAX_NODES_PER_BATCH = {"cpu": 1 << 14, "cuda": 1 << 20}
 
 
-class ReconstructedSet(ABC):
+class ReconstructedSet:
     """A fixed set of instances, all in memory, and the best known solution of each.
 
     Solutions are re-constructed in parts, kept in files in `<state>/solutions` with the iterations that they have
@@ -45,16 +46,16 @@ class ReconstructedSet(ABC):
     Raises NeurouteError when labels are missing or not as many as the run trains on.
     """
 
-    def __init__(self, scheme: Scheme) -> None:
-        self.scheme, self.run, self.training = scheme, scheme.run, training_of(scheme.run)
-        self.kind, self.device = kind_of(self.run.validation), scheme.device
+    def __init__(self, scheme: Scheme, search: Search[Any]) -> None:
+        self.scheme, self.run, self.training, self.search = scheme, scheme.run, training_of(scheme.run), search
+        self.spec, self.device = spec_of(self.run.validation), scheme.device
         self.count = sum(labels.dataset.count for labels in self.run.data)
         if self.count != self.training.samples:
             raise NeurouteError(
                 f"{self.run.id}: labels for {self.count} samples, {self.training.samples} are needed; "
                 "give `data` as many as `samples`"
             )
-        parts = [self.kind.arrays(self.kind.instances(labels.dataset)) for labels in self.run.data]
+        parts = [self.spec.arrays(self.spec.instances(labels.dataset)) for labels in self.run.data]
         self.arrays = tuple(np.concatenate(each) for each in zip(*parts, strict=True))
         labels = [load_tours(labels, scheme.label_dirs) for labels in self.run.data]
         self.solutions = np.concatenate(labels).astype(np.int32)
@@ -62,15 +63,10 @@ class ReconstructedSet(ABC):
         self._files = scheme.state_dir / "solutions"
         self._epoch, self._order = -1, np.empty(0, np.int64)
 
-    # -- what a problem brings ----------------------------------------------------------------------------------
-
-    @abstractmethod
     def instances(self, rows: slice) -> Any:
         """As the problem's decoding takes them."""
-
-    @abstractmethod
-    def reconstructing(self, instances: Any, solutions: Tensor, seed: int, first: int, done: int) -> Iterator[Tensor]:
-        """Solutions after each iteration; `first` is the number of the first of these instances."""
+        assert self.spec.from_arrays is not None
+        return self.spec.from_arrays([array[rows] for array in self.arrays])
 
     # -- training data ------------------------------------------------------------------------------------------
 
@@ -108,7 +104,7 @@ class ReconstructedSet(ABC):
 
         Raises NeurouteError when the run is asked to stop; what has been done is then kept.
         """
-        began, size = time.monotonic(), max(1, TOGETHER[self.device.type] // self.run.n)
+        began, size = time.monotonic(), max(1, MAX_NODES_PER_BATCH[self.device.type] // self.run.n)
         before, after, parts = 0.0, 0.0, []
         for first in range(0, self.count, size):
             solutions, length = self._improve_part(number, slice(first, min(first + size, self.count)))
@@ -147,8 +143,19 @@ class ReconstructedSet(ABC):
         saved = told = time.monotonic()
         seed = stream_seed(self.run.seed, t.batches + number)  # batches have the numbers below
         solutions = torch.from_numpy(now.astype(np.int64)).to(self.device)
+        batch = self.search.environment.batch(self.instances(rows), self.device)
+        improving = self.search.reconstruct(
+            self.scheme.net,
+            batch,
+            solutions,
+            self.decoding,
+            self.scheme.memory_gb,
+            seed=seed,
+            first=rows.start,
+            done=done,
+        )
         with torch.inference_mode(), autocast(self.device, t.precision):
-            for found in self.reconstructing(self.instances(rows), solutions, seed, rows.start, done):
+            for found in improving:
                 done += 1
                 now = found.cpu().numpy().astype(np.int32)
                 if self.scheme.stopping():
@@ -174,12 +181,12 @@ class ReconstructedSet(ABC):
         t = self.training
         if number or t.initial == "labels":
             return self.solutions[rows]
-        construct = room(self.run.validation.dataset.problem, "construct")
-        found = construct(self.scheme.net, self.instances(rows), self.scheme.memory_gb, t.precision)
+        problem, instances = self.run.validation.dataset.problem, self.instances(rows)
+        found = construct(problem, self.scheme.net, instances, self.scheme.memory_gb, t.precision)
         return found.numpy().astype(np.int32)
 
     def _mean_length(self, rows: slice, solutions: np.ndarray) -> float:
-        return float(np.mean(self.kind.lengths(self.instances(rows), solutions)))
+        return float(np.mean(self.spec.lengths(self.instances(rows), solutions)))
 
 
 def _load(path: Path) -> tuple[np.ndarray, int, float]:
@@ -207,7 +214,7 @@ class Rounds(SupervisedBatches):
             raise NeurouteError(f"{run.id}: self-improved training runs in one process; set `gpus_per_run: 1`")
         self.rounds = training_of(run)
         self.longest = longest_sub_path(self.rounds.longest, run.n)
-        super().__init__(run, scheme.model, data, scheme.device, scheme.world, scheme.memory_gb)
+        super().__init__(scheme, data)
         self.scheme, self.reconstructed = scheme, data
         self._notes: list[dict[str, Any]] = []
 
@@ -247,6 +254,34 @@ class Rounds(SupervisedBatches):
         if self.rounds.clip is not None:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.rounds.clip)
         super()._update()
+
+
+class TourRounds(Rounds):
+    """Sub-paths of tours, of one length in a batch: 4 to the longest.
+
+    Where they start, and in which direction they are read, each instance draws for itself (Algorithm 4) or, as
+    published, the batch does.
+    """
+
+    def _sub_path(self, index: int, *arrays: Tensor) -> Tensor:
+        coords, tours = arrays
+        generator = torch.Generator().manual_seed(stream_seed(self.run.seed, index))
+        start, length, backwards = draw_within(generator, self.run.n, self.longest)
+        if self.rounds.starts == "batch":
+            return cut(coords, tours, start, length, backwards)
+        count = len(tours)
+        starts = torch.randint(self.run.n, (count,), generator=generator)
+        turned = torch.randint(2, (count,), generator=generator).bool()
+        drawn = (starts, torch.full((count,), length), turned)
+        return cut_pairs(coords, tours, *(d.to(coords.device) for d in drawn))
+
+
+def reconstruction(scheme: Scheme) -> TourRounds:
+    """Self-improved training for the TSP (sit, Section 4.3).
+
+    Raises NeurouteError when labels are missing, for several processes, and for sub-paths that cannot be.
+    """
+    return TourRounds(scheme, ReconstructedSet(scheme, SEARCH))
 
 
 def training_of(run: Run) -> Reconstruction:

@@ -2,57 +2,34 @@
 
 A batch is learnt from in two passes.  The first samples solutions without a graph.  The second makes the same
 decisions again, some moves at a time, and adds up their gradients: exactly what one graph through the whole
-construction gives, in memory that does not grow with its length.  What differs between problems is a `Rollouts`.
+construction gives, in memory that does not grow with its length.
 """
 
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from neuroute.decoding.decode import autocast
-from neuroute.decoding.multi_start import BYTES, UnderWay, complete
-from neuroute.decoding.replay import Decisions, Recorded, replay
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.problem_spec import SPEC
+from neuroute.decoding.environment import BYTES, ENVIRONMENT, Batch
+from neuroute.decoding.memory import autocast
+from neuroute.decoding.multi_start import roll_out
+from neuroute.decoding.recompute import RecordedChoices, recompute
 from neuroute.networks.weights import all_finite
-from neuroute.plan.objects import Run
+from neuroute.plan.objects import Dataset, Run
 from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
-from neuroute.training.advantages import weights
-from neuroute.training.draws import instances_seen, noise, sampling, shapes, variants
-from neuroute.training.leaves import leaves_of, standing_on, through
+from neuroute.training.policy_gradient import AuxiliaryLoss, log_probabilities, weights
+from neuroute.training.sampling_streams import instances_seen, noise, sampling, shapes, variants
+from neuroute.training.split_backward import SplitBackward
 from neuroute.training.stages import keep_stage, recall_moments
 from neuroute.training.supervised import Scheme
 
 LEARNING_BYTES = 128  # of a decision and a node while it is learnt from
 # Nodes of the decisions that are learnt from together: enough to keep the device busy; on a CPU more of them bring
 # cache misses only.
-TOGETHER = {"cpu": 1 << 19, "cuda": 1 << 27}
-
-Instances = tuple[Tensor, ...]  # with the batch in front, on the network's device
-
-
-class Rollouts(Protocol):
-    """What a problem brings."""
-
-    def instances(self, n: int, capacity: int | None, first: int, count: int) -> Instances:
-        """Instances first..first+count-1 of the training stream, in the network's precision."""
-
-    def nodes(self, n: int) -> int:
-        """Of an instance of size n."""
-
-    def moves(self, n: int) -> int:
-        """The most decisions that its solutions take."""
-
-    def prepare(self, instances: Instances) -> Any:
-        """What the decisions of an instance share, a NamedTuple, with the graph of its encoder."""
-
-    def begin(self, instances: Instances, starts: int, dtype: torch.dtype) -> UnderWay:
-        """Solutions at their first so many starts; dtype: of the network's nodes."""
-
-    def lengths(self, instances: Instances, solutions: Tensor) -> Tensor:
-        """Lengths (batch, starts), float64, of complete solutions."""
+MAX_NODES_PER_BATCH = {"cpu": 1 << 19, "cuda": 1 << 27}
 
 
 class Drawn(NamedTuple):
@@ -66,21 +43,6 @@ class Drawn(NamedTuple):
     variant: str | None = None  # of a VRP
 
 
-class Aside:
-    """What a batch is learnt from besides its solutions: nothing, unless a network's own draws come with a loss."""
-
-    def again(self, prepared: Any) -> Any:
-        """What is prepared, for some of the decisions that were sampled, in their order."""
-        return prepared
-
-    def of_decisions(self) -> Tensor | None:
-        """A loss of those that were made again since it was last asked for."""
-        return None
-
-    def of_encoder(self) -> Tensor | None:
-        return None
-
-
 class Reinforcement:
     """Batches of a run: each is a function of (run, index), the weights and the optimizer's moments.
 
@@ -92,8 +54,10 @@ class Reinforcement:
     bytes = BYTES  # of a tour and a node while a decision is sampled
     floats = 14  # of a token and a channel in a layer of the encoder
 
-    def __init__(self, scheme: Scheme, rollouts: Rollouts, start: Path | None = None) -> None:
-        self.scheme, self.rollouts, self.training = scheme, rollouts, training_of(scheme.run)
+    def __init__(self, scheme: Scheme, start: Path | None = None) -> None:
+        self.scheme, self.training = scheme, training_of(scheme.run)
+        self.problem = scheme.run.validation.dataset.problem
+        self.environment = ENVIRONMENT.of(self.problem)
         self.net: Any = scheme.net
         self.device, self.world = scheme.device, scheme.world
         self.optimizer: torch.optim.Optimizer = torch.optim.Adam(
@@ -168,48 +132,61 @@ class Reinforcement:
         The loss is the mean over the batch of minus the weighed log-probabilities (icam, Eq. 7 to 11), and what is
         learnt aside.
         """
-        first = drawn.number * LARGEST_BATCH
-        instances = self._rollouts(drawn).instances(drawn.n, drawn.capacity, first, drawn.size)
-        rows = self._rows(drawn)
+        batch, rows = self.batch(drawn), self._rows(drawn)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
-        for part in rows.split(self._instances_at_once(drawn)) if len(rows) else ():
-            total += self._learn(drawn, part, tuple(each[part.to(each.device)] for each in instances))
-        self._meet()
+        for part in rows.split(self._instances_per_part(drawn)) if len(rows) else ():
+            total += self._learn(drawn, part, batch[part.to(self.device)])
+        self._add_up_gradients()
         return total * self.world.size
 
-    def _learn(self, drawn: Drawn, rows: Tensor, instances: Instances) -> Tensor:
+    def batch(self, drawn: Drawn) -> Batch:
+        """The instances of a batch, of the training stream, in the network's precision."""
+        dataset = Dataset(
+            problem=self.problem,
+            variant=drawn.variant,
+            split="train",
+            n=drawn.n,
+            capacity=drawn.capacity,
+            first=drawn.number * LARGEST_BATCH,
+            count=drawn.size,
+        )
+        batch: Batch = self.environment.batch(SPEC.of(self.problem).instances(dataset), self.device)
+        return batch.to(next(self.net.parameters()).dtype)
+
+    def _learn(self, drawn: Drawn, rows: Tensor, batch: Batch) -> Tensor:
         """Add the gradient of some instances of a batch; returns their share of its loss."""
-        starts, elite = self._starts(drawn), drawn.stage.elite
+        starts, elite = batch.start_nodes(self._starts(drawn)), drawn.stage.elite
         with autocast(self.device, self.training.precision):
-            prepared, aside = self._prepare(drawn, instances)
+            prepared, auxiliary = self._prepare(drawn, batch, starts)
         if not all(bool(field.isfinite().all()) for field in prepared if isinstance(field, Tensor)):
             raise self._diverged(drawn)
-        stops, lengths = self._sampled(drawn, rows, instances, prepared)
+        stops, lengths = self._sample(drawn, rows, batch, prepared, starts)
         weight = weights(lengths, elite) / drawn.size
-        cut = leaves_of(prepared)
+        split = SplitBackward(prepared)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
-        begun = self._rollouts(drawn).begin(instances, starts, prepared.nodes.dtype)
-        for decisions in replay(begun, stops, self._moves_at_once(drawn, len(rows))):
+        rollout = batch.rollout(starts, prepared.nodes.dtype)
+        for decisions in recompute(rollout, stops, self._moves_per_part(drawn, len(rows))):
             with autocast(self.device, self.training.precision):
-                logs = log_probabilities(self.net, aside.again(standing_on(cut, prepared)), decisions)
-            loss = -(weight.to(logs.dtype)[:, None] * logs.unflatten(1, (-1, starts))).sum()
-            if (beside := aside.of_decisions()) is not None:
-                loss = loss + beside
+                logs = log_probabilities(self.net, auxiliary.again(split.detached()), decisions)
+            loss = -(weight.to(logs.dtype)[:, None] * logs.unflatten(1, (-1, starts.shape[1]))).sum()
+            if (besides := auxiliary.of_decisions()) is not None:
+                loss = loss + besides
             loss.backward()
             total += loss.detach()
-        of_encoder = aside.of_encoder()
-        through(prepared, cut, of_encoder)
+        of_encoder = auxiliary.of_encoder()
+        split.backward(of_encoder)
         return total if of_encoder is None else total + of_encoder.detach()
 
-    def _sampled(self, drawn: Drawn, rows: Tensor, instances: Instances, prepared: Any) -> tuple[list[Tensor], Tensor]:
+    def _sample(
+        self, drawn: Drawn, rows: Tensor, batch: Batch, prepared: Any, starts: Tensor
+    ) -> tuple[list[Tensor], Tensor]:
         """The stops of each move (batch, starts), and the lengths (batch, starts) of the solutions."""
-        rollouts, starts = self._rollouts(drawn), self._starts(drawn)
-        numbers = noise(self.scheme.run.seed, drawn.number, rows.tolist(), (starts, rollouts.moves(drawn.n)))
-        recorded = Recorded(sampling(numbers.to(self.device)))
+        each = (starts.shape[1], self.environment.max_moves(drawn.n))
+        numbers = noise(self.scheme.run.seed, drawn.number, rows.tolist(), each)
+        recorded = RecordedChoices(sampling(numbers.to(self.device)))
         with torch.no_grad(), autocast(self.device, self.training.precision):
-            begun = rollouts.begin(instances, starts, prepared.nodes.dtype)
-            solutions = complete(self.net, prepared, begun, recorded)
-            return recorded.stops, rollouts.lengths(instances, solutions)
+            solutions = roll_out(self.net, prepared, batch, starts, recorded)
+            return recorded.stops, batch.lengths(solutions)
 
     def _diverged(self, drawn: Drawn) -> NeurouteError:
         return NeurouteError(
@@ -217,7 +194,7 @@ class Reinforcement:
             "are no finite numbers; lower the stage's learning rate, or limit gradients with `clip`"
         )
 
-    def _meet(self) -> None:
+    def _add_up_gradients(self) -> None:
         """Add up the gradients of all processes."""
         if self.world.size == 1:
             return
@@ -228,16 +205,13 @@ class Reinforcement:
 
     # -- what may differ from batch to batch --------------------------------------------------------------------
 
-    def _rollouts(self, drawn: Drawn) -> Rollouts:
-        return self.rollouts
-
     def _starts(self, drawn: Drawn) -> int:
         """Solutions of an instance."""
         return drawn.stage.starts_of(drawn.n)
 
-    def _prepare(self, drawn: Drawn, instances: Instances) -> tuple[Any, Aside]:
-        """What the decisions of instances share, with its graph, and what is learnt aside."""
-        return self._rollouts(drawn).prepare(instances), Aside()
+    def _prepare(self, drawn: Drawn, batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
+        """What the decisions of instances share, with the graph of its encoder, and what is learnt besides."""
+        return self.net.prepare(self.net.encode(*batch.features)), AuxiliaryLoss()
 
     def _rows(self, drawn: Drawn) -> Tensor:
         """The instances of a batch that this process learns from."""
@@ -245,49 +219,43 @@ class Reinforcement:
 
     # -- memory -------------------------------------------------------------------------------------------------
 
-    def _instances_at_once(self, drawn: Drawn) -> int:
+    def _instances_per_part(self, drawn: Drawn) -> int:
         """Instances whose encoder's graph, and whose solutions while they are sampled, fit half of the memory."""
-        nodes, starts = self.rollouts.nodes(drawn.n), self._starts(drawn)
+        nodes, starts = self.environment.nodes(drawn.n), self._starts(drawn)
         fit = self.scheme.memory_gb * 1e9 / 2 / self._bytes_of(drawn.n, starts)
-        return max(1, int(min(fit, TOGETHER[self.device.type] / (starts * nodes))))
+        return max(1, int(min(fit, MAX_NODES_PER_BATCH[self.device.type] / (starts * nodes))))
 
     def _bytes_of(self, n: int, starts: int) -> int:
         """Of one instance and its solutions.
 
         About `floats` per token, channel and layer, and 4 per pair of tokens and layer where attention has a bias.
         """
-        nodes = self.rollouts.nodes(n)
-        encoded = 4 * len(self.net.layers) * nodes * (self.floats * self.net.width + 4 * nodes)
-        return encoded + starts * (self.bytes * nodes + 12 * self.rollouts.moves(n))
+        nodes = self.environment.nodes(n)
+        encoded = 4 * self.net.depth * nodes * (self.floats * self.net.width + 4 * nodes)
+        return encoded + starts * (self.bytes * nodes + 12 * self.environment.max_moves(n))
 
-    def _moves_at_once(self, drawn: Drawn, instances: int) -> int:
+    def _moves_per_part(self, drawn: Drawn, instances: int) -> int:
         """Moves of so many instances that are learnt from together, in the other half of the memory."""
-        nodes, decisions = self.rollouts.nodes(drawn.n), instances * self._starts(drawn)
+        nodes, decisions = self.environment.nodes(drawn.n), instances * self._starts(drawn)
         fit = self.scheme.memory_gb * 1e9 / 2 / (decisions * (LEARNING_BYTES * nodes + 4 * 16 * self.net.width))
-        return max(1, int(min(fit, TOGETHER[self.device.type] / (decisions * nodes))))
+        return max(1, int(min(fit, MAX_NODES_PER_BATCH[self.device.type] / (decisions * nodes))))
 
 
-def log_probabilities(net: Any, prepared: Any, decisions: Decisions) -> Tensor:
-    """Of what was chosen (batch, decisions)."""
-    logits = net.decide(prepared, decisions.known, decisions.current, decisions.closed)
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).flatten(0, 1)
-    return -F.cross_entropy(logits, decisions.chosen.flatten(), reduction="none").view_as(decisions.chosen)
+def reinforce(scheme: Scheme) -> Reinforcement:
+    """Reinforcement learning for the TSP and the CVRP: solutions from every node, or every customer (POMO; icam).
 
-
-def many_starts(scheme: Scheme) -> Any:
-    """The network.
-
-    Raises NeurouteError for one that builds a single solution of an instance at a time, and for what is asked of a
-    training that only the VRP has.
+    Raises NeurouteError for a network that builds a single solution of an instance at a time, and for stages that draw
+    what the problem lacks.
     """
+    run, training = scheme.run, training_of(scheme.run)
+    capacities = [stage.name for stage in training.stages if stage.capacities]
+    if capacities and run.validation.dataset.problem == "tsp":
+        raise NeurouteError(f"{run.id}: stage '{capacities[0]}' draws capacities; a TSP has none, leave them out")
     if not getattr(scheme.net, "multi_start", False):
-        raise NeurouteError(f"{scheme.run.id}: reinforcement learning takes a network with many starts, such as Pomo")
-    training = training_of(scheme.run)
+        raise NeurouteError(f"{run.id}: reinforcement learning takes a network with many starts, such as Pomo")
     if any(stage.variants for stage in training.stages) or training.balance:
-        raise NeurouteError(
-            f"{scheme.run.id}: `variants` and `balance` are for problem 'vrp' and its experts; leave them out"
-        )
-    return scheme.net
+        raise NeurouteError(f"{run.id}: `variants` and `balance` are for problem 'vrp' and its experts; leave them out")
+    return Reinforcement(scheme, scheme.start)
 
 
 def training_of(run: Run) -> Reinforced:

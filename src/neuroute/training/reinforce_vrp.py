@@ -15,69 +15,26 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from neuroute.datasets.vrp_stream import BACKHAULS_ONE_IN, vrp_dataset
-from neuroute.decoding.multi_start import BYTES
-from neuroute.decoding.multi_start_vrp import RoutesUnderConstraints, route_lengths
-from neuroute.decoding.vrp_batch import VrpBatch, start_customers
-from neuroute.errors import NeurouteError
-from neuroute.networks.gates import Gate
-from neuroute.networks.norms import BatchNorm
-from neuroute.networks.routing import Replay, Routing, Tape
-from neuroute.plan.objects import Dataset
+from neuroute.core.errors import NeurouteError
+from neuroute.core.seeds import stream_seed
+from neuroute.datasets.vrp_stream import BACKHAULS_ONE_IN
+from neuroute.decoding.environment import BYTES, Batch
+from neuroute.networks.blocks.gates import Gate
+from neuroute.networks.blocks.norms import BatchNorm
+from neuroute.networks.blocks.routing import Replay, Routing, Tape
 from neuroute.plan.reinforced import Stage
-from neuroute.problems.vrp_variants import Switches, Variant
-from neuroute.seeds import stream_seed
-from neuroute.training.reinforce import Aside, Drawn, Instances, Reinforcement, training_of
+from neuroute.problems.vrp_variants import Variant
+from neuroute.training.policy_gradient import AuxiliaryLoss
+from neuroute.training.reinforce import Drawn, Reinforcement, training_of
 from neuroute.training.supervised import Scheme
 
 
-class VrpRollouts:
-    """Of one variant.  Instances are the tensors of a `VrpBatch`, coordinates and times in the network's precision."""
-
-    def __init__(self, net: Any, variant: str) -> None:
-        self.net, self.variant = net, Variant(variant)
-
-    @property
-    def switches(self) -> Switches:
-        return self.variant.switches
-
-    def instances(self, n: int, capacity: int | None, first: int, count: int) -> Instances:
-        parameter = next(self.net.parameters())
-        stream = Dataset(
-            problem="vrp", variant=self.variant, split="train", n=n, capacity=capacity, first=first, count=count
-        )
-        batch = VrpBatch.of(vrp_dataset(stream), parameter.device)
-        real, dtype = (batch.coords, batch.windows, batch.service), parameter.dtype
-        coords, windows, service = (each.to(dtype) for each in real)
-        return coords, batch.demand, batch.capacity, batch.limit, windows, service
-
-    def nodes(self, n: int) -> int:
-        return n + 1
-
-    def moves(self, n: int) -> int:
-        """The first customer is given, and the last way back goes without saying: at most a way back before each."""
-        return 2 * (n - 1)
-
-    def starts(self, n: int) -> int:
-        """Customers of an instance that solutions may start at: those that are more than a pick-up."""
-        return n - n // BACKHAULS_ONE_IN if self.switches.backhaul else n
-
-    def prepare(self, instances: Instances, encoder: Routing | None = None, decisions: Routing | None = None) -> Any:
-        batch = self._batch(instances)
-        return self.net.prepare(self.net.encode(batch.coords, batch.share, batch.windows, encoder), decisions)
-
-    def begin(self, instances: Instances, starts: int, dtype: torch.dtype) -> RoutesUnderConstraints:
-        batch = self._batch(instances)
-        return RoutesUnderConstraints(start_customers(batch.demand, starts), batch, dtype)
-
-    def lengths(self, instances: Instances, solutions: Tensor) -> Tensor:
-        return route_lengths(self._batch(instances).distances(), solutions, self.switches.open)
-
-    def _batch(self, instances: Instances) -> VrpBatch:
-        return VrpBatch.of_tensors(instances, self.switches)
+def most_starts(variant: str, n: int) -> int:
+    """Customers of an instance that solutions may start at: those that are more than a pick-up."""
+    return n - n // BACKHAULS_ONE_IN if Variant(variant).switches.backhaul else n
 
 
-class Balanced(Aside):
+class BalanceLoss(AuxiliaryLoss):
     """The loss that balances experts, and gates that draw in the second pass what they drew in the first."""
 
     def __init__(self, weight: float, generator: torch.Generator, tours: int) -> None:
@@ -115,9 +72,8 @@ class VrpReinforcement(Reinforcement):
         self.whole = any(isinstance(module, Gate | BatchNorm) for module in scheme.net.modules())
         # Of each token an FFN has two copies and what experts make of them.
         self.floats = 26 if self.whole else Reinforcement.floats
-        stages = training_of(scheme.run).stages
-        super().__init__(scheme, VrpRollouts(scheme.net, stages[0].variants[0]), scheme.start)
-        for stage in stages if self.whole else ():
+        super().__init__(scheme, scheme.start)
+        for stage in self.training.stages if self.whole else ():
             self._check_memory(stage)
 
     def _check_memory(self, stage: Stage) -> None:
@@ -130,49 +86,40 @@ class VrpReinforcement(Reinforcement):
                 "smaller batches"
             )
 
-    def _rollouts(self, drawn: Drawn) -> VrpRollouts:
-        assert drawn.variant is not None
-        return VrpRollouts(self.net, drawn.variant)
-
     def _starts(self, drawn: Drawn) -> int:
-        return min(drawn.stage.starts_of(drawn.n), self._rollouts(drawn).starts(drawn.n))
+        assert drawn.variant is not None
+        return min(drawn.stage.starts_of(drawn.n), most_starts(drawn.variant, drawn.n))
 
-    def _prepare(self, drawn: Drawn, instances: Instances) -> tuple[Any, Aside]:
+    def _prepare(self, drawn: Drawn, batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
         generator = torch.Generator(self.device).manual_seed(stream_seed(self.scheme.run.seed, drawn.number))
-        rollouts, starts = self._rollouts(drawn), self._starts(drawn)
-        aside = Balanced(self.training.balance, generator, starts)
-        prepared = rollouts.prepare(instances, aside.encoder, aside.tape)
-        first = rollouts.begin(instances, starts, prepared.nodes.dtype)
-        return self.net.begun(prepared, first.known, first.current, first.closed), aside
+        auxiliary = BalanceLoss(self.training.balance, generator, starts.shape[1])
+        prepared = self.net.prepare(self.net.encode(*batch.features, auxiliary.encoder), auxiliary.tape)
+        first = batch.rollout(starts, prepared.nodes.dtype)
+        return self.net.begun(prepared, first.context, first.current, first.mask), auxiliary
 
     def _rows(self, drawn: Drawn) -> Tensor:
         if not self.whole:
             return super()._rows(drawn)
         return torch.arange(drawn.size if self.world.leads else 0)
 
-    def _instances_at_once(self, drawn: Drawn) -> int:
-        return drawn.size if self.whole else super()._instances_at_once(drawn)
+    def _instances_per_part(self, drawn: Drawn) -> int:
+        return drawn.size if self.whole else super()._instances_per_part(drawn)
 
 
 def reinforce(scheme: Scheme) -> VrpReinforcement:
     """Raises NeurouteError for a network of another problem, stages that name no variants or fewer starts than elites,
     and for batches that are more than the memory holds where they must be learnt from as a whole.
     """
-    if getattr(scheme.net, "problem", "tsp") != "vrp":
+    if scheme.net.problem != "vrp":
         raise NeurouteError(f"{scheme.run.id}: problem 'vrp' takes a network for its 16 variants, such as MvMoe")
     for stage in training_of(scheme.run).stages:
         if not stage.variants:
             raise NeurouteError(f"{scheme.run.id}: stage '{stage.name}' names no variants; give some, such as [CVRP]")
         n = stage.sizes[0]
-        fewest = min(min(stage.starts_of(n), VrpRollouts(scheme.net, name).starts(n)) for name in stage.variants)
+        fewest = min(min(stage.starts_of(n), most_starts(name, n)) for name in stage.variants)
         if stage.elite and stage.elite.k > fewest:
             raise NeurouteError(
                 f"{scheme.run.id}: elite.k: the best {stage.elite.k} of {fewest} solutions, as few as of an instance "
                 f"of {n} customers that has backhauls"
             )
     return VrpReinforcement(scheme)
-
-
-def decision(net: Any) -> Any:
-    """Raises NeurouteError: nothing labelled is learnt from."""
-    raise NeurouteError(f"{type(net).__name__}: problem 'vrp' is learnt by reinforcement; give `kind: reinforce`")

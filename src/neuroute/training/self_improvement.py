@@ -9,56 +9,41 @@ next-node training.  Training goes on from the weights in hand whether or not th
 import copy
 import logging
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_whole
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import autocast, batch_size
+from neuroute.decoding.memory import autocast, batch_size_for
 from neuroute.decoding.sampling import sample_tours
-from neuroute.errors import NeurouteError
-from neuroute.files import write_whole
-from neuroute.plan.objects import Dataset, Decoding, Run, SelfImprovement
+from neuroute.plan.objects import Dataset, Decoding, SelfImprovement
 from neuroute.problems.tsp import tour_length
-from neuroute.training.distributed import World
 from neuroute.training.supervised import Scheme, SupervisedBatches
 
 log = logging.getLogger("neuroute.train")
 TELL_EVERY_S = 10.0
-TOGETHER = 256  # instances whose noise comes from one generator; fixed, so that memory changes no tour
-
-Weights = Callable[[], dict[str, Tensor]]
+INSTANCES_PER_PAGE = 256  # instances whose noise comes from one generator; fixed, so that memory changes no tour
 
 
 class SelfImprovementBatches(SupervisedBatches):
     """Supervised batches whose labels are sampled at the start of each epoch.
 
-    `best` gives the best weights so far.  A batch is a function of (run, index) and of the tours of its epoch, which
+    A batch is a function of (run, index) and of the tours of its epoch, which
     is why these belong to the state.  Raises NeurouteError for several processes (each would sample), and for other
     problems than the TSP.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        net: nn.Module,
-        model: nn.Module,
-        best: Weights,
-        device: torch.device,
-        world: World,
-        memory_gb: float,
-        pages: Path | None = None,
-    ) -> None:
-        if world.size > 1:
+    def __init__(self, scheme: Scheme) -> None:
+        run = scheme.run
+        if scheme.world.size > 1:
             raise NeurouteError(f"{run.id}: self-improvement trains in one process; set `gpus_per_run: 1`")
         if run.validation.dataset.problem != "tsp":
             raise NeurouteError(f"{run.id}: self-improvement samples tours of the TSP only; train it with labels")
-        self.sampled = SampledTrainingSet(run, net, best, device, memory_gb, pages)
-        super().__init__(run, model, self.sampled, device, world, memory_gb)
+        self.sampled = SampledTrainingSet(scheme)
+        super().__init__(scheme, self.sampled)
 
     def state(self) -> dict[str, Any]:
         return {"epoch": self.sampled.epoch, "tours": torch.from_numpy(self.sampled.tours)}
@@ -71,23 +56,17 @@ class SelfImprovementBatches(SupervisedBatches):
 class SampledTrainingSet:
     """Instances of the uniform training stream, new ones each epoch, with the tours sampled for them.
 
-    Tours are kept in the folder `pages` as they come, so that a killed run does not sample a whole epoch again.
+    Tours are kept in `<state>/sampled` as they come, so that a killed run does not sample a whole epoch again.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        net: nn.Module,
-        best: Weights,
-        device: torch.device,
-        memory_gb: float,
-        pages: Path | None = None,
-    ) -> None:
+    def __init__(self, scheme: Scheme) -> None:
+        run = scheme.run
         if not isinstance(run.training, SelfImprovement):
             raise TypeError(f"{run.id} is no self-improvement")
-        self.run, self.training, self.best, self.device, self.memory_gb = run, run.training, best, device, memory_gb
-        self._policy: Any = copy.deepcopy(net).eval()
-        self._pages = pages
+        self.run, self.training, self.best = run, run.training, scheme.best
+        self.device, self.memory_gb = scheme.device, scheme.memory_gb
+        self._policy: Any = copy.deepcopy(scheme.net).eval()
+        self._pages = scheme.state_dir / "sampled"
         self.epoch = -1  # none yet
         self.coords = np.empty((0, run.n, 2), np.float32)
         self.tours = np.empty((0, run.n), np.int32)
@@ -106,7 +85,7 @@ class SampledTrainingSet:
 
     def hold(self, epoch: int, tours: np.ndarray) -> None:
         """Go on with an epoch whose tours are known; the pages of earlier epochs are no longer needed."""
-        if self._pages and self._pages.is_dir():
+        if self._pages.is_dir():
             for page in self._pages.glob("*.npy"):
                 if int(page.name.partition("-")[0]) < epoch:
                     page.unlink()
@@ -126,15 +105,15 @@ class SampledTrainingSet:
         self._policy.load_state_dict(self.best())
         coords = self._instances(epoch)
         scale = self._policy.attention_scale(n)
-        tokens = (n + 1) * batch_size(self._policy, n, Decoding(), self.memory_gb)
+        tokens = (n + 1) * batch_size_for(self._policy, n, Decoding(), self.memory_gb)
         tours = np.empty((len(coords), n), np.int32)
         told = began
-        for page, first in enumerate(range(0, len(coords), TOGETHER)):
-            kept = self._pages / f"{epoch}-{page}.npy" if self._pages else None
-            if kept and kept.exists():
-                tours[first : first + TOGETHER] = np.load(kept, allow_pickle=False)
+        for page, first in enumerate(range(0, len(coords), INSTANCES_PER_PAGE)):
+            kept = self._pages / f"{epoch}-{page}.npy"
+            if kept.exists():
+                tours[first : first + INSTANCES_PER_PAGE] = np.load(kept, allow_pickle=False)
                 continue
-            part = torch.from_numpy(coords[first : first + TOGETHER]).to(self.device)
+            part = torch.from_numpy(coords[first : first + INSTANCES_PER_PAGE]).to(self.device)
             seeds = np.random.SeedSequence([self.run.seed, epoch, page]).generate_state(1, np.uint64)
             generator = torch.Generator().manual_seed(int(seeds[0] >> np.uint64(1)))
             with torch.inference_mode(), autocast(self.device, t.precision):
@@ -149,9 +128,8 @@ class SampledTrainingSet:
                     tokens,
                 )
             tours[first : first + len(part)] = found.cpu().numpy()
-            if kept:
-                done = tours[first : first + len(part)]
-                write_whole(kept, lambda file, done=done: np.save(file, done))  # type: ignore[misc]
+            done = tours[first : first + len(part)]
+            write_whole(kept, lambda file, done=done: np.save(file, done))  # type: ignore[misc]
             if time.monotonic() - told > TELL_EVERY_S:
                 told = time.monotonic()
                 log.info("epoch %d: sampled tours of %d of %d instances", epoch, first + len(part), len(coords))
@@ -168,6 +146,4 @@ class SampledTrainingSet:
 
 def self_improvement(scheme: Scheme) -> SelfImprovementBatches:
     """Raises NeurouteError for several processes."""
-    s = scheme
-    pages = s.state_dir / "sampled"
-    return SelfImprovementBatches(s.run, s.net, s.model, s.best, s.device, s.world, s.memory_gb, pages)
+    return SelfImprovementBatches(scheme)

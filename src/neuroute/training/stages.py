@@ -12,8 +12,8 @@ import torch
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from neuroute.errors import NeurouteError
-from neuroute.files import write_whole
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_whole
 from neuroute.networks.tensor_files import read_tensors
 from neuroute.networks.weights import save_checkpoint
 from neuroute.plan.reinforced import Reinforced

@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from neuroute.decoding.decode import autocast
-from neuroute.errors import NeurouteError
+from neuroute.core.errors import NeurouteError
+from neuroute.core.seeds import stream_seed
+from neuroute.decoding.memory import autocast
+from neuroute.networks.base import RoutingNetwork
 from neuroute.plan.objects import Run, Supervised
 from neuroute.problems import sub_paths
-from neuroute.seeds import stream_seed
 from neuroute.training import decisions
 from neuroute.training.data import TrainingSet
 from neuroute.training.distributed import World
@@ -25,7 +26,7 @@ class Scheme:
     """What a training scheme is built from; `supervised` and its like take it and give the batches."""
 
     run: Run
-    net: nn.Module  # the bare network
+    net: RoutingNetwork  # the bare network
     model: nn.Module  # what is trained: it as decisions, possibly compiled and wrapped
     label_dirs: list[Path]
     best: Callable[[], dict[str, Tensor]]  # the best weights so far
@@ -50,28 +51,21 @@ class SupervisedBatches:
     `model` is the network as a PathDecision, possibly compiled and wrapped.
     """
 
-    def __init__(
-        self,
-        run: Run,
-        model: nn.Module,
-        data: Labelled,
-        device: torch.device,
-        world: World,
-        memory_gb: float,
-    ) -> None:
-        self.run, self.model = run, model
-        self.training = cast(Any, run.training)  # of the kind that the subclass is for
-        self.data, self.device, self.world, self.memory_gb = data, device, world, memory_gb
-        if (self.training.samples - 1) % self.training.batch_size + 1 < world.size:
+    def __init__(self, scheme: Scheme, data: Labelled) -> None:
+        self.run, self.net, self.model, self.data = scheme.run, scheme.net, scheme.model, data
+        self.training = cast(Any, scheme.run.training)  # of the kind that the subclass is for
+        self.device, self.world, self.memory_gb = scheme.device, scheme.world, scheme.memory_gb
+        if (self.training.samples - 1) % self.training.batch_size + 1 < self.world.size:
             raise NeurouteError(
-                f"{run.id}: the last batch is smaller than {world.size} processes; change samples or batch_size"
+                f"{self.run.id}: the last batch is smaller than {self.world.size} processes; "
+                "change samples or batch_size"
             )
         self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(
-            model.parameters(),
+            self.model.parameters(),
             lr=self.training.learning_rate,
             weight_decay=self.training.weight_decay,
-            fused=device.type == "cuda",
-            foreach=device.type != "cuda",
+            fused=self.device.type == "cuda",
+            foreach=self.device.type != "cuda",
         )
 
     def state(self) -> dict[str, Any]:
@@ -159,14 +153,13 @@ class SupervisedBatches:
 
     def _micro_batch(self, tokens: int) -> int:
         """Instances whose activations fit the memory budget: about 14 floats per token, channel and layer."""
-        arguments = self.run.network.arguments
-        per_instance = 4 * 14 * arguments["width"] * arguments["depth"] * tokens
+        per_instance = 4 * 14 * self.net.width * self.net.depth * tokens
         return max(1, int(self.memory_gb * 1e9 / per_instance))
 
 
 def supervised(scheme: Scheme) -> SupervisedBatches:
     """Raises NeurouteError when labels are missing."""
-    return SupervisedBatches(scheme.run, scheme.model, labelled(scheme), scheme.device, scheme.world, scheme.memory_gb)
+    return SupervisedBatches(scheme, labelled(scheme))
 
 
 def labelled(scheme: Scheme) -> TrainingSet:

@@ -1,6 +1,7 @@
 """The training stage: a run of the plan -> checkpoint, log and summary."""
 
 import platform
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,19 +10,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from neuroute import device as devices
+from neuroute.core import device as devices
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import exclusive, write_json, write_text
 from neuroute.datasets.labels import load_tours
-from neuroute.datasets.shard_files import kind_of
-from neuroute.errors import NeurouteError
-from neuroute.files import exclusive, write_json, write_text
+from neuroute.datasets.problem_spec import spec_of
+from neuroute.decoding.construct import construct
 from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint
 from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
-from neuroute.problems.rooms import room
+from neuroute.problems.registry import Part
 from neuroute.training.distributed import World, join
 from neuroute.training.loop import Batches, TrainingLoop
 from neuroute.training.stages import export_stages
 from neuroute.training.supervised import Scheme
 
+DECISION = Part[Callable[[Any], torch.nn.Module]]("decision")  # what is trained of a network: one decision
 CHECKPOINT, LOG, SUMMARY = "model.safetensors", "log.jsonl", "run.json"
 
 
@@ -85,7 +88,7 @@ def _train(
     problem, t = run.validation.dataset.problem, run.training
     model: torch.nn.Module = net
     if not isinstance(t, Reinforced):  # which adds up its gradients itself
-        model = room(problem, "decision")(net)
+        model = DECISION.of(problem)(net)
         model = torch.compile(model, dynamic=True) if settings.compile else model  # type: ignore[assignment]
         model = world.wrap(model, place)
     scheme = Scheme(
@@ -101,7 +104,7 @@ def _train(
         memory_gb=budget,
         start=start,
     )
-    batches: Batches = room(problem, t.scheme)(scheme)
+    batches = Part[Callable[[Scheme], Batches]](t.scheme).of(problem)(scheme)
     loop = TrainingLoop(
         net,
         batches,
@@ -122,7 +125,7 @@ def _train(
 
 def _weights_to_start(run: Run, checkpoint: Path) -> dict[str, torch.Tensor]:
     """Raises NeurouteError for another architecture; the size that it was trained on may be another."""
-    net, about = load_checkpoint(checkpoint)
+    net, about = load_checkpoint(checkpoint, trusted=(run.network.kind,))
     found = Network.model_validate(about["network"])
     if _without_size(found) != _without_size(run.network):
         raise NeurouteError(
@@ -177,16 +180,16 @@ def _validation(run: Run, net: torch.nn.Module, label_dirs: list[Path], memory_g
     """A function that decodes the validation sets greedily: data set id -> gap (ratio of means) in percent."""
     sets = []
     for labels in (run.validation, *run.also_validation):
-        kind = kind_of(labels)
-        instances = kind.instances(labels.dataset)
-        best = float(np.mean(kind.lengths(instances, load_tours(labels, label_dirs))))
-        sets.append((labels.dataset, kind, instances, best))
+        spec = spec_of(labels)
+        instances = spec.instances(labels.dataset)
+        best = float(np.mean(spec.lengths(instances, load_tours(labels, label_dirs))))
+        sets.append((labels.dataset, spec, instances, best))
 
     def validate() -> dict[str, float]:
         gaps = {}
-        for dataset, kind, instances, best in sets:
-            found = room(dataset.problem, "construct")(net, instances, memory_gb, run.training.precision).numpy()
-            gaps[dataset.id] = 100 * (float(np.mean(kind.lengths(instances, found))) / best - 1)
+        for dataset, spec, instances, best in sets:
+            found = construct(dataset.problem, net, instances, memory_gb, run.training.precision).numpy()
+            gaps[dataset.id] = 100 * (float(np.mean(spec.lengths(instances, found))) / best - 1)
         return gaps
 
     return validate

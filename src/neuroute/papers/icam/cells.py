@@ -1,19 +1,23 @@
 """What the tables of paper `icam` have in common: rows and columns of a comparison, and what is to be said of them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import BASELINES, MULTI, ORIGINAL, OWN, PROBLEMS, SIZES, STAGED, run_id
-from neuroute.papers.sit.cells import both, model_cells, model_here, printed, solver_name
-from neuroute.papers.sit.methods import Method
-from neuroute.papers.sit.solver_cells import TIMES, Solvers
-from neuroute.plan.objects import Dataset, Labels, Problem, Reinforced, Run
-from neuroute.rendering.columns import HERE, described
-from neuroute.rendering.gaps import BOOTSTRAP
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
+from neuroute.plan.config import Scale
+from neuroute.plan.objects import Labels, Problem
+from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed
+from neuroute.rendering.columns import described
+from neuroute.rendering.grid import Grid, Method, Tests, comparison, grid_table
+from neuroute.rendering.solver_cells import TIMES, references_by_problem
+from neuroute.rendering.table import Table
+from neuroute.rendering.trainings import drawn_instances
 
-Tests = Mapping[int, Labels]  # the paper's size -> the labelled test set that stands for it
+if TYPE_CHECKING:
+    from neuroute.rendering.study import Study
 
 WAYS_NOTE = (
     "Single trajec.: one solution of each instance, of the TSP the one from node 0, of the CVRP one whose first "
@@ -28,7 +32,6 @@ CVRP_CONTEXT = (
     "The CVRP's decoder knows the last stop and the load that is left, and N counts the customers, as in the published "
     "code; the paper writes of first and last node for both problems."
 )
-ONE_SEED = "One training of each model (one seed)."
 TOTALS = f"Times are totals over the test set, the paper's on one RTX 3090. {TIMES}"
 # What Table 7 compares: names of the runs, what is said of them, and their printed name.
 TRAINED = (
@@ -38,78 +41,15 @@ TRAINED = (
 )
 
 
-def test_sets(study: Study, problem: Problem) -> dict[int, Labels]:
-    """Of Tables 1 and 7 to 11."""
-    return {size: roles.reference(study.scale, problem, size) for size in SIZES}
-
-
-def with_capacity(dataset: Dataset) -> str:
-    """A test set in words, its capacity too where that is not its size's rule."""
-    return described(dataset) + (f", C={dataset.capacity}" if dataset.capacity else "")
-
-
-def short(size: int) -> str:
-    """2k for 2000."""
-    return f"{size // 1000}k"
-
-
-def columns_of(
-    tests: Mapping[Problem, Tests], names: Mapping[int, str], decimals: int, time: str = "Total time"
-) -> tuple[Column, ...]:
-    """Length, gap and time of each of the paper's sizes; `names`: size -> what it is called, as 1000 or 5K."""
-    out: list[Column] = []
-    for size, name in names.items():
-        problems = "/".join(problem.upper() for problem in tests)
-        group, key = f"{problems}{name}", name.lower()
-        at = both({problem: with_capacity(found[size].dataset) for problem, found in tests.items()})
-        out += [
-            Column(f"obj_{key}", "Obj.", "", fixed(decimals), group, at),
-            Column(f"gap_{key}_pct", "Gap", "%", fixed(3), group, at),
-            Column(f"time_{key}_s", time, "", duration, group, at),
-        ]
-    return tuple(out)
-
-
-def row_of(
-    study: Study, solvers: Solvers, problem: Problem, method: Method, tests: Tests, *, total: bool = True
-) -> Row:
-    """(method, here) and length, gap and time on each test set; times in all or, without `total`, per instance.
-
-    The printed numbers are those of the artifact's own table.
-    """
-    shown = printed(study, study.artifact.name, problem=problem.upper(), **(method.printed or {}))
-    cells: list[Cell] = []
-    for size, labels in tests.items():
-        if method.solvers:
-            run = _greedy_run(study, problem, labels.dataset)
-            cells += solvers.cells(labels, run, method.solvers, shown, size, total=total)
-        else:
-            model = method.runs.get(size)
-            cells += model_cells(study, model, labels.dataset, shown, size, method.decoding, total=total)
-    if method.solvers:
-        here = solvers.here(list(tests.values()), method.solvers)
-    else:
-        here = model_here(study, next(iter(method.runs.values()), None))
-    return Row((method.label, here), tuple(cells))
-
-
-def _greedy_run(study: Study, problem: Problem, dataset: Dataset) -> str:
-    """A run whose greedy decoding of the test set keeps the lengths of the reference solutions, if there is one."""
-    runs = (run_id(OWN[problem]), *BASELINES[problem].values())
-    return next((run for run in runs if study.lengths(run, dataset) is not None), runs[0])
+def sets_of(scale: Scale, problem: Problem) -> dict[int, Labels]:
+    """Return the test sets of Tables 1 and 7 to 11."""
+    return {size: roles.reference(scale, problem, size) for size in SIZES}
 
 
 def reference_note(tests: Mapping[Problem, Tests], published: Mapping[Problem, str]) -> str:
-    """Against whose solutions the gaps are, here and in print."""
-    parts = []
-    for problem, found in tests.items():
-        of: dict[str, list[str]] = {}
-        for size, labels in found.items():
-            of.setdefault(solver_name(labels.solver), []).append(str(size))
-        names = [name if len(of) == 1 else f"{name} ({', '.join(at)})" for name, at in of.items()]
-        parts.append(f"{problem.upper()} by {', '.join(names)}; the paper's by {published[problem]}")
+    """Say against whose solutions the gaps are, here and in print."""
     return (
-        f"Gaps are ratios of mean lengths, against solutions of the {'. Of the '.join(parts)}. Test instances are "
+        f"{references_by_problem(tests, published)} Test instances are "
         "drawn anew, from the same distribution; the paper's are LEHD's."
     )
 
@@ -142,17 +82,9 @@ def varying_sizes(study: Study) -> list[str]:
 
 
 def _printed_many(study: Study, problem: Problem, method: str) -> float:
-    """Table 7's gap at the largest size without augmentation."""
-    rows = printed(study, "table7", problem=problem.upper(), method=method, decoding="multistart_greedy", aug=1)
-    return float(rows[(rows.n == SIZES[-1]) & (rows.metric == "gap_pct")].value.item())
-
-
-def drawn_instances(run: Run) -> float | None:
-    """Instances that a run's batches have on average; None for another kind of training."""
-    training = run.training
-    if not isinstance(training, Reinforced):
-        return None
-    return sum(sum(stage.expected_instances().values()) for stage in training.stages)
+    """Return Table 7's gap at the largest size without augmentation."""
+    rows = printed(study, 7, problem=problem.upper(), method=method, decoding="multistart_greedy", aug=1)
+    return float(number(rows, SIZES[-1], "gap_pct") or 0)
 
 
 def amounts_note(study: Study) -> list[str]:
@@ -166,30 +98,26 @@ def amounts_note(study: Study) -> list[str]:
     return [f"Instances that the trainings here draw, on average: {'; '.join(parts)}."] if parts else []
 
 
-def table_of(study: Study, labels: tuple[str, ...], columns: tuple[Column, ...], rows: list[Row], *notes: str) -> Table:
-    """A table under the artifact's title."""
-    return Table(study.artifact.title, labels, columns, tuple(rows), tuple(notes))
+def both_problems_grids(scale: Scale, methods: Callable[[Problem], Sequence[Method]]) -> list[Grid]:
+    """Show the methods of each problem at all four sizes (Tables 1 and 7)."""
+    grids = []
+    for problem in PROBLEMS:
+        columns = comparison(sets_of(scale, problem), "TSP/CVRP{}".format, lengths=4, time="Total time")
+        name = problem.upper()
+        grids.append(Grid(methods(problem), columns, head=(name,), where={"problem": name}))
+    return grids
 
 
-def both_problems(
-    study: Study, methods: Callable[[Problem], Sequence[Method]], *notes: str, amounts: Sequence[str] = ()
-) -> Table:
-    """Tables 1 and 7: mean length, gap and total time of the methods of each problem, at all four sizes.
+def both_problems(study: Study, grids: Sequence[Grid], *notes: str, amounts: Sequence[str] = ()) -> Table:
+    """Draw mean length, gap and total time of the methods of each problem.
 
     notes: what is to be said of these methods; amounts: of what they were trained on.
     """
-    solvers = Solvers.of(study)
-    tests = {problem: test_sets(study, problem) for problem in PROBLEMS}
-    rows = []
-    for problem in PROBLEMS:
-        for method in methods(problem):
-            row = row_of(study, solvers, problem, method, tests[problem])
-            rows.append(Row((problem.upper(), *row.labels), row.cells))
-    return table_of(
+    tests = {problem: sets_of(study.scale, problem) for problem in PROBLEMS}
+    return grid_table(
         study,
-        ("Problem", "Method", HERE),
-        columns_of(tests, {size: str(size) for size in SIZES}, 4),
-        rows,
+        ("Problem", "Method"),
+        grids,
         *varying_sizes(study),
         *amounts,
         f"{ONE_SEED} {BOOTSTRAP}",

@@ -1,20 +1,16 @@
 """What paper `icam` trains and measures.  Declarations only; what is shown is in `artifacts`."""
 
-from neuroute.papers.changes import seed_of, settled
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.artifacts import artifacts
-from neuroute.papers.icam.measurements import evaluations
 from neuroute.papers.icam.roles import ABLATIONS, BASELINES, ORIGINAL, OWN, PAPER, PROBLEMS, STAGED, run_id
-from neuroute.papers.labelled import longest
-from neuroute.papers.scaling import declare as scaling
-from neuroute.papers.sit import declare as sit
+from neuroute.papers.icam.scale import IcamScale
+from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Elite, LabelBundle, Network, Problem, Reinforced, Run
+from neuroute.plan.label_blocks import longest
+from neuroute.plan.objects import Elite, LabelJob, Network, Problem, Reinforced, Run
+from neuroute.plan.papers import borrow_runs
 
-__all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]
-TITLE = "Instance-Conditioned Adaptation for Large-scale Generalization of Neural Combinatorial Optimization"
-ICAM = {"tsp": "neuroute.networks.icam:Icam", "cvrp": "neuroute.networks.icam_cvrp:IcamCvrp"}
-POMO = {"tsp": "neuroute.networks.pomo:Pomo", "cvrp": "neuroute.networks.pomo_cvrp:PomoCvrp"}
+ICAM = {"tsp": "neuroute.networks.icam:Icam", "cvrp": "neuroute.networks.icam:IcamCvrp"}
+POMO = {"tsp": "neuroute.networks.pomo:Pomo", "cvrp": "neuroute.networks.pomo:PomoCvrp"}
 WITHOUT = {  # Table 9
     "AFM": {"adaptation": False, "compatibility": False},
     "AFM+CAB": {"adaptation": False},
@@ -25,13 +21,13 @@ WITHOUT = {  # Table 9
 # -- labels ---------------------------------------------------------------------------------------------------------
 
 
-def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     """One for all: ICAM's own trainings need no labels, and other papers have those of the baselines."""
     read = [labels for r in runs for labels in (*r.data, r.validation, *r.also_validation)]
     tests = [labels for problem in PROBLEMS for size in roles.SIZES for labels in roles.solved(scale, problem, size)]
     tests += [roles.large(scale, size) for size in roles.LARGE_SIZES]
     tests += [roles.tam(scale, size) for size in roles.TAM_SIZES]
-    return [LabelBundle(paper=PAPER, name="labels", labels=tuple(longest([*read, *tests])))]
+    return [LabelJob(paper=PAPER, name="labels", labels=tuple(longest([*read, *tests])))]
 
 
 # -- runs -----------------------------------------------------------------------------------------------------------
@@ -55,7 +51,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
                 name=name,
                 role=role,
                 network=network,
-                training=settled(config, run_id(name), Reinforced, training),
+                training=apply_changes(config, run_id(name), Reinforced, training),
                 n=_first_size(scale, problem),
                 data=(),
                 start=start,
@@ -71,14 +67,14 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         add(OWN[problem], problem, _icam(scale, problem), p.training, {"method": "ICAM"})
         add(ORIGINAL[problem], problem, pomo, p.single_size, {"method": "POMO", "training": "single size"})
         add(STAGED[problem], problem, pomo, p.training, {"method": "POMO", "training": "three stages"})
-    tsp = scale.icam.tsp
+    tsp = scale[IcamScale].tsp
     for label, without in WITHOUT.items():
         add(ABLATIONS[label], "tsp", _icam(scale, "tsp", **without), tsp.training, {"variant": label})
     seed = seed_of(config, run_id(OWN["tsp"]))  # sizes and samples follow from it: forks have those of the main run
     for k, beta in roles.forks(scale):
         start = roles.at_stage(OWN["tsp"], roles.STAGES[-1])
-        of_main = settled(config, run_id(OWN["tsp"]), Reinforced, tsp.training)
-        other = _third_stage(of_main, Elite(k=scale.icam.elites[k], beta=beta))
+        of_main = apply_changes(config, run_id(OWN["tsp"]), Reinforced, tsp.training)
+        other = _third_stage(of_main, Elite(k=scale[IcamScale].elites[k], beta=beta))
         add(roles.fork(k, beta), "tsp", _icam(scale, "tsp"), other, {"k": k, "beta": beta}, start, seed)
     return [*out, *_baselines(config, scale)]
 
@@ -86,8 +82,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
 def _baselines(config: Config, scale: Scale) -> list[Run]:
     """As `scaling` and `sit` train them."""
     wanted = [run for of_problem in BASELINES.values() for run in of_problem.values()]
-    made = {r.id: r for paper in (scaling, sit) for r in paper.runs(config, scale)}
-    return [made[run] for run in wanted]
+    return borrow_runs(config, scale, wanted)
 
 
 def _third_stage(training: Reinforced, elite: Elite) -> Reinforced:
@@ -103,10 +98,10 @@ def _first_size(scale: Scale, problem: Problem) -> int:
 
 
 def _icam(scale: Scale, problem: Problem, **without: bool) -> Network:
-    shape = scale.icam.network.model_dump() | {"train_nodes": _first_size(scale, problem)}
+    shape = scale[IcamScale].network.model_dump() | {"train_nodes": _first_size(scale, problem)}
     return Network(kind=ICAM[problem], arguments=shape | without)
 
 
 def _pomo(scale: Scale, problem: Problem) -> Network:
-    shape = scale.icam.pomo.model_dump() | {"train_nodes": _first_size(scale, problem)}
+    shape = scale[IcamScale].pomo.model_dump() | {"train_nodes": _first_size(scale, problem)}
     return Network(kind=POMO[problem], arguments=shape)

@@ -1,174 +1,161 @@
 """Figure 1 of paper `icam`: from how near the next node is chosen, at two sizes, measured on optimal tours."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.patches import Circle
 
-from neuroute.evaluation.selections import RANKS, SHARE
-from neuroute.papers.icam import roles
-from neuroute.papers.icam.layout_seen import Array, Seen, apart
-from neuroute.papers.pens.looks import RED, bare_square
-from neuroute.papers.sit.boxes import Sheet
-from neuroute.rendering import style
-from neuroute.rendering.study import Study
-from neuroute.rendering.style import MEASURED, Drawing
+from neuroute.papers.icam.figures_adaptation import middle_node
+from neuroute.papers.icam.roles import structure_needs
+from neuroute.papers.icam.selections import RANKS, SHARE
+from neuroute.papers.icam.snapshot import Structure
+from neuroute.plan.needs import artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
+from neuroute.rendering.style import MEASURED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.style import Drawing
 
 CHOOSERS = {"optimal": "optimal tours", "model": "ICAM, greedy"}
+DASHES: dict[str, Any] = {"optimal": "-", "model": (0, (1.2, 1))}
 SHOWN_RANKS = 8
+NEAR, FAR, TOUR = style.RAMPS["blue"][1], "#aeb5c0", "#cdd2da"
 
 
+@artifact("Where optimal tours go, in small and large instances", needs=structure_needs)
 def figure1(study: Study) -> Drawing:
     """Instances of two sizes with the region of preferred nodes (a), distances and ranks of all choices (b, c)."""
-    seen = Seen.read(study, roles.run_id(roles.OWN["tsp"]))
-    sizes = [int(n) for n in np.sort(seen.array("sizes"))]
+    net = Structure.of_icam(study)
+    sizes = [int(n) for n in np.sort(net.array("sizes"))]
     colours = dict(zip(sizes, style.ramp("blue", len(sizes) + 1)[1:], strict=True))
-    sheet = Sheet.new(style.TWO_COLUMNS, 4.3)
-    sheet.heading(0.05, 4.25, f"(a) Within the circle: {100 * SHARE:.0f} % of all next nodes in optimal tours")
-    side = 1.95
-    gap = (sheet.width - 0.1 - side * len(sizes)) / max(len(sizes) + 1, 1)
-    for k, n in enumerate(sizes):
-        axes = sheet.panel(0.05 + gap + k * (side + gap), 2.02, side, side)
-        _draw_region(axes, seen, n)
-        radius, within = seen.number(f"radius_{n}_optimal"), seen.number(f"within_{n}_optimal")
-        axes.set_title(
-            f"{n:,} nodes: radius {radius:.3f}, {within:.1f} others inside",
-            loc="center",
-            fontsize=6.5,
-            pad=3,
+    titles = {
+        n: f"{n:,} nodes: radius {net.number(f'radius_{n}_optimal'):.3f}, "
+        f"{net.number(f'within_{n}_optimal'):.1f} others inside"
+        for n in sizes
+    }
+    side = min(1.95, 6.2 / len(sizes))
+    point = maps.MARKS["candidate"] | {"markeredgecolor": "none"}
+    marks = {
+        "current node": point | {"color": maps.RED},
+        "nodes within the circle": point | {"color": NEAR},
+        "other nodes": point | {"color": FAR},
+        "optimal tour": {"color": TOUR},
+    }
+    charts = {"distances": "(b) Distance to the next node", "ranks": "(c) Its rank among unvisited nodes"}
+    sheet = dg.Sheet(
+        dg.column(
+            dg.heading(f"(a) Within the circle: {100 * SHARE:.0f} % of all next nodes in optimal tours"),
+            dg.row(dg.space(), *(dg.Panel(f"map{n}", side, side, title) for n, title in titles.items()), dg.space()),
+            dg.legend(marks, across=True),
+            dg.row(*(dg.Panel(name, 2.75, 1.05, before=0.4, below=0.3) for name in charts)),
+            gap=0.2,
         )
-    _marks(sheet)
-    panels = [sheet.panel(x, 0.4, 2.75, 1.05) for x in (0.5, 3.85)]
-    _draw_distances(panels[0], seen, colours)
-    _draw_ranks(panels[1], seen, colours)
-    panels[0].set_title("(b) Distance to the next node")
-    panels[1].set_title("(c) Its rank among unvisited nodes")
-    alt = "Instances of two sizes with a circle around the current node; below, how far away next nodes are chosen."
-    return Drawing(sheet.figure, pd.DataFrame(_rows(seen, sizes)), tuple(_notes(seen, sizes)), alt)
-
-
-def _current(coords: Array) -> int:
-    """A node in the middle, so that the circle is inside."""
-    return int(np.square(coords - coords.mean(axis=0)).sum(axis=1).argmin())
-
-
-def _draw_region(axes: Axes, seen: Seen, n: int) -> None:
-    coords = np.asarray(seen.array(f"coords_{n}"), float)
-    tour, current = seen.array(f"tour_{n}"), _current(coords)
-    radius = seen.number(f"radius_{n}_optimal")
-    inside = apart(coords)[current] <= radius
-    closed = coords[np.append(tour, tour[0])]
-    axes.plot(*closed.T, color="#cdd2da", linewidth=0.6, zorder=1)
-    area = float(np.clip(1400 / n, 1.2, 16))
-    axes.scatter(coords[~inside, 0], coords[~inside, 1], s=area, c="#aeb5c0", linewidths=0, zorder=2)
-    axes.scatter(coords[inside, 0], coords[inside, 1], s=area, c=style.RAMPS["blue"][1], linewidths=0, zorder=3)
-    axes.add_patch(
-        Circle(tuple(coords[current]), radius, facecolor="#3f8fc622", edgecolor="#1c5a9c", linewidth=0.9, zorder=2)
     )
-    axes.plot(*coords[current], "o", color=RED, markersize=max(3.0, area**0.5 + 1), zorder=5, markeredgecolor="white")
-    bare_square(axes, 0.5, 0.5, 0.52)
+    for n in sizes:
+        _draw_region(sheet.axes[f"map{n}"], net, n)
+    _draw_distances(sheet.axes["distances"], net, colours)
+    _draw_ranks(sheet.axes["ranks"], net, colours)
+    for name, title in charts.items():
+        sheet.axes[name].set_title(title, pad=4)
+    alt = "Instances of two sizes with a circle around the current node; below, how far away next nodes are chosen."
+    return dg.drawing(sheet.figure, _rows(net, sizes), _notes(net, sizes), alt)
 
 
-def _marks(sheet: Sheet) -> None:
-    point: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4}
-    handles = [
-        Line2D([], [], **point, color=RED, label="current node"),
-        Line2D([], [], **point, color=style.RAMPS["blue"][1], label="nodes within the circle"),
-        Line2D([], [], **point, color="#aeb5c0", label="other nodes"),
-        Line2D([], [], color="#cdd2da", linewidth=0.9, label="optimal tour"),
-    ]
-    sheet.figure.legend(handles=handles, loc="lower center", ncols=4, bbox_to_anchor=(0.5, 1.74 / sheet.height),
-                        fontsize=6)  # fmt: skip
+def _inside(net: Structure, n: int) -> Any:
+    """(n,) whether nodes lie within the circle around the middle node, which is drawn as the current one."""
+    coords = net.array(f"coords_{n}", float)
+    return maps.pairwise_distances(coords)[middle_node(coords)] <= net.number(f"radius_{n}_optimal")
 
 
-def _draw_distances(axes: Axes, seen: Seen, colours: dict[int, str]) -> None:
+def _draw_region(axes: Axes, net: Structure, n: int) -> None:
+    from matplotlib.patches import Circle
+
+    coords, tour, inside = net.array(f"coords_{n}", float), net.array(f"tour_{n}"), _inside(net, n)
+    current, area = coords[middle_node(coords)], float(np.clip(1400 / n, 1.2, 16))
+    axes.plot(*coords[np.append(tour, tour[0])].T, color=TOUR, linewidth=0.6, zorder=1)
+    maps.draw_nodes(axes, coords, ~inside, FAR, s=area, linewidths=0, zorder=2)
+    maps.draw_nodes(axes, coords, inside, NEAR, s=area, linewidths=0)
+    radius = net.number(f"radius_{n}_optimal")
+    axes.add_patch(Circle(tuple(current), radius, facecolor="#3f8fc622", edgecolor="#1c5a9c", linewidth=0.9, zorder=2))
+    axes.plot(*current, "o", color=maps.RED, markersize=max(3.0, area**0.5 + 1), zorder=5, markeredgecolor="white")
+    maps.frame_square(axes, room=0.02)
+
+
+def _draw_distances(axes: Axes, net: Structure, colours: dict[int, str]) -> None:
     """The share of choices that are not farther away, by size: solid the optimal tours', dotted the model's."""
-    levels, reach = seen.array("levels"), 0.0
+    levels, reach = net.array("levels"), 0.0
     for n, colour in colours.items():
-        for who, dash in (("optimal", "-"), ("model", (0, (1.2, 1)))):
-            quantiles = seen.array(f"quantiles_{n}_{who}")
-            axes.plot(quantiles, 100 * levels, color=colour, linestyle=dash, linewidth=1.2)
+        for who, dash in DASHES.items():
+            quantiles = net.array(f"quantiles_{n}_{who}")
+            axes.plot(quantiles, 100 * levels, color=colour, linestyle=dash)
             reach = max(reach, float(np.interp(0.985, levels, quantiles)))
-        radius = seen.number(f"radius_{n}_optimal")
+        radius = net.number(f"radius_{n}_optimal")
         axes.plot([radius, radius], [0, 100 * SHARE], color=colour, linewidth=0.7, linestyle="--")
+        axes.plot([], [], color=colour, label=f"{n:,} nodes")
+    for who, name in CHOOSERS.items():
+        axes.plot([], [], color=style.INK, linestyle=DASHES[who], label=name)
     axes.axhline(100 * SHARE, color=style.GREY, linewidth=0.6, linestyle="--")
     axes.set_xlim(0, reach or 1)
     axes.set_ylim(0, 102)
     axes.set_xlabel("distance in the unit square", labelpad=2)
     axes.set_ylabel("choices within (%)", labelpad=2)
-    handles = [Line2D([], [], color=c, label=f"{n:,} nodes") for n, c in colours.items()]
-    handles += [Line2D([], [], color=style.INK, label=CHOOSERS["optimal"])]
-    handles += [Line2D([], [], color=style.INK, linestyle=(0, (1.2, 1)), label=CHOOSERS["model"])]
     # A radius may fall behind the legend: its line ends at the frame.
-    axes.legend(handles=handles, loc="lower right", fontsize=6, frameon=True, framealpha=1, edgecolor="none")
+    axes.legend(loc="lower right", fontsize=6, frameon=True, framealpha=1, edgecolor="none")
 
 
-def _draw_ranks(axes: Axes, seen: Seen, colours: dict[int, str]) -> None:
+def _draw_ranks(axes: Axes, net: Structure, colours: dict[int, str]) -> None:
     """Optimal tours' shares by rank, sizes side by side; what is beyond is the last."""
     width = 0.8 / len(colours)
     for k, (n, colour) in enumerate(colours.items()):
+        x = np.arange(1, SHOWN_RANKS + 2) - 0.4 + (k + 0.5) * width
+        shares = {}
         for who in CHOOSERS:
-            ranks = seen.array(f"ranks_{n}_{who}")
-            shares = 100 * np.append(ranks[:SHOWN_RANKS], ranks[SHOWN_RANKS:].sum()) / ranks.sum()
-            x = np.arange(1, SHOWN_RANKS + 2) - 0.4 + (k + 0.5) * width
-            if who == "optimal":
-                axes.bar(x, shares, width, color=colour, label=f"{n:,} nodes")
-            else:
-                axes.plot(
-                    x,
-                    shares,
-                    "_",
-                    color=RED,
-                    markeredgewidth=1.3,
-                    markersize=72 * 2.75 / (SHOWN_RANKS + 1.4) * width * 0.8,
-                )
+            ranks = net.array(f"ranks_{n}_{who}")
+            shares[who] = 100 * np.append(ranks[:SHOWN_RANKS], ranks[SHOWN_RANKS:].sum()) / ranks.sum()
+        axes.bar(x, shares["optimal"], width, color=colour, label=f"{n:,} nodes")
+        size = 72 * 2.75 / (SHOWN_RANKS + 1.4) * width * 0.8
+        axes.plot(x, shares["model"], "_", color=maps.RED, markeredgewidth=1.3, markersize=size)
+    axes.plot([], [], color=maps.RED, linewidth=1.3, label=CHOOSERS["model"])
     axes.set_xticks(range(1, SHOWN_RANKS + 2), [*map(str, range(1, SHOWN_RANKS + 1)), f"≥ {SHOWN_RANKS + 1}"])
     axes.set_xlabel("1: the nearest", labelpad=2)
     axes.set_ylabel("choices (%)", labelpad=2)
     axes.grid(visible=False, axis="x")
-    handles, _ = axes.get_legend_handles_labels()
-    axes.legend(handles=[*handles, Line2D([], [], color=RED, linewidth=1.3, label=CHOOSERS["model"])], fontsize=6)
+    axes.legend(fontsize=6)
 
 
-def _rows(seen: Seen, sizes: list[int]) -> list[dict[str, Any]]:
+def _rows(net: Structure, sizes: list[int]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for n in sizes:
-        coords = np.asarray(seen.array(f"coords_{n}"), float)
-        current = _current(coords)
-        inside = apart(coords)[current] <= seen.number(f"radius_{n}_optimal")
-        stop = np.argsort(seen.array(f"tour_{n}"))
-        about = {"panel": "a", "side": MEASURED, "n": n}
-        rows += [
-            about | {
-                "node": i, "x": round(float(x), 6), "y": round(float(y), 6), "stop": int(stop[i]),
-                "place": "current" if i == current else "within" if inside[i] else "other",
-            }
-            for i, (x, y) in enumerate(coords)
-        ]  # fmt: skip
+        coords = net.array(f"coords_{n}", float)
+        place = np.where(_inside(net, n), "within", "other").astype(object)
+        place[middle_node(coords)] = "current"
+        columns = {"stop": np.argsort(net.array(f"tour_{n}")), "place": place}
+        rows += maps.node_rows(coords, {"panel": "a", "side": MEASURED, "n": n}, columns)
         for who in CHOOSERS:
             about = {"side": MEASURED, "n": n, "chooser": who}
-            own = {"radius": seen.number(f"radius_{n}_{who}"), "within": seen.number(f"within_{n}_{who}")}
-            rows.append(about | {"panel": "a"} | own)
-            levels, quantiles = seen.array("levels"), seen.array(f"quantiles_{n}_{who}")
+            rows.append(about | {"panel": "a"} | {k: net.number(f"{k}_{n}_{who}") for k in ("radius", "within")})
             rows += [
-                about | {"panel": "b", "level": round(float(a), 4), "distance": float(q)}
-                for a, q in zip(levels, quantiles, strict=True)
+                about | {"panel": "b", "level": round(float(level), 4), "distance": float(distance)}
+                for level, distance in zip(net.array("levels"), net.array(f"quantiles_{n}_{who}"), strict=True)
             ]
-            ranks = seen.array(f"ranks_{n}_{who}")
-            rows += [about | {"panel": "c", "rank": k, "decisions": int(c)} for k, c in enumerate(ranks, 1)]
+            counts = enumerate(net.array(f"ranks_{n}_{who}"), 1)
+            rows += [about | {"panel": "c", "rank": k, "decisions": int(count)} for k, count in counts]
     return rows
 
 
-def _notes(seen: Seen, sizes: list[int]) -> list[str]:
-    counts, solved = (dict(zip(seen.array("sizes"), seen.array(key), strict=True)) for key in ("counts", "solved"))
-    solvers = dict(zip(seen.array("sizes"), seen.array("solvers"), strict=True))
+def _notes(net: Structure, sizes: list[int]) -> list[str]:
+    counts, solved, solvers = (
+        dict(zip(net.array("sizes"), net.array(key), strict=True)) for key in ("counts", "solved", "solvers")
+    )
     sets = ", ".join(f"{counts[n]:,} of TSP{n:,} by {solvers[n]}" for n in sizes)
     own = ", ".join(f"{solved[n]:,} of TSP{n:,}" for n in sizes)
     notes = [
-        f"Optimal tours: of the labelled test instances ({sets}), walked from node 0 as stored. Model: {seen.run.id} "
+        f"Optimal tours: of the labelled test instances ({sets}), walked from node 0 as stored. Model: {net.run.id} "
         f"as trained here, greedy from node 0 ({own}, the first ones). All decisions but the last count.",
         f"(a) The first instance of each set. The circle's radius is the {100 * SHARE:.0f} % quantile of the distance "
         "to the next node over all optimal tours of that size; the number of nodes is the mean of other nodes, visited "
@@ -177,9 +164,9 @@ def _notes(seen: Seen, sizes: list[int]) -> list[str]:
     ]
     if len(sizes) > 1:
         first, last = sizes[0], sizes[-1]
-        told = seen.number(f"radius_{last}_optimal") / seen.number(f"radius_{first}_optimal")
+        ratio = net.number(f"radius_{last}_optimal") / net.number(f"radius_{first}_optimal")
         notes.append(
-            f"From {first:,} to {last:,} nodes the radius changes by a factor of {told:.2f}; (n1/n2)^0.5, which keeps "
+            f"From {first:,} to {last:,} nodes the radius changes by a factor of {ratio:.2f}; (n1/n2)^0.5, which keeps "
             f"the number of nodes inside, is {(first / last) ** 0.5:.2f}."
         )
     return [*notes, "The paper sketches the regions by hand and prints no numbers."]

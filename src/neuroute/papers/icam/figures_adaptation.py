@@ -1,108 +1,155 @@
 """Figures 2, 4 and 5 of paper `icam`: the adaptation function, its module, and the module's calculation."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from neuroute.papers.icam import roles
-from neuroute.papers.icam.layout_aafm import draw_decoder_module, draw_encoder_module
-from neuroute.papers.icam.layout_calculation import CHANNELS, NODES, Term, draw_calculation, terms
-from neuroute.papers.icam.layout_idea import (
-    DRAWN,
-    draw_distances,
-    draw_function,
-    draw_instance,
-    draw_model,
-    draw_weights,
-    instances,
-    middle_node,
-)
-from neuroute.papers.icam.layout_matrices import alpha_bars
-from neuroute.papers.icam.layout_seen import Array, Seen, apart, strength
-from neuroute.papers.sit.boxes import Sheet, arrow, words
-from neuroute.rendering import style
-from neuroute.rendering.study import Study
-from neuroute.rendering.style import MEASURED, Drawing
+from neuroute.papers.icam.figures_network import alphas_of_layers
+from neuroute.papers.icam.roles import structure_needs
+from neuroute.papers.icam.snapshot import NOTHING_PRINTED, Structure, adaptation_slope, draw_alphas
+from neuroute.plan.needs import artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
+from neuroute.rendering.style import MEASURED
 
-NOTHING_PRINTED = "The paper prints a diagram and no numbers."
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.style import Drawing
 
-def seen_of(study: Study) -> Seen:
-    return Seen.read(study, roles.run_id(roles.OWN["tsp"]))
+DRAWN = 100  # nodes of a distance matrix at most, along the tour
+CHANNELS = 16  # of the maps of queries, keys and values
+LAYER = "layers.0"
 
 
 # -- Figure 2 -------------------------------------------------------------------------------------------------------
 
 
+@artifact("Adaptation to an instance, drawn from a trained model", needs=structure_needs)
 def figure2(study: Study) -> Drawing:
     """From instance to bias at two sizes (a), where the bias enters (b), and what was learnt of it (c)."""
-    seen = seen_of(study)
-    shown, alpha = instances(seen), seen.number("decoder_alpha")
-    rows = len(shown)
-    side, low = 1.15, 1.72
-    pitch = side + 0.22
-    sheet = Sheet.new(style.TWO_COLUMNS, low + rows * pitch + 0.15)
-    sheet.heading(0.05, sheet.height - 0.05, "(a) What an instance tells: its distances and its number of nodes")
-    canvas = sheet.canvas(0, 0, sheet.width, sheet.height)
-    lefts = (0.62, 2.05, 5.5)
-    for k, (n, coords, tour) in enumerate(shown):
-        y = low + (rows - 1 - k) * pitch
-        words(canvas, 0.3, y + side / 2, f"N = {n:,}", fontsize=6.3, fontweight="bold")
-        panels = [sheet.panel(x, y, side, side) for x in lefts]
-        draw_instance(panels[0], coords)
-        draw_distances(panels[1], coords, tour)
-        draw_weights(panels[2], coords, alpha)
-        arrow(canvas, (lefts[0] + side + 0.05, y + side / 2), (lefts[1] - 0.05, y + side / 2))
-        if not k:
-            for axes, text in zip(panels, ("instance", "distance matrix", "weight exp(A) of the nodes"), strict=True):
-                axes.set_title(text, loc="center", fontsize=6.5, fontweight="normal", pad=2)
-    middle = low + rows * pitch / 2 - 0.11
-    axes = sheet.panel(3.92, middle - 0.42, 1.15, 0.84)
-    draw_function(axes, [n for n, _, _ in shown], alpha)
-    axes.set_title("f(N, d) = −α log₂(N) d", loc="center", fontsize=6.5, fontweight="normal", pad=2)
-    for k in range(rows):
-        y = low + k * pitch + side / 2
-        near = middle + (0.25 if y > middle else -0.25 if y < middle else 0)
-        arrow(canvas, (lefts[1] + side + 0.05, y), (3.58, near))
-        arrow(canvas, (5.12, near), (lefts[2] - 0.05, y))
-    sheet.heading(0.05, 1.5, "(b) Where the bias enters")
-    draw_model(sheet.canvas(0.05, 0.3, 4.7, 0.95), seen)
-    sheet.heading(5.0, 1.5, "(c) Learnt α")
-    bars = sheet.panel(5.2, 0.42, 1.45, 0.8)
-    alpha_bars(bars, seen.alphas)
-    bars.set_xlabel("layer; D: decoder, C: compatibility", fontsize=5.6, labelpad=2)
-    alt = "Two instances, their distance matrices, the learnt adaptation function and the weights that it gives nodes."
-    return Drawing(sheet.figure, pd.DataFrame(_idea_rows(seen, shown)), tuple(_idea_notes(seen, shown)), alt)
-
-
-def _idea_rows(seen: Seen, shown: list[tuple[int, Array, Array]]) -> list[dict[str, Any]]:
-    alpha = seen.number("decoder_alpha")
-    rows: list[dict[str, Any]] = [
-        {"panel": "c", "side": MEASURED, "where": where, "alpha": value} for where, value in seen.alphas.items()
+    net = Structure.of_icam(study)
+    model, alpha, instances = net.model, net.number("decoder_alpha"), labelled_instances(net)
+    own = [
+        f"{name}: α = {maps.short(net.alphas[key])}"
+        for name, key in (("AAFM", "decoder"), ("compatibility", "compatibility"))
     ]
-    for n, coords, tour in shown:
-        distances, stop = apart(coords)[middle_node(coords)], np.argsort(tour)
-        rows += [
-            {
-                "panel": "a", "side": MEASURED, "n": n, "node": i, "x": round(float(coords[i, 0]), 6),
-                "y": round(float(coords[i, 1]), 6), "stop": int(stop[i]), "distance": float(distances[i]),
-                "bias": float(strength(alpha, n) * distances[i]),
-            }
-            for i in range(n)
-        ]  # fmt: skip
+    layers = f"{model.depth} layer{'s' * (model.depth > 1)}: AAFM, FFN"
+    first, last = instances[0][0], instances[-1][0]
+
+    def panel(name: str, n: int, title: str) -> dg.Panel:
+        return dg.Panel(f"{name}{n}", 1.15, 1.15, title if n == first else "")
+
+    sheet = dg.Sheet(
+        dg.column(
+            dg.heading("(a) What an instance tells: its distances and its number of nodes"),
+            dg.row(
+                dg.column(*(dg.row(dg.words(f"N = {n:,}", 6.3, bold=True), panel("instance", n, "instance"),
+                             panel("distances", n, "distance matrix"), gap=0.3) for n, *_ in instances), gap=0.2),
+                dg.Panel("function", 1.15, 0.84, "f(N, d) = −α log₂(N) d", before=0.2, below=0.25),
+                dg.column(*(panel("weights", n, "weight exp(A) of the nodes") for n, *_ in instances), gap=0.2),
+            ),
+            dg.row(
+                dg.column(
+                    dg.heading("(b) Where the bias enters"),
+                    dg.row(
+                        dg.space(1.0), dg.words("in every layer", above=True),
+                        dg.box("A", "A = f(N, d)", fill="representatives"),
+                        dg.words("twice per decision", above=True), dg.space(0.3), tight=True, gap=0.1,
+                    ),
+                    dg.row(
+                        dg.box("instance", "instance", "N × 2"),
+                        dg.box("encoder", "encoder", layers, alphas_of_layers(net), fill="nodes", width=1.1),
+                        dg.box("H", "H", f"N × {model.width}"),
+                        dg.box("decoder", "decoder", *own, fill="nodes", width=1.3),
+                    ),
+                    top=True, width=4.6,
+                ),
+                dg.column(
+                    dg.heading("(c) Learnt α"), dg.Panel("alphas", 1.45, 0.75, before=0.25, below=0.25), top=True
+                ),
+            ),
+        )
+    )  # fmt: skip
+    for n, coords, tour in instances:
+        axes = {name: sheet.axes[f"{name}{n}"] for name in ("instance", "distances", "weights")}
+        maps.draw_nodes(axes["instance"], coords, slice(None), style.INK, s=min(9.0, max(0.8, 700 / n)), linewidths=0)
+        maps.frame_square(axes["instance"])
+        maps.draw_matrix(axes["distances"], maps.pairwise_distances(coords[tour[:DRAWN]]), colours="Greys")
+        _draw_weights(axes["weights"], coords, alpha)
+        sheet.chain(f"instance{n}", f"distances{n}")
+        shift = 0 if first == last else 0.25 if n == first else -0.25
+        sheet.arrow(f"distances{n}", "function", enter=shift, bend="across")
+        sheet.arrow("function", f"weights{n}", leave=shift, bend="across")
+    _draw_function(sheet.axes["function"], [n for n, *_ in instances], alpha)
+    sheet.chain("instance", "encoder", "H", "decoder")
+    sheet.arrow("A", "encoder")
+    sheet.arrow("A", "decoder")
+    draw_alphas(sheet.axes["alphas"], net.alphas)
+    maps.label_small(sheet.axes["alphas"], "layer; D: decoder, C: compatibility")
+    alt = "Two instances, their distance matrices, the learnt adaptation function and the weights that it gives nodes."
+    return dg.drawing(
+        sheet.figure, [*net.alpha_rows("c"), *_idea_rows(alpha, instances)], _idea_notes(net, instances), alt
+    )
+
+
+def labelled_instances(net: Structure) -> list[tuple[int, maps.Array, maps.Array]]:
+    """(n, coords (n, 2), tour (n,)), smallest first: those with optimal tours, else the one of the decision."""
+    if "sizes" not in net.arrays:
+        return [(net.n, net.coords, net.order)]
+    sizes = sorted(int(n) for n in net.array("sizes"))
+    return [(n, net.array(f"coords_{n}", float), net.array(f"tour_{n}", int)) for n in sizes]
+
+
+def middle_node(coords: maps.Array) -> int:
+    """The node nearest to the mean of all."""
+    return int(np.square(coords - coords.mean(axis=0)).sum(axis=1).argmin())
+
+
+def _draw_function(axes: Axes, sizes: list[int], alpha: float) -> None:
+    """f(N, d) of each size with a learnt alpha."""
+    reach = np.array([0, np.sqrt(2)])
+    for n, colour in zip(sizes, style.ramp("orange", len(sizes) + 1)[1:], strict=True):
+        axes.plot(reach, adaptation_slope(alpha, n) * reach, color=colour, label=f"N = {n:,}")
+    axes.set_xlim(0, 1.42)
+    maps.label_small(axes, "distance d")
+    axes.grid(visible=True)
+    axes.legend(fontsize=5.8, loc="best", handlelength=1.2)
+
+
+def _draw_weights(axes: Axes, coords: maps.Array, alpha: float) -> None:
+    """Nodes by exp(A) of the node in the middle: what they count."""
+    current = middle_node(coords)
+    weights = np.exp(adaptation_slope(alpha, len(coords)) * maps.pairwise_distances(coords)[current])
+    weights /= weights.max() or 1
+    order = np.argsort(weights, kind="stable")
+    colours = maps.color_values("Oranges", (weights[order] + 0.12) / 1.12)
+    maps.draw_nodes(axes, coords, order, colours, s=min(15.0, max(1.6, 1100 / len(coords))), edgecolors="#b5651d66")
+    maps.draw_mark(axes, coords[current], "current", 6)
+    maps.frame_square(axes)
+
+
+def _idea_rows(alpha: float, instances: list[tuple[int, maps.Array, maps.Array]]) -> list[dict[str, Any]]:
+    rows = []
+    for n, coords, tour in instances:
+        distances = maps.pairwise_distances(coords)[middle_node(coords)]
+        columns = {"stop": np.argsort(tour), "distance": distances, "bias": adaptation_slope(alpha, n) * distances}
+        rows += maps.node_rows(coords, {"panel": "a", "side": MEASURED, "n": n}, columns)
     return rows
 
 
-def _idea_notes(seen: Seen, shown: list[tuple[int, Array, Array]]) -> list[str]:
-    alpha = seen.number("decoder_alpha")
-    counts = " and ".join(f"TSP{n:,}" for n, _, _ in shown)
-    cut = f"; of larger ones the first {DRAWN} nodes" if any(n > DRAWN for n, _, _ in shown) else ""
-    fall = "; ".join(f"N = {n:,}: {np.log(2) / max(-strength(alpha, n), 1e-9):.3f}" for n, _, _ in shown)
+def _idea_notes(net: Structure, instances: list[tuple[int, maps.Array, maps.Array]]) -> list[str]:
+    alpha, sizes = net.number("decoder_alpha"), [n for n, *_ in instances]
+    counts = " and ".join(f"TSP{n:,}" for n in sizes)
+    cut = f"; of larger ones the first {DRAWN} nodes" if any(n > DRAWN for n in sizes) else ""
+    fall = "; ".join(f"N = {n:,}: {np.log(2) / max(-adaptation_slope(alpha, n), 1e-9):.3f}" for n in sizes)
     halves = f" exp(A) halves every so far: {fall}." if alpha > 0 else " As α is not above 0, far nodes do not fade."
     return [
         f"(a) One instance each of {counts}; nodes of the matrices along a tour{cut}. The function has the α of the "
-        f"decoder's module of {seen.run.id} as trained here, {alpha:.3f}; weights are those seen from the ringed node, "
+        f"decoder's module of {net.run.id} as trained here, {alpha:.3f}; weights are those seen from the ringed node, "
         f"as shares of the largest.{halves}",
         "(b, c) The published code learns an α for each layer, one for the decoder's module and one for the "
         "compatibility, and so does the network here; the paper writes of one. All start at 1 (dashed). "
@@ -113,72 +160,102 @@ def _idea_notes(seen: Seen, shown: list[tuple[int, Array, Array]]) -> list[str]:
 # -- Figure 4 -------------------------------------------------------------------------------------------------------
 
 
+@artifact("The adaptation attention-free module", needs=structure_needs)
 def figure4(study: Study) -> Drawing:
     """The module in the encoder, where all nodes ask all (a), and in the decoder, where tours do (b)."""
-    seen = seen_of(study)
-    sheet = Sheet.new(style.TWO_COLUMNS, 2.9)
-    sheet.heading(0.05, 2.85, "(a) In a layer of the encoder")
-    draw_encoder_module(sheet, seen, 0.05, 0.02)
-    sheet.heading(3.6, 2.85, "(b) In the decoder, at each step")
-    draw_decoder_module(sheet, seen, 3.6, 0.02)
-    rows = [row | {"panel": "a, b"} for row in seen.model.rows()]
-    rows += [{"panel": "a, b", "side": MEASURED, "where": k, "alpha": v} for k, v in seen.alphas.items()]
+    net = Structure.of_icam(study)
+    model, n, layer = net.model, net.n, int(net.number("layer"))
+    width, module = model.width, "adaptation attention-free module"
+    decoder_count = model.count("context.") + model.count("key_value.") + 1
+
+    def function(name: str, title: str, alpha: float) -> dg.Element:
+        text = f"{maps.short(-alpha)} × {net.number('log_n'):.2f} × d"
+        return dg.box(name, title, text, fill="representatives", width=0.9, height=0.36)
+
+    def linear(name: str, shape: str) -> dg.Element:
+        return dg.box(name, "linear", shape, fill="nodes", height=0.36)
+
+    linears = [
+        dg.column(dg.Panel(name, 0.54, 0.54, before=0.15), linear(f"linear_{name}", f"{width} × {width}"))
+        for name in ("query", "key", "value")
+    ]
+    of = f"nodes after layer {layer}" if layer else "embedded nodes"
+    encoder_count = model.count(f"{LAYER}.qkv") + 1
+    encoder = dg.column(
+        dg.heading("(a) In a layer of the encoder"),
+        dg.box("output", f"Y: {n:,} × {width}", fill="output", width=1.2),
+        dg.box(
+            "module",
+            module,
+            f"no heads, no projection behind it; {encoder_count:,} parameters",
+            fill="nodes",
+            stretch=True,
+        ),
+        dg.row(
+            dg.column(dg.row(*linears, tight=True, gap=0.1), dg.box("nodes", f"{of}: {n:,} × {width}", width=2.0)),
+            dg.column(
+                dg.Panel("adaptation", 0.54, 0.54, before=0.15),
+                function("function", "f(N, d)", float(net.array("layer_alphas")[layer])),
+                dg.box("X", f"X: {n:,} × 2"),
+            ),
+        ),
+        top=True,
+    )
+    decoder = dg.column(
+        dg.heading("(b) In the decoder, at each step"),
+        dg.box("context", f"new context: {n:,} × {width}", fill="output", width=1.4),
+        dg.box("module2", module, f"one for all decisions; {decoder_count:,} parameters", fill="nodes", stretch=True),
+        dg.row(
+            dg.column(
+                dg.space(0.7, 0.54), linear("of_query", f"2 × {width} × {width}"),
+                dg.box("ends", "first, current", f"of {n:,} tours"),
+            ),
+            dg.column(
+                dg.space(0.7, 0.54), linear("of_key", model.shape("key_value")), dg.box("H", f"H: {n:,} × {width}")
+            ),
+            dg.column(
+                dg.column(dg.words("A of one tour; grey: −∞", name="row_title"), dg.Panel("row", 0.95, 0.34), gap=0.05),
+                function("masked", "f(N, d) + mask", net.number("decoder_alpha")),
+                dg.box("distances", "distances", "from the current node"),
+            ),
+        ),
+        top=True,
+    )  # fmt: skip
+    sheet = dg.Sheet(dg.row(encoder, decoder))
+    sheet.arrow("module", "output")
+    for name, letter in (("query", "Q"), ("key", "K"), ("value", "V")):
+        sheet.chain("nodes", f"linear_{name}", name, "module")
+        maps.draw_matrix(sheet.axes[name], net.array(name, float)[net.order, :CHANNELS])
+        _write_letter(sheet, name, letter)
+    sheet.chain("X", "function", "adaptation", "module")
+    maps.draw_matrix(sheet.axes["adaptation"], net.array("adaptation", float)[np.ix_(net.order, net.order)])
+    _write_letter(sheet, "adaptation", "A")
+    sheet.chain("distances", "masked", "row")
+    sheet.arrow("row_title", "module2")
+    sheet.chain("ends", "of_query")
+    sheet.chain("H", "of_key")
+    sheet.arrow("of_query", "module2", label=f"query\n{n:,} × {width}")
+    sheet.arrow("of_key", "module2", label=f"key, value\n{n:,} × {width}")
+    sheet.arrow("module2", "context")
+    decision = net.decision
+    bias = adaptation_slope(net.number("decoder_alpha"), n) * maps.pairwise_distances(net.coords)[decision.current]
+    bias[decision.path] = np.nan
+    maps.draw_matrix(sheet.axes["row"], bias[net.order][None])
+    rows = [*model.rows("a, b"), *net.alpha_rows("a, b")]
     notes = (
-        f"Read from the loaded {seen.run.id}: shapes (outputs × inputs) and counts are its own; the linears of Q, "
-        f"K and V are one product. Small maps: layer {int(seen.number('layer')) + 1} on one instance of TSP{seen.n:,} "
+        f"Read from the loaded {net.run.id}: shapes (outputs × inputs) and counts are its own; the linears of Q, "
+        f"K and V are one product. Small maps: layer {layer + 1} on one instance of TSP{n:,} "
         "(validation), nodes along the greedy tour, the first 16 channels; blue below 0, red above, "
         "A from dark (far) to light (near).",
-        f"(b) Each of the {seen.n:,} tours of an instance has a context of its first and its current node. A is "
-        f"that of the current node, here after {len(seen.array('visited')):,} visited nodes, and −∞ where it has been. "
+        f"(b) Each of the {n:,} tours of an instance has a context of its first and its current node. A is "
+        f"that of the current node, here after {len(decision.path):,} visited nodes, and −∞ where it has been. "
         "Keys and values are computed once for all steps. " + NOTHING_PRINTED,
     )
     alt = "The attention-free module with its linears and shapes, on matrices of a real instance."
-    return Drawing(sheet.figure, pd.DataFrame(rows), notes, alt)
+    return dg.drawing(sheet.figure, rows, notes, alt)
 
 
-# -- Figure 5 -------------------------------------------------------------------------------------------------------
-
-
-def figure5(study: Study) -> Drawing:
-    """Every term of Eq. 3 on a real instance."""
-    seen = seen_of(study)
-    found = terms(seen)
-    sheet = Sheet.new(style.TWO_COLUMNS, 3.6)
-    draw_calculation(sheet, seen, found)
-    alt = (
-        "Queries, keys, values and adaptation bias of a real instance, and what the module makes of them step by step."
-    )
-    frame = pd.DataFrame(_calculation_rows(seen, found))
-    return Drawing(sheet.figure, frame, tuple(_calculation_notes(seen, found)), alt)
-
-
-def _calculation_rows(seen: Seen, found: list[Term]) -> list[dict[str, Any]]:
-    """The part that is drawn, value by value."""
-    nodes = seen.order[:NODES]
-    rows: list[dict[str, Any]] = []
-    for term in found:
-        square = term.key.endswith("adaptation")
-        columns = nodes if square else range(min(CHANNELS, term.values.shape[1]))
-        rows += [
-            {"side": MEASURED, "matrix": term.key, "node": int(i), "column": int(j), "value": float(term.values[i, j])}
-            for i in nodes
-            for j in columns
-        ]
-    return rows
-
-
-def _calculation_notes(seen: Seen, found: list[Term]) -> list[str]:
-    values = {term.key: term.values for term in found}
-    with np.errstate(invalid="ignore"):
-        difference = float(np.abs(values["sigmoid_query"] * values["ratio"] - values["output"]).max())
-    width = seen.model.width
-    return [
-        f"Layer {int(seen.number('layer')) + 1} of {seen.run.id} as trained here, on one instance of TSP{seen.n:,}'s "
-        f"validation stream. Drawn are {min(NODES, seen.n)} of {seen.n:,} nodes along the greedy tour (rows; of A and "
-        f"exp(A) columns too) and {min(CHANNELS, width)} of {width} channels; below each matrix the range of all its "
-        "values. Products run over all nodes.",
-        "Red: above 0, blue: below, or from light to dark where all are positive; A is darker the farther two nodes "
-        "are apart. Of each channel's keys the largest is subtracted before exp, which cancels in the ratio.",
-        f"Y is what the live layer computed; σ(Q) ⊙ ratio, multiplied out here, differs from it by at most "
-        f"{difference:.1g}. {NOTHING_PRINTED}",
-    ]
+def _write_letter(sheet: dg.Sheet, name: str, letter: str) -> None:
+    """Before a matrix."""
+    place = sheet.places[name]
+    sheet.write(place.left - 0.08, place.y, letter, fontweight="bold", fontsize=6.5)

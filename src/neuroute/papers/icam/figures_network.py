@@ -1,202 +1,226 @@
 """Figures 3 and 6 of paper `icam`: ICAM, and POMO that it is developed from, over a decision on a real instance."""
 
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
 
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.layout_matrices import alpha_bars, matrix
-from neuroute.papers.icam.layout_network import draw_adaptation, draw_decoder, draw_encoder, icam_words, pomo_words
-from neuroute.papers.icam.layout_seen import Seen
-from neuroute.papers.pens.looks import RED, bare_square
-from neuroute.papers.sit.boxes import Sheet, words
-from neuroute.papers.sit.state import State, draw_chances, draw_state
-from neuroute.rendering import style
-from neuroute.rendering.study import Study
-from neuroute.rendering.style import MEASURED, Drawing
+from neuroute.papers.icam.roles import ORIGINAL, run_id, structure, structure_needs
+from neuroute.papers.icam.snapshot import NOTHING_PRINTED, Structure, draw_alphas
+from neuroute.plan.needs import Need, artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
+from neuroute.rendering.diagram_network import connect_network, decoder_row, encoder_row
+from neuroute.rendering.style import MEASURED
 
-SIDE = 1.12  # of the maps, in inches
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.style import Drawing
+
 STARTS = 3  # tours that are drawn
-NOTHING_PRINTED = "The paper prints a diagram and no numbers."
+LAYER = "layers.0"
 
 
 # -- Figure 3 -------------------------------------------------------------------------------------------------------
 
 
+@artifact("The network, drawn from its modules", needs=structure_needs)
 def figure3(study: Study) -> Drawing:
     """ICAM with its shapes, and where distances and the number of nodes enter it."""
-    seen = Seen.read(study, roles.run_id(roles.OWN["tsp"]))
-    sheet, text = Sheet.new(style.TWO_COLUMNS, 4.2), icam_words(seen)
-    canvas = sheet.canvas(0, 0, sheet.width, sheet.height)
-    encoder, middle, decoder = 3.3, 2.12, 0.78
-    draw_encoder(canvas, seen.model, seen.n, text, encoder)
-    draw_decoder(canvas, seen.model, seen.n, text, decoder, encoder)
-    draw_adaptation(canvas, seen.n, seen.number("log_n"), middle, encoder, decoder)
-    sheet.heading(0.05, 4.15, f"ICAM, {seen.model.parameters:,} parameters")
-    _map(sheet, seen, draw_state, encoder, f"instance, {seen.n:,} nodes")
-    _map(sheet, seen, draw_chances, decoder, "probability of the next node")
-    small = 0.8
-    distances = sheet.panel(0.71, middle - small / 2, small, small)
-    matrix(distances, seen.distances[np.ix_(seen.order, seen.order)], "distances", colours="Greys")
-    words(canvas, 0.37, middle, f"N = {seen.n:,}", fontsize=7, fontweight="bold")
-    bars = sheet.panel(4.86, middle + 0.06, 1.12, 0.42)
-    alpha_bars(bars, seen.alphas)
-    bars.set_title("learnt α (D: decoder, C: comp.)", loc="center", fontsize=5.6, fontweight="normal", pad=2)
-    rows = [*seen.model.rows(), *_decision_rows(seen)]
-    rows += [{"panel": "α", "side": MEASURED, "where": where, "alpha": alpha} for where, alpha in seen.alphas.items()]
+    net = Structure.of_icam(study)
+    model, alpha = net.model, {key: f"α = {maps.short(value)}" for key, value in net.alphas.items()}
+    attention = ("AAFM", model.shape(f"{LAYER}.qkv", "q, k, v"), alphas_of_layers(net, "α: "))
+    fits = ("compatibility", f"{net.number('clipping'):g} tanh(· + A)", alpha["compatibility"])
+    mixing = ("AAFM", model.shape("key_value", "k, v"), alpha["decoder"])
+    sheet = dg.Sheet(
+        dg.column(
+            dg.heading(f"ICAM, {model.parameters:,} parameters"),
+            _encoder(net, attention, "representatives"),
+            dg.row(
+                dg.words(f"N = {net.n:,}", 7, bold=True),
+                dg.Panel("distances", 0.8, 0.8, "distances", bold=True),
+                dg.box("A", "A = −α log₂(N) d", f"f(N, d), log₂ {net.n:,} = {net.number('log_n'):.2f}",
+                    fill="representatives"),
+                dg.space(1.3),
+                dg.Panel("alphas", 1.0, 0.42, "learnt α (D: decoder, C: comp.)", before=0.25, below=0.12),
+                dg.space(0.45),
+            ),
+            _decoder(net, mixing, fits, "representatives", "representatives"),
+        )
+    )  # fmt: skip
+    _connect(sheet, net)
+    sheet.arrow("distances", "A")
+    for name, enter in (("attention", 0.0), ("fits", -0.2), ("keys", -0.25)):
+        sheet.arrow("A", name, enter=enter, colour=dg.ORANGE)
+    maps.draw_matrix(sheet.axes["distances"], net.distances(), colours="Greys")
+    draw_alphas(sheet.axes["alphas"], net.alphas)
+    rows = [*model.rows(), *net.decision_rows(), *net.alpha_rows("α")]
     alt = "The encoder and the decoder of ICAM with their shapes between an instance and the next node's probabilities."
-    notes = (*_notes(seen), _bias_note(seen), NOTHING_PRINTED)
-    return Drawing(sheet.figure, pd.DataFrame(rows), notes, alt)
+    return dg.drawing(sheet.figure, rows, (*_notes(net), _bias_note(net), NOTHING_PRINTED), alt)
 
 
-def _map(sheet: Sheet, seen: Seen, draw: Callable[[Axes, State], None], middle: float, title: str) -> None:
-    axes = sheet.panel(0.05, middle - SIDE / 2, SIDE, SIDE)
-    draw(axes, seen.state)
-    axes.set_title(title, loc="center", fontsize=5.8, fontweight="normal", pad=2)
+def alphas_of_layers(net: Structure, several: str = "α = ") -> str:
+    """α = 0.5 where all are alike, else their range."""
+    values = net.array("layer_alphas")
+    text = maps.format_range(values)
+    low, _, high = text.partition(" … ")
+    return f"α = {low}" if low == high or not high else several + text
 
 
-def _notes(seen: Seen) -> list[str]:
-    state = seen.state
+def _encoder(net: Structure, attention: tuple[str, ...], fill: str) -> dg.Row:
+    model = net.model
+    feed = (model.shape(f"{LAYER}.up"), "ReLU", model.shape(f"{LAYER}.down"))
+    return encoder_row(
+        f"instance, {net.n:,} nodes", dg.box("embed", "linear", model.shape("embed"), "with a bias"),
+        dg.box("attention", *attention, fill=fill), dg.box("feed", "FFN", *feed, fill="feed"), "instance",
+        model.layers_text, f"{net.n:,} × {model.width}",
+    )  # fmt: skip
+
+
+def _decoder(net: Structure, mixing: tuple[str, ...], fits: tuple[str, ...], fill: str, fits_fill: str) -> dg.Row:
+    boxes: list[dg.Element] = [
+        dg.box("softmax", "softmax", f"{net.n:,} tours × {net.n:,}", fill="output"),
+        dg.box("fits", *fits, fill=fits_fill),
+        dg.box("keys", *mixing, fill=fill),
+        dg.box("context", "context", "first, current node", net.model.shape("context.ends")),
+    ]
+    return decoder_row("probability of the next node", *boxes)
+
+
+def _connect(sheet: dg.Sheet, net: Structure) -> None:
+    connect_network(sheet, "keys")
+    maps.draw_state(sheet.axes["instance"], net.decision)
+    maps.draw_probabilities(sheet.axes["probabilities"], net.decision)
+
+
+def _notes(net: Structure) -> list[str]:
     return [
-        f"Read from the loaded {seen.run.id} as trained here: shapes (outputs × inputs) and counts are its own. "
-        f"Encoded once; then {seen.n:,} tours at a time ask for their next node, one from each start.",
-        f"Maps: a greedy decision of the tour from the first node (star), after {len(state.visited):,} visited nodes "
-        f"(grey), on one instance of TSP{seen.n:,}'s validation stream; ring: the current node, dotted: the choice.",
+        f"Read from the loaded {net.run.id} as trained here: shapes (outputs × inputs) and counts are its own. "
+        f"Encoded once; then {net.n:,} tours at a time ask for their next node, one from each start.",
+        "Maps: a greedy decision of the tour from the first node (star), after "
+        f"{len(net.decision.path):,} visited nodes (grey), on one instance of TSP{net.n:,}'s validation stream; ring: "
+        "the current node, dotted: the choice.",
     ]
 
 
-def _bias_note(seen: Seen) -> str:
+def _bias_note(net: Structure) -> str:
     """What the bias does to this decision."""
-    state = seen.state
-    left = np.flatnonzero(np.isfinite(np.asarray(seen.array("logits"), float)))
-    fits, bias = (np.asarray(seen.array(name), float)[left] for name in ("fits", "bias"))
-    if not len(left) or not np.isfinite(fits).all() or state.chosen is None:
+    chosen = net.decision.chosen
+    left = np.flatnonzero(np.isfinite(net.array("logits", float)))
+    fits, bias = (net.array(name, float)[left] for name in ("fits", "bias"))
+    if not len(left) or not np.isfinite(fits).all() or chosen is None:
         return "The logits of this decision are not finite."
     without, nearest = int(left[fits.argmax()]), int(left[bias.argmax()])
-    told = "also prefer the chosen node" if without == state.chosen else "prefer another node than the chosen one"
-    near = "is" if nearest == state.chosen else "is not"
+    preferred = "also prefer the chosen node" if without == chosen else "prefer another node than the chosen one"
     return (
-        f"At this decision the products alone, without their bias, {told}; the chosen node {near} the one that the "
-        "bias favours."
+        f"At this decision the products alone, without their bias, {preferred}; the chosen node "
+        f"{'is' if nearest == chosen else 'is not'} the one that the bias favours."
     )
-
-
-def _decision_rows(seen: Seen) -> list[dict[str, Any]]:
-    stop = {int(node): i for i, node in enumerate(seen.array("visited"))}
-    numbers = {key: seen.arrays[key] for key in ("logits", "probabilities", "fits", "bias") if key in seen.arrays}
-    return [
-        {
-            "panel": "decision", "side": MEASURED, "node": node, "x": round(float(x), 6), "y": round(float(y), 6),
-            "stop": stop.get(node),
-            **{key: float(v[node]) if np.isfinite(v[node]) else None for key, v in numbers.items()},
-        }
-        for node, (x, y) in enumerate(seen.array("coords"))
-    ]  # fmt: skip
 
 
 # -- Figure 6 -------------------------------------------------------------------------------------------------------
 
 
+def _figure6_needs(scale: Scale) -> list[Need]:
+    return [structure(scale, run_id(ORIGINAL["tsp"]))]
+
+
+@artifact("POMO, drawn from its modules", needs=_figure6_needs)
 def figure6(study: Study) -> Drawing:
     """POMO with its shapes (a), where its heads look (b), and tours from several starts with all lengths (c, d)."""
-    seen = Seen.read(study, roles.run_id(roles.ORIGINAL["tsp"]))
-    sheet, text = Sheet.new(style.TWO_COLUMNS, 5.0), pomo_words(seen)
-    canvas = sheet.canvas(0, 0, sheet.width, sheet.height)
-    encoder, decoder = 4.0, 2.32
-    sheet.heading(0.05, 4.95, f"(a) POMO, {seen.model.parameters:,} parameters")
-    draw_encoder(canvas, seen.model, seen.n, text, encoder)
-    draw_decoder(canvas, seen.model, seen.n, text, decoder, encoder)
-    _map(sheet, seen, draw_state, encoder, f"instance, {seen.n:,} nodes")
-    _map(sheet, seen, draw_chances, decoder, "probability of the next node")
-    sheet.heading(0.05, 1.52, "(b) Where the heads look")
-    _draw_heads(sheet.panel(0.48, 0.36, 1.2, 0.9), seen)
-    sheet.heading(2.0, 1.52, f"(c) {min(STARTS, seen.n)} of {seen.n:,} tours of this instance")
-    for k, start in enumerate(_starts(seen)):
-        _draw_tour(sheet.panel(2.0 + k * 0.98, 0.28, 0.92, 0.92), seen, start)
-    sheet.heading(5.12, 1.52, "(d) All lengths")
-    _draw_lengths(sheet.panel(5.34, 0.36, 1.33, 0.9), seen)
-    rows = [*seen.model.rows(), *_decision_rows(seen), *_tour_rows(seen)]
+    net = Structure.read(study, roles.run_id(roles.ORIGINAL["tsp"]))
+    model, starts = net.model, _starts(net)
+    attention = (model.shape(f"{LAYER}.qkv", "q, k, v"), model.shape(f"{LAYER}.out", "out"), model.heads_text)
+    mixing = (model.shape("key_value", "k, v"), model.shape("combine", "out"), model.heads_text)
+    fits = ("compatibility", f"{net.number('clipping'):g} tanh(·)")
+    lengths = net.array("lengths", float)
+    titles = {start: f"{'best: ' if start == lengths.argmin() else ''}{lengths[start]:.3f}" for start in starts}
+    tours = [dg.Panel(f"tour{s}", 0.92, 0.92, text, bold=text.startswith("best")) for s, text in titles.items()]
+    charts = (
+        ("(b) Where the heads look", dg.Panel("heads", 1.25, 0.92, before=0.25, below=0.22)),
+        (f"(c) {len(starts)} of {net.n:,} tours of this instance", dg.row(*tours, tight=True, gap=0.07)),
+        ("(d) All lengths", dg.Panel("lengths", 1.25, 0.92, before=0.3, below=0.26)),
+    )
+    sheet = dg.Sheet(
+        dg.column(
+            dg.heading(f"(a) POMO, {model.parameters:,} parameters"),
+            _encoder(net, ("attention", *attention), "nodes"),
+            _decoder(net, ("attention", *mixing), fits, "nodes", "feed"),
+            dg.row(*(dg.column(dg.heading(title), chart, top=True) for title, chart in charts)),
+        )
+    )
+    _connect(sheet, net)
+    _draw_heads(sheet.axes["heads"], net)
+    for start in starts:
+        _draw_tour(sheet.axes[f"tour{start}"], net, start)
+    _draw_lengths(sheet.axes["lengths"], lengths)
+    rows = [*model.rows(), *net.decision_rows(), *_tour_rows(net)]
     alt = "POMO's encoder and decoder with their shapes; the heads' attention; tours from several starts."
-    return Drawing(sheet.figure, pd.DataFrame(rows), tuple(_pomo_notes(seen)), alt)
+    return dg.drawing(sheet.figure, rows, _pomo_notes(net), alt)
 
 
-def _starts(seen: Seen) -> list[int]:
+def _starts(net: Structure) -> list[int]:
     """The starts of the shortest and the longest tour, and between them that of the median."""
-    order = np.argsort(seen.array("lengths"), kind="stable")
+    order = np.argsort(net.array("lengths"), kind="stable")
     places = np.linspace(0, len(order) - 1, min(STARTS, len(order))).round().astype(int)
     return [int(order[place]) for place in places]
 
 
-def _draw_heads(axes: Axes, seen: Seen) -> None:
+def _draw_heads(axes: Axes, net: Structure) -> None:
     """A row for each head, the nodes that are left from near to far."""
-    attention, state = np.asarray(seen.array("attention"), float), seen.state
-    left = np.flatnonzero(np.isfinite(seen.array("logits")))
-    if not len(left):
+    attention = net.array("attention", float)
+    nodes = [node for node in net.decision.nearest_first() if np.isfinite(net.array("logits")[node])]
+    if not nodes:
         style.empty_axes(axes, "not finite")
         return
-    distances = np.linalg.norm(state.coords[left] - state.coords[state.current], axis=1)
-    matrix(axes, attention[:, left[np.argsort(distances, kind="stable")]], colours="Blues")
-    heads = len(attention)
-    axes.set_yticks([0, heads - 1], ["1", str(heads)], fontsize=5.5)
-    axes.set_ylabel("head", fontsize=6, labelpad=1)
-    axes.set_xlabel("unvisited nodes, near to far", fontsize=6, labelpad=2)
-    axes.tick_params(length=0, pad=2)
+    maps.draw_matrix(axes, attention[:, nodes], colours="Blues")
+    maps.label_small(axes, "unvisited nodes, near to far", "head")
+    axes.set_yticks([0, len(attention) - 1], ["1", str(len(attention))])
+    axes.tick_params(length=0)
 
 
-def _draw_tour(axes: Axes, seen: Seen, start: int) -> None:
-    coords = np.asarray(seen.array("coords"), float)
-    tour = np.asarray(seen.array("tours")[start], int)
-    best = start == int(np.argmin(seen.array("lengths")))
-    axes.plot(*coords[np.append(tour, tour[0])].T, color=style.GREEN if best else style.GREY, linewidth=0.8)
-    axes.plot(*coords[start], "*", color=RED, markersize=7, markeredgecolor="white", markeredgewidth=0.4, zorder=3)
-    low, high = coords.min(axis=0), coords.max(axis=0)
-    x, y = (low + high) / 2
-    bare_square(axes, float(x), float(y), 0.56 * float((high - low).max()) or 0.5)
-    length = float(seen.array("lengths")[start])
-    axes.set_title(f"{'best: ' if best else ''}{length:.3f}", loc="center", fontsize=6, pad=2,
-                   fontweight="bold" if best else "normal")  # fmt: skip
+def _draw_tour(axes: Axes, net: Structure, start: int) -> None:
+    tour, best = net.array("tours")[start], start == int(np.argmin(net.array("lengths")))
+    axes.plot(*net.coords[[*tour, tour[0]]].T, color=style.GREEN if best else style.GREY, linewidth=0.8)
+    maps.draw_mark(axes, net.coords[start], "destination", 7)
+    maps.frame_square(axes, net.coords)
 
 
-def _draw_lengths(axes: Axes, seen: Seen) -> None:
+def _draw_lengths(axes: Axes, lengths: Any) -> None:
     """How many starts lead to which length."""
-    lengths = np.asarray(seen.array("lengths"), float)
     axes.hist(lengths, bins=min(15, max(4, len(lengths) // 3)), color=style.RAMPS["blue"][1])
     axes.axvline(lengths.min(), color=style.GREEN, linewidth=1.2)
-    axes.set_ylabel("starts", fontsize=6, labelpad=1)
-    axes.set_xlabel("tour length", fontsize=6, labelpad=2)
-    axes.tick_params(labelsize=5.5, pad=1.5)
-    axes.grid(visible=False, axis="x")
+    maps.label_small(axes, "tour length", "starts")
 
 
-def _tour_rows(seen: Seen) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [
-        {"panel": "d", "side": MEASURED, "start": i, "length": float(length)}
-        for i, length in enumerate(seen.array("lengths"))
+def _tour_rows(net: Structure) -> list[dict[str, Any]]:
+    about = {name: {"panel": name, "side": MEASURED} for name in "bcd"}
+    lengths = [about["d"] | {"start": i, "length": float(length)} for i, length in enumerate(net.array("lengths"))]
+    tours = [
+        about["c"] | {"start": start, "stop": i, "node": int(node)}
+        for start in _starts(net)
+        for i, node in enumerate(net.array("tours")[start])
     ]
-    for start in _starts(seen):
-        tour = seen.array("tours")[start]
-        rows += [
-            {"panel": "c", "side": MEASURED, "start": start, "stop": i, "node": int(v)} for i, v in enumerate(tour)
-        ]
-    attention = seen.array("attention")
-    rows += [
-        {"panel": "b", "side": MEASURED, "head": head, "node": node, "weight": float(weight)}
-        for head, weights in enumerate(attention, 1)
+    looks = [
+        about["b"] | {"head": head, "node": node, "weight": float(weight)}
+        for head, weights in enumerate(net.array("attention"), 1)
         for node, weight in enumerate(weights)
     ]
-    return rows
+    return [*lengths, *tours, *looks]
 
 
-def _pomo_notes(seen: Seen) -> list[str]:
-    lengths = np.asarray(seen.array("lengths"), float)
+def _pomo_notes(net: Structure) -> list[str]:
+    lengths = net.array("lengths", float)
     first, best, mean = lengths[0], lengths.min(), lengths.mean()
     return [
-        *_notes(seen),
+        *_notes(net),
         "(b) The decoder's attention weights at this decision; each row sums to 1. The bottom row is the last head.",
-        f"(c, d) All {seen.n:,} greedy tours of this instance, one from each node (star): the shortest, the median and "
+        f"(c, d) All {net.n:,} greedy tours of this instance, one from each node (star): the shortest, the median and "
         f"the longest are drawn. The shortest, {best:.3f}, is the answer; from node 0 the tour is {first:.3f} long, on "
         f"average {mean:.3f}. {NOTHING_PRINTED}",
     ]

@@ -1,13 +1,13 @@
 """What a run of paper `icam` is trained with, by the headings of its Table 5."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pandas as pd
-
-from neuroute.papers.icam.cells import drawn_instances
 from neuroute.plan.objects import Reinforced, Run, Stage
 from neuroute.rendering.table import Value
+from neuroute.rendering.trainings import drawn_instances
 
 # Heading -> key of the printed value, which is "both.", "TSP." or "CVRP." and this.
 SHOWN = {
@@ -100,20 +100,12 @@ def _later_stages(stages: Sequence[Stage], cvrp: bool) -> dict[str, Value]:
     return found
 
 
-def published_value(published: "pd.Series[Any]", problem: str, key: str) -> Value:
-    """The printed value, shared by both problems or a problem's own; a dash where a dash is printed."""
+def published_value(published: Mapping[str, str], problem: str, key: str) -> Value:
+    """Return the printed value, shared by both problems or a problem's own."""
     for name in (f"both.{key}", f"{problem}.{key}", f"{problem}.{key}_max_norm"):
-        if name in published.index:
-            value = published[name]
-            return "−" if pd.isna(value) else _number(str(value))
+        if name in published:
+            return _number(published[name])
     return None
-
-
-def text(value: Any) -> str:
-    """Numbers with separators for thousands; text as it is."""
-    if isinstance(value, str):
-        return value
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:g}"
 
 
 def _each(values: list[Any]) -> Value:

@@ -1,5 +1,7 @@
 """The methods that the tables of paper `icam` compare, and what of them is measured here."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from neuroute.papers.icam import roles
@@ -16,10 +18,10 @@ from neuroute.papers.icam.roles import (
     TAM_SIZES,
     run_id,
 )
-from neuroute.papers.sit.cells import with_budget
-from neuroute.papers.sit.methods import Method
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Decoding, Problem
+from neuroute.rendering.cells import with_budget
+from neuroute.rendering.grid import Method
 
 # What stands for the paper's solver wherever the table has no row for another one.
 REFERENCE: dict[Problem, Method] = {

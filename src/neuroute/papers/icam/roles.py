@@ -1,18 +1,28 @@
 """The models and test sets of paper `icam`, by the paper's own numbers, whatever they are at a scale."""
 
+from __future__ import annotations
+
 from typing import Literal
 
-from neuroute.papers.declared import group_of
-from neuroute.papers.scaling.declare import beam as beam_of
-from neuroute.papers.scaling.roles import PAPER as SCALING
-from neuroute.papers.scaling.roles import reference as tsp_reference
-from neuroute.papers.sit.roles import PAPER as SIT
+from neuroute.papers.icam.evaluations import StructureEvaluation
+from neuroute.papers.icam.scale import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem, IcamScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Dataset, Decoding, Labels, Problem
-from neuroute.plan.scale_icam import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem
+from neuroute.plan.needs import Need, group_of
+from neuroute.plan.objects import (
+    BenchmarkEvaluation,
+    Dataset,
+    Decoding,
+    Labels,
+    Problem,
+    StageEvaluation,
+    Test,
+    beam_search,
+)
+from neuroute.plan.papers import borrow_test_set
 
 __all__ = ["BETAS", "KS", "LARGE_SIZES", "MAIN", "SIZES", "TAM_SIZES"]
 PAPER = "icam"
+SCALING, SIT = "scaling", "sit"  # lend their baselines, and the TSP's test sets
 PROBLEMS: tuple[Problem, ...] = ("tsp", "cvrp")
 OWN: dict[Problem, str] = {"tsp": "icam_tsp", "cvrp": "icam_cvrp"}
 ORIGINAL: dict[Problem, str] = {"tsp": "pomo_tsp", "cvrp": "pomo_cvrp"}  # POMO as its authors train it
@@ -52,19 +62,19 @@ def fork(k: int, beta: float) -> str:
 
 def forks(scale: Scale) -> tuple[tuple[int, float], ...]:
     """(k, beta) of the third stages that are trained here besides the main one."""
-    return tuple(scale.icam.forks)
+    return tuple(scale[IcamScale].forks)
 
 
 def sizes(scale: Scale, problem: Problem) -> IcamProblem:
     """How a problem is trained here."""
-    return scale.icam.tsp if problem == "tsp" else scale.icam.cvrp
+    return scale[IcamScale].tsp if problem == "tsp" else scale[IcamScale].cvrp
 
 
 def reference(scale: Scale, problem: Problem, size: int) -> Labels:
     """The labelled test set that stands for the paper's TSP or CVRP of that size; the TSP's are those of `scaling`."""
     if problem == "tsp":
-        return tsp_reference(scale, size)
-    c = scale.icam.cvrp
+        return borrow_test_set(scale, SCALING, size)
+    c = scale[IcamScale].cvrp
     dataset = Dataset(problem="cvrp", split="test", n=c.sizes[size], count=c.test_counts[size])
     return Labels(dataset=dataset, solver=c.references[size])
 
@@ -85,14 +95,14 @@ def validation(scale: Scale, problem: Problem, size: Literal[100, 1000]) -> Labe
 
 def large(scale: Scale, size: int) -> Labels:
     """Table 6's test set of that size."""
-    i = scale.icam
+    i = scale[IcamScale]
     dataset = Dataset(split="test", n=i.large_sizes[size], count=i.large_counts[size])
     return Labels(dataset=dataset, solver=i.large_solver)
 
 
 def tam(scale: Scale, size: int) -> Labels:
     """Table 3's test set of that size."""
-    c = scale.icam.cvrp
+    c = scale[IcamScale].cvrp
     dataset = Dataset(
         problem="cvrp", split="test", n=c.tam_sizes[size], count=c.tam_counts[size], capacity=c.tam_capacities[size]
     )
@@ -101,15 +111,53 @@ def tam(scale: Scale, size: int) -> Labels:
 
 def rrc(scale: Scale, starts: Starts = 1) -> Decoding:
     """Table 11: RRC100 of a baseline or, with `starts`, ICAM's, which begins with the best of all starts."""
-    return Decoding(method="rrc", iterations=scale.icam.rrc, starts=starts)
+    return Decoding(method="rrc", iterations=scale[IcamScale].rrc, starts=starts)
 
 
 def beam(scale: Scale, starts: Starts = 1) -> Decoding:
     """Table 11: beams of 16; ICAM's search from all starts."""
-    return beam_of(scale.icam.beam).model_copy(update={"starts": starts})
+    return beam_search(scale[IcamScale].beam).model_copy(update={"starts": starts})
 
 
 def searched(scale: Scale, method: Literal["rrc", "beam"]) -> list[int]:
     """The paper's sizes on which random re-construct, or beams, are run here (Table 11)."""
-    most = scale.icam.rrc_max_nodes if method == "rrc" else scale.icam.beam_max_nodes
-    return [size for size in SIZES if scale.scaling.sizes[size] <= most]
+    most = scale[IcamScale].rrc_max_nodes if method == "rrc" else scale[IcamScale].beam_max_nodes
+    return [size for size in SIZES if reference(scale, "tsp", size).dataset.n <= most]
+
+
+# -- what is measured besides gaps -----------------------------------------------------------------------------------
+
+
+def at_stages(scale: Scale) -> StageEvaluation:
+    """The ends of all stages but the last, which the model itself is of (Table 8)."""
+    tests = tuple(Test(labels=reference(scale, "tsp", size), decoding=MULTI) for size in SIZES)
+    return StageEvaluation(run=run_id(OWN["tsp"]), stages=STAGES, tests=tests)
+
+
+def on_set_x(scale: Scale, run: str) -> BenchmarkEvaluation:
+    """Table 2: from many starts where a model has them, whose axes are then scaled one by one."""
+    least, below = scale[IcamScale].cvrp.benchmark_nodes
+    many = run.startswith(f"{PAPER}/")
+    return BenchmarkEvaluation(
+        run=run,
+        group=group(run, "cvrplib"),
+        benchmark="cvrplib",
+        min_nodes=least,
+        max_nodes=below,
+        sets=("X",),
+        decodings=(MULTI if many else SINGLE,),
+        per_axis=many,
+    )
+
+
+def structure(scale: Scale, run: str) -> StructureEvaluation:
+    """An instance of the validation stream, a third of the way; for ICAM's Figure 1 optimal tours too."""
+    n = reference(scale, "tsp", 100).dataset.n
+    own = run == run_id(OWN["tsp"])
+    optimal = tuple(reference(scale, "tsp", size) for size in OPTIMAL_SIZES) if own else ()
+    return StructureEvaluation(run=run, dataset=Dataset(split="val", n=n, count=1), decision=n // 3, optimal=optimal)
+
+
+def structure_needs(scale: Scale) -> list[Need]:
+    """Of the drawings of ICAM for the TSP."""
+    return [structure(scale, run_id(OWN["tsp"]))]

@@ -1,46 +1,43 @@
 """Tables 9 and 11 of paper `icam`: without the adaptation function, and with searches."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.cells import (
-    ALPHAS,
-    ONE_SEED,
-    TOTALS,
-    WAYS_NOTE,
-    baselines_note,
-    columns_of,
-    reference_note,
-    row_of,
-    table_of,
-    test_sets,
-)
+from neuroute.papers.icam.cells import ALPHAS, TOTALS, WAYS_NOTE, baselines_note, reference_note, sets_of
 from neuroute.papers.icam.methods import strategies
-from neuroute.papers.icam.roles import ABLATIONS, MULTI, SIZES, run_id
+from neuroute.papers.icam.roles import ABLATIONS, MULTI, run_id
+from neuroute.papers.icam.scale import IcamScale
 from neuroute.papers.icam.table_comparison import OTHER_PAPERS
-from neuroute.papers.sit.cells import gap_cell, model_here, number, printed
-from neuroute.papers.sit.solver_cells import Solvers
-from neuroute.plan.objects import Problem
-from neuroute.rendering.columns import HERE, gap_columns
-from neuroute.rendering.gaps import BOOTSTRAP
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Row, Table
+from neuroute.plan.needs import artifact
+from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED
+from neuroute.rendering.grid import Grid, Method, comparison, gaps, grid_table, needs_of
+
+if TYPE_CHECKING:
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Problem
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.table import Table
 
 TSP: Problem = "tsp"
 
 
+def table9_grid(scale: Scale) -> Grid:
+    methods = [
+        Method(variant, {"variant": variant}, runs=run_id(name), decoding=MULTI) for variant, name in ABLATIONS.items()
+    ]
+    return Grid(methods, gaps(sets_of(scale, TSP)))
+
+
+@artifact("Without the adaptation", needs=needs_of(table9_grid))
 def table9(study: Study) -> Table:
     """Gaps with the adaptation function in the attention-free modules, in the compatibility, in both and in neither."""
-    tests = test_sets(study, TSP)
-    sets = {size: labels.dataset for size, labels in tests.items()}
-    rows = []
-    for variant, name in ABLATIONS.items():
-        shown, run = printed(study, "table9", variant=variant), run_id(name)
-        cells = [gap_cell(study, run, d, number(shown, size, "gap_pct"), MULTI) for size, d in sets.items()]
-        rows.append(Row((variant, model_here(study, run)), tuple(cells)))
-    return table_of(
+    tests = sets_of(study.scale, TSP)
+    return grid_table(
         study,
-        ("Variant", HERE),
-        gap_columns(sets),
-        rows,
+        ("Variant",),
+        table9_grid(study.scale),
         f"{ONE_SEED} {BOOTSTRAP}",
         reference_note({TSP: tests}, {TSP: "Concorde"}),
         "All gaps are without augmentation: the best of one solution from each node. All four are trained in the same "
@@ -52,15 +49,19 @@ def table9(study: Study) -> Table:
     )
 
 
+def table11_grid(scale: Scale) -> Grid:
+    columns = comparison(sets_of(scale, TSP), "TSP{}".format, lengths=4, time="Total time")
+    return Grid(strategies(scale), columns, where={"problem": "TSP"})
+
+
+@artifact("Inference strategies", needs=needs_of(table11_grid))
 def table11(study: Study) -> Table:
     """Mean length, gap and total time with beams, random re-construct and augmentation."""
-    solvers, tests = Solvers.of(study), test_sets(study, TSP)
-    s = study.scale.icam
-    return table_of(
+    s, tests = study.scale[IcamScale], sets_of(study.scale, TSP)
+    return grid_table(
         study,
-        ("Method", HERE),
-        columns_of({TSP: tests}, {size: str(size) for size in SIZES}, 4),
-        [row_of(study, solvers, TSP, method, tests) for method in strategies(study.scale)],
+        ("Method",),
+        table11_grid(study.scale),
         f"{ONE_SEED} {BOOTSTRAP}",
         reference_note({TSP: tests}, {TSP: "Concorde"}),
         WAYS_NOTE,

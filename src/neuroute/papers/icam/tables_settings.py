@@ -1,19 +1,27 @@
 """Tables 4, 5 and 12 of paper `icam`: complexity, hyper-parameters, and the licences of codes and data."""
 
-from neuroute.analysis import flops_icam, flops_pomo
-from neuroute.papers.icam.hyper_parameters import OWN_ROWS, SHOWN, published_value, settings, text
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuroute.accounting.counts import Icam, Pomo
+from neuroute.papers.icam.hyper_parameters import OWN_ROWS, SHOWN, published_value, settings
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
-from neuroute.papers.sit.tables_settings import AS_CONFIGURED
-from neuroute.rendering.columns import WHOLE
+from neuroute.papers.icam.scale import IcamScale
+from neuroute.plan.needs import artifact
+from neuroute.rendering.columns import AS_TRAINED, WHOLE, plain
 from neuroute.rendering.licences import licence_table
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
+
+if TYPE_CHECKING:
+    from neuroute.rendering.study import Study
 
 # -- Table 4 ----------------------------------------------------------------------------------------------------------
 
 VARIANTS = ("Transformer", "AFT-full", "AFT-simple", "AFT-local", "AFT-conv")
 
 
+@artifact("Time and space of attention and of AAFM")
 def table4(study: Study) -> Table:
     """Complexity of attention and of its attention-free variants, and what is counted of those that are here."""
     published = dict(study.published(4)[["key", "value"]].astype(str).to_numpy())
@@ -27,7 +35,7 @@ def table4(study: Study) -> Table:
         Column("space", "Space", format=str),
         Column("operations_per_pair", "Operations per pair of nodes and layer", "FLOPs", WHOLE),
     )
-    shape = study.scale.icam
+    shape = study.scale[IcamScale]
     return Table(
         study.artifact.title,
         ("Model",),
@@ -50,13 +58,13 @@ def table4(study: Study) -> Table:
 
 def _per_pair(study: Study) -> dict[str, float]:
     """FLOPs of one encoder layer for each pair of nodes: half the second difference in the number of nodes."""
-    icam, pomo = study.scale.icam.network, study.scale.icam.pomo
+    icam, pomo = study.scale[IcamScale].network, study.scale[IcamScale].pomo
 
     def attention(nodes: int) -> int:
-        return flops_pomo.encoder_flops(1, pomo.width, pomo.heads, pomo.feed_forward, nodes)
+        return Pomo(1, pomo.width, pomo.heads, pomo.feed_forward).encoder(nodes)
 
     def attention_free(nodes: int, adaptation: bool = True) -> int:
-        return flops_icam.encoder_flops(1, icam.width, icam.feed_forward, nodes, adaptation=adaptation)
+        return Icam(1, icam.width, icam.feed_forward, adaptation=adaptation).encoder(nodes)
 
     n = 100  # any will do: the counts are polynomials of degree two
     return {
@@ -69,14 +77,15 @@ def _per_pair(study: Study) -> dict[str, float]:
 # -- Table 5 ----------------------------------------------------------------------------------------------------------
 
 
+@artifact("Training settings")
 def table5(study: Study) -> Table:
     """Hyper-parameters of ICAM as configured here and printed; besides, of the two trainings of POMO."""
-    published = study.published(5).set_index("key").value
+    published = dict(study.published(5)[["key", "value"]].fillna("−").astype(str).to_numpy())
     columns, here, shown = [], [], []
     for names, label, is_own in ((OWN, "ICAM", True), (STAGED, "POMO, three stages", False),
                                  (ORIGINAL, "POMO (original)", False)):  # fmt: skip
         for problem in PROBLEMS:
-            columns.append(Column(names[problem], problem.upper(), format=text, group=label))
+            columns.append(Column(names[problem], problem.upper(), format=plain, group=label))
             here.append(settings(study.runs.get(run_id(names[problem]))))
             shown.append(problem.upper() if is_own else None)
     rows = [
@@ -106,13 +115,14 @@ def table5(study: Study) -> Table:
             "Adam's moments are kept from stage to stage, as in the published code.",
             *([f"config.yaml changes {', '.join(changed)}."] if changed else []),
         ),
-        AS_CONFIGURED,
+        AS_TRAINED,
     )
 
 
 # -- Table 12 ---------------------------------------------------------------------------------------------------------
 
 
+@artifact("Licences of the codes")
 def table12(study: Study) -> Table:
     """The licences that the paper lists, and those of what is used here."""
     return licence_table(study, "table12", "What CVRPLIB allows is shown as the paper has it.")

@@ -1,41 +1,49 @@
 """Tables 3 and 6 of paper `icam`: instances larger than those of training."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.cells import (
-    CVRP_CONTEXT,
-    ONE_SEED,
-    WAYS_NOTE,
-    Tests,
-    baselines_note,
-    columns_of,
-    reference_note,
-    row_of,
-    short,
-    table_of,
-)
+from neuroute.papers.icam.cells import CVRP_CONTEXT, WAYS_NOTE, baselines_note, reference_note
 from neuroute.papers.icam.methods import large, tam
 from neuroute.papers.icam.roles import LARGE_SIZES, OWN, TAM_SIZES, run_id
-from neuroute.papers.sit.methods import Method
-from neuroute.papers.sit.solver_cells import TIMES, Solvers
+from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem, Reinforced
-from neuroute.rendering.columns import HERE
-from neuroute.rendering.gaps import BOOTSTRAP
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Table
+from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED
+from neuroute.rendering.columns import short
+from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, comparison, grid_table, needs_of
+from neuroute.rendering.solver_cells import TIMES
+
+if TYPE_CHECKING:
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.table import Table
 
 PER_INSTANCE = f"Times are per instance: the time of the test set divided by its instances. {TIMES}"
 
 
+def table3_grid(scale: Scale) -> Grid:
+    columns = comparison(
+        {size: roles.tam(scale, size) for size in TAM_SIZES},
+        lambda size: f"CVRP{short(size).upper()}",
+        LENGTH,
+        GAP,
+        SECONDS_EACH,
+        key=short,
+        lengths=2,
+    )
+    return Grid(tam(), columns, where={"problem": "CVRP"})
+
+
+@artifact("CVRP in TAM's capacities", needs=needs_of(table3_grid))
 def table3(study: Study) -> Table:
     """Mean length, gap and time on instances like those of TAM."""
     tests = {size: roles.tam(study.scale, size) for size in TAM_SIZES}
-    return _one_problem(
+    return grid_table(
         study,
-        "cvrp",
-        tam(),
-        tests,
+        ("Method",),
+        table3_grid(study.scale),
         "The paper tests on the data set of TAM's authors. Here uniform instances are drawn anew, with TAM's "
         "capacities (200 at 1K, 300 above) or what stands for them, so that printed and measured lengths are of "
         "different instances.",
@@ -51,14 +59,27 @@ def table3(study: Study) -> Table:
     )
 
 
+def table6_grid(scale: Scale) -> Grid:
+    columns = comparison(
+        {size: roles.large(scale, size) for size in LARGE_SIZES},
+        lambda size: f"TSP{short(size).upper()}",
+        LENGTH,
+        GAP,
+        SECONDS_EACH,
+        key=short,
+        lengths=2,
+    )
+    return Grid(large(), columns, where={"problem": "TSP"})
+
+
+@artifact("Larger TSP instances", needs=needs_of(table6_grid))
 def table6(study: Study) -> Table:
     """Mean length, gap and time on large instances of the TSP."""
     tests = {size: roles.large(study.scale, size) for size in LARGE_SIZES}
-    return _one_problem(
+    return grid_table(
         study,
-        "tsp",
-        large(),
-        tests,
+        ("Method",),
+        table6_grid(study.scale),
         f"{ONE_SEED} {BOOTSTRAP}",
         reference_note({"tsp": tests}, {"tsp": "LKH3"}),
         _trained(study, "tsp"),
@@ -67,18 +88,6 @@ def table6(study: Study) -> Table:
         PER_INSTANCE,
         baselines_note(study, ["tsp"]),
         "The text calls ICAM slightly worse than BQ and LEHD; at 2K it is ahead of LEHD in print (5.934 and 6.979 %).",
-    )
-
-
-def _one_problem(study: Study, problem: Problem, methods: Sequence[Method], tests: Tests, *notes: str) -> Table:
-    """Mean length, gap and time per instance."""
-    solvers = Solvers.of(study)
-    return table_of(
-        study,
-        ("Method", HERE),
-        columns_of({problem: tests}, {size: short(size).upper() for size in tests}, 2, "Time"),
-        [row_of(study, solvers, problem, method, tests, total=False) for method in methods],
-        *notes,
     )
 
 

@@ -1,25 +1,32 @@
 """What the tables of paper `mvmoe` have in common: measured cells, and what is to be said of them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from neuroute.analysis.power_laws import percentile_interval, resampled_gaps
-from neuroute.papers.icam.cells import drawn_instances
+from neuroute.core.errors import NeurouteError
 from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.methods import BY_THE_RULE, solver_name
+from neuroute.papers.mvmoe.methods import BUDGETS, BY_THE_RULE
 from neuroute.papers.mvmoe.roles import SIZES, X8
-from neuroute.papers.sit.cells import UNTRAINED
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.problems.vrp_variants import SWITCHES
-from neuroute.rendering.columns import model_here
-from neuroute.rendering.study import Study
+from neuroute.rendering.cells import ONE_SEED, UNTRAINED, interval_cell, model_here, resampled, solver_name
+from neuroute.rendering.grid import Measure
+from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.table import Cell, Value
+from neuroute.rendering.trainings import drawn_instances
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from neuroute.rendering.study import Study
 
 GAP = "gap_mean_of_ratios_pct"  # the paper's: the mean of the instances' gaps
 FEASIBLE = "reference_feasible_pct"  # of the reference solutions, what networks may drive, too
-ONE_SEED = "One training of each model (one seed)."
 LIGHT = (
     "At each decision MVMoE/4E-L draws whether a whole batch goes to the experts or to the dense layer, in solving as "
     "in training, so its numbers depend on the draws and on the batch. In the published code the two probabilities are "
@@ -50,7 +57,7 @@ TEST_SETS = (
 
 def sets_of(scale: Scale, size: int) -> str:
     """What stands for all test sets of one of the paper's sizes, in words."""
-    return of_each(scale.mvmoe.sizes[size], scale.mvmoe.test_counts[size])
+    return of_each(scale[MvmoeScale].sizes[size], scale[MvmoeScale].test_counts[size])
 
 
 def of_each(customers: int, count: int) -> str:
@@ -58,57 +65,68 @@ def of_each(customers: int, count: int) -> str:
     return f"{customers} customers, {count:,} instance{'s' * (count != 1)} of each problem"
 
 
-def gap_cell(
-    study: Study, run: str, dataset: Dataset, published: Value = None, decoding: Decoding | str = X8, *, at: str = ""
-) -> Cell:
-    """The mean of the instances' gaps in %, with its bootstrap interval where there are several instances."""
-    gap, samples = study.value(GAP, run, dataset, decoding), _resampled(study, run, dataset, decoding)
-    if gap is None or samples is None or dataset.count == 1:
-        return Cell(gap, published, at=at)
-    interval = percentile_interval(samples)
-    return Cell(gap, published, interval.low, interval.high, at)
+def gap_cell(study: Study, run: str, dataset: Dataset, published: Value = None, decoding: Decoding | str = X8) -> Cell:
+    """Show the mean of the instances' gaps in %, with its bootstrap interval where there are several instances."""
+    samples = _resampled(study, run, dataset, decoding) if dataset.count > 1 else None
+    return interval_cell(study.value(GAP, run, dataset, decoding), samples, published)
+
+
+MEAN_GAP = Measure("gap_pct", gap_cell, Solvers.mean_of_gaps)
 
 
 def mean_gap_cell(
     study: Study, run: str, datasets: Sequence[Dataset], published: Value = None, decoding: Decoding | str = X8
 ) -> Cell:
-    """The mean over test sets of their mean gaps in %, where all of them were measured.
+    """Show the mean over test sets of their mean gaps in %, where all of them were measured.
 
     They are resampled together: the i-th instances of all problems lie on the same ground (`datasets.vrp_stream`), so
     their gaps go up and down together, and an interval as of unrelated instances would be half as wide.
     """
     gaps = [study.value(GAP, run, dataset, decoding) for dataset in datasets]
-    found = [gap for gap in gaps if gap is not None]
-    if not found or len(found) < len(gaps):
+    measured = [gap for gap in gaps if gap is not None]
+    if not measured or len(measured) < len(gaps):
         return Cell(None, published)
-    samples = [_resampled(study, run, dataset, decoding) for dataset in datasets]
-    there = [each for each in samples if each is not None]
-    if len(there) < len(samples) or any(dataset.count == 1 for dataset in datasets):
-        return Cell(float(np.mean(found)), published)
-    interval = percentile_interval(np.mean(there, axis=0))
-    return Cell(float(np.mean(found)), published, interval.low, interval.high)
+    import numpy as np
+
+    mean = float(np.mean(measured))
+    samples = [_resampled(study, run, dataset, decoding) for dataset in datasets if dataset.count > 1]
+    kept = [each for each in samples if each is not None]
+    if len(kept) < len(gaps):
+        return Cell(mean, published)
+    return interval_cell(mean, np.mean(kept, axis=0), published)
 
 
-def _resampled(study: Study, run: str, dataset: Dataset, decoding: Decoding | str) -> np.ndarray | None:
-    """Means of the gaps in % of resampled instances (resamples,); None for what was not measured.
+def mean_over(tests: Iterable[Labels]) -> Measure:
+    """Measure the mean gap over several test sets."""
+    sets = [labels.dataset for labels in tests]
+    return Measure("gap_pct", lambda study, run, _, published, how: mean_gap_cell(study, run, sets, published, how))
+
+
+def _resampled(study: Study, run: str, dataset: Dataset, decoding: Decoding | str) -> NDArray[np.float64] | None:
+    """Mean the gaps in % of resampled instances (resamples,); None for what was not measured.
 
     Of test sets with as many instances the same ones are drawn.
     """
-    stored = study.lengths(run, dataset, decoding)
-    if stored is None:
-        return None
-    own, best = stored
-    of_ratios: np.ndarray = resampled_gaps(own / best, np.ones_like(best))[:, 0]
-    return of_ratios
+    lengths = study.lengths(run, dataset, decoding)
+    return None if lengths is None else resampled(lengths[0] / lengths[1], lengths[1] / lengths[1])
 
 
-def models_here(study: Study, runs: Iterable[str]) -> str:
-    """Depth, width and training sizes of the runs that play a role; a dash for none."""
-    found = [study.runs[run] for run in dict.fromkeys(runs) if run in study.runs]
-    if not found:
+def quoted(study: Study, quantity: str) -> float:
+    """Return a number that stands in the paper's text, but in no table.  Raises NeurouteError if there is not one."""
+    rows = study.published("quoted")
+    rows = rows[rows.quantity == quantity]
+    if len(rows) != 1:
+        raise NeurouteError(f"{study.artifact.id}: {len(rows)} quoted values of {quantity}; one is needed")
+    return float(rows.value.item())
+
+
+def models_here(study: Study, *runs: str) -> str:
+    """Name depth, width and training sizes of the runs that play a role; a dash for none."""
+    trained = [study.runs[run] for run in dict.fromkeys(runs) if run in study.runs]
+    if not trained:
         return UNTRAINED
-    sizes = " and ".join(dict.fromkeys(str(run.n) for run in found))
-    return f"{model_here(study, found[0].id)}, trained at n={sizes}"
+    sizes = " and ".join(dict.fromkeys(str(run.n) for run in trained))
+    return f"{model_here(study, trained[0].id)}, trained at n={sizes}"
 
 
 def models_note(study: Study, runs: Mapping[str, str]) -> str:
@@ -116,7 +134,7 @@ def models_note(study: Study, runs: Mapping[str, str]) -> str:
     of: dict[str, list[str]] = {}
     for name, run in runs.items():
         if run in study.runs:
-            of.setdefault(models_here(study, [run]), []).append(name)
+            of.setdefault(models_here(study, run), []).append(name)
     found = [f"{', '.join(names)} ({words})" for words, names in of.items()]
     return f"Models here: {'; '.join(found) or 'none'}."
 
@@ -170,13 +188,22 @@ def _feasible(study: Study, tests: Sequence[Labels], runs: Sequence[str]) -> lis
     return [f"Of the reference solutions here networks could drive: {'; '.join(parts)}."]
 
 
+def budgets_note(scale: Scale, variants: Sequence[str]) -> str:
+    """When the searches of the solvers end that are run on these problems."""
+    every = (
+        labels.solver for variant in variants for size in roles.SIZES for labels in roles.solved(scale, variant, size)
+    )
+    told = [f"{solver_name(solver)} {BUDGETS[solver]}" for solver in dict.fromkeys(every) if solver in BUDGETS]
+    return f"Budgets of solvers here (in the paper): {', '.join(told)}. The paper has HGS for VRPTW, too, and no PyVRP."
+
+
 def trained_note(study: Study, runs: Iterable[str], in_print: str = "100 million", sizes: Sequence[int] = SIZES) -> str:
     """How many trainings, how long in comparison to the paper's, and which of its `sizes` no model is trained for."""
     found = [study.runs[run] for run in dict.fromkeys(runs) if run in study.runs]
     amounts = [amount for run in found if (amount := drawn_instances(run)) is not None]
     drawn = _range(sorted({round(amount) for amount in amounts}))
     note = f"{ONE_SEED} Each draws {drawn} instances here, {in_print} in the paper." if drawn else ONE_SEED
-    if SIZES[-1] not in sizes or SIZES[-1] in study.scale.mvmoe.trained_sizes:
+    if SIZES[-1] not in sizes or SIZES[-1] in study.scale[MvmoeScale].trained_sizes:
         return note
     return (
         f"{note} No model of the paper's n = {SIZES[-1]} is trained here; what needs one takes that of n = {SIZES[0]}."

@@ -3,11 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from neuroute.papers.changes import seed_of, settled
-from neuroute.papers.labelled import longest
 from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.artifacts import artifacts
-from neuroute.papers.mvmoe.measurements import evaluations
 from neuroute.papers.mvmoe.roles import (
     DEFAULT,
     FEW,
@@ -20,14 +16,15 @@ from neuroute.papers.mvmoe.roles import (
     WITHOUT_OVRPTW,
     run_id,
 )
-from neuroute.papers.scaling import declare as scaling
+from neuroute.papers.mvmoe.scale import MvmoeScale
+from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import LabelBundle, Network, Reinforced, Run, Stage, Supervised
+from neuroute.plan.label_blocks import longest, with_count
+from neuroute.plan.objects import LabelJob, Network, Reinforced, Run, Stage, Supervised
+from neuroute.plan.papers import borrow_runs
 
-__all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]
-TITLE = "MVMoE: Multi-Task Vehicle Routing Solver with Mixture-of-Experts"
 MVMOE = "neuroute.networks.mvmoe:MvMoe"
-LEHD_LIGHT_NETWORK = "neuroute.networks.lehd_cvrp_light:LehdCvrpLight"
+LEHD_LIGHT_NETWORK = "neuroute.networks.lehd:LehdCvrpLight"
 BALANCE = 0.01  # alpha of Equation 3 as the paper has it; 0.001 in the published code
 DENSE: dict[str, Any] = {"experts": 0}
 OF_METHOD: dict[str, dict[str, Any]] = {"mtl": DENSE, "moe4e": {}, "moe4eL": {"hierarchy": "step"}}
@@ -67,11 +64,11 @@ Add = Callable[..., None]
 # -- labels ---------------------------------------------------------------------------------------------------------
 
 
-def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     """One for all; the training labels of Table 8's LEHDs are in it where `scaling` does not have them."""
     read = [labels for r in runs for labels in (*r.data, r.validation, *r.also_validation)]
     tests = [labels for size in SIZES for variant in VARIANTS for labels in roles.solved(scale, variant, size)]
-    return [LabelBundle(paper=PAPER, name="labels", labels=tuple(longest([*read, *tests])))]
+    return [LabelJob(paper=PAPER, name="labels", labels=tuple(longest([*read, *tests])))]
 
 
 # -- runs -----------------------------------------------------------------------------------------------------------
@@ -83,7 +80,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     def add(name: str, training: Reinforced, variants: Iterable[str], size: int, **own: Any) -> None:
         out.append(_run(config, scale, name, training, tuple(variants), size, **own))
 
-    m = scale.mvmoe
+    m = scale[MvmoeScale]
     for size in m.trained_sizes:
         for variant in TRAINED:
             pomo = _network(scale, size, **DENSE, inputs=variant)
@@ -106,7 +103,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
 
 def _add_of_figures(scale: Scale, add: Add) -> None:
     """Runs whose logs alone are shown: Figure 7's POMO-MTL without OVRPTW, and the fine-tunings of Figure 5."""
-    m, size = scale.mvmoe, SIZES[0]
+    m, size = scale[MvmoeScale], SIZES[0]
     dense = _network(scale, size, **DENSE)
     role: dict[str, object] = {"method": "POMO-MTL", "without": "OVRPTW"}
     others = [variant for variant in TRAINED if variant != "OVRPTW"]
@@ -148,8 +145,8 @@ def _run(
         name=name,
         role=role,
         network=network,
-        training=settled(config, run_id(name), Reinforced, training.model_copy(update=own)),
-        n=scale.mvmoe.sizes[size],
+        training=apply_changes(config, run_id(name), Reinforced, training.model_copy(update=own)),
+        n=scale[MvmoeScale].sizes[size],
         data=(),
         start=start,
         validation=first,
@@ -160,20 +157,23 @@ def _run(
 
 def _lehds(config: Config, scale: Scale) -> list[Run]:
     """Table 8: LEHD as `scaling` trains it, or for another number of epochs, and with experts in its decoder."""
-    (dense,) = (run for run in scaling.runs(config, scale) if run.name == roles.LEHD)
-    training, epochs = scale.scaling.lehd_cvrp.training, scale.mvmoe.lehd_epochs
+    lent, epochs = [f"{roles.SCALING}/{roles.LEHD}"], scale[MvmoeScale].lehd_epochs
+    (dense,) = borrow_runs(config, scale, lent)
+    (unchanged,) = borrow_runs(config.model_copy(update={"runs": {}}), scale, lent)
+    training = unchanged.training
+    assert isinstance(training, Supervised)
     if epochs is not None:
         training = training.model_copy(update={"epochs": epochs, "validations": min(training.validations, epochs)})
 
     def own(name: str, kind: str, method: str) -> Run:
-        labelled = settled(config, run_id(name), Supervised, training)
+        labelled = apply_changes(config, run_id(name), Supervised, training)
         change = {
             "paper": PAPER,
             "name": name,
             "role": {"method": method},
             "network": Network(kind=kind, arguments=dense.network.arguments),
             "training": labelled,
-            "data": (scaling.cvrp_labels(scale, "train", labelled.samples),),
+            "data": (with_count(dense.data[0], labelled.samples),),
             "seed": seed_of(config, run_id(name)),
         }
         return dense.model_copy(update=change)
@@ -187,13 +187,17 @@ def _lehds(config: Config, scale: Scale) -> list[Run]:
 
 def _network(scale: Scale, size: int, **change: Any) -> Network:
     """MVMoE/4E, but for what is given."""
-    arguments = scale.mvmoe.network.model_dump() | {"experts": 4, "top": 2, "train_nodes": scale.mvmoe.sizes[size]}
+    arguments = scale[MvmoeScale].network.model_dump() | {
+        "experts": 4,
+        "top": 2,
+        "train_nodes": scale[MvmoeScale].sizes[size],
+    }
     return Network(kind=MVMOE, arguments=arguments | change)
 
 
 def _ablated(scale: Scale, name: str) -> dict[str, Any]:
     """ "Every-two or last-two layers", both of those with even numbers from 0 on (Section 5.2, Position of MoEs)."""
-    even = [f"enc{layer}" for layer in range(0, scale.mvmoe.network.depth, 2)]
+    even = [f"enc{layer}" for layer in range(0, scale[MvmoeScale].network.depth, 2)]
     of_depth = {"h_enc_even": {"positions": even}, "h_enc_last2": {"positions": even[-2:]}}
     return (OF_ABLATION | of_depth)[name]
 

@@ -1,27 +1,33 @@
 """Figure 6 of paper `mvmoe`: where experts are, how many there are, how they are chosen, and what that takes."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
-from neuroute.papers.icam.cells import drawn_instances
+from neuroute.core.lazy import mpl, pd
 from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.cells import ONE_SEED, mean_gap_cell, references_note, rule_notes
-from neuroute.papers.mvmoe.printed import quoted
+from neuroute.papers.mvmoe.cells import mean_gap_cell, quoted, references_note, rule_notes
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, SIZES, UNSEEN, run_id
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.papers.mvmoe.tables_ablations import GROUPS
-from neuroute.papers.pens.looks import decimal
-from neuroute.papers.sit.cells import number, printed
+from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.rendering import style
-from neuroute.rendering.gaps import BOOTSTRAP
-from neuroute.rendering.study import Study
+from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed
+from neuroute.rendering.columns import decimal
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import duration
+from neuroute.rendering.trainings import drawn_instances
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
 
 PANELS = {
     "a": "position of experts",
@@ -65,6 +71,15 @@ class Setting:
         return rows
 
 
+def _figure6_needs(scale: Scale) -> Iterator[Need]:
+    panels = [name for name in roles.ABLATIONS if name.startswith("figure6")]
+    for run in (run_id(name) for panel in panels for name in roles.shown(scale, panel).values()):
+        yield Log(run)
+        for variant in UNSEEN:
+            yield from tested(run, roles.reference(scale, variant, SIZES[0]), roles.X8)
+
+
+@artifact("Where experts are, how many, and how they are chosen", needs=_figure6_needs)
 def figure6(study: Study) -> Drawing:
     """Mean gaps on the ten unseen problems, setting by setting, and the training times of some of them."""
     settings = {letter: _settings(study, letter) for letter in PANELS}
@@ -78,9 +93,9 @@ def figure6(study: Study) -> Drawing:
         else:
             _draw_bars(axes, settings[letter], METHODS if letter == "d" else {})
     handles: list[Any] = [
-        Line2D([], [], linestyle="none", marker="s", color=BAR, label="here"),
-        Line2D([], [], linestyle="none", marker="s", color=DEFAULT_BAR, label="here, MVMoE/4E (default)"),
-        Line2D([], [], linestyle="none", marker="D", markerfacecolor="white", markeredgecolor=style.INK,
+        mpl.lines.Line2D([], [], linestyle="none", marker="s", color=BAR, label="here"),
+        mpl.lines.Line2D([], [], linestyle="none", marker="s", color=DEFAULT_BAR, label="here, MVMoE/4E (default)"),
+        mpl.lines.Line2D([], [], linestyle="none", marker="D", markerfacecolor="white", markeredgecolor=style.INK,
                markeredgewidth=1.0, label="published, where it is printed"),
     ]  # fmt: skip
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
@@ -176,8 +191,8 @@ def _notes(study: Study, settings: dict[str, list[Setting]]) -> list[str]:
     missing = list(dict.fromkeys(s.name for of in settings.values() for s in of if s.gap is None))
     every = len({s.name for of in settings.values() for s in of})
     notes = [
-        f"Means over the ten unseen problems, {scale.mvmoe.sizes[SIZES[0]]} customers, "
-        f"{scale.mvmoe.test_counts[SIZES[0]]:,} instances each, from many starts with 8 images.",
+        f"Means over the ten unseen problems, {scale[MvmoeScale].sizes[SIZES[0]]} customers, "
+        f"{scale[MvmoeScale].test_counts[SIZES[0]]:,} instances each, from many starts with 8 images.",
         f"{ONE_SEED} All are trained for half as long as the models of Tables 1 and 2, on {_drawn(study, runs)} "
         f"instances here; in the paper on 50 million, and in (b) on up to 200 million. {BOOTSTRAP}",
         references_note(scale, UNSEEN),

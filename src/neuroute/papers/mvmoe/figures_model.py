@@ -1,225 +1,277 @@
-"""Figures 1 to 4 of paper `mvmoe`: routes under constraints, the network and its gates, all of a trained model's."""
+"""Figures 2 to 4 of paper `mvmoe`: the network over a decision, its gates' scores and choices, of a trained model."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from neuroute.papers.mvmoe import layout_constraints, layout_gates, layout_scores, roles
-from neuroute.papers.mvmoe.layout_network import (
-    current,
-    draw_chances,
-    draw_decoder,
-    draw_encoder,
-    draw_mixture,
-    draw_state,
-)
-from neuroute.papers.mvmoe.layout_scores import Routed
-from neuroute.papers.mvmoe.layout_seen import Seen, Solved
-from neuroute.papers.sit.boxes import Sheet, words
-from neuroute.rendering import style
-from neuroute.rendering.study import Study
-from neuroute.rendering.style import MEASURED, Drawing
+from neuroute.papers.mvmoe.roles import experts_routing, light_routing
+from neuroute.papers.mvmoe.snapshot import NOTHING_PRINTED, Routing, chosen_weights, shares
+from neuroute.plan.needs import Need, artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
+from neuroute.rendering.diagram_network import connect_network, decoder_row, encoder_row
+from neuroute.rendering.style import MEASURED
 
-CONSTRAINTS = {  # variant with one of them -> how the paper calls it
-    "OVRP": "open route (O)",
-    "VRPB": "backhaul (B)",
-    "VRPL": "duration limit (L)",
-    "VRPTW": "time window (TW)",
-}
-SIDE = 1.12  # of the maps of Figure 2, in inches
-NOTHING_PRINTED = "The paper prints a diagram and no numbers."
+if TYPE_CHECKING:
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.style import Drawing
 
-
-def seen_of(study: Study, method: str = "MVMoE/4E") -> Seen:
-    """What was seen of a model for 50 customers."""
-    return Seen.read(study, roles.run_id(roles.multi(study.scale, method, roles.SIZES[0])))
-
-
-# -- Figure 1 -------------------------------------------------------------------------------------------------------
-
-
-def figure1(study: Study) -> Drawing:
-    """A solved instance of each constraint, and the constraint at work on one of its routes."""
-    seen = seen_of(study)
-    solved = [seen.solved(variant) for variant in CONSTRAINTS]
-    sheet = Sheet.new(style.TWO_COLUMNS, 3.45)
-    side, left, pitch = 1.46, 0.1, 1.66
-    for k, (instance, name) in enumerate(zip(solved, CONSTRAINTS.values(), strict=True)):
-        x = left + k * pitch
-        sheet.heading(x, 3.4, f"({'abcd'[k]}) {name}")
-        layout_constraints.draw_map(sheet.panel(x, 1.7, side, side), instance)
-        layout_constraints.draw_constraint(sheet.panel(x + 0.28, 0.62, side - 0.3, 0.95), instance)
-    sheet.figure.legend(handles=layout_constraints.legend(), loc="lower center", ncols=6, bbox_to_anchor=(0.5, 0.0),
-                        fontsize=6, columnspacing=1.2)  # fmt: skip
-    rows = [row | {"side": MEASURED} for instance in solved for row in layout_constraints.rows(instance)]
-    alt = "Four solved instances, one for each constraint; below each the lengths, loads or times of a route."
-    return Drawing(sheet.figure, pd.DataFrame(rows), tuple(_constraint_notes(seen, solved)), alt)
-
-
-def _constraint_notes(seen: Seen, solved: list[Solved]) -> list[str]:
-    told = "; ".join(f"{s.variant} {len(s.routes)} routes, {s.length:.3f}" for s in solved)
-    opened, backhaul, limited, timely = solved
-    spared = sum(opened.home(route) for route in opened.routes)
-    collected = int((backhaul.demand < 0).sum())
-    longest = max(limited.driven(route) for route in limited.routes)
-    waits = [stop.begins - stop.arrives for route in timely.routes for stop in timely.stops(route)]
-    waiting = [wait for wait in waits if wait > 1e-6]  # what double precision leaves is none
-    return [
-        f"An instance of {seen.customers:,} customers each, solved greedily from many starts by {seen.run.id} as "
-        f"trained here, the shortest solution of each: {told}.",
-        f"(a) Dotted: ways home, {spared:.3f} in all, which open routes do not drive. (b) {collected} of "
-        f"{backhaul.demand.size - 1} customers have goods to be picked up; bars: the load after each stop of the blue "
-        f"route, red: the capacity, {backhaul.capacity}; vehicles leave full, and empty only where all that is left is "
-        f"to be picked up. (c) Red: the limit, {_number(limited.limit)}; the longest route here has {longest:.3f}. "
-        f"(d) Light: time windows, dark: service, grey: waiting, at {len(waiting)} of {len(waits)} stops; red: closing "
-        "of the depot.",
-        NOTHING_PRINTED,
-    ]
-
-
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:g}"
+LAYER = "layers.0"
+Boxes = tuple[str, ...]  # title and lines
 
 
 # -- Figure 2 -------------------------------------------------------------------------------------------------------
 
 
+@artifact("MVMoE, drawn from a trained model", needs=experts_routing)
 def figure2(study: Study) -> Drawing:
     """MVMoE with its shapes over a decision on a real instance (a), and how a mixture routes a node of it (b)."""
-    seen = seen_of(study)
-    sheet = Sheet.new(style.TWO_COLUMNS, 4.75)
-    canvas = sheet.canvas(0, 0, sheet.width, sheet.height)
-    encoder, decoder = 3.82, 2.32
-    sheet.heading(0.05, 4.7, f"(a) MVMoE, {seen.model.parameters:,} parameters")
-    draw_encoder(canvas, seen, encoder)
-    draw_decoder(canvas, seen, decoder, encoder)
-    for draw, middle, title in (
-        (draw_state, encoder, f"instance of {seen.shown.variant}"),
-        (draw_chances, decoder, "probability of the next stop"),
-    ):
-        axes = sheet.panel(0.05, middle - SIDE / 2, SIDE, SIDE)
-        draw(axes, seen)
-        axes.set_title(title, loc="center", fontsize=5.8, fontweight="normal", pad=2)
-    sheet.heading(0.05, 1.6, f"(b) A node in the mixture of encoder layer {seen.layer_number}")
-    draw_mixture(sheet, seen, 0.02)
-    rows = [row | {"panel": "a"} for row in seen.model.rows()]
+    net = Routing.of_model(study)
+    sheet = dg.Sheet(
+        dg.column(
+            dg.heading(f"(a) MVMoE, {net.model.parameters:,} parameters"),
+            _encoder(net),
+            _decoder(net),
+            dg.heading(f"(b) A node in the mixture of encoder layer {net.layer_number}"),
+            _mixture(net),
+        )
+    )
+    connect_network(sheet, "keys", "mixes")
+    maps.draw_state(sheet.axes["instance"], net.decision)
+    maps.draw_probabilities(sheet.axes["probabilities"], net.decision)
+    _draw_mixture(sheet, net)
+    rows = [*net.model.rows("a"), *_decision_rows(net), *_node_rows(net)]
     alt = "The encoder and the decoder of MVMoE with their shapes, and a gate that sends a node to two of its experts."
-    frame = pd.DataFrame([*rows, *_decision_rows(seen), *_node_rows(seen)])
-    return Drawing(sheet.figure, frame, tuple(_network_notes(seen)), alt)
+    return dg.drawing(sheet.figure, rows, _network_notes(net), alt)
 
 
-def _decision_rows(seen: Seen) -> list[dict[str, Any]]:
-    solved, stops = seen.shown, {int(node): i for i, node in enumerate(seen.array("prefix")) if node}
-    chances, logits = (np.asarray(seen.array(name), float) for name in ("probabilities", "logits"))
+def _encoder(net: Routing) -> dg.Row:
+    m = net.model
+    feed: Boxes = ("FFN", m.shape(f"{LAYER}.up"), "ReLU", m.shape(f"{LAYER}.down"))
+    mixed = f"{LAYER}.mixture.gate.weight" in m.shapes
+    if mixed:
+        hidden = m.shapes[f"{LAYER}.mixture.experts.up.weight"][1]
+        feed = ("MoE", f"{net.experts} FFNs", f"{m.width}–{hidden}–{m.width}", f"top {net.top}")
+    linears = (m.shape("embed.depot", "depot"), m.shape("embed.customers", "others"), "with biases")
+    attention = (m.shape(f"{LAYER}.qkv", "q, k, v"), m.shape(f"{LAYER}.out", "out"), m.heads_text)
+    return encoder_row(
+        f"instance of {net.shown.variant}", dg.box("embed", "linears", *linears),
+        dg.box("attention", "attention", *attention, fill="nodes"),
+        dg.box("feed", *feed, fill="representatives" if mixed else "feed"),
+        str(net.run.network.arguments.get("norm", "instance")), m.layers_text, f"{net.customers + 1:,} × {m.width}",
+    )  # fmt: skip
+
+
+def _decoder(net: Routing) -> dg.Row:
+    m = net.model
+    mixes: Boxes = ("linear", m.shape("combine"))
+    experts = m.shapes.get(f"{net.mixture}.experts.weight")
+    if experts:
+        mixes = ("MoE", f"{experts[0]} linears", " × ".join(str(n) for n in experts[1:]), f"top {net.top}")
+    context = ("context", "h of the last node,", "load, time,", "length, open", m.shape("context.project"))
+    return decoder_row(
+        "probability of the next stop",
+        dg.box("softmax", "softmax", f"{net.tours:,} tours × {net.customers + 1:,}", fill="output"),
+        dg.box("fits", "compatibility", f"{net.number('clipping'):g} tanh(·)", "+ mask", fill="feed"),
+        dg.box("mixes", *mixes, fill="representatives" if experts else "nodes"),
+        dg.box("keys", "attention", m.shape("key_value", "k, v"), m.heads_text, fill="nodes"),
+        dg.box("context", *context),
+    )
+
+
+def _mixture(net: Routing) -> dg.Row:
+    """How a mixture of the encoder routes the node where the vehicle is."""
+    node, count = net.decision.current, net.array("scores").shape[1]
+    chosen, values = net.array("input_experts", int)[node], net.array("scores", float)[node]
+    experts = [
+        dg.box(f"expert{j}", f"expert {j + 1}", fill="representatives" if j in chosen else "input", width=0.9)
+        for j in range(count)
+    ]
+    wide = f"a row of {net.model.width}"
+    return dg.row(
+        dg.box("x", f"x: {'customer ' * bool(node)}{node or 'depot'}", wide),
+        dg.box("gate", "gate", f"{count} × {net.model.width}", fill="representatives"),
+        dg.Panel("scores", 1.0, 0.76, f"scores H: {maps.format_range(np.nan_to_num(values))}", below=0.22),
+        dg.space(0.3), dg.column(*experts, gap=0.07), dg.space(0.25), dg.Sign("sum"), dg.space(0.1),
+        dg.box("output", "Σ g E(x)", wide, fill="output"),
+    )  # fmt: skip
+
+
+def _draw_mixture(sheet: dg.Sheet, net: Routing) -> None:
+    node = net.decision.current
+    scores, chosen = net.array("scores", float)[node], net.array("input_experts", int)[node]
+    axes = sheet.axes["scores"]
+    colours = [style.RAMPS["orange"][1] if j in chosen else "#cdd2da" for j in range(len(scores))]
+    maps.draw_bars(axes, np.nan_to_num(scores), x=f"expert; top {len(chosen)} in colour", color=colours)
+    axes.axhline(0, color=style.INK, linewidth=0.5)
+    axes.set_xticks(range(1, len(scores) + 1))
+    axes.set_yticks([])
+    sheet.chain("x", "gate", "scores")
+    for j, weight in zip(chosen, net.array("input_weights", float)[node], strict=True):
+        sheet.arrow("scores", f"expert{j}", bend="across", label=f"g = {weight:.2f}")
+        sheet.arrow(f"expert{j}", "sum", bend="across")
+    sheet.chain("sum", "output")
+
+
+def _decision_rows(net: Routing) -> list[dict[str, Any]]:
+    stops = {int(node): i for i, node in enumerate(net.array("prefix")) if node}
+    columns = {"demand": net.shown.demand, "stop": stops, "logit": net.array("logits", float)}
+    columns["probability"] = net.array("probabilities", float)
+    return maps.node_rows(net.shown.coords, {"panel": "a, decision", "side": MEASURED}, columns)
+
+
+def _node_rows(net: Routing) -> list[dict[str, Any]]:
+    node = net.decision.current
+    weights = dict(zip(net.array("input_experts")[node], net.array("input_weights")[node], strict=True))
+    about = {"panel": "b", "side": MEASURED, "node": node}
     return [
-        {
-            "panel": "a, decision", "side": MEASURED, "node": node, "x": round(float(x), 6), "y": round(float(y), 6),
-            "demand": int(solved.demand[node]), "stop": stops.get(node),
-            "logit": float(logits[node]) if np.isfinite(logits[node]) else None,
-            "probability": float(chances[node]) if np.isfinite(chances[node]) else None,
-        }
-        for node, (x, y) in enumerate(solved.coords)
-    ]  # fmt: skip
-
-
-def _node_rows(seen: Seen) -> list[dict[str, Any]]:
-    node = current(seen)
-    given = dict(zip(seen.array("input_experts")[node], seen.array("input_weights")[node], strict=True))
-    return [
-        {
-            "panel": "b", "side": MEASURED, "node": node, "expert": j + 1, "score": float(score),
-            "weight": float(given.get(j, 0.0)),
-        }
-        for j, score in enumerate(seen.array("scores")[node])
-    ]  # fmt: skip
-
-
-def _network_notes(seen: Seen) -> list[str]:
-    chances = np.asarray(seen.array("probabilities"), float)
-    left, visited = int(np.isfinite(chances).sum()), len(set(seen.array("prefix").tolist()) - {0})
-    load, time, length, opened = (float(value) for value in seen.array("known"))
-    return [
-        f"Read from the loaded {seen.run.id} as trained here: shapes (outputs × inputs) and counts are its own. As in "
-        "the published code, but not in the paper's text, the depot has a linear of its own, of its coordinates alone.",
-        f"Maps: an instance of {seen.shown.variant} after {visited} of {seen.customers:,} customers (grey), of the "
-        f"tour from the first start; square: depot, ring: where the vehicle is, crosses: customers that a constraint "
-        f"closes, {left} stops are open. Known of the route: load {load:.2f}, time {time:.2f}, length {length:.2f}, "
-        f"open {opened:.0f}.",
-        f"(b) The node with the ring; H are the gate's scores in evaluation, without noise, g the softmax over the "
-        f"{seen.top} best. {NOTHING_PRINTED}",
+        about | {"expert": j + 1, "score": float(score), "weight": float(weights.get(j, 0.0))}
+        for j, score in enumerate(net.array("scores")[node])
     ]
 
 
-# -- Figure 3 -------------------------------------------------------------------------------------------------------
+def _visited(net: Routing) -> int:
+    """Customers that have been served when the decision is taken."""
+    return len(set(net.array("prefix").tolist()) - {0})
 
 
-def figure3(study: Study) -> Drawing:
-    """Scores of a gate on real nodes, by which nodes choose experts (a) or experts choose nodes (b); loads (c, d)."""
-    seen = seen_of(study)
-    routed = Routed.of(seen)
-    sheet = Sheet.new(style.TWO_COLUMNS, 3.3)
-    for x, way, heading in ((0.05, "input", "(a) Input choice"), (2.62, "expert", "(b) Expert choice")):
-        sheet.heading(x, 3.25, heading)
-        layout_scores.draw_matrix(sheet.panel(x, 0.1, 2.5, 2.9), routed, way)
-    sheet.heading(5.2, 3.25, "(c) Load of experts")
-    loads = sheet.panel(5.55, 1.98, 1.15, 0.98)
-    layout_scores.draw_loads(loads, routed)
-    handles, labels = loads.get_legend_handles_labels()
-    sheet.heading(5.2, 1.62, "(d) Experts of nodes")
-    layout_scores.draw_experts(sheet.panel(5.55, 0.62, 1.15, 0.75), routed)
-    sheet.figure.legend(handles, labels, loc="lower right", ncols=1, bbox_to_anchor=(0.995, 0.0), fontsize=6)
-    rows = [row | {"side": MEASURED} for row in layout_scores.rows(routed)]
-    alt = "Score matrices of nodes and experts with the chosen entries in colour, and how many nodes each expert gets."
-    return Drawing(sheet.figure, pd.DataFrame(rows), tuple(_score_notes(seen, routed)), alt)
-
-
-def _score_notes(seen: Seen, routed: Routed) -> list[str]:
-    nodes, columns = routed.scores.shape
-    without = int((routed.experts("expert") == 0).sum())
-    drawn = len(routed.shown)
-    cut = f" The first {drawn} of {nodes} nodes are drawn; (c, d) and the CSV have all." if drawn < nodes else ""
-    loads = ", ".join(str(n) for n in routed.loads("input"))
+def _network_notes(net: Routing) -> list[str]:
+    load, time, length, opened = (float(value) for value in net.array("known"))
     return [
-        f"The gate of encoder layer {seen.layer_number} of {seen.run.id} as trained here, by input choice, on the "
-        f"{nodes} nodes of one instance of {seen.shown.variant}, without noise.{cut}",
-        f"Input choice: each node takes its {seen.top} best experts, whose loads are {loads}. Expert choice on the "
-        f"same scores, which this gate was not trained for: each expert takes the {routed.taken} nodes that score "
-        f"best (nodes times {seen.top} over {columns} experts, rounded down); nodes that none takes: {without}. In "
-        "training a batch's nodes compete for experts, not an instance's.",
-        NOTHING_PRINTED,
+        f"Read from the loaded {net.run.id} as trained here: shapes (outputs × inputs) and counts are its own. As in "
+        "the published code, but not in the paper's text, the depot has a linear of its own, of its coordinates alone.",
+        f"Maps: an instance of {net.shown.variant} after {_visited(net)} of {net.customers:,} customers (grey), of the "
+        f"tour from the first start; square: depot, ring: where the vehicle is, crosses: customers that a constraint "
+        f"closes, {len(net.decision.available)} stops are open. Known of the route: load {load:.2f}, time {time:.2f}, "
+        f"length {length:.2f}, open {opened:.0f}.",
+        f"(b) The node with the ring; H are the gate's scores in evaluation, without noise, g the softmax over the "
+        f"{net.top} best. {NOTHING_PRINTED}",
     ]
 
 
 # -- Figure 4 -------------------------------------------------------------------------------------------------------
 
 
+def _figure4_needs(scale: Scale) -> list[Need]:
+    return [*experts_routing(scale), *light_routing(scale)]
+
+
+@artifact("A base gate and a hierarchical one", needs=_figure4_needs)
 def figure4(study: Study) -> Drawing:
     """The decoder's base gate (a) and the hierarchical one (b) at a decision of as many tours as there are starts."""
-    base, light = seen_of(study), seen_of(study, "MVMoE/4E-L")
-    sheet = Sheet.new(style.TWO_COLUMNS, 3.45)
-    sheet.heading(0.05, 3.4, "(a) Base gate: MVMoE/4E")
-    layout_gates.draw_base(sheet.canvas(0.02, 0.02, 2.6, 3.1), base)
-    sheet.heading(2.85, 3.4, "(b) Hierarchical gate: MVMoE/4E-L")
-    canvas = sheet.canvas(2.8, 0.02, 3.9, 3.1)
-    layout_gates.draw_hierarchical(canvas, light)
-    words(canvas, 3.3, 0.2, "thick arrows:\nlarge shares", fontsize=5.6, color=style.GREY)
-    rows = [row | {"side": MEASURED} for seen, name in ((base, "a"), (light, "b"))
-            for row in layout_gates.rows(seen, name)]  # fmt: skip
+    base, light = Routing.of_model(study), Routing.of_model(study, "MVMoE/4E-L")
+    sheet = dg.Sheet(dg.row(_base_gate(base), _hierarchical_gate(light)))
+    sheet.chain("X", "gate")
+    _draw_loads(sheet, base, "E", "gate", "sum")
+    sheet.chain("sum", "output")
+    sheet.chain("X₂", "G₁")
+    shown = zip(("gate₂", "D"), (-0.4, 0.65), _branches(light), light.array("gate", float), strict=True)
+    for name, leave, label, share in shown:
+        sheet.arrow("G₁", name, bend="straight", leave=leave, label=label, linewidth=_thickness(share))
+    _draw_loads(sheet, light, "F", "gate₂", "sum₂")
+    sheet.chain("sum₂", "sparse")
+    sheet.chain("D", "dense")
+    sparse, dense, first = (sheet.places[name] for name in ("sparse", "dense", "X₂"))
+    sheet.write((sparse.right + dense.left) / 2, sparse.y, "or", fontsize=6.5)
+    sheet.write(dense.x, first.y, "thick arrows:\nlarge shares", color=style.GREY)
+    rows = [each | {"side": MEASURED} for net, name in ((base, "a"), (light, "b")) for each in _gate_rows(net, name)]
     alt = "A gate that sends each tour to two of the experts, and one that first chooses between experts and a layer."
-    return Drawing(sheet.figure, pd.DataFrame(rows), tuple(_gate_notes(base, light)), alt)
+    return dg.drawing(sheet.figure, rows, _gate_notes(base, light), alt)
 
 
-def _gate_notes(base: Seen, light: Seen) -> list[str]:
-    def loads(seen: Seen) -> str:
-        return ", ".join(f"{percent:.1f}" for percent in layout_gates.load(seen))
+def _base_gate(net: Routing) -> dg.Column:
+    """Inputs, gate, experts and their sum from bottom to top."""
+    wide = f"{net.tours:,} tours × {net.model.width}"
+    gate = net.model.shape(f"{net.mixture}.gate")
+    return dg.column(
+        dg.heading("(a) Base gate: MVMoE/4E"),
+        dg.box("output", "Σ G(x) E(x)", wide.replace(" tours", ""), fill="output", width=1.5),
+        dg.Sign("sum"),
+        _experts(net, "E"),
+        dg.box("gate", "gate G", gate, fill="representatives", width=1.2),
+        dg.box("X", "X", wide, width=1.5),
+        gap=0.3, top=True,
+    )  # fmt: skip
 
+
+def _hierarchical_gate(net: Routing) -> dg.Column:
+    """The gate over both layers, the sparse one with its own gate, and the dense one."""
+    m, wide = net.model, f"{net.tours:,} × {net.model.width}"
+    gate = dg.box("gate₂", f"gate G₂  {m.shape(f'{net.mixture}.gate')}", fill="representatives")
+    layer = dg.Frame("sparse layer", dg.column(dg.Sign("sum₂"), _experts(net, "F"), gate, gap=0.22), head=0.0)
+    return dg.column(
+        dg.heading("(b) Hierarchical gate: MVMoE/4E-L"),
+        dg.row(
+            dg.column(dg.box("sparse", "p₀ Σ G₂(x) E(x)", wide, fill="output", width=1.9), layer, top=True, gap=0.2),
+            dg.column(dg.box("dense", "p₁ D(X)", wide, fill="output", width=1.0), dg.space(height=0.6),
+                   dg.box("D", "D", m.shape("combine.dense"), fill="feed", width=0.9), top=True),
+        ),
+        dg.box("G₁", "G₁ of the mean of X", m.shape("combine.gate"), fill="nodes", width=1.7),
+        dg.box("X₂", "X", f"{net.tours:,} tours × {m.width}", width=1.5),
+        gap=0.44, top=True,
+    )  # fmt: skip
+
+
+def _load(net: Routing) -> maps.Array:
+    """(m,) percent of the tours' choices on each expert at the decision."""
+    experts = net.array("decoder_experts", int)
+    return shares(np.bincount(experts.ravel(), minlength=net.array("decoder_scores").shape[1]))
+
+
+def _experts(net: Routing, name: str) -> dg.Row:
+    texts = [f"{percent:.0f} %" if np.isfinite(percent) else "–" for percent in _load(net)]
+    fills = ["representatives" if percent > 0 else "input" for percent in np.nan_to_num(_load(net))]
+    experts: list[dg.Element] = [
+        dg.box(f"{name}{j}", f"E{j}", text, fill=fill, width=0.52)
+        for j, (text, fill) in enumerate(zip(texts, fills, strict=True), 1)
+    ]
+    return dg.row(*experts, gap=0.09)
+
+
+def _branches(net: Routing) -> tuple[str, str]:
+    sparse, dense = net.array("gate", float)
+    return f"sparse layer, p₀ = {sparse:.2f}", f"dense layer, p₁ = {dense:.2f}"
+
+
+def _draw_loads(sheet: dg.Sheet, net: Routing, name: str, gate: str, total: str) -> None:
+    """Arrows by way of the experts, the thicker the more tours they stand for, and none for none."""
+    for j, percent in enumerate(np.nan_to_num(_load(net)), 1):
+        if percent > 0:
+            expert, width = sheet.places[f"{name}{j}"], _thickness(percent / 100)
+            leave = 0.35 * (expert.x - sheet.places[gate].x)
+            sheet.arrow(gate, f"{name}{j}", bend="straight", leave=leave, linewidth=width)
+            sheet.arrow(f"{name}{j}", total, bend="straight", linewidth=width)
+
+
+def _thickness(share: float) -> float:
+    """Of an arrow that stands for a share."""
+    return 0.4 + 2.2 * share if np.isfinite(share) else 0.4
+
+
+def _gate_rows(net: Routing, panel: str) -> list[dict[str, Any]]:
+    """Of each tour its scores, and what it chooses; of the hierarchical gate its probabilities."""
+    scores = net.array("decoder_scores", float)
+    weights = chosen_weights(scores, net.array("decoder_experts"), net.array("decoder_weights"), 1)
+    rows: list[dict[str, Any]] = [
+        {"panel": panel, "tour": i, "expert": j + 1, "score": float(scores[i, j]), "weight": float(weights[i, j])}
+        for i, j in np.ndindex(scores.shape)
+    ]
+    if "gate" in net.arrays:
+        branches = zip(("sparse", "dense"), net.array("gate"), net.array("gate_scores"), strict=True)
+        rows += [{"panel": panel, "branch": b, "score": float(s), "probability": float(p)} for b, p, s in branches]
+    return rows
+
+
+def _gate_notes(base: Routing, light: Routing) -> list[str]:
+    loads = [", ".join(f"{percent:.1f}" for percent in _load(net)) for net in (base, light)]
     sparse, dense = (float(p) for p in light.array("gate"))
-    visited = len(set(base.array("prefix").tolist()) - {0})
     return [
         f"Read from the loaded {base.run.id} and {light.run.id} as trained here, at a decision on an instance of "
-        f"{base.shown.variant} after {visited} of {base.customers:,} customers; percentages: of the tours' choices, "
-        f"{base.top} for each. (a) {loads(base)}. (b) {loads(light)}.",
+        f"{base.shown.variant} after {_visited(base)} of {base.customers:,} customers; percentages: of the tours' "
+        f"choices, {base.top} for each. (a) {loads[0]}. (b) {loads[1]}.",
         f"(b) G₁ looks at the mean of all inputs of a batch, here of one instance, and draws the sparse layer with "
         f"probability {sparse:.3f}, the dense one with {dense:.3f}, at every decision, as in the paper; the published "
         "code computes the probabilities at an episode's first decision only. Shares are those of G₂, whichever was "

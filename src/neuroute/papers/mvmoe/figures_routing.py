@@ -1,21 +1,24 @@
 """Figures 8 and 9 of paper `mvmoe`: when the light decoder runs its experts, and how evenly experts are loaded."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
-from neuroute.papers.mvmoe.figures_model import seen_of
-from neuroute.papers.mvmoe.layout_seen import Array, Seen, shares
-from neuroute.papers.mvmoe.printed import quoted
-from neuroute.papers.mvmoe.roles import TRAINED
-from neuroute.rendering import style
-from neuroute.rendering.study import Study
-from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+from neuroute.papers.mvmoe.cells import quoted
+from neuroute.papers.mvmoe.roles import TRAINED, experts_routing, light_routing
+from neuroute.papers.mvmoe.snapshot import Routing, shares
+from neuroute.plan.needs import artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
+from neuroute.rendering.style import MEASURED, PUBLISHED, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.style import Drawing
 
 SPARSE, DENSE = style.RAMPS["orange"][1], "#dfe4ea"
 NO_DECISION = -1
@@ -25,14 +28,17 @@ OVER, HATCH = "#aeb6c1", "//////"  # of what was not decided any more
 # -- Figure 8 -------------------------------------------------------------------------------------------------------
 
 
+@artifact("When MVMoE/4E-L runs its experts", needs=light_routing)
 def figure8(study: Study) -> Drawing:
     """The first decisions that run the experts, by problem (a), and the share of all decisions that do (b)."""
-    seen = seen_of(study, "MVMoE/4E-L")
-    names, drawn = seen.variants, np.asarray(seen.array("sparse"), int)
+    net = Routing.of_model(study, "MVMoE/4E-L")
+    names, drawn = net.variants, net.array("sparse", int)
+    from matplotlib.patches import Patch
+
     figure = new_figure(height=0.7 + 0.165 * len(names) + 0.3)
     left, right = figure.subplots(1, 2, width_ratios=(1.75, 1))
     _draw_decisions(left, drawn, names)
-    _draw_branches(right, _sparse_shares(seen))
+    _draw_branches(right, _sparse_shares(net))
     left.set_title(f"(a) The first {drawn.shape[1]} decisions")
     right.set_title("(b) All decisions")
     handles = [
@@ -44,17 +50,19 @@ def figure8(study: Study) -> Drawing:
         handles.append(Patch(facecolor="white", edgecolor=OVER, hatch=HATCH, linewidth=0.4, label="(a) all is served"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     alt = "By problem: at which of the first decisions the light decoder ran its experts, and at what share of all."
-    return Drawing(figure, pd.DataFrame(_decision_rows(seen)), tuple(_decision_notes(seen)), alt)
+    return dg.drawing(figure, _decision_rows(net), _decision_notes(net), alt)
 
 
-def _sparse_shares(seen: Seen) -> Array:
+def _sparse_shares(net: Routing) -> maps.Array:
     """(v,) percent of the decisions with experts."""
-    ran, made = (np.asarray(seen.array(name), float) for name in ("sparse_decisions", "decisions"))
+    ran, made = (net.array(name, float) for name in ("sparse_decisions", "decisions"))
     return 100 * ran / np.maximum(made, 1)
 
 
-def _draw_decisions(axes: Axes, sparse: Array, names: list[str]) -> None:
+def _draw_decisions(axes: Axes, sparse: maps.Array, names: list[str]) -> None:
     """A square for each decision: filled with experts, blank without, hatched where the construction was over."""
+    from matplotlib.colors import ListedColormap
+
     steps = sparse.shape[1]
     colours = ListedColormap(["white", SPARSE])
     shown = np.ma.masked_equal(sparse, NO_DECISION)
@@ -69,7 +77,7 @@ def _draw_decisions(axes: Axes, sparse: Array, names: list[str]) -> None:
     axes.grid(visible=False)
 
 
-def _draw_branches(axes: Axes, percent: Array) -> None:
+def _draw_branches(axes: Axes, percent: maps.Array) -> None:
     places = range(len(percent))
     axes.barh(places, percent, 0.72, color=SPARSE)
     axes.barh(places, 100 - percent, 0.72, left=percent, color=DENSE)
@@ -85,11 +93,11 @@ def _draw_branches(axes: Axes, percent: Array) -> None:
     axes.grid(visible=False)
 
 
-def _decision_rows(seen: Seen) -> list[dict[str, Any]]:
+def _decision_rows(net: Routing) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    sparse, chances = np.asarray(seen.array("sparse"), int), np.asarray(seen.array("sparse_chance"), float)
-    made, ran = seen.array("decisions"), seen.array("sparse_decisions")
-    for i, (name, percent) in enumerate(zip(seen.variants, _sparse_shares(seen), strict=True)):
+    sparse, chances = net.array("sparse", int), net.array("sparse_chance", float)
+    made, ran = net.array("decisions"), net.array("sparse_decisions")
+    for i, (name, percent) in enumerate(zip(net.variants, _sparse_shares(net), strict=True)):
         about = {"side": MEASURED, "variant": name, "trained": name in TRAINED}
         rows.append(about | {"panel": "b", "decisions": int(made[i]), "sparse_decisions": int(ran[i]),
                              "sparse_pct": float(percent)})  # fmt: skip
@@ -101,16 +109,16 @@ def _decision_rows(seen: Seen) -> list[dict[str, Any]]:
     return rows
 
 
-def _decision_notes(seen: Seen) -> list[str]:
-    percent, names = _sparse_shares(seen), seen.variants
+def _decision_notes(net: Routing) -> list[str]:
+    percent, names = _sparse_shares(net), net.variants
     low, high = int(percent.argmin()), int(percent.argmax())
-    chances = np.asarray(seen.array("sparse_chance"), float)
+    chances = net.array("sparse_chance", float)
     chances = chances[np.isfinite(chances)]
     told = ""
     if len(chances):
         told = f" Probabilities of the sparse layer in (a): {chances.min():.2f} to {chances.max():.2f}."
     return [
-        f"{seen.run.id} as trained here, {_batches(seen)} of {seen.customers:,} customers, greedy from many starts. "
+        f"{net.run.id} as trained here, {_batches(net)} of {net.customers:,} customers, greedy from many starts. "
         "What runs is drawn for the whole batch, by the same random numbers for each problem: where squares differ, "
         f"probabilities do, which are in the CSV; another seed colours others.{told}",
         f"Experts ran at {percent.mean():.1f} % of the decisions on average, least for {names[low]} "
@@ -121,8 +129,8 @@ def _decision_notes(seen: Seen) -> list[str]:
     ]
 
 
-def _batches(seen: Seen) -> str:
-    counts = sorted({int(count) for count in seen.array("counts")})
+def _batches(net: Routing) -> str:
+    counts = sorted({int(count) for count in net.array("counts")})
     many = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     return f"one batch of {many} instance{'s' * (counts != [1])} of each problem"
 
@@ -130,17 +138,21 @@ def _batches(seen: Seen) -> str:
 # -- Figure 9 -------------------------------------------------------------------------------------------------------
 
 
+@artifact("Load of the experts of MVMoE/4E", needs=experts_routing)
 def figure9(study: Study) -> Drawing:
     """The mean share of nodes on each expert by problem (a), and layer by layer (b)."""
-    seen = seen_of(study)
-    by_variant, by_layer = mean_shares(seen), layer_shares(seen)
+    net = Routing.of_model(study)
+    by_variant, by_layer = mean_shares(net), layer_shares(net)
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
     figure = new_figure(height=3.7)
     top, bottom = figure.subplots(2, 1, height_ratios=(1.35, 1))
-    even, printed = 100 / seen.experts, quoted(study, "largest_expert_share_pct")
-    colours = style.ramp("cool-warm", seen.experts)
-    _draw_shares(top, by_variant, seen.variants, colours, even)
+    even, printed = 100 / net.experts, quoted(study, "largest_expert_share_pct")
+    colours = style.ramp("cool-warm", net.experts)
+    _draw_shares(top, by_variant, net.variants, colours, even)
     top.axhline(printed, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 1.5)))
-    _draw_layers(bottom, by_layer, layer_names(seen), colours, even)
+    _draw_layers(bottom, by_layer, layer_names(net), colours, even)
     handles: list[Any] = [Patch(facecolor=colour, label=f"expert {j}") for j, colour in enumerate(colours, 1)]
     handles += [
         Line2D([], [], color=style.INK, linewidth=0.8, label="all alike"),
@@ -150,29 +162,29 @@ def figure9(study: Study) -> Drawing:
     top.set_title("(a) Mean over layers")
     bottom.set_title("(b) Each layer, mean over problems; line: range over problems")
     alt = "Shares of the nodes that each expert gets, by problem and by layer, around the line where all are alike."
-    rows = [*_share_rows(seen, by_variant), {"panel": "a", "side": PUBLISHED, "variant": "largest", "pct": printed}]
-    return Drawing(figure, pd.DataFrame(rows), tuple(_share_notes(study, seen, by_variant, by_layer)), alt)
+    rows = [*_share_rows(net, by_variant), {"panel": "a", "side": PUBLISHED, "variant": "largest", "pct": printed}]
+    return dg.drawing(figure, rows, _share_notes(study, net, by_variant, by_layer), alt)
 
 
-def layer_names(seen: Seen) -> list[str]:
-    return [*(f"enc {int(str(name).removeprefix('enc')) + 1}" for name in seen.array("mixtures")), "dec"]
+def layer_names(net: Routing) -> list[str]:
+    return [*(f"enc {int(str(name).removeprefix('enc')) + 1}" for name in net.array("mixtures")), "dec"]
 
 
-def layer_shares(seen: Seen) -> Array:
+def layer_shares(net: Routing) -> maps.Array:
     """(v, layers, m) percent of a mixture's choices on each expert, the decoder's last."""
-    loads = np.concatenate([seen.array("encoder_load"), np.asarray(seen.array("decoder_load"))[:, None]], axis=1)
+    loads = np.concatenate([net.array("encoder_load"), net.array("decoder_load")[:, None]], axis=1)
     return shares(loads)
 
 
-def mean_shares(seen: Seen) -> Array:
+def mean_shares(net: Routing) -> maps.Array:
     """(v, m) the mean over layers that routed anything."""
-    every = layer_shares(seen)
+    every = layer_shares(net)
     known = np.isfinite(every)
     total = np.where(known, every, 0).sum(axis=1)
     return np.asarray(total / np.maximum(known.sum(axis=1), 1))
 
 
-def _draw_shares(axes: Axes, percent: Array, names: list[str], colours: list[str], even: float) -> None:
+def _draw_shares(axes: Axes, percent: maps.Array, names: list[str], colours: list[str], even: float) -> None:
     experts = percent.shape[1]
     for j, colour in enumerate(colours):
         axes.bar(np.arange(len(names)) + (j + 0.5) * 0.84 / experts - 0.42, percent[:, j], 0.84 / experts, color=colour)
@@ -184,7 +196,7 @@ def _draw_shares(axes: Axes, percent: Array, names: list[str], colours: list[str
     axes.tick_params(axis="x", length=0, pad=2)
 
 
-def _draw_layers(axes: Axes, every: Array, names: list[str], colours: list[str], even: float) -> None:
+def _draw_layers(axes: Axes, every: maps.Array, names: list[str], colours: list[str], even: float) -> None:
     for j, colour in enumerate(colours):
         for i in range(every.shape[1]):
             known = every[:, i, j][np.isfinite(every[:, i, j])]
@@ -201,10 +213,10 @@ def _draw_layers(axes: Axes, every: Array, names: list[str], colours: list[str],
     axes.grid(visible=False, axis="x")
 
 
-def _share_rows(seen: Seen, by_variant: Array) -> list[dict[str, Any]]:
-    every, layers = layer_shares(seen), layer_names(seen)
+def _share_rows(net: Routing, by_variant: maps.Array) -> list[dict[str, Any]]:
+    every, layers = layer_shares(net), layer_names(net)
     rows: list[dict[str, Any]] = []
-    for i, name in enumerate(seen.variants):
+    for i, name in enumerate(net.variants):
         about = {"side": MEASURED, "variant": name, "trained": name in TRAINED}
         for j in range(every.shape[2]):
             rows.append(about | {"panel": "a", "expert": j + 1, "pct": float(by_variant[i, j])})
@@ -215,11 +227,11 @@ def _share_rows(seen: Seen, by_variant: Array) -> list[dict[str, Any]]:
     return rows
 
 
-def _share_notes(study: Study, seen: Seen, by_variant: Array, by_layer: Array) -> list[str]:
-    names, layers = seen.variants, layer_names(seen)
+def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: maps.Array) -> list[str]:
+    names, layers = net.variants, layer_names(net)
     notes = [
-        f"{seen.run.id} as trained here, {_batches(seen)} of {seen.customers:,} customers, greedy from many starts. "
-        f"Each node takes {seen.top} experts; shares are of these choices, of {len(layers)} mixtures, the depot and, "
+        f"{net.run.id} as trained here, {_batches(net)} of {net.customers:,} customers, greedy from many starts. "
+        f"Each node takes {net.top} experts; shares are of these choices, of {len(layers)} mixtures, the depot and, "
         "in the decoder, each tour at each decision being a node.",
     ]
     if np.isfinite(by_layer).any():
@@ -232,7 +244,7 @@ def _share_notes(study: Study, seen: Seen, by_variant: Array, by_layer: Array) -
             f"The largest mean share is {by_variant[i, j]:.1f} % (expert {j + 1}, {names[i]}); largest by kind: "
             f"{groups}. In a single layer it is {by_layer[v, layer, k]:.1f} % ({layers[layer]}, {names[v]})."
         )
-    steps = shares(np.asarray(seen.array("step_load"), float))
+    steps = shares(net.array("step_load"))
     if np.isfinite(steps).any():
         v, step, _ = np.unravel_index(int(np.nanargmax(steps)), steps.shape)
         worst = ", ".join(f"{percent:.1f}" for percent in steps[v, step])

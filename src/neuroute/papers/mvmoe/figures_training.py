@@ -1,24 +1,31 @@
 """Figures 5 and 7 of paper `mvmoe`: curves of training on an unseen problem, and with or without OVRPTW."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
+from neuroute.core.lazy import mpl, pd
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import FEW, MULTI_TASK, SIZES, TRAINED, VARIANTS, WITHOUT_OVRPTW, run_id
-from neuroute.papers.sit.cells import number, printed
+from neuroute.papers.mvmoe.scale import MvmoeScale
+from neuroute.plan.needs import Log, Need, artifact
 from neuroute.plan.objects import Reinforced
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering import style
-from neuroute.rendering.study import Study
+from neuroute.rendering.cells import number, printed
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
 
 LOOKS = {  # method -> colour and marker
     "POMO-MTL": (style.GREY, "s"),
@@ -82,6 +89,11 @@ def epochs(training: Reinforced, batches: int) -> float:
 # -- Figure 5 -------------------------------------------------------------------------------------------------------
 
 
+def _figure5_needs(scale: Scale) -> Iterator[Need]:
+    yield from (Log(run_id(roles.few(method, variant))) for variant in FEW for method in MULTI_TASK)
+
+
+@artifact("Few-shot training on two unseen problems", needs=_figure5_needs)
 def figure5(study: Study) -> Drawing:
     """Gaps while models of six problems go on with one that they have not seen."""
     figure = new_figure(height=2.6)
@@ -94,7 +106,7 @@ def figure5(study: Study) -> Drawing:
         axes.set_title(f"({letter}) {variant}")
         every += curves
     panels[0].set_ylabel("Validation gap (%)")
-    handles = [Line2D([], [], color=colour, marker=marker, markersize=3.5, label=method)
+    handles = [mpl.lines.Line2D([], [], color=colour, marker=marker, markersize=3.5, label=method)
                for method, (colour, marker) in LOOKS.items()]  # fmt: skip
     handles.append(_hollow("zero-shot in print (Table 2)"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
@@ -105,8 +117,8 @@ def figure5(study: Study) -> Drawing:
     return Drawing(figure, pd.DataFrame(rows), tuple(_few_notes(study, every)), alt)
 
 
-def _hollow(label: str) -> Line2D:
-    return Line2D([], [], linestyle="none", marker="o", markerfacecolor="white", markeredgecolor=style.INK,
+def _hollow(label: str) -> mpl.lines.Line2D:
+    return mpl.lines.Line2D([], [], linestyle="none", marker="o", markerfacecolor="white", markeredgecolor=style.INK,
                   markersize=4.5, label=label)  # fmt: skip
 
 
@@ -135,12 +147,12 @@ def _draw_few(axes: Axes, curves: Sequence[Curve], zero: dict[str, float]) -> No
 def _of_epochs(axes: Axes, curves: Sequence[Curve]) -> None:
     last = max((epoch for each in curves for epoch, *_ in each.points), default=0.0) or 1.0
     axes.set_xlim(-0.03 * last, 1.02 * last)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=last >= 5))
+    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=last >= 5))
     axes.set_xlabel("Epochs")
 
 
 def _few_notes(study: Study, every: Sequence[Curve]) -> list[str]:
-    scale = study.scale.mvmoe
+    scale = study.scale[MvmoeScale]
     count, n = scale.validation_count, scale.sizes[SIZES[0]]
     sample = _training(study, every[0].run)
     notes = [
@@ -186,6 +198,11 @@ def _trouble(every: Sequence[Curve]) -> list[str]:
 # -- Figure 7 -------------------------------------------------------------------------------------------------------
 
 
+def _figure7_needs(scale: Scale) -> list[Need]:
+    return [Log(run_id(roles.multi(scale, "POMO-MTL", SIZES[0]))), Log(run_id(WITHOUT_OVRPTW))]
+
+
+@artifact("POMO-MTL trained with and without OVRPTW", needs=_figure7_needs)
 def figure7(study: Study) -> Drawing:
     """Validation curves on all 16 problems of POMO-MTL, trained on five or six of them."""
     runs = {WITH: run_id(roles.multi(study.scale, "POMO-MTL", SIZES[0])), WITHOUT: run_id(WITHOUT_OVRPTW)}
@@ -202,10 +219,10 @@ def figure7(study: Study) -> Drawing:
         _limit(axes, curves)
         axes.set_title(variant, fontweight="bold" if variant in TRAINED else "normal", fontsize=7, pad=3)
         axes.tick_params(labelsize=6)
-        axes.yaxis.set_major_locator(MaxNLocator(4))
+        axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
         every += curves
     figure.supylabel("Validation gap (%)", fontsize=7.5)
-    handles = [Line2D([], [], color=colour, label=f"trained {series}") for series, colour in looks.items()]
+    handles = [mpl.lines.Line2D([], [], color=colour, label=f"trained {series}") for series, colour in looks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     alt = "Sixteen panels, one for each problem, with two validation curves each."
     rows = [row | {"trained": row["variant"] in TRAINED} for each in every for row in each.rows()]
@@ -225,7 +242,7 @@ def _limit(axes: Axes, curves: Sequence[Curve]) -> None:
 
 
 def _seen_notes(study: Study, every: Sequence[Curve]) -> list[str]:
-    scale = study.scale.mvmoe
+    scale = study.scale[MvmoeScale]
     count, n = scale.validation_count, scale.sizes[SIZES[0]]
     training = _training(study, every[0].run)
     notes = [

@@ -1,11 +1,10 @@
 """The methods that Tables 1 and 2 of paper `mvmoe` compare, and what of them is measured here."""
 
-import pandas as pd
-
 from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, X8, run_id
-from neuroute.papers.sit.methods import Method
+from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, VARIANTS, X8, run_id
 from neuroute.plan.config import Scale
+from neuroute.rendering.cells import solver_name
+from neuroute.rendering.grid import Method
 
 # Printed row -> the solvers here that may stand for it; the column beside it says which of them does.
 CLASSICAL = (
@@ -14,18 +13,7 @@ CLASSICAL = (
     Method("OR-Tools", {"method": "OR-Tools", "time_limit_x": 1}, solvers=("ortools", "ortools-short")),
     Method("OR-Tools (x10)", {"method": "OR-Tools", "time_limit_x": 10}, solvers=("ortools-x10",)),
 )
-SOLVERS = {
-    "hgs": "HGS",
-    "hgs-long": "HGS",
-    "hgs-short": "short HGS",
-    "lkh3": "LKH3",
-    "ortools": "OR-Tools",
-    "ortools-short": "short OR-Tools",
-    "ortools-x10": "OR-Tools (x10)",
-    "ortools-network": "OR-Tools by the networks' rule",
-    "pyvrp": "PyVRP",
-    "pyvrp-short": "short PyVRP",
-}
+PRINTED = {"HGS": ("CVRP", "VRPTW"), "LKH3": ("CVRP", "VRPTW", "OVRP", "VRPL")}  # the others: for all problems
 # When a search ends, as the solvers' modules have it; the paper's in parentheses, where it is another one.
 BUDGETS = {
     "hgs": "2,000 iterations without improvement (20,000)",
@@ -42,30 +30,12 @@ BUDGETS = {
 BY_THE_RULE = ("ortools-network",)  # solvers whose vehicles start as a network's do, where there are backhauls
 
 
-def solver_name(solver: str) -> str:
-    return SOLVERS.get(solver, solver)
-
-
-def classical(scale: Scale, variant: str, printed: pd.DataFrame) -> list[Method]:
-    """Rows of solvers, in the paper's order: those printed for the variant, and what else has solved it here."""
-    rows = [method for method in CLASSICAL if has_row(printed, method)]
+def classical(scale: Scale, variant: str) -> list[Method]:
+    """List the rows of solvers in the paper's order: those printed for the variant, and what else is run on it here."""
+    rows = [method for method in CLASSICAL if variant in PRINTED.get(str(method.label), VARIANTS)]
     here = dict.fromkeys(labels.solver for size in SIZES for labels in roles.solved(scale, variant, size))
     named = {next((solver for solver in method.solvers if solver in here), None) for method in rows}
     return [*rows, *(Method(solver_name(solver), None, solvers=(solver,)) for solver in here if solver not in named)]
-
-
-def has_row(printed: pd.DataFrame, method: Method) -> bool:
-    """Whether the paper prints anything of a method; `printed`: of one problem."""
-    return len(rows_of(printed, method)) > 0
-
-
-def rows_of(printed: pd.DataFrame, method: Method) -> pd.DataFrame:
-    """What the paper prints of a method; `printed`: of one problem."""
-    if method.printed is None:
-        return printed.iloc[:0]
-    for key, value in method.printed.items():
-        printed = printed[printed[key] == value]
-    return printed
 
 
 def learned(scale: Scale, variant: str) -> list[Method]:

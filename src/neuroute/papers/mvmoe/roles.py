@@ -1,20 +1,24 @@
 """The models and test sets of paper `mvmoe`, by the paper's own numbers, whatever they are at a scale."""
 
-from neuroute.papers.declared import group_of
-from neuroute.papers.scaling.roles import PAPER as SCALING
+from __future__ import annotations
+
+from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
+from neuroute.papers.mvmoe.scale import ABLATIONS as RUNS
+from neuroute.papers.mvmoe.scale import SIZES, TRAINED, UNSEEN, MvmoeScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Dataset, Decoding, Labels
-from neuroute.plan.scale_mvmoe import ABLATIONS as RUNS
-from neuroute.plan.scale_mvmoe import SIZES, TRAINED, UNSEEN
+from neuroute.plan.needs import Need, group_of
+from neuroute.plan.objects import BenchmarkEvaluation, ConstructionEvaluation, Dataset, Decoding, Labels
 
 __all__ = ["SIZES", "TRAINED", "UNSEEN"]
 PAPER = "mvmoe"
+SCALING = "scaling"  # lends LEHD
 VARIANTS = (*TRAINED, *UNSEEN)
 MULTI_TASK = {"POMO-MTL": "mtl", "MVMoE/4E": "moe4e", "MVMoE/4E-L": "moe4eL"}
 FEW = ("VRPBLTW", "OVRPBLTW")  # Figure 5
 LEHD, LEHD_LIGHT = "lehd_cvrp", "lehd4eL_cvrp"  # Table 8
 WITHOUT_OVRPTW = "mtl_no_ovrptw_50"  # Figure 7
 DEFAULT = "h_default"  # MVMoE/4E at half length, from which ablations depart
+MOST_OF_SOLOMON = 101  # nodes of an instance
 CONSTRUCTED = 1000  # customers of Table 6
 ABLATIONS: dict[str, dict[str, str]] = {  # labels of Table 5 are the published rows' method_params
     "figure6a": {
@@ -80,7 +84,7 @@ def group(run: str, name: str = PAPER) -> str:
 
 def trained_size(scale: Scale, size: int) -> int:
     """The paper's size of the models that solve `size` here: those of 50 where those of 100 are not trained."""
-    return size if size in scale.mvmoe.trained_sizes else SIZES[0]
+    return size if size in scale[MvmoeScale].trained_sizes else SIZES[0]
 
 
 def single(scale: Scale, variant: str, size: int) -> str:
@@ -100,7 +104,7 @@ def few(method: str, variant: str) -> str:
 
 def lehd(scale: Scale) -> dict[str, str]:
     """Table 8's methods besides those of Table 7 -> ids of their runs.  The dense one may be that of `scaling`."""
-    dense = run_id(LEHD) if scale.mvmoe.lehd_epochs else f"{SCALING}/{LEHD}"
+    dense = run_id(LEHD) if scale[MvmoeScale].lehd_epochs else f"{SCALING}/{LEHD}"
     return {"LEHD": dense, "LEHD/4E-L": run_id(LEHD_LIGHT)}
 
 
@@ -118,7 +122,7 @@ def trained(scale: Scale) -> set[str]:
 
 def ablations(scale: Scale) -> tuple[str, ...]:
     """Names of the runs of half length that are trained here, the default first."""
-    return (DEFAULT, *(name for name in RUNS if name in scale.mvmoe.ablations))
+    return (DEFAULT, *(name for name in RUNS if name in scale[MvmoeScale].ablations))
 
 
 def shown(scale: Scale, artifact: str) -> dict[str, str]:
@@ -128,46 +132,98 @@ def shown(scale: Scale, artifact: str) -> dict[str, str]:
 
 
 def test_set(scale: Scale, variant: str, size: int) -> Dataset:
-    m = scale.mvmoe
+    m = scale[MvmoeScale]
     return Dataset(problem="vrp", variant=variant, n=m.sizes[size], count=m.test_counts[size])
 
 
 def reference(scale: Scale, variant: str, size: int) -> Labels:
     """A test set as the solver solves it that gaps are against."""
-    return Labels(dataset=test_set(scale, variant, size), solver=scale.mvmoe.reference_of(variant))
+    return Labels(dataset=test_set(scale, variant, size), solver=scale[MvmoeScale].reference_of(variant))
 
 
 def solved(scale: Scale, variant: str, size: int) -> tuple[Labels, ...]:
     """A test set as each solver that is run on it solves it, the reference first."""
     dataset = test_set(scale, variant, size)
-    solvers = (scale.mvmoe.reference_of(variant), *scale.mvmoe.other_solvers_of(variant))
+    solvers = (scale[MvmoeScale].reference_of(variant), *scale[MvmoeScale].other_solvers_of(variant))
     return tuple(Labels(dataset=dataset, solver=solver) for solver in dict.fromkeys(solvers))
 
 
 def validation(scale: Scale, variant: str, size: int = SIZES[0]) -> Labels:
     """Training logs gaps on instances of the training size, by the solver of the references."""
     test = reference(scale, variant, size)
-    change = {"split": "val", "count": scale.mvmoe.validation_count}
+    change = {"split": "val", "count": scale[MvmoeScale].validation_count}
     return Labels(dataset=test.dataset.model_copy(update=change), solver=test.solver)
 
 
 def constructed(scale: Scale, variant: str) -> Dataset:
     """The instances whose seconds Table 6 shows."""
-    m = scale.mvmoe
+    m = scale[MvmoeScale]
     return Dataset(problem="vrp", variant=variant, n=m.construction_size, count=m.construction_count)
 
 
 def routed(scale: Scale, variant: str) -> Dataset:
     """The instances whose routing Figures 1 to 4, 8 and 9 show: of the validation stream."""
-    m = scale.mvmoe
+    m = scale[MvmoeScale]
     return Dataset(problem="vrp", variant=variant, split="val", n=m.sizes[SIZES[0]], count=m.routing_count)
 
 
 def solomon(scale: Scale) -> tuple[str, ...]:
     """Table 7's classes of Solomon's instances."""
-    return tuple(scale.mvmoe.solomon)
+    return tuple(scale[MvmoeScale].solomon)
 
 
 def rrc(scale: Scale) -> Decoding:
     """Table 8: RRC100 of the LEHD models."""
-    return Decoding(method="rrc", iterations=scale.mvmoe.rrc)
+    return Decoding(method="rrc", iterations=scale[MvmoeScale].rrc)
+
+
+# -- what is measured besides gaps -----------------------------------------------------------------------------------
+
+
+def on_set_x(scale: Scale, run: str, name: str, *decodings: Decoding) -> BenchmarkEvaluation:
+    """The instances of Table 7 (`set_x`) or 8 (`set_x_large`)."""
+    least, below = getattr(scale[MvmoeScale], name)
+    return BenchmarkEvaluation(
+        run=run,
+        group=group(run, name),
+        benchmark="cvrplib",
+        min_nodes=least,
+        max_nodes=below,
+        sets=("X",),
+        decodings=decodings or (MULTI,),
+    )
+
+
+def on_solomon(scale: Scale, run: str) -> BenchmarkEvaluation:
+    return BenchmarkEvaluation(
+        run=run,
+        group="solomon",
+        benchmark="solomon",
+        max_nodes=MOST_OF_SOLOMON + 1,
+        sets=solomon(scale),
+        decodings=(MULTI,),
+    )
+
+
+def construction(scale: Scale, method: str) -> ConstructionEvaluation:
+    """One instance at a time, by the model of 100 customers (Table 6)."""
+    datasets = tuple(constructed(scale, variant) for variant in VARIANTS)
+    run = run_id(multi(scale, method, SIZES[-1]))
+    return ConstructionEvaluation(run=run, datasets=datasets, decoding=MULTI)
+
+
+def routing(scale: Scale, method: str) -> RoutingEvaluation:
+    """The model of 50 customers on instances that it is not tested on."""
+    datasets = tuple(routed(scale, variant) for variant in VARIANTS)
+    run = run_id(multi(scale, method, SIZES[0]))
+    return RoutingEvaluation(run=run, datasets=datasets, steps=scale[MvmoeScale].routing_steps)
+
+
+def experts_routing(scale: Scale) -> list[Need]:
+    """Of drawings of MVMoE/4E."""
+    return [routing(scale, "MVMoE/4E")]
+
+
+def light_routing(scale: Scale) -> list[Need]:
+    """Of drawings of MVMoE/4E-L."""
+    return [routing(scale, "MVMoE/4E-L")]

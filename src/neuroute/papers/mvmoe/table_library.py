@@ -1,17 +1,22 @@
 """Rows of Tables 7 and 8 of paper `mvmoe`: one for each instance of a public benchmark, and their mean."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from __future__ import annotations
 
-import numpy as np
-import pandas as pd
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from neuroute.datasets.benchmarks import Known, known
-from neuroute.papers.sit.cells import printed
-from neuroute.plan.objects import Decoding
 from neuroute.rendering.benchmark import not_measured
-from neuroute.rendering.study import Study
+from neuroute.rendering.cells import printed, select
 from neuroute.rendering.table import Cell, Row, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from neuroute.plan.objects import Decoding
+    from neuroute.rendering.study import Study
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class _Measured:
     found: Mapping[tuple[int, str], tuple[float, float]]
 
     @classmethod
-    def of(cls, study: Study, library: Library, solvers: Sequence[Solver]) -> "_Measured":
+    def of(cls, study: Study, library: Library, solvers: Sequence[Solver]) -> _Measured:
         records, found = study.records, dict[tuple[int, str], tuple[float, float]]()
         metric = "gap_rounded_pct" if library.rounded else "gap_pct"
         best = {name: k.optimum for name, k in _set(library).items()}
@@ -78,7 +83,7 @@ def library_rows(study: Study, library: Library, solvers: Sequence[Solver]) -> l
     here, best = _Measured.of(study, library, solvers), shown[shown.metric == "best_known"]
     names = [str(name) for name in best.instance]
     others = [name for name in _set(library) if any(name == there for _, there in here.found) and name not in names]
-    of_each = [_of(shown, solver) for solver in solvers]
+    of_each = [select(shown, **solver.printed) for solver in solvers]
     rows = []
     for name in (*names, *others):
         printed_best = best[best.instance == name].value
@@ -102,7 +107,7 @@ def _mean(library: Library, here: _Measured, names: list[str], of_each: Sequence
     for column, own in enumerate(of_each):
         gaps = [here.found[column, name][1] for name in common if (column, name) in here.found]
         mean = own[own.instance == f"mean of {len(names)}"].value
-        cells += [Cell(), Cell(float(np.mean(gaps)) if gaps else None, _one(mean), at=at if gaps else "")]
+        cells += [Cell(), Cell(sum(gaps) / len(gaps) if gaps else None, _one(mean), at=at if gaps else "")]
     label = f"Mean of {len(names)}" + (f", here of {len(common)}" if common and len(common) < len(names) else "")
     return Row((library.title, label), tuple(cells))
 
@@ -113,7 +118,7 @@ def notes_of(study: Study, library: Library, solvers: Sequence[Solver]) -> list[
     shown = printed(study, study.artifact.name, problem=library.problem)
     names = [str(name) for name in shown[shown.metric == "best_known"].instance]
     if not here.found:
-        return not_measured(pd.DataFrame(), 0, {}, library.benchmark)
+        return not_measured(None, 0, {}, library.benchmark)
     solved, notes = {name for _, name in here.found}, []
     if lacking := sum(name not in solved for name in names):
         notes.append(f"{library.title}: {lacking} of the {len(names)} printed instances were not measured here.")
@@ -134,7 +139,7 @@ def _also(shown: pd.DataFrame, solvers: Sequence[Solver], names: Sequence[str]) 
     """The printed gaps' means over some of the instances: POMO 3.60 %, ..."""
     parts = []
     for solver in solvers:
-        own = _of(shown, solver)
+        own = select(shown, **solver.printed)
         gaps = own[(own.metric == "gap_pct") & own.instance.isin(list(names))].value
         parts.append(f"{solver.label.partition(',')[0]} {gaps.mean():.3f} %")
     return ", ".join(parts)
@@ -145,13 +150,7 @@ def _set(library: Library) -> dict[str, Known]:
     return {name: k for name, k in every if not library.set or k.set == library.set}
 
 
-def _of(shown: pd.DataFrame, solver: Solver) -> pd.DataFrame:
-    for key, value in solver.printed.items():
-        shown = shown[shown[key] == value]
-    return shown
-
-
-def _one(values: "pd.Series[float]") -> float | None:
+def _one(values: pd.Series[float]) -> float | None:
     return float(values.item()) if len(values) else None
 
 

@@ -1,15 +1,23 @@
 """Tables 6 to 8 of paper `mvmoe`: large instances one at a time, CVRPLIB's Set-X and Solomon's instances."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.cells import LIGHT, ONE_SEED, models_note, of_each
+from neuroute.papers.mvmoe.cells import LIGHT, models_note, of_each
 from neuroute.papers.mvmoe.roles import GREEDY, MULTI, MULTI_TASK, SIZES, VARIANTS, run_id
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.papers.mvmoe.table_library import Library, Solver, library_rows, notes_of
-from neuroute.papers.sit.cells import number, printed, with_budget
-from neuroute.rendering.study import Study
+from neuroute.plan.needs import Need, artifact
+from neuroute.rendering.cells import ONE_SEED, number, printed, with_budget
 from neuroute.rendering.table import Cell, Column, Row, Table, duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
 
 LARGER = SIZES[-1]  # customers of the instances that Tables 6 to 8's models are trained on
 SET_X = Library("Set-X", "cvrplib", "CVRP", "X", rounded=True)
@@ -19,6 +27,11 @@ SOLOMON = Library("Set-Solomon", "solomon", "VRPTW", "", rounded=False)
 # -- Table 6 ----------------------------------------------------------------------------------------------------------
 
 
+def _table6_needs(scale: Scale) -> list[Need]:
+    return [roles.construction(scale, method) for method in MULTI_TASK]
+
+
+@artifact("Seconds of an instance of 1000 customers", needs=_table6_needs)
 def table6(study: Study) -> Table:
     """Seconds to solve an instance of 1000 customers, of each problem."""
     published, scale = printed(study, "table6"), study.scale
@@ -31,7 +44,7 @@ def table6(study: Study) -> Table:
             seconds = study.value("time_s", run, dataset, MULTI)
             cells.append(Cell(seconds, number(shown, roles.CONSTRUCTED, "time_s")))
         rows.append(Row((variant,), tuple(cells)))
-    at = of_each(scale.mvmoe.construction_size, scale.mvmoe.construction_count)
+    at = of_each(scale[MvmoeScale].construction_size, scale[MvmoeScale].construction_count)
     columns = [Column(f"time_{roles.MULTI_TASK[method]}_s", method, "", duration, at=at) for method in runs]
     return Table(
         study.artifact.title,
@@ -62,6 +75,15 @@ def _slower(rows: Sequence[Row]) -> list[str]:
 # -- Tables 7 and 8 ---------------------------------------------------------------------------------------------------
 
 
+def _table7_needs(scale: Scale) -> Iterator[Need]:
+    multi = [roles.multi(scale, method, LARGER) for method in MULTI_TASK]
+    for name in (roles.single(scale, "CVRP", LARGER), *multi):
+        yield roles.on_set_x(scale, run_id(name), "set_x")
+    for name in (roles.single(scale, "VRPTW", LARGER), *multi):
+        yield roles.on_solomon(scale, run_id(name))
+
+
+@artifact("CVRPLIB's Set-X and Solomon's instances", needs=_table7_needs)
 def table7(study: Study) -> Table:
     """Lengths and gaps on Set-X up to 250 customers and on Solomon's R1, RC1 and RC2."""
     found, rows = {}, list[Row]()
@@ -90,6 +112,14 @@ def table7(study: Study) -> Table:
     )
 
 
+def _table8_needs(scale: Scale) -> Iterator[Need]:
+    for name in (roles.single(scale, "CVRP", LARGER), *(roles.multi(scale, method, LARGER) for method in MULTI_TASK)):
+        yield roles.on_set_x(scale, run_id(name), "set_x_large")
+    for run in roles.lehd(scale).values():
+        yield roles.on_set_x(scale, run, "set_x_large", roles.GREEDY, roles.rrc(scale))
+
+
+@artifact("Larger instances of Set-X", needs=_table8_needs)
 def table8(study: Study) -> Table:
     """Lengths and gaps on Set-X above 500 customers, also by LEHD with and without experts."""
     scale, rrc = study.scale, roles.rrc(study.scale)

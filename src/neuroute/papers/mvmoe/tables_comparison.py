@@ -1,16 +1,17 @@
 """Tables 1 and 2 of paper `mvmoe`: the problems of training, and those that no model has seen."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import (
     GAP,
     LIGHT,
+    MEAN_GAP,
     NETWORK,
     TEST_SETS,
-    gap_cell,
+    budgets_note,
     joined,
     models_here,
     references_note,
@@ -18,18 +19,19 @@ from neuroute.papers.mvmoe.cells import (
     sets_of,
     trained_note,
 )
-from neuroute.papers.mvmoe.methods import classical, learned, rows_of
+from neuroute.papers.mvmoe.methods import classical, learned
 from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, TRAINED, UNSEEN, run_id
-from neuroute.papers.mvmoe.solver_cells import SOLVER_NOTES, budgets_note, solver_row
-from neuroute.papers.sit.cells import number, printed
-from neuroute.papers.sit.methods import Method
-from neuroute.papers.sit.solver_cells import Solvers
-from neuroute.plan.config import Scale
-from neuroute.plan.objects import Labels
-from neuroute.rendering.columns import HERE
-from neuroute.rendering.gaps import BOOTSTRAP
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell, Column, Row, Table, duration
+from neuroute.plan.needs import artifact
+from neuroute.rendering.cells import BOOTSTRAP, printed
+from neuroute.rendering.grid import LENGTH, SECONDS, Grid, comparison, grid_table, needs_of
+from neuroute.rendering.solver_cells import TIMES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.table import Table
 
 WAY = "Models take the best of one greedy solution from each customer (with backhauls: each linehaul) and image, of 8."
 NEGATIVE = (
@@ -38,6 +40,33 @@ NEGATIVE = (
 )
 
 
+def table1_grids(scale: Scale) -> list[Grid]:
+    return _grids(scale, TRAINED)
+
+
+def table2_grids(scale: Scale) -> list[Grid]:
+    return _grids(scale, UNSEEN)
+
+
+def _grids(scale: Scale, variants: Sequence[str]) -> list[Grid]:
+    """Show length, gap and total time of the solvers and models of each problem."""
+    grids = []
+    for variant in variants:
+        columns = comparison(
+            {size: roles.reference(scale, variant, size) for size in SIZES},
+            "n={}".format,
+            LENGTH,
+            MEAN_GAP,
+            SECONDS,
+            time="Total time",
+            at=lambda size: sets_of(scale, size),
+        )
+        methods = [*classical(scale, variant), *learned(scale, variant)]
+        grids.append(Grid(methods, columns, (variant,), {"problem": variant}, name_models=models_here))
+    return grids
+
+
+@artifact("The six problems of the training", needs=needs_of(table1_grids))
 def table1(study: Study) -> Table:
     """Mean length, gap and total time on the problems that models are trained on."""
     return _comparison(
@@ -49,6 +78,7 @@ def table1(study: Study) -> Table:
     )
 
 
+@artifact("The ten problems that no model has seen", needs=needs_of(table2_grids))
 def table2(study: Study) -> Table:
     """Mean length, gap and total time on the problems that no model is trained on."""
     return _comparison(
@@ -60,71 +90,34 @@ def table2(study: Study) -> Table:
 
 
 def _comparison(study: Study, variants: Sequence[str], *notes: str) -> Table:
-    solvers, published = Solvers.of(study), printed(study, study.artifact.name)
-    methods = {variant: learned(study.scale, variant) for variant in variants}
-    runs = [run_id(roles.multi(study.scale, method, size)) for method in MULTI_TASK for size in SIZES]
-    rows = []
-    for variant in variants:
-        tests = {size: roles.reference(study.scale, variant, size) for size in SIZES}
-        shown = published[published.problem == variant]
-        for method in classical(study.scale, variant, shown):
-            rows.append(solver_row(solvers, variant, method, tests, shown, runs))
-        rows += [_model_row(study, variant, method, tests, shown) for method in methods[variant]]
-    every = [run for its in methods.values() for method in its for run in method.runs.values()]
-    tests_of_all = [roles.reference(study.scale, variant, size) for size in SIZES for variant in variants]
-    return Table(
-        study.artifact.title,
-        ("Problem", "Method", HERE),
-        _columns(study.scale),
-        tuple(rows),
-        (
-            *_means(study, variants, published),
-            f"{trained_note(study, every)} {BOOTSTRAP}",
-            references_note(study.scale, variants),
-            *rule_notes(study, tests_of_all, runs),
-            budgets_note(study.scale, variants),
-            *SOLVER_NOTES,
-            WAY,
-            NETWORK,
-            LIGHT,
-            *notes,
-            TEST_SETS,
-        ),
+    scale, grids = study.scale, _grids(study.scale, variants)
+    multi = [run_id(roles.multi(scale, method, size)) for method in MULTI_TASK for size in SIZES]
+    tests = [roles.reference(scale, variant, size) for size in SIZES for variant in variants]
+    return grid_table(
+        study,
+        ("Problem", "Method"),
+        grids,
+        *_means(study, variants),
+        f"{trained_note(study, [run for grid in grids for run in grid.runs])} {BOOTSTRAP}",
+        references_note(scale, variants),
+        *rule_notes(study, tests, multi),
+        budgets_note(scale, variants),
+        f"Times are totals over the test set; the paper's solvers had 32 cores, its models one A100. {TIMES}",
+        WAY,
+        NETWORK,
+        LIGHT,
+        *notes,
+        TEST_SETS,
     )
 
 
-def _columns(scale: Scale) -> tuple[Column, ...]:
-    out: list[Column] = []
-    for size in SIZES:
-        group, at = f"n={size}", sets_of(scale, size)
-        out += [
-            Column(f"obj_{size}", "Obj.", "", group=group, at=at),
-            Column(f"gap_{size}_pct", "Gap", "%", group=group, at=at),
-            Column(f"time_{size}_s", "Total time", "", duration, group, at),
-        ]
-    return tuple(out)
-
-
-def _model_row(study: Study, variant: str, method: Method, tests: dict[int, Labels], published: pd.DataFrame) -> Row:
-    shown, cells = rows_of(published, method), list[Cell]()
-    for size, labels in tests.items():
-        run, dataset = method.runs[size], labels.dataset
-        obj, gap, time = (number(shown, size, metric) for metric in ("obj", "gap_pct", "time_s"))
-        cells += [
-            Cell(study.value("length", run, dataset, method.decoding), obj),
-            gap_cell(study, run, dataset, gap, method.decoding),
-            Cell(study.value("time_s", run, dataset, method.decoding), time),
-        ]
-    return Row((variant, method.label, models_here(study, method.runs.values())), tuple(cells))
-
-
-def _means(study: Study, variants: Sequence[str], published: pd.DataFrame) -> list[str]:
+def _means(study: Study, variants: Sequence[str]) -> list[str]:
     """Mean gaps over the table's problems, here and in print: of POMO those of six models, of the others of one."""
-    notes = []
+    notes, published = [], printed(study, study.artifact.name)
     for size in SIZES:
         here, print_ = dict[str, str](), dict[str, str]()
         for method in learned(study.scale, variants[0]):
-            name = method.label
+            name = str(method.label)
             rows = published[(published.method == name) & (published.n == size) & (published.metric == "gap_pct")]
             print_[name] = f"{rows.value.mean():.3f}"
             if (mean := _mean_gap(study, name, variants, size)) is not None:
@@ -140,6 +133,6 @@ def _mean_gap(study: Study, name: str, variants: Sequence[str], size: int) -> fl
     for variant in variants:
         method = next(each for each in learned(study.scale, variant) if each.label == name)
         dataset = roles.reference(study.scale, variant, size).dataset
-        gaps.append(study.value(GAP, method.runs[size], dataset, method.decoding))
+        gaps.append(study.value(GAP, str(method.run(size)), dataset, method.decoding))
     found = [gap for gap in gaps if gap is not None]
     return sum(found) / len(found) if len(found) == len(gaps) else None

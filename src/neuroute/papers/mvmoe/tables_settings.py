@@ -1,12 +1,19 @@
 """Table 3 of paper `mvmoe`: the 16 problems and their constraints."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.roles import MULTI_TASK, SIZES, VARIANTS, run_id, test_set
+from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Reinforced
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.columns import WHOLE
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
+
+if TYPE_CHECKING:
+    from neuroute.rendering.study import Study
 
 # The paper's letters -> what they stand for.
 CONSTRAINTS = {
@@ -19,6 +26,7 @@ CONSTRAINTS = {
 YES, NO = "yes", "no"
 
 
+@artifact("Constraints of the 16 problems")
 def table3(study: Study) -> Table:
     """Which constraints each problem has, and whether models are trained on it."""
     published = study.published(3).set_index("key")

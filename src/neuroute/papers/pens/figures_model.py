@@ -1,200 +1,211 @@
-"""Figures 2 and 6 of paper `pens`: a path-TSP solved by the live network, its layout, and where its origin looks."""
+"""Figure 2 of paper `pens`: a path-TSP solved by the live network, decision by decision, and the network itself."""
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
-from matplotlib.lines import Line2D
-from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
+from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.layout import Model, draw_model
-from neuroute.papers.pens.looks import RED, bare_square
-from neuroute.papers.pens.walk import Walk, draw_chances, draw_step, step_legend
-from neuroute.rendering import style
-from neuroute.rendering.study import Study
-from neuroute.rendering.style import MEASURED, Drawing, new_figure
-from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+from neuroute.plan.needs import Need, artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
+from neuroute.rendering.style import MEASURED
 
-LOW, HIGH = 2, 98  # percentiles of a panel's logits that its colours reach over
-MAP = "viridis"
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.style import Drawing
+
+LAYER = "layers.0"
+SIDE = 0.96  # of the maps, in inches
 
 
+@dataclass(frozen=True)
+class Attention(NetworkSnapshot):
+    """A run, its modules and the arrays of its attention evaluation."""
+
+    group, weight = "attention", "layers.0.qkv.weight"
+
+    @property
+    def walk(self) -> Walk:
+        return Walk(*(self.array(f"small_{name}") for name in ("coords", "tour", "probabilities")))
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A small instance that was solved greedily."""
+
+    coords: maps.Array  # (m, 2)
+    tour: maps.Array  # (m,) from node 0
+    probabilities: maps.Array  # (m - 1, m)
+
+    def name(self, node: int) -> str:
+        return chr(ord("A") + node) if len(self.coords) <= 26 else str(node)
+
+    def rows(self) -> list[dict[str, Any]]:
+        place, rows = np.argsort(self.tour), []  # stop of the tour
+        for k, chances in enumerate(self.probabilities):
+            kinds = np.where(place < k, "visited", np.where(place == k, "origin", "candidate"))
+            columns = {
+                "place": kinds, "probability": {i: float(chances[i]) for i in np.flatnonzero(place > k)},
+                "chosen": place == k + 1,
+            }  # fmt: skip
+            for each in maps.node_rows(self.coords, {"panel": "a", "side": MEASURED, "decision": k + 1}, columns):
+                x, y = (float(v) for v in self.coords[each["node"]])
+                rows.append(each | {"node": self.name(each["node"]), "x": x, "y": y})
+        return rows
+
+
+def _figure2_needs(scale: Scale) -> list[Need]:
+    return roles.attention(scale, "pens_a")
+
+
+@artifact("Path-TSP and the model, drawn from the live network", needs=_figure2_needs)
 def figure2(study: Study) -> Drawing:
     """One path-TSP step by step (a), and the model that solves it (b)."""
-    run = study.runs[roles.run_id("pens_a")]
-    seen = study.arrays(f"{run.id}/attention")
-    walk = Walk(seen["small_coords"], seen["small_tour"], seen["small_probabilities"])
-    model = Model.read(str(seen["modules"][()]), run.network.arguments)
-    width, height = style.TWO_COLUMNS, 4.95
-    figure = new_figure(width, height)
-    figure.set_layout_engine("none")  # laid out here, in inches
-    columns = len(walk.probabilities) + 1
-    pitch = (width - 0.45) / columns
-    side, top = pitch - 0.1, 0.42
-
-    def panel(left: float, down: float, wide: float, high: float) -> Axes:
-        return figure.add_axes((left / width, 1 - (down + high) / height, wide / width, high / height))
-
-    figure.text(0.05 / width, 1 - 0.08 / height, f"(a) A tour of {len(walk.coords)} cities as path-TSPs", **HEADING)
-    for k in range(columns):
-        draw_step(panel(0.4 + k * pitch, top, side, side), walk, k)
-        if k < len(walk.probabilities):
-            bars = panel(0.4 + k * pitch, top + side + 0.06, side, 0.42)
-            draw_chances(bars, walk, k)
-            if k == 0:
-                bars.set_yticks([0, 1])
-                bars.set_ylabel("probability", fontsize=5.5)
-                bars.yaxis.set_label_coords(-0.13, 0.5)
-                bars.tick_params(axis="y", pad=1)
-        else:
-            step_legend(panel(0.4 + k * pitch, top + side + 0.06, side, 0.42))
-    bottom = top + side + 0.8
-    figure.text(
-        0.05 / width, 1 - bottom / height, f"(b) PENS-A as it is here: {model.parameters:,} parameters", **HEADING
+    net = Attention.read(study, roles.run_id("pens_a"))
+    walk, decisions = net.walk, range(len(net.walk.probabilities))
+    steps: list[dg.Column] = [
+        dg.column(
+            dg.Panel(f"map{k}", SIDE, SIDE, f"decision {k + 1}"),
+            dg.Panel(f"bars{k}", SIDE, 0.42, below=0.1),
+            top=True,
+            gap=0.06,
+        )
+        for k in decisions
+    ]
+    legend = dg.legend(
+        {"origin": maps.MARKS["current"], "destination": maps.MARKS["destination"], "visited": maps.MARKS["visited"]}
     )
-    draw_model(panel(0.05, bottom + 0.15, width - 0.1, height - bottom - 0.2), model)
-    rows = [*walk.rows(), *model.rows()]
+    done = dg.column(dg.Panel("tour", SIDE, SIDE, "the tour"), legend, top=True)
+    sheet = dg.Sheet(
+        dg.column(
+            dg.heading(f"(a) A tour of {len(walk.coords)} cities as path-TSPs"),
+            dg.row(dg.space(0.2), *steps, done, gap=0.08),
+            dg.heading(f"(b) PENS-A as it is here: {net.model.parameters:,} parameters"),
+            _network(net),
+            dg.row(
+                dg.box("coordinates", "coordinates", "times the scaling factor"),
+                dg.box("alibi", "ALiBi", "bias: −slope × distance", fill="nodes"), dg.space(0.3),
+                dg.box("rope", "RoPE", "turns q, k (PENS-R, -AR)", dashed=True), dg.space(2.4), tight=True,
+            ),
+        )
+    )  # fmt: skip
+    for k in decisions:
+        _draw_step(sheet.axes[f"map{k}"], walk, k)
+        _draw_bars(sheet.axes[f"bars{k}"], walk, k)
+    _draw_step(sheet.axes["tour"], walk, len(decisions))
+    first = sheet.axes["bars0"]
+    first.set_yticks([0, 1])
+    first.set_ylabel("probability", fontsize=5.5, labelpad=1)
+    first.tick_params(axis="y", pad=1)
+    sheet.chain("embeddings", "norm1", "attention", "add1", "norm2", "feed", "add2", "norm3", "pointer")
+    sheet.skip("norm1", "add1")
+    sheet.skip("norm2", "add2")
+    sheet.chain("coordinates", "alibi")
+    sheet.arrow("alibi", "attention", enter=-0.25)
+    sheet.arrow("rope", "attention", enter=0.25, colour=style.GREY, linestyle=":")
     alt = "Steps of a path-TSP with the probabilities of its candidates, and the network's modules with their shapes."
-    return Drawing(figure, pd.DataFrame(rows), tuple(_model_notes(study, walk, model)), alt)
+    return dg.drawing(sheet.figure, [*walk.rows(), *net.model.rows()], _notes(net), alt)
 
 
-HEADING: dict[str, Any] = {"fontsize": 8, "fontweight": "bold", "va": "top"}
+# -- the network ----------------------------------------------------------------------------------------------------
 
 
-def _model_notes(study: Study, walk: Walk, model: Model) -> list[str]:
-    run = study.runs[roles.run_id("pens_a")]
+def _network(net: Attention) -> dg.Row:
+    """Inputs, one of the equal layers, and the pointer that scores candidates."""
+    m = net.model
+    markers = f"({m.shape('ends')})" if m.shape("ends") else ""
+    attention = (
+        m.heads_text,
+        "SSMax: × log(N + 1)",
+        m.shape(f"{LAYER}.qkv", "q, k, v:"),
+        m.shape(f"{LAYER}.out", "out:"),
+    )
+    scored = (
+        "query of the origin",
+        m.shape("query"),
+        "·",
+        "keys of the candidates",
+        m.shape("key"),
+        "softmax: next city",
+    )
+    layer = dg.row(
+        _norm("norm1", m.shape(f"{LAYER}.attention_norm")), dg.box("attention", "attention", *attention, fill="nodes"),
+        dg.Sign("add1"), _norm("norm2", m.shape(f"{LAYER}.feed_forward_norm")),
+        dg.box("feed", "FFN", m.shape(f"{LAYER}.up"), "ReLU", m.shape(f"{LAYER}.down"), fill="representatives"),
+        dg.Sign("add2"), tight=True,
+    )  # fmt: skip
+    wide = f"x ~ N(0, I), {m.width:,} wide,"
+    return dg.row(
+        dg.box("embeddings", "embeddings", wide, "+ markers of origin", "and destination", markers),
+        dg.Frame("layers", layer, m.layers_text),
+        _norm("norm3", m.shape("norm")),
+        dg.box("pointer", "pointer", *scored, fill="output"),
+    )
+
+
+def _norm(name: str, shape: str) -> dg.Box:
+    return dg.box(name, "RMS\nnorm", shape, fill="feed")
+
+
+# -- the walk -------------------------------------------------------------------------------------------------------
+
+
+def _draw_step(axes: Axes, walk: Walk, step: int) -> None:
+    """The state before a decision, its candidates coloured by their probability; last the closed tour."""
+    done = step == len(walk.probabilities)
+    path = [*walk.tour, walk.tour[0]] if done else walk.tour[: step + 1]
+    axes.plot(*walk.coords[path].T, color=style.INK, linewidth=1.3, zorder=2)
+    faces: dict[int, Any] = {int(node): maps.VISITED for node in path}
+    if not done:
+        axes.plot(*walk.coords[walk.tour[step : step + 2]].T, color=style.INK, linewidth=0.9, linestyle=":", zorder=1)
+        faces |= {int(node): _shade(walk.probabilities[step][node]) for node in walk.tour[step + 1 :]}
+        maps.draw_mark(axes, walk.coords[walk.tour[step]], "current", 10.5)
+        # at the shoulder of its node, so that both are seen
+        axes.annotate("★", walk.coords[walk.tour[0]], (4.4, 4.4), textcoords="offset points", ha="center", va="center",
+                      fontsize=7, color=maps.MARKS["destination"]["color"], zorder=6)  # fmt: skip
+    for node, face in faces.items():
+        at = tuple(walk.coords[node])
+        axes.plot(*at, "o", color=face, markersize=7, markeredgecolor=style.INK, markeredgewidth=0.7, zorder=3)
+        ink = style.INK if face == maps.VISITED or sum(face[:3]) >= 1.5 else "white"
+        axes.annotate(walk.name(node), at, ha="center", va="center_baseline", fontsize=5, color=ink, zorder=4)
+    maps.frame_square(axes, walk.coords, room=0.22)
+
+
+def _shade(chance: float) -> Any:
+    return maps.color_values("Blues", float(chance)) if np.isfinite(chance) else (1.0, 1.0, 1.0, 1.0)
+
+
+def _draw_bars(axes: Axes, walk: Walk, step: int) -> None:
+    """A bar for each candidate, in the colour that it has on the map."""
+    chances, left = walk.probabilities[step], sorted(int(node) for node in walk.tour[step + 1 :])
+    if np.isfinite(chances[left]).all():
+        colours = [_shade(c) for c in chances[left]]
+        axes.bar(left, chances[left], width=0.7, color=colours, edgecolor=style.INK, linewidth=0.5)
+    else:
+        maps.write_not_finite(axes)
+    axes.set_xticks(left, [walk.name(node) for node in left])
+    axes.set_xlim(-0.6, len(walk.coords) - 0.4)
+    axes.set_ylim(0, 1.05)
+    axes.set_yticks([])
+    axes.tick_params(labelsize=5.5, length=0, pad=1.5)
+    axes.grid(visible=False)
+
+
+def _notes(net: Attention) -> list[str]:
+    m, length = net.model, maps.tour_length(net.walk.coords, net.walk.tour)
     return [
-        f"(a) Solved by the PENS-A trained here, on TSP{run.n:,}: a tour is a path from a city back to itself. Bars "
-        "and blue: the probabilities of the candidates; dotted: the choice, the likeliest. Length "
-        f"{walk.length:.3f}, which need not be the shortest.",
-        f"(b) Read from the loaded network: shapes (outputs × inputs) and counts are its own, {model.depth} layers of "
-        f"width {model.width} with {model.heads} heads; one layer has {model.layer_parameters:,} parameters. Rotation "
+        f"(a) Solved by the PENS-A trained here, on TSP{net.run.n:,}: a tour is a path from a city back to itself. "
+        "Bars and blue: the probabilities of the candidates; dotted: the choice, the likeliest. Length "
+        f"{length:.3f}, which need not be the shortest.",
+        f"(b) Read from the loaded network: shapes (outputs × inputs) and counts are its own, {m.depth} layers of "
+        f"width {m.width} with {m.heads} heads; one layer has {m.layer_parameters:,} parameters. Rotation "
         "(RoPE) is what PENS-R uses instead and PENS-AR besides; it has no parameters, nor has ALiBi's bias.",
         "The paper prints a diagram and no numbers.",
     ]
-
-
-# -- Figure 6 -------------------------------------------------------------------------------------------------------
-
-
-def figure6(study: Study) -> Drawing:
-    """Attention logits from the origin to all nodes: a row for each model, a column for each scaling factor."""
-    seen = {name: study.arrays(f"{roles.run_id(name)}/attention") for name in roles.MAPPED}
-    columns = max(len(each["factors"]) for each in seen.values())
-    wide = 5.75 / columns
-    figure = new_figure(height=len(seen) * (wide + 0.3) + 0.45)
-    panels = figure.subplots(len(seen), columns, squeeze=False)
-    for i, (name, each) in enumerate(seen.items()):
-        for j in range(columns):
-            _draw_map(panels[i, j], each, j, best=j == len(each["factors"]) - 1)
-        panels[i, 0].set_ylabel(roles.NAMES[name], fontweight="bold", fontsize=8)
-    bar = figure.colorbar(ScalarMappable(Normalize(0, 1), MAP), ax=panels.ravel().tolist(), shrink=0.6, pad=0.015)
-    bar.set_ticks([0, 1], labels=["low", "high"])
-    bar.set_label("Mean attention logit of the origin", labelpad=-8)
-    bar.outline.set_visible(False)  # type: ignore[operator]
-    handles = [
-        Line2D([], [], linestyle="none", marker="o", markerfacecolor="none", color=RED, markersize=6, label="origin"),
-        Line2D(
-            [], [], linestyle="none", marker="*", color=RED, markersize=8, markeredgecolor="white", label="destination"
-        ),
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=2)
-    alt = "Maps of the origin's mean attention logits over the square for three models and several scaling factors."
-    points = pd.concat([_map_rows(name, each) for name, each in seen.items()], ignore_index=True)
-    return Drawing(figure, points, tuple(_map_notes(study)), alt, _trends(seen))
-
-
-def _draw_map(axes: Axes, seen: Mapping[str, NDArray[Any]], column: int, *, best: bool) -> None:
-    coords, factor = seen["coords"], float(seen["factors"][column])
-    logits = np.asarray(seen["logits"][column], float)
-    bare_square(axes, 0.5, 0.5, 0.53)
-    axes.set_title(f"best: ×{factor:.2f}" if best else f"×{factor:g}", loc="center", fontsize=7, pad=2)
-    there = np.isfinite(logits)
-    there[int(seen["origin"])] = False  # its logit for itself would stretch the colours
-    if not there.any():
-        style.empty_axes(axes, "not finite")
-        return
-    low, high = np.percentile(logits[there], (LOW, HIGH))
-    order = np.flatnonzero(there)[np.argsort(logits[there], kind="stable")]  # the highest on top
-    side = 72 * 6.2 / max(len(seen["factors"]), 1)  # points
-    size = float(np.clip((0.9 * side) ** 2 / len(coords) * 0.5, 0.35, 26))
-    x, y = coords[order].T
-    norm = Normalize(low, max(high, low + 1e-9))
-    axes.scatter(x, y, size, logits[order], cmap=MAP, norm=norm, linewidths=0, rasterized=True)
-    axes.plot(*coords[int(seen["origin"])], "o", markerfacecolor="none", color=RED, markersize=6.5, markeredgewidth=1.3)
-    axes.plot(
-        *coords[int(seen["destination"])], "*", color=RED, markersize=9, markeredgecolor="white", markeredgewidth=0.6
-    )
-    axes.set_xlabel(f"{low:.1f} … {high:.1f}".replace("-", "−"), fontsize=6, labelpad=1.5)
-
-
-def _map_rows(name: str, seen: Mapping[str, NDArray[Any]]) -> pd.DataFrame:
-    """A row for each node, a column for each factor: long tables of 10,000 nodes would be several times as large."""
-    nodes, factors = np.arange(len(seen["coords"])), [float(f) for f in seen["factors"]]
-    place = np.full(len(nodes), "candidate", dtype=object)
-    place[[int(seen["origin"]), int(seen["destination"])]] = ["origin", "destination"]
-    x, y = np.round(seen["coords"].astype(float), 6).T
-    columns: dict[str, Any] = {
-        "side": MEASURED,
-        "series": roles.NAMES[name],
-        "node": nodes,
-        "x": x,
-        "y": y,
-        "place": place,
-    }
-    for j, factor in enumerate(factors):
-        key = "logit_best" if j == len(factors) - 1 else f"logit_x{factor:g}"
-        columns[key] = np.round(np.asarray(seen["logits"][j], float), 4)
-    return pd.DataFrame(columns | {"best_factor": factors[-1]})
-
-
-def _map_notes(study: Study) -> list[str]:
-    dataset = roles.held_out(study.scale, max(roles.SIZES))
-    return [
-        f"One held-out instance of TSP{dataset.n:,} (the paper: TSP-10,000), the same path for all models: first "
-        "decision, all other nodes are candidates. Logits are those before the softmax, with SSMax's factor and "
-        "ALiBi's bias, means over layers and heads; one draw of the embeddings, one training seed.",
-        f"Colours reach from the {LOW}nd to the {HIGH}th percentile of each panel, printed below it: they show where, "
-        "not how much. The origin's logit for itself is left out of the colours; it is in the CSV.",
-        "The last column has each model's best factor at this size, from its own sweep (Figure 3). Coordinates are "
-        "drawn unscaled. The paper gives neither instance nor numbers.",
-        "Nearness: Spearman's rank correlation between a node's logit and its nearness to the origin, 1 is a look that "
-        "fades with the distance alone. Destination: the share of the other nodes with a lower logit, 100 % is a look "
-        "at the destination first of all.",
-    ]
-
-
-def _trends(seen: Mapping[str, Mapping[str, NDArray[Any]]]) -> Table:
-    """What the maps show, as numbers: how local the look is, and whether it finds the destination."""
-    rows = []
-    for name, each in seen.items():
-        factors = [float(f) for f in each["factors"]]
-        for j, factor in enumerate(factors):
-            label = f"best, ×{factor:.2f}" if j == len(factors) - 1 else f"×{factor:g}"
-            rows.append(Row((roles.NAMES[name], label), tuple(Cell(v) for v in _look(each, j))))
-    columns = (
-        Column("nearness", "Nearness", "", fixed(2), "Where the origin looks"),
-        Column("destination_pct", "Destination", "%", fixed(1), "Where the origin looks"),
-    )
-    return Table("Where the origin looks", ("Model", "Factor"), columns, tuple(rows))
-
-
-def _look(seen: Mapping[str, NDArray[Any]], column: int) -> tuple[float | str, float | str]:
-    """(rank correlation of logit and nearness, share of nodes whose logit is below the destination's in %)."""
-    logits, coords = np.asarray(seen["logits"][column], float), np.asarray(seen["coords"], float)
-    origin, destination = int(seen["origin"]), int(seen["destination"])
-    others = np.isfinite(logits)
-    others[[origin, destination]] = False
-    if others.sum() < 3 or not np.isfinite(logits[destination]):
-        return "not finite", "not finite"
-    near = -np.linalg.norm(coords - coords[origin], axis=1)
-    below = 100 * float(np.mean(logits[others] < logits[destination]))
-    if np.ptp(logits[others]) == 0:
-        return "all equal", below
-    return float(spearmanr(near[others], logits[others]).statistic), below

@@ -1,26 +1,32 @@
 """Figure 3 of paper `pens`: tour length against the factor that coordinates are stretched by, and its best value."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.markers import CARETUP
-from matplotlib.ticker import FuncFormatter, MaxNLocator
-from numpy.typing import NDArray
 
+from neuroute.core.lazy import mpl, pd
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.cells import printed
 from neuroute.papers.pens.looks import COLOUR, MARKER
-from neuroute.plan.objects import Dataset
+from neuroute.papers.pens.scale import PensScale
+from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import style
+from neuroute.rendering.cells import printed
 from neuroute.rendering.columns import described
-from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Dataset
+    from neuroute.rendering.study import Study
 
 LETTERS = "abc"
 FAR = 30.0  # % above the shortest length
@@ -74,6 +80,11 @@ class Swept:
         return rows
 
 
+def _figure3_needs(scale: Scale) -> list[Need]:
+    return [roles.rescaling(scale, name) for name in roles.RESCALED]
+
+
+@artifact("Tour length against the scaling factor of the coordinates", needs=_figure3_needs)
 def figure3(study: Study) -> Drawing:
     """Tour length over scaling factors with the fitted parabolas, a row for each model and a column for each size."""
     swept = {name: _swept(study, name) for name in roles.RESCALED}
@@ -131,9 +142,9 @@ def _limits(swept: Sequence[Swept]) -> tuple[float, float]:
 def _draw(axes: Axes, each: Swept) -> None:
     colour = COLOUR[each.name]
     seen = np.isfinite(each.relative)
-    axes.xaxis.set_major_locator(MaxNLocator(3))
-    axes.yaxis.set_major_locator(MaxNLocator(4))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}".replace("-", "−")))
+    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(3))
+    axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
+    axes.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda v, _: f"{v:g}".replace("-", "−")))
     axes.tick_params(labelsize=6)
     if not seen.any():
         style.empty_axes(axes, "lengths are\nnot finite")
@@ -156,8 +167,8 @@ def _draw(axes: Axes, each: Swept) -> None:
     span = (high - low) or 1.0
     axes.set_ylim(low - 0.12 * span, high + (0.32 if each.interior else 0.5) * span)
     axes.plot(
-        each.factors[far], np.full(far.sum(), 0.97), linestyle="none", marker=CARETUP, color=colour, markersize=4.5,
-        transform=axes.get_xaxis_transform(), zorder=3,
+        each.factors[far], np.full(far.sum(), 0.97), linestyle="none", marker=mpl.markers.CARETUP, color=colour,
+        markersize=4.5, transform=axes.get_xaxis_transform(), zorder=3,
     )  # fmt: skip
     words = f"×{each.best:.2f}" if each.interior else f"×{each.best:.2f}, no\nminimum inside"
     axes.text(
@@ -171,12 +182,12 @@ def _draw(axes: Axes, each: Swept) -> None:
         )  # fmt: skip
 
 
-def _legend() -> list[Line2D]:
+def _legend() -> list[mpl.lines.Line2D]:
     return [
-        Line2D([], [], linestyle="none", marker="o", color=style.GREY, label="mean length at a factor"),
-        Line2D([], [], color=style.GREY, linewidth=1, label="fitted parabola (dotted: no minimum inside)"),
-        Line2D([], [], color=style.GREY, linewidth=0.8, linestyle="--", label="best factor here"),
-        Line2D(
+        mpl.lines.Line2D([], [], linestyle="none", marker="o", color=style.GREY, label="mean length at a factor"),
+        mpl.lines.Line2D([], [], color=style.GREY, linewidth=1, label="fitted parabola (dotted: no minimum inside)"),
+        mpl.lines.Line2D([], [], color=style.GREY, linewidth=0.8, linestyle="--", label="best factor here"),
+        mpl.lines.Line2D(
             [], [], linestyle="none", marker="^", markerfacecolor="white", markeredgecolor=style.INK,
             label="the paper's (Table 1)",
         ),
@@ -191,7 +202,7 @@ def _notes(study: Study, swept: Sequence[Swept]) -> list[str]:
     notes = [
         f"Held-out instances of the validation stream, never those of the tests: {counts}. Greedy, the same random "
         "embeddings at every factor; lengths are on the original coordinates. Trained on "
-        f"TSP{study.scale.pens.sizes[100]:,}, one seed.",
+        f"TSP{study.scale[PensScale].sizes[100]:,}, one seed.",
         "Each panel has a vertical axis of its own; an arrow at its upper edge is a length more than "
         f"{FAR:.0f} % above the shortest. The parabola is fitted to the lengths at most a tenth above the shortest "
         "(the paper does not say to which); the best factor is its minimum where that lies between them, else the best "

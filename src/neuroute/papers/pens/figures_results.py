@@ -1,34 +1,31 @@
 """Figures 1 and 4 of paper `pens`: gaps at the largest size and over sizes, here and as printed."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator
-
+from neuroute.core.lazy import mpl, pd
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.cells import SOLVERS, number, printed
-from neuroute.papers.pens.looks import (
-    COLOUR,
-    MARKER,
-    bounds,
-    decimal,
-    drawable,
-    printed_gaps,
-    repeats_note,
-    size_label,
-    spread_note,
-)
+from neuroute.papers.pens.looks import COLOUR, MARKER, printed_gaps, repeats_note, size_label, spread_note
 from neuroute.papers.pens.methods import methods
-from neuroute.plan.objects import Decoding
+from neuroute.papers.pens.scale import PensScale
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.rendering import style
-from neuroute.rendering.columns import described
-from neuroute.rendering.gaps import single_gap_cell
-from neuroute.rendering.study import Study
+from neuroute.rendering.cells import gap_cell, number, printed, solver_name
+from neuroute.rendering.columns import decimal, described
+from neuroute.rendering.plots import bounds, drawable, hidden_note
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Cell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Decoding
+    from neuroute.rendering.study import Study
 
 LARGEST = max(roles.SIZES)
 BASELINE = "#6d7683"  # bars of other papers' solvers
@@ -47,6 +44,15 @@ class Bar:
     faded: bool = False  # without rescaling, where there is a bar with it
 
 
+def _figure1_needs(scale: Scale) -> Iterator[Need]:
+    labels, own = roles.reference(scale, LARGEST), [roles.repeated(scale), roles.rescaled(scale)]
+    yield from tested(roles.run_id("coordns"), labels, own[0])
+    for m in methods(scale):
+        if m.run:
+            yield from tested(m.run, labels, *(own if m.rescaled else [m.decoding]))
+
+
+@artifact("The gap at the largest size", needs=_figure1_needs)
 def figure1(study: Study) -> Drawing:
     """The gap at the largest size, for every solver of the comparison."""
     groups = _bars(study)
@@ -60,7 +66,7 @@ def figure1(study: Study) -> Drawing:
     here.set_yticks(places, [b.label for b in bars])
     here.set_ylim(max(places) + 0.7, -0.7)
     dataset = roles.reference(study.scale, LARGEST).dataset
-    rows = printed(study, "table3", n=str(LARGEST))
+    rows = printed(study, 3, n=str(LARGEST))
     here.set_title(f"Here: {described(dataset)}")
     paper.set_title(f"Paper: TSP{LARGEST}, {int(rows.n_instances.iloc[0])} instances")
     for axes in (here, paper):
@@ -77,8 +83,8 @@ def _bars(study: Study) -> list[list[Bar]]:
     dataset = roles.reference(study.scale, LARGEST).dataset
 
     def gap(run: str | None, decoding: Decoding, table: str, **where: object) -> Cell:
-        value = number(printed(study, table, **where), LARGEST)
-        return single_gap_cell(study, run, dataset, value, decoding) if run else Cell(published=value)
+        value = number(printed(study, table, **where), LARGEST, "gap_pct")
+        return gap_cell(study, run, dataset, value, decoding) if run else Cell(published=value)
 
     name = roles.NAMES["coordns"]
     decoding = roles.repeated(study.scale)
@@ -136,7 +142,7 @@ def _room(axes: Axes, ends: Sequence[float]) -> None:
     low, high = min([0.0, *ends]), max([0.0, *ends])
     span = (high - low) or 1.0
     axes.set_xlim(low - (0.17 * span if low < 0 else 0), high + (0.17 * span if high > 0 else 0.02 * span))
-    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(6, steps=[1, 2, 5, 10]))
     if low < 0:
         axes.axvline(0, color=style.INK, linewidth=0.6)
 
@@ -155,7 +161,7 @@ def _bar_notes(study: Study, bars: Sequence[Bar]) -> list[str]:
     labels = roles.reference(study.scale, LARGEST)
     notes = [
         f"The paper's TSP-10,000 is TSP{labels.dataset.n} here, against tours of "
-        f"{SOLVERS.get(labels.solver, labels.solver)}. The panels have axes of their own. Published: Table 3 and, of "
+        f"{solver_name(labels.solver)}. The panels have axes of their own. Published: Table 3 and, of "
         "CoordNS, Figure 4.",
         repeats_note(study),
         *spread_note(study, roles.RESCALED, [labels.dataset], roles.repeated(study.scale), roles.rescaled(study.scale)),
@@ -180,11 +186,18 @@ def _bar_notes(study: Study, bars: Sequence[Bar]) -> list[str]:
 # -- Figure 4 -------------------------------------------------------------------------------------------------------
 
 
+def _figure4_needs(scale: Scale) -> Iterator[Need]:
+    for name in roles.POSITIONS:
+        for size in roles.SIZES:
+            yield from tested(roles.run_id(name), roles.reference(scale, size), roles.repeated(scale))
+
+
+@artifact("ALiBi, RoPE and coordinates across sizes", needs=_figure4_needs)
 def figure4(study: Study) -> Drawing:
     """The gap over sizes with ALiBi, RoPE and coordinates."""
     figure = new_figure(height=3.0)
     here, paper = figure.subplots(1, 2)
-    sizes = {size: study.scale.pens.sizes[size] for size in roles.SIZES}
+    sizes = {size: study.scale[PensScale].sizes[size] for size in roles.SIZES}
     rows: list[dict[str, Any]] = []
     for name in roles.POSITIONS:
         label, found = roles.NAMES[name], _measured_over_sizes(study, name)
@@ -220,7 +233,7 @@ def _measured_over_sizes(study: Study, name: str) -> dict[int, Cell]:
     """The paper's size -> the gap of a model without rescaling, where it was measured."""
     run, decoding = roles.run_id(name), roles.repeated(study.scale)
     sets = {size: roles.reference(study.scale, size).dataset for size in roles.SIZES}
-    found = {size: single_gap_cell(study, run, dataset, decoding=decoding) for size, dataset in sets.items()}
+    found = {size: gap_cell(study, run, dataset, decoding=decoding) for size, dataset in sets.items()}
     return {size: cell for size, cell in found.items() if cell.measured is not None}
 
 
@@ -243,9 +256,9 @@ def _frame(axes: Axes, nodes: Sequence[int], gaps: Sequence[float]) -> None:
     style.log_axis(axes, "y", gaps)
     low, high = axes.get_ylim()
     if axes.get_yscale() == "log" and 100 < high / low < 2000:  # by decades only, there would be two ticks
-        axes.yaxis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0), numticks=12))
-    axes.xaxis.set_major_locator(FixedLocator(sorted(set(nodes))))
-    axes.xaxis.set_major_formatter(FuncFormatter(style.plain_number))
+        axes.yaxis.set_major_locator(mpl.ticker.LogLocator(10, subs=(1.0, 2.0, 5.0), numticks=12))
+    axes.xaxis.set_major_locator(mpl.ticker.FixedLocator(sorted(set(nodes))))
+    axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(style.plain_number))
     if not any(y > 0 for y in gaps):
         style.empty_axes(axes, "no positive gap to draw")
 
@@ -261,15 +274,14 @@ def _size_notes(study: Study, points: pd.DataFrame) -> list[str]:
     sets = [roles.reference(study.scale, size).dataset for size in roles.SIZES]
     measured = points[points.side == MEASURED]
     notes = [
-        f"Trained on TSP{study.scale.pens.sizes[100]:,} (the paper: TSP-100); tested on "
+        f"Trained on TSP{study.scale[PensScale].sizes[100]:,} (the paper: TSP-100); tested on "
         + ", ".join(f"{d.count:,} TSP{d.n:,}" for d in dict.fromkeys(sets))
         + ", without rescaling.",
         repeats_note(study),
         *spread_note(study, roles.POSITIONS, dict.fromkeys(sets), roles.repeated(study.scale)),
         "The paper's figure has no PENS-AR; its published gaps here are Table 3's.",
     ]
-    if hidden := int(measured.gap_pct.map(drawable).isna().sum()):
-        notes.append(f"{hidden} of {len(measured)} measured gaps are not positive: not drawn; they are in the CSV.")
+    notes += hidden_note(measured.gap_pct, "measured")
     for size in roles.SIZES:
         at = measured[(measured["size"] == size) & measured.gap_pct.notna()].sort_values("gap_pct")
         if size in (min(roles.SIZES), LARGEST) and len(at):

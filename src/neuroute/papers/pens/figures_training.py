@@ -1,22 +1,31 @@
 """Figure 5 of paper `pens`: zero against Gaussian initial embeddings, after and while training."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator
-
+from neuroute.core.lazy import mpl, pd
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.looks import decimal, drawable, printed_gaps, repeats_note, size_label, spread_note
-from neuroute.plan.objects import Dataset
+from neuroute.papers.pens.looks import printed_gaps, repeats_note, size_label, spread_note
+from neuroute.papers.pens.scale import PensScale
+from neuroute.papers.pens.tables_ablations import table_figure5_grid
+from neuroute.plan.needs import Log, Need, artifact
 from neuroute.rendering import style
-from neuroute.rendering.columns import described
-from neuroute.rendering.gaps import single_gap_cell
-from neuroute.rendering.study import Study
+from neuroute.rendering.cells import gap_cell
+from neuroute.rendering.columns import decimal, described
+from neuroute.rendering.grid import needs_of
+from neuroute.rendering.plots import batches_axis, drawable, hidden_note
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Dataset
+    from neuroute.rendering.study import Study
 
 INITIAL = {"zero": ("zero", style.RAMPS["orange"][1], "s"), "gauss": ("Gaussian", style.RAMPS["blue"][2], "o")}
 MODELS = {"a": roles.NAMES["pens_a"], "r": roles.NAMES["pens_r"]}
@@ -24,6 +33,12 @@ CURVES = (20, 100)  # the paper's sizes of the training curves
 DASHES: dict[int, Any] = {20: (0, (3, 1.5)), 100: "-"}
 
 
+def _figure5_needs(scale: Scale) -> Iterator[Need]:
+    yield from needs_of(table_figure5_grid)(scale)
+    yield from (Log(roles.run_id(name)) for name in roles.SMALL)
+
+
+@artifact("Zero and Gaussian initial embeddings", needs=_figure5_needs)
 def figure5(study: Study) -> Drawing:
     """Final gaps (a) and gaps while training (b) of PENS-A and PENS-R from zero and Gaussian embeddings."""
     figure = new_figure(height=4.6)
@@ -51,7 +66,7 @@ def figure5(study: Study) -> Drawing:
 
 
 def _renamed(study: Study) -> bool:
-    return any(study.scale.pens.sizes[size] != size for size in roles.SMALL_SIZES)
+    return any(study.scale[PensScale].sizes[size] != size for size in roles.SMALL_SIZES)
 
 
 def _ends(study: Study) -> list[dict[str, Any]]:
@@ -65,7 +80,7 @@ def _ends(study: Study) -> list[dict[str, Any]]:
             values = printed_gaps(study, "figure5a_table", method=model, init=words.lower())
             for size in roles.SMALL_SIZES:
                 dataset = roles.reference(study.scale, size).dataset
-                cell = single_gap_cell(study, run, dataset, decoding=decoding)
+                cell = gap_cell(study, run, dataset, decoding=decoding)
                 if cell.measured is not None:
                     measured = {"side": MEASURED, "size": size, "n": dataset.n, "run": run, "gap_pct": cell.measured}
                     rows.append(about | measured | {"low_pct": cell.low, "high_pct": cell.high})
@@ -131,25 +146,23 @@ def _draw_curves(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
                 markeredgewidth=0,
             )  # fmt: skip
             last = max([last, *x])
-    axes.set_xlim(0, last * 1.02)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.xaxis.set_major_formatter(FuncFormatter(style.plain_number))
+    batches_axis(axes, last)
 
 
-def _legend(study: Study) -> list[Line2D]:
+def _legend(study: Study) -> list[mpl.lines.Line2D]:
     handles = [
-        Line2D([], [], color=colour, marker=marker, linestyle="none", label=f"{words} embeddings")
+        mpl.lines.Line2D([], [], color=colour, marker=marker, linestyle="none", label=f"{words} embeddings")
         for words, colour, marker in INITIAL.values()
     ]
     handles.append(
-        Line2D(
+        mpl.lines.Line2D(
             [], [], linestyle="none", marker="o", markerfacecolor="white", markeredgecolor=style.GREY,
             markeredgewidth=1.1, label="(a) published",
         )
     )  # fmt: skip
     for size in CURVES:
         label = f"(b) on TSP{size_label(study, size)}"
-        handles.append(Line2D([], [], color=style.INK, linestyle=DASHES[size], linewidth=1.1, label=label))
+        handles.append(mpl.lines.Line2D([], [], color=style.INK, linestyle=DASHES[size], linewidth=1.1, label=label))
     return handles
 
 
@@ -157,8 +170,9 @@ def _notes(study: Study, ends: Sequence[dict[str, Any]], curves: Sequence[dict[s
     sets = [roles.reference(study.scale, size).dataset for size in roles.SMALL_SIZES]
     validation = [roles.validation(study.scale, size).dataset for size in CURVES]
     training = study.runs[roles.run_id("small_r_gauss")].training
+    nodes = study.scale[PensScale].sizes[20]
     notes = [
-        f"(a) Trained on TSP{study.scale.pens.sizes[20]:,} (the paper: TSP-20) with {training.samples:,} samples, "
+        f"(a) Trained on TSP{nodes:,} (the paper: TSP-20) with {training.samples:,} samples, "
         f"tested on {'; '.join(described(d) for d in sets)}. The paper does not say how large its small models are, "
         "nor how long they were trained.",
         repeats_note(study),
@@ -170,10 +184,8 @@ def _notes(study: Study, ends: Sequence[dict[str, Any]], curves: Sequence[dict[s
         told = _comparison([r for r in ends if r["series"] == model and r["side"] == MEASURED])
         if told:
             notes.append(f"{model} here: {told}.")
-    for panel, rows in (("test", [r for r in ends if r["side"] == MEASURED]), ("validation", list(curves))):
-        if hidden := sum(math.isnan(drawable(r["gap_pct"])) for r in rows):
-            notes.append(f"{hidden} of {len(rows)} {panel} gaps are not positive: not drawn; they are in the CSV.")
-    return notes
+    notes += hidden_note((r["gap_pct"] for r in ends if r["side"] == MEASURED), "test")
+    return notes + hidden_note((r["gap_pct"] for r in curves), "validation")
 
 
 def _comparison(rows: Sequence[dict[str, Any]]) -> str:

@@ -1,9 +1,26 @@
 """The solvers that paper `pens` compares, and how each is decoded here; shared by its tables and figures."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from neuroute.papers.pens.roles import BQ, ESF, LEHD, NAMES, PAPER, RESCALED, TIMED, repeated, rescaled, run_id
+from neuroute.papers.pens.roles import (
+    BQ,
+    ESF,
+    LEHD,
+    NAMES,
+    PAPER,
+    RESCALED,
+    TIMED,
+    on_tsplib,
+    reference,
+    repeated,
+    rescaled,
+    rescaling,
+    run_id,
+)
+from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
+from neuroute.plan.needs import Need, tested
 from neuroute.plan.objects import Decoding
 
 GREEDY = Decoding()
@@ -42,3 +59,15 @@ def methods(scale: Scale) -> tuple[Method, ...]:
         for name in RESCALED
     )
     return (*baselines, *own)
+
+
+def compared_needs(scale: Scale) -> Iterator[Need]:
+    """The methods on all sizes, timed and not, and on TSPLIB."""
+    for m in methods(scale):
+        if m.run is None:
+            continue
+        yield on_tsplib(scale, m.run)
+        for size, count in scale[PensScale].timed_counts.items():
+            yield from tested(m.run, reference(scale, size), m.decoding, *([m.rescaled] if m.rescaled else []))
+            yield from tested(m.run, reference(scale, size, count), m.timed)
+    yield from (rescaling(scale, name) for name in RESCALED)

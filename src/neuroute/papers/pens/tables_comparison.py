@@ -1,36 +1,41 @@
 """Tables 2, 3 and 4 of paper `pens`: beside other neural solvers, on uniform instances and TSPLIB."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from neuroute.analysis import flops_pens
+from neuroute.accounting.counts import Pens
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.cells import (
-    UNTRAINED,
-    gap_notes,
-    model_here,
-    number,
-    printed,
-    reference_notes,
-    test_sets,
-)
-from neuroute.papers.pens.methods import Method, methods
-from neuroute.papers.pens.roles import BQ, LEHD, NAMES, SIZES, run_id
-from neuroute.plan.objects import Dataset
-from neuroute.rendering.benchmark import not_measured, solved_by_all
+from neuroute.papers.pens.cells import gap_notes, reference_notes
+from neuroute.papers.pens.methods import Method, compared_needs, methods
+from neuroute.papers.pens.roles import BQ, LEHD, NAMES, SIZES, reference, repeated, run_id
+from neuroute.papers.pens.scale import PensScale
+from neuroute.plan.needs import Need, artifact, tested
+from neuroute.rendering.benchmark import Nodes, Solved, not_measured
+from neuroute.rendering.cells import UNTRAINED, gap_cell, model_here, number, printed
 from neuroute.rendering.columns import HERE, described
-from neuroute.rendering.gaps import single_gap_cell
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
 
-GROUPS = ("1-100", "101-1000", "1001-10000")  # of TSPLIB, by nodes, as the printed numbers name them
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Dataset
+    from neuroute.rendering.study import Study
+
+GROUPS: dict[str, Nodes] = {  # of TSPLIB, by nodes, as the printed numbers name them
+    "1-100": (1, 100), "101-1000": (101, 1000), "1001-10000": (1001, 10_000)
+}  # fmt: skip
 STUDIED = 10_001  # the paper's instances of TSPLIB have fewer nodes: 72
 DECODING = "original_decoding"
 SHAPE = (9, 192, 512)  # layers, width and FFN of the paper's models (Section 5.1)
 
 
+@artifact("Comparison with neural solvers on uniform TSPs and TSPLIB", needs=compared_needs)
 def table2(study: Study) -> Table:
     """Gap and time of all solvers, PENS rescaled where the paper has it so."""
     view = _View.of(study)
@@ -44,6 +49,7 @@ def table2(study: Study) -> Table:
     return _comparison(view, rows, remarks)
 
 
+@artifact("All results, with and without rescaling", needs=compared_needs)
 def table3(study: Study) -> Table:
     """The same with a row of its own for each PENS model when rescaled."""
     view = _View.of(study)
@@ -68,44 +74,40 @@ class _View:
     study: Study
     sets: dict[int, Dataset]
     timed: dict[int, Dataset]  # their first instances
-    tsplib: pd.DataFrame  # of the instances that every model has solved
+    tsplib: Solved
 
     @classmethod
-    def of(cls, study: Study) -> "_View":
-        counts = study.scale.pens.timed_counts
-        timed = {size: roles.reference(study.scale, size, counts[size]).dataset for size in SIZES}
+    def of(cls, study: Study) -> _View:
+        counts = study.scale[PensScale].timed_counts
+        sets, timed = (
+            {size: roles.reference(study.scale, size, count).dataset for size, count in of.items()}
+            for of in (dict.fromkeys(SIZES), {size: counts[size] for size in SIZES})
+        )
         evaluations = dict.fromkeys(m.tsplib for m in methods(study.scale) if m.run)
-        return cls(study, test_sets(study, SIZES), timed, solved_by_all(study, evaluations))
-
-    def group(self, name: str) -> pd.DataFrame:
-        """The records of one group of TSPLIB."""
-        least, most = map(int, name.split("-"))
-        nodes = self.tsplib.n.astype(float)
-        return self.tsplib[(least <= nodes) & (nodes <= most)]
+        return cls(study, sets, timed, Solved.by_all(study, evaluations))
 
 
 def _row(view: _View, method: Method, label: str, rows: pd.DataFrame) -> Row:
     """Gap and time for every size and every group of TSPLIB; `rows` holds the printed numbers."""
     study, cells = view.study, []
     for size, dataset in view.sets.items():
-        gap, time = number(rows, size), number(rows, size, "time_s")
+        gap, time = number(rows, size, "gap_pct"), number(rows, size, "time_s")
         if method.run is None:
             cells += [Cell(None, gap), Cell(None, time)]
             continue
-        cells.append(single_gap_cell(study, method.run, dataset, gap, method.decoded(_is_scaled(rows, size))))
+        cells.append(gap_cell(study, method.run, dataset, gap, method.decoded(_is_scaled(rows, size))))
         cells.append(Cell(study.value("time_s", method.run, view.timed[size], method.timed), time))
-    for name in GROUPS:
-        records = view.group(name)
-        own = records[(records.run == method.run) & (records.decoding == method.decoded(_is_scaled(rows, name)).id)]
-        gaps, times = (own.loc[own.metric == m, "value"].astype(float) for m in ("gap_pct", "time_s"))
-        cells.append(Cell(float(gaps.mean()) if len(gaps) else None, number(rows, name)))
+    for name, nodes in GROUPS.items():
+        how = (method.run, method.decoded(_is_scaled(rows, name)).id, nodes)
+        times = view.tsplib.values("time_s", *how)
+        cells.append(Cell(view.tsplib.mean("gap_pct", *how), number(rows, name, "gap_pct")))
         cells.append(Cell(float(times.sum()) if len(times) else None, number(rows, name, "time_s")))
     return Row((label, model_here(study, method.run)), tuple(cells))
 
 
 def _is_scaled(rows: pd.DataFrame, n: object) -> bool:
     """Whether the paper's number for a size or a group is with rescaled coordinates."""
-    return bool("scaled" in rows and (rows.loc[rows.n == str(n), "scaled"] == "yes").any())
+    return bool("scaled" in rows and (rows.loc[rows.n.astype(str) == str(n), "scaled"] == "yes").any())
 
 
 def _comparison(view: _View, rows: list[Row], remarks: tuple[str, ...]) -> Table:
@@ -114,30 +116,29 @@ def _comparison(view: _View, rows: list[Row], remarks: tuple[str, ...]) -> Table
         group = f"TSP{size}"
         columns.append(Column(f"gap_tsp{size}_pct", "Gap", "%", fixed(2), group, described(dataset)))
         columns.append(Column(f"time_tsp{size}_s", "Time", "", duration, group, described(view.timed[size])))
-    for name in GROUPS:
-        least, most = map(int, name.split("-"))
-        there = sum(least <= k.nodes <= most for k in studied(STUDIED))
-        at = f"{view.group(name).test.nunique()} of {there} instances"
+    for name, nodes in GROUPS.items():
+        there = sum(nodes[0] <= k.nodes <= nodes[1] for k in studied(STUDIED))
+        at = f"{view.tsplib.count(nodes)} of {there} instances"
         group, key = f"TSPLIB {name}", name.replace("-", "_")
         columns.append(Column(f"gap_tsplib_{key}_pct", "Gap", "%", fixed(2), group, at))
         columns.append(Column(f"time_tsplib_{key}_s", "Time", "", duration, group, at))
     measured = [m for m in methods(study.scale) if m.run]
     decodings = dict.fromkeys(how for m in measured for how in (m.decoding, m.rescaled) if how)
-    limit = study.scale.pens.tsplib_max_nodes
+    limit = study.scale[PensScale].tsplib_max_nodes
     return Table(
         study.artifact.title,
         ("Method", HERE),
         tuple(columns),
         tuple(rows),
         (
-            *gap_notes(study, dict.fromkeys(m.run for m in measured if m.run), view.sets, *decodings),
-            *reference_notes(study, view.sets),
+            *gap_notes(study, dict.fromkeys(m.run for m in measured if m.run), view.sets.values(), *decodings),
+            *reference_notes(study, view.sets[max(SIZES)]),
             "Times are totals over the instances named, one at a time, each solved once. Those of PENS are measured on "
             "the original coordinates and stand for rescaled ones too, which cost one multiplication more.",
             f"TSPLIB: means of the instances' gaps of unrounded lengths to the published optima, and the sum of their "
             f"times, over the EUC_2D instances that every model measured here has solved; this scale measures those "
             f"below {limit:,} nodes. Scaling factors are interpolated by the number of nodes.",
-            *not_measured(view.tsplib, limit, {m.name: m.run for m in measured if m.run}),
+            *not_measured(view.tsplib.records, limit, {m.name: m.run for m in measured if m.run}),
             "BQ-NCO and LEHD are trained here, each by its own recipe; the paper takes their authors' code. BQ-NCO + "
             "ESF has the weights of BQ-NCO. INViT and DGL are not trained here.",
             *remarks,
@@ -160,12 +161,20 @@ def _scaled_where(study: Study) -> str:
     )
 
 
+def _table4_needs(scale: Scale) -> Iterator[Need]:
+    for name in NAMES:
+        yield from tested(run_id(name), reference(scale, SIZES[0]), repeated(scale))
+    for run in (BQ, LEHD):
+        yield from tested(run, reference(scale, SIZES[0]))
+
+
+@artifact("Overview of the solvers", needs=_table4_needs)
 def table4(study: Study) -> Table:
     """Graph type, parameters, venue and original decoding of the solvers."""
     frame = study.published(4)
     facts = dict(zip(frame.key, frame.value, strict=True))
     runs = {"LEHD": LEHD, "BQ-NCO": BQ, "BQ-NCO+ESF": BQ, "PENS": run_id("pens_a")}
-    own = test_sets(study, SIZES[:1])[SIZES[0]]
+    own = roles.reference(study.scale, SIZES[0]).dataset
 
     def row(name: str) -> Row:
         run = runs.get(name)
@@ -212,11 +221,13 @@ def _counts(study: Study, dataset: Dataset) -> list[str]:
 
 def _paper_counts() -> str:
     """Why 9 layers of width 192 have 2.8 million parameters only without a projection of the attention's output."""
-    depth, width, _ = SHAPE
-    with_it, without = (flops_pens.parameters(*SHAPE, output_projection=o) for o in (True, False))
+    depth, width, hidden = SHAPE
+    with_it, without = (
+        Pens(depth, width, feed_forward=hidden, output_projection=projected).parameters for projected in (True, False)
+    )
     return (
         f"Section 5.1 gives PENS 2.8M parameters, this table 2.7M. With its {depth} layers of width {width} and an "
-        f"FFN of {SHAPE[2]} it has {with_it / 1e6:.2f}M if attention's output is projected and {without:,} if not. The "
+        f"FFN of {hidden} it has {with_it / 1e6:.2f}M if attention's output is projected and {without:,} if not. The "
         "formula of attention in Section 3.2 has no such projection, so the models here have none."
     )
 

@@ -1,51 +1,65 @@
 """Table 1 of paper `pens`: the scaling factors that were found, and what they change."""
 
-from neuroute.papers.pens.cells import gap_notes, model_here, number, printed, reference_notes, test_sets
-from neuroute.papers.pens.roles import NAMES, SIZES, repeated, rescaled, run_id
-from neuroute.plan.objects import Dataset
-from neuroute.rendering.columns import HERE, described
-from neuroute.rendering.gaps import single_gap_cell
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuroute.papers.pens.cells import gap_notes, reference_notes, sets_of
+from neuroute.papers.pens.roles import NAMES, SIZES, repeated, rescaled, rescaling, run_id
+from neuroute.plan.needs import Need, artifact
+from neuroute.rendering.cells import printed, printed_gap
+from neuroute.rendering.columns import described
+from neuroute.rendering.grid import GAP, Grid, Measure, Method, Quantity, grid_table, needs_of, record
+from neuroute.rendering.table import Column, Table, fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Dataset
+    from neuroute.rendering.study import Study
 
 MODELS = ("pens_a", "pens_r")
 QUOTED = 9.47  # the gap of PENS-A at TSP-10 000 as Section 5.2 has it, "9.47%", where the tables have 9.74
 
 
+def table1_grid(scale: Scale) -> Grid:
+    quantities, factor = [], Measure("scale_factor", record("rescale_factor"))
+    for size, test in sets_of(scale, SIZES).items():
+        gap = Column(f"gap_tsp{size}_pct", "Gap", "%", fixed(2), f"TSP{size}", described(test.dataset))
+        quantities.append(Quantity(gap, GAP, test, size))
+        quantities.append(
+            Quantity(Column(f"factor_tsp{size}", "Factor", "", fixed(2), f"TSP{size}"), factor, test, size)
+        )
+    methods = [
+        Method((NAMES[name], label), {"method": NAMES[name], "scaled": scaled}, runs=run_id(name), decoding=decoding)
+        for name in MODELS
+        for label, scaled, decoding in (("original", "no", repeated(scale)), ("rescaled", "yes", rescaled(scale)))
+    ]
+    return Grid(methods, quantities)
+
+
+def _table1_needs(scale: Scale) -> Iterator[Need]:
+    yield from needs_of(table1_grid)(scale)
+    yield from (rescaling(scale, name) for name in MODELS)
+
+
+@artifact("The best scaling factors and what they change", needs=_table1_needs)
 def table1(study: Study) -> Table:
     """Gap and factor for each size, without and with rescaling."""
-    sets = test_sets(study, SIZES)
-    columns: list[Column] = []
-    for size, dataset in sets.items():
-        group, at = f"TSP{size}", described(dataset)
-        columns.append(Column(f"gap_tsp{size}_pct", "Gap", "%", fixed(2), group, at))
-        columns.append(Column(f"factor_tsp{size}", "Factor", "", fixed(2), group))
-    return Table(
-        study.artifact.title,
-        ("Model", "Coordinates", HERE),
-        tuple(columns),
-        tuple(_row(study, name, scaled, sets) for name in MODELS for scaled in ("no", "yes")),
-        (
-            *gap_notes(study, map(run_id, MODELS), sets, repeated(study.scale), rescaled(study.scale)),
-            *reference_notes(study, sets),
-            "The factor is the minimum of a parabola through the mean lengths of a sweep on held-out instances, found "
-            "for each model and size. Gaps are on the original scale.",
-            *_without_minimum(study, sets),
-            *_gain(study, sets[max(SIZES)]),
-        ),
+    grid = table1_grid(study.scale)
+    sets = {size: labels.dataset for size, labels in sets_of(study.scale, SIZES).items()}
+    return grid_table(
+        study,
+        ("Model", "Coordinates"),
+        grid,
+        *gap_notes(study, grid.runs, sets.values(), repeated(study.scale), rescaled(study.scale)),
+        *reference_notes(study, sets[max(SIZES)]),
+        "The factor is the minimum of a parabola through the mean lengths of a sweep on held-out instances, found "
+        "for each model and size. Gaps are on the original scale.",
+        *_without_minimum(study, sets),
+        *_gain(study, sets[max(SIZES)]),
     )
-
-
-def _row(study: Study, name: str, scaled: str, sets: dict[int, Dataset]) -> Row:
-    run, rows = run_id(name), printed(study, "table1", method=NAMES[name], scaled=scaled)
-    decoding = rescaled(study.scale) if scaled == "yes" else repeated(study.scale)
-    cells: list[Cell] = []
-    for size, dataset in sets.items():
-        cells.append(single_gap_cell(study, run, dataset, number(rows, size), decoding))
-        factor = study.value("rescale_factor", run, dataset, decoding)
-        cells.append(Cell(factor, number(rows, size, "scale_factor")))
-    label = "rescaled" if scaled == "yes" else "original"
-    return Row((NAMES[name], label, model_here(study, run)), tuple(cells))
 
 
 def _without_minimum(study: Study, sets: dict[int, Dataset]) -> list[str]:
@@ -76,7 +90,7 @@ def _gain(study: Study, largest: Dataset) -> list[str]:
         after = study.gap(run_id(name), largest, rescaled(study.scale))
         if before is not None and after is not None:
             here.append(f"{NAMES[name]} from {before:.2f} to {after:.2f} %")
-    before, after = (number(printed(study, "table1", method="PENS-A", scaled=s), size) for s in ("no", "yes"))
+    before, after = (printed_gap(printed(study, 1, method="PENS-A", scaled=s), size) for s in ("no", "yes"))
     assert before, "Table 1 is printed whole"
     assert after, "Table 1 is printed whole"
     return [

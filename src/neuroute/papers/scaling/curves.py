@@ -1,21 +1,26 @@
 """Curves of the gap with their power laws: fitted on both scales, drawn, and told in words."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
 from neuroute.analysis import power_laws as laws
+from neuroute.core.lazy import mpl
 from neuroute.papers.scaling.grid import DEPTHS, WIDTHS, Shape
 from neuroute.rendering import style
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from neuroute.rendering.study import Study
 
 DEPTH_COLOUR = dict(zip(DEPTHS, style.ramp("blue", len(DEPTHS)), strict=True))
 WIDTH_COLOUR = dict(zip(WIDTHS, style.ramp("orange", len(WIDTHS)), strict=True))
@@ -196,11 +201,14 @@ def trouble_notes(curves: Sequence[Curve]) -> list[str]:
 
 def shape_legend(axes: Axes) -> None:
     """Colour means depth, marker means width."""
-    blank = Line2D([], [], linestyle="none", label="Depth")
-    depths = [Line2D([], [], linestyle="none", marker="o", color=c, label=str(d)) for d, c in DEPTH_COLOUR.items()]
-    wide = Line2D([], [], linestyle="none", label="Width")
+    blank = mpl.lines.Line2D([], [], linestyle="none", label="Depth")
+    depths = [
+        mpl.lines.Line2D([], [], linestyle="none", marker="o", color=c, label=str(d)) for d, c in DEPTH_COLOUR.items()
+    ]
+    wide = mpl.lines.Line2D([], [], linestyle="none", label="Width")
     widths = [
-        Line2D([], [], linestyle="none", marker=m, color=style.GREY, label=str(w)) for w, m in WIDTH_MARKER.items()
+        mpl.lines.Line2D([], [], linestyle="none", marker=m, color=style.GREY, label=str(w))
+        for w, m in WIDTH_MARKER.items()
     ]
     axes.legend(handles=[blank, *depths, wide, *widths], loc="upper right", handletextpad=0.2, handlelength=1.2)
 

@@ -1,54 +1,43 @@
 """What paper `scaling` trains and measures.  Declarations only; what is shown is in `artifacts`."""
 
-from collections.abc import Iterable
+from __future__ import annotations
 
-from neuroute.errors import NeurouteError
-from neuroute.papers.changes import seed_of, settled
-from neuroute.papers.labelled import training_blocks
-from neuroute.papers.scaling.artifacts import artifacts
+from collections.abc import Iterator
+
+from neuroute.core.errors import NeurouteError
 from neuroute.papers.scaling.roles import (
-    BASELINES,
-    COMPARED,
     DEEP,
     DEPTHS,
     FEW,
-    GRID,
-    LATENCY,
-    LOG_N,
     PAPER,
-    PROBED,
     SHIFTED,
     SIZES,
     WIDTHS,
     depth_and_width,
     reference,
-    seeds,
     validation,
     with_seed,
 )
-from neuroute.plan.config import BaselineShape, Config, Scale, Shape, TrainingScale
+from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.plan.changes import apply_changes, seed_of
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.label_blocks import training_blocks
+from neuroute.plan.needs import Need, tested
 from neuroute.plan.objects import (
-    AnyEvaluation,
-    BenchmarkEvaluation,
     Dataset,
-    Decoding,
-    Evaluation,
-    LabelBundle,
+    LabelJob,
     Labels,
     Network,
-    ProbeEvaluation,
     Run,
     SelfImprovement,
     Split,
     Supervised,
-    Test,
 )
+from neuroute.plan.shapes import BaselineShape, Shape
 
-__all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]
-TITLE = "Efficient Decoder Scaling Strategy for Neural Routing Solvers"
 DECODER_ONLY = "neuroute.networks.decoder_only:DecoderOnly"
 LEHD = "neuroute.networks.lehd:Lehd"
-LEHD_CVRP = "neuroute.networks.lehd_cvrp:LehdCvrp"
+LEHD_CVRP = "neuroute.networks.lehd:LehdCvrp"
 BQ = "neuroute.networks.bq:Bq"
 
 
@@ -57,17 +46,17 @@ BQ = "neuroute.networks.bq:Bq"
 
 def training_data(scale: Scale, samples: int) -> tuple[Labels, ...]:
     """The first instances of the training stream in blocks, each a label job of its own."""
-    return training_blocks(scale.scaling.sizes[100], samples, scale.label_solver)
+    return training_blocks(scale[ScalingScale].sizes[100], samples, scale.label_solver)
 
 
 def cvrp_labels(scale: Scale, split: Split, count: int) -> Labels:
-    c = scale.scaling.lehd_cvrp
+    c = scale[ScalingScale].lehd_cvrp
     dataset = Dataset(problem="cvrp", split=split, n=c.customers, count=count)
     return Labels(dataset=dataset, solver=c.label_solver if split == "train" else c.reference_solver)
 
 
-def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
-    c = scale.scaling.lehd_cvrp
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
+    c = scale[ScalingScale].lehd_cvrp
 
     def most(problem: str) -> int:
         """The largest training set of that problem; the others are its first instances."""
@@ -81,13 +70,13 @@ def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
     shifted = tuple(reference(scale, size, distribution=d) for d in SHIFTED for size in SIZES)
     return [
         *(
-            LabelBundle(paper=PAPER, name=f"train-{i:03d}", labels=(block,))
+            LabelJob(paper=PAPER, name=f"train-{i:03d}", labels=(block,))
             for i, block in enumerate(training_data(scale, most("tsp")))
         ),
-        LabelBundle(paper=PAPER, name="in_domain", labels=tuple(in_domain)),
-        LabelBundle(paper=PAPER, name="larger", labels=tuple(reference(scale, s) for s in SIZES[1:])),
-        LabelBundle(paper=PAPER, name="shifted", labels=shifted),
-        LabelBundle(
+        LabelJob(paper=PAPER, name="in_domain", labels=tuple(in_domain)),
+        LabelJob(paper=PAPER, name="larger", labels=tuple(reference(scale, s) for s in SIZES[1:])),
+        LabelJob(paper=PAPER, name="shifted", labels=shifted),
+        LabelJob(
             paper=PAPER,
             name="cvrp",
             labels=(
@@ -103,8 +92,8 @@ def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
-    s = scale.scaling
-    trained: dict[str, tuple[dict[str, object], Network, TrainingScale | SelfImprovement]] = {}
+    s = scale[ScalingScale]
+    trained: dict[str, tuple[dict[str, object], Network, Supervised | SelfImprovement]] = {}
 
     def own(name: str, shape: str, depth: int, wide: Shape, *, gate: bool = True, rezero: bool = True) -> None:
         role = _depth_and_width(shape)
@@ -146,7 +135,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
 
 def _lehd_cvrp(config: Config, scale: Scale) -> Run:
     """LEHD on the CVRP.  No artifact shows it: `snakemake work/<scale>/runs/scaling/lehd_cvrp/model.safetensors`."""
-    c = scale.scaling.lehd_cvrp
+    c = scale[ScalingScale].lehd_cvrp
     shape = {"depth": c.depth, "width": c.width, "heads": c.heads, "feed_forward": c.feed_forward}
     network = Network(kind=LEHD_CVRP, arguments=shape | {"train_nodes": c.customers})
     run = _run(config, scale, "lehd_cvrp", 0, {"method": "LEHD"}, network, c.training)
@@ -166,7 +155,7 @@ def _run(
     seed: int,
     role: dict[str, object],
     network: Network,
-    training: TrainingScale | SelfImprovement,
+    training: Supervised | SelfImprovement,
 ) -> Run:
     """The training of a run with one seed; what config.yaml changes of the run holds for all its seeds."""
     change = config.runs.get(f"{PAPER}/{name}")
@@ -180,85 +169,21 @@ def _run(
             "`seeds` to 1 first"
         )
     kind: type[Supervised | SelfImprovement] = SelfImprovement if isinstance(training, SelfImprovement) else Supervised
-    own = settled(config, f"{PAPER}/{name}", kind, training)
+    own = apply_changes(config, f"{PAPER}/{name}", kind, training)
     return Run(
         paper=PAPER,
         name=with_seed(name, seed),
         role=role,
         network=network,
         training=own,
-        n=scale.scaling.sizes[100],
+        n=scale[ScalingScale].sizes[100],
         data=training_data(scale, own.samples) if isinstance(own, Supervised) else (),
         validation=validation(scale),
         seed=seed_of(config, f"{PAPER}/{name}", seed),
     )
 
 
-# -- evaluations ----------------------------------------------------------------------------------------------------
-
-
-def evaluations(scale: Scale) -> list[AnyEvaluation]:
-    s = scale.scaling
-    out: list[AnyEvaluation] = []
-    first, thousand = reference(scale, 100), reference(scale, 1000)
-    larger = [Test(labels=reference(scale, size)) for size in SIZES[1:]]
-
-    def add(name: str, group: str, tests: Iterable[Test]) -> None:
-        """For the runs that show gaps of training seeds, all seeds."""
-        for each in seeds(scale, name) if group in ("greedy", "larger") else [name]:
-            out.append(Evaluation(run=f"{PAPER}/{each}", group=group, tests=tuple(dict.fromkeys(tests))))
-
-    for shape in GRID:
-        batches = [min(b, first.dataset.count) for b in s.latency_batches.values()] if shape in LATENCY else []
-        latency = [Test(labels=first, decoding=Decoding(batch_size=b)) for b in batches]
-        add(f"base_{shape}", "greedy", [Test(labels=first), *latency])
-        add(f"base_{shape}", "beam", _beams(scale, shape))
-        add(f"base_{shape}", "larger", larger)
-        shifted = [Test(labels=reference(scale, size, distribution=d)) for d in SHIFTED for size in SIZES]
-        add(f"base_{shape}", "shifted", shifted)
-    for shape in LOG_N:
-        without = Decoding(log_n=False)
-        sets = [reference(scale, size) for size in SIZES]
-        add(f"base_{shape}", "without_log", [Test(labels=labels, decoding=without) for labels in sets])
-    for shape in COMPARED:
-        add(f"base_{shape}", "beam_larger", [Test(labels=thousand, decoding=beam(s.beams[2]))])
-        rrc = Decoding(method="rrc", iterations=max(s.rrc.values()), milestones=(0, *s.rrc.values()))
-        few = [reference(scale, size, count) for size, count in s.rrc_counts.items()]
-        add(f"base_{shape}", "rrc", [Test(labels=labels, decoding=rrc) for labels in few])
-    for name in (*(f"deep_{shape}" for shape in DEEP), "nogate_42x128", "data1M_12x128", "data10M_12x128"):
-        add(name, "greedy", [Test(labels=first)])
-        add(name, "larger", larger)
-    for shape in FEW:
-        add(f"small01M_{shape}", "greedy", [Test(labels=first), Test(labels=thousand)])
-    for name in ("lehd_6x128", "lehd_24x64"):
-        add(name, "greedy", [Test(labels=first)])
-        add(name, "larger", larger)
-    for name in ("bq", "sigd"):
-        add(name, "greedy", [Test(labels=first), Test(labels=thousand)])
-    for name in BASELINES:
-        sets = [reference(scale, 100, s.beam_count), thousand]
-        add(name, "beam", [Test(labels=labels, decoding=beam(s.beams[16])) for labels in sets])
-    add("lehd_cvrp", "greedy", [Test(labels=cvrp_labels(scale, "test", s.lehd_cvrp.test_count))])
-    for name in (*(f"base_{shape}" for shape in COMPARED), *BASELINES):
-        out.append(BenchmarkEvaluation(run=f"{PAPER}/{name}", max_nodes=s.tsplib_max_nodes))
-    # The first decision of a tour has two right answers; the paper does not say which one it draws.
-    decision = min(max(1, s.sizes[100] // 10), s.sizes[100] - 4)
-    for shape in PROBED:
-        probed = reference(scale, 100, s.probe_count)
-        out.append(ProbeEvaluation(run=f"{PAPER}/base_{shape}", optimal=probed, decision=decision))
-    return out
-
-
-def _beams(scale: Scale, shape: str) -> list[Test]:
-    s = scale.scaling
-    searched = reference(scale, 100, s.beam_count)
-    widths = [w for w in s.beams.values() if w > 1 or searched != reference(scale, 100)]
-    few = reference(scale, 100, s.budget_count)
-    return [
-        *(Test(labels=searched, decoding=beam(w)) for w in widths),
-        *(Test(labels=few, decoding=beam(w)) for w in s.budgets.get(shape, {}).values()),
-    ]
-
-
-def beam(width: int) -> Decoding:
-    return Decoding(method="beam", beam=width) if width > 1 else Decoding()
+def on_demand(scale: Scale) -> Iterator[Need]:
+    """Measure LEHD on the CVRP, which no artifact shows."""
+    labels = cvrp_labels(scale, "test", scale[ScalingScale].lehd_cvrp.test_count)
+    yield from tested(f"{PAPER}/lehd_cvrp", labels)

@@ -1,16 +1,16 @@
 """Figures 3, 4 and 6 of paper `scaling`: gap against data, compute and time, here and as printed."""
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
-from neuroute.analysis import flops
+from neuroute.accounting.counts import DecoderOnly
+from neuroute.accounting.flops import solution_paper
 from neuroute.analysis import power_laws as laws
-from neuroute.papers.scaling import grid
+from neuroute.core.lazy import mpl, pd
+from neuroute.papers.scaling import grid, roles
 from neuroute.papers.scaling.cells import first_seed_note
 from neuroute.papers.scaling.curves import (
     BOOTSTRAP,
@@ -28,13 +28,26 @@ from neuroute.papers.scaling.curves import (
     trouble_notes,
 )
 from neuroute.papers.scaling.grid import DEPTHS, GRID, SIX, WIDTHS, Shape
-from neuroute.papers.scaling.series import beam_curve
+from neuroute.papers.scaling.series import beam_curve, beam_needs
+from neuroute.plan.needs import Log, Need, artifact
 from neuroute.rendering import style
-from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
+
+
+def _figure3_needs(scale: Scale) -> list[Need]:
+    return [Log(f"{roles.PAPER}/base_{shape}") for shape in roles.SIX]
+
+
+@artifact("Data efficiency: gap against training samples", needs=_figure3_needs)
 def figure3(study: Study) -> Drawing:
     """Data efficiency: gap against training samples."""
     figure = new_figure(height=3.1)
@@ -99,15 +112,23 @@ def _exponent_panel(axes: Axes, curves: Sequence[Curve], printed: dict[str, floa
     axes.set_title("Exponents: here and as printed")
     axes.margins(x=0.1)
     handles = [
-        Line2D([], [], linestyle="none", marker="o", color=style.GREY, label="here, log-log"),
-        Line2D([], [], linestyle="none", marker="o", color=style.GREY, markerfacecolor="white", label="here, linear"),
-        Line2D([], [], linestyle="none", marker="x", color=style.INK, label="paper"),
+        mpl.lines.Line2D([], [], linestyle="none", marker="o", color=style.GREY, label="here, log-log"),
+        mpl.lines.Line2D(
+            [], [], linestyle="none", marker="o", color=style.GREY, markerfacecolor="white", label="here, linear"
+        ),
+        mpl.lines.Line2D([], [], linestyle="none", marker="x", color=style.INK, label="paper"),
     ]
     axes.legend(
         handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, handletextpad=0.1, columnspacing=1
     )
 
 
+def _figure4_needs(scale: Scale) -> Iterator[Need]:
+    for shape in roles.SIX:
+        yield from beam_needs(scale, shape)
+
+
+@artifact("Compute efficiency: gap against inference FLOPs", needs=_figure4_needs)
 def figure4(study: Study) -> Drawing:
     """Compute efficiency: gap against inference FLOPs."""
     figure = new_figure(height=5.2)
@@ -119,7 +140,7 @@ def figure4(study: Study) -> Drawing:
         return study.value("gflops_paper", grid.run_id(shape), dataset, grid.decoding_id(beam))
 
     def gflops_paper(shape: Shape, beam: int) -> float:
-        return flops.beam_flops_paper(*shape, int(heads[shape]), 100, beam) / 1e9
+        return beam * solution_paper(DecoderOnly(*shape, int(heads[shape])).decision, 100) / 1e9
 
     curves: list[Curve] = []
     for j, (side, cost) in enumerate(((HERE, gflops_here), (PAPER, gflops_paper))):
@@ -167,6 +188,12 @@ def _printed_compute_note(study: Study, curves: dict[tuple[str, str], Curve]) ->
     )
 
 
+def _figure6_needs(scale: Scale) -> Iterator[Need]:
+    for shape in roles.GRID:
+        yield from beam_needs(scale, shape)
+
+
+@artifact("Gap against inference time", needs=_figure6_needs)
 def figure6(study: Study) -> Drawing:
     """Gap against inference time."""
     figure = new_figure(height=3.4)

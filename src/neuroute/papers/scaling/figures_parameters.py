@@ -1,13 +1,13 @@
 """Figures 1, 2 and 5 of paper `scaling`: gap against parameters and shape, here and as printed."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.lines import Line2D
 
 from neuroute.analysis import power_laws as laws
+from neuroute.core.lazy import mpl, pd
 from neuroute.papers.scaling import grid
 from neuroute.papers.scaling.cells import first_seed_note
 from neuroute.papers.scaling.curves import (
@@ -26,15 +26,21 @@ from neuroute.papers.scaling.curves import (
     trouble_notes,
 )
 from neuroute.papers.scaling.grid import DEPTHS, GRID, WIDTHS, Shape
-from neuroute.papers.scaling.series import Points, beats_larger, grid_curve, grid_points
+from neuroute.papers.scaling.series import Points, beats_larger, grid_curve, grid_needs, grid_points
+from neuroute.plan.needs import artifact
 from neuroute.rendering import style
-from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from neuroute.rendering.study import Study
 
 MILLIONS = "Decoder parameters (millions)"
 
 
+@artifact("Decoder parameters against optimality gap", needs=grid_needs)
 def figure1(study: Study) -> Drawing:
     """Decoder parameters against optimality gap."""
     figure = new_figure(height=2.9)
@@ -73,6 +79,7 @@ def figure1(study: Study) -> Drawing:
     return Drawing(figure, pd.DataFrame(rows), tuple(notes), alt)
 
 
+@artifact("Power laws of the gap in parameters: all models, by width, by depth", needs=grid_needs)
 def figure2(study: Study) -> Drawing:
     """Power laws of the gap in parameters: all models, by width, by depth."""
     figure = new_figure(height=7.4)
@@ -143,6 +150,7 @@ def _quality(title: str, side: str, curves: Sequence[Curve]) -> str:
     return f"{title}, {side}: mean R² {r2:.3f}, mean absolute percentage error {mape:.2f} % (linear-scale fits)."
 
 
+@artifact("Gap by parameters and depth-to-width ratio", needs=grid_needs)
 def figure5(study: Study) -> Drawing:
     """Gap by parameters and depth-to-width ratio."""
     figure = new_figure(height=3.2)
@@ -150,7 +158,9 @@ def figure5(study: Study) -> Drawing:
     notes: list[str] = []
     fitted: dict[str, dict[str, tuple[float, laws.Interval | None]]] = {}
     for axes, (side, points) in zip(figure.subplots(1, 2), grid_points(study).items(), strict=True):
-        sizes = {s: grid.size_here(study, s)[:2] if side == HERE else s for s in points}
+        known = {s: grid.size_here(study, s) if side == HERE else s for s in points}
+        sizes = {s: size for s, size in known.items() if size}
+        points = {s: points[s] for s in sizes}
         ratio = {s: round(depth / width, 6) for s, (depth, width) in sizes.items()}
         levels = sorted(set(ratio.values()))
         shade = dict(zip(levels, style.ramp("cool-warm", len(levels)), strict=True))
@@ -178,7 +188,7 @@ def figure5(study: Study) -> Drawing:
                     f"{law.dropped} of {law.dropped + law.points} {side} gaps are not positive: not in the fit."
                 )
         look = {"marker": "o", "markersize": 3.5}
-        handles = [Line2D([], [], color=shade[a], label=f"{a:.3f}", **look) for a in reversed(levels)]  # type: ignore[arg-type]
+        handles = [mpl.lines.Line2D([], [], color=shade[a], label=f"{a:.3f}", **look) for a in reversed(levels)]  # type: ignore[arg-type]
         columns = 2 if len(handles) > 4 else 1
         axes.legend(handles=handles, loc="lower left", title="A = D / W", ncols=columns, columnspacing=1.0)
         for s, (x, y) in points.items():

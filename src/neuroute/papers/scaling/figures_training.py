@@ -1,23 +1,31 @@
 """Figures 7, 8 and 9 of paper `scaling`: convergence while training, and where it ends here and in the paper."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from neuroute.analysis.convergence import first_failure, largest_rise
+from neuroute.core.lazy import pd
 from neuroute.papers.scaling import grid, roles
 from neuroute.papers.scaling.cells import trainings
 from neuroute.papers.scaling.curves import DEPTH_COLOUR, HERE, PAPER
+from neuroute.plan.needs import Log, Need, artifact
 from neuroute.rendering import style
 from neuroute.rendering.columns import described
-from neuroute.rendering.study import Study
+from neuroute.rendering.plots import batches_axis
 from neuroute.rendering.style import Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
 
 BLUE, ORANGE = DEPTH_COLOUR[42], style.RAMPS["orange"][1]
 
@@ -72,6 +80,16 @@ class Trace:
         ]
 
 
+def _logs(scale: Scale, names: tuple[str, ...]) -> list[Need]:
+    """Of all trainings of these runs."""
+    return [Log(f"{roles.PAPER}/{each}") for name in names for each in roles.seeds(scale, name)]
+
+
+def _figure7_needs(scale: Scale) -> list[Need]:
+    return _logs(scale, ("base_42x128", "nogate_42x128"))
+
+
+@artifact("Convergence with and without gated attention", needs=_figure7_needs)
 def figure7(study: Study) -> Drawing:
     """Convergence with and without gated attention."""
     variants = [
@@ -82,6 +100,11 @@ def figure7(study: Study) -> Drawing:
     return _convergence(study, variants, notes, "with and without gated attention")
 
 
+def _figure8_needs(scale: Scale) -> list[Need]:
+    return _logs(scale, ("base_42x128", "norezero_42x128"))
+
+
+@artifact("Convergence with and without ReZero", needs=_figure8_needs)
 def figure8(study: Study) -> Drawing:
     """Training with and without ReZero."""
     ends = grid.printed(study, 12, "gap_pct", [(42, 128)]).get((42, 128))
@@ -99,6 +122,11 @@ def figure8(study: Study) -> Drawing:
     return _convergence(study, variants, notes, "with and without ReZero")
 
 
+def _figure9_needs(scale: Scale) -> list[Need]:
+    return _logs(scale, ("data1M_12x128", "data10M_12x128"))
+
+
+@artifact("Convergence with one and ten million training samples", needs=_figure9_needs)
 def figure9(study: Study) -> Drawing:
     """Convergence with one and ten million training samples."""
     variants = [
@@ -144,9 +172,7 @@ def _convergence(study: Study, variants: Sequence[Variant], notes: Sequence[str]
         for group in seeds:
             _draw(axes, panel, group)
         _log_y(axes, [y for t in traces for _, y in t.points(panel)])
-        axes.set_xlim(0, last * 1.02)
-        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axes.xaxis.set_major_formatter(FuncFormatter(style.plain_number))
+        batches_axis(axes, last)
         axes.set_xlabel("Batches")
         axes.set_ylabel(label)
         axes.set_title(title)

@@ -5,9 +5,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from neuroute.accounting.cost import counts
+from neuroute.accounting.counts import Counts, DecoderOnly
 from neuroute.analysis import power_laws as laws
 from neuroute.papers.scaling import roles
-from neuroute.plan.objects import Dataset, Run, Supervised
+from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.plan.objects import Dataset, Network, Run, Supervised
+from neuroute.rendering.cells import model_here
 from neuroute.rendering.study import Study
 
 Shape = tuple[int, int]  # the paper's (depth, width): the role of a model, whatever its size here
@@ -32,15 +36,20 @@ def labelled_training(run: Run) -> Supervised:
     return run.training
 
 
-def size_here(study: Study, shape: Shape) -> tuple[int, int, int]:
-    """(depth, width, heads) of the model that plays this role at the study's scale."""
+def size_here(study: Study, shape: Shape) -> tuple[int, int] | None:
+    """(depth, width) of the model that plays this role at the study's scale; None if its network has none."""
     arguments = run_of(study, shape).network.arguments
-    return arguments["depth"], arguments["width"], arguments["heads"]
+    return (arguments["depth"], arguments["width"]) if arguments.keys() >= {"depth", "width"} else None
+
+
+def counts_here(network: Network) -> Counts:
+    """Count by the formulas of the paper's model, or whatever network config.yaml puts in its place."""
+    own = network.kind.rpartition(":")[2] == DecoderOnly.__name__
+    return DecoderOnly(**network.arguments) if own else counts(network)
 
 
 def name_here(study: Study, shape: Shape) -> str:
-    depth, width, _ = size_here(study, shape)
-    return f"D={depth}, W={width}"
+    return model_here(study, run_id(shape))
 
 
 def labelled_set(study: Study, size: int, count: int | None = None) -> Dataset:
@@ -50,7 +59,7 @@ def labelled_set(study: Study, size: int, count: int | None = None) -> Dataset:
 
 def searched_set(study: Study) -> Dataset:
     """The test set of the beam searches: at the paper's scale the same as the greedy one."""
-    return labelled_set(study, 100, study.scale.scaling.beam_count)
+    return labelled_set(study, 100, study.scale[ScalingScale].beam_count)
 
 
 def decoding_id(beam: int) -> str:

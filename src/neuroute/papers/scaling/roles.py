@@ -1,7 +1,12 @@
 """The models and test sets of paper `scaling`, by the paper's own numbers, whatever they are at a scale."""
 
+from __future__ import annotations
+
+from neuroute.papers.scaling.evaluations import ProbeEvaluation
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Dataset, Distribution, Labels
+from neuroute.plan.needs import Need, Tested
+from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Distribution, Labels
 
 PAPER = "scaling"
 DEPTHS, WIDTHS = (6, 12, 24, 42), (128, 256, 512)
@@ -35,18 +40,51 @@ def with_seed(name: str, seed: int) -> str:
 
 def seeds(scale: Scale, name: str) -> list[str]:
     """Names of the trainings of a run that differ in their seed only."""
-    return [with_seed(name, s) for s in range(scale.scaling.seeds.get(name, 1))]
+    return [with_seed(name, s) for s in range(scale[ScalingScale].seeds.get(name, 1))]
 
 
 def reference(scale: Scale, size: int, count: int | None = None, distribution: Distribution = "uniform") -> Labels:
     """The labelled test set that stands for the paper's TSP`size`."""
-    s = scale.scaling
+    s = scale[ScalingScale]
     usual = s.test_counts[size] if distribution == "uniform" else s.shifted_counts.get(size, s.test_counts[size])
     dataset = Dataset(distribution=distribution, split="test", n=s.sizes[size], count=count or usual)
     return Labels(dataset=dataset, solver=scale.reference_solver)
 
 
 def validation(scale: Scale) -> Labels:
-    s = scale.scaling
+    s = scale[ScalingScale]
     dataset = Dataset(split="val", n=s.sizes[100], count=s.validation_count)
     return Labels(dataset=dataset, solver=scale.reference_solver)
+
+
+# -- what is measured ------------------------------------------------------------------------------------------------
+
+
+def group(scale: Scale, need: Tested) -> str:
+    """Which of a run's tests are measured by one job: the largest models take long."""
+    s, d, decoding = scale[ScalingScale], need.test.labels.dataset, need.test.decoding
+    own, in_domain = need.run.startswith(f"{PAPER}/base_"), d.n == s.sizes[100]
+    if decoding.method == "rrc":
+        return "rrc"
+    if not decoding.log_n:
+        return "without_log"
+    if d.distribution != "uniform":
+        return "shifted"
+    if decoding.method == "beam" or (own and in_domain and d.count != s.test_counts[100]):
+        return "beam_larger" if own and not in_domain else "beam"
+    small = need.run.rpartition("/")[2].startswith(("small01M", "bq", "sigd"))
+    return "greedy" if in_domain or small or d.problem == "cvrp" else "larger"
+
+
+def on_tsplib(scale: Scale, run: str) -> BenchmarkEvaluation:
+    return BenchmarkEvaluation(run=run, max_nodes=scale[ScalingScale].tsplib_max_nodes)
+
+
+def probe_needs(scale: Scale) -> list[Need]:
+    """Of Figures 10 to 12.
+
+    The first decision of a tour has two right answers; the paper does not say which one it draws.
+    """
+    s = scale[ScalingScale]
+    decision, probed = min(max(1, s.sizes[100] // 10), s.sizes[100] - 4), reference(scale, 100, s.probe_count)
+    return [ProbeEvaluation(run=run_id(shape), optimal=probed, decision=decision) for shape in PROBED]

@@ -1,11 +1,17 @@
 """What the figures of paper `scaling` draw: points and curves of its models, measured and published."""
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from neuroute.papers.scaling import grid
+from neuroute.papers.scaling import grid, roles
 from neuroute.papers.scaling.curves import HERE, PAPER, WIDTH_MARKER, Curve, colour, shape_name
 from neuroute.papers.scaling.grid import GRID, Shape
+from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.plan.config import Scale
+from neuroute.plan.needs import Need, tested
+from neuroute.plan.objects import beam_search
 from neuroute.rendering.study import Study
 
 Points = dict[Shape, tuple[float, float]]  # model -> (x, gap %)
@@ -61,7 +67,7 @@ def beam_curve(
     """Gap over `cost(model, beam)` for all beams of Table 18; `beam` is the width at that side's size."""
     dataset = grid.searched_set(study)
     found: list[tuple[int, float, float]] = []
-    for role, beam in study.scale.scaling.beams.items():
+    for role, beam in study.scale[ScalingScale].beams.items():
         used = beam if side == HERE else role
         if side == HERE:
             gap = study.gap(grid.run_id(shape), dataset, grid.decoding_id(beam))
@@ -84,3 +90,15 @@ def beam_curve(
         samples,
         extra={"beam": beams},
     )
+
+
+def grid_needs(scale: Scale) -> Iterator[Need]:
+    """Of figures of the twelve models' greedy gaps."""
+    for shape in roles.GRID:
+        yield from tested(roles.run_id(shape), roles.reference(scale, 100))
+
+
+def beam_needs(scale: Scale, shape: str) -> Iterator[Need]:
+    """Of a curve of one model over all beams."""
+    labels = roles.reference(scale, 100, scale[ScalingScale].beam_count)
+    yield from tested(roles.run_id(shape), labels, *map(beam_search, scale[ScalingScale].beams.values()))

@@ -2,16 +2,15 @@
 
 from typing import Any
 
-from neuroute.errors import NeurouteError
-from neuroute.papers.changes import seed_of, settled
-from neuroute.papers.scaling import declare as scaling
+from neuroute.core.errors import NeurouteError
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.artifacts import artifacts
-from neuroute.papers.sit.measurements import evaluations
 from neuroute.papers.sit.roles import BASELINES, BQ_CVRP, PAPER, PROBLEMS, SIT, SIZES, reference, run_id, validation
-from neuroute.plan.config import Config, Scale, TrainingScale
+from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.changes import apply_changes, seed_of
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.label_blocks import longest, training_label_jobs, with_count
 from neuroute.plan.objects import (
-    LabelBundle,
+    LabelJob,
     Labels,
     Network,
     Problem,
@@ -19,35 +18,30 @@ from neuroute.plan.objects import (
     Run,
     Supervised,
 )
+from neuroute.plan.papers import borrow_runs
 from neuroute.problems.longest import longest_sub_path
-
-__all__ = ["PAPER", "TITLE", "artifacts", "bundles", "evaluations", "runs"]
-TITLE = "Boosting Neural Combinatorial Optimization for Large-Scale Vehicle Routing Problems"
-
 
 # -- labels ---------------------------------------------------------------------------------------------------------
 
 
-def bundles(scale: Scale, runs: list[Run]) -> list[LabelBundle]:
-    own = [r for r in runs if r.paper == PAPER]
-    tsp = [r for r in runs if r.id in BASELINES["tsp"].values()]
-    labelled = [r for r in runs if r.validation.dataset.problem == "cvrp" and isinstance(r.training, Supervised)]
-    most = max(r.training.samples for r in labelled)
-    out = [b for b in scaling.bundles(scale, tsp) if b.name.startswith("train-") or b.name == "in_domain"]
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
+    own = [r for r in runs if isinstance(r.training, Reconstruction)]
+    labelled = [r for r in runs if r not in own]  # those of `scaling` too, where it does not label them itself
+    out = training_label_jobs(PAPER, [r for r in labelled if r.validation.dataset.problem == "tsp"])
 
-    def bundle(name: str, labels: list[Labels]) -> None:
-        out.append(LabelBundle(paper=PAPER, name=name, labels=tuple(dict.fromkeys(labels))))
+    def add_job(name: str, labels: list[Labels]) -> None:
+        out.append(LabelJob(paper=PAPER, name=name, labels=tuple(dict.fromkeys(labels))))
 
-    bundle("initial", _largest([labels for r in own if isinstance(r.training, Reconstruction) for labels in r.data]))
-    count = scale.scaling.lehd_cvrp.validation_count
-    bundle("labelled", [scaling.cvrp_labels(scale, "train", most), scaling.cvrp_labels(scale, "val", count)])
+    add_job("initial", longest([labels for r in own for labels in r.data]))
+    cvrp = [labels for r in labelled if r.validation.dataset.problem == "cvrp" for labels in r.data]
+    add_job("labelled", longest([*cvrp, *(r.validation for r in labelled)]))
     for problem in PROBLEMS:
         p = roles.sizes(scale, problem)
         tests = [reference(scale, problem, size) for size in SIZES]
         small = [roles.small(scale, problem, size) for size in roles.SMALL_SIZES]
-        bundle(f"tests-{problem}", [*(validation(scale, problem, size) for size in p.training), *tests, *small])
-    bundle("tam", [roles.tam(scale, size) for size in roles.TAM_SIZES])
-    bundle("solvers", [labels for problem in PROBLEMS for labels in solver_rows(scale, problem)])
+        add_job(f"tests-{problem}", [*(validation(scale, problem, size) for size in p.training), *tests, *small])
+    add_job("tam", [roles.tam(scale, size) for size in roles.TAM_SIZES])
+    add_job("solvers", [labels for problem in PROBLEMS for labels in solver_rows(scale, problem)])
     return out
 
 
@@ -64,21 +58,12 @@ def solver_rows(scale: Scale, problem: Problem) -> list[Labels]:
     return out
 
 
-def _largest(labels: list[Labels]) -> list[Labels]:
-    """Of labels of one stream the most; the others are its first instances."""
-    found: dict[tuple[str, str], Labels] = {}
-    for each in labels:
-        key = (each.dataset.stem, each.solver)
-        if key not in found or found[key].dataset.count < each.dataset.count:
-            found[key] = each
-    return list(found.values())
-
-
 # -- runs -----------------------------------------------------------------------------------------------------------
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
-    s, out = scale.sit, []
+    s, out = scale[SitScale], []
+    (labelled,) = borrow_runs(config, scale, [BASELINES["cvrp"]["LEHD"]])
 
     def improved(
         name: str,
@@ -91,7 +76,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         **change: Any,
     ) -> None:
         n = roles.sizes(scale, problem).sizes[size]
-        own = settled(config, run_id(name), Reconstruction, training)
+        own = apply_changes(config, run_id(name), Reconstruction, training)
         try:
             longest_sub_path(own.longest, n)
         except NeurouteError as error:
@@ -121,15 +106,15 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     for problem in s.controls:
         unimproved = roles.sizes(scale, problem).training[1000].model_copy(update={"reconstructions": 0})
         improved(roles.control(problem), problem, 1000, unimproved, {"size": 1000}, f"warm_{problem}")
-    for longest in roles.LONGEST:
-        if longest != 1000:
-            training = s.tsp.training[10_000].model_copy(update={"longest": s.longest[longest]})
-            improved(roles.with_longest(longest), "tsp", 10_000, training, {"longest": longest}, "tsp_1k")
+    for most in roles.LONGEST:
+        if most != 1000:
+            training = s.tsp.training[10_000].model_copy(update={"longest": s.longest[most]})
+            improved(roles.with_longest(most), "tsp", 10_000, training, {"longest": most}, "tsp_1k")
     alone = _from_scratch(s.cvrp.training[1000])
     improved(roles.SELF, "cvrp", 1000, alone, {"attention": "self"}, attention="self")
-    out.append(_labelled(config, scale, roles.NO_SIT, _sit(scale, "cvrp", _cvrp100(scale)), s.cvrp.no_sit))
-    bq = Network(kind=BQ_CVRP, arguments=s.bq.model_dump() | {"train_nodes": _cvrp100(scale)})
-    out.append(_labelled(config, scale, "bq_cvrp", bq, s.bq_training))
+    out.append(_labelled(config, labelled, roles.NO_SIT, _sit(scale, "cvrp", labelled.n), s.cvrp.no_sit))
+    bq = Network(kind=BQ_CVRP, arguments=s.bq.model_dump() | {"train_nodes": labelled.n})
+    out.append(_labelled(config, labelled, "bq_cvrp", bq, s.bq_training))
     for size, training in s.bq_sit.items():
         shape = s.bq.model_dump() | {"train_nodes": s.cvrp.sizes[size], "attention": "cross"}
         cross = Network(kind=BQ_CVRP, arguments=shape | {"representatives": s.network.representatives})
@@ -138,8 +123,8 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         role: dict[str, object] = {"repetitions": count}
         name = roles.with_repetitions(count)
         improved(name, "tsp", 1000, s.repetition_training, role, representatives=here)
-    baselines = {run for of_problem in BASELINES.values() for run in of_problem.values()}
-    return [*out, *(r for r in scaling.runs(config, scale) if r.id in baselines)]
+    baselines = [run for of_problem in BASELINES.values() for run in of_problem.values()]
+    return [*out, *borrow_runs(config, scale, [run for run in baselines if not run.startswith(f"{PAPER}/")])]
 
 
 def _from_scratch(training: Reconstruction) -> Reconstruction:
@@ -151,28 +136,24 @@ def _from_scratch(training: Reconstruction) -> Reconstruction:
     )
 
 
-def _cvrp100(scale: Scale) -> int:
-    return scale.scaling.lehd_cvrp.customers
-
-
 def _sit(scale: Scale, problem: Problem, n: int, **change: Any) -> Network:
-    shape = scale.sit.network.model_dump(exclude={"detach_customers"})
-    if problem == "cvrp" and scale.sit.network.detach_customers:
+    shape = scale[SitScale].network.model_dump(exclude={"detach_customers"})
+    if problem == "cvrp" and scale[SitScale].network.detach_customers:
         shape["detach_customers"] = True
     return Network(kind=SIT[problem], arguments=shape | {"train_nodes": n} | change)
 
 
-def _labelled(config: Config, scale: Scale, name: str, network: Network, training: TrainingScale) -> Run:
-    """A training on solutions of the labelled CVRP100 that LEHD has in `scaling`."""
-    own = settled(config, run_id(name), Supervised, training)
+def _labelled(config: Config, like: Run, name: str, network: Network, training: Supervised) -> Run:
+    """A training on solutions of the labelled CVRP100 that another run has."""
+    own = apply_changes(config, run_id(name), Supervised, training)
     return Run(
         paper=PAPER,
         name=name,
         role={"size": 100},
         network=network,
         training=own,
-        n=_cvrp100(scale),
-        data=(scaling.cvrp_labels(scale, "train", own.samples),),
-        validation=scaling.cvrp_labels(scale, "val", scale.scaling.lehd_cvrp.validation_count),
+        n=like.n,
+        data=(with_count(like.data[0], own.samples),),
+        validation=like.validation,
         seed=seed_of(config, run_id(name)),
     )

@@ -1,18 +1,24 @@
 """Time and memory of greedy decoding in Tables 3, 4 and 10, from networks with random weights."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pandas as pd
-
-from neuroute.analysis import power_laws
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.cells import number
 from neuroute.papers.sit.roles import run_id
+from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Problem
-from neuroute.rendering.study import Study
+from neuroute.rendering.cells import number
+from neuroute.rendering.columns import short
 from neuroute.rendering.table import Cell, Column, Value, fixed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from neuroute.rendering.study import Study
 
 HELD = "-math"  # attention that holds its scores
 METRICS = ("time_s", "peak_memory_mb")
@@ -20,8 +26,9 @@ PRINTED = {"time_s": "time_s", "peak_memory_mb": "memory_mb"}
 OUT_OF_MEMORY = "OOM"
 
 
-def efficiency_columns(size: int, at: str) -> tuple[Column, Column]:
-    name = roles.short(size)
+def efficiency_columns(scale: Scale, problem: Problem, size: int) -> tuple[Column, Column]:
+    """Head the time and the memory of one of the paper's sizes."""
+    name, at = short(size), at_one(roles.efficiency(scale, problem, size))
     group = name.upper()
     return (
         Column(f"time_{name}_s", "Time", "s", fixed(2), group, at),
@@ -55,8 +62,9 @@ def exponent(sizes: Sequence[float], values: Sequence[Value]) -> float | None:
     points = [(n, v) for n, v in zip(sizes, values, strict=True) if isinstance(v, int | float) and v > 0]
     if len({n for n, _ in points}) < 2:
         return None
-    x, y = np.array(points, dtype=float).T
-    return -power_laws.fit(x, y, "log-log").alpha
+    from neuroute.analysis.power_laws import fit
+
+    return -fit([n for n, _ in points], [v for _, v in points], "log-log").alpha
 
 
 def exponents_note(
@@ -95,12 +103,12 @@ def at_one(dataset: Dataset) -> str:
 def protocol_note(study: Study, problem: Problem, sizes: Sequence[int]) -> str:
     """How time and memory were measured, and of which networks."""
     wanted = ("sit", "lehd", "sigd", "pomo") if problem == "tsp" else ("sit", "bq")
-    shapes = {name.upper(): s for name, s in study.scale.sit.efficiency_shapes.items() if name in wanted}
+    shapes = {name.upper(): s for name, s in study.scale[SitScale].efficiency_shapes.items() if name in wanted}
     nodes = ", ".join(f"{roles.efficiency(study.scale, problem, size).n:,}" for size in sizes)
     named = ", ".join(f"{name} D={s.depth}, W={s.width}" for name, s in shapes.items())
     return (
         f"Time and memory are of one instance of {problem.upper()} with {nodes} nodes, not of the test sets, and of "
-        f"networks with random weights in shapes of their own ({named}): {study.scale.sit.efficiency_decisions} "
+        f"networks with random weights in shapes of their own ({named}): {study.scale[SitScale].efficiency_decisions} "
         "decisions along a greedy construction are timed and integrated over all of it; what would take long is left "
         "out. Memory is what the decisions add at their peak, without weights, in MiB. The paper averages over test "
         "sets on one RTX 3090 and says neither how many instances share a batch nor what its memory counts."

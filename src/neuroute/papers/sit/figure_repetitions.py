@@ -1,23 +1,38 @@
 """Figure 3 of paper `sit`: what repeating the last node among the representatives brings (Appendix C)."""
 
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-from matplotlib.axes import Axes
-
-from neuroute.papers.pens.looks import bounds, drawable
+from neuroute.core.lazy import pd
 from neuroute.papers.sit import roles
-from neuroute.plan.objects import Reconstruction
+from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.rendering import style
+from neuroute.rendering.cells import BOOTSTRAP, gap_cell
 from neuroute.rendering.columns import described
-from neuroute.rendering.gaps import BOOTSTRAP, single_gap_cell
-from neuroute.rendering.study import Study
+from neuroute.rendering.plots import bounds, drawable, hidden_note
 from neuroute.rendering.style import MEASURED, Drawing, new_figure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Reconstruction
+    from neuroute.rendering.study import Study
 
 CHOSEN = 15  # repetitions in all experiments of the paper
 
 
+def _figure3_needs(scale: Scale) -> Iterator[Need]:
+    for count in scale[SitScale].repetitions:
+        yield from tested(roles.run_id(roles.with_repetitions(count)), roles.reference(scale, "tsp", 1000))
+
+
+@artifact("Repetitions of the last node", needs=_figure3_needs)
 def figure3(study: Study) -> Drawing:
     """The gap of short trainings against the repetitions of the last node, with the parameters of each."""
     rows = _rows(study)
@@ -32,9 +47,9 @@ def figure3(study: Study) -> Drawing:
 def _rows(study: Study) -> list[dict[str, Any]]:
     dataset = roles.reference(study.scale, "tsp", 1000).dataset
     rows = []
-    for count, here in sorted(study.scale.sit.repetitions.items()):
+    for count, here in sorted(study.scale[SitScale].repetitions.items()):
         run = roles.run_id(roles.with_repetitions(count))
-        cell = single_gap_cell(study, run, dataset)
+        cell = gap_cell(study, run, dataset)
         if not isinstance(cell.measured, float):
             continue
         low, high = bounds(cell) or (None, None)
@@ -83,8 +98,8 @@ def _tick(row: dict[str, Any]) -> str:
 
 def _notes(study: Study, rows: list[dict[str, Any]]) -> list[str]:
     dataset = roles.reference(study.scale, "tsp", 1000).dataset
-    training: Reconstruction = study.scale.sit.repetition_training
-    numbers = study.scale.sit.repetitions
+    training: Reconstruction = study.scale[SitScale].repetition_training
+    numbers = study.scale[SitScale].repetitions
     first = ", of which the first trains on insertion's solutions as they are" if training.warm_up else ""
     renamed = any(count != here for count, here in numbers.items())
     notes = [
@@ -99,8 +114,7 @@ def _notes(study: Study, rows: list[dict[str, Any]]) -> list[str]:
     told = [f"{r['repetitions_here']}: {r['gap_pct']:.3f} %" for r in rows]
     if told:
         notes.append(f"Gaps here by repetitions: {'; '.join(told)}.")
-    if hidden := [r for r in rows if not math.isfinite(drawable(r["gap_pct"]))]:
-        notes.append(f"{len(hidden)} of {len(rows)} gaps are not positive: not drawn; they are in the CSV.")
+    notes += hidden_note(row["gap_pct"] for row in rows)
     if missing := len(numbers) - len(rows):
         notes.append(f"{missing} of {len(numbers)} numbers of repetitions were not measured.")
     return notes

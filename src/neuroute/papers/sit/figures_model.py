@@ -1,300 +1,279 @@
-"""Figures 1 and 2 of paper `sit`: the network over a real decision, and self-improved training on a real instance."""
+"""Figure 1 of paper `sit`: what cross-attention saves, a module, and the network over a real decision."""
 
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
-from neuroute.papers.pens.looks import RED, decimal
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.boxes import Sheet, arrow, box, words
-from neuroute.papers.sit.iteration import IMPROVED, Iteration, draw_cut, draw_rebuilt, draw_tour
-from neuroute.papers.sit.network_picture import Model, draw_module, draw_network, draw_products
-from neuroute.papers.sit.rounds import Course, best_gaps, course, draw_gaps, draw_lengths
-from neuroute.papers.sit.state import (
-    NEAREST,
-    STRONG,
-    VISITED,
-    State,
-    draw_chances,
-    draw_likeliest,
-    draw_look,
-    draw_state,
-)
-from neuroute.plan.objects import Reconstruction, Run
-from neuroute.problems.longest import longest_sub_path
-from neuroute.rendering import style
-from neuroute.rendering.columns import described
-from neuroute.rendering.study import Study
-from neuroute.rendering.style import MEASURED, Drawing
-from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+from neuroute.papers.sit.snapshot import ENDS, NEAREST, Round
+from neuroute.plan.needs import artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
+from neuroute.rendering.style import MEASURED
+from neuroute.rendering.table import Cell, Table, fixed
+from neuroute.rendering.table import Column as TableColumn
+from neuroute.rendering.table import Row as TableRow
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.style import Drawing
+
+LAYER = "decoder.layers.0"
+DARK_RED = "#83290a"  # of what comes from the representatives
 MAPPED = 4  # modules whose looks are drawn, the first and the last among them
-STARTS = {
-    "greedy": "the model's greedy tour",
-    "nearest": "nearest neighbour",
-    "insertion": "random insertion",
-    "insertion-angle": "insertion by angle",
-    "insertion-published": "random insertion",
-}
+STRONG = 4  # times the weight that each node had if all had the same: the darkest colour of a look
+GRID_TOKENS = 60  # up to so many the single products are ruled
+LIKELIEST = 5  # candidates whose probabilities are bars
 
 
-# -- Figure 1 -------------------------------------------------------------------------------------------------------
-
-
+@artifact("The network, drawn from a decoding state", needs=roles.round_needs)
 def figure1(study: Study) -> Drawing:
     """What cross-attention saves (a), a module (b), and the network over a decision (c)."""
-    run, seen = _round(study)
-    state, model = State.read(seen), Model.read(str(seen["modules"][()]), run.network.arguments)
-    sheet = Sheet.new(style.TWO_COLUMNS, 5.35)
-    sheet.heading(0.05, 5.3, "(a) Products of a query with a key")
-    side = 1.22
-    draw_products(sheet.canvas(0.02, 3.3, 2 * side + 0.62, side + 0.62), state, side)
-    sheet.heading(3.05, 5.3, "(b) A cross-attention module")
-    draw_module(sheet.canvas(2.98, 3.12, 3.77, 2.0), model, state)
-    sheet.heading(0.05, 2.92, f"(c) The network, {model.parameters:,} parameters, over one of its decisions")
-    _decision(sheet, model, state)
-    rows = [*_products_rows(state), *model.rows(), *state.rows()]
+    net = Round.of_sit(study)
+    title = f"(c) The network, {net.model.parameters:,} parameters, over one of its decisions"
+    sheet = dg.Sheet(dg.column(dg.row(_products(net), _module(net)), dg.heading(title), _network(net), _looks(net)))
+    _draw_products(sheet, net)
+    _connect_module(sheet)
+    sheet.chain("state", "embed", "representatives", "modules", "head", "chances")
+    maps.draw_state(sheet.axes["state"], net.decision)
+    maps.draw_probabilities(sheet.axes["chances"], net.decision)
+    _draw_likeliest(sheet.axes["likeliest"], net)
+    for module in _mapped(net):
+        for of in ENDS:
+            _draw_look(sheet.axes[f"{of}{module}"], net, module, of)
+    about = {"panel": "a", "side": MEASURED, "tokens": net.tokens, "representatives": net.representatives}
+    counted = [about | {"attention": k, "products": v} for k, v in zip(("self", "cross"), net.products, strict=True)]
     alt = (
         "Squares of attention products to scale; a cross-attention module with its shapes; and the network between "
         "maps of a path under construction, of the candidates' probabilities and of where the representatives look."
     )
-    return Drawing(sheet.figure, pd.DataFrame(rows), tuple(_model_notes(run, state, model)), alt, _looks(state))
+    rows = [*counted, *net.model.rows(), *net.decision_rows()]
+    return dg.drawing(sheet.figure, rows, _notes(net), alt, _look_table(net))
 
 
-def _round(study: Study) -> tuple[Run, Mapping[str, NDArray[Any]]]:
-    """The run that the figures are drawn from, and what its evaluation kept."""
-    run = study.runs[roles.run_id("tsp_1k")]
-    return run, study.arrays(f"{run.id}/round")
+# -- (a) products ---------------------------------------------------------------------------------------------------
 
 
-def _decision(sheet: Sheet, model: Model, state: State) -> None:
-    """The state, the way through the network, the probabilities; below it where the representatives look."""
-    side, top, edge = 1.38, 2.5, 0.05
-    right = sheet.width - edge - side
-    low = top - side
-    maps = sheet.panel(edge, low, side, side), sheet.panel(right, low, side, side)
-    draw_state(maps[0], state)
-    draw_chances(maps[1], state)
-    for axes, text in zip(maps, ("what the network sees", "probability of the next node"), strict=True):
-        axes.set_title(text, loc="center", fontsize=6.5, fontweight="normal", pad=2)
-    middle = right - edge - side
-    draw_network(sheet.canvas(edge + side, low, middle, side + 0.1), model, state, middle, side - 0.27)
-    chosen = _spaced(len(state.attention), MAPPED)
-    small, label = 0.66, 0.8
-    left = edge + side + 0.12 + label
-    pitch = (right - 0.04 - left) / MAPPED
-    left += (MAPPED - len(chosen)) * pitch / 2
-    for j, module in enumerate(chosen):
-        for i, of in enumerate(("current", "destination")):
-            axes = sheet.panel(left + j * pitch, 1.0 - i * 0.87, small, small)
-            draw_look(axes, state, module, of)
-            if not i:
-                axes.set_title(f"module {module + 1}", loc="center", fontsize=6, fontweight="normal", pad=2)
-    r = state.representatives - 1
-    notes = sheet.canvas(left - 0.08 - label, 0, label, 1.95)
-    words(notes, label, 1.38, "seen by the\ncurrent node", ha="right", fontsize=6, fontweight="bold")
-    words(notes, label, 1.18, f"mean of {r} repetitions" if r > 1 else "", ha="right", color=style.GREY, fontsize=5.2)
-    words(notes, label, 0.46, "seen by the\ndestination", ha="right", fontsize=6, fontweight="bold")
-    _marks(sheet, edge, low - 0.05)
-    draw_likeliest(sheet.panel(right + 0.5, 0.28, side - 0.5, 0.7), state)
+def _products(net: Round) -> dg.Column:
+    """All products of self-attention beside those of cross-attention, to scale: a side is all tokens."""
+    t, m, (own, cross) = net.tokens, net.representatives, net.products
+    texts = {
+        "self": f"{t:,}² = {own:,} products",
+        "cross": f"2 × {m} × {t:,} = {cross:,} ({maps.format_percent(cross / own)})",
+    }
+    squares = [
+        dg.column(dg.Panel(name, 1.15, 1.15, f"keys: all {t:,} tokens", before=0.15),
+               dg.words(f"{name}-attention", 6.5, bold=True), dg.words(text), gap=0.05)
+        for name, text in texts.items()
+    ]  # fmt: skip
+    return dg.column(dg.heading("(a) Products of a query with a key"), dg.row(*squares), top=True)
 
 
-def _marks(sheet: Sheet, x: float, top: float) -> None:
-    """What the marks of the maps mean, below the first of them."""
-    point: dict[str, Any] = {"linestyle": "none", "markersize": 4.5}
-    handles = [
-        Line2D([], [], **point | {"markersize": 6.5}, marker="o", markerfacecolor="none", color=RED, label="current"),
-        Line2D([], [], **point | {"markersize": 6.5}, marker="*", color=RED, label="destination (the first node)"),
-        Line2D([], [], **point, marker="o", color=VISITED, markeredgecolor=style.INK, label="visited: not seen again"),
-        Line2D([], [], **point, marker="o", color="white", markeredgecolor=style.INK, label="candidate"),
-    ]
-    axes = sheet.canvas(x, top - 0.72, 1.5, 0.72)
-    axes.legend(handles=handles, loc="upper left", fontsize=5.6, handletextpad=0.3, borderaxespad=0)
+def _draw_products(sheet: dg.Sheet, net: Round) -> None:
+    t, m = net.tokens, net.representatives
+    gap = 0.05 * t
+    for axes in (sheet.axes["self"], sheet.axes["cross"]):
+        axes.set_xlim(0, t)
+        axes.set_ylim(0, t)
+        axes.axis("off")
+    _draw_cells(sheet.axes["self"], t, t, 0, t, style.RAMPS["blue"][1])
+    axes = sheet.axes["cross"]
+    _draw_cells(axes, t, m, t - m, t, style.RAMPS["orange"][1])
+    _draw_cells(axes, m, t - m, 0, max(t - m - gap, 0.1 * t), style.RAMPS["orange"][1])
+    dg.write(sheet.axes["self"], -0.06 * t, t / 2, "queries: all tokens", rotation=90)
+    dg.write(axes, -0.06 * t, t - m / 2, str(m), ha="right" if m < 0.16 * t else "center")
+    text = f"1. {m} representatives\nlook at all tokens;\n2. all look at them"
+    dg.write(axes, (m + t) / 2, (t - m) / 2, text, fontsize=5.4, linespacing=1.5)
 
 
-def _spaced(count: int, most: int) -> list[int]:
-    """At most so many of 0..count - 1, evenly spaced, both ends among them."""
-    return sorted({round(float(i)) for i in np.linspace(0, count - 1, min(count, most))})
+def _draw_cells(axes: Axes, columns: int, rows: int, low: float, high: float, colour: str) -> None:
+    """A cell for each product, ruled where they can be told apart."""
+    from matplotlib.colors import ListedColormap
+
+    ruled = max(axes.get_xlim()) <= GRID_TOKENS
+    x = np.arange(columns + 1) if ruled else np.array([0, columns])
+    y = np.append(np.arange(low, high), high) if ruled else np.array([low, high])
+    look: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.25} if ruled else {}
+    cells = np.zeros((len(y) - 1, len(x) - 1))
+    axes.pcolormesh(x, y, cells, cmap=ListedColormap([f"{colour}8c"]), clip_on=False, **look)
 
 
-def _products_rows(state: State) -> list[dict[str, Any]]:
-    own, cross = state.products
-    about = {"panel": "a", "side": MEASURED, "tokens": state.tokens, "representatives": state.representatives}
-    return [about | {"attention": "self", "products": own}, about | {"attention": "cross", "products": cross}]
+# -- (b) a module ---------------------------------------------------------------------------------------------------
 
 
-def _looks(state: State) -> Table:
+def _module(net: Round) -> dg.Column:
+    """A module's two halves: Z looks at H, then H at Z."""
+    m = net.model
+    return dg.column(
+        dg.heading("(b) A cross-attention module"),
+        dg.row(
+            _stream("Z", DARK_RED, f"{net.representatives} × {m.width}"),
+            _half(net, "gather", "representatives", "Eq. 3"), dg.space(0.6), _stream("Z′", DARK_RED), gap=0.08,
+        ),
+        dg.row(
+            _stream("H", dg.BLUE, f"{net.tokens:,} × {m.width}"), dg.space(0.95),
+            _half(net, "spread", "nodes", "Eq. 4"), _stream("H′", dg.BLUE), gap=0.08,
+        ),
+        top=True, width=3.6, gap=0.12,
+    )  # fmt: skip
+
+
+def _stream(name: str, colour: str, shape: str = "") -> dg.Element:
+    """What a module takes or gives, on the level of the arrows."""
+    letter = dg.words(name, 7.5, bold=True, colour=colour, name=name)
+    return dg.column(dg.words(shape, 5.6), letter, dg.space(height=0.1), gap=0.03) if shape else letter
+
+
+def _half(net: Round, name: str, fill: str, equation: str) -> dg.Frame:
+    """Attention and FFN, each with its way around."""
+    m, at = net.model, f"{LAYER}.{name}"
+    texts = (m.heads_text, m.shape(f"{at}.query", "q"), m.shape(f"{at}.key_value", "k, v"), m.shape(f"{at}.out", "out"))
+    attention = dg.box(f"{name}_attention", "attention", *texts, fill=fill)
+    feed = dg.box(f"{name}_feed", "FFN", m.shape(f"{at}.up"), "ReLU", m.shape(f"{at}.down"), fill="feed")
+    parts = dg.row(attention, dg.Sign(f"{name}1"), feed, dg.Sign(f"{name}2"), tight=True)
+    room = {"head": 0.14} if name == "gather" else {"head": 0.0, "foot": 0.14}
+    return dg.Frame(name, parts, f"{equation}: {m.count(at + '.'):,} parameters", **room)
+
+
+def _connect_module(sheet: dg.Sheet) -> None:
+    for name, stream in (("gather", "Z"), ("spread", "H")):
+        sheet.chain(stream, f"{name}_attention", f"{name}1", f"{name}_feed", f"{name}2", f"{stream}′")
+        for around, to in ((f"{name}_attention", f"{name}1"), (f"{name}_feed", f"{name}2")):
+            sheet.skip(around, to, below=name == "spread")
+    sheet.arrow("H", "gather_attention", colour=dg.BLUE, label="keys, values")
+    sheet.arrow("gather2", "spread_attention", bend="down", colour=DARK_RED, label="keys, values")
+
+
+# -- (c) the network ------------------------------------------------------------------------------------------------
+
+
+def _network(net: Round) -> dg.Row:
+    """From coordinates to probabilities."""
+    m, d = net.model, net.model.depth
+    linears = m.count("decoder.current.") + m.count("decoder.start.")
+    ends = (m.shape("decoder.current", "current:"), m.shape("decoder.start", "destination:"))
+    modules = (f"H: {net.tokens:,} × {m.width}", f"{m.count(f'{LAYER}.'):,} parameters", "each")
+    return dg.row(
+        dg.Panel("state", 1.38, 1.38, "what the network sees"),
+        dg.box("embed", "embedding", m.shape("embed"), f"{m.count('embed.'):,} parameters"),
+        dg.box("representatives", f"{net.representatives} representatives", *ends, f"{linears:,} parameters",
+            fill="representatives"),
+        dg.box("modules", f"{d} module{'s' * (d > 1)} (b)", *modules, fill="nodes"),
+        dg.box("head", "head", m.shape("head"), f"{m.count('head.'):,} parameters", "softmax", fill="output"),
+        dg.Panel("chances", 1.38, 1.38, "probability of the next node"),
+        gap=0.1,
+    )  # fmt: skip
+
+
+def _mapped(net: Round) -> list[int]:
+    """Modules whose looks are drawn, evenly spaced, both ends among them."""
+    count = len(net.attention)
+    return sorted({round(float(i)) for i in np.linspace(0, count - 1, min(count, MAPPED))})
+
+
+def _looks(net: Round) -> dg.Row:
+    """What marks mean, where the representatives look, and the likeliest candidates."""
+    r = net.representatives - 1
+    repeated = f"\n(mean of {r}\nrepetitions)" if r > 1 else ""
+    texts = {"current": f"seen by the\ncurrent node{repeated}", "destination": "seen by the\ndestination"}
+    looks = []
+    for of, text in texts.items():
+        titles = {m: f"module {m + 1}" if of == "current" else "" for m in _mapped(net)}
+        panels = [dg.Panel(f"{of}{module}", 0.6, 0.6, title, below=0.12) for module, title in titles.items()]
+        looks.append(dg.row(dg.column(dg.words(text, 6, bold=True), width=0.8), *panels, gap=0.1))
+    names = {"visited": "visited: not seen again", "destination": "destination (the first node)"}
+    marks = {names.get(kind, kind): maps.MARKS[kind] for kind in ("current", "destination", "visited", "candidate")}
+    legend, bars = dg.legend(marks), dg.Panel("likeliest", 0.7, 0.7, before=0.5)
+    parts: tuple[list[Any], ...] = ([legend], looks, [bars])
+    return dg.row(*(dg.column(*items, top=True, gap=0.08) for items in parts), gap=0.08)
+
+
+def _draw_likeliest(axes: Axes, net: Round) -> None:
+    """The likeliest candidates' probabilities, each named by its rank among the candidates by nearness."""
+    decision, nodes = net.decision, net.decision.nearest_first()
+    if decision.chosen is None:
+        style.empty_axes(axes, "not finite")
+        axes.set_xticks([])
+        return
+    chances = decision.probabilities[nodes]
+    best = np.lexsort((nodes, -chances))[:LIKELIEST]
+    y = -np.arange(len(best))
+    axes.barh(y, chances[best], height=0.7, color=maps.color_values("Blues", chances[best] / chances.max()),
+              edgecolor=style.INK, linewidth=0.4)  # fmt: skip
+    for at, chance in zip(y, chances[best], strict=True):
+        axes.annotate(
+            maps.format_percent(chance), (chance, at), (2.5, 0), textcoords="offset points", fontsize=5.6, va="center"
+        )
+    axes.set_yticks(y, [f"{ordinal(int(i) + 1)} nearest" for i in best], fontsize=5.6)
+    axes.set_ylim(0.5 - LIKELIEST, 0.6)
+    axes.set_xlim(0, 1.5 * float(chances.max()))
+    axes.set_xticks([])
+    axes.tick_params(axis="y", length=0, pad=2)
+    axes.grid(visible=False)
+    axes.spines[["bottom", "left"]].set_visible(False)
+
+
+def ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 4th, 11th, 22nd"""
+    teens = 10 < number % 100 < 14
+    return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
+
+
+def _draw_look(axes: Axes, net: Round, module: int, of: str) -> None:
+    """Nodes in the colour and size of their weight, the same scale in all maps; the looking end is marked."""
+    weights, nodes, decision = net.look(module, of), net.tokens_seen, net.decision
+    area = maps.node_area(axes, len(decision.coords))
+    maps.draw_nodes(axes, decision.coords, decision.path, "#e6e8ec", s=0.4 * area, linewidths=0, zorder=1)
+    if np.isfinite(weights[nodes]).all():
+        order = nodes[np.argsort(weights[nodes], kind="stable")]
+        share = np.minimum(weights[order] * len(nodes) / STRONG, 1)
+        colours, sizes = maps.color_values("Oranges", 0.08 + 0.92 * share), area * (0.6 + 1.4 * share)
+        maps.draw_nodes(
+            axes, decision.coords, order, colours, s=sizes, linewidths=0.3, edgecolors="#b5651d55", zorder=2
+        )
+        on_ends = weights[list({decision.current, decision.end})].sum()
+        axes.set_xlabel(f"{100 * on_ends:.0f} % on the ends", fontsize=5.3, labelpad=1.5)
+    else:
+        maps.write_not_finite(axes, 5.5)
+    maps.draw_mark(axes, decision.coords[decision.current if of == "current" else decision.end], of, 6)
+    maps.frame_square(axes, decision.coords)
+
+
+def _look_table(net: Round) -> Table:
     """Where the representatives look, as numbers."""
     rows = [
-        Row((f"module {module + 1}", name), tuple(Cell(v) for v in state.spread(module, of)))
-        for module in range(len(state.attention))
-        for of, name in (("current", "current node"), ("destination", "destination"))
+        TableRow((f"module {module + 1}", name), tuple(Cell(v) for v in net.spread(module, of)))
+        for module in range(len(net.attention))
+        for of, name in ENDS.items()
     ]
     columns = (
-        Column("effective_nodes", "Effective nodes", "", fixed(1)),
-        Column("nearest_pct", f"On the nearest {NEAREST} % of nodes", "%", fixed(1)),
+        TableColumn("effective_nodes", "Effective nodes", "", fixed(1)),
+        TableColumn("nearest_pct", f"On the nearest {NEAREST} % of nodes", "%", fixed(1)),
     )
     return Table("Where the representatives look", ("Module", "Representative"), columns, tuple(rows))
 
 
-def _model_notes(run: Run, state: State, model: Model) -> list[str]:
-    n, (own, cross) = len(state.coords), state.products
-    whole = [sum(f(n - k) for k in range(1, n)) for f in _products_of(state.representatives)]
+def _notes(net: Round) -> list[str]:
+    n, m, modules, (own, cross) = len(net.decision.coords), net.representatives, len(net.attention), net.products
+    whole = sum((m + n - k) ** 2 for k in range(1, n)), sum(2 * m * (m + n - k) for k in range(1, n))
+    left_out = f" {MAPPED} of {modules} modules; the CSV has all." if modules > MAPPED else ""
     return [
-        f"(a) Counted at this decision, for each head: {state.tokens:,} tokens, of which {state.representatives} are "
-        f"representatives ({state.representatives - 1} repetitions of the current node and the destination). A layer "
+        f"(a) Counted at this decision, for each head: {net.tokens:,} tokens, of which {m} are "
+        f"representatives ({m - 1} repetitions of the current node and the destination). A layer "
         f"of self-attention takes {own:,} products, a module of cross-attention {cross:,}; over the construction of a "
         f"whole tour of {n:,} nodes {whole[0]:,} and {whole[1]:,}. Squares and strips are to scale.",
-        f"(b, c) Read from the loaded network: shapes (outputs × inputs) and counts are its own; {model.depth} modules "
-        "whose two halves share no weights. The representatives are rows of H too; what they become there is not "
-        "copied back into Z. The paper writes one matrix for all repetitions and no biases (Eq. 2); its published size "
-        "needs a linear with a bias for each.",
-        f"(c) A greedy decision of the {run.id} trained here, on one instance of the validation stream of TSP{n:,} "
-        f"after {len(state.visited):,} visited nodes; dotted: the choice. Below: attention weights of the modules' "
+        f"(b, c) Read from the loaded network: shapes (outputs × inputs) and counts are its own; {net.model.depth} "
+        "modules whose two halves share no weights. The representatives are rows of H too; what they become there is "
+        "not copied back into Z. The paper writes one matrix for all repetitions and no biases (Eq. 2); its published "
+        "size needs a linear with a bias for each.",
+        f"(c) A greedy decision of the {net.run.id} trained here, on one instance of the validation stream of TSP{n:,} "
+        f"after {len(net.decision.path):,} visited nodes; dotted: the choice. Below: attention weights of the modules' "
         "first half, means over heads; a representative's weights sum to 1, colours reach from no weight to "
-        f"{STRONG} times equal weights and more.{_left_out(len(state.attention))}",
+        f"{STRONG} times equal weights and more.{left_out}",
         "Effective nodes: the exponential of the weights' entropy, so many nodes with equal weights are as spread out. "
         "Nearest: by distance to the node that looks, itself included. The paper prints a diagram and no numbers.",
     ]
-
-
-def _products_of(representatives: int) -> tuple[Any, Any]:
-    """Products at a decision among so many candidates: of self-attention, of cross-attention."""
-    m = representatives
-    return lambda left: (m + left) ** 2, lambda left: 2 * m * (m + left)
-
-
-def _left_out(modules: int) -> str:
-    return f" {MAPPED} of {modules} modules; the CSV has all." if modules > MAPPED else ""
-
-
-# -- Figure 2 -------------------------------------------------------------------------------------------------------
-
-
-def figure2(study: Study) -> Drawing:
-    """The loop of self-improved training on a real instance (a), and what it does to tours and gaps (b to d)."""
-    run, seen = _round(study)
-    it, found = Iteration.read(seen), course(study)
-    sheet = Sheet.new(style.TWO_COLUMNS, 4.45)
-    sheet.heading(0.05, 4.4, "(a) One iteration of re-construction, and the training that follows")
-    _loop(sheet, run, it)
-    wide, gap, low, high = 1.66, 0.58, 0.42, 1.42
-    panels = [sheet.panel(0.5 + k * (wide + gap), low, wide, high) for k in range(3)]
-    _draw_iterations(panels[0], it)
-    draw_lengths(panels[1], found)
-    draw_gaps(panels[2], found)
-    titles = ("(b) Length of this tour", "(c) Mean length of labels", "(d) Validation gap (%)")
-    labels = ("iterations of re-construction", "round (0: warm-up)" if _warmed(found) else "round", "training epochs")
-    for axes, title, label in zip(panels, titles, labels, strict=True):
-        axes.set_title(title, pad=5)
-        axes.set_xlabel(label)
-    rows = [*it.rows(), *found.rounds, *found.validations]
-    alt = (
-        "Maps of a tour before it is cut, cut into blocks and re-constructed, with arrows to the training and back; "
-        "below the tour's length by iteration, the labels' mean length by round and the validation gap by epoch."
-    )
-    return Drawing(sheet.figure, pd.DataFrame(rows), tuple(_loop_notes(run, it, found)), alt)
-
-
-def _warmed(found: Course) -> bool:
-    return bool(found.rounds) and bool(found.rounds[0]["warm_up"])
-
-
-def _loop(sheet: Sheet, run: Run, it: Iteration) -> None:
-    """Three maps and the training, with the way back to the next round."""
-    side, low, pitch = 1.38, 2.66, 1.8
-    training = run.training
-    assert isinstance(training, Reconstruction)
-    blocks, better = len(it.first), int(it.improved.sum())
-    before, after = it.length_of(it.before), it.length_of(it.after)
-    titles = (
-        f"{STARTS.get(it.start, it.start)}: {before:.3f}",
-        f"cut: {blocks} block{'s' * (blocks != 1)} of {it.length} stops",
-        f"{better} of {blocks} shorter: {after:.3f}",
-    )
-    for k, (draw, title) in enumerate(zip((draw_tour, draw_cut, draw_rebuilt), titles, strict=True)):
-        axes = sheet.panel(0.05 + k * pitch, low, side, side)
-        draw(axes, it)
-        axes.set_title(title, loc="center", fontsize=6.5, fontweight="bold" if k == 2 else "normal", pad=2,
-                       color=IMPROVED if k == 2 and better else style.INK)  # fmt: skip
-    canvas = sheet.canvas(0, 2.08, sheet.width, 2.2)
-    y = low - 2.08 + side / 2
-    for k, text in enumerate(("draw start,\nlength and\ndirection", "all blocks\nrebuilt at\nonce")):
-        x = 0.05 + k * pitch + side
-        arrow(canvas, (x + 0.06, y), (x + pitch - side - 0.06, y))
-        words(canvas, x + (pitch - side) / 2, y + 0.24, text, fontsize=5.2)
-    left = 0.05 + 2 * pitch + side
-    middle = (left + 0.42 + sheet.width - 0.05) / 2
-    longest = longest_sub_path(training.longest, run.n)  # l_max (sit, Section 5)
-    arrow(canvas, (left + 0.06, y), (left + 0.42, y))
-    words(canvas, left + 0.24, y + 0.24, f"×{training.reconstructions:,}:\npseudo-\nlabels", fontsize=5.2)
-    wide = sheet.width - 0.05 - left - 0.42
-    lines = (
-        f"{training.epochs_per_round} epoch{'s' * (training.epochs_per_round > 1)}",
-        f"on {training.samples:,} tours,",
-        "sub-paths of",
-    )
-    box(canvas, middle, y, wide, 1.02, "training", "training", *lines, f"4 to {longest:,} stops")
-    back = 0.33
-    arrow(canvas, (middle, y - 0.51), (middle, back), (0.05 + pitch + side / 2, back),
-          (0.05 + pitch + side / 2, low - 2.08 - 0.05))  # fmt: skip
-    words(
-        canvas, 0.05 + 2 * pitch + side / 2 + 0.1, back,
-        f"the next of {training.rounds} rounds: the better network improves the same tours further", ground=True,
-        fontsize=6,
-    )  # fmt: skip
-
-
-def _draw_iterations(axes: Axes, it: Iteration) -> None:
-    """The tour's length before and after each iteration, the drawn one marked."""
-    lengths = np.array([it.length_of(it.before), *it.lengths])
-    axes.step(range(len(lengths)), lengths, where="post", color=style.RAMPS["blue"][2], linewidth=1.1)
-    axes.plot(it.number, lengths[it.number], "o", color=IMPROVED, markeredgecolor="white", zorder=3, clip_on=False)
-    late = it.number > len(it.lengths) / 2
-    axes.annotate(
-        "drawn above", (it.number, lengths[it.number]), (-5 if late else 6, 3), textcoords="offset points", fontsize=6,
-        color=IMPROVED, va="bottom", ha="right" if late else "left",
-    )  # fmt: skip
-    share = 100 * (lengths[-1] / lengths[0] - 1)
-    axes.text(
-        0.98, 0.97, f"{decimal(share, 1)} % after {len(it.lengths):,}", transform=axes.transAxes, ha="right", va="top",
-        fontsize=6,
-    )  # fmt: skip
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-    room = 0.12 * float(np.ptp(lengths)) or 0.05 * float(lengths[0]) or 1.0
-    axes.set_ylim(lengths.min() - 0.5 * room, lengths.max() + 1.6 * room)
-    axes.set_xlim(0, max(len(lengths) - 1, 1))
-
-
-def _loop_notes(run: Run, it: Iteration, found: Course) -> list[str]:
-    training, n = run.training, len(it.before)
-    assert isinstance(training, Reconstruction)
-    gains = [it.gain(int(block)) for block in np.flatnonzero(it.improved)]
-    some = {0: "no stops are left over", 1: "one stop behind the last block stays (grey)"}
-    kept = some.get(it.tail, f"{it.tail} stops behind the last block stay (grey)")
-    which = "the first that finds a shorter block" if it.improved.any() else "as none finds a shorter block"
-    gained = f" {len(gains)} of {len(it.first)} became shorter, by up to {max(gains):.4f}." if gains else ""
-    notes = [
-        f"(a, b) One instance of TSP{n:,}'s validation stream, by {run.id} as trained here; iteration {it.number} of a "
-        f"fixed seed, {which}, with sub-paths so short that several blocks are seen. Blocks do not overlap, their "
-        f"ends stay; {kept}. A block is taken where it became shorter (orange; dotted: as it was), else kept (grey)."
-        f"{gained}",
-        "(c) Mean length of the training set's tours: a bar from what a round found to what it made and trained on; "
-        "the warm-up takes the initial solutions as they are.",
-    ]
-    dataset = run.validation.dataset
-    validated = f"(d) {described(dataset)}, greedy, after {len(found.validations)} validations; bands are rounds."
-    warm, best = best_gaps(found)
-    if warm is not None and best is not None:
-        trend = "below" if best < warm else "not below"
-        validated += f" Best gap of the rounds {best:.3f} %, {trend} the warm-up's {warm:.3f} %."
-    hidden = sum(not v["gap_pct"] > 1e-6 for v in found.validations)
-    if hidden:
-        validated += f" {hidden} of {len(found.validations)} gaps are not positive: not drawn; they are in the CSV."
-    return [*notes, validated + " One training seed. The paper prints a diagram and no numbers."]

@@ -1,32 +1,21 @@
-"""The solvers that Tables 1 and 9 of paper `sit` compare, and what of them is measured here."""
+"""The methods that Tables 1 and 9 of paper `sit` compare, and what of them is measured here."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 
-from neuroute.papers.scaling.declare import beam
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.cells import with_budget
 from neuroute.papers.sit.roles import BASELINES, INITIAL, SIZES, run_id
+from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Decoding, Problem
+from neuroute.plan.needs import Need, Tested, tested
+from neuroute.plan.objects import Decoding, Problem, beam_search
+from neuroute.rendering.cells import with_budget
+from neuroute.rendering.grid import Method
 
-GREEDY = Decoding()
 CLASSICAL: dict[Problem, dict[str, tuple[str, ...]]] = {  # printed name -> the solvers here that may stand for it
     "tsp": {"LKH3": ("lkh", "lkh3"), "Concorde": ("concorde",), "Random Insertion": (INITIAL["tsp"],)},
     "cvrp": {"HGS": ("hgs", "hgs-short"), "LKH3": ("lkh3",), "Random Insertion": (INITIAL["cvrp"],)},
 }
 AUGMENTED = {"decoding": "multistart_greedy"}
-
-
-@dataclass(frozen=True)
-class Method:
-    """One row: what singles out its printed numbers, and by which solvers or models it is measured here, if at all."""
-
-    label: str
-    printed: Mapping[str, object] | None  # columns of the printed numbers; None: the paper has no such row
-    solvers: tuple[str, ...] = ()
-    runs: Mapping[int, str] = field(default_factory=dict)  # the paper's size -> the model that solves it here
-    decoding: Decoding = GREEDY
 
 
 def methods(scale: Scale, problem: Problem) -> list[Method]:
@@ -58,7 +47,7 @@ def greedy(problem: Problem, sizes: tuple[int, ...]) -> list[Method]:
 
 def _searched(scale: Scale, problem: Problem) -> list[Method]:
     """LEHD with random re-construct, BQ and SIGD with beams: as far as they are run here."""
-    s, runs = scale.sit, BASELINES[problem]
+    s, runs = scale[SitScale], BASELINES[problem]
     rrc = Method(
         with_budget("LEHD RRC1,000", 1000, s.rrc),
         {"method": "LEHD", "decoding": "RRC"},
@@ -70,7 +59,7 @@ def _searched(scale: Scale, problem: Problem) -> list[Method]:
         run = runs.get(name) if problem == "tsp" else None  # CVRP solutions are not searched with beams here
         label = with_budget(f"{name} bs16", 16, s.beam) if run else f"{name} bs16"
         found = dict.fromkeys(roles.searched(scale, problem, name), run) if run else {}
-        beams.append(Method(label, {"method": name, "decoding": "beam"}, runs=found, decoding=beam(s.beam)))
+        beams.append(Method(label, {"method": name, "decoding": "beam"}, runs=found, decoding=beam_search(s.beam)))
     return [rrc, *beams]
 
 
@@ -80,17 +69,32 @@ def _own(scale: Scale, problem: Problem) -> list[Method]:
         Method("Ours, warm-up only, greedy", None, runs={1000: run_id(f"warm_{problem}")}),
         *(
             Method("Ours, as long without re-construction, greedy", None, runs={1000: run_id(roles.control(name))})
-            for name in scale.sit.controls
+            for name in scale[SitScale].controls
             if name == problem
         ),
         Method("Ours greedy", {"method": "Ours", "decoding": "greedy"}, runs=own),
         *(
             Method(
-                with_budget(f"Ours PRC{budget:,}", budget, scale.sit.prc[budget]),
+                with_budget(f"Ours PRC{budget:,}", budget, scale[SitScale].prc[budget]),
                 {"method": "Ours", "decoding": "PRC", "iters": budget},
                 runs=own,
                 decoding=roles.prc_of(scale, problem, budget),
             )
-            for budget in sorted(scale.sit.prc)
+            for budget in sorted(scale[SitScale].prc)
         ),
     ]
+
+
+def in_one_go(needs: Callable[[Scale], Iterable[Need]]) -> Callable[[Scale], Iterator[Need]]:
+    """Measure all budgets of PRC along one search with the largest."""
+
+    def merged(scale: Scale) -> Iterator[Need]:
+        for need in needs(scale):
+            if isinstance(need, Tested):
+                problem = need.test.labels.dataset.problem
+                if need.test.decoding in [roles.prc_of(scale, problem, budget) for budget in scale[SitScale].prc]:
+                    yield from tested(need.run, need.test.labels, roles.prc(scale, problem))
+                    continue
+            yield need
+
+    return merged

@@ -1,14 +1,28 @@
 """The models and test sets of paper `sit`, by the paper's own numbers, whatever they are at a scale."""
 
+from __future__ import annotations
+
 from typing import Literal
 
-from neuroute.papers.declared import group_of
-from neuroute.papers.scaling.roles import PAPER as SCALING
+from neuroute.papers.sit.evaluations import RoundEvaluation
+from neuroute.papers.sit.scale import SIZES, SitProblem, SitScale
 from neuroute.plan.config import Scale
-from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Split, Start
-from neuroute.plan.scale_sit import SIZES, SitProblem
+from neuroute.plan.needs import Need, group_of
+from neuroute.plan.objects import (
+    Benchmark,
+    BenchmarkEvaluation,
+    Dataset,
+    Decoding,
+    EfficiencyEvaluation,
+    Labels,
+    Network,
+    Problem,
+    Split,
+    Start,
+)
 
 PAPER = "sit"
+SCALING = "scaling"  # lends its baselines
 PROBLEMS: tuple[Problem, ...] = ("tsp", "cvrp")
 ABLATED = (1000, 5000, 10_000)  # Table 3
 SMALL_SIZES = (300, 500, 700)  # Table 9
@@ -21,8 +35,10 @@ BASELINES = {  # the same trainings as in `scaling`
     "tsp": {"LEHD": f"{SCALING}/lehd_6x128", "BQ": f"{SCALING}/bq", "SIGD": f"{SCALING}/sigd"},
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{PAPER}/bq_cvrp"},
 }
-SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit_cvrp:SitCvrp"}
-BQ_CVRP = "neuroute.networks.bq_cvrp:BqCvrp"
+SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit:SitCvrp"}
+LEHD, BQ = "neuroute.networks.lehd:Lehd", "neuroute.networks.bq:Bq"
+POMO = "neuroute.networks.pomo:Pomo"
+BQ_CVRP = "neuroute.networks.bq:BqCvrp"
 NO_SIT, SELF = "cvrp_no_sit", "cvrp_self"  # Table 3
 
 
@@ -66,7 +82,7 @@ def with_cross_attention(size: int) -> str:
 
 
 def sizes(scale: Scale, problem: Problem) -> SitProblem:
-    return scale.sit.tsp if problem == "tsp" else scale.sit.cvrp
+    return scale[SitScale].tsp if problem == "tsp" else scale[SitScale].cvrp
 
 
 def reference(scale: Scale, problem: Problem, size: int) -> Labels:
@@ -93,14 +109,14 @@ def _labels(problem: Problem, split: Split, n: int, count: int, solver: str) -> 
 def small(scale: Scale, problem: Problem, size: int) -> Labels:
     """Table 9's test set of that size."""
     p = sizes(scale, problem)
-    capacity = scale.sit.cvrp.small_capacity if problem == "cvrp" else None
+    capacity = scale[SitScale].cvrp.small_capacity if problem == "cvrp" else None
     dataset = Dataset(problem=problem, split="test", n=p.small_sizes[size], count=p.small_count, capacity=capacity)
     return Labels(dataset=dataset, solver=p.small_reference)
 
 
 def tam(scale: Scale, size: int) -> Labels:
     """Table 8's test set of that size."""
-    c = scale.sit.cvrp
+    c = scale[SitScale].cvrp
     dataset = Dataset(
         problem="cvrp", split="test", n=c.tam_sizes[size], count=c.tam_count, capacity=c.tam_capacities[size]
     )
@@ -109,32 +125,93 @@ def tam(scale: Scale, size: int) -> Labels:
 
 def efficiency(scale: Scale, problem: Problem, size: int) -> Dataset:
     """One instance whose construction is timed (Tables 3, 4 and 10)."""
-    return Dataset(problem=problem, split="test", n=scale.sit.efficiency_sizes[size], count=1)
+    return Dataset(problem=problem, split="test", n=scale[SitScale].efficiency_sizes[size], count=1)
 
 
 def prc(scale: Scale, problem: Problem) -> Decoding:
     """PRC from random insertion, with every budget of Table 1 on the way."""
-    budgets = tuple(sorted(set(scale.sit.prc.values())))
+    budgets = tuple(sorted(set(scale[SitScale].prc.values())))
     return Decoding(method="prc", start=INITIAL[problem], iterations=budgets[-1], milestones=(0, *budgets))
 
 
 def prc_of(scale: Scale, problem: Problem, budget: int) -> Decoding:
     """One of these budgets."""
-    return prc(scale, problem).model_copy(update={"iterations": scale.sit.prc[budget], "milestones": ()})
+    return prc(scale, problem).model_copy(update={"iterations": scale[SitScale].prc[budget], "milestones": ()})
 
 
 def prc_from(scale: Scale, start: Start) -> Decoding:
     """PRC100 from another solution (Table 7)."""
-    return Decoding(method="prc", start=start, iterations=scale.sit.prc[100])
+    return Decoding(method="prc", start=start, iterations=scale[SitScale].prc[100])
 
 
 def prc_with_longest(scale: Scale, longest: int) -> Decoding:
     """PRC100 with one of Table 5's l_max."""
-    stops = scale.sit.longest[longest]
-    return Decoding(method="prc", start=INITIAL["tsp"], iterations=scale.sit.prc[100], longest=stops)
+    stops = scale[SitScale].longest[longest]
+    return Decoding(method="prc", start=INITIAL["tsp"], iterations=scale[SitScale].prc[100], longest=stops)
 
 
 def searched(scale: Scale, problem: Problem, method: str) -> list[int]:
     """The paper's sizes on which LEHD is run with random re-construct, the other baselines with beams."""
-    most = scale.sit.rrc_max_nodes if method == "LEHD" else scale.sit.beam_max_nodes
+    most = scale[SitScale].rrc_max_nodes if method == "LEHD" else scale[SitScale].beam_max_nodes
     return [s for s in SIZES[:3] if sizes(scale, problem).sizes[s] <= most]
+
+
+# -- what is measured besides gaps -----------------------------------------------------------------------------------
+
+
+def on_benchmark(scale: Scale, problem: Problem, run: str) -> BenchmarkEvaluation:
+    """Table 2: TSPLIB or CVRPLIB, the paper's own models with PRC too."""
+    least, most = sizes(scale, problem).benchmark_nodes
+    name: Benchmark = "tsplib" if problem == "tsp" else "cvrplib"
+    own = run == run_id(f"{problem}_1k")
+    return BenchmarkEvaluation(
+        run=run,
+        group=group(run, name),
+        benchmark=name,
+        min_nodes=least,
+        max_nodes=most,
+        decodings=(Decoding(), *([prc_of(scale, problem, 1000)] if own else [])),
+    )
+
+
+def efficiency_of(scale: Scale, problem: Problem) -> EfficiencyEvaluation:
+    """Table 4 hangs on the TSP's main run, Tables 3 and 10 on the CVRP's; the weights are random."""
+    s = scale[SitScale]
+    shapes: dict[str, dict[str, object]] = {name: shape.model_dump() for name, shape in s.efficiency_shapes.items()}
+    shapes["sit"] |= {"representatives": s.network.representatives}
+
+    def network(kind: str, shape: str, **more: object) -> Network:
+        return Network(kind=kind, arguments=shapes[shape] | more)
+
+    tsp = {
+        "POMO": network(POMO, "pomo"),
+        "SIGD": network(BQ, "sigd"),
+        "LEHD": network(LEHD, "lehd"),
+        "SIT": network(SIT["tsp"], "sit"),
+    }
+    cvrp = {
+        "SIT": network(SIT["cvrp"], "sit"),
+        "self-attention": network(SIT["cvrp"], "sit", attention="self"),
+        "BQ": network(BQ_CVRP, "bq"),
+        "BQ+cross-attention": network(BQ_CVRP, "bq", attention="cross", representatives=s.network.representatives),
+    }
+    networks, sizes = (tsp, SIZES) if problem == "tsp" else (cvrp, ABLATED)
+    return EfficiencyEvaluation(
+        run=run_id(f"{problem}_1k"),
+        networks=networks,
+        datasets=tuple(efficiency(scale, problem, size) for size in sizes),
+        decisions=s.efficiency_decisions,
+    )
+
+
+def round_needs(scale: Scale) -> list[Need]:
+    """Figures 1 and 2: on an instance of the validation stream, with blocks short enough to be seen.
+
+    The second one: of the first, at small sizes, random insertion leaves nothing to improve.
+    """
+    n = scale[SitScale].tsp.sizes[1000]
+    decoding = prc_of(scale, "tsp", 50).model_copy(update={"longest": max(4, n // 4)})
+    round_ = RoundEvaluation(
+        run=run_id("tsp_1k"), dataset=Dataset(split="val", n=n, first=1, count=1), decoding=decoding, decision=n // 3
+    )
+    return [round_]

@@ -1,23 +1,34 @@
 """Table 2 of paper `sit`: the large instances of TSPLIB and CVRPLIB."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-import pandas as pd
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, model_here, number, printed, with_budget
+from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, run_id
+from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.needs import Need, artifact
 from neuroute.plan.objects import Decoding, Problem
-from neuroute.rendering.benchmark import not_measured, solved_by_all
+from neuroute.rendering.benchmark import Nodes, Solved, not_measured, records_of
+from neuroute.rendering.cells import model_here, number, printed, with_budget
 from neuroute.rendering.columns import HERE, WHOLE
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
 
 BENCHMARKS: dict[Problem, str] = {"tsp": "tsplib", "cvrp": "cvrplib"}
 # The paper's groups by their printed names, as nodes (with the depot) from and to, both counted in.  Its n > 1K of
 # TSPLIB takes in dsj1000, which has exactly 1,000 nodes: 33 instances only with it; CVRPLIB's n are customers.
-GROUPS: dict[Problem, dict[str, tuple[int, int]]] = {
+GROUPS: dict[Problem, dict[str, Nodes]] = {
     "tsp": {"1K<n<=5K": (1000, 5000), "n>5K": (5001, 10**9), "all": (1000, 10**9)},
     "cvrp": {"1K<n<=7K": (1001, 7001), "n>7K": (7002, 10**9), "all": (1001, 10**9)},
 }
@@ -40,54 +51,47 @@ class _Benchmark:
 
     problem: Problem
     name: str
-    least: int  # nodes, inclusive
-    below: int
-    records: pd.DataFrame  # of the instances that every model measured has solved
+    here: Nodes  # that this scale measures
+    solved: Solved
     all_records: pd.DataFrame
 
     @classmethod
-    def of(cls, study: Study, problem: Problem) -> "_Benchmark":
+    def of(cls, study: Study, problem: Problem) -> _Benchmark:
         name = BENCHMARKS[problem]
         least, below = roles.sizes(study.scale, problem).benchmark_nodes
         runs = (run_id(f"{problem}_1k"), *BASELINES[problem].values())
         evaluations = [f"{run}/{roles.group(run, name)}" for run in runs]
-        every = study.records[study.records.distribution == name]
-        every = every[(every.run + "/" + every.group).isin(evaluations)]  # another paper may have measured them, too
-        return cls(problem, name, least, below, solved_by_all(study, evaluations, name), every)
+        solved = Solved.by_all(study, evaluations, name)
+        return cls(problem, name, (least, below - 1), solved, records_of(study, evaluations, name))
 
     @property
     def outside(self) -> bool:
         """Whether this scale measures instances that the paper does not."""
-        return self.least < GROUPS[self.problem]["all"][0]
+        return self.here[0] < GROUPS[self.problem]["all"][0]
 
-    def within(self, least: int, most: int) -> pd.DataFrame:
-        nodes = self.records.n.astype(float)
-        return self.records[(least <= nodes) & (nodes <= most)]
+    def gap(self, nodes: Nodes, how: tuple[str, Decoding] | None) -> float | None:
+        """Return the mean gap in % of one row and group."""
+        return self.solved.mean("gap_pct", how[0], how[1].id, nodes) if how else None
 
-    def measured(self, least: int, most: int, how: tuple[str, Decoding] | None) -> tuple[float | None, int]:
-        """(mean gap in %, instances) of one row and group; None and 0 for what is not measured."""
-        if how is None:
-            return None, 0
-        run, decoding = how
-        own = self.within(least, most)
-        own = own[(own.run == run) & (own.decoding == decoding.id) & (own.metric == "gap_pct")]
-        return (float(own.value.astype(float).mean()), len(own)) if len(own) else (None, 0)
+    def count(self, nodes: Nodes, how: tuple[str, Decoding] | None) -> int:
+        """Count the instances of the paper's that one row has solved, whether or not the others have."""
+        every = Solved(self.name, self.all_records)
+        return len(every.values("gap_pct", how[0], how[1].id, nodes)) if how else 0
 
-    def solved(self, least: int, most: int, how: tuple[str, Decoding] | None) -> int:
-        """Instances of the paper's that one row has solved, whether or not the others have."""
-        if how is None:
-            return 0
-        r = self.all_records
-        nodes = r[(r.run == how[0]) & (r.decoding == how[1].id) & (r.metric == "gap_pct")].n.astype(float)
-        return int(nodes.between(least, most).sum())
-
-    def at(self, least: int, most: int) -> str:
-        """3 of 23 instances; nothing for none."""
-        there = sum(k.nodes <= most for k in studied(10**9, least, self.name))
-        here = self.within(least, most).test.nunique()
+    def at(self, nodes: Nodes) -> str:
+        """Describe a group: 3 of 23 instances; nothing for none."""
+        there = sum(k.nodes <= nodes[1] for k in studied(10**9, nodes[0], self.name))
+        here = self.solved.count(nodes)
         return f"{here} of {there} instances" if here else ""
 
 
+def _table2_needs(scale: Scale) -> Iterator[Need]:
+    for problem in PROBLEMS:
+        for run in (run_id(f"{problem}_1k"), *BASELINES[problem].values()):
+            yield roles.on_benchmark(scale, problem, run)
+
+
+@artifact("TSPLIB and CVRPLIB above 1,000 nodes", needs=_table2_needs)
 def table2(study: Study) -> Table:
     """Mean gaps by size of the instances, and how many were solved."""
     benchmarks = [_Benchmark.of(study, problem) for problem in PROBLEMS]
@@ -95,11 +99,10 @@ def table2(study: Study) -> Table:
     for b in benchmarks:
         group = b.name.upper()
         if b.outside:
-            head, at = f"Here: {b.least:,} ≤ n < {b.below:,}", b.at(b.least, b.below - 1)
-            columns.append(Column(f"gap_{b.name}_here_pct", head, "%", group=group, at=at))
-        for name, (least, most) in GROUPS[b.problem].items():
-            key = f"gap_{b.name}_{KEYS[name]}_pct"
-            columns.append(Column(key, HEADS[name], "%", group=group, at=b.at(least, most)))
+            head = f"Here: {b.here[0]:,} ≤ n < {b.here[1] + 1:,}"
+            columns.append(Column(f"gap_{b.name}_here_pct", head, "%", group=group, at=b.at(b.here)))
+        for name, nodes in GROUPS[b.problem].items():
+            columns.append(Column(f"gap_{b.name}_{KEYS[name]}_pct", HEADS[name], "%", group=group, at=b.at(nodes)))
         columns.append(Column(f"solved_{b.name}", "Solved", f"of {_large(b)}", WHOLE, group))
     rows = [_row(study, benchmarks, method) for method in _methods(study)]
     return Table(study.artifact.title, ("Method", HERE), tuple(columns), tuple(rows), _notes(study, benchmarks))
@@ -118,7 +121,7 @@ def _methods(study: Study) -> list[Method]:
     def own(problem: Problem, decoding: Decoding) -> tuple[str, Decoding]:
         return run_id(f"{problem}_1k"), decoding
 
-    best = max(study.scale.sit.prc)
+    best = max(study.scale[SitScale].prc)
     return [
         Method("GLOP", {"method": "GLOP"}, {}),
         Method("ELG aug×8", {"method": "ELG"}, {}),
@@ -129,7 +132,7 @@ def _methods(study: Study) -> list[Method]:
         baseline("LEHD", "LEHD"),
         Method("Ours greedy", {"method": "Ours", "decoding": "greedy"}, {p: own(p, Decoding()) for p in PROBLEMS}),
         Method(
-            with_budget(f"Ours PRC{best:,}", best, study.scale.sit.prc[best]),
+            with_budget(f"Ours PRC{best:,}", best, study.scale[SitScale].prc[best]),
             {"method": "Ours", "decoding": "PRC", "iters": best},
             {p: own(p, roles.prc_of(study.scale, p, best)) for p in PROBLEMS},
         ),
@@ -142,24 +145,21 @@ def _row(study: Study, benchmarks: list[_Benchmark], method: Method) -> Row:
         shown = printed(study, "table2", problem=b.problem.upper(), **method.printed)
         how = method.measured.get(b.problem)
         if b.outside:
-            gap, _ = b.measured(b.least, b.below - 1, how)
-            cells.append(Cell(gap))
-        for name, (least, most) in GROUPS[b.problem].items():
-            gap, _ = b.measured(least, most, how)
-            cells.append(Cell(gap, number(shown, name, "gap_pct")))
-        count = b.solved(*GROUPS[b.problem]["all"], how)
+            cells.append(Cell(b.gap(b.here, how)))
+        for name, nodes in GROUPS[b.problem].items():
+            cells.append(Cell(b.gap(nodes, how), number(shown, name, "gap_pct")))
+        count = b.count(GROUPS[b.problem]["all"], how)
         cells.append(Cell(count or None, number(shown, "all", "solved")))
-    here = dict.fromkeys(model_here(study, run) for run, _ in method.measured.values())
-    return Row((method.label, "; ".join(here) or "–"), tuple(cells))
+    return Row((method.label, model_here(study, *(run for run, _ in method.measured.values()))), tuple(cells))
 
 
 def _notes(study: Study, benchmarks: list[_Benchmark]) -> tuple[str, ...]:
-    limits = "; ".join(f"{b.name.upper()} from {b.least:,} to {b.below - 1:,} nodes" for b in benchmarks)
+    limits = "; ".join(f"{b.name.upper()} from {b.here[0]:,} to {b.here[1]:,} nodes" for b in benchmarks)
     lacking = []
     for b in benchmarks:
         runs = {f"Ours ({b.problem.upper()})": run_id(f"{b.problem}_1k")}
         runs |= {f"{name} ({b.problem.upper()})": run for name, run in BASELINES[b.problem].items()}
-        lacking += not_measured(b.records, b.below, runs, b.name, b.least)
+        lacking += not_measured(b.solved.records, b.here[1] + 1, runs, b.name, b.here[0])
     trained = [f"{p.upper()}{study.runs[run_id(f'{p}_1k')].n}" for p in PROBLEMS if run_id(f"{p}_1k") in study.runs]
     return (
         "Means of the instances' gaps, of unrounded lengths to the best known costs, which are in the library's "

@@ -1,61 +1,50 @@
 """Table 1 of paper `sit`: both problems at five sizes, beside solvers and neural baselines."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.cells import (
-    CONSTRUCTION,
-    INSERTION,
-    both,
-    model_cells,
-    model_here,
-    models_note,
-    printed,
-    reference_note,
-)
-from neuroute.papers.sit.methods import Method, methods
+from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, models_note, reference_note
+from neuroute.papers.sit.methods import in_one_go, methods
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, SIZES, run_id
-from neuroute.papers.sit.solver_cells import TIMES, Solvers
-from neuroute.plan.objects import Labels, Problem
-from neuroute.rendering.columns import HERE, described
-from neuroute.rendering.gaps import BOOTSTRAP
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
+from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.needs import artifact
+from neuroute.rendering.cells import BOOTSTRAP
+from neuroute.rendering.columns import described, short
+from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, comparison, grid_table, needs_of
+from neuroute.rendering.solver_cells import TIMES
+
+if TYPE_CHECKING:
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.table import Table
 
 
+def table1_grids(scale: Scale) -> list[Grid]:
+    grids = []
+    for problem in PROBLEMS:
+        columns = comparison(
+            {size: roles.reference(scale, problem, size) for size in SIZES},
+            lambda size: short(size).upper(),
+            LENGTH,
+            GAP,
+            SECONDS_EACH,
+            key=short,
+            lengths=lambda size: 3 if size == 1000 else 2,
+            gaps=2,
+        )
+        name = problem.upper()
+        grids.append(Grid(methods(scale, problem), columns, head=(name,), where={"problem": name}))
+    return grids
+
+
+@artifact(
+    "TSP and CVRP at five sizes: solvers, neural baselines, greedy and PRC", needs=in_one_go(needs_of(table1_grids))
+)
 def table1(study: Study) -> Table:
     """Mean length, gap and time of every method that the paper lists."""
-    solvers = Solvers.of(study)
-    tests = {p: {size: roles.reference(study.scale, p, size) for size in SIZES} for p in PROBLEMS}
-    rows = [
-        _row(study, solvers, problem, method, tests[problem])
-        for problem in PROBLEMS
-        for method in methods(study.scale, problem)
-    ]
-    columns = []
-    for size in SIZES:
-        name, at = roles.short(size), both({p: described(tests[p][size].dataset) for p in PROBLEMS})
-        columns += [
-            Column(f"obj_{name}", "Obj.", "", fixed(3 if size == 1000 else 2), name.upper(), at),
-            Column(f"gap_{name}_pct", "Gap", "%", fixed(2), name.upper(), at),
-            Column(f"time_{name}_s", "Time", "", duration, name.upper(), at),
-        ]
-    return Table(study.artifact.title, ("Problem", "Method", HERE), tuple(columns), tuple(rows), _notes(study))
-
-
-def _row(study: Study, solvers: Solvers, problem: Problem, method: Method, tests: dict[int, Labels]) -> Row:
-    shown = printed(study, "table1", problem=problem.upper(), **(method.printed or {}))
-    shown = shown if method.printed else shown.iloc[:0]
-    cells: list[Cell] = []
-    for size, labels in tests.items():
-        if method.solvers:
-            run = run_id(roles.model(study.scale, problem, size))
-            cells += solvers.cells(labels, run, method.solvers, shown, size)
-        else:
-            cells += model_cells(study, method.runs.get(size), labels.dataset, shown, size, method.decoding)
-    if method.solvers:
-        here = solvers.here(list(tests.values()), method.solvers)
-    else:
-        here = model_here(study, next(iter(method.runs.values()), None))
-    return Row((problem.upper(), method.label, here), tuple(cells))
+    return grid_table(study, ("Problem", "Method"), table1_grids(study.scale), *_notes(study))
 
 
 def _notes(study: Study) -> tuple[str, ...]:
@@ -103,7 +92,7 @@ def _baselines(study: Study) -> str:
         for name, run in BASELINES[problem].items()
         if run in study.runs
     ]
-    s = study.scale.sit
+    s = study.scale[SitScale]
     return (
         f"Baselines trained here, each by its own recipe: {', '.join(trained)}; greedy up to the paper's 10K, random "
         f"re-construct up to {s.rrc_max_nodes:,} nodes, beams up to {s.beam_max_nodes:,} and none for the CVRP. The "

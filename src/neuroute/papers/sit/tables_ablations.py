@@ -1,24 +1,42 @@
 """Tables 3 and 10 of paper `sit`: without SIT or cross-attention, and both of them given to BQ."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.cells import CONSTRUCTION, gap_cell, model_here, number, printed, reference_note
+from neuroute.papers.sit.cells import CONSTRUCTION, reference_note
 from neuroute.papers.sit.efficiency_cells import (
     ATTENTION,
     HELD,
-    at_one,
     efficiency_cells,
     efficiency_columns,
     exponents_note,
     protocol_note,
 )
 from neuroute.papers.sit.roles import ABLATED, BASELINES, BQ_SIZES, NO_SIT, SELF, run_id
+from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Reconstruction
-from neuroute.rendering.columns import HERE, described
-from neuroute.rendering.gaps import BOOTSTRAP
-from neuroute.rendering.study import Study
+from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed
+from neuroute.rendering.columns import HERE, described, short
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
+
+
+def _table3_needs(scale: Scale) -> Iterator[Need]:
+    for name in ("cvrp_1k", NO_SIT, SELF):
+        for size in roles.ABLATED:
+            yield from tested(run_id(name), roles.reference(scale, "cvrp", size))
+    yield roles.efficiency_of(scale, "cvrp")
+
+
+@artifact("Without self-improved training, without cross-attention", needs=_table3_needs)
 def table3(study: Study) -> Table:
     """Gap, time and memory of our model, of it trained on labels, and of its self-attention twin."""
     rows = [
@@ -76,10 +94,19 @@ def _schedule(study: Study) -> str:
     )
 
 
+def _table10_needs(scale: Scale) -> Iterator[Need]:
+    for size in BQ_SIZES:
+        yield from tested(BASELINES["cvrp"]["BQ"], roles.reference(scale, "cvrp", size))
+    for size in scale[SitScale].bq_sit:
+        yield from tested(run_id(roles.with_cross_attention(size)), roles.reference(scale, "cvrp", size))
+    yield roles.efficiency_of(scale, "cvrp")
+
+
+@artifact("BQ with cross-attention and self-improved training", needs=_table10_needs)
 def table10(study: Study) -> Table:
     """BQ as its authors have it, and with cross-attention and SIT."""
     bq = BASELINES["cvrp"]["BQ"]
-    crossed: dict[int, str] = {size: run_id(roles.with_cross_attention(size)) for size in study.scale.sit.bq_sit}
+    crossed: dict[int, str] = {size: run_id(roles.with_cross_attention(size)) for size in study.scale[SitScale].bq_sit}
     both = "BQ+Cross-Attention+SIT"
     rows = [
         _row(study, "table10", "BQ origin", "BQ origin", dict.fromkeys(BQ_SIZES, bq), f"BQ{HELD}"),
@@ -88,7 +115,7 @@ def table10(study: Study) -> Table:
     ]
     networks = {"BQ origin": f"BQ{HELD}", "BQ origin, fused kernel": "BQ", both: "BQ+cross-attention"}
     shown = {name: printed(study, "table10", method=name) for name in ("BQ origin", both)}
-    absent = [roles.short(size).upper() for size in BQ_SIZES if size not in crossed]
+    absent = [short(size).upper() for size in BQ_SIZES if size not in crossed]
     missing = [f"This scale trains no {both} at {', '.join(absent)}."] if absent else []
     return Table(
         study.artifact.title,
@@ -114,10 +141,10 @@ def table10(study: Study) -> Table:
 def _columns(study: Study, sizes: tuple[int, ...]) -> tuple[Column, ...]:
     out: list[Column] = []
     for size in sizes:
-        name = roles.short(size)
+        name = short(size)
         test = described(roles.reference(study.scale, "cvrp", size).dataset)
         out.append(Column(f"gap_{name}_pct", "Gap", "%", fixed(2), name.upper(), test))
-        out += efficiency_columns(size, at_one(roles.efficiency(study.scale, "cvrp", size)))
+        out += efficiency_columns(study.scale, "cvrp", size)
     return tuple(out)
 
 

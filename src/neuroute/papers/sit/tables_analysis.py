@@ -1,37 +1,37 @@
 """Tables 4, 5 and 7 of paper `sit`: efficiency, the longest partial solution, and what PRC starts from."""
 
-import pandas as pd
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.cells import (
-    CONSTRUCTION,
-    INSERTION,
-    both,
-    gap_cell,
-    model_here,
-    models_note,
-    number,
-    prc_words,
-    printed,
-    reference_note,
-    with_budget,
-)
+from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, models_note, prc_words, reference_note
 from neuroute.papers.sit.efficiency_cells import (
     ATTENTION,
     HELD,
-    at_one,
     efficiency_cells,
     efficiency_columns,
     exponents_note,
     protocol_note,
 )
+from neuroute.papers.sit.methods import in_one_go
 from neuroute.papers.sit.roles import LONGEST, PROBLEMS, SIZES, run_id
-from neuroute.plan.objects import Decoding, Problem
+from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.needs import Need, artifact
 from neuroute.problems.longest import longest_sub_path
-from neuroute.rendering.columns import HERE, described
-from neuroute.rendering.gaps import BOOTSTRAP
-from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
+from neuroute.rendering.cells import BOOTSTRAP, printed, with_budget
+from neuroute.rendering.columns import described, short
+from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, Quantity, grid_table, needs_of
+from neuroute.rendering.table import Column, Row, Table, duration, fixed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+
+    from neuroute.plan.config import Scale
+    from neuroute.plan.objects import Decoding, Problem
+    from neuroute.rendering.study import Study
 
 STARTS = {  # printed name of an initial solution -> its key in the printed numbers
     "Model's greedy": "model_greedy",
@@ -40,6 +40,11 @@ STARTS = {  # printed name of an initial solution -> its key in the printed numb
 }
 
 
+def _table4_needs(scale: Scale) -> list[Need]:
+    return [roles.efficiency_of(scale, "tsp")]
+
+
+@artifact("Time and memory of greedy decoding", needs=_table4_needs)
 def table4(study: Study) -> Table:
     """Time and memory of one instance, decoded greedily."""
     shown = {name: printed(study, "table4", method=name) for name in ("POMO", "SIGD", "LEHD", "Ours")}
@@ -53,9 +58,7 @@ def table4(study: Study) -> Table:
         rows.append(_efficiency_row(study, fused, name, nothing))
     networks["Ours"] = "SIT"
     rows.append(_efficiency_row(study, "Ours", "SIT", shown["Ours"]))
-    columns: list[Column] = []
-    for size in SIZES:
-        columns += efficiency_columns(size, at_one(roles.efficiency(study.scale, "tsp", size)))
+    columns = [column for size in SIZES for column in efficiency_columns(study.scale, "tsp", size)]
     return Table(
         study.artifact.title,
         ("Method",),
@@ -72,57 +75,54 @@ def table4(study: Study) -> Table:
     )
 
 
-def _efficiency_row(study: Study, label: str, network: str, shown: pd.DataFrame) -> Row:
-    cells: list[Cell] = []
-    for size in SIZES:
-        cells += efficiency_cells(study, "tsp", network, shown, size)
-    return Row((label,), tuple(cells))
+def _efficiency_row(study: Study, label: str, network: str, rows: pd.DataFrame) -> Row:
+    return Row((label,), tuple(c for size in SIZES for c in efficiency_cells(study, "tsp", network, rows, size)))
 
 
+def table5_grid(scale: Scale, label: Callable[[int], str] = str) -> Grid:
+    """Show models trained with three l_max, in columns for those of inference; label: of one in training."""
+    test = roles.reference(scale, "tsp", 10_000)
+    quantities = []
+    for used in LONGEST:
+        group, at = (
+            "inference " + with_budget(f"{used:,}", used, scale[SitScale].longest[used]),
+            described(test.dataset),
+        )
+        decoding, where = roles.prc_with_longest(scale, used), {"lmax_inference": used}
+        gap = Column(f"gap_lmax{used}_pct", "Gap", "%", fixed(3), group, at)
+        time = Column(f"time_lmax{used}_s", "Time", "", duration, group, at)
+        quantities += [
+            Quantity(gap, GAP, test, 10_000, decoding, where),
+            Quantity(time, SECONDS_EACH, test, 10_000, decoding, where),
+        ]
+    methods = [Method(label(l_max), {"lmax_train": l_max}, runs=run_id(roles.with_longest(l_max))) for l_max in LONGEST]
+    return Grid(methods, quantities)
+
+
+@artifact("The longest partial solution in training and inference", needs=needs_of(table5_grid))
 def table5(study: Study) -> Table:
     """Models trained with three l_max, each re-constructing with all three."""
-    labels = roles.reference(study.scale, "tsp", 10_000)
-    here, dataset = study.scale.sit.longest, labels.dataset
-    rows = []
-    for trained in LONGEST:
-        run, cells = run_id(roles.with_longest(trained)), []
-        for used in LONGEST:
-            shown = printed(study, "table5", lmax_train=trained, lmax_inference=used)
-            decoding = roles.prc_with_longest(study.scale, used)
-            seconds = study.value("time_s", run, dataset, decoding)
-            time = seconds / dataset.count if seconds is not None else None
-            cells.append(gap_cell(study, run, dataset, number(shown, 10_000, "gap_pct"), decoding))
-            cells.append(Cell(time, number(shown, 10_000, "time_s")))
-        rows.append(Row((with_budget(f"{trained:,}", trained, _trained_with(study, trained)),
-                         model_here(study, run)), tuple(cells)))  # fmt: skip
-    columns = []
-    for used in LONGEST:
-        group = "inference " + with_budget(f"{used:,}", used, here[used])
-        columns.append(Column(f"gap_lmax{used}_pct", "Gap", "%", fixed(3), group, described(dataset)))
-        columns.append(Column(f"time_lmax{used}_s", "Time", "", duration, group, described(dataset)))
-    return Table(
-        study.artifact.title,
-        ("l_max in training", HERE),
-        tuple(columns),
-        tuple(rows),
-        (
-            f"{prc_words(study)} from random insertion. One training of each model (one "
-            f"seed), on TSP{dataset.n}. {BOOTSTRAP}",
-            reference_note(study, ["tsp"], [10_000]),
-            *_unlike(study),
-            *_alike(rows),
-            "Times are per instance: the time of the test set, with the making of the initial solution, divided by its "
-            "instances.",
-            "The row 1,000 is the main model of 10K. The paper prints 2.319 % for l_max 1,000 in training and "
-            "inference, but 2.11 % for PRC100 at TSP10K in Table 1, with the same time.",
-            CONSTRUCTION,
-        ),
+    grid = table5_grid(study.scale, lambda l_max: with_budget(f"{l_max:,}", l_max, _trained_with(study, l_max)))
+    return grid_table(
+        study,
+        ("l_max in training",),
+        grid,
+        f"{prc_words(study)} from random insertion. One training of each model (one "
+        f"seed), on TSP{grid.tests[0].dataset.n}. {BOOTSTRAP}",
+        reference_note(study, ["tsp"], [10_000]),
+        *_unlike(study),
+        *_alike(grid.rows(study)),
+        "Times are per instance: the time of the test set, with the making of the initial solution, divided by its "
+        "instances.",
+        "The row 1,000 is the main model of 10K. The paper prints 2.319 % for l_max 1,000 in training and "
+        "inference, but 2.11 % for PRC100 at TSP10K in Table 1, with the same time.",
+        CONSTRUCTION,
     )
 
 
 def _unlike(study: Study) -> list[str]:
     """Where the main model's l_max is not what stands for the paper's in inference."""
-    trained, used = _trained_with(study, 1000), study.scale.sit.longest[1000]
+    trained, used = _trained_with(study, 1000), study.scale[SitScale].longest[1000]
     if trained == used:
         return []
     return [f"The main model is trained here with l_max {trained:,}, where {used:,} stands for 1,000 in inference."]
@@ -149,38 +149,36 @@ def _trained_with(study: Study, role: int) -> int:
     return longest_sub_path(getattr(run.training, "longest", None), run.n) if run else role
 
 
+def table7_grids(scale: Scale) -> list[Grid]:
+    grids = []
+    for problem in PROBLEMS:
+        quantities = []
+        for size in SIZES:
+            test = roles.reference(scale, problem, size)
+            head = Column(f"obj_{short(size)}", short(size).upper(), "Obj.", fixed(3), at=described(test.dataset))
+            quantities.append(Quantity(head, LENGTH, test, size))
+        runs = {size: run_id(roles.model(scale, problem, size)) for size in SIZES}
+        methods = [
+            Method(label, {"init": key}, runs=runs, decoding=_start(scale, problem, key))
+            for label, key in STARTS.items()
+        ]
+        name = problem.upper()
+        grids.append(Grid(methods, quantities, head=(name,), where={"problem": name}))
+    return grids
+
+
+@artifact("What PRC starts from", needs=in_one_go(needs_of(table7_grids)))
 def table7(study: Study) -> Table:
     """Mean lengths after PRC100 from three initial solutions, both problems, all sizes."""
-    rows = []
-    for problem in PROBLEMS:
-        for label, key in STARTS.items():
-            shown = printed(study, "table7", problem=problem.upper(), init=key)
-            cells: list[Cell] = []
-            models: dict[str, None] = {}
-            for size in SIZES:
-                run, labels = (
-                    run_id(roles.model(study.scale, problem, size)),
-                    roles.reference(study.scale, problem, size),
-                )
-                models[model_here(study, run)] = None
-                length = study.value("length", run, labels.dataset, _start(study, problem, key))
-                cells.append(Cell(length, number(shown, size, "obj"), at=described(labels.dataset)))
-            rows.append(Row((problem.upper(), label, "; ".join(models)), tuple(cells)))
-    columns = []
-    for size in SIZES:
-        at = both({p: described(roles.reference(study.scale, p, size).dataset) for p in PROBLEMS})
-        columns.append(Column(f"obj_{roles.short(size)}", roles.short(size).upper(), "Obj.", fixed(3), at=at))
-    return Table(
-        study.artifact.title,
-        ("Problem", "Initial solution", HERE),
-        tuple(columns),
-        tuple(rows),
-        (
-            f"Mean lengths after {prc_words(study)}. {_wins(rows)}",
-            models_note(study, PROBLEMS),
-            INSERTION,
-            CONSTRUCTION,
-        ),
+    grids = table7_grids(study.scale)
+    return grid_table(
+        study,
+        ("Problem", "Initial solution"),
+        grids,
+        f"Mean lengths after {prc_words(study)}. {_wins([row for grid in grids for row in grid.rows(study)])}",
+        models_note(study, PROBLEMS),
+        INSERTION,
+        CONSTRUCTION,
     )
 
 
@@ -198,7 +196,7 @@ def _wins(rows: list[Row]) -> str:
     return f"Random insertion leads to the shortest in {found['measured']} groups here, {found['published']} in print."
 
 
-def _start(study: Study, problem: Problem, key: str) -> Decoding:
+def _start(scale: Scale, problem: Problem, key: str) -> Decoding:
     if key == "random_insertion":
-        return roles.prc_of(study.scale, problem, 100)
-    return roles.prc_from(study.scale, "greedy" if key == "model_greedy" else "nearest")
+        return roles.prc_of(scale, problem, 100)
+    return roles.prc_from(scale, "greedy" if key == "model_greedy" else "nearest")

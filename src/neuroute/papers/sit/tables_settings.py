@@ -1,16 +1,20 @@
 """Tables 6 and 11 of paper `sit`: training settings, and the licences of codes and data."""
 
-from typing import Any
+from __future__ import annotations
 
-from neuroute.papers.sit import roles
+from typing import TYPE_CHECKING
+
 from neuroute.papers.sit.roles import PROBLEMS, SIZES, run_id
+from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem, Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
+from neuroute.rendering.columns import AS_TRAINED, plain, short
 from neuroute.rendering.licences import licence_table
-from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
-AS_CONFIGURED = "As configured here, with the paper's value in parentheses; in parentheses alone: not trained here."
+if TYPE_CHECKING:
+    from neuroute.rendering.study import Study
+
 SHOWN = {  # heading -> key of the printed value
     "Dataset size": "dataset_size",
     "Self-improved iterations": "self_improved_iteration",
@@ -33,18 +37,19 @@ OWN = (  # what the paper's table does not have
 )
 
 
+@artifact("Training settings")
 def table6(study: Study) -> Table:
     """Training settings of the ten models, and of the warm-up before them."""
     published = dict(study.published("table6")[["key", "value"]].astype(str).to_numpy())
     columns, runs, prefixes = [], [], []
     for problem in PROBLEMS:
         group = problem.upper()
-        columns.append(Column(f"{problem}_warm_up", "Warm-up", format=_text, group=group))
+        columns.append(Column(f"{problem}_warm_up", "Warm-up", format=plain, group=group))
         runs.append(study.runs.get(run_id(f"warm_{problem}")))
         prefixes.append("")
         for size in SIZES:
-            name = roles.short(size)
-            columns.append(Column(f"{problem}_{name}", name.upper(), format=_text, group=group))
+            name = short(size)
+            columns.append(Column(f"{problem}_{name}", name.upper(), format=plain, group=group))
             runs.append(study.runs.get(run_id(f"{problem}_{name}")))
             prefixes.append(f"{group}{name.upper()}")
     settings = [_settings(run) for run in runs]
@@ -55,7 +60,7 @@ def table6(study: Study) -> Table:
             text = published.get(f"{prefix}.{SHOWN[name]}") if name in SHOWN else None
             cells.append(Cell(here.get(name), _number(text) if text is not None else None))
         rows.append(Row((name,), tuple(cells)))
-    return Table(study.artifact.title, ("Setting",), tuple(columns), tuple(rows), _notes(study, runs), AS_CONFIGURED)
+    return Table(study.artifact.title, ("Setting",), tuple(columns), tuple(rows), _notes(study, runs), AS_TRAINED)
 
 
 def _settings(run: Run | None) -> dict[str, Value]:
@@ -112,25 +117,20 @@ def _named(study: Study, problem: Problem) -> str:
     """Where a training here takes the published code's way instead of the paper's."""
     found = []
     for size in SIZES:
-        run = study.runs.get(run_id(f"{problem}_{roles.short(size)}"))
+        run = study.runs.get(run_id(f"{problem}_{short(size)}"))
         if run and isinstance(run.training, Reconstruction):
             t = run.training
             options = {"starts: batch": t.starts == "batch", "rule: from-the-end": t.rule == "from-the-end"}
             options["most_blocks"] = t.most_blocks is not None
-            found += [f"{name} at {roles.short(size).upper()}" for name, used in options.items() if used]
+            found += [f"{name} at {short(size).upper()}" for name, used in options.items() if used]
     return f"{problem.upper()}, as in the published code: {', '.join(found)}." if found else ""
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:g}"
 
 
 def _number(text: str) -> Value:
     return int(text) if text.isdigit() else float(text)
 
 
+@artifact("Licences of the codes and data")
 def table11(study: Study) -> Table:
     """The licences that the paper lists, and those of what is used here."""
     return licence_table(

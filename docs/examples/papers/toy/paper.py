@@ -1,0 +1,51 @@
+"""A toy paper: one network, which one training makes, one table and one figure."""
+
+from neuroute.plan.changes import apply_changes, seed_of
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.label_blocks import longest, training_blocks
+from neuroute.plan.objects import Dataset, LabelJob, Labels, Network, Run, Spec, Split, Supervised
+from neuroute.plan.paper import Paper
+from neuroute.plan.shapes import Nodes, Positive, Shape
+
+RUN = "toy/decoder"
+
+
+class ToyScale(Spec):
+    """The block `toy:` of a scale file."""
+
+    nodes: Nodes
+    count: Positive
+    depth: Positive
+    shape: Shape
+    training: Supervised
+
+
+def instances(scale: Scale, split: Split) -> Labels:
+    """Labelled instances to validate, or to test, on."""
+    s = scale[ToyScale]
+    return Labels(dataset=Dataset(split=split, n=s.nodes, count=s.count), solver=scale.reference_solver)
+
+
+def runs(config: Config, scale: Scale) -> list[Run]:
+    s, training = scale[ToyScale], apply_changes(config, RUN, Supervised, scale[ToyScale].training)
+    arguments = {"depth": s.depth, "width": s.shape.width, "heads": s.shape.heads, "train_nodes": s.nodes}
+    return [
+        Run(
+            paper="toy",
+            name="decoder",
+            network=Network(kind="neuroute.networks.decoder_only:DecoderOnly", arguments=arguments),
+            training=training,
+            n=s.nodes,
+            data=training_blocks(s.nodes, training.samples, scale.label_solver),
+            validation=instances(scale, "val"),
+            seed=seed_of(config, RUN),
+        )
+    ]
+
+
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
+    read = [labels for run in runs for labels in (*run.data, run.validation)]
+    return [LabelJob(paper="toy", name="labels", labels=tuple(longest([*read, instances(scale, "test")])))]
+
+
+PAPER = Paper(key="toy", title="A toy", scale=ToyScale, runs=runs, label_jobs=label_jobs)

@@ -1,0 +1,126 @@
+"""Draw the folders of neuroute and the imports between them into docs/architecture.md: `python docs/imports.py`."""
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "neuroute"
+PAGE = Path(__file__).with_name("architecture.md")
+BEGIN, END = "<!-- drawn by docs/imports.py -->\n```mermaid\n", "```\n<!-- end of the drawing -->"
+
+# From the ground up: a folder imports only folders of lower layers, and modules of its own.
+LAYERS = (
+    ("core",),
+    ("problems", "analysis"),
+    ("solvers",),
+    ("plan",),
+    ("datasets",),
+    ("networks",),
+    ("accounting", "decoding"),
+    ("training", "evaluation"),
+    ("user", "rendering"),
+    ("papers",),
+    ("cli",),
+)
+Edge = tuple[str, str]  # importing module, imported module, as "folder.file"
+
+
+def modules() -> dict[str, Path]:
+    """Modules below neuroute by dotted name: plan.build, papers.sit.paper."""
+    files = (path.relative_to(SOURCE).with_suffix("") for path in sorted(SOURCE.rglob("*.py")))
+    return {".".join(file.parts).removesuffix(".__init__"): SOURCE / f"{file}.py" for file in files}
+
+
+class _Running(ast.NodeTransformer):
+    """Drops what never runs: `if TYPE_CHECKING:`."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        return None if ast.unparse(node.test) == "TYPE_CHECKING" else node
+
+
+def imports(*, running: bool = False) -> set[Edge]:
+    """All imports between modules of neuroute, those inside functions included; `running`: without those for types."""
+    known, edges = modules(), set()
+    for module, path in known.items():
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(_Running().visit(tree) if running else tree):
+            names: list[str] = []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            for name in names:
+                if name.startswith("neuroute."):
+                    target = name.removeprefix("neuroute.")
+                    edges.add((module, target if target in known else target.rpartition(".")[0]))
+    return edges
+
+
+def folder(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def layer(module: str) -> int:
+    """Number of the layer of a module's folder.  Raises LookupError for a folder that LAYERS does not list."""
+    for number, folders in enumerate(LAYERS):
+        if folder(module) in folders:
+            return number
+    raise LookupError(f"folder '{folder(module)}' stands in no layer of docs/imports.py")
+
+
+def against_the_direction() -> list[Edge]:
+    """Imports from a lower layer of a higher one, or between two folders of one layer."""
+    return sorted(
+        (here, there)
+        for here, there in imports()
+        if folder(here) != folder(there) and there and here and layer(here) <= layer(there)
+    )
+
+
+def circles(edges: set[Edge]) -> list[str]:
+    """Modules that import themselves by way of others."""
+    after: dict[str, set[str]] = {}
+    for here, there in edges:
+        after.setdefault(here, set()).add(there)
+
+    def reached(start: str) -> set[str]:
+        waiting, seen = [start], set()
+        while waiting:
+            for each in after.get(waiting.pop(), set()) - seen:
+                seen.add(each)
+                waiting.append(each)
+        return seen
+
+    return [module for module in sorted(after) if module in reached(module)]
+
+
+def drawing() -> str:
+    """The layers as a Mermaid flow chart; the number on an arrow counts the importing files.
+
+    An import that a longer way implies is left out, so that the chart can be read.
+    """
+    counts = Counter((folder(here), folder(there)) for here, there in {(a, folder(b)) for a, b in imports()})
+    below = {a: {b for c, b in counts if c == a != b} for a, _ in counts}
+    implied = {(a, c) for a in below for b in below[a] for c in _all_below(below, b)}
+    lines = ["flowchart TB"]
+    for number, folders in reversed(list(enumerate(LAYERS))):
+        lines.append(f"  subgraph layer{number}[ ]\n    direction LR")
+        lines += [f"    {name}" for name in folders]
+        lines.append("  end")
+    edges = sorted((pair, n) for pair, n in counts.items() if pair[0] != pair[1] and pair not in implied)
+    lines += [f"  {here} -->|{n}| {there}" for (here, there), n in edges]
+    return "\n".join(lines) + "\n"
+
+
+def _all_below(below: dict[str, set[str]], name: str) -> set[str]:
+    return below.get(name, set()).union(*(_all_below(below, each) for each in below.get(name, set())))
+
+
+def page_with_drawing() -> str:
+    """The text of docs/architecture.md with the drawing as the code has it now."""
+    before, rest = PAGE.read_text().split(BEGIN)
+    return before + BEGIN + drawing() + END + rest.split(END)[1]
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page_with_drawing())

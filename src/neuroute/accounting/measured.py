@@ -1,0 +1,154 @@
+"""Parameters and FLOPs of a network that has no formulas in `counts`: those of the network itself, on shapes alone."""
+
+import logging
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from neuroute.accounting.counts import Counts
+from neuroute.core.errors import NeurouteError
+from neuroute.networks.base import MultiStartNetwork, RoutingNetwork
+from neuroute.networks.weights import build
+from neuroute.plan.objects import Network
+
+log = logging.getLogger(__name__)
+SIZES = (12, 48, 192)  # tokens that are measured; a quadratic goes through them
+Polynomial = tuple[float, float, float]  # coefficients of k^2, k and 1
+
+aten = torch.ops.aten
+
+
+def _one_per_entry(shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
+    return math.prod(shape)
+
+
+# Besides the products that torch counts: one FLOP for each entry of a softmax, and for each output of these functions.
+SOFTMAX = (aten._softmax, aten._safe_softmax)
+ENTRIES = dict.fromkeys((*SOFTMAX, aten.relu, aten.relu_, aten.silu, aten.gelu, aten.tanh, aten.tanh_), _one_per_entry)
+
+
+@dataclass(frozen=True)
+class Measured(Counts):
+    """FLOPs are exact where they grow with the square of the size, as of attention and linear layers."""
+
+    total: int
+    of_decision: Polynomial
+    of_encoder: Polynomial
+
+    @property
+    def parameters(self) -> int:
+        return self.total
+
+    def decision(self, tokens: int) -> int:
+        return _at(self.of_decision, tokens)
+
+    def encoder(self, nodes: int) -> int:
+        return _at(self.of_encoder, nodes)
+
+
+@dataclass(frozen=True)
+class Unknown(Counts):
+    """Of a network whose decisions could not be run: FLOPs are no number."""
+
+    total: int
+
+    @property
+    def parameters(self) -> int:
+        return self.total
+
+    def decision(self, tokens: int) -> int:
+        return math.nan  # type: ignore[return-value]
+
+    def encoder(self, nodes: int) -> int:
+        return self.decision(nodes)
+
+
+def measure(network: Network) -> Counts:
+    """Measure a network on the meta device or, where its decisions read values, on a CPU.
+
+    Raises NeurouteError if the network cannot be built.
+    """
+    reason = ""
+    for place in ("meta", "cpu"):
+        try:
+            with torch.device(place), torch.random.fork_rng(devices=[]):
+                net = build(network).eval()
+                return _measure(net)
+        except NeurouteError:
+            raise
+        except Exception as error:  # whatever a network does to shapes that it was not made for
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    log.warning("%s: its FLOPs cannot be measured (%s)", network.kind, reason)
+    return Unknown(_parameters(net))
+
+
+def _measure(net: RoutingNetwork) -> Counts:
+    steps = _many_starts if isinstance(net, MultiStartNetwork) else _one_path
+    encoder, decision = zip(*(steps(net, k) for k in SIZES), strict=True)
+    return Measured(_parameters(net), _quadratic(decision), _quadratic(encoder))
+
+
+def _parameters(net: RoutingNetwork) -> int:
+    return sum(parameter.numel() for parameter in net.parameters())
+
+
+def _one_path(net: RoutingNetwork, tokens: int) -> tuple[int, int]:
+    """FLOPs of encoding so many nodes, and of a decision on as many tokens."""
+    coords, *demand = _features(net.problem, tokens)
+    rows, encoder = _flops(lambda: net.encode(coords, *demand))
+    remaining = (torch.full((1,), 0.5),) if demand else ()
+    _, decision = _flops(lambda: net.decide(rows, *remaining))
+    return encoder, decision
+
+
+def _many_starts(net: RoutingNetwork, tokens: int) -> tuple[int, int]:
+    """FLOPs of encoding so many nodes with what all decisions share, and of one tour's decision on one node fewer."""
+    assert isinstance(net, MultiStartNetwork)
+    nodes = tokens - 1
+    _, encoder = _flops(lambda: net.prepare(net.encode(*_features(net.problem, tokens))))
+    prepared = net.prepare(net.encode(*_features(net.problem, nodes)))
+    current = torch.ones(1, 1, dtype=torch.int64)
+    context = {"tsp": current, "cvrp": torch.ones(1, 1), "vrp": torch.ones(1, 1, 4)}[net.problem]
+    _, decision = _flops(lambda: net.decide(prepared, context, current, torch.zeros(1, 1, nodes)))
+    return encoder, decision
+
+
+def _features(problem: str, nodes: int) -> list[Tensor]:
+    demand = [] if problem == "tsp" else [torch.full((1, nodes), 0.01)]
+    windows = [torch.zeros(1, nodes, 2)] if problem == "vrp" else []
+    return [torch.rand(1, nodes, 2), *demand, *windows]
+
+
+def _flops(call: Callable[[], Any]) -> tuple[Any, int]:
+    """What a call returns, and its FLOPs."""
+    with torch.no_grad(), _all_products(), FlopCounterMode(display=False, custom_mapping=ENTRIES) as counter:
+        found = call()
+    return found, int(counter.get_total_flops())
+
+
+@contextmanager
+def _all_products() -> Iterator[None]:
+    """Attention as products and a softmax: a fused kernel's are not counted on every device."""
+    with sdpa_kernel(SDPBackend.MATH):
+        yield
+
+
+def _quadratic(amounts: tuple[int, ...]) -> Polynomial:
+    """The quadratic through the amounts at SIZES, by divided differences."""
+    (a, b, c), (x, y, z) = SIZES, amounts
+    first, second = (y - x) / (b - a), (z - y) / (c - b)
+    square = (second - first) / (c - a)
+    slope = first - square * (a + b)
+    return square, slope, x - slope * a - square * a * a
+
+
+def _at(coefficients: Polynomial, size: int) -> int:
+    square, slope, level = coefficients
+    return round((square * size + slope) * size + level)

@@ -1,0 +1,78 @@
+"""Outputs that appear whole or not at all, and locks that keep two processes out of one folder."""
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from neuroute.core.errors import NeurouteError
+
+
+def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
+    """Write aside in the same folder, flush to disk, then rename over `path`.
+
+    Raises NeurouteError when the disk is full or the folder cannot be written; `path` is then what it was before.
+    """
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with aside.open("wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except OSError as error:
+        _forget(aside)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise NeurouteError(
+                f"{path}: disk full; nothing was overwritten, free some space and run the same command"
+            ) from None
+        if error.errno in (errno.EACCES, errno.EROFS, errno.ENOTDIR):
+            raise NeurouteError(f"{path}: cannot write here ({error.strerror}); check the folder's rights") from None
+        if error.errno in (errno.EISDIR, errno.EEXIST, errno.ENOENT, errno.ENAMETOOLONG):
+            raise NeurouteError(f"{path}: cannot write this file ({error.strerror}); give another name") from None
+        raise
+    except BaseException:
+        _forget(aside)
+        raise
+
+
+def _forget(aside: Path) -> None:
+    with suppress(OSError):  # a path that cannot be: what went wrong before is what counts
+        aside.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    write_whole(path, lambda file: file.write(text.encode()))
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_text(path, json.dumps(value, indent=1, sort_keys=True) + "\n")
+
+
+def read_json(path: Path, mend: str) -> Any:
+    """Raises NeurouteError with `mend` when the file is missing or cut short."""
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        raise NeurouteError(f"{path}: missing; {mend}") from None
+    except json.JSONDecodeError as error:
+        raise NeurouteError(f"{path}: not valid JSON (line {error.lineno}); delete it and {mend}") from None
+
+
+@contextmanager
+def exclusive(path: Path, what: str) -> Iterator[None]:
+    """Hold a lock file while the block runs; raises NeurouteError at once when another process holds it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise NeurouteError(
+                f"{path.parent}: {what} is already running there in another process; wait for it or stop it"
+            ) from None
+        yield

@@ -1,0 +1,119 @@
+"""What decoding, and training by reinforcement, ask of a problem: batches on a device, and how solutions are built."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+import torch
+from torch import Tensor
+
+from neuroute.core.errors import NeurouteError
+from neuroute.decoding.memory import batch_size_for
+from neuroute.decoding.rollout import Rollout
+from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
+from neuroute.plan.objects import Decoding
+from neuroute.problems.registry import Part
+
+BYTES = 48  # of a tour and a node while a decision is made: its mask, distances, the logits on their way
+
+
+class Batch(Protocol):
+    """Instances of a problem on the network's device."""
+
+    @property
+    def coords(self) -> Tensor:
+        """(batch, nodes, 2), the depot first where there is one."""
+
+    @property
+    def features(self) -> tuple[Tensor, ...]:
+        """What encoders of many starts take."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: slice | Tensor) -> Self: ...
+
+    def repeat(self, times: int) -> Self:
+        """The batch so many times, one after the other."""
+
+    def at(self, coords: Tensor) -> Self:
+        """The same with other coordinates."""
+
+    def to(self, dtype: torch.dtype) -> Self:
+        """The same with what networks read in this precision."""
+
+    def start_nodes(self, number: int) -> Tensor:
+        """The first so many nodes at which solutions may start: int64 (batch, number)."""
+
+    def rollout(self, starts: Tensor, dtype: torch.dtype) -> Rollout:
+        """Solutions from starts (batch, tours); dtype: of the network's nodes."""
+
+    def lengths(self, solutions: Tensor) -> Tensor:
+        """Lengths (batch, tours), float64, of solutions (batch, tours, ...)."""
+
+
+B = TypeVar("B", bound=Batch)
+
+
+class Environment(ABC, Generic[B]):
+    """A problem.  Its size n counts nodes (TSP) or customers, `noun` of which solutions may start at."""
+
+    noun: ClassVar[str]
+    depots: ClassVar[int]
+
+    @abstractmethod
+    def size(self, instances: Any) -> int:
+        """n of instances in host memory."""
+
+    @abstractmethod
+    def shape(self, n: int) -> tuple[int, ...]:
+        """Of one solution."""
+
+    @abstractmethod
+    def batch(self, instances: Any, device: torch.device) -> B:
+        """Instances in host memory -> a batch."""
+
+    @abstractmethod
+    def max_moves(self, n: int) -> int:
+        """The most decisions that a solution takes whose start is given."""
+
+    @abstractmethod
+    def build_greedily(self, net: PathNetwork, batch: B, decoding: Decoding, memory_gb: float, first: int) -> Tensor:
+        """The solutions (batch, ...) of a path network.  first: the place of the first instance in its test set.
+
+        Raises NeurouteError if there are no such networks.
+        """
+
+    def nodes(self, n: int) -> int:
+        return n + self.depots
+
+    def count_starts(self, instances: Any, starts: int | None) -> int:
+        """Solutions of an instance; None: from every start.  Raises NeurouteError if there are none, or not so many."""
+        places = self.size(instances)
+        if starts is None:
+            return places
+        if not 1 <= starts <= places:
+            raise NeurouteError(
+                f"{starts} starts of an instance of {places} {self.noun}; give from 1 to {places}, or 'all' {self.noun}"
+            )
+        return starts
+
+    def batch_sizes(
+        self, net: RoutingNetwork, nodes: int, tours: int, images: int, memory_gb: float, instances: int | None = None
+    ) -> tuple[int, int]:
+        """Tours that are built at a time, and instances that are encoded at a time: both at least 1.
+
+        tours: of one instance, those of all its `images` together; instances: as many, or, if None, as fit.  Raises
+        NeurouteError if the activations of one image's encoder are more than all the memory.
+        """
+        most = max(1, int(memory_gb * 1e9 / (BYTES * nodes)))
+        encoded = batch_size_for(net, nodes, Decoding(), memory_gb)
+        return most, instances or max(1, min(most // tours, encoded // images))
+
+    def prepare(self, net: MultiStartNetwork, batch: B, seed: int) -> Any:
+        """What all decisions of a batch share.  seed: of what the network draws, if it does."""
+        return net.prepare(net.encode(*batch.features))
+
+    def begin_episode(self, prepared: Any) -> None:
+        """Forget what the network has kept of tours that were built before."""
+
+
+ENVIRONMENT = Part[Environment[Any]]("environment")

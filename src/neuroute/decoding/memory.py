@@ -1,0 +1,49 @@
+"""How many instances fit in memory at a time, and in which precision they are decoded."""
+
+import contextlib
+from typing import Any
+
+import torch
+
+from neuroute.core.errors import NeurouteError
+from neuroute.networks.base import RoutingNetwork
+from neuroute.plan.objects import Decoding
+
+
+def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager[Any]:
+    """bf16 mixed precision, or nothing for fp32."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+
+
+def device_of(net: RoutingNetwork) -> torch.device:
+    """Where a network's weights lie."""
+    return next(net.parameters()).device
+
+
+def batch_size_for(net: RoutingNetwork, nodes: int, decoding: Decoding, memory_gb: float) -> int:
+    """Instances that fit: about 16 floats of activations per token and channel are alive at once.
+
+    What a network keeps of pairs of tokens has a quarter of the memory to itself.  Raises NeurouteError if the
+    activations of one instance are more than all of it.
+    """
+    per_instance = 4 * 16 * net.width * (nodes + 1) * decoding.beam
+    if per_instance > memory_gb * 1e9:
+        beam = f" with beam {decoding.beam}" if decoding.beam > 1 else ""
+        raise NeurouteError(
+            f"an instance of {nodes} nodes{beam} needs about {per_instance / 1e9:.2g} GB for its activations, and "
+            f"memory_gb is {memory_gb:.2g}: set it in config.yaml to that or more, or take a smaller instance or beam"
+        )
+    if decoding.batch_size:
+        return decoding.batch_size
+    pairs = net.pair_channels * (nodes + 1) ** 2
+    held = max(1, pair_floats(memory_gb) // pairs) if pairs else 65_535
+    if device_of(net).type == "cpu":
+        enough = 8192 // ((nodes + 1) * decoding.beam)  # more tokens at once bring no speed, only cache misses
+    else:
+        enough = min(4096, 65_535 // decoding.beam)  # rows of a batch: the limit of a CUDA grid's smaller axes
+    return max(1, min(int(memory_gb * 1e9 / per_instance), enough, held))
+
+
+def pair_floats(memory_gb: float) -> int:
+    """Numbers that a network may keep of pairs of tokens: a quarter of the memory."""
+    return int(memory_gb * 1e9 / 16)

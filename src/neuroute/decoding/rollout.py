@@ -1,0 +1,57 @@
+"""Rollouts: several solutions of each instance, built in step by one decision after the other."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from neuroute.networks.base import MultiStartNetwork
+
+Choose = Callable[[Tensor], Tensor]  # logits (batch, tours, nodes) -> nodes (batch, tours)
+
+
+class Rollout(Protocol):
+    """Solutions of several instances that are being built: as many of each, in step."""
+
+    context: Tensor  # (batch, tours, ...): what a decision knows besides the stop, see `MultiStartNetwork`
+    current: Tensor  # (batch, tours) int64: the stop
+    mask: Tensor  # (batch, tours, nodes): -inf at what may not come next, 0 elsewhere
+
+    def is_complete(self) -> bool:
+        """Whether nothing is left to be decided."""
+
+    def go(self, stops: Tensor) -> None:
+        """Move on to stops (batch, tours)."""
+
+    def solutions(self) -> Tensor:
+        """What was built, int64 (batch, tours, ...)."""
+
+
+def choose_best(logits: Tensor) -> Tensor:
+    """The most probable next stop."""
+    return logits.argmax(dim=-1)
+
+
+def complete(net: MultiStartNetwork, prepared: Any, rollout: Rollout, choose: Choose = choose_best) -> Tensor:
+    """The solutions of a rollout, each decision made by `choose`.
+
+    prepared: what `net.prepare` returns.  Sampling, and the probabilities that training needs, are a matter of
+    `choose`, which sees the logits of each decision.
+    """
+    while not rollout.is_complete():
+        rollout.go(choose(net.decide(prepared, rollout.context, rollout.current, rollout.mask)))
+    return rollout.solutions()
+
+
+def empty_mask(starts: Tensor, nodes: int, dtype: torch.dtype) -> Tensor:
+    """Zeros (batch, tours, nodes); rows begin at multiples of 8, as a GPU's fused attention loads them."""
+    batch, tours = starts.shape
+    return torch.zeros(batch, tours, nodes + -nodes % 8, dtype=dtype, device=starts.device)[..., :nodes]
+
+
+def mask_stops(mask: Tensor, stops: Tensor) -> Tensor:
+    """-inf at stops (batch, tours).  In place, unless gradients still need what was there."""
+    if torch.is_grad_enabled():
+        return mask.scatter(2, stops[..., None], -torch.inf)
+    return mask.scatter_(2, stops[..., None], -torch.inf)

@@ -1,0 +1,66 @@
+"""What searches ask of a problem: which networks they take, and how solutions are re-constructed."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, Generic
+
+from torch import Tensor
+
+from neuroute.core.errors import NeurouteError
+from neuroute.decoding.environment import B, Environment
+from neuroute.decoding.memory import batch_size_for
+from neuroute.plan.objects import Decoding
+from neuroute.problems.registry import Part
+
+
+class Search(ABC, Generic[B]):
+    """Ways to decode a problem that go beyond greedy construction."""
+
+    environment: Environment[B]
+
+    @abstractmethod
+    def check(self, net: Any, decoding: Decoding, *, improves: bool = False) -> None:
+        """Raises NeurouteError if this kind of network cannot be decoded that way.
+
+        improves: whatever the way is, it begins with one solution, which gets better.
+        """
+
+    @abstractmethod
+    def reconstruct(
+        self,
+        net: Any,
+        batch: B,
+        solutions: Tensor,
+        decoding: Decoding,
+        memory_gb: float,
+        *,
+        seed: int = 0,
+        first: int = 0,
+        done: int = 0,
+    ) -> Iterator[Tensor]:
+        """The solutions (batch, ...) after each of the decoding's iterations of random or parallel re-construction.
+
+        All lies on the network's device.  `first`: the number of the batch's first instance, on which draws may depend.
+        With `done`, `solutions` are those after as many iterations.
+        Raises NeurouteError for a longest sub-path that cannot be, and for networks that `check` refuses.
+        """
+
+    def path_network(self, net: Any) -> Any:
+        """The network as one of paths."""
+        return net
+
+    def start_from_many(self, net: Any, batch: B, decoding: Decoding, memory_gb: float) -> Tensor | None:
+        """The best of many starts, for re-construction to begin with; None where it begins with a greedy solution."""
+        return None
+
+    def search_beams(self, net: Any, batch: B, decoding: Decoding, first: int) -> Tensor:
+        """The shortest solutions (batch, ...) that beams find.  Raises NeurouteError if there is no such search."""
+        raise NeurouteError(f"{type(net).__name__}: beam search is for the TSP")
+
+
+SEARCH = Part[Search[Any]]("search")
+
+
+def blocks_per_batch(net: Any, memory_gb: float, nodes: int) -> int:
+    """Blocks of so many nodes that fit."""
+    return batch_size_for(net, nodes, Decoding(), memory_gb)

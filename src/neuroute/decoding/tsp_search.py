@@ -1,0 +1,88 @@
+"""Searches for the TSP: beams, and random or parallel local re-construction."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from neuroute.decoding.beam import beam_tours
+from neuroute.decoding.greedy import Decide
+from neuroute.decoding.multi_start import check_starts, multi_start, starts_of
+from neuroute.decoding.path_adapter import PathAdapter
+from neuroute.decoding.prc import prc
+from neuroute.decoding.search import Search, blocks_per_batch
+from neuroute.decoding.tsp import TSP, TspBatch, decide_for, encode, encode_again, tour_lengths
+from neuroute.plan.objects import Decoding
+
+
+class TspSearch(Search[TspBatch]):
+    """A network of many starts is searched with as one of paths."""
+
+    environment = TSP
+
+    def check(self, net: Any, decoding: Decoding, *, improves: bool = False) -> None:
+        if not isinstance(net, PathAdapter):
+            check_starts(net, decoding)
+
+    def path_network(self, net: Any) -> Any:
+        return PathAdapter(net) if net.multi_start else net
+
+    def start_from_many(self, net: Any, batch: TspBatch, decoding: Decoding, memory_gb: float) -> Tensor | None:
+        if not isinstance(net, PathAdapter) or (decoding.starts == 1 and not decoding.augment):
+            return None
+        starts, augment = starts_of(decoding), decoding.augment
+        best = multi_start(TSP, net.net, batch.coords, starts, augment=augment, memory_gb=memory_gb)
+        return best.to(batch.coords.device)
+
+    def search_beams(self, net: Any, batch: TspBatch, decoding: Decoding, first: int) -> Tensor:
+        """The shortest tours (batch, n) that beams find from each of the decoding's starts, each the path's ends."""
+        coords, n = batch.coords, batch.coords.shape[1]
+        rows, decide = encode(net, coords, decoding, first), decide_for(net, decoding, n)
+        best, least = None, torch.full((len(coords),), torch.inf, dtype=torch.float64, device=coords.device)
+        for start in range(TSP.count_starts(coords, starts_of(decoding))):
+            points = coords.roll(-start, dims=1)
+            tours = beam_tours(decide, rows.roll(-start, dims=1), points, decoding.beam)
+            lengths, tours = tour_lengths(points, tours[:, None])[:, 0], (tours + start) % n
+            best = tours if best is None else torch.where((lengths < least)[:, None], tours, best)
+            least = torch.minimum(lengths, least)
+        assert best is not None
+        return best
+
+    def reconstruct(
+        self,
+        net: Any,
+        batch: TspBatch,
+        solutions: Tensor,
+        decoding: Decoding,
+        memory_gb: float,
+        *,
+        seed: int = 0,
+        first: int = 0,
+        done: int = 0,
+    ) -> Iterator[Tensor]:
+        self.check(net, decoding, improves=True)
+        net = self.path_network(net)
+
+        # A segment is a smaller problem: the log(n) factor follows its size, from the training size on.
+        def decide(nodes: int) -> Decide:
+            return decide_for(net, decoding, max(nodes, net.train_nodes))
+
+        go = partial(
+            prc,
+            decide,
+            partial(encode_again, net, decoding=decoding),
+            batch.coords,
+            solutions,
+            decoding.iterations,
+            seed=seed,
+            done=done,
+        )
+        if decoding.method == "rrc":  # one block of any length, and no more of them than there are instances
+            return go(longest=solutions.shape[1], most_blocks=1)
+        fit = partial(blocks_per_batch, net, memory_gb)
+        return go(longest=decoding.longest, most_blocks=decoding.most_blocks, blocks_per_batch=fit)
+
+
+SEARCH = TspSearch()

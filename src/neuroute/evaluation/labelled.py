@@ -1,0 +1,133 @@
+"""Gaps and times of a model on labelled test sets.
+
+Timed: from coordinates in host memory to solutions in host memory, transfers included, the model loaded and warmed up.
+Not timed: reading labels, computing lengths, the warm-up.
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from neuroute.accounting import cost
+from neuroute.core import device as devices
+from neuroute.datasets.labels import load_tours
+from neuroute.datasets.problem_spec import spec_of
+from neuroute.decoding.decode import decode, improve
+from neuroute.decoding.multi_start import starts_of
+from neuroute.evaluation.loaded import LoadedModel
+from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.networks.weights import parameters
+from neuroute.plan.objects import Dataset, Decoding, Evaluation, Test
+
+
+def measure(loaded: LoadedModel, evaluation: Evaluation) -> tuple[Rows, Arrays]:
+    """Return records, and lengths (count,) float64 as "<dataset id>|<decoding id>" and "<dataset id>|reference".
+
+    Where networks keep to stricter rules than labels have to, also "<dataset id>|reference_feasible" (count,), 1 where
+    the reference solution keeps to them (0 elsewhere), and a record of how many do.
+
+    Raises NeurouteError if labels are missing.
+    """
+    return measure_tests(loaded, evaluation.group, evaluation.tests)
+
+
+def measure_tests(loaded: LoadedModel, group: str, tests: Iterable[Test]) -> tuple[Rows, Arrays]:
+    """Return what `measure` does, for these tests."""
+    rows: Rows = []
+    lengths: Arrays = {}
+    for test in tests:
+        dataset = test.labels.dataset
+        spec = spec_of(test.labels)
+        instances = spec.instances(dataset)
+        solutions = load_tours(test.labels, loaded.context.label_dirs)
+        reference = spec.lengths(instances, solutions)
+        lengths[f"{dataset.id}|reference"] = reference
+        feasible = spec.by_networks_rules and spec.by_networks_rules(instances, solutions)
+        if feasible is not None:
+            lengths[f"{dataset.id}|reference_feasible"] = feasible.astype(np.float64)
+        about = describe_test(dataset, test.labels.solver)
+        for decoding, repeats, seconds, peak in _decode_test(loaded, instances, test):
+            cell = f"{dataset.id}|{decoding.id}"
+            if cell in lengths:  # a milestone (greedy) that another test of this evaluation has measured
+                continue
+            lengths[cell] = own = repeats.mean(axis=0)
+            values = {
+                "gap_pct": 100 * (own.mean() / reference.mean() - 1),
+                "gap_mean_of_ratios_pct": 100 * float(np.mean(own / reference) - 1),
+                "length": own.mean(),
+                "time_s": seconds,
+                "peak_memory_mb": peak,
+                "parameters": parameters(loaded.net),
+            }
+            if feasible is not None:
+                values["reference_feasible_pct"] = 100 * float(feasible.mean())
+            values |= describe_repeats(loaded, decoding, dataset.n, repeats, reference)
+            if decoding.method not in ("rrc", "prc"):
+                values |= _flops(loaded, dataset, decoding, spec.starts(instances) if spec.starts else dataset.n)
+            rows += loaded.rows(group, about, decoding, values, seconds)
+    return rows, lengths
+
+
+def _flops(loaded: LoadedModel, dataset: Dataset, decoding: Decoding, places: int) -> dict[str, float]:
+    """Return the FLOPs of one instance: of a solution, or of all those of a network of many starts.
+
+    places: nodes where these may begin.  Beams search from each.
+    """
+    if not loaded.net.multi_start:
+        return cost.per_solution(loaded.run.network, dataset.nodes, decoding.beam)
+    images, starts = 8 if decoding.augment else 1, min(starts_of(decoding) or places, places)
+    solutions, searches = decoding.beam * starts * images, decoding.method != "greedy"
+    return cost.per_solution(loaded.run.network, dataset.nodes, solutions, images, shrinks=searches)
+
+
+def describe_repeats(
+    loaded: LoadedModel, decoding: Decoding, nodes: int, lengths: np.ndarray, reference: np.ndarray
+) -> dict[str, float]:
+    """Return the spread of lengths (repeats, count) over repeats, and the scaling factor, where there are any."""
+    values = {}
+    if decoding.repeats > 1:
+        values["gap_spread_pct"] = float(np.std(100 * lengths.mean(axis=1) / reference.mean()))
+    if decoding.rescale != 1:
+        values["rescale_factor"] = float(loaded.resolve_decoding(decoding, nodes).rescale)
+    return values
+
+
+def _decode_test(
+    loaded: LoadedModel, instances: Any, test: Test
+) -> Iterator[tuple[Decoding, np.ndarray, float, float]]:
+    """Yield decoding, lengths (repeats, count), seconds of a repeat and peak memory in MiB, for each milestone."""
+    spec, dataset, decoding = spec_of(test.labels), test.labels.dataset, test.decoding
+    warm_up(loaded, dataset.problem, instances[: min(2, decoding.batch_size or 2)], dataset.n, decoding)
+    devices.reset_peak_memory(loaded.place)
+    results = list(decode_timed(loaded, dataset.problem, instances, dataset.n, decoding))
+    peak = devices.peak_memory_mb(loaded.place)
+    valid = spec.built or spec.valid
+    for part, repeats, seconds in results:
+        if not all(valid(instances, solutions).all() for solutions in repeats):
+            raise AssertionError(f"{test.labels.id}: decoding returned no {spec.noun}")  # a bug, never the user's
+        yield part, np.stack([spec.lengths(instances, solutions) for solutions in repeats]), seconds, peak
+
+
+def warm_up(loaded: LoadedModel, problem: str, instances: Any, nodes: int, decoding: Decoding) -> None:
+    """Decode once, with at most one iteration."""
+    short = {"iterations": min(decoding.iterations, 1), "milestones": (), "repeats": 1}
+    list(decode_timed(loaded, problem, instances, nodes, decoding.model_copy(update=short)))
+
+
+def decode_timed(
+    loaded: LoadedModel, problem: str, instances: Any, nodes: int, decoding: Decoding
+) -> Iterator[tuple[Decoding, list[np.ndarray], float]]:
+    """Yield the decoding, or that of each milestone, solutions (count, ...) of each repeat, and seconds of a repeat."""
+    resolved, limits = loaded.resolve_decoding(decoding, nodes), (loaded.memory_gb, loaded.run.training.precision)
+    devices.synchronize(loaded.place)
+    if decoding.milestones:
+        for iterations, solutions, seconds in improve(problem, loaded.net, instances, resolved, *limits):
+            part = decoding.model_copy(update={"iterations": iterations, "milestones": ()})
+            yield part, [solutions.numpy()], seconds
+        return
+    draws = resolved.draws()
+    began = time.perf_counter()
+    repeats = [decode(problem, loaded.net, instances, draw, *limits).numpy() for draw in draws]
+    yield decoding, repeats, (time.perf_counter() - began) / len(draws)

@@ -1,0 +1,117 @@
+"""A trained model, ready to be measured, and on what it is measured."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from neuroute.analysis.rescaling import factor_for, read_best
+from neuroute.core import device as devices
+from neuroute.core.errors import NeurouteError
+from neuroute.decoding.decode import instances_per_batch
+from neuroute.evaluation.records import UNITS, Rows
+from neuroute.networks.base import RoutingNetwork
+from neuroute.networks.weights import load_checkpoint
+from neuroute.plan.objects import Decoding, Run
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """On what a model is measured, and where its data lie.  Times depend on it; solutions do not."""
+
+    scale: str
+    code: str  # digest of the evaluation's code
+    network_code: str  # digest of the network's code
+    device: str = "auto"
+    threads: int | None = None
+    memory_gb: float | None = None
+    label_dirs: Sequence[Path] = ()
+    benchmarks: Mapping[str, Path] = field(default_factory=dict)  # name of a fetched benchmark -> its manifest
+    rescaling: Path | None = None  # arrays of the model's rescaling: its best factors
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A trained run, ready on its device."""
+
+    net: RoutingNetwork
+    run: Run
+    checkpoint: Path
+    place: torch.device
+    memory_gb: float
+    context: RunContext
+    best_factors: tuple[np.ndarray, np.ndarray] | None = None  # sizes (k,), factors (k,); None: context.rescaling's
+
+    def resolve_decoding(self, decoding: Decoding, nodes: int) -> Decoding:
+        """Return the decoding for instances of so many nodes: with the best scaling factor, and repeated only where
+        repeats differ.
+
+        Raises NeurouteError if the best factor is asked for and has not been measured.
+        """
+        change: dict[str, Any] = {}
+        if decoding.rescale == "best":
+            sizes, best = self.best_factors or read_best(self.context.rescaling, self.run.id)
+            change["rescale"] = factor_for(nodes, sizes, best)
+        if not self.net.random_embeddings:
+            change["repeats"] = 1
+        return decoding.model_copy(update=change)
+
+    def rows(
+        self,
+        group: str,
+        test: Mapping[str, Any],
+        decoding: Decoding,
+        values: Mapping[str, float],
+        wall_time_s: float,
+        batch_size: int | None = None,
+    ) -> Rows:
+        """Return one record per value; `test` as of `describe_test`, `batch_size` what memory holds unless given."""
+        shared = {"paper": self.run.paper, "run": self.run.id, "group": group, "seed": self.run.seed, **test}
+        shared["batch_size"] = batch_size or instances_per_batch(self.net, test["n"], decoding, self.memory_gb)
+        context = self.context
+        return make_rows(shared, decoding, values, self.place, context.scale, context.code, wall_time_s)
+
+
+def make_rows(
+    shared: Mapping[str, Any],
+    decoding: Decoding,
+    values: Mapping[str, float],
+    place: torch.device,
+    scale: str,
+    code: str,
+    wall_time_s: float,
+) -> Rows:
+    """Return one record per value; `shared` holds the columns that neither the decoding nor the machine gives."""
+    columns = {
+        **shared,
+        "decoding": decoding.id,
+        "method": decoding.method,
+        "beam": decoding.beam,
+        "log_n": decoding.log_n,
+        "device": devices.name(place),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "scale": scale,
+        "code": code,
+        "wall_time_s": round(wall_time_s, 4),
+    }
+    return [{**columns, "metric": name, "value": float(v), "unit": UNITS[name]} for name, v in values.items()]
+
+
+def load_run(run: Run, checkpoint: Path, context: RunContext) -> LoadedModel:
+    """Raises NeurouteError if the checkpoint holds another architecture or was written by other network code."""
+    place = devices.choose(context.device)
+    if context.threads:
+        torch.set_num_threads(context.threads)
+    net, about = load_checkpoint(checkpoint, expected=run.network)
+    if about["code"] != context.network_code:
+        raise NeurouteError(
+            f"{checkpoint}: written by another version of the network's code; retrain with `neuroute train {run.id}`, "
+            "or, if its arithmetic is the same, keep the weights with `neuroute import-weights`"
+        )
+    net.to(place)
+    budget = devices.memory_budget_gb(place, context.memory_gb)
+    return LoadedModel(net, run, checkpoint, place, budget, context)

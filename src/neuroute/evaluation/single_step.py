@@ -1,0 +1,154 @@
+"""The decisions of one instance, one at a time and at any point of its construction, for what they take to be measured.
+
+Which nodes are left, and the weights, are of no account: only how many there are.
+"""
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from neuroute.accounting.counts import Counts
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
+from neuroute.decoding.cvrp import CvrpBatch
+from neuroute.decoding.greedy import closed_tour_rows
+from neuroute.decoding.rollout import choose_best, empty_mask
+from neuroute.plan.objects import Dataset
+
+
+class Construction(Protocol):
+    """One instance, which a network builds a solution of."""
+
+    most: int  # tokens of the first decision: what is left, where the construction is and where it ends
+    fewest: int  # tokens of the last one that is computed
+    share: float  # of the instance's solutions that are built at once; the others take as long again
+
+    def encode(self) -> Any:
+        """What is computed once, and kept for all decisions."""
+
+    def state(self, kept: Any, tokens: int) -> Any:
+        """What is there before a decision on so many tokens."""
+
+    def decide(self, state: Any) -> Tensor:
+        """The decision; may be repeated on the same state."""
+
+    def flops(self, counts: Counts, tokens: int) -> float:
+        """Of one decision, for all of the instance's solutions."""
+
+    def encoder_flops(self, counts: Counts) -> float: ...
+
+
+class _OneSolution:
+    """A network that reads what is left, and builds one solution."""
+
+    share = 1.0
+    most: int
+
+    def state(self, kept: Any, tokens: int) -> Any:
+        return kept[:, -tokens:]  # as in choose_best construction: a view, which moves on by a row with every decision
+
+    def flops(self, counts: Counts, tokens: int) -> float:
+        return counts.decision(tokens)
+
+
+class Path(_OneSolution):
+    """A tour of the TSP by one network; coords (1, n, 2)."""
+
+    fewest = 4
+
+    def __init__(self, net: Any, coords: Tensor) -> None:
+        self.net, self.coords = net, coords
+        self.most = coords.shape[1] + 1
+        self.scale = net.attention_scale(coords.shape[1])
+
+    def encode(self) -> Tensor:
+        return closed_tour_rows(self.net.encode(self.coords))
+
+    def decide(self, state: Tensor) -> Tensor:
+        found: Tensor = self.net.decide(state, self.scale)
+        return found.argmax(dim=1)
+
+    def encoder_flops(self, counts: Counts) -> float:
+        return counts.encoder(self.most - 1)
+
+
+class Routes(_OneSolution):
+    """A solution of the CVRP; coords (1, 1 + V, 2), demand (1, 1 + V) in shares of the capacity, the depot first."""
+
+    fewest = 3
+
+    def __init__(self, net: Any, coords: Tensor, demand: Tensor) -> None:
+        self.net, self.coords, self.demand = net, coords, demand
+        self.most = coords.shape[1] + 1
+        self.scale = net.attention_scale(coords.shape[1])
+        self.left = torch.full_like(demand[:, 0], 0.5)
+
+    def encode(self) -> Tensor:
+        return closed_tour_rows(self.net.encode(self.coords, self.demand))
+
+    def decide(self, state: Tensor) -> Tensor:
+        found: Tensor = self.net.decide(state, self.left, self.scale)
+        return found.flatten(1).argmax(dim=1)
+
+    def encoder_flops(self, counts: Counts) -> float:
+        return counts.encoder(self.most - 1)
+
+
+class Starts:
+    """Solutions from every start, `tours` of them at a time; coords (1, nodes, 2), of the CVRP shares (1, nodes) too.
+
+    They do not shrink: every decision is on all nodes, those that were visited left out afterwards.  Of the CVRP the
+    decisions that serve a customer are counted, not the ways back to the depot: how many these are, weights decide.
+    """
+
+    def __init__(self, net: Any, coords: Tensor, *demand: Tensor, tours: int | None = None) -> None:
+        self.net, self.features = net, (coords, *demand)
+        self.nodes = coords.shape[1]
+        self.most = self.nodes + 1
+        self.fewest = 3 if demand else 4
+        self.starts = self.nodes - len(demand)  # every node, every customer
+        self.tours = self.starts if tours is None else min(tours, self.starts)
+        self.share = self.tours / self.starts
+
+    def encode(self) -> Any:
+        return self.net.prepare(self.net.encode(*self.features))
+
+    def state(self, kept: Any, tokens: int) -> Any:
+        """The same nodes are closed to all tours: a real set of tours would have closed as many, others to each.
+
+        Vehicles are half full.
+        """
+        cvrp = self.starts < self.nodes
+        starts = torch.arange(self.nodes - self.starts, self.nodes, device=kept.nodes.device)[None, : self.tours]
+        mask = empty_mask(starts, self.nodes, kept.nodes.dtype)
+        mask[..., cvrp : self.most - tokens + 1] = -torch.inf
+        context = torch.full_like(starts, 0.5, dtype=kept.nodes.dtype) if cvrp else starts
+        return kept, context, starts, mask
+
+    def decide(self, state: Any) -> Tensor:
+        return choose_best(self.net.decide(*state))
+
+    def flops(self, counts: Counts, tokens: int) -> float:
+        return self.starts * counts.decision(self.most)
+
+    def encoder_flops(self, counts: Counts) -> float:
+        return counts.encoder(self.nodes)
+
+
+def pose_single_step(net: Any, dataset: Dataset, nodes: int | None = None, tours: int | None = None) -> Construction:
+    """The first instance of a data set, or that of its first so many nodes, on the network's device.
+
+    Raises NeurouteError for a problem of which no single decisions are measured.
+    """
+    one, place = dataset.model_copy(update={"count": 1}), next(net.parameters()).device
+    if dataset.problem == "vrp":
+        raise NeurouteError(f"{dataset.id}: single decisions are measured of the TSP and the CVRP; leave it out")
+    if dataset.problem == "cvrp":
+        batch = CvrpBatch.of(cvrp_dataset(one), place)
+        features: tuple[Tensor, ...] = (batch.coords[:, :nodes], batch.share[:, :nodes])
+    else:
+        features = (torch.from_numpy(dataset_coordinates(one)).to(place)[:, :nodes],)
+    if net.multi_start:
+        return Starts(net, *features, tours=tours)
+    return (Routes if dataset.problem == "cvrp" else Path)(net, *features)

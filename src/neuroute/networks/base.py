@@ -1,0 +1,111 @@
+"""What decoding, training and evaluation ask of a network: the two interfaces, and what networks declare of themselves.
+
+A network of your own is one file with one class that builds on `PathNetwork` or `MultiStartNetwork`
+(docs/tutorial/add_a_network.md).
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from neuroute.core.errors import NeurouteError
+
+
+class RoutingNetwork(nn.Module, ABC):
+    """What both kinds of networks declare.  `width`, `depth` and `train_nodes` are set by the constructor."""
+
+    problem: ClassVar[str] = "tsp"  # or "cvrp", "vrp"
+    multi_start: ClassVar[bool] = False
+    width: int  # channels of a token
+    depth: int  # layers; with the width, an estimate of a batch's memory
+    train_nodes: int  # size of the training instances
+    pair_channels: int = 0  # numbers that are kept of each pair of nodes at a time
+    random_embeddings: bool = False
+
+    @property
+    def is_batch_dependent(self) -> bool:
+        """Whether outputs of an evaluation depend on what else is in the batch."""
+        return False
+
+    @abstractmethod
+    def encode(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute what is needed once per instance."""
+
+    @abstractmethod
+    def decide(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Compute the logits of one decision."""
+
+
+class PathNetwork(RoutingNetwork):
+    """A network that builds one solution: it scores the nodes that may follow the current one.
+
+    TSP   encode(coords (batch, nodes, 2)) -> rows (batch, nodes, E)
+          decide(rows (batch, 1 + available + 1, E), attention_scale) -> logits (batch, available)
+    CVRP  encode(coords (batch, 1 + V, 2), demand (batch, 1 + V)) -> rows (batch, 1 + V, E), the depot first
+          decide(rows, remaining (batch,), attention_scale) -> logits (batch, available, 2): straight, through the depot
+
+    `decide` gets the rows that are still open, in the order [current, available..., destination].  Its logits must not
+    depend on the order of the available rows: in training the label is always the first of them.  Demands and what
+    remains are shares of the capacity.
+
+    A network with `random_embeddings` draws them from `draw` and the place of the batch's first instance, `first`.  One
+    with `variable_lengths` takes paths of different lengths, `decide(rows, lengths=...)`, and `encode(coords, noise)`.
+    """
+
+    variable_lengths: ClassVar[bool] = False
+    draw: int = 0  # which random embeddings: each instance is solved with several
+    first: int = 0  # place in its test set of the first instance that is encoded
+
+    def attention_scale(self, nodes: int) -> float:
+        """The factor of the attention scores for instances of `nodes` nodes; 1 if it does not depend on the size."""
+        return 1.0
+
+    def hidden(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Last-layer states (batch, 1 + available + 1, width) of what `decide` takes, for analyses of representations.
+
+        Raises NeurouteError if the network has none.
+        """
+        raise NeurouteError(f"{type(self).__name__} has no `hidden`, which analyses of its last layer need")
+
+    def pairs(self, rows: Tensor, floats: int | None = None) -> Tensor | None:
+        """What `decide` takes of each pair of rows as its third argument, (batch, C, tokens, tokens); None of nothing.
+
+        At most `floats` numbers.
+        """
+        return None
+
+
+class MultiStartNetwork(RoutingNetwork):
+    """A network that builds many solutions of an instance at once, which differ in where they start.
+
+    encode(coords, *demand) -> encoded; prepare(encoded) -> prepared, a named tuple with `nodes` (batch, nodes, width);
+    decide(prepared, context, current, mask) -> logits (batch, tours, nodes), -inf where the mask is.
+    context (batch, tours): where a tour began (TSP), or the share of the capacity that is left (CVRP);
+    current (batch, tours) int64: where it is; mask (batch, tours, nodes): -inf where it may not go, 0 elsewhere.
+    """
+
+    multi_start: ClassVar[bool] = True
+
+    @abstractmethod
+    def prepare(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute what the decisions of an instance share."""
+
+    def path_rows(self, coords: Tensor) -> Tensor:
+        """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, E): all that `decide_path` reads.
+
+        Raises NeurouteError if there is none, as for a network of another problem.
+        """
+        raise self._no_paths()
+
+    def decide_path(self, rows: Tensor) -> Tensor:
+        """rows (batch, 1 + available + 1, E) of [current, available..., where the tour closes] -> (batch, available).
+
+        The logits are those of `decide` of a tour that began at the last row.
+        """
+        raise self._no_paths()
+
+    def _no_paths(self) -> NeurouteError:
+        return NeurouteError(
+            f"{type(self).__name__} has no `path_rows` and `decide_path`, which beam search and re-construction need"
+        )

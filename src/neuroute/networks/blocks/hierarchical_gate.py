@@ -1,0 +1,67 @@
+"""A gate that first chooses between experts and a dense layer, for a whole batch (MVMoE; Zhou et al., 2024, 4.2).
+
+Light decoders (MVMoE/4E-L) run their experts at some of their steps only.
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from neuroute.networks.blocks.experts import Mixture, join_calls, split_calls
+from neuroute.networks.blocks.routing import Routing
+
+Hierarchy = Literal["none", "step", "episode", "random"]
+HIERARCHIES: tuple[Hierarchy, ...] = ("none", "step", "episode", "random")
+SPARSE, DENSE = 0, 1  # as in Figure 4; the published code has them the other way round
+
+
+class Hierarchical(nn.Module):
+    """p_0 times the mixture, or p_1 times a dense layer, drawn with these probabilities p = softmax(mean(x) W_G1).
+
+    2 W + (W + 1) out parameters more than the mixture has.  What is drawn holds for a call's whole batch, in evaluation
+    too, so solutions are random and depend on the batch; a `Routing` with a generator repeats them.
+
+    `step` (the paper): p is of the inputs of each call.  `episode` (the published code): p is that of an episode's
+    first call, given as `first`, and each call draws from it.  `random` (Figure 6 d): either with probability 1/2,
+    neither multiplied; there is no W_G1.
+    """
+
+    def __init__(self, sparse: Mixture, inputs: int, outputs: int, hierarchy: Hierarchy = "step") -> None:
+        super().__init__()
+        self.sparse = sparse
+        self.dense = nn.Linear(inputs, outputs)
+        self.gate = None if hierarchy == "random" else nn.Linear(inputs, 2, bias=False)
+
+    def probabilities(self, x: Tensor, routing: Routing) -> Tensor | None:
+        """x (batch, tokens, in) -> (calls, 2): of experts and of the dense layer; None where nothing is learnt."""
+        if self.gate is None:
+            return None
+        scores: Tensor = self.gate(split_calls(x, routing.calls(x.shape[1])).mean(dim=(1, 2)))
+        return scores.to(torch.promote_types(scores.dtype, torch.float32)).softmax(dim=-1)
+
+    def forward(self, x: Tensor, routing: Routing | None = None, first: Tensor | None = None) -> Tensor:
+        """x (batch, tokens, in) -> (batch, tokens, out); first (1, 2): probabilities to take instead of x's own."""
+        routing = routing or Routing()
+        calls = split_calls(x, routing.calls(x.shape[1]))
+        p = self.probabilities(x, routing) if first is None else first.expand(len(calls), 2)
+        sparse = routing.settled("sparse", len(calls), lambda generator: _drawn(p, calls, generator))
+        if routing.balance:
+            routing.sparse.append(sparse)
+        of_sparse, of_dense = sparse.nonzero()[:, 0], (~sparse).nonzero()[:, 0]
+        found = []
+        if len(of_sparse):
+            out = self.sparse.side_by_side(calls[of_sparse], routing)
+            found.append(out if p is None else out * p[of_sparse, SPARSE, None, None, None])
+        if len(of_dense):
+            out = self.dense(calls[of_dense])
+            found.append(out if p is None else out * p[of_dense, DENSE, None, None, None])
+        if len(found) == 1:
+            return join_calls(found[0])
+        return join_calls(torch.cat(found)[torch.cat([of_sparse, of_dense]).argsort()])
+
+
+def _drawn(p: Tensor | None, calls: Tensor, generator: torch.Generator | None) -> Tensor:
+    """Whether experts run, of each call."""
+    uniform = torch.rand(len(calls), generator=generator, device=calls.device)
+    return uniform < (0.5 if p is None else p[:, SPARSE].detach())

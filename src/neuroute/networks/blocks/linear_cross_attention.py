@@ -1,0 +1,154 @@
+"""Cross-attention through a few representative nodes: what a decision costs is linear in the nodes (sit, Section 4.1).
+
+There are two streams, a few representatives Z and all nodes H, and no product of nodes with nodes.  In inference H,
+which has to be nobody else's, is overwritten a slice at a time: nothing of nodes times FFN width is ever there.
+"""
+
+import math
+from collections.abc import Iterator
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from neuroute.networks.blocks.attention import attend
+
+CPU_FLOATS = 1 << 19  # of the FFN's hidden layer at a time: what stays in a core's cache
+DEVICE_FLOATS = 1 << 24  # on a GPU large products are fast; this bounds the memory
+
+
+class CrossLayer(nn.Module):
+    """h = x + MHA(x, context)        out = h + FFN(h)
+
+    4 W^2 + 2 W F + 2 W + F parameters: Q, K and V have no bias, the output projection and the FFN do; no norms.
+
+    Where the stream S is much longer than the other side, it need not be projected: q (S W_K)^T = (q W_K^T) S^T, and
+    P (S W_V) = (P S) W_V.  Heads times the short side's length take the place of the width in the two products with S;
+    `folds` says when that is less work.  The products with S are then all that touches it.
+    """
+
+    def __init__(self, width: int, heads: int, feed_forward: int) -> None:
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width {width} is not divisible by {heads} heads")
+        self.width, self.heads = width, heads
+        self.scale = 1 / math.sqrt(width // heads)
+        self.query = nn.Linear(width, width, bias=False)
+        self.key_value = nn.Linear(width, 2 * width, bias=False)  # one product for both
+        self.out = nn.Linear(width, width)
+        self.up = nn.Linear(width, feed_forward)
+        self.down = nn.Linear(feed_forward, width)
+
+    def forward(self, x: Tensor, context: Tensor, attention_scale: float = 1.0) -> Tensor:
+        """x (batch, p, width), context (batch, q, width) -> like x."""
+        x = x + self.attended(x, context, attention_scale)
+        return x + self.transformed(x)
+
+    def attended(self, x: Tensor, context: Tensor, attention_scale: float) -> Tensor:
+        """MHA(x, context), every side projected."""
+        q, k, v = self.projected(x, context)
+        out: Tensor = self.out(attend(q, k, v, attention_scale * self.scale).transpose(1, 2).flatten(2))
+        return out
+
+    def weights(self, x: Tensor, context: Tensor, attention_scale: float) -> Tensor:
+        """What `attended` weighs the context with: (batch, heads, p, q), every p sums to 1.  To be looked at."""
+        q, k, _ = self.projected(x, context)
+        return torch.softmax(q @ k.transpose(-1, -2) * (attention_scale * self.scale), dim=-1)
+
+    def projected(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries of x, keys and values of the context: (batch, heads, tokens, width / heads)."""
+        q = self._heads(self.query(x)).transpose(1, 2)
+        k, v = (self._heads(part).transpose(1, 2) for part in self.key_value(context).chunk(2, dim=-1))
+        return q, k, v
+
+    def transformed(self, x: Tensor) -> Tensor:
+        """FFN(x)."""
+        out: Tensor = self.down(F.relu(self.up(x), inplace=True))
+        return out
+
+    def folds(self, few: int, many: int) -> bool:
+        """Whether projecting the short side only takes fewer multiply-adds: 8 W^2 few + 4 heads few W many FLOPs."""
+        return few * (self.width + self.heads * many) < many * (self.width + few)
+
+    def gathered(self, x: Tensor, stream: Tensor, attention_scale: float) -> Tensor:
+        """MHA(x, stream) of a few x, by folding."""
+        key, value = self.key_value.weight.view(2, self.heads, -1, self.width)
+        queries = torch.einsum("bphd,hdw->bhpw", self._heads(self.query(x)) * (attention_scale * self.scale), key)
+        queries = queries.flatten(1, 2)  # (batch, heads * p, width)
+        # A GPU's fused kernels share work out by queries: for these few most of its processors would be idle.
+        seen = seen_by(queries, stream, fused=stream.device.type == "cpu").unflatten(1, (self.heads, -1))
+        out: Tensor = self.out(torch.einsum("bhpw,hdw->bphd", seen, value).flatten(2))
+        return out
+
+    def folded(self, context: Tensor, attention_scale: float) -> tuple[Tensor, Tensor]:
+        """What a stream needs of a few others: keys and values (batch, heads, q, width), for `looked_up`."""
+        query = self.query.weight.unflatten(0, (self.heads, -1))
+        out = self.out.weight.unflatten(1, (self.heads, -1))
+        k, v = (self._heads(part) for part in self.key_value(context).chunk(2, dim=-1))
+        keys = torch.einsum("bqhd,hdw->bhqw", k * (attention_scale * self.scale), query)
+        return keys, torch.einsum("bqhd,whd->bhqw", v, out)
+
+    def looked_up(self, stream: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """MHA(stream, context) of `folded` keys and values."""
+        scores = stream @ keys.flatten(1, 2).transpose(1, 2)  # (batch, tokens, heads * q)
+        probabilities = torch.softmax(scores.unflatten(2, keys.shape[1:3]), dim=-1)
+        return torch.baddbmm(self.out.bias, probabilities.flatten(2), values.flatten(1, 2))
+
+    def _heads(self, x: Tensor) -> Tensor:
+        out: Tensor = x.unflatten(2, (self.heads, -1))
+        return out
+
+
+def seen_by(queries: Tensor, stream: Tensor, *, fused: bool) -> Tensor:
+    """softmax(queries stream^T) stream: queries (batch, p, width), stream (batch, tokens, width) -> like queries."""
+    if fused:
+        return attend(queries[:, None], stream[:, None], stream[:, None], 1.0)[:, 0]
+    return torch.softmax(queries @ stream.transpose(1, 2), dim=-1) @ stream
+
+
+class CrossModule(nn.Module):
+    """One cross-attention module: representatives look at all nodes, then all nodes at them (sit, Eq. 3 and 4).
+
+    8 W^2 + 4 W F + 4 W + 2 F parameters: the two directions share nothing.
+    """
+
+    def __init__(self, width: int, heads: int, feed_forward: int) -> None:
+        super().__init__()
+        self.gather = CrossLayer(width, heads, feed_forward)
+        self.spread = CrossLayer(width, heads, feed_forward)
+
+    def forward(self, z: Tensor, h: Tensor, attention_scale: float = 1.0) -> tuple[Tensor, Tensor]:
+        """z (batch, m, width) and h (batch, tokens, width), both anew; without gradients h is overwritten."""
+        if torch.is_grad_enabled():
+            z = self.gather(z, h, attention_scale)
+            return z, self.spread(h, z, attention_scale)
+        folds = self.gather.folds(z.shape[1], h.shape[1])
+        z = z + (self.gather.gathered if folds else self.gather.attended)(z, h, attention_scale)
+        z = z + self.gather.transformed(z)
+        self._overwrite(h, z, attention_scale, folds)
+        return z, h
+
+    def _overwrite(self, h: Tensor, z: Tensor, attention_scale: float, folds: bool) -> None:
+        layer = self.spread
+        keys, values = layer.folded(z, attention_scale) if folds else (z, z)
+        floats = CPU_FLOATS if h.device.type == "cpu" else DEVICE_FLOATS
+        for rows, tokens in slices(h.shape[0], h.shape[1], floats // layer.up.out_features):
+            part = h[rows, tokens]
+            if folds:
+                part += layer.looked_up(part, keys[rows], values[rows])
+            else:
+                part += layer.attended(part, z[rows], attention_scale)
+            part += layer.transformed(part)
+
+
+def slices(batch: int, tokens: int, limit: int) -> Iterator[tuple[slice, slice]]:
+    """Contiguous parts (instances, tokens) of a batch: of at most `limit` tokens in all, and at least one."""
+    limit = max(1, limit)
+    if tokens > limit:
+        for row in range(batch):
+            for first in range(0, tokens, limit):
+                yield slice(row, row + 1), slice(first, first + limit)
+    else:
+        size = limit // max(1, tokens)
+        for first in range(0, batch, size):
+            yield slice(first, first + size), slice(None)

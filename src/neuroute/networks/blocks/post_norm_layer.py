@@ -1,0 +1,60 @@
+"""Mixing of nodes and an FFN, each on a residual that is normalised afterwards: the encoder layer of POMO and ICAM."""
+
+import math
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.norms import InstanceNorm, Norm
+
+
+class PostNorm(nn.Module):
+    """h = norm(x + mixed)        out = norm(h + FFN(h))
+
+    2 W F + 5 W + F parameters; the FFN (ReLU) has biases.  How nodes are mixed is up to the layer.  With feed_forward 0
+    there is none: whoever builds on this brings another `feed`.
+    """
+
+    def __init__(self, width: int, feed_forward: int, norm: type[Norm] = InstanceNorm) -> None:
+        super().__init__()
+        self.attention_norm = norm(width)
+        if feed_forward:
+            self.up = nn.Linear(width, feed_forward)
+            self.down = nn.Linear(feed_forward, width)
+        self.feed_forward_norm = norm(width)
+
+    def feed(self, h: Tensor, *given: Any) -> Tensor:
+        """h (batch, nodes, width) -> same shape."""
+        fed: Tensor = self.down(F.relu(self.up(h)))
+        return fed
+
+    def finish(self, x: Tensor, mixed: Tensor, *given: Any) -> Tensor:
+        """x and mixed (batch, nodes, width) -> same shape; given: to `feed`, which may ask for more than nodes."""
+        h = self.attention_norm.join(x, mixed)
+        return self.feed_forward_norm.join(h, self.feed(h, *given))
+
+
+class PostNormLayer(PostNorm):
+    """Multi-head attention mixes the nodes.
+
+    4 W^2 + 2 W F + 6 W + F parameters: Q, K and V have no bias, the output projection does.
+    """
+
+    def __init__(self, width: int, heads: int, feed_forward: int, norm: type[Norm] = InstanceNorm) -> None:
+        if width % heads:
+            raise ValueError(f"width {width} is not divisible by {heads} heads")
+        super().__init__(width, feed_forward, norm)
+        self.heads = heads
+        self.scale = 1 / math.sqrt(width // heads)
+        self.qkv = nn.Linear(width, 3 * width, bias=False)  # one product for all three
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x: Tensor, *given: Any) -> Tensor:
+        """x (batch, nodes, width) -> same shape; given: see `finish`."""
+        batch, nodes, width = x.shape
+        qkv = self.qkv(x).view(batch, nodes, 3, self.heads, width // self.heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)
+        attended = attend(q, k, v, self.scale).transpose(1, 2).reshape(batch, nodes, width)
+        return self.finish(x, self.out(attended), *given)

@@ -1,0 +1,64 @@
+"""Attention and an FFN on residuals, without normalisation: the layer of LEHD and of BQ-NCO."""
+
+import math
+from typing import Any, Literal
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.rezero import alpha, scaled_linear
+
+
+class ResidualLayer(nn.Module):
+    """h = x + a1 * MHA(x)        out = h + a2 * FFN(h)
+
+    The two networks differ in what the options say:
+    `rezero`  a1 and a2 are learnt and start at 0; without it they are 1.
+    `bias`    of the attention's projections: on the `output` side, or on the `key-value` side.  (The softmax cancels
+              the key's: it adds the same to all scores of a query.)
+    `scaled`  scores are divided by sqrt(d_k).
+
+    With feed_forward 0 there is no FFN: whoever builds on this brings another `feed`.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        feed_forward: int,
+        *,
+        rezero: bool,
+        bias: Literal["output", "key-value"],
+        scaled: bool,
+    ) -> None:
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width {width} is not divisible by {heads} heads")
+        self.heads = heads
+        self.scale = 1 / math.sqrt(width // heads) if scaled else 1.0
+        self.qkv = nn.Linear(width, 3 * width, bias=False)  # one product for all three
+        self.key_value_bias = nn.Parameter(self.qkv.weight.new_zeros(2 * width)) if bias == "key-value" else None
+        self.out = nn.Linear(width, width, bias=bias == "output")
+        if feed_forward:
+            self.up = nn.Linear(width, feed_forward)
+            self.down = nn.Linear(feed_forward, width)
+        self.alpha1 = alpha() if rezero else None
+        self.alpha2 = alpha() if rezero else None
+
+    def feed(self, h: Tensor, *given: Any) -> Tensor:
+        """h (rows, tokens, width) -> same shape: what is added to it."""
+        return scaled_linear(F.relu(self.up(h)), self.down, self.alpha2)
+
+    def forward(self, x: Tensor, attention_scale: float = 1.0, *given: Any) -> Tensor:
+        """x (rows, tokens, width) -> same shape.  Scores are multiplied by attention_scale besides their own scale.
+
+        given: to `feed`, which may ask for more than tokens.
+        """
+        rows, tokens, width = x.shape
+        bias = None if self.key_value_bias is None else F.pad(self.key_value_bias, (width, 0))  # none for the query
+        qkv = F.linear(x, self.qkv.weight, bias).view(rows, tokens, 3, self.heads, width // self.heads)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)
+        attended = attend(q, k, v, attention_scale * self.scale).transpose(1, 2).reshape(rows, tokens, width)
+        x = x + scaled_linear(attended, self.out, self.alpha1)
+        return x + self.feed(x, *given)

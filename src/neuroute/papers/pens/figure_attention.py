@@ -1,0 +1,147 @@
+"""Figure 6 of paper `pens`: where the origin of a path looks, by model and scaling factor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neuroute.papers.pens import roles
+from neuroute.papers.pens.figures_model import Attention
+from neuroute.plan.needs import Need, artifact
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
+from neuroute.rendering.style import MEASURED, new_figure
+from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.style import Drawing
+
+LOW, HIGH = 2, 98  # percentiles of a panel's logits that its colours reach over
+MAP = "viridis"
+
+
+def _figure6_needs(scale: Scale) -> list[Need]:
+    return [need for name in roles.MAPPED for need in roles.attention(scale, name)]
+
+
+@artifact("Where the origin looks, by scaling factor", needs=_figure6_needs)
+def figure6(study: Study) -> Drawing:
+    """Attention logits from the origin to all nodes: a row for each model, a column for each scaling factor."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+    from matplotlib.lines import Line2D
+
+    nets = {name: Attention.read(study, roles.run_id(name)) for name in roles.MAPPED}
+    columns = max(len(net.array("factors")) for net in nets.values())
+    figure = new_figure(height=len(nets) * (5.75 / columns + 0.3) + 0.45)
+    panels = figure.subplots(len(nets), columns, squeeze=False)
+    for i, (name, net) in enumerate(nets.items()):
+        for j in range(columns):
+            _draw_map(panels[i, j], net, j)
+        panels[i, 0].set_ylabel(roles.NAMES[name], fontweight="bold", fontsize=8)
+    bar = figure.colorbar(ScalarMappable(Normalize(0, 1), MAP), ax=panels.ravel().tolist(), shrink=0.6, pad=0.015)
+    bar.set_ticks([0, 1], labels=["low", "high"])
+    bar.set_label("Mean attention logit of the origin", labelpad=-8)
+    bar.outline.set_visible(False)  # type: ignore[operator]
+    marks = {"origin": maps.MARKS["current"], "destination": maps.MARKS["destination"]}
+    handles = [Line2D([], [], linestyle="none", label=name, **look) for name, look in marks.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2)
+    alt = "Maps of the origin's mean attention logits over the square for three models and several scaling factors."
+    rows = [row for name, net in nets.items() for row in _rows(name, net)]
+    return dg.drawing(figure, rows, _notes(study), alt, _look_table(nets))
+
+
+def _titles(net: Attention) -> list[str]:
+    """Of the factors; the last is the best one."""
+    *others, best = (float(factor) for factor in net.array("factors"))
+    return [*(f"×{factor:g}" for factor in others), f"best: ×{best:.2f}"]
+
+
+def _draw_map(axes: Axes, net: Attention, column: int) -> None:
+    from matplotlib.colors import Normalize
+
+    coords, logits = net.array("coords"), np.asarray(net.array("logits")[column], float)
+    maps.frame_square(axes, room=0.03)
+    axes.set_title(_titles(net)[column], loc="center", fontsize=7, pad=2)
+    finite = np.isfinite(logits)
+    finite[int(net.number("origin"))] = False  # its logit for itself would stretch the colours
+    if not finite.any():
+        style.empty_axes(axes, "not finite")
+        return
+    low, high = np.percentile(logits[finite], (LOW, HIGH))
+    order = np.flatnonzero(finite)[np.argsort(logits[finite], kind="stable")]  # the highest on top
+    side = 72 * 6.2 / max(len(net.array("factors")), 1)  # points
+    size = float(np.clip((0.9 * side) ** 2 / len(coords) * 0.5, 0.35, 26))
+    norm = Normalize(low, max(high, low + 1e-9))
+    x, y = coords[order].T
+    axes.scatter(x, y, size, logits[order], cmap=MAP, norm=norm, linewidths=0, rasterized=True)
+    maps.draw_mark(axes, coords[int(net.number("origin"))], "current", 6.5)
+    maps.draw_mark(axes, coords[int(net.number("destination"))], "destination", 9)
+    axes.set_xlabel(f"{low:.1f} … {high:.1f}".replace("-", "−"), fontsize=6, labelpad=1.5)
+
+
+def _rows(name: str, net: Attention) -> list[dict[str, Any]]:
+    """A row for each node, a column for each factor: long tables of 10,000 nodes would be several times as large."""
+    *others, best = (float(factor) for factor in net.array("factors"))
+    keys = [*(f"logit_x{factor:g}" for factor in others), "logit_best"]
+    logits = np.round(net.array("logits", float), 4).T.tolist()
+    coords = np.round(net.array("coords", float), 6).tolist()
+    ends = {int(net.number(end)): end for end in ("origin", "destination")}
+    return [
+        {"side": MEASURED, "series": roles.NAMES[name], "node": node, "x": x, "y": y}
+        | {"place": ends.get(node, "candidate"), **dict(zip(keys, values, strict=True)), "best_factor": best}
+        for node, ((x, y), values) in enumerate(zip(coords, logits, strict=True))
+    ]
+
+
+def _notes(study: Study) -> list[str]:
+    dataset = roles.held_out(study.scale, max(roles.SIZES))
+    return [
+        f"One held-out instance of TSP{dataset.n:,} (the paper: TSP-10,000), the same path for all models: first "
+        "decision, all other nodes are candidates. Logits are those before the softmax, with SSMax's factor and "
+        "ALiBi's bias, means over layers and heads; one draw of the embeddings, one training seed.",
+        f"Colours reach from the {LOW}nd to the {HIGH}th percentile of each panel, printed below it: they show where, "
+        "not how much. The origin's logit for itself is left out of the colours; it is in the CSV.",
+        "The last column has each model's best factor at this size, from its own sweep (Figure 3). Coordinates are "
+        "drawn unscaled. The paper gives neither instance nor numbers.",
+        "Nearness: Spearman's rank correlation between a node's logit and its nearness to the origin, 1 is a look that "
+        "fades with the distance alone. Destination: the share of the other nodes with a lower logit, 100 % is a look "
+        "at the destination first of all.",
+    ]
+
+
+def _look_table(nets: dict[str, Attention]) -> Table:
+    """What the maps show, as numbers: how local the look is, and whether it finds the destination."""
+    title = "Where the origin looks"
+    rows = [
+        Row((roles.NAMES[name], label.replace("best:", "best,")), tuple(Cell(v) for v in measure_look(net, j)))
+        for name, net in nets.items()
+        for j, label in enumerate(_titles(net))
+    ]
+    columns = (
+        Column("nearness", "Nearness", "", fixed(2), title),
+        Column("destination_pct", "Destination", "%", fixed(1), title),
+    )
+    return Table(title, ("Model", "Factor"), columns, tuple(rows))
+
+
+def measure_look(net: Attention, column: int) -> tuple[float | str, float | str]:
+    """(rank correlation of logit and nearness, share of nodes whose logit is below the destination's in %)."""
+    from scipy.stats import spearmanr
+
+    logits, coords = np.asarray(net.array("logits")[column], float), net.array("coords", float)
+    origin, destination = int(net.number("origin")), int(net.number("destination"))
+    others = np.isfinite(logits)
+    others[[origin, destination]] = False
+    if others.sum() < 3 or not np.isfinite(logits[destination]):
+        return "not finite", "not finite"
+    near = -np.linalg.norm(coords - coords[origin], axis=1)
+    below = 100 * float(np.mean(logits[others] < logits[destination]))
+    if np.ptp(logits[others]) == 0:
+        return "all equal", below
+    return float(spearmanr(near[others], logits[others]).statistic), below

@@ -1,0 +1,90 @@
+"""The sizes of paper `scaling`."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from neuroute.plan.shapes import BaselineShape, DeepNarrow, Nodes, Positive, Shape, TrainingChange
+from neuroute.plan.specs import Spec as Strict
+from neuroute.plan.trainings import SelfImprovement, Supervised
+
+
+class CvrpBaseline(BaselineShape):
+    """LEHD for the CVRP, which no table of the paper shows: trained on demand."""
+
+    customers: Nodes
+    test_count: Positive
+    validation_count: Positive
+    label_solver: str = "hgs-short"
+    reference_solver: str = "hgs"
+    training: Supervised
+
+
+class ScalingScale(Strict):
+    """What the roles of paper `scaling` stand for at this scale.  Keys are the paper's numbers."""
+
+    sizes: Annotated[dict[int, Nodes], Field(description="the paper's n -> nodes here")]
+    test_counts: Annotated[dict[int, Positive], Field(description="the paper's n -> test instances here")]
+    shifted_counts: Annotated[
+        dict[int, Positive], Field(description="Tables 14-16: the paper's n -> test instances here; default: as above")
+    ] = {}
+    validation_count: Annotated[int, Field(ge=1, description="validation instances")] = 1000
+    depths: Annotated[dict[int, Positive], Field(description="the paper's depth -> layers here")]
+    widths: Annotated[dict[int, Shape], Field(description="the paper's width -> shape here")]
+    deep_narrow: Annotated[dict[str, DeepNarrow], Field(description="Table 2's shapes: '24x64', '96x32'")]
+    beams: Annotated[dict[int, Positive], Field(description="Table 18's beam widths -> beam widths here")]
+    beam_count: Annotated[int, Field(ge=1, description="Table 18, Figures 4 and 6: test instances")]
+    budgets: Annotated[
+        dict[str, dict[Literal["limited", "sufficient"], Positive]],
+        Field(description="Table 4: model -> beam width of each budget"),
+    ]
+    budget_count: Annotated[int, Field(ge=1, description="Table 4: test instances")]
+    latency_batches: Annotated[dict[int, Positive], Field(description="Table 17: batch size -> here")]
+    rrc: Annotated[dict[int, Positive], Field(description="Table 19: iterations of random re-construct -> here")]
+    rrc_counts: Annotated[dict[int, Positive], Field(description="Table 19: the paper's n -> test instances here")]
+    tsplib_max_nodes: Annotated[int, Field(ge=51, description="Table 6: instances below this many nodes")] = 5000
+    probe_count: Annotated[int, Field(ge=1, description="Figure 12: test instances with optimal tours")] = 1000
+    training: Supervised
+    changes: Annotated[
+        dict[str, TrainingChange], Field(description="Tables 3 and 11, Figure 8: what these runs change of `training`")
+    ]
+    seeds: Annotated[
+        dict[str, Positive], Field(description="run -> trainings with different seeds; others have one")
+    ] = {}
+    lehd: Annotated[dict[str, BaselineShape], Field(description="Table 20's shapes of LEHD: '6x128', '24x64'")]
+    lehd_training: Supervised
+    lehd_cvrp: CvrpBaseline
+    bq: BaselineShape
+    bq_training: Supervised
+    sigd: BaselineShape
+    sigd_training: SelfImprovement
+
+    @model_validator(mode="after")
+    def _roles_complete(self) -> "ScalingScale":
+        wanted: list[tuple[str, Any, set[Any]]] = [
+            ("sizes", self.sizes, {100, 200, 500, 1000}),
+            ("test_counts", self.test_counts, {100, 200, 500, 1000}),
+            ("depths", self.depths, {6, 12, 24, 42}),
+            ("widths", self.widths, {128, 256, 512}),
+            ("deep_narrow", self.deep_narrow, {"24x64", "96x32"}),
+            ("beams", self.beams, {1, 2, 4, 8, 16, 32, 64}),
+            ("budgets", self.budgets, {"6x128", "6x512", "24x128", "42x128"}),
+            ("latency_batches", self.latency_batches, {50, 100, 1000}),
+            ("rrc", self.rrc, {100, 200, 500, 800, 1000}),
+            ("rrc_counts", self.rrc_counts, {100, 1000}),
+            ("changes", self.changes, {"small01M", "norezero", "data1M", "data10M"}),
+            ("lehd", self.lehd, {"6x128", "24x64"}),
+        ]
+        for name, given, roles in wanted:
+            if set(given) != roles:
+                raise ValueError(f"{name} must name exactly the paper's {sorted(roles)}, got {sorted(given)}")
+        for name, count, limit in (
+            ("beam_count", self.beam_count, self.test_counts[100]),
+            ("budget_count", self.budget_count, self.test_counts[100]),
+            ("probe_count", self.probe_count, self.test_counts[100]),
+            ("rrc_counts.100", self.rrc_counts[100], self.test_counts[100]),
+            ("rrc_counts.1000", self.rrc_counts[1000], self.test_counts[1000]),
+        ):
+            if count > limit:
+                raise ValueError(f"{name} is {count}, but test_counts has only {limit} instances")
+        return self

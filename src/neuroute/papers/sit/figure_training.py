@@ -1,0 +1,214 @@
+"""Figure 2 of paper `sit`: self-improved training on a real instance, and what it does to tours and gaps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neuroute.papers.sit import roles
+from neuroute.papers.sit.snapshot import Iteration, Round
+from neuroute.papers.sit.training_course import Course, draw_gaps, draw_lengths, read_course
+from neuroute.plan.needs import Log, Need, artifact
+from neuroute.plan.objects import Reconstruction, Run
+from neuroute.problems.longest import longest_sub_path
+from neuroute.rendering import diagram as dg
+from neuroute.rendering import maps, style
+from neuroute.rendering.columns import decimal, described
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from neuroute.plan.config import Scale
+    from neuroute.rendering.study import Study
+    from neuroute.rendering.style import Drawing
+
+STARTS = {
+    "greedy": "the model's greedy tour",
+    "nearest": "nearest neighbour",
+    "insertion": "random insertion",
+    "insertion-angle": "insertion by angle",
+    "insertion-published": "random insertion",
+}
+FAINT, IMPROVED, WAS = "#b9bfc8", "#dd6b20", "#f0b98a"
+CUT = ("#1c5a9c", "#5fa8d6")  # blocks in turn, so that neighbours are told apart
+EDGES_ONLY = 300  # nodes from which on edges alone say where they are
+
+
+def _figure2_needs(scale: Scale) -> list[Need]:
+    return [*roles.round_needs(scale), Log(roles.run_id("warm_tsp")), Log(roles.run_id("tsp_1k"))]
+
+
+@artifact("Self-improved training, drawn from a real round", needs=_figure2_needs)
+def figure2(study: Study) -> Drawing:
+    """The loop of self-improved training on a real instance (a), and what it does to tours and gaps (b to d)."""
+    net = Round.of_sit(study)
+    it, course = net.iteration, read_course(study)
+    training = net.run.training
+    assert isinstance(training, Reconstruction)
+    rounds = "round (0: warm-up)" if course.rounds and course.rounds[0]["warm_up"] else "round"
+    charts = {
+        "iterations": ("(b) Length of this tour", "iterations of re-construction"),
+        "lengths": ("(c) Mean length of labels", rounds),
+        "gaps": ("(d) Validation gap (%)", "training epochs"),
+    }
+    panels = [
+        dg.column(dg.heading(title), dg.Panel(name, 1.66, 1.42, before=0.4, below=0.34), top=True, gap=0.1)
+        for name, (title, _) in charts.items()
+    ]
+    sheet = dg.Sheet(
+        dg.column(
+            dg.heading("(a) One iteration of re-construction, and the training that follows"),
+            _loop(it, training, net.run.n),
+            dg.space(height=0.3),
+            dg.row(*panels),
+        )
+    )
+    for name, draw in (("tour", _draw_tour), ("cut", _draw_cut), ("rebuilt", _draw_rebuilt)):
+        draw(sheet.axes[name], it)
+    _connect_loop(sheet, training)
+    _draw_iterations(sheet.axes["iterations"], it)
+    draw_lengths(sheet.axes["lengths"], course)
+    draw_gaps(sheet.axes["gaps"], course)
+    for name, (_, label) in charts.items():
+        sheet.axes[name].set_xlabel(label)
+    alt = (
+        "Maps of a tour before it is cut, cut into blocks and re-constructed, with arrows to the training and back; "
+        "below the tour's length by iteration, the labels' mean length by round and the validation gap by epoch."
+    )
+    rows = [*it.rows(), *course.rounds, *course.validations]
+    return dg.drawing(sheet.figure, rows, _notes(net.run, it, course), alt)
+
+
+def _loop(it: Iteration, training: Reconstruction, nodes: int) -> dg.Row:
+    """Three maps and the training."""
+    blocks, better, lengths = len(it.first), int(it.improved.sum()), it.all_lengths
+    titles = {
+        "tour": f"{STARTS.get(it.start, it.start)}: {lengths[0]:.3f}",
+        "cut": f"cut: {blocks} block{'s' * (blocks != 1)} of {it.length} stops",
+        "rebuilt": f"{better} of {blocks} shorter: {lengths[it.number]:.3f}",
+    }
+    maps = {name: dg.Panel(name, 1.38, 1.38, title, bold=name == "rebuilt") for name, title in titles.items()}
+    lines = (
+        f"{training.epochs_per_round} epoch{'s' * (training.epochs_per_round > 1)}",
+        f"on {training.samples:,} tours,",
+        "sub-paths of",
+        f"4 to {longest_sub_path(training.longest, nodes):,} stops",  # l_max (sit, Section 5)
+    )
+    return dg.row(
+        maps["tour"], dg.words("draw start,\nlength and\ndirection", 5.2, above=True),
+        maps["cut"], dg.words("all blocks\nrebuilt at\nonce", 5.2, above=True),
+        maps["rebuilt"], dg.words(f"×{training.reconstructions:,}:\npseudo-\nlabels", 5.2, above=True),
+        dg.box("training", "training", *lines, fill="output", width=1.1, height=1.0), gap=0.04,
+    )  # fmt: skip
+
+
+def _connect_loop(sheet: dg.Sheet, training: Reconstruction) -> None:
+    """The arrows, and the way back to the next round."""
+    sheet.chain("tour", "cut", "rebuilt", "training")
+    cut, after = sheet.places["cut"], sheet.places["training"]
+    level = cut.low - 0.25
+    sheet.draw_line((after.x, after.low), (after.x, level), (cut.x, level), (cut.x, cut.low))
+    text = f"the next of {training.rounds} rounds: the better network improves the same tours further"
+    sheet.write((cut.x + after.x) / 2, level, text, ground=True, fontsize=6)
+
+
+# -- maps -----------------------------------------------------------------------------------------------------------
+
+
+def _draw_tour(axes: Axes, it: Iteration) -> None:
+    """The tour that is to be improved."""
+    _draw_edges(axes, it, it.before, range(len(it.before)), style.INK, 0.9)
+    _draw_frame(axes, it)
+
+
+def _draw_cut(axes: Axes, it: Iteration) -> None:
+    """Blocks in two blues in turn, between them the edges that stay; the ends of a block are filled."""
+    ends = np.concatenate([it.first, it.first + it.length - 1])
+    blocks = [range(first, first + it.length - 1) for first in it.first]
+    between = np.setdiff1d(np.arange(len(it.before)), np.concatenate(blocks))
+    _draw_edges(axes, it, it.before, between, FAINT, 0.7)
+    for i, block in enumerate(blocks):
+        _draw_edges(axes, it, it.before, block, CUT[i % 2], 1.1)
+    _draw_frame(axes, it)
+    maps.draw_nodes(axes, it.coords, it.before[ends], style.INK, s=1.3 * _area(it), linewidths=0, zorder=4)
+
+
+def _draw_rebuilt(axes: Axes, it: Iteration) -> None:
+    """Blocks that became shorter in colour, over what they were; the rest in grey."""
+    blocks = [range(first, first + it.length - 1) for first in it.first[it.improved]]
+    rest = np.setdiff1d(np.arange(len(it.after)), [i for block in blocks for i in block])
+    _draw_edges(axes, it, it.after, rest, FAINT, 0.8)
+    for block in blocks:
+        _draw_edges(axes, it, it.before, block, WAS, 0.6, linestyle=(0, (1.5, 1.2)))
+        _draw_edges(axes, it, it.after, block, IMPROVED, 1.2, zorder=3)
+    _draw_frame(axes, it)
+
+
+def _draw_edges(axes: Axes, it: Iteration, tour: Any, places: Any, colour: str, width: float, **how: Any) -> None:
+    """The edges from these places of a tour to the next ones."""
+    from matplotlib.collections import LineCollection
+
+    here = np.asarray(list(places), int)
+    legs = it.coords[np.stack([tour[here], tour[(here + 1) % len(tour)]], axis=1)]
+    thin = 1 if len(tour) <= EDGES_ONLY else 0.7
+    axes.add_collection(LineCollection(list(legs), colors=colour, linewidths=width * thin, **{"zorder": 2, **how}))
+
+
+def _draw_frame(axes: Axes, it: Iteration) -> None:
+    if len(it.coords) <= EDGES_ONLY:
+        maps.draw_nodes(axes, it.coords, slice(None), "white", s=_area(it), linewidths=0.4, zorder=3.5)
+    maps.frame_square(axes, it.coords, room=0.04)
+
+
+def _area(it: Iteration) -> float:
+    """Of a node's mark, in square points."""
+    return float(np.clip(400 / len(it.coords), 0.4, 9))
+
+
+# -- the iterations -------------------------------------------------------------------------------------------------
+
+
+def _draw_iterations(axes: Axes, it: Iteration) -> None:
+    """The tour's length before and after each iteration, the drawn one marked."""
+    lengths = it.all_lengths
+    axes.step(range(len(lengths)), lengths, where="post", color=style.RAMPS["blue"][2], linewidth=1.1)
+    axes.plot(it.number, lengths[it.number], "o", color=IMPROVED, markeredgecolor="white", zorder=3, clip_on=False)
+    late = it.number > len(it.lengths) / 2
+    axes.annotate(
+        "drawn above", (it.number, lengths[it.number]), (-5 if late else 6, 3), textcoords="offset points", fontsize=6,
+        color=IMPROVED, va="bottom", ha="right" if late else "left",
+    )  # fmt: skip
+    share = f"{decimal(100 * (lengths[-1] / lengths[0] - 1), 1)} % after {len(it.lengths):,}"
+    axes.text(0.98, 0.97, share, transform=axes.transAxes, ha="right", va="top", fontsize=6)
+    axes.locator_params(axis="x", nbins=6, integer=True)
+    room = 0.12 * float(np.ptp(lengths)) or 0.05 * float(lengths[0]) or 1.0
+    axes.set_ylim(lengths.min() - 0.5 * room, lengths.max() + 1.6 * room)
+    axes.set_xlim(0, max(len(lengths) - 1, 1))
+
+
+def _notes(run: Run, it: Iteration, course: Course) -> list[str]:
+    n = len(it.before)
+    gains = [it.gain(int(block)) for block in np.flatnonzero(it.improved)]
+    some = {0: "no stops are left over", 1: "one stop behind the last block stays (grey)"}
+    kept = some.get(it.tail, f"{it.tail} stops behind the last block stay (grey)")
+    which = "the first that finds a shorter block" if it.improved.any() else "as none finds a shorter block"
+    gained = f" {len(gains)} of {len(it.first)} became shorter, by up to {max(gains):.4f}." if gains else ""
+    dataset = run.validation.dataset
+    validated = f"(d) {described(dataset)}, greedy, after {len(course.validations)} validations; bands are rounds."
+    warm, best = course.least_gap(warm_up=True), course.least_gap(warm_up=False)
+    if warm is not None and best is not None:
+        trend = "below" if best < warm else "not below"
+        validated += f" Best gap of the rounds {best:.3f} %, {trend} the warm-up's {warm:.3f} %."
+    hidden = sum(not v["gap_pct"] > 1e-6 for v in course.validations)
+    if hidden:
+        validated += f" {hidden} of {len(course.validations)} gaps are not positive: not drawn; they are in the CSV."
+    return [
+        f"(a, b) One instance of TSP{n:,}'s validation stream, by {run.id} as trained here; iteration {it.number} of a "
+        f"fixed seed, {which}, with sub-paths so short that several blocks are seen. Blocks do not overlap, their "
+        f"ends stay; {kept}. A block is taken where it became shorter (orange; dotted: as it was), else kept (grey)."
+        f"{gained}",
+        "(c) Mean length of the training set's tours: a bar from what a round found to what it made and trained on; "
+        "the warm-up takes the initial solutions as they are.",
+        validated + " One training seed. The paper prints a diagram and no numbers.",
+    ]

@@ -1,0 +1,102 @@
+"""How solutions are built from a model, and on which labelled test set."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from neuroute.plan.specs import Labels, Spec
+
+# What is improved: the model's own solution, or a solver's.
+Start = Literal["greedy", "insertion", "insertion-angle", "insertion-published", "nearest"]
+
+
+class Decoding(Spec):
+    """How solutions are built from a model.
+
+    With `milestones`, re-construction is measured after each of these numbers of iterations in one go, 0 (what it
+    starts from) included; each becomes a record of its own.
+    """
+
+    method: Literal["greedy", "beam", "rrc", "prc"] = "greedy"
+    beam: int = 1
+    iterations: int = 0  # of random (rrc, after greedy) or parallel local (prc) re-construction
+    start: Start = "greedy"  # of prc
+    longest: int | None = Field(default=None, ge=4)  # l_max of prc; None: 1000, or all stops of shorter solutions
+    rule: Literal["cut-off", "from-the-end"] = "cut-off"  # by which prc cuts CVRP solutions: the paper's, the code's
+    most_blocks: int | None = Field(default=None, ge=1)  # that prc rebuilds of one solution in one iteration
+    milestones: tuple[int, ...] = ()
+    log_n: bool = True  # the log(n) attention factor (scaling, Eq. 16)
+    esf: bool = False  # the entropy scaling factor log_{n_train}(n) instead, n what is left (pens, Appendix A.3)
+    batch_size: int | None = None  # None: as many instances as the memory budget holds
+    rescale: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["best"] = 1.0  # of what the network sees
+    # Of a network of many: the best is taken, or what rrc starts from; a beam searches from each.
+    starts: Annotated[int, Field(ge=1)] | Literal["all"] = 1
+    augment: bool = False  # with the eight symmetric images of each instance (POMO)
+    draw: int = Field(default=0, ge=0)  # which random embeddings, of a network that has some
+    repeats: int = Field(default=1, ge=1)  # solutions of each instance, draws from `draw` on: lengths are their means
+    cached: bool = True  # what does not change from step to step is computed once; no other tours
+
+    @model_validator(mode="after")
+    def _only_prc_starts_elsewhere(self) -> "Decoding":
+        if self.start != "greedy" and self.method != "prc":
+            raise ValueError(f"start: {self.start} is for method 'prc', not '{self.method}'")
+        return self
+
+    @model_validator(mode="after")
+    def _some_methods_have_one_start(self) -> "Decoding":
+        if self.starts != 1 and self.method == "prc":
+            raise ValueError("starts: re-construction in parallel begins with one solution; leave starts out")
+        if self.augment and self.method != "greedy":
+            raise ValueError(f"augment is for method 'greedy', not '{self.method}'")
+        return self
+
+    @property
+    def id(self) -> str:
+        name = {
+            "greedy": self._greedy,
+            "beam": f"beam{self.beam}" + self._from_starts,
+            "rrc": f"rrc{self.iterations}{self._from_starts}" if self.iterations else self._greedy,
+            "prc": self._prc,
+        }[self.method]
+        name += ("" if self.log_n else "-nolog") + ("-esf" if self.esf else "")
+        name += "" if self.rescale == 1 else f"-x{self.rescale}"
+        name += (f"-d{self.draw}" if self.draw else "") + (f"-r{self.repeats}" if self.repeats > 1 else "")
+        return name + (f"-b{self.batch_size}" if self.batch_size else "") + ("" if self.cached else "-uncached")
+
+    @property
+    def _greedy(self) -> str:
+        """greedy, multi, multi5, multi-x8."""
+        return (self._from_starts.removeprefix("-") or "greedy") + ("-x8" if self.augment else "")
+
+    @property
+    def _from_starts(self) -> str:
+        """-multi of all starts, -multi5 of five, nothing of one."""
+        return {1: "", "all": "-multi"}.get(self.starts, f"-multi{self.starts}")
+
+    @property
+    def _prc(self) -> str:
+        """prc100-insertion-l50; what it starts from, without iterations: insertion."""
+        if not self.iterations:
+            return self.start
+        name = f"prc{self.iterations}" + ("" if self.start == "greedy" else f"-{self.start}")
+        name += f"-l{self.longest}" if self.longest else ""
+        name += "" if self.rule == "cut-off" else f"-{self.rule}"
+        return name + (f"-m{self.most_blocks}" if self.most_blocks else "")
+
+    def draws(self) -> list["Decoding"]:
+        """One decoding for each repeat."""
+        return [self.model_copy(update={"draw": self.draw + i, "repeats": 1}) for i in range(self.repeats)]
+
+
+class Test(Spec):
+    """One cell of an evaluation: a labelled test set and a way to decode."""
+
+    __test__ = False  # not a pytest class
+
+    labels: Labels
+    decoding: Decoding = Decoding()
+
+
+def beam_search(width: int) -> Decoding:
+    """Beam search; greedy, where the beam is 1 wide."""
+    return Decoding(method="beam", beam=width) if width > 1 else Decoding()

@@ -1,0 +1,82 @@
+"""Labelled training sets, cut into blocks that one label job each makes; papers with the same ones share them.
+
+And what is left of labels of which some are the first instances of others.
+"""
+
+from collections.abc import Iterable
+
+from neuroute.plan.objects import Dataset, LabelJob, Labels, Run
+
+BLOCK = 1_000_000  # labels that one job makes at most
+
+
+def training_blocks(n: int, samples: int, solver: str) -> tuple[Labels, ...]:
+    """The first instances of the uniform TSP's training stream, in blocks."""
+    return tuple(
+        Labels(dataset=Dataset(split="train", n=n, first=first, count=min(BLOCK, samples - first)), solver=solver)
+        for first in range(0, samples, BLOCK)
+    )
+
+
+def training_label_jobs(paper: str, runs: list[Run]) -> list[LabelJob]:
+    """Make a label job for each block of the largest training set of each size: the smaller sets begin it."""
+    largest: dict[int, tuple[Labels, ...]] = {}
+    for run in runs:
+        if run.training.samples > sum(b.dataset.count for b in largest.get(run.n, ())):
+            largest[run.n] = run.data
+    return [
+        LabelJob(paper=paper, name=f"train{n}-{i:03d}", labels=(block,))
+        for n, blocks in largest.items()
+        for i, block in enumerate(blocks)
+    ]
+
+
+def longest(labels: list[Labels]) -> list[Labels]:
+    """Without what are the first instances of others."""
+    most: dict[Labels, int] = {}
+    for each in labels:
+        key = with_count(each, 0)
+        most[key] = max(most.get(key, 0), each.dataset.count)
+    return [with_count(key, count) for key, count in most.items()]
+
+
+def with_count(labels: Labels, count: int) -> Labels:
+    return labels.model_copy(update={"dataset": labels.dataset.model_copy(update={"count": count})})
+
+
+Stream = tuple[str, int, str]  # of instances, where they begin, and whose solutions
+LabelIndex = dict[Stream, list[tuple[int, str]]]  # -> how many there are, in which label job
+
+
+def stream_of(labels: Labels) -> Stream:
+    return labels.dataset.stem, labels.dataset.first, labels.solver
+
+
+def index_labels(label_jobs: Iterable[LabelJob]) -> LabelIndex:
+    index: LabelIndex = {}
+    for job in label_jobs:
+        for labels in job.labels:
+            index.setdefault(stream_of(labels), []).append((labels.dataset.count, job.id))
+    return index
+
+
+def find_label_job(index: LabelIndex, wanted: Labels) -> str | None:
+    """Return the first label job with these labels, or with more of which they are the first instances."""
+    held = index.get(stream_of(wanted), [])
+    return next((job for count, job in held if count >= wanted.dataset.count), None)
+
+
+def drop_repeated(label_jobs: Iterable[LabelJob]) -> list[LabelJob]:
+    """Return each label job without what an earlier one holds: papers share training and test sets."""
+    most: dict[Stream, int] = {}
+    out = []
+    for job in label_jobs:
+        left = []
+        for labels in job.labels:
+            if labels.dataset.count > most.get(stream_of(labels), 0):
+                left.append(labels)
+        for labels in left:
+            most[stream_of(labels)] = max(most.get(stream_of(labels), 0), labels.dataset.count)
+        if left:
+            out.append(job.model_copy(update={"labels": tuple(left)}))
+    return out

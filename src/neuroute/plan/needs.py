@@ -1,0 +1,103 @@
+"""What artifacts need, said once, beside the function that draws each: tests, other measurements, logs, labels.
+
+    def table3_needs(scale: Scale) -> Iterator[Need]:
+        yield from tested("toy/net", toy_test_set(scale))
+
+    @artifact("Gaps of the toy network", needs=table3_needs)
+    def table3(study: Study) -> Table: ...
+
+The plan collects what is to be measured from these.  It imports the modules of all tables and figures, so they import
+pandas, matplotlib and torch only when they draw.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from neuroute.plan.decodings import Decoding, Test
+from neuroute.plan.evaluations import RunEvaluation
+from neuroute.plan.specs import Labels
+
+if TYPE_CHECKING:
+    from neuroute.plan.scale import Scale
+
+
+class Tested(NamedTuple):
+    """The gaps and times of a run (its id) on one labelled test set."""
+
+    run: str
+    test: Test
+
+
+@dataclass(frozen=True)
+class Log:
+    """The training log of a run (its id), and what training left in run.json."""
+
+    run: str
+
+
+@dataclass(frozen=True)
+class Solved:
+    """How long a solver took for a labelled test set, and how good it was; with `if_made` only where it is run."""
+
+    labels: Labels
+    if_made: bool = False
+
+
+Need = Tested | RunEvaluation | Log | Solved
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def nothing(scale: "Scale") -> Iterable[Need]:
+    """The needs of what shows printed numbers and settings alone."""
+    return ()
+
+
+def tested(run: str, labels: Labels, *decodings: Decoding) -> Iterator[Tested]:
+    """A run on a test set in each of these ways; greedily, if none is given."""
+    for decoding in decodings or (Decoding(),):
+        yield Tested(run, Test(labels=labels, decoding=decoding))
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A table or figure as the plan knows it before it is drawn."""
+
+    name: str  # table3, figure1
+    title: str
+    function: str  # package.module:function
+    needs: "Callable[[Scale], Iterable[Need]]"
+
+    @property
+    def place(self) -> tuple[bool, str, int]:
+        """Tables come before figures, each in the order of their numbers."""
+        stem, number = re.fullmatch(r"(\w*?)(\d*)", self.name).groups()  # type: ignore[union-attr]
+        return not stem.startswith("table"), stem, int(number or 0)
+
+
+def artifact(title: str, needs: "Callable[[Scale], Iterable[Need]]" = nothing) -> Callable[[F], F]:
+    """Declare the decorated function, which draws a table or figure of its name."""
+
+    def declare(function: F) -> F:
+        dotted = f"{function.__module__}:{function.__name__}"
+        function.__dict__["declaration"] = Declaration(function.__name__, title, dotted, needs)
+        return function
+
+    return declare
+
+
+def declarations_in(module: Any) -> list[Declaration]:
+    """Those of the functions that a module defines."""
+    functions = [value for value in vars(module).values() if isinstance(value, FunctionType)]
+    return [
+        f.__dict__["declaration"] for f in functions if "declaration" in vars(f) and f.__module__ == module.__name__
+    ]
+
+
+def group_of(paper: str, run: str, name: str) -> str:
+    """The group of a paper's evaluations of a run: for a baseline, which has others, with the paper's name."""
+    if run.startswith(f"{paper}/"):
+        return name
+    return f"tests_{paper}" if name == paper else f"{name}_{paper}"

@@ -1,0 +1,109 @@
+"""A paper as the plan sees it: what it trains, labels, measures and shows."""
+
+import importlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.label_blocks import find_label_job, index_labels
+from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of, nothing
+from neuroute.plan.objects import Artifact, Evaluation, LabelJob, Labels, Run, RunEvaluation, Test
+from neuroute.plan.papers import paper_folders
+from neuroute.plan.specs import Spec
+
+Needs = dict[Declaration, list[Need]]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One paper: what it trains, labels, measures and shows.
+
+    `scale` is the class of its block in a scale file.  `runs` lists its trainings, and those that it borrows;
+    `label_jobs` gets them all.  Its artifacts are declared in the modules of its folder that begin with `table` or
+    `figure`; `group` says which of a run's tests are measured by one job.  `borrows` names the papers whose runs or
+    test sets it uses: their blocks must be in the scale too.  Artifacts of the `headline` paper lie in the results
+    folder itself.
+    """
+
+    key: str
+    title: str
+    scale: type[Spec]
+    runs: Callable[[Config, Scale], list[Run]]
+    label_jobs: Callable[[Scale, list[Run]], list[LabelJob]]
+    group: str | Callable[[Scale, Tested], str] = ""  # default: the key
+    # What can be measured by hand, though no artifact shows it.
+    on_demand: Callable[[Scale], Iterable[Need]] = nothing
+    borrows: tuple[str, ...] = ()
+    headline: bool = False
+    # The labelled test set of a size, for papers that borrow it.
+    test_set: Callable[[Scale, int], Labels] | None = None
+
+    @property
+    def folder(self) -> Path:
+        return paper_folders()[self.key]
+
+    def declarations(self) -> list[Declaration]:
+        """Its tables, then its figures."""
+        stems = sorted(file.stem for pattern in ("table*.py", "figure*.py") for file in self.folder.glob(pattern))
+        modules = [importlib.import_module(f"neuroute.papers.{self.key}.{stem}") for stem in stems]
+        return sorted((d for module in modules for d in declarations_in(module)), key=lambda d: d.place)
+
+    def needs(self, scale: Scale) -> Needs:
+        """What each artifact needs at a scale."""
+        return {d: list(d.needs(scale)) for d in self.declarations()}
+
+    def evaluations(self, scale: Scale, needs: Needs | None = None) -> list[RunEvaluation]:
+        """What is measured for its artifacts: of each run the tests of a group, and whatever else they need.
+
+        Raises NeurouteError if two artifacts ask for different evaluations of one id.
+        """
+        tests: dict[tuple[str, str], dict[Test, None]] = {}
+        others: dict[str, RunEvaluation] = {}
+        wanted = [(d.name, need) for d, each in (needs or self.needs(scale)).items() for need in each]
+        for name, need in [*wanted, *(("on demand", need) for need in self.on_demand(scale))]:
+            if isinstance(need, Tested):
+                tests.setdefault((need.run, self._group(scale, need)), {})[need.test] = None
+            elif isinstance(need, RunEvaluation) and others.setdefault(need.id, need) != need:
+                raise NeurouteError(f"{self.key}/{name}: needs another {need.id} than an artifact before it")
+        labelled = [
+            Evaluation(run=run, group=group, tests=tuple(sorted(of_group, key=_test_order)))
+            for (run, group), of_group in tests.items()
+        ]
+        return [*labelled, *others.values()]
+
+    def artifacts(self, scale: Scale, label_jobs: Iterable[LabelJob], needs: Needs | None = None) -> list[Artifact]:
+        """Its artifacts, which read manifests of these label jobs.  Raises NeurouteError if one has no labels."""
+        index, out = index_labels(label_jobs), []
+        for d, each in (needs or self.needs(scale)).items():
+            manifests = {need: find_label_job(index, need.labels) for need in each if isinstance(need, Solved)}
+            if missing := [n.labels.id for n, job in manifests.items() if job is None and not n.if_made]:
+                raise NeurouteError(f"{self.key}/{d.name}: no label job makes {missing[0]}, which it needs")
+            evaluations = (self._id(scale, need) for need in each if isinstance(need, Tested | RunEvaluation))
+            out.append(
+                Artifact(
+                    paper=self.key,
+                    name=d.name,
+                    title=d.title,
+                    function=d.function,
+                    runs=tuple(dict.fromkeys(need.run for need in each if isinstance(need, Log))),
+                    evaluations=tuple(dict.fromkeys(evaluations)),
+                    label_jobs=tuple(dict.fromkeys(job for job in manifests.values() if job)),
+                )
+            )
+        return out
+
+    def _id(self, scale: Scale, need: Tested | RunEvaluation) -> str:
+        return need.id if isinstance(need, RunEvaluation) else f"{need.run}/{self._group(scale, need)}"
+
+    def _group(self, scale: Scale, need: Tested) -> str:
+        if callable(self.group):
+            return self.group(scale, need)
+        return group_of(self.key, need.run, self.group or self.key)
+
+
+def _test_order(test: Test) -> tuple[object, ...]:
+    """Tests of an evaluation have one order, whichever artifacts ask for them."""
+    d = test.labels.dataset
+    return d.n, d.stem, d.count, test.labels.solver, test.decoding.id

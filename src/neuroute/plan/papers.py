@@ -1,0 +1,85 @@
+"""Papers are plug-ins: folders that hold a `paper.py`, in this package or wherever `papers_path` says."""
+
+import importlib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from neuroute.core.errors import NeurouteError
+
+if TYPE_CHECKING:
+    from neuroute.plan.config import Config
+    from neuroute.plan.objects import Labels, Run
+    from neuroute.plan.paper import Paper
+    from neuroute.plan.scale import Scale
+
+# Where packages `neuroute.papers.<key>` are looked for.
+FOLDERS: list[str] = importlib.import_module("neuroute.papers").__path__  # type: ignore[assignment]
+
+
+def add_folders(folders: Iterable[str]) -> None:
+    """Look for papers in these folders too.  Raises NeurouteError if one is missing."""
+    for folder in folders:
+        path = Path(folder)
+        if not path.is_dir():
+            raise NeurouteError(f"no folder {folder}; correct the path or leave it out")
+        if (text := str(path.resolve())) not in FOLDERS:
+            FOLDERS.append(text)
+
+
+def paper_folders() -> dict[str, Path]:
+    """Key of each paper -> its folder, which holds `paper.py`."""
+    return _papers_in(tuple(FOLDERS))
+
+
+@cache
+def _papers_in(folders: tuple[str, ...]) -> dict[str, Path]:
+    """Of two papers with one key the one in the first folder counts, as for Python's import."""
+    files = (file for folder in reversed(folders) for file in sorted(Path(folder).glob("*/paper.py")))
+    return {file.parent.name: file.parent for file in files}
+
+
+def load_paper(key: str) -> "Paper":
+    """A paper by its key.  Raises NeurouteError that lists the known ones."""
+    folders = paper_folders()
+    if key not in folders:
+        raise NeurouteError(f"unknown paper '{key}'; known papers: {', '.join(sorted(folders))}")
+    paper: Paper = importlib.import_module(f"neuroute.papers.{key}.paper").PAPER
+    return paper
+
+
+def all_papers() -> list[str]:
+    """Keys of all known papers, each after those that it borrows from."""
+    keys: dict[str, None] = {}
+    for key in sorted(paper_folders(), key=lambda key: not load_paper(key).headline):
+        keys |= dict.fromkeys(with_lenders([key]))
+    return list(keys)
+
+
+def with_lenders(keys: Iterable[str]) -> list[str]:
+    """These papers, each after the papers that it borrows from."""
+    found: dict[str, None] = {}
+    for key in keys:
+        found |= dict.fromkeys(with_lenders(load_paper(key).borrows)) | {key: None}
+    return list(found)
+
+
+def borrow_runs(config: "Config", scale: "Scale", ids: Iterable[str]) -> list["Run"]:
+    """Runs of other papers by id, as these papers declare them."""
+    wanted = list(ids)
+    lent = {
+        run.id: run for key in dict.fromkeys(i.partition("/")[0] for i in wanted) for run in runs_of(key, config, scale)
+    }
+    return [lent[run] for run in wanted]
+
+
+def runs_of(key: str, config: "Config", scale: "Scale") -> list["Run"]:
+    return load_paper(key).runs(config, scale)
+
+
+def borrow_test_set(scale: "Scale", paper: str, size: int) -> "Labels":
+    """The labelled test set that stands for that size of another paper."""
+    test_set = load_paper(paper).test_set
+    assert test_set is not None, f"{paper} lends no test sets"
+    return test_set(scale, size)

@@ -1,0 +1,227 @@
+"""The plan: every object that the chosen papers and scale ask for, and the files that they become."""
+
+import difflib
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.digest import ROOT, code_digest
+from neuroute.plan.label_blocks import LabelIndex, find_label_job, index_labels
+from neuroute.plan.objects import (
+    Artifact,
+    BenchmarkEvaluation,
+    LabelJob,
+    Labels,
+    Reinforced,
+    Run,
+    RunEvaluation,
+    StageEvaluation,
+)
+from neuroute.plan.paper import Paper
+from neuroute.problems.registry import entries
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything by id.  Snakemake, the CLI and the tests read this same object."""
+
+    config: Config
+    scale: Scale
+    label_jobs: Mapping[str, LabelJob]
+    runs: Mapping[str, Run]
+    evaluations: Mapping[str, RunEvaluation]
+    artifacts: Mapping[str, Artifact]
+    papers: Mapping[str, Paper]
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Of the papers."""
+        return {key: paper.title for key, paper in self.papers.items()}
+
+    def full_id(self, name: str) -> str:
+        """The id of an artifact of the headline paper that is named without its paper."""
+        headline = [key for key, paper in self.papers.items() if paper.headline]
+        return f"{headline[0]}/{name}" if headline and "/" not in name else name
+
+    # -- files ------------------------------------------------------------------------------------------------
+
+    @property
+    def work(self) -> Path:
+        """Folder of what is measured at this scale."""
+        return Path(self.config.work_dir) / self.scale.name
+
+    @property
+    def label_store(self) -> Path:
+        """Label shards of all scales; a label cache like any other."""
+        return Path(self.config.work_dir) / "labels"
+
+    @property
+    def label_dirs(self) -> list[Path]:
+        return [self.label_store]
+
+    def manifest(self, job: str) -> Path:
+        return self.work / "labels" / f"{job}.json"
+
+    def run_dir(self, run: str) -> Path:
+        return self.work / "runs" / run
+
+    def run_files(self, run: str) -> tuple[str, ...]:
+        """What a run leaves in its folder besides model, log and summary."""
+        training = self.runs[run].training
+        return training.files if isinstance(training, Reinforced) else ()
+
+    def checkpoint(self, weights: str) -> Path:
+        """The weights of a run or, as `<run>@<stage>`, those that it had at the end of a stage."""
+        run, _, stage = weights.partition("@")
+        return self.run_dir(run) / f"{stage or 'model'}.safetensors"
+
+    def files_to_start(self, run: str) -> list[Path]:
+        """The weights that a run starts from, unless these are random, and the moments beside them, if any."""
+        start = self.runs[run].start
+        if start is None:
+            return []
+        path = self.checkpoint(start)
+        moments = path.with_suffix(".moments.safetensors")
+        return [path, *([moments] if moments.name in self.run_files(start.partition("@")[0]) else [])]
+
+    def evaluation_file(self, evaluation: str) -> Path:
+        return self.work / "evaluations" / f"{evaluation}.csv"
+
+    def benchmark_manifest(self, name: str) -> Path:
+        """What is there of a public benchmark, and where."""
+        return Path(self.config.work_dir) / "benchmarks" / f"{name}.json"
+
+    def benchmarks_of_evaluation(self, evaluation: str) -> list[str]:
+        """The public benchmarks that it measures a model on: a model for several problems has several."""
+        members = self.evaluations[evaluation].members()
+        return list(dict.fromkeys(e.benchmark for e in members if isinstance(e, BenchmarkEvaluation)))
+
+    def checkpoints_of_evaluation(self, evaluation: str) -> list[Path]:
+        """The weights that are measured: the run's, and of an evaluation of stages those at their ends."""
+        e = self.evaluations[evaluation]
+        stages = [s for part in e.members() if isinstance(part, StageEvaluation) for s in part.stages]
+        return [self.checkpoint(e.run), *(self.checkpoint(f"{e.run}@{stage}") for stage in stages)]
+
+    def rescaling_of_evaluation(self, evaluation: str) -> Path | None:
+        """Where the best scaling factors lie that another evaluation of the same model has found."""
+        e = self.evaluations[evaluation]
+        if not e.reads_best_factor():
+            return None
+        return self.evaluation_file(f"{e.run}/rescaling").with_suffix(".npz")
+
+    def artifact_stem(self, artifact: str) -> Path:
+        paper, name = artifact.split("/")
+        results = Path(self.config.results_dir)
+        return results / name if self.papers[paper].headline else results / paper / name
+
+    @property
+    def report(self) -> Path:
+        return Path(self.config.results_dir) / "index.html"
+
+    # -- what hangs on what -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _label_index(self) -> LabelIndex:
+        return index_labels(self.label_jobs.values())
+
+    def _label_jobs_with(self, wanted: Iterable[Labels]) -> list[str]:
+        """Label jobs that make these labels, or more of which they are the first instances."""
+        found = {labels: find_label_job(self._label_index, labels) for labels in wanted}
+        if missing := [labels.id for labels, job in found.items() if job is None]:
+            raise LookupError(f"no label job holds {missing[0]}")
+        return list(dict.fromkeys(job for job in found.values() if job))
+
+    def label_jobs_of_run(self, run: str) -> list[str]:
+        r = self.runs[run]
+        return self._label_jobs_with([*r.data, r.validation, *r.also_validation])
+
+    def label_jobs_of_evaluation(self, evaluation: str) -> list[str]:
+        return self._label_jobs_with(self.evaluations[evaluation].labels)
+
+    # -- code digests -----------------------------------------------------------------------------------------
+
+    def label_code(self, job: str) -> str:
+        solvers = sorted({labels.solver for labels in self.label_jobs[job].labels})
+        problems = {labels.dataset.problem for labels in self.label_jobs[job].labels}
+        return code_digest(
+            "neuroute.datasets.labels:make_labels", *entries(problems, "spec"), *map(_solver_entry, solvers)
+        )
+
+    def train_code(self, run: str) -> str:
+        r = self.runs[run]
+        decision = () if isinstance(r.training, Reinforced) else ("decision",)
+        problem = entries([r.validation.dataset.problem], "spec", "environment", *decision, r.training.scheme)
+        return code_digest("neuroute.training.train:train", r.network.kind, *problem)
+
+    def network_code(self, run: str) -> str:
+        return code_digest(self.runs[run].network.kind)
+
+    def evaluate_code(self, evaluation: str) -> str:
+        e = self.evaluations[evaluation]
+        benchmarks = self.benchmarks_of_evaluation(evaluation)
+        run = self.runs[e.run]
+        problems = {run.validation.dataset.problem, *(labels.dataset.problem for labels in e.labels)}
+        problem = entries(problems, "spec", "environment", "search")
+        libraries = [_library_entry(benchmark) for benchmark in benchmarks]
+        timed = [network for member in e.members() for network in member.networks_timed()]
+        networks = (run.network, *timed)
+        kinds = dict.fromkeys(network.kind for network in networks)
+        counts = dict.fromkeys(entry for network in networks if (entry := network.counts_entry))
+        starts = sorted({_solver_entry(d.start) for d in e.decodings_used() if d.start != "greedy"})
+        measures = dict.fromkeys(member.entry for member in e.members())
+        digest = code_digest(
+            "neuroute.evaluation.driver:evaluate", *measures, *kinds, *counts, *problem, *libraries, *starts
+        )
+        return digest + (_files_digest(map(_instances_of, benchmarks)) if benchmarks else "")
+
+    def fetch_code(self, benchmark: str) -> str:
+        code = code_digest("neuroute.datasets.fetch:provide", _library_entry(benchmark))
+        return code + _files_digest([_instances_of(benchmark)])
+
+    def render_code(self, artifact: str) -> str:
+        a = self.artifacts[artifact]
+        files = sorted((self.papers[a.paper].folder / "published").glob("*.csv"))
+        files += [ROOT / "rendering" / "house.mplstyle"] if a.kind == "figure" else []
+        benchmarks = {b for e in a.evaluations for b in self.benchmarks_of_evaluation(e)}
+        files += [_instances_of(b) for b in sorted(benchmarks)]
+        return code_digest("neuroute.rendering.render:render", a.function) + _files_digest(files)
+
+    def report_code(self) -> str:
+        return code_digest("neuroute.rendering.report:write_report") + _files_digest(
+            [ROOT / "rendering" / "report.html"]
+        )
+
+    # -- lookups ----------------------------------------------------------------------------------------------
+
+    def find(self, objects: Mapping[str, T], wanted: str, what: str) -> T:
+        """An object by id; raises NeurouteError with the nearest ids."""
+        if wanted in objects:
+            return objects[wanted]
+        near = difflib.get_close_matches(wanted, objects, n=3, cutoff=0.3) or list(objects)[:3]
+        raise NeurouteError(f"unknown {what} '{wanted}'; did you mean {' or '.join(near)}? `neuroute plan` lists all")
+
+
+def _files_digest(files: Iterable[Path]) -> str:
+    """Of what the code reads besides code: printed numbers, styles, templates."""
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()[:16]
+
+
+def _library_entry(benchmark: str) -> str:
+    return f"neuroute.datasets.libraries:{benchmark.upper()}"
+
+
+def _instances_of(benchmark: str) -> Path:
+    return ROOT / "datasets" / f"{benchmark}.csv"
+
+
+def _solver_entry(solver: str) -> str:
+    from neuroute.solvers.registry import entry
+
+    return entry(solver)

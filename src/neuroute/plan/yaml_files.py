@@ -1,0 +1,52 @@
+"""YAML files as typed models: what is wrong with one is one clear line."""
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from neuroute.core.errors import NeurouteError
+
+M = TypeVar("M", bound=BaseModel)
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml, where it is there, is ten times as fast
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A mapping.  Raises NeurouteError if there is no such file or it is none."""
+    try:
+        values = parse_yaml(path.read_text())
+    except FileNotFoundError:
+        raise NeurouteError(f"{path}: no such file; run from the folder that holds the Snakefile") from None
+    except OSError as error:
+        raise NeurouteError(f"{path}: cannot be read ({error.strerror})") from None
+    except yaml.YAMLError as error:
+        raise NeurouteError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise NeurouteError(f"{path}: expected a mapping of keys to values")
+    return values
+
+
+def parse_yaml(text: str) -> Any:
+    return yaml.load(text, Loader=_Loader)
+
+
+def validated(kind: type[M], values: Any, where: str, key: str = "") -> M:
+    """`values`, which lie under `key` of a file, as a model.
+
+    Raises NeurouteError that names `where` and the first wrong key.
+    """
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise _first_error(error, where, key) from None
+
+
+def _first_error(error: ValidationError, where: str, key: str) -> NeurouteError:
+    detail = error.errors()[0]
+    path = ".".join(str(p) for p in (key, *detail["loc"]) if p not in ("", "[key]"))
+    message = detail["msg"].removeprefix("Value error, ")
+    if detail["type"] == "extra_forbidden":
+        message = "unknown key"
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    return NeurouteError(f"{where}: {path or 'top level'}: {message}{more}; see workflow/schemas for what is allowed")

@@ -1,0 +1,138 @@
+"""Table cells: the paper's printed numbers, and measured ones with what sampling the test instances leaves open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from neuroute.analysis import RESAMPLES
+from neuroute.plan.objects import Dataset, Decoding, Network
+from neuroute.rendering.columns import described
+from neuroute.rendering.table import Cell, Value
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from neuroute.rendering.study import Study
+
+UNTRAINED = "–"  # for a method that is not measured here
+BOOTSTRAP = (
+    f"Ranges are 95 % bootstrap intervals over test instances ({RESAMPLES:,} resamples); they do not cover "
+    "the spread between training seeds. The paper gives none."
+)
+ONE_SEED = "One training of each model (one seed)."
+SOLVERS = {
+    "concorde": "Concorde",
+    "lkh": "LKH",
+    "lkh3": "LKH3",
+    "hgs": "HGS",
+    "hgs-long": "HGS",
+    "hgs-short": "short HGS",
+    "insertion": "random insertion",
+    "insertion-angle": "insertion by angle",
+    "insertion-published": "insertion by angle, as published",
+    "ortools": "OR-Tools",
+    "ortools-short": "short OR-Tools",
+    "ortools-x10": "OR-Tools (x10)",
+    "ortools-network": "OR-Tools by the networks' rule",
+    "pyvrp": "PyVRP",
+    "pyvrp-short": "short PyVRP",
+}
+
+
+# -- printed ----------------------------------------------------------------------------------------------------------
+
+
+def printed(study: Study, table: int | str, **where: object) -> pd.DataFrame:
+    """Read the paper's numbers whose columns (method, problem, decoding, depth, ...) hold `where`."""
+    return select(study.published(table), **where)
+
+
+def select(rows: pd.DataFrame, **where: object) -> pd.DataFrame:
+    """Keep the rows whose columns hold `where`."""
+    for key, value in where.items():
+        rows = rows[rows[key] == value]
+    return rows
+
+
+def number(rows: pd.DataFrame, n: object, metric: str) -> Value:
+    """Return the one printed value of a size; where the paper prints none, what it prints instead: OOM, N/A, — or <1s.
+
+    n: None takes rows of any size.
+    """
+    rows = rows[rows.metric == metric]
+    if n is not None:
+        rows = rows[rows.n.astype(str).str.removesuffix(".0") == str(n)]
+    if not len(rows):
+        return None
+    value, text = rows.value.item(), str(rows.printed.item())
+    if text == "nan":
+        return "N/A"  # which pandas reads as missing
+    if text == "-":
+        return None
+    if value != value or text.startswith("<"):
+        return text
+    return float(value)
+
+
+def printed_gap(rows: pd.DataFrame, n: object) -> float | None:
+    """Return the printed gap in % of a size, where there is a number."""
+    value = number(rows, n, "gap_pct")
+    return value if isinstance(value, float) else None
+
+
+# -- measured ---------------------------------------------------------------------------------------------------------
+
+
+def gap_cell(
+    study: Study, run: str, dataset: Dataset, published: Value = None, decoding: Decoding | str = "greedy"
+) -> Cell:
+    """Show the gap in % of one training with its bootstrap interval, where there are several instances."""
+    gap, lengths = study.gap(run, dataset, decoding), study.lengths(run, dataset, decoding)
+    samples = resampled(*lengths) if gap is not None and lengths and dataset.count > 1 else None
+    return interval_cell(gap, samples, published, described(dataset))
+
+
+def resampled(lengths: NDArray[np.float64], reference: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute the gaps in % of resampled instances: (count,) lengths -> (resamples,)."""
+    from neuroute.analysis.power_laws import resampled_gaps
+
+    return resampled_gaps(lengths, reference)[:, 0]
+
+
+def interval_cell(value: Value, samples: NDArray[np.float64] | None, published: Value = None, at: str = "") -> Cell:
+    """Show a measured value with the 95 % interval of its bootstrap samples."""
+    if value is None:
+        return Cell(None, published)
+    if samples is None:
+        return Cell(value, published, at=at)
+    from neuroute.analysis.power_laws import percentile_interval
+
+    interval = percentile_interval(samples)
+    return Cell(value, published, interval.low, interval.high, at)
+
+
+# -- words ------------------------------------------------------------------------------------------------------------
+
+
+def model_here(study: Study, *runs: str | None) -> str:
+    """Name depth and width of the runs' networks; a dash for a method that is not trained here."""
+    networks = [study.runs[run].network for run in runs if run is not None and run in study.runs]
+    return "; ".join(dict.fromkeys(map(_shape, networks))) or UNTRAINED
+
+
+def _shape(network: Network) -> str:
+    if network.arguments.keys() >= {"depth", "width"}:
+        return f"D={network.arguments['depth']}, W={network.arguments['width']}"
+    return network.kind.partition(":")[2]
+
+
+def solver_name(solver: str) -> str:
+    """Name a solver in running text."""
+    return SOLVERS.get(solver, solver)
+
+
+def with_budget(label: str, paper: int, here: int) -> str:
+    """Label a search: PRC100, or `PRC100, here 10`."""
+    return label if paper == here else f"{label}, here {here:,}"

@@ -1,0 +1,237 @@
+"""Tables of methods x quantities: each row a method, each column what is measured of it on one test set.
+
+The specs are plain values, made from a scale alone, so that a plan can ask which tests a table reads (`Grid.reads`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from neuroute.plan.config import Scale
+from neuroute.plan.needs import Need, Solved, Tested
+from neuroute.plan.objects import Dataset, Decoding, Labels, Test
+from neuroute.rendering.cells import gap_cell, model_here, number, printed, select
+from neuroute.rendering.columns import HERE, described, joined, millions
+from neuroute.rendering.solver_cells import Solvers
+from neuroute.rendering.table import Cell, Column, Format, Row, Table, Value, duration, fixed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from neuroute.rendering.study import Study
+
+GREEDY = Decoding()
+Tests = Mapping[int, Labels]  # the paper's size -> the labelled test set that stands for it
+ModelCell = Callable[["Study", str, Dataset, Value, Decoding], Cell]
+SolverValue = Callable[[Solvers, Labels, str], float | None]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A kind of number: its name in the published CSV, and how it is read of a model and of a solver."""
+
+    metric: str
+    of_model: ModelCell
+    of_solver: SolverValue | None = None
+
+
+def record(metric: str, unit: float = 1, *, each: bool = False) -> ModelCell:
+    """Read a record's value in a unit of so many; `each`: for one instance of the test set."""
+
+    def cell(study: Study, run: str, dataset: Dataset, published: Value, decoding: Decoding) -> Cell:
+        value = study.value(metric, run, dataset, decoding)
+        return Cell(None if value is None else value / (dataset.count if each else unit), published)
+
+    return cell
+
+
+LENGTH = Measure("obj", record("length"), Solvers.mean)
+GAP = Measure("gap_pct", gap_cell, Solvers.gap)
+SECONDS = Measure("time_s", record("time_s"), Solvers.total_seconds)
+SECONDS_EACH = Measure("time_s", record("time_s", each=True), Solvers.seconds)
+PARAMETERS = Measure("params_m", record("parameters", 1e6))
+
+
+@dataclass(frozen=True)
+class Method:
+    """A row: what singles out its printed numbers, and by which solvers or models it is measured here, if at all."""
+
+    label: str | tuple[str, ...]
+    printed: Mapping[str, object] | None  # columns of the printed numbers; None: the paper has no such row
+    solvers: tuple[str, ...] = ()  # the first that has solved a test set stands for the row
+    runs: str | Mapping[int, str] = field(default_factory=dict)  # the model, or the paper's size -> the model
+    decoding: Decoding = GREEDY
+    tests: Tests = field(default_factory=dict)  # the paper's size -> its test set, instead of the column's
+    besides: Mapping[str, float] = field(default_factory=dict)  # printed numbers that stand elsewhere, by metric
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return (self.label,) if isinstance(self.label, str) else self.label
+
+    def run(self, n: int | None) -> str | None:
+        """Return the model of one of the paper's sizes."""
+        if isinstance(self.runs, str):
+            return self.runs
+        return self.runs.get(n) if n is not None else None
+
+    def test(self, quantity: Quantity) -> Labels:
+        """Return the test set of a column, or the method's own that stands for the same size."""
+        return self.tests.get(quantity.n, quantity.test) if quantity.n is not None else quantity.test
+
+    @property
+    def all_runs(self) -> tuple[str, ...]:
+        return (self.runs,) if isinstance(self.runs, str) else tuple(dict.fromkeys(self.runs.values()))
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A column: what is measured, and on which test set."""
+
+    column: Column
+    measure: Measure
+    test: Labels
+    n: int | None = None  # the printed numbers' name of the test set, as the paper's size; None: of no size
+    decoding: Decoding | None = None  # instead of the methods'
+    where: Mapping[str, object] = field(default_factory=dict)  # further columns of the printed numbers
+    others: tuple[Labels, ...] = ()  # further test sets that the measure reads
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Methods that are measured in the same quantities: a table, or the rows of one problem in it."""
+
+    methods: Sequence[Method]
+    quantities: Sequence[Quantity]
+    head: tuple[str, ...] = ()  # labels before those of the methods
+    where: Mapping[str, object] = field(default_factory=dict)  # columns that all printed numbers hold
+    table: int | str | None = None  # of the printed numbers; None: the artifact's own
+    name_models: Callable[..., str] = model_here  # (study, *runs) -> what the column "Here" says of them
+
+    def reads(self) -> Iterator[tuple[str, Test]]:
+        """Yield (run, test) of every cell that a model is measured for."""
+        for method in self.methods:
+            for quantity in self.quantities:
+                run = method.run(quantity.n)
+                if run is not None and not method.solvers:
+                    for labels in (method.test(quantity), *quantity.others):
+                        yield run, Test(labels=labels, decoding=quantity.decoding or method.decoding)
+
+    @property
+    def tests(self) -> list[Labels]:
+        return list(dict.fromkeys(quantity.test for quantity in self.quantities))
+
+    @property
+    def runs(self) -> list[str]:
+        """The models of all rows, each once."""
+        return list(dict.fromkeys(run for method in self.methods for run in method.all_runs))
+
+    def rows(self, study: Study, *, here: bool = True) -> list[Row]:
+        """Draw the rows: labels, with `here` the model or solver of each, and the cells."""
+        numbers = printed(study, self.table or study.artifact.name, **self.where)
+        solvers = Solvers.of(study)
+        rows = []
+        for method in self.methods:
+            labels = self.head + method.labels + ((self._here(study, solvers, method),) if here else ())
+            cells = [self._cell(study, solvers, method, quantity, numbers) for quantity in self.quantities]
+            rows.append(Row(labels, tuple(cells)))
+        return rows
+
+    def _here(self, study: Study, solvers: Solvers, method: Method) -> str:
+        return solvers.here(self.tests, method.solvers) if method.solvers else self.name_models(study, *method.all_runs)
+
+    @staticmethod
+    def _cell(study: Study, solvers: Solvers, method: Method, quantity: Quantity, numbers: pd.DataFrame) -> Cell:
+        measure, run, test = quantity.measure, method.run(quantity.n), method.test(quantity)
+        published: Value = method.besides.get(measure.metric)
+        if method.printed is not None and published is None:
+            rows = select(numbers, **method.printed, **quantity.where)
+            published = number(rows, quantity.n, measure.metric)
+        cell = Cell(None, published)
+        if method.solvers:
+            solver = solvers.first(test, method.solvers)
+            if solver is not None and measure.of_solver is not None:
+                cell = Cell(measure.of_solver(solvers, test, solver), published)
+        elif run is not None:
+            cell = measure.of_model(study, run, test.dataset, published, quantity.decoding or method.decoding)
+        if cell.measured is None:
+            return cell
+        return replace(cell, at=quantity.column.at if test == quantity.test else described(test.dataset))
+
+
+def needs_of(grids_of: Callable[[Scale], Grid | Sequence[Grid]]) -> Callable[[Scale], Iterator[Need]]:
+    """Return what the grids of a table need at a scale: tests of models, and how solvers fared."""
+
+    def needs(scale: Scale) -> Iterator[Need]:
+        grids = grids_of(scale)
+        for grid in [grids] if isinstance(grids, Grid) else grids:
+            yield from (Tested(run, test) for run, test in grid.reads())
+            for method in grid.methods:
+                for test in grid.tests if method.solvers else ():
+                    yield Solved(test)
+                    for solver in method.solvers:
+                        yield Solved(test.model_copy(update={"solver": solver}), if_made=True)
+
+    return needs
+
+
+def grid_table(
+    study: Study, labels: tuple[str, ...], grids: Grid | Sequence[Grid], *notes: str, here: bool = True
+) -> Table:
+    """Draw the grids, which have the same columns, beneath each other."""
+    grids = [grids] if isinstance(grids, Grid) else grids
+    columns = [
+        replace(quantities[0].column, at=joined(quantity.column.at for quantity in quantities))
+        for quantities in zip(*(grid.quantities for grid in grids), strict=True)
+    ]
+    rows = [row for grid in grids for row in grid.rows(study, here=here)]
+    labels = (*labels, HERE) if here else labels
+    return Table(study.artifact.title, labels, tuple(columns), tuple(rows), notes)
+
+
+# -- usual columns ----------------------------------------------------------------------------------------------------
+
+
+def parameters(test: Labels) -> Quantity:
+    """Head the column of parameters in millions, which any test set tells."""
+    return Quantity(Column("parameters_millions", "Parameters", "M", millions), PARAMETERS, test)
+
+
+def gaps(tests: Tests, measure: Measure = GAP, decimals: int = 3) -> list[Quantity]:
+    """Head one column of gaps for each of the paper's sizes; `tests` holds the set that stands for it."""
+    return [
+        Quantity(
+            Column(f"gap_tsp{n}_pct", f"TSP{n}", "gap %", fixed(decimals), at=described(test.dataset)), measure, test, n
+        )
+        for n, test in tests.items()
+    ]
+
+
+def comparison(
+    tests: Tests,
+    group: Callable[[int], str],
+    *measures: Measure,
+    key: Callable[[int], str] = str,
+    lengths: int | Callable[[int], int] = 3,
+    gaps: int = 3,
+    time: str = "Time",
+    at: Callable[[int], str] | None = None,
+) -> list[Quantity]:
+    """Head the columns of length, gap and time (`measures`) of each of the paper's sizes, under a heading `group`.
+
+    key: of a size in the columns' names; lengths, gaps: their decimals; time: heading of the seconds; at: a size's test
+    set in words, where it is not one alone.
+    """
+    quantities = []
+    for n, test in tests.items():
+        decimals = lengths if isinstance(lengths, int) else lengths(n)
+        heads: dict[str, tuple[str, str, str, Format]] = {
+            "obj": (f"obj_{key(n)}", "Obj.", "", fixed(decimals)),
+            "gap_pct": (f"gap_{key(n)}_pct", "Gap", "%", fixed(gaps)),
+            "time_s": (f"time_{key(n)}_s", time, "", duration),
+        }
+        for measure in measures or (LENGTH, GAP, SECONDS):
+            column = Column(*heads[measure.metric], group(n), at(n) if at else described(test.dataset))
+            quantities.append(Quantity(column, measure, test, n))
+    return quantities

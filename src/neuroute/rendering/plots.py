@@ -1,0 +1,49 @@
+"""What figures with data axes share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from neuroute.core.lazy import mpl
+from neuroute.rendering import style
+from neuroute.rendering.table import Cell
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def bounds(cell: Cell) -> tuple[float, float] | None:
+    """Return the bootstrap interval of a measured gap, where there is one."""
+    return (cell.low, cell.high) if cell.low is not None and cell.high is not None else None
+
+
+def drawable(gap: float) -> float:
+    """Return the gap (%) where it has a place on a log axis, else nan.  Below 1e-6 % it is rounding of means."""
+    return gap if gap > 1e-6 else math.nan
+
+
+def hidden_note(gaps: Iterable[float], what: str = "") -> list[str]:
+    """Say how many of the gaps (%) have no place on a log axis; `what` they are: "validation"."""
+    values = list(gaps)
+    hidden = sum(math.isnan(drawable(gap)) for gap in values)
+    kind = f"{what} gaps" if what else "gaps"
+    return [f"{hidden} of {len(values)} {kind} are not positive: not drawn; they are in the CSV."] if hidden else []
+
+
+def mark(label: str, marker: str, color: str, **look: Any) -> mpl.lines.Line2D:
+    """Return a legend's entry of a marker without a line."""
+    return line(label, linestyle="none", marker=marker, color=color, **look)
+
+
+def line(label: str, **look: Any) -> mpl.lines.Line2D:
+    """Return an entry of a legend."""
+    return mpl.lines.Line2D([], [], label=label, **look)
+
+
+def batches_axis(axes: Axes, last: int) -> None:
+    """Tick a training's batches, from none to the last."""
+    axes.set_xlim(0, last * 1.02)
+    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(5, integer=True))
+    axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(style.plain_number))

@@ -1,0 +1,174 @@
+"""OR-Tools' routing library, the only reference solver of all 16 problems (MVMoE, section 5, baselines).
+
+As published: parallel cheapest insertion, then guided local search; as many vehicles as customers, which cost nothing;
+0.4 s per customer (20 s for 50 customers, 40 s for 100; "x10": 4 s).  The search draws nothing, so the seed is unused.
+A number of solutions ends it at the same place everywhere; a time does not.
+
+The published search lets a vehicle carry any load when it leaves the depot ("free start"), which the networks may not
+(see `problems.vrp_checker`).  Under the rule "network" a vehicle starts full, or is one of those that start empty and
+only pick up.
+"""
+
+import importlib
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from neuroute.core.errors import NeurouteError
+from neuroute.problems.vrp import Vrp, from_routes, to_routes
+from neuroute.problems.vrp_checker import Rule
+from neuroute.solvers.base import Solver, installed_version, missing
+from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
+
+NAME = "ortools"
+HOW_TO_GET = "run `pip install ortools`"
+SECONDS_PER_CUSTOMER = 0.4  # as published
+TOUR_SOLUTIONS = 200  # a single tour is searched briefly, and reproducibly
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When the search ends: at whichever comes first.  Raises NeurouteError if a limit is not above 0."""
+
+    seconds_per_customer: float | None = SECONDS_PER_CUSTOMER
+    solutions: int | None = None
+
+    def __post_init__(self) -> None:
+        for value, what in ((self.seconds_per_customer, "seconds per customer"), (self.solutions, "solutions")):
+            if value is not None and not (isfinite(value) and value > 0):
+                raise NeurouteError(f"{NAME}: a search of {value} {what} is none; give a number above 0")
+        if self.seconds_per_customer is None and self.solutions is None:
+            raise NeurouteError(f"{NAME}: a search without end; give a number of seconds per customer, or of solutions")
+
+
+def version() -> str:
+    return installed_version("ortools", NAME, HOW_TO_GET)
+
+
+def solve_vrp(instance: Vrp, seed: int, budget: Budget | None = None, rule: Rule = "free start") -> np.ndarray:
+    """Return the best solution (2, V) of a batch of one instance; routes that only pick up come last.
+
+    Raises NeurouteError if OR-Tools is missing or finds no routes.
+    """
+    grid = on_vrp_grid(instance)
+    only_pick_up = [demand < 0 for demand in grid.demand.tolist()]
+    routes = _search(_Model(grid, grid.customers, rule == "network"), budget or Budget())
+    return from_routes(sorted(routes, key=lambda route: all(only_pick_up[customer] for customer in route)))
+
+
+def solve_cvrp(
+    coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int, budget: Budget | None = None
+) -> list[list[int]]:
+    instance = Vrp(coords[None], np.asarray(demand)[None], np.array([capacity]))
+    return to_routes(solve_vrp(instance, seed, budget))
+
+
+def solve(coords: np.ndarray, seed: int) -> np.ndarray:
+    """Return the best tour (n,) among TOUR_SOLUTIONS solutions with one vehicle."""
+    demand = np.zeros((1, len(coords)), dtype=np.int64)
+    grid = on_vrp_grid(Vrp(coords[None], demand, np.array([0])))
+    (route,) = _search(_Model(grid, 1, False), Budget(None, TOUR_SOLUTIONS))
+    return np.array([0, *route], dtype=np.int64)
+
+
+class _Model:
+    """OR-Tools' model of an instance: its nodes, and for open routes a last one where they end."""
+
+    def __init__(self, grid: GridVrp, vehicles: int, network: bool) -> None:
+        self.library = _library()
+        self.grid = grid
+        backhauls = np.flatnonzero(grid.demand < 0)
+        self.collectors = len(backhauls) if network else 0  # vehicles that start empty, after all others
+        self.vehicles = vehicles + self.collectors
+        ends = [grid.customers + 1 if grid.open else 0] * self.vehicles
+        nodes = grid.customers + 1 + grid.open
+        self.manager = self.library.RoutingIndexManager(nodes, self.vehicles, [0] * self.vehicles, ends)
+        self.routing = self.library.RoutingModel(self.manager)
+        self.ways = self._transit(grid.ways)
+        self.routing.SetArcCostEvaluatorOfAllVehicles(self.ways)
+        self._add_loads(free=len(backhauls) > 0 and not network)
+        if grid.limit is not None:
+            self.routing.AddDimension(self.ways, 0, grid.limit, True, "length")
+        if grid.windows is not None:
+            self._add_times(grid.windows)
+
+    def _transit(self, ways: np.ndarray) -> int:
+        callback: int = self.routing.RegisterTransitMatrix(self.grid.with_end(ways).tolist())
+        return callback
+
+    def _add_loads(self, free: bool) -> None:
+        """Count what a vehicle lacks to be full, from 0 to the capacity."""
+        grid = self.grid
+        demand = self.routing.RegisterUnaryTransitVector([*grid.demand.tolist(), *[0] * grid.open])
+        self.routing.AddDimension(demand, 0, grid.capacity, not (free or self.collectors), "load")
+        if not self.collectors:
+            return
+        full = self.vehicles - self.collectors
+        lack = self.routing.GetDimensionOrDie("load")
+        for vehicle in range(self.vehicles):
+            lack.CumulVar(self.routing.Start(vehicle)).SetValue(0 if vehicle < full else grid.capacity)
+        for customer in np.flatnonzero(grid.demand > 0).tolist():
+            # Not SetAllowedVehiclesForIndex: it takes no list in version 9.15.
+            self.routing.VehicleVar(self.manager.NodeToIndex(customer)).SetMax(full - 1)
+
+    def _add_times(self, windows: np.ndarray) -> None:
+        """Count the time at which service begins, from 0 on; waiting is free, and a vehicle drives at speed 1."""
+        grid = self.grid
+        times = self._transit(grid.ways + grid.service[:, None])
+        latest = grid.closing if grid.open else int(windows[0, 1])
+        self.routing.AddDimension(times, latest, latest, True, "time")
+        time = self.routing.GetDimensionOrDie("time")
+        for customer, (opens, closes) in enumerate(windows[1:].tolist(), 1):
+            if opens > min(closes, latest):
+                raise _no_routes()
+            time.CumulVar(self.manager.NodeToIndex(customer)).SetRange(opens, min(closes, latest))
+
+    def routes(self, solution: Any) -> list[list[int]]:
+        return [route for vehicle in range(self.vehicles) if (route := self._route(solution, vehicle))]
+
+    def _route(self, solution: Any, vehicle: int) -> list[int]:
+        route, index = [], solution.Value(self.routing.NextVar(self.routing.Start(vehicle)))
+        while not self.routing.IsEnd(index):
+            route.append(self.manager.IndexToNode(index))
+            index = solution.Value(self.routing.NextVar(index))
+        return route
+
+
+def _search(model: _Model, budget: Budget) -> list[list[int]]:
+    enums = importlib.import_module("ortools.constraint_solver.routing_enums_pb2")
+    parameters = model.library.DefaultRoutingSearchParameters()
+    parameters.first_solution_strategy = enums.FirstSolutionStrategy.PARALLEL_CHEAPEST_INSERTION
+    parameters.local_search_metaheuristic = enums.LocalSearchMetaheuristic.GUIDED_LOCAL_SEARCH
+    if budget.solutions is not None:
+        parameters.solution_limit = budget.solutions
+    if budget.seconds_per_customer is not None:
+        seconds = budget.seconds_per_customer * model.grid.customers
+        parameters.time_limit.FromMilliseconds(max(1, round(1000 * seconds)))
+    solution = model.routing.SolveWithParameters(parameters)
+    if solution is None:
+        raise _no_routes()
+    return model.routes(solution)
+
+
+def _no_routes() -> NeurouteError:
+    return NeurouteError(
+        f"{NAME}: no routes found that keep to the constraints; check demands, windows and limit, or give more time"
+    )
+
+
+def _library() -> Any:
+    try:
+        return importlib.import_module("ortools.constraint_solver.pywrapcp")
+    except ImportError:
+        raise missing(NAME, HOW_TO_GET) from None
+
+
+SOLVER = Solver(NAME, False, HOW_TO_GET, version, solve, solve_cvrp, solve_vrp)
+# The papers' "OR-Tools (x10)": 4 s per customer.
+X10 = SOLVER.variant("ortools-x10", "solve_cvrp", "solve_vrp", budget=Budget(10 * SECONDS_PER_CUSTOMER))
+# A number of solutions, not a time: labels repeat exactly.  For a few customers, or a reference in seconds.
+SHORT = SOLVER.variant("ortools-short", "solve_cvrp", "solve_vrp", budget=Budget(None, 100))
+# The rule that the networks obey: with backhauls this is a fair reference for them.
+NETWORK = SOLVER.variant("ortools-network", "solve_vrp", budget=Budget(), rule="network")

@@ -1,0 +1,102 @@
+"""PyVRP, for the eight problems without backhauls.
+
+It brings what is picked up to the depot, never to a customer of the same route: with backhauls it would solve another
+problem than this one.  PyVRP, which the published references used as a hybrid genetic search, is an iterated
+local search now (0.14), so its name is not HGS here.  The budget is a number of iterations: labels must not depend on
+the machine's load.
+"""
+
+import importlib
+import warnings
+from typing import Any
+
+import numpy as np
+
+from neuroute.core.errors import NeurouteError
+from neuroute.problems.vrp import Vrp, from_routes, to_routes
+from neuroute.solvers.base import Solver, installed_version, missing
+from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
+
+NAME = "pyvrp"
+HOW_TO_GET = "run `pip install pyvrp`"
+ITERATIONS = 5_000  # seconds for 50 customers; the 20,000 of the published references were of the genetic search
+TOUR_ITERATIONS = 1_000
+SAVED_WAYS = 4  # of the longest ones, that an overload of one may never be worth
+MOST_PENALTY = 100_000
+
+
+def version() -> str:
+    return installed_version("pyvrp", NAME, HOW_TO_GET)
+
+
+def solve_vrp(instance: Vrp, seed: int, iterations: int = ITERATIONS) -> np.ndarray:
+    """Return the best solution (2, V) of a batch of one instance, with at most V vehicles.
+
+    Raises NeurouteError if there are backhauls, PyVRP is missing, or it finds no routes.
+    """
+    if instance.switches.backhaul:
+        raise NeurouteError(f"{NAME} does not solve {instance.variant} as it is meant here; 'ortools' does")
+    grid = on_vrp_grid(instance)
+    return from_routes(_search(grid, grid.customers, seed, iterations))
+
+
+def solve_cvrp(
+    coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int, iterations: int = ITERATIONS
+) -> list[list[int]]:
+    instance = Vrp(coords[None], np.asarray(demand)[None], np.array([capacity]))
+    return to_routes(solve_vrp(instance, seed, iterations))
+
+
+def solve(coords: np.ndarray, seed: int, iterations: int = TOUR_ITERATIONS) -> np.ndarray:
+    """Return the best tour (n,), with one vehicle."""
+    demand = np.zeros((1, len(coords)), dtype=np.int64)
+    grid = on_vrp_grid(Vrp(coords[None], demand, np.array([0])))
+    (route,) = _search(grid, 1, seed, iterations)
+    return np.array([0, *route], dtype=np.int64)
+
+
+def _search(grid: GridVrp, vehicles: int, seed: int, iterations: int) -> list[list[int]]:
+    if iterations < 1:
+        raise NeurouteError(f"{NAME}: a search of {iterations} iterations is none; give a number above 0")
+    try:
+        pyvrp = importlib.import_module("pyvrp")
+    except ImportError:
+        raise missing(NAME, HOW_TO_GET) from None
+    stop = importlib.import_module("pyvrp.stop").MaxIterations(iterations)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of penalties that grow large: what counts is whether it found routes
+        best = pyvrp.solve(_data(pyvrp, grid, vehicles), stop, seed=seed, collect_stats=False, display=False).best
+    if not best.is_feasible():
+        raise NeurouteError(
+            f"{NAME}: no routes found that keep to the constraints; check demands, windows and limit, or give more "
+            "iterations"
+        )
+    return [[visit.idx + 1 for visit in route if visit.is_client()] for route in best.routes()]
+
+
+def _data(pyvrp: Any, grid: GridVrp, vehicles: int) -> Any:
+    """Return PyVRP's form of an instance; its clients count from 0, and open routes end in a second depot."""
+    ways = grid.with_end(grid.ways)
+    times = [{}] * (grid.customers + 1) if grid.windows is None else [_window(*w) for w in grid.windows.tolist()]
+    # PyVRP lets no unit of overload cost more than 1e5, for which a vehicle would save ways: its units are finer.
+    unit = -(-SAVED_WAYS * int(grid.ways.max()) // MOST_PENALTY) or 1
+    clients = [
+        pyvrp.Client(
+            node, delivery=[unit * int(grid.demand[node])], service_duration=int(grid.service[node]), **times[node]
+        )
+        for node in range(1, grid.customers + 1)
+    ]
+    home = pyvrp.Depot(0, **({} if grid.open else times[0]))
+    depots = [home, pyvrp.Depot(grid.customers + 1)] if grid.open else [home]
+    distance = {} if grid.limit is None else {"max_distance": grid.limit}
+    fleet = pyvrp.VehicleType(vehicles, capacity=[unit * grid.capacity], end_depot=int(grid.open), **distance)
+    return pyvrp.ProblemData([pyvrp.Location(0, 0)] * len(ways), clients, depots, [fleet], [ways], [ways])
+
+
+def _window(opens: int, closes: int) -> dict[str, int]:
+    return {"tw_early": opens, "tw_late": closes}
+
+
+SOLVER = Solver(NAME, False, HOW_TO_GET, version, solve, solve_cvrp, solve_vrp)
+# On 20 customers as good as the full budget, on 50 within about 1.5 % of it.
+SHORT = SOLVER.variant("pyvrp-short", "solve", "solve_cvrp", "solve_vrp", iterations=200)

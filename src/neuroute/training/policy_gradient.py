@@ -1,0 +1,53 @@
+"""The loss of REINFORCE: log-probabilities of sampled solutions, weighed by their advantages over the others."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from neuroute.decoding.recompute import Decisions
+from neuroute.networks.base import MultiStartNetwork
+from neuroute.plan.reinforced import Elite
+
+
+def advantages(lengths: Tensor) -> Tensor:
+    """lengths (batch, solutions) -> by how much each is shorter than its instance's mean (POMO; icam, Eq. 8 and 9)."""
+    return lengths.mean(dim=1, keepdim=True) - lengths
+
+
+def weights(lengths: Tensor, elite: Elite | None) -> Tensor:
+    """What the log-probabilities of solutions (batch, solutions) are weighed with, per instance.
+
+    The loss of an instance is minus their weighed sum: Eq. 7 of icam, with elites Eq. 11.  Of solutions of one length
+    that are not all among the elite, the first ones are.
+    """
+    advantage = advantages(lengths)
+    weight = advantage / lengths.shape[1]
+    if elite is None:
+        return weight
+    best = lengths.argsort(dim=1, stable=True)[:, : elite.k]
+    again = torch.zeros_like(weight).scatter_(1, best, advantage.gather(1, best) / elite.k)
+    return weight + elite.beta * again
+
+
+def log_probabilities(net: MultiStartNetwork, prepared: Any, decisions: Decisions) -> Tensor:
+    """Of what was chosen (batch, decisions)."""
+    logits = net.decide(prepared, decisions.context, decisions.current, decisions.mask)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).flatten(0, 1)
+    return -F.cross_entropy(logits, decisions.chosen.flatten(), reduction="none").view_as(decisions.chosen)
+
+
+class AuxiliaryLoss:
+    """What a batch is learnt from besides its solutions: nothing, unless a network's own draws come with a loss."""
+
+    def again(self, prepared: Any) -> Any:
+        """What is prepared, for some of the decisions that were sampled, in their order."""
+        return prepared
+
+    def of_decisions(self) -> Tensor | None:
+        """A loss of those that were recomputed since it was last asked for."""
+        return None
+
+    def of_encoder(self) -> Tensor | None:
+        return None

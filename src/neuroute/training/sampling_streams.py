@@ -1,0 +1,91 @@
+"""What reinforcement learning draws for a batch: its size, its capacity, its problem, the noise of its samples.
+
+All of it is a function of the seed and of the batch's number, by numpy's counter-based Philox generator: a batch needs
+nothing of those before it, and an instance's noise nothing of those beside it.
+"""
+
+from collections.abc import Sequence
+from itertools import count
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neuroute.decoding.rollout import Choose
+from neuroute.plan.reinforced import Reinforced, Stage
+
+SHAPES = 1 << 63  # second word of the key of sizes, capacities and variants; that of a batch's noise lies above
+SIZE, CAPACITY, VARIANT = range(3)  # which of a batch's four draws
+BATCHES_PER_BLOCK = 1 << 16  # batches
+
+
+def shapes(stage: Stage, seed: int, first: int, batches: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Sizes, and capacities if the stage draws some, of batches from number `first` on: int64 (batches,) each."""
+    raw = _of_batches(seed, first, batches)
+    capacities = _between(raw[:, CAPACITY], stage.capacities) if stage.capacities else None
+    return _between(raw[:, SIZE], stage.sizes), capacities
+
+
+def variants(stage: Stage, seed: int, first: int, batches: int) -> list[str]:
+    """The stage's variants that batches from number `first` on are of, each as likely (mvmoe, Section 5)."""
+    raw = _of_batches(seed, first, batches)
+    return [stage.variants[i] for i in _between(raw[:, VARIANT], (0, len(stage.variants) - 1))]
+
+
+def _of_batches(seed: int, first: int, batches: int) -> np.ndarray:
+    """Four 32-bit draws of each batch: uint64 (batches, 4)."""
+    stream = _stream(seed, SHAPES)
+    stream.advance(first)  # a step of the counter gives four draws, and belongs to one batch
+    return stream.random_raw(4 * batches).reshape(-1, 4) >> np.uint64(32)
+
+
+def _between(raw: np.ndarray, limits: tuple[int, int]) -> np.ndarray:
+    """32-bit draws as whole numbers from the first limit to the second, both included."""
+    low, high = limits
+    return low + (raw * np.uint64(high - low + 1) >> np.uint64(32)).astype(np.int64)
+
+
+def instances_seen(training: Reinforced, seed: int) -> np.ndarray:
+    """Instances in the first 0, 1, ... batches of a run: int64 (batches + 1,)."""
+    seen = np.zeros(training.batches + 1, dtype=np.int64)
+    for end, stage in zip(training.ends, training.stages, strict=True):
+        for first in range(end - stage.batches, end, BATCHES_PER_BLOCK):
+            batches = min(BATCHES_PER_BLOCK, end - first)
+            sizes, _ = shapes(stage, seed, training.batches_before + first, batches)
+            kinds, which = np.unique(sizes, return_inverse=True)
+            batch_sizes = np.array([stage.batch_of(int(n)) for n in kinds])
+            seen[first + 1 : first + 1 + batches] = batch_sizes[which]
+    return np.cumsum(seen)
+
+
+def noise(seed: int, batch: int, instances: Sequence[int], each: tuple[int, ...]) -> Tensor:
+    """Uniform numbers in [0, 1) of these instances of a batch: float32 (instances, *each)."""
+    size = int(np.prod(each))
+    words = np.stack([_stream(seed, SHAPES + 1 + batch, i).random_raw(-(-size // 2)) for i in instances])
+    halves = words.astype("<u8", copy=False).view("<u4")[:, :size]
+    return torch.from_numpy((halves >> 8).astype(np.float32) * np.float32(2.0**-24)).view(-1, *each)
+
+
+def _stream(seed: int, word: int, row: int = 0) -> np.random.Philox:
+    """Rows of one key lie 2^64 steps of the counter apart."""
+    return np.random.Philox(key=np.array([seed, word], np.uint64), counter=np.array([0, row, 0, 0], np.uint64))
+
+
+def sampling(uniform: Tensor) -> Choose:
+    """Chooses by the probabilities of the logits; uniform (batch, tours, decisions) in [0, 1) decides.
+
+    By the inverse of the distribution function.  What is closed, or so improbable that its probability is 0, is never
+    chosen.
+    """
+    decisions = count()
+
+    def choose(logits: Tensor) -> Tensor:
+        probabilities = torch.softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1)
+        below = probabilities.cumsum(dim=-1)
+        at = uniform[..., next(decisions)].to(below.dtype) * below[..., -1]
+        chosen = torch.searchsorted(below, at[..., None], right=True).clamp_(max=logits.shape[-1] - 1)
+        # Where a GPU sums in parallel, rounding may let the sum rise at a probability of 0.
+        possible = probabilities.gather(-1, chosen) > 0
+        return torch.where(possible, chosen, probabilities.argmax(dim=-1, keepdim=True)).squeeze(-1)
+
+    return choose

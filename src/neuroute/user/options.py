@@ -1,0 +1,81 @@
+"""From options of the command line to a decoding, and which instances can be decoded so."""
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.objects import Decoding
+from neuroute.problems.longest import SHORTEST
+
+STARTS: tuple[str, ...] = get_args(Decoding.model_fields["start"].annotation)
+
+
+def choose_decoding(
+    beam: int,
+    rrc: int,
+    rescale: float = 1.0,
+    prc: int = 0,
+    start: str | None = None,
+    longest: int | None = None,
+    starts: str | None = None,
+    augment: bool = False,
+) -> Decoding:
+    """Return the decoding that options of the command line ask for.  Raises NeurouteError if they do not go together.
+
+    That `longest` and `starts` are not above the stops of an instance is checked where the instances are known, and
+    that a network has many starts where the network is.
+    """
+    if not (rescale > 0 and np.isfinite(rescale)):
+        raise NeurouteError(
+            f"--rescale {rescale:g}: coordinates are stretched by a number above 0; 1 leaves them as they are"
+        )
+    if (beam > 1) + (rrc > 0) + (prc > 0) > 1:
+        raise NeurouteError(
+            "--beam, --rrc and --prc exclude each other: --rrc starts from the greedy solution, --prc from --start"
+        )
+    if not prc and (start, longest) != (None, None):
+        raise NeurouteError("--start and --longest are for --prc; say how many iterations, as in --prc 100")
+    if start is not None and start not in STARTS:
+        raise NeurouteError(f"--start {start}: unknown; take {', '.join(STARTS)}")
+    if longest is not None and longest < SHORTEST:
+        raise NeurouteError(f"--longest {longest}: a sub-path has at least {SHORTEST} stops; give {SHORTEST} or more")
+    if starts is not None and prc:
+        raise NeurouteError("--starts: --prc begins with one solution; leave one of them out")
+    if augment and (beam > 1 or rrc or prc):
+        raise NeurouteError("--augment is for greedy solutions; leave --beam, --rrc and --prc out")
+    if prc:
+        how = {"iterations": prc, "start": start or "greedy", "longest": longest, "rescale": rescale}
+        return Decoding.model_validate({"method": "prc", **how})
+    if rrc:
+        return Decoding(method="rrc", iterations=rrc, rescale=rescale, starts=_parse_starts(starts))
+    if beam > 1:
+        return Decoding(method="beam", beam=beam, rescale=rescale, starts=_parse_starts(starts))
+    return Decoding(rescale=rescale, starts=_parse_starts(starts), augment=augment)
+
+
+def _parse_starts(starts: str | None) -> int | Literal["all"]:
+    if starts is None:
+        return 1
+    if starts == "all":
+        return "all"
+    if not (starts.isascii() and starts.isdigit() and int(starts)):
+        raise NeurouteError(f"--starts {starts}: a number from 1 on, or all, is expected")
+    return int(starts)
+
+
+def check_decoding(problem: str, stops: int, decoding: Decoding, where: str) -> None:
+    """Raises NeurouteError if instances with so many stops (with vehicles: customers) cannot be decoded so."""
+    if problem != "tsp" and decoding.rescale != 1:
+        raise NeurouteError(
+            f"--rescale: stretches the coordinates of the TSP only; leave it out for the {problem.upper()}"
+        )
+    if decoding.starts != "all" and decoding.starts > stops:
+        raise NeurouteError(
+            f"{where}: --starts {decoding.starts} is more than its {stops} stops; give from 1 to {stops}, or all"
+        )
+    if decoding.longest is not None and decoding.longest > stops:
+        raise NeurouteError(
+            f"{where}: --longest {decoding.longest} is more than its {stops} stops; give a number from {SHORTEST} to "
+            f"{stops}, or leave it out"
+        )

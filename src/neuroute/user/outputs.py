@@ -1,0 +1,50 @@
+"""Whether results can be written where the user wants them, checked before anything is computed."""
+
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from neuroute.core.errors import NeurouteError
+
+
+def check_writable(option: str, path: Path) -> None:
+    """Raises NeurouteError if no file can be written at `path`.
+
+    Missing folders are made, as by writing it; nothing else is left.
+    """
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # what `write_whole` begins with
+    try:
+        if path.is_dir():
+            raise NeurouteError(f"{option} {path}: is a folder; give the name of a file")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside.touch()
+        aside.unlink()
+    except (FileExistsError, NotADirectoryError):
+        raise NeurouteError(f"{option} {path}: {path.parent} cannot be a folder; choose another place") from None
+    except OSError as error:
+        raise NeurouteError(f"{option} {path}: cannot be written ({error.strerror}); choose another place") from None
+
+
+def check_records(option: str, path: Path) -> None:
+    """Raises NeurouteError if records cannot be written: `path` (.csv), and the lengths beside it (.npz).
+
+    An .npz of that name which holds anything but lengths, such as the user's instances, is not overwritten.
+    """
+    twin = path.with_suffix(".npz")
+    for each in (path, twin):
+        check_writable(option, each)
+    if twin.exists() and not _holds_lengths(twin):
+        raise NeurouteError(
+            f"{option} {path}: lengths are written beside it to {twin}, which holds something else; choose another name"
+        )
+
+
+def _holds_lengths(path: Path) -> bool:
+    """Whether all arrays of an .npz are called "<test>|<decoding>", as `write_records` calls them here."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return all("|" in key for key in file.files)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError):
+        return False

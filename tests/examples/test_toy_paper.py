@@ -1,0 +1,108 @@
+"""A paper in a folder of the user's: planned, trained, measured and drawn; a table is added in one file."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from neuroute.cli import app
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.build import Plan, build_plan
+from neuroute.plan.config import load_config
+from neuroute.rendering.render import formats
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "docs" / "examples"
+PAGE = (ROOT / "docs" / "tutorial" / "add_a_table.md").read_text()
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def plan_in(folder: Path, key: str = "toy", more: str = "") -> Plan:
+    """The plan of a copy of the toy paper under another name, with `more` in its tables; its config.yaml is written."""
+    shutil.copytree(EXAMPLES / "papers" / "toy", folder / "papers" / key)
+    for file in (folder / "papers" / key).glob("*.py"):
+        file.write_text(renamed(file.read_text() + (more if file.stem == "tables" else ""), key))
+    published = folder / "papers" / key / "published"
+    shutil.copy(published / "table1.csv", published / "table2.csv")
+    (folder / "scale.yaml").write_text(renamed((EXAMPLES / "toy.yaml").read_text(), key))
+    settings = {"scale": "scale.yaml", "papers_path": "[papers]", "papers": f"[{key}]", "device": "cpu"}
+    (folder / "config.yaml").write_text("".join(f"{name}: {value}\n" for name, value in settings.items()))
+    return build_plan(load_config(folder / "config.yaml"))
+
+
+def renamed(text: str, key: str) -> str:
+    return re.sub(r"\btoy\b", key, text)
+
+
+def code(number: int) -> str:
+    """A Python block of the tutorial's page."""
+    return "\n\n" + re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[number]
+
+
+def call(*arguments: str) -> None:
+    done = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert done.exit_code == 0, (arguments, done.output)
+
+
+def test_a_paper_of_ones_own_with_one_more_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = plan_in(tmp_path, "sample", code(0))
+    assert list(plan.artifacts) == ["sample/table1", "sample/table2", "sample/figure1"]
+    (measured,) = plan.evaluations.values()
+    assert [t.decoding.id for t in measured.tests] == ["beam2", "beam4", "greedy"]  # type: ignore[attr-defined]
+    call("label", "sample/labels", "--workers", "1")
+    call("train", "sample/decoder")
+    call("evaluate", measured.id)
+    for artifact in plan.artifacts.values():
+        call("render", artifact.id)
+        for ending in formats(artifact.kind):
+            assert plan.artifact_stem(artifact.id).with_suffix(f".{ending}").stat().st_size > 0
+    call("report")
+    assert "Beam search" in plan.report.read_text()
+    assert plan.render_code("sample/table2") != plan.render_code("sample/figure1")
+
+
+WRONG = """
+
+def by_lkh(scale):
+    return instances(scale, "test").model_copy(update={{"solver": "lkh"}})
+
+
+@artifact("What is not there", needs={needs})
+def table2(study: Study) -> Table: ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "needs", "words"),
+    [
+        (
+            "lacking",
+            'lambda scale: tested("lacking/none", instances(scale, "test"))',
+            "no paper declares run lacking/none",
+        ),
+        ("unlogged", 'lambda scale: [Log("unlogged/none")]', "unlogged/table2: needs the log of unlogged/none"),
+        (
+            "unlabelled",
+            "lambda scale: [Solved(by_lkh(scale))]",
+            "unlabelled/table2: no label job makes",
+        ),
+        (
+            "untested",
+            "lambda scale: tested(RUN, by_lkh(scale))",
+            "needs untested/decoder/untested, but no label job holds .*_lkh",
+        ),
+        ("unscaled", 'lambda scale: tested(RUN, instances(scale, "test"), Decoding(rescale="best"))', "best scaling"),
+    ],
+)
+def test_what_is_needed_but_not_there_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, needs: str, words: str
+) -> None:
+    more = "\nfrom neuroute.plan.decodings import Decoding\nfrom neuroute.plan.needs import Log, Solved, tested\n"
+    more += WRONG.format(needs=needs)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NeurouteError, match=words) as error:
+        plan_in(tmp_path, key, more)
+    assert "\n" not in str(error.value)

@@ -1,0 +1,234 @@
+"""Networks in a user's own module: planned, trained, evaluated and tabled; clear lines for what does not fit."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from neuroute.accounting import cost
+from neuroute.accounting.estimate import describe
+from neuroute.cli import app
+from neuroute.core.errors import NeurouteError
+from neuroute.networks.weights import build, load_checkpoint, parameters
+from neuroute.plan.build import Plan, build_plan
+from neuroute.plan.config import load_config
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "docs" / "examples"
+RUN = "scaling/base_6x128"
+SHAPE = {"depth": 2, "width": 24, "heads": 3}
+
+CONFIG = """
+scale: {scale}
+papers: [scaling]
+device: cpu
+benchmarks_dir: benchmarks
+runs:
+  {run}:
+    network: {network}
+    arguments: {arguments}
+"""
+
+TINY = '''
+import torch
+from torch import Tensor, nn
+from neuroute.networks.base import PathNetwork
+
+
+class Tiny(PathNetwork):
+    """Scores each available node by itself, from its place, the current one and the destination."""
+
+    def __init__(self, hidden: int = 16) -> None:
+        super().__init__()
+        self.width, self.depth = hidden, 1
+        self.score = nn.Sequential(nn.Linear(6, hidden), nn.ReLU(), nn.Linear(hidden, 1))
+
+    def encode(self, coords: Tensor) -> Tensor:
+        return coords
+
+    def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
+        ends = rows[:, [0, -1]].flatten(1)[:, None].expand(-1, rows.shape[1] - 2, -1)
+        return self.score(torch.cat([rows[:, 1:-1], ends], dim=-1)).squeeze(-1)
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder, with modules of the user's."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("swiglu", "own_tiny"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    (tmp_path / "workflow").symlink_to(ROOT / "workflow")
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "swiglu.py").write_text((EXAMPLES / "swiglu.py").read_text())
+    (tmp_path / "own_tiny.py").write_text(TINY)
+    return tmp_path
+
+
+def call(*arguments: str) -> None:
+    done = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert done.exit_code == 0, (arguments, done.output)
+
+
+def planned(folder: Path, network: str, arguments: object, run: str = RUN) -> Plan:
+    scale = ROOT / "tests" / "data" / "micro.yaml"
+    file = folder / "config.yaml"
+    file.write_text(CONFIG.format(scale=scale, run=run, network=network, arguments=arguments))
+    return build_plan(load_config(file))
+
+
+# -- the worked example -----------------------------------------------------------------------------------------------
+
+
+def test_a_variant_is_counted_as_it_is(folder: Path) -> None:
+    network = planned(folder, "swiglu:SwigluDecoderOnly", SHAPE).runs[RUN].network
+    count, net = cost.counts(network), build(network)
+    depth, w, heads = SHAPE.values()
+    hidden = 8 * w // 3
+    ffn = 2 * hidden * (w + 1) + w * (hidden + 1)
+    assert count.parameters == parameters(net) == depth * (5 * w * w + 2 * w + ffn + 2) + 2 * w * w + 6 * w + 1
+    for k in (5, 101):
+        products = 10 * w * w * k + 4 * w * k * k + 6 * w * hidden * k
+        outside = 4 * w * w + 4 * w * k + 2 * w * (k - 2)
+        assert count.decision(k) == depth * (products + heads * k * k + hidden * k) + outside
+
+
+def test_the_tutorial_shows_the_code_that_is_tested() -> None:
+    page, swiglu = (ROOT / "docs" / "tutorial" / "add_a_network.md").read_text(), (EXAMPLES / "swiglu.py").read_text()
+    variant, tiny = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    without_docstring = re.sub(r'    """.*?"""\n\n', "", swiglu[swiglu.index("class SwigluLayer") :], flags=re.DOTALL)
+    assert variant == without_docstring
+    assert tiny in TINY
+
+
+def test_attention_and_ffn_are_overridden_one_by_one(folder: Path) -> None:
+    net = build(planned(folder, "swiglu:SwigluDecoderOnly", SHAPE).runs[RUN].network)
+    layer, x = net.get_submodule("layers.0"), torch.rand(2, 7, 24)
+    with torch.no_grad():
+        layer.alpha1.fill_(0.5)
+        layer.alpha2.fill_(0.25)
+        h = layer.attention(x, 1.0)
+        gate, value = layer.up(h).chunk(2, dim=-1)
+        expected = h + 0.25 * layer.down(torch.sigmoid(gate) * gate * value)
+        torch.testing.assert_close(layer(x), expected)
+
+
+def test_the_plan_says_what_it_costs_and_imports_nothing(folder: Path) -> None:
+    text = describe(planned(folder, "swiglu:SwigluDecoderOnly", SHAPE), RUN)
+    assert any(RUN in line and "e+" in line for line in text.splitlines())
+    script = "import sys; from neuroute.plan.build import build_plan; from neuroute.plan.config import load_config; "
+    script += "build_plan(load_config()); print([m for m in ('torch', 'swiglu') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=folder)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_an_edit_of_the_users_module_reruns_its_run_alone(folder: Path) -> None:
+    def codes() -> list[str]:
+        """In another process: files are read once."""
+        script = "from neuroute.plan.build import build_plan; from neuroute.plan.config import load_config; "
+        script += "p = build_plan(load_config()); print(*map(p.train_code, list(p.runs)[:2]))"
+        return subprocess.check_output([sys.executable, "-c", script], text=True, cwd=folder).split()
+
+    planned(folder, "swiglu:SwigluDecoderOnly", SHAPE)
+    before = codes()
+    source = (folder / "swiglu.py").read_text()
+    (folder / "swiglu.py").write_text(source.replace("8 * width // 3", "9 * width // 3"))
+    after = codes()
+    assert (before[0] != after[0], before[1] == after[1]) == (True, True)
+
+
+# -- from labels to records -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize(
+    ("run", "network", "arguments"),
+    [(RUN, "swiglu:SwigluDecoderOnly", SHAPE), ("scaling/bq", "own_tiny:Tiny", {"hidden": 12})],
+)
+def test_it_is_trained_evaluated_and_loaded_again(folder: Path, run: str, network: str, arguments: object) -> None:
+    plan = planned(folder, network, arguments, run)
+    evaluations = [e for e in plan.evaluations if plan.evaluations[e].run == run]
+    label_jobs = dict.fromkeys(b for e in evaluations for b in plan.label_jobs_of_evaluation(e))
+    for job in dict.fromkeys([*plan.label_jobs_of_run(run), *label_jobs]):
+        call("label", job, "--workers", "1")
+    call("train", run)
+    for evaluation in evaluations:
+        for benchmark in plan.benchmarks_of_evaluation(evaluation):
+            call("fetch", benchmark)
+        call("evaluate", evaluation)
+    records = pd.concat(pd.read_csv(plan.evaluation_file(e)) for e in evaluations)
+    assert {"gap_pct", "gflops_paper", "parameters"} <= set(records.metric)
+    assert (records[records.metric == "gflops_paper"].value > 0).all()
+    checkpoint = plan.checkpoint(run)
+    with pytest.raises(NeurouteError, match="no run in config.yaml's `runs` has the network"):
+        load_checkpoint(checkpoint)  # which would import what a file names
+    net, about = load_checkpoint(checkpoint, expected=plan.runs[run].network)
+    assert about["network"]["kind"] == network
+    assert parameters(net) == cost.counts(plan.runs[run].network).parameters
+    np.savez("mine.npz", coords=np.random.default_rng(0).random((3, 10, 2)))
+    call("evaluate", "--model", str(checkpoint), "--data", "mine.npz")
+
+
+def test_tables_of_settings_take_a_network_without_depth_and_width(folder: Path) -> None:
+    planned(folder, "own_tiny:Tiny", {"hidden": 12})
+    call("render", "scaling/table1")
+    row = next(line for line in Path("results/table1.md").read_text().splitlines() if "Tiny" in line)
+    assert row.split("|")[1:4] == [" 6 ", " 128 ", " Tiny "]
+
+
+# -- what does not fit ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("network", "says"),
+    [
+        ("nowhere:Net", "no module nowhere"),
+        ("swiglu:Nothing", "swiglu defines no 'Nothing'"),
+        ("broken:Net", "invalid syntax"),
+    ],
+)
+def test_a_network_that_is_not_there_stops_the_plan(folder: Path, network: str, says: str) -> None:
+    (folder / "broken.py").write_text("class Net(:\n")
+    with pytest.raises(NeurouteError, match=f"config.yaml: runs.{RUN}.network: .*{says}.*"):
+        planned(folder, network, {})
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("from torch import nn\nclass Net(nn.Module): pass", "no subclass of PathNetwork or MultiStartNetwork"),
+        ("from neuroute.networks.base import PathNetwork\nclass Net(PathNetwork):\n    def encode(self, x): pass",
+         "lacks decide"),
+        ("from neuroute.networks.base import MultiStartNetwork\nclass Net(MultiStartNetwork): pass",
+         "lacks decide, encode, prepare"),
+        ("import not_installed\nclass Net: pass", "unfit cannot be imported .*not_installed"),
+        ("1 / 0\nclass Net: pass", "unfit cannot be imported .*division by zero"),
+        (TINY.replace("Tiny", "Net").replace("self.width, self.depth = hidden, 1", "pass"), "sets no `width`"),
+        (TINY.replace("Tiny", "Net"), "cannot be built with .*'layers': 3.*unexpected keyword argument"),
+    ],
+)  # fmt: skip
+def test_a_network_that_does_not_fit_is_one_clear_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, source: str, says: str
+) -> None:
+    monkeypatch.delitem(sys.modules, "unfit", raising=False)
+    (folder / "unfit.py").write_text(source)
+    arguments = {"layers": 3} if "layers" in says else {}
+    network = planned(folder, "unfit:Net", arguments).runs[RUN].network
+    with pytest.raises(NeurouteError, match=f"unfit:Net.*{says}") as error:
+        cost.counts(network)
+    assert "\n" not in str(error.value)
+
+
+def test_arguments_alone_change_the_declared_network(folder: Path) -> None:
+    plan = planned(folder, "null", {"gate": False})
+    network = plan.runs[RUN].network
+    assert network.kind.endswith(":DecoderOnly")
+    assert network.arguments["gate"] is False
+    assert network.arguments["depth"] > 0

@@ -1,0 +1,100 @@
+"""A fabricated work folder of paper `scaling`: power-law gaps with noise; deeper and wider models see farther."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fabricated import Arrays, Fabric, about, manifest_entry, parameters, records, role, write_manifest, write_records
+from neuroute.papers.scaling.evaluations import ProbeEvaluation
+from neuroute.papers.scaling.paper import PAPER
+from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.plan.config import Scale, load_scale
+from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Run
+
+STATES = 16  # width of the fabricated states
+VERSIONS = {"concorde": "Concorde (kit 0.5.7)", "lkh": "elkai 2.0.1"}
+
+
+def with_seeds(scale: Scale) -> Scale:
+    """More than one training of three runs, as the larger scales have."""
+    several = {"base_6x128": 3, "base_42x128": 2, "nogate_42x128": 2}
+    return scale.with_block(scale[ScalingScale].model_copy(update={"seeds": several}))
+
+
+def realistic(run: Run, dataset: Dataset, decoding: Decoding) -> float:
+    """About the paper's Eq. 5, with its beams and sizes: small, positive, smooth; seeds differ by some percent."""
+    (depth, width), nodes = role(run), dataset.n
+    beams = decoding.beam ** -(0.9 + depth / 60)
+    law = 30 * depth**-0.9 * width**-0.6 * beams * (nodes / 20) ** 0.7 + 1e-4
+    searched = (1 + decoding.iterations) ** -0.8 * (1 if decoding.log_n else 1.3)
+    return float(law * (1 + 0.05 * run.seed) * searched)
+
+
+def noisy(run: Run, dataset: Dataset, decoding: Decoding) -> float:
+    """What a barely trained model may give: gaps around zero, many of them negative or exactly zero."""
+    depth, width = role(run)
+    values = (-0.4, 0.0, 0.0, 0.3, -0.1, 1.5, 0.0)
+    return values[(depth + width // 64 + decoding.beam) % len(values)]
+
+
+def hopeless(run: Run, dataset: Dataset, decoding: Decoding) -> float:
+    return 0.0
+
+
+def write_probe(fabric: Fabric, work: Path, evaluation: ProbeEvaluation, run: Run) -> None:
+    """With the numbers of decisions that belong to the data set."""
+    dataset = evaluation.optimal.dataset
+    n, count = dataset.n, dataset.count
+    depth, width = role(run)
+    rng = np.random.default_rng([depth, width])
+    skill = 0.6 * np.log2(depth) + 0.3 * np.log2(width)
+    total = count * (n - 3)
+    arrays: Arrays = {}
+    for name, reach in (("available", 0.25), ("all", 0.55)):
+        share = reach ** np.arange(n - 1)
+        decisions = np.random.default_rng(n).multinomial(total, share / share.sum())
+        rate = 1 / (1 + np.exp(-skill + 0.25 * np.arange(n - 1)))
+        arrays[f"decisions_{name}"] = decisions
+        arrays[f"hits_{name}"] = rng.binomial(decisions, rate)
+    available = n - 1 - evaluation.decision
+    states = rng.normal(size=(available, STATES)) * np.linspace(2, 0.2, STATES) + 2.0
+    states[0] -= skill
+    hits = arrays["hits_available"].sum()
+    arrays |= {
+        "states": states.astype(np.float32),
+        "coords": rng.random((available, 2)),
+        "separation": rng.lognormal(0.2 * skill, 0.2, count),
+        "instance": np.array(evaluation.instance),
+        "decision": np.array(evaluation.decision),
+    }
+    where = about(dataset, evaluation.optimal.solver)
+    measured = {"success_pct": 100 * hits / total, "decisions": total, "parameters": parameters(run)}
+    rows = records(evaluation.group, run, where, Decoding(), measured, fabric.scale)
+    write_records(work, evaluation, rows, arrays)
+
+
+@dataclass(frozen=True)
+class Scaling(Fabric):
+    """The first test set's Concorde tours came from a cache without times."""
+
+    def write_labels(self, work: Path, job: LabelJob, *more: Labels) -> None:
+        entries = []
+        for labels in (*job.labels, *more):
+            entry = manifest_entry(labels, float(self.solved(labels).mean()))
+            entry["version"] = VERSIONS.get(labels.solver, entry["version"])
+            if job.name == "in_domain" and labels.solver != "lkh":
+                entry["seconds"] = None
+            entries.append(entry)
+        write_manifest(work, job, entries)
+
+
+FABRIC = Scaling(
+    PAPER,
+    with_seeds(load_scale("smoke")),
+    realistic,
+    solvers={"lkh": 0.01},
+    writers={ProbeEvaluation: write_probe},
+    logged=("scaling",),
+)
+SCALE, RUNS, ARTIFACTS, study_of = FABRIC.scale, FABRIC.runs, FABRIC.artifacts, FABRIC.study

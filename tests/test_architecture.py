@@ -1,0 +1,57 @@
+"""The structure of the code: imports go one way, papers stand alone, folders stay small."""
+
+import importlib.util
+import re
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def imports() -> ModuleType:
+    """docs/imports.py."""
+    spec = importlib.util.spec_from_file_location("imports", ROOT / "docs" / "imports.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_imports_go_one_way(imports: ModuleType) -> None:
+    assert imports.against_the_direction() == []
+
+
+def test_no_module_imports_itself_by_way_of_others(imports: ModuleType) -> None:
+    assert imports.circles(imports.imports(running=True)) == []
+
+
+def test_no_paper_imports_another(imports: ModuleType) -> None:
+    def paper(module: str) -> str | None:
+        match = re.fullmatch(r"papers\.([a-z]+)\..*", module)
+        return match and match[1]
+
+    edges = [(here, there) for here, there in imports.imports() if paper(here) and paper(there)]
+    assert [edge for edge in edges if paper(edge[0]) != paper(edge[1])] == []
+
+
+def test_nothing_outside_papers_imports_one(imports: ModuleType) -> None:
+    """A paper is a plug-in: it is looked up by the name of its folder."""
+    inside = {module for module in imports.modules() if module.startswith("papers.")}
+    assert [edge for edge in imports.imports() if edge[1] in inside and edge[0] not in inside] == []
+
+
+def test_the_drawing_shows_the_imports_of_today(imports: ModuleType) -> None:
+    assert imports.PAGE.read_text() == imports.page_with_drawing(), "run: python docs/imports.py"
+
+
+def test_folders_and_files_stay_small(imports: ModuleType) -> None:
+    files = list(imports.modules().values())
+    crowded = [folder for folder, count in Counter(file.parent for file in files).items() if count > 26]  # __init__
+    assert crowded == []
+    # More than 300 lines need one idea (formulas of all networks, power laws); none needs more than 450.
+    assert [file.name for file in files if len(file.read_text().splitlines()) > 450] == []
