@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -10,6 +11,7 @@ from neuroute.decoding.decode import decode
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Reinforced, Run, Stage
+from neuroute.problems.tsp import canonical
 from neuroute.training.distributed import World
 from neuroute.training.reinforce import reinforce
 from neuroute.training.supervised import Scheme
@@ -22,11 +24,11 @@ WAYS = (Decoding(starts="all", augment=True), Decoding(method="beam", beam=4, st
 @pytest.mark.parametrize("kind", KINDS.values())
 @pytest.mark.parametrize("way", WAYS)
 def test_cuda_and_cpu_find_the_same_tours(kind: Any, way: Decoding) -> None:
-    """In float64, where rounding decides nothing."""
+    """In float64, where rounding decides nothing but which of two starts of one tour is the shorter."""
     torch.manual_seed(0)
     net, coords = kind(depth=2).double().eval(), torch.rand(4, 20, 2, dtype=torch.float64)
-    here = decode("tsp", net, coords, way)
-    assert torch.equal(decode("tsp", net.cuda(), coords, way), here)
+    here = decode("tsp", net, coords, way).numpy()
+    np.testing.assert_array_equal(canonical(decode("tsp", net.cuda(), coords, way).numpy()), canonical(here))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

@@ -1,8 +1,10 @@
-"""One problem after the other, with networks of many starts."""
+"""One problem after the other, with networks of many starts; and what tests of re-construction share."""
 
 import pytest
 
 from many_starts import NETWORKS, Case, case_of
+from neuroute.decoding import prc_cvrp
+from neuroute.problems.cvrp_sub_paths import path_lengths
 
 
 @pytest.fixture(params=[*NETWORKS, "CVRP", "OVRPBLTW"])
@@ -14,3 +16,13 @@ def case(request: pytest.FixtureRequest) -> Case:
 def planar(request: pytest.FixtureRequest) -> Case:
     """Of the TSP or the CVRP, all in double precision."""
     return case_of(request.param)
+
+
+@pytest.fixture
+def rounded_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let PRC compare lengths of nine decimals.
+
+    A route that is read backwards is as long as before; whether a sum is then smaller by its last bit depends on the
+    order of its terms, and so on the columns that pad a piece and on the CPU.
+    """
+    monkeypatch.setattr(prc_cvrp, "path_lengths", lambda *path: path_lengths(*path).round(decimals=9))

@@ -17,6 +17,7 @@ from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.plan.objects import Dataset
+from neuroute.problems import cvrp, tsp, vrp
 from neuroute.problems.vrp import Vrp, lengths
 from neuroute.problems.vrp_checker import valid
 
@@ -68,6 +69,14 @@ class Case:
         if self.problem == "vrp":
             return bool(valid(instances, solutions.numpy(), "in order").all())
         return bool(SPEC.of(self.problem).valid(instances, solutions.numpy()).all())
+
+    def same(self, one: Tensor, other: Tensor) -> bool:
+        """Whether solutions are the same, however they are written down.
+
+        Two starts of one tour are equally long, but for rounding, which decides between them.
+        """
+        form = {"tsp": tsp.canonical, "cvrp": cvrp.canonical, "vrp": vrp.canonical}[self.problem]
+        return np.array_equal(form(one.numpy()), form(other.numpy()))
 
 
 def case_of(name: str) -> Case:

@@ -55,6 +55,7 @@ def test_greedy_equals_the_plain_loop(net: LehdCvrp, batch: Vrp) -> None:
     assert [to_routes(s) for s in found] == [plain_greedy(net, batch, row) for row in range(len(batch))]
 
 
+@pytest.mark.usefixtures("rounded_lengths")
 @pytest.mark.parametrize("decoding", [Decoding(), RRC, Decoding(log_n=False)])
 def test_solutions_are_feasible_and_do_not_depend_on_the_batch(net: LehdCvrp, batch: Vrp, decoding: Decoding) -> None:
     together = decode("cvrp", net, batch, decoding)

@@ -77,7 +77,7 @@ def test_equals_a_plain_loop(planar: Case) -> None:
     lengths = lengths[:, depot:]  # two starts of one tour differ by rounding, which decides
     for starts in (None, 3):
         best = depot + lengths[:, :starts].argmin(1)
-        assert torch.equal(planar.solve(instances, starts), by_hand[torch.arange(4), best])
+        assert planar.same(planar.solve(instances, starts), by_hand[torch.arange(4), best])
     assert torch.equal(planar.solve(instances, 1), by_hand[:, 0])  # with a depot its own choice of the first customer
 
 
@@ -195,12 +195,12 @@ def test_how_many_at_a_time_changes_nothing(case: Case, augment: bool, monkeypat
     whole = case.solve(instances, augment=augment)
     for tours in (1, 7, 40, 100):
         memory_gb = (2 if case.problem == "vrp" else 1) * tours * BYTES * nodes / 1e9
-        assert torch.equal(case.solve(instances, augment=augment, memory_gb=memory_gb), whole)
-    assert torch.equal(case.solve(instances, augment=augment, batch_size=2), whole)
+        assert case.same(case.solve(instances, augment=augment, memory_gb=memory_gb), whole)
+    assert case.same(case.solve(instances, augment=augment, batch_size=2), whole)
     rows = [instances[i : i + 1] for i in range(5)]
     for row, one in enumerate(rows):
         if case.problem != "vrp" or one.variant == instances.variant:
-            assert torch.equal(case.solve(one, augment=augment), whole[row : row + 1])
+            assert case.same(case.solve(one, augment=augment), whole[row : row + 1])
 
 
 def test_images_of_the_square() -> None:

@@ -1,10 +1,12 @@
-"""The labels that tiny runs train from and are validated on."""
+"""The labels that tiny runs train from and are validated on, and lengths among which rounding is no matter."""
 
 from pathlib import Path
 
 import pytest
 
 import tiny_rounds
+from neuroute.training import reinforce
+from neuroute.training.policy_gradient import weights
 from tiny import cvrp_labels, label_store, labels
 from tiny_reinforced_vrp import validation
 
@@ -35,3 +37,9 @@ def rounds_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(params=tiny_rounds.PROBLEMS)
 def problem(request: pytest.FixtureRequest) -> str:
     return request.param
+
+
+@pytest.fixture
+def rounded_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let lengths have nine decimals: of one tour from two starts, rounding may not choose which is of the elite."""
+    monkeypatch.setattr(reinforce, "weights", lambda lengths, elite: weights(lengths.round(decimals=9), elite))

@@ -9,11 +9,10 @@ WIDTH, EXPERTS, TOP = 8, 4, 2
 
 
 def shares(mixture: Mixture, x: torch.Tensor) -> torch.Tensor:
-    """Of the nodes, by expert, without noise."""
+    """Of the load, by expert, with the noise that training has: what the loss is about."""
     routing = Routing(balance=True)
     with torch.no_grad():
-        mixture.eval()(x, routing)
-    mixture.train()
+        mixture(x, routing)
     (report,) = routing.reports
     return (report.load / report.load.sum()).flatten()
 
@@ -35,5 +34,5 @@ def test_learning_from_it_spreads_the_nodes() -> None:
         routing.loss().backward()
         optimizer.step()
     after = shares(mixture, x)
-    assert after.max() < 0.35
-    assert after.min() > 0.15
+    assert after.max() < 0.3
+    assert after.min() > 0.2

@@ -30,6 +30,13 @@ def some_paths(b: PathTspBatches, index: int = 0) -> PathTsps:
     return b._sub_path(index, *map(torch.from_numpy, b.data.batch(0, 0, 32)))
 
 
+def in_float64(b: PathTspBatches) -> PathTsps:
+    """Some paths, for the model, which is made float64 too: only its loss is float32."""
+    b.model.double()
+    paths = some_paths(b)
+    return PathTsps(paths.stops.double(), paths.lengths, None if paths.noise is None else paths.noise.double())
+
+
 # -- the loss -----------------------------------------------------------------------------------------------------
 
 
@@ -38,12 +45,9 @@ def some_paths(b: PathTspBatches, index: int = 0) -> PathTsps:
 def test_the_loss_of_a_batch_is_the_mean_over_its_paths(store: Path, positions: str, initial: str) -> None:
     """Each path alone, without rows that it lacks: -log p of its second stop."""
     b = batches(pens_run(positions, initial), store)
-    b.model.double()
-    paths = some_paths(b)
+    paths = in_float64(b)
     assert len(paths.lengths.unique()) > 3
-    noise = None if paths.noise is None else paths.noise.double()
-    paths = PathTsps(paths.stops.double(), paths.lengths, noise)
-    net, losses = b.net, []
+    net, noise, losses = b.net, paths.noise, []
     for i, n in enumerate(paths.lengths.tolist()):
         there = [*range(n - 1), paths.shape[1] - 1]
         rows = net.encode(paths.stops[i : i + 1, there], None if noise is None else noise[i : i + 1, there])
@@ -62,7 +66,7 @@ def test_the_gradient_of_the_parts_is_that_of_the_batch(
         monkeypatch.setattr(path_tsp, "LEAST", least)
         b = batches(pens_run(positions), store)
         assert b._micro_batch(N) == least
-        paths = some_paths(b)
+        paths = in_float64(b)
         losses.append(b._backward(paths, 0, 1.0, sync=True))
         gradients.append(torch.cat([p.grad.flatten() for p in b.model.parameters() if p.grad is not None]))
         assert len(gradients[-1]) == sum(p.numel() for p in b.model.parameters())

@@ -13,11 +13,12 @@ from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.construct import construct
 from neuroute.networks.weights import load_checkpoint
+from neuroute.training import reconstruction
 from neuroute.training.distributed import World
-from neuroute.training.loop import TrainingLoop
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
 from tiny import log_lines, run_training
 from tiny_rounds import N, feasible, lengths, make_run, rounds
+from validation_gaps import copy_weights, same_weights, set_gaps
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -27,9 +28,23 @@ def store(rounds_store: Path) -> Path:
     return rounds_store
 
 
+def in_order(solutions: np.ndarray) -> np.ndarray:
+    """Solutions that any network improves: nodes by their numbers, each customer of the CVRP in a route of its own."""
+    if solutions.ndim == 2:
+        return np.sort(solutions)
+    return np.stack([np.sort(solutions[:, 0]), np.ones_like(solutions[:, 1])], axis=1)
+
+
+@pytest.fixture
+def poor_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let trainings start from long solutions, so that it is no matter of luck whether labels get shorter."""
+    monkeypatch.setattr(reconstruction, "load_tours", lambda *labels: in_order(load_tours(*labels)))
+
+
 # -- rounds ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("poor_labels")
 def test_the_log_tells_rounds_and_labels_get_shorter_only(problem: str, tmp_path: Path, store: Path) -> None:
     run = make_run(problem)
     out = run_training(run, tmp_path, store)
@@ -38,11 +53,12 @@ def test_the_log_tells_rounds_and_labels_get_shorter_only(problem: str, tmp_path
         (0, 0, 0, 4), (1, 6, 48, 4), (2, 12, 96, 4)
     ]  # fmt: skip
     kind = spec_of(run.validation)
-    given = kind.lengths(kind.instances(run.data[0].dataset), load_tours(run.data[0], [store])).mean()
+    labels = in_order(load_tours(run.data[0], [store]))
+    given = kind.lengths(kind.instances(run.data[0].dataset), labels).mean()
     assert notes[0]["length_before"] == pytest.approx(given)
     assert notes[1]["length_before"] == pytest.approx(notes[0]["length_after"])
     assert notes[2]["length_before"] == pytest.approx(notes[1]["length_after"])
-    assert notes[2]["length_after"] < given - 1e-3
+    assert notes[2]["length_after"] < 0.9 * given
     assert all(n["length_after"] <= n["length_before"] + 1e-9 for n in notes)
     assert len(log_lines(out, "validation")) == 7
     assert json.loads((out / "run.json").read_text())["samples"] == 3 * 2 * 24
@@ -50,13 +66,14 @@ def test_the_log_tells_rounds_and_labels_get_shorter_only(problem: str, tmp_path
 
 def test_every_solution_stays_feasible_and_gets_no_longer(problem: str, tmp_path: Path, store: Path) -> None:
     batches = rounds(make_run(problem, reconstructions=12, longest=8), store, tmp_path)
-    data, before = batches.reconstructed, lengths(batches.reconstructed)
+    data = batches.reconstructed
     for index in (0, 6, 12):
+        data.solutions = in_order(data.solutions)
+        before = lengths(data)
         batches.train(index)
         assert feasible(data)
         assert (lengths(data) <= before + 1e-9).all()
-        assert lengths(data).mean() < before.mean()
-        before = lengths(data)
+        assert lengths(data).mean() < 0.9 * before.mean()
 
 
 def test_a_warm_up_leaves_the_labels_as_they_are(problem: str, tmp_path: Path, store: Path) -> None:
@@ -73,6 +90,7 @@ def test_a_warm_up_leaves_the_labels_as_they_are(problem: str, tmp_path: Path, s
     assert not list(tmp_path.rglob("*.npz"))
 
 
+@pytest.mark.usefixtures("poor_labels")
 def test_a_warm_up_may_be_the_first_of_the_rounds(problem: str, tmp_path: Path, store: Path) -> None:
     run = make_run(problem, warm_up=True)
     notes = log_lines(run_training(run, tmp_path, store), "round")
@@ -81,34 +99,37 @@ def test_a_warm_up_may_be_the_first_of_the_rounds(problem: str, tmp_path: Path, 
     assert notes[-1]["length_after"] < notes[0]["length_after"]
 
 
-@pytest.mark.parametrize("rate", [3.0, 3e-3])
+@pytest.mark.parametrize(
+    ("gaps", "best"),
+    [
+        ((1, 2, 3, 4, 5, 6, 7), (0, 0, 0, 0)),
+        ((7, 6, 5, 4, 3, 2, 1), (0, 2, 4, 6)),
+        ((4, 3, 5, 2, np.nan, 2, 9), (0, 1, 3, 3)),
+    ],
+    ids=["worse", "better", "either"],
+)
 def test_each_round_begins_with_the_best_weights(
-    problem: str, rate: float, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+    problem: str,
+    gaps: tuple[float, ...],
+    best: tuple[int, ...],
+    tmp_path: Path,
+    store: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With rates that destroy the network, and that do it good."""
-    used, seen = [], []
-    improve, validate = ReconstructedSet.improve, TrainingLoop._validate
-
-    def copied(net: torch.nn.Module) -> dict[str, torch.Tensor]:
-        return {name: value.clone() for name, value in net.state_dict().items()}
+    """After the first, third and fifth of seven validations; `best` numbers theirs, and that of what is exported."""
+    used, improve = [], ReconstructedSet.improve
 
     def improved(self: ReconstructedSet, number: int) -> dict[str, Any]:
-        used.append(copied(self.scheme.net))
+        used.append(copy_weights(self.scheme.net))
         return improve(self, number)
 
-    def validated(self: TrainingLoop) -> None:
-        seen.append(copied(self.net))
-        validate(self)
-
     monkeypatch.setattr(ReconstructedSet, "improve", improved)
-    monkeypatch.setattr(TrainingLoop, "_validate", validated)
-    out = run_training(make_run(problem, learning_rate=rate), tmp_path, store)
-    gaps = [line["gap_pct"] for line in log_lines(out, "validation")]
-    exported = load_checkpoint(out / "model.safetensors")[0].state_dict()
-    for weights, known in zip([*used, exported], [gaps[:1], gaps[:3], gaps[:5], gaps], strict=True):
-        best = seen[int(np.argmin(known))]
-        assert all(torch.equal(weights[name], best[name]) for name in best)
-    assert (gaps[6] > min(gaps)) or rate < 1
+    seen = set_gaps(monkeypatch, gaps)
+    out = run_training(make_run(problem), tmp_path, store)
+    used.append(load_checkpoint(out / "model.safetensors")[0].state_dict())
+    assert [[same_weights(weights, each) for each in seen] for weights in used] == [
+        [i == number for i in range(7)] for number in best
+    ]
 
 
 def test_moments_go_on_unless_they_are_not_finite(problem: str, tmp_path: Path, store: Path) -> None:

@@ -74,6 +74,7 @@ def test_moments_of_other_parameters_are_refused_and_none_are_no_fault(tmp_path:
 # -- several processes ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("rounded_lengths")
 @pytest.mark.parametrize("size", [2, 3, 8])
 def test_processes_share_a_batch(tmp_path: Path, size: int) -> None:
     """Also more processes than the batch has instances."""

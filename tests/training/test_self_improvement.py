@@ -15,6 +15,7 @@ from neuroute.training import self_improvement
 from neuroute.training.distributed import World
 from neuroute.training.self_improvement import SampledTrainingSet, SelfImprovementBatches
 from tiny import N, log_lines, run_training, scheme_of, self_improving
+from validation_gaps import Weights, copy_weights, same_weights, set_gaps
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -69,47 +70,40 @@ def batches_of(run: Run, world: World | None = None) -> SelfImprovementBatches:
     return SelfImprovementBatches(scheme_of(run, world=world or World()))
 
 
-def weights_that_sampled(run: Run, folder: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> list[dict]:
-    """Trains, and tells which weights sampled each epoch's tours."""
+def weights_that_sampled(run: Run, folder: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> list[Weights]:
+    """Trains, and tells which weights sampled each epoch's tours, and which are exported."""
     used = []
     sample = SampledTrainingSet._sample
 
     def watched(self: SampledTrainingSet, epoch: int) -> np.ndarray:
         tours = sample(self, epoch)
-        used.append({name: value.clone() for name, value in self._policy.state_dict().items()})
+        used.append(copy_weights(self._policy))
         return tours
 
     monkeypatch.setattr(SampledTrainingSet, "_sample", watched)
-    run_training(run, folder, store)
-    return used
-
-
-def same(a: dict, b: dict) -> bool:
-    return all(torch.equal(a[name], b[name]) for name in a)
+    out = run_training(run, folder, store)
+    return [*used, load_checkpoint(out / "model.safetensors")[0].state_dict()]
 
 
 def test_a_worse_policy_is_neither_sampled_from_nor_kept(
     tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A learning rate that destroys the network: the weights before training stay the best."""
-    run = self_improving(learning_rate=1.0)
+    """Validations after epochs that all give larger gaps: the weights before training stay the best."""
+    run = self_improving()
+    seen = set_gaps(monkeypatch, (1, 2, np.nan, 1))
     used = weights_that_sampled(run, tmp_path, store, monkeypatch)
-    gaps = [line["gap_pct"] for line in log_lines(tmp_path / "out", "validation")]
-    assert min(gaps[1:]) > gaps[0]
     torch.manual_seed(run.seed)
     untrained = build(run.network).state_dict()
-    assert [same(weights, untrained) for weights in used] == [True] * 3
-    assert same(load_checkpoint(tmp_path / "out" / "model.safetensors")[0].state_dict(), untrained)
+    assert [same_weights(weights, untrained) for weights in used] == [True] * 4
+    assert [same_weights(weights, untrained) for weights in seen] == [True, False, False, False]
 
 
 def test_a_better_policy_samples_the_next_epoch(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = self_improving(passes=6)
-    used = weights_that_sampled(run, tmp_path, store, monkeypatch)
-    gaps = [line["gap_pct"] for line in log_lines(tmp_path / "out", "validation")]
-    assert gaps[1] < gaps[0]
-    assert not same(used[1], used[0])
-    better = gaps[2] < gaps[1]
-    assert same(used[2], used[1]) is not better
+    seen = set_gaps(monkeypatch, (4, 3, 5, 2))
+    used = weights_that_sampled(self_improving(), tmp_path, store, monkeypatch)
+    assert [[same_weights(weights, each) for each in seen] for weights in used] == [
+        [i == number for i in range(4)] for number in (0, 1, 1, 3)
+    ]
 
 
 def test_every_epoch_has_its_own_instances_and_every_pass_sees_all() -> None:
