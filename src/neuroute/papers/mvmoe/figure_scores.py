@@ -45,11 +45,11 @@ class Choices:
 
     def loads(self, way: str) -> maps.Array:
         """(m,) how many nodes each expert gets."""
-        return (self.weights[way] > 0).sum(axis=0)
+        return np.asarray((self.weights[way] > 0).sum(axis=0))
 
     def experts(self, way: str) -> maps.Array:
         """(N,) how many experts each node has."""
-        return (self.weights[way] > 0).sum(axis=1)
+        return np.asarray((self.weights[way] > 0).sum(axis=1))
 
 
 @artifact("Nodes that choose experts, experts that choose nodes", needs=experts_routing)

@@ -174,7 +174,8 @@ def shares(load: maps.Array) -> maps.Array:
     """load (..., m) -> percent of the tokens' choices on each expert; nan where nothing was routed."""
     load = np.asarray(load, float)
     total = load.sum(axis=-1, keepdims=True)
-    return 100 * np.divide(load, total, out=np.full_like(load, np.nan), where=total > 0)
+    parts: maps.Array = np.divide(load, total, out=np.full_like(load, np.nan), where=total > 0)
+    return 100 * parts
 
 
 def chosen_weights(scores: maps.Array, indices: maps.Array, weights: maps.Array, axis: int) -> maps.Array:

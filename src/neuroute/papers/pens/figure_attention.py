@@ -42,7 +42,7 @@ def figure6(study: Study) -> Drawing:
     bar = figure.colorbar(shades, ax=panels.ravel().tolist(), shrink=0.6, pad=0.015)
     bar.set_ticks([0, 1], labels=["low", "high"])
     bar.set_label("Mean attention logit of the origin", labelpad=-8)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     marks = {"origin": maps.MARKS["current"], "destination": maps.MARKS["destination"]}
     handles = [plots.line(name, linestyle="none", **look) for name, look in marks.items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=2)

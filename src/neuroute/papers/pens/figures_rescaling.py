@@ -54,12 +54,12 @@ class Swept:
     @property
     def relative(self) -> NDArray[np.float64]:
         """Lengths, in % above the one at factor 1."""
-        return 100 * (self.lengths / self.unit - 1)
+        return np.asarray(100 * (self.lengths / self.unit - 1))
 
     def curve(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """The parabola at factors x, in the same %."""
         a, b, c = self.parabola
-        return 100 * (((a * x + b) * x + c) / self.unit - 1)
+        return np.asarray(100 * (((a * x + b) * x + c) / self.unit - 1))
 
     @property
     def fitted(self) -> bool:

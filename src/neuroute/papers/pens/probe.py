@@ -103,8 +103,9 @@ def origin_logits(net: Pens, coords: Tensor, origin: int, destination: int) -> T
         assert isinstance(layer, PreNormLayer)
         h, _, scale, sharpness, rotation = inputs
         q, k, _ = layer.queries_keys_values(h, sharpness, rotation)
-        products = (k[0].to(rows) * q[0, :, :1].to(rows)).sum(-1)  # (heads, tokens), never in bf16
-        return (products * (scale * layer.scale) + bias).mean(0)
+        products: Tensor = (k[0].to(rows) * q[0, :, :1].to(rows)).sum(-1)  # (heads, tokens), never in bf16
+        scores: Tensor = (products * (scale * layer.scale) + bias).mean(0)
+        return scores
 
     with tap_inputs(net.layers, score) as scores:
         net.hidden(rows, net.attention_scale(n))

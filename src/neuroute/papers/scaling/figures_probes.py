@@ -183,7 +183,7 @@ def figure11(study: Study) -> Drawing:
     if image is not None:
         bar = figure.colorbar(image, ax=panels, shrink=0.8, pad=0.02)
         bar.set_label("Cosine similarity")
-        bar.outline.set_visible(False)  # type: ignore[operator]
+        bar.outline.set_visible(False)
     notes = [
         *_state_notes(probes),
         *notes,

@@ -136,7 +136,8 @@ def _chooses_optimal(net: Any, nodes: Tensor, tours: Tensor, step: int) -> Tenso
     available = tours[:, step + 1 :]
     optimal = (available[:, 1:] < available[:, :1]).sum(1)
     order = torch.cat([tours[:, step : step + 1], available.sort(1).values, tours[:, :1]], dim=1)
-    return net.decide(_along(nodes, order), net.attention_scale(nodes.shape[1])).argmax(1) == optimal
+    logits: Tensor = net.decide(_along(nodes, order), net.attention_scale(nodes.shape[1]))
+    return logits.argmax(1) == optimal
 
 
 def _ranks(path: Tensor, step: int) -> tuple[Tensor, Tensor]:

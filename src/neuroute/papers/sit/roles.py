@@ -3,7 +3,8 @@
 from typing import Literal
 
 from neuroute.papers.sit.evaluations import RoundEvaluation
-from neuroute.papers.sit.scale import SIZES, SitProblem, SitScale
+from neuroute.papers.sit.scale import SIZES as SIZES
+from neuroute.papers.sit.scale import SitProblem, SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, group_of
 from neuroute.plan.objects import (

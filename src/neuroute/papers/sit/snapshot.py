@@ -48,7 +48,7 @@ class Round(NetworkSnapshot):
 
     @property
     def representatives(self) -> int:
-        return self.attention.shape[1]
+        return int(self.attention.shape[1])
 
     @property
     def tokens(self) -> int:
