@@ -1,7 +1,6 @@
 """Draw the folders of neuroute and the imports between them into docs/architecture.md: `python docs/imports.py`."""
 
 import ast
-from collections import Counter
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "neuroute"
@@ -95,20 +94,19 @@ def circles(edges: set[Edge]) -> list[str]:
 
 
 def drawing() -> str:
-    """The layers as a Mermaid flow chart; the number on an arrow counts the importing files.
+    """The layers as a Mermaid flow chart.
 
     An import that a longer way implies is left out, so that the chart can be read.
     """
-    counts = Counter((folder(here), folder(there)) for here, there in {(a, folder(b)) for a, b in imports()})
-    below = {a: {b for c, b in counts if c == a != b} for a, _ in counts}
+    pairs = {(folder(here), folder(there)) for here, there in imports() if folder(here) != folder(there)}
+    below = {a: {b for c, b in pairs if c == a} for a, _ in pairs}
     implied = {(a, c) for a in below for b in below[a] for c in _all_below(below, b)}
     lines = ["flowchart TB"]
     for number, folders in reversed(list(enumerate(LAYERS))):
         lines.append(f"  subgraph layer{number}[ ]\n    direction LR")
         lines += [f"    {name}" for name in folders]
         lines.append("  end")
-    edges = sorted((pair, n) for pair, n in counts.items() if pair[0] != pair[1] and pair not in implied)
-    lines += [f"  {here} -->|{n}| {there}" for (here, there), n in edges]
+    lines += [f"  {here} --> {there}" for here, there in sorted(pairs - implied)]
     return "\n".join(lines) + "\n"
 
 

@@ -1,6 +1,11 @@
 """What several test rooms need."""
 
 import os
+
+# Workers share the cores: a thread for each.  Before numpy and torch are imported; one's own setting stands.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

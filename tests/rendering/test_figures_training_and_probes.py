@@ -173,8 +173,8 @@ def test_states_of_a_broken_model_are_told(name: str, broken: tuple[str, ...], w
 
 
 def test_the_first_decision_is_told_to_have_two_right_answers(work: Path, tmp_path: Path) -> None:
-    folder = copy(work, tmp_path, "evaluations")
     for decision, told in ((0, True), (3, False)):
+        folder = copy(work, tmp_path / str(decision), "evaluations")
         for shape in PROBED:
             file = folder / "evaluations" / "scaling" / f"base_{shape}" / "probes.npz"
             edit_arrays(file, lambda arrays, number=decision: arrays.update(decision=np.array(number)))

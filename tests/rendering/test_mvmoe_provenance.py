@@ -124,14 +124,15 @@ def test_figure8_tells_squares_without_a_decision_from_blank_ones(work: Path, tm
         drawing = draw("figure8", folder)
         return drawing.figure.axes[0].patch.get_hatch(), [t.get_text() for t in drawing.figure.legends[0].get_texts()]
 
-    shutil.copytree(work / "evaluations", tmp_path / "evaluations")
-    path = tmp_path / "evaluations" / f"{LIGHT}/routing.npz"
-    stored = dict(np.load(path))
     for sparse, said in ((-1, True), (0, False)):
+        folder = tmp_path / str(sparse)
+        shutil.copytree(work / "evaluations", folder / "evaluations")
+        path = folder / "evaluations" / f"{LIGHT}/routing.npz"
+        stored = dict(np.load(path))
         stored["sparse"] = np.full_like(stored["sparse"], 1)
         stored["sparse"][0, 5:] = sparse
         np.savez(path, **stored)  # type: ignore[arg-type]
-        hatch, labels = shown(tmp_path)
+        hatch, labels = shown(folder)
         assert hatch == HATCH
         assert ("(a) all is served" in labels) == said
 
