@@ -16,8 +16,8 @@ from sit import matmul_rate_on_one_thread
 from torch import Tensor, nn
 
 from neuroute.accounting.cost import counts
-from neuroute.accounting.counts import Icam as IcamCounts
-from neuroute.accounting.counts import Pomo as PomoCounts
+from neuroute.accounting.counts_many_starts import Icam as IcamCounts
+from neuroute.accounting.counts_many_starts import Pomo as PomoCounts
 from neuroute.decoding.rollout import complete
 from neuroute.decoding.tsp import TspRollout
 from neuroute.evaluation.live_memory import measure_memory

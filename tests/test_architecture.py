@@ -1,5 +1,7 @@
 """The structure of the code: imports go one way, papers stand alone, folders stay small."""
 
+import ast
+import importlib
 import importlib.util
 import re
 from collections import Counter
@@ -55,3 +57,12 @@ def test_folders_and_files_stay_small(imports: ModuleType) -> None:
     assert crowded == []
     # More than 300 lines need one idea (formulas of all networks, power laws); none needs more than 450.
     assert [file.name for file in files if len(file.read_text().splitlines()) > 450] == []
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "bench").glob("*.py")), ids=lambda path: path.name)
+def test_what_benchmarks_import_is_there(file: Path) -> None:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("neuroute"):
+            module = importlib.import_module(str(node.module))
+            for alias in node.names:
+                assert hasattr(module, alias.name) or importlib.util.find_spec(f"{node.module}.{alias.name}")
