@@ -127,7 +127,7 @@ def drive(instances: Vrp, row: int, order: list[int], via: list[int]) -> float:
     return length + abs(here - points[0])
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=40)
 @given(st.integers(1, 25), st.integers(1, 5), st.integers(1, 6), st.integers(0, 2**31), st.booleans())
 def test_random_routes_are_feasible_and_lengths_right(
     customers: int, batch: int, tours: int, seed: int, tight: bool

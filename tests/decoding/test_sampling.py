@@ -15,7 +15,7 @@ from neuroute.problems.tsp import is_permutation, tour_length
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-PAIRS = 100_000
+PAIRS = 200_000
 
 
 def attract(rows: Tensor) -> Tensor:

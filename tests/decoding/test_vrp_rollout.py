@@ -192,7 +192,7 @@ def any_instances(rng: np.random.Generator, variant: str, count: int, customers:
 
 
 @pytest.mark.parametrize("variant", SWITCHES)
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=15)
 @given(st.integers(1, 20), st.integers(1, 4), st.integers(0, 2**31))
 def test_random_policies_may_be_driven_and_lengths_are_right(
     variant: str, customers: int, count: int, seed: int

@@ -7,6 +7,7 @@ neighbours are straight.  Boxes are as large as their texts.  All sizes are inch
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -30,17 +31,18 @@ PAD, GAP, RING = 0.13, 0.16, 0.075  # around texts, between elements, radius of 
 
 
 @dataclass(frozen=True)
-class Element:
+class Element(ABC):
     """What a figure is made of; those with a name are where arrows begin and end."""
 
     name: str
 
+    @abstractmethod
     def extent(self, sheet: Sheet) -> Extent:
-        raise NotImplementedError
+        """Measure how much of the sheet it takes."""
 
+    @abstractmethod
     def draw(self, sheet: Sheet, x: float, y: float, width: float) -> None:
         """Draw it around (x, y); `width` is what it may take."""
-        raise NotImplementedError
 
 
 # -- elements -------------------------------------------------------------------------------------------------------
