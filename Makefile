@@ -1,24 +1,27 @@
 # Two commands set everything up on a fresh machine: `make all` (the main job at smoke scale) and `make test`.
-PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || echo python3)
+# The first Python that serves; else `python3`, which workflow/machine.py then refuses in a clear line.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do $$p workflow/machine.py 2>/dev/null && echo $$p && exit; done; echo python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
 CORES ?= all
 
-.PHONY: all env test test-all bench lint schema clean
+.PHONY: all env test test-all bench lint schema docs clean
 
 all: env
 	$(BIN)/snakemake --cores $(CORES) all
 
-# The environment: pinned versions, this package in editable form, Concorde's prebuilt extension (its package's own
-# dependencies are not wanted, hence --no-deps).
+# The environment: pinned versions, this package in editable form, and two packages without their own dependencies:
+# Concorde's prebuilt extension (only for Linux on x86_64; elsewhere LKH stands in for it), and what calls LKH-3.
 env: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info[:2] <= (3, 12) else "error: Python 3.11 or 3.12 is needed, this is " + sys.version.split()[0] + "; run: make PYTHON=python3.12")'
+	@$(PYTHON) workflow/machine.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps ml4co-kit
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps lkh deprecated
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps --only-binary ml4co-kit ml4co-kit \
+		|| echo "note: no prebuilt Concorde for this machine; another solver stands in: neuroute doctor"
 	touch $@
 
 test: env
@@ -35,9 +38,18 @@ lint: env
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/snakemake --lint
 
 schema: env
 	$(BIN)/neuroute schema
+
+# The site, in build/site; built offline, once the packages are there.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+
+$(VENV)/.docs: $(VENV)/.ready docs/constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --constraint docs/constraints.txt --editable '.[docs]'
+	touch $@
 
 clean:
 	git clean -fdXq results .snakemake

@@ -4,14 +4,29 @@ import contextlib
 import json
 import os
 import re
+import subprocess
 import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
 
+import neuroute
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
+from snakemake.utils import min_version
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
+from neuroute.core.job import SOCKET_ENV
+from neuroute.datasets.stand_ins import settle
 from neuroute.plan.build import build_plan
+from neuroute.plan.captions import describe_measured
 from neuroute.plan.config import CONFIG_ENV, parse_config
+from neuroute.plan.headlines import headlines
 from neuroute.plan.preflight import check, gpus
+from neuroute.plan.progress import show_progress
+
+min_version("9.20")
 
 
 configfile: "config.yaml"
@@ -20,24 +35,33 @@ configfile: "config.yaml"
 report: "workflow/report/workflow.rst"
 
 
-def clear(function, *arguments):
-    """Call a function of the package; what a user can mend becomes Snakemake's one-line error."""
-    try:
-        return function(*arguments)
-    except NeurouteError as error:
-        raise WorkflowError(str(error))
+include: "workflow/rules/common.smk"
 
 
-PLAN = clear(lambda: build_plan(parse_config(config)))
-os.environ[CONFIG_ENV] = json.dumps(config)  # the jobs read the same config, --config overrides included
+PLAN = clear(lambda: settle(build_plan(parse_config(config))))
+config["substitutes"] = PLAN.config.substitutes  # settled once: a solver that comes or goes meanwhile changes no job
 GPUS = gpus(PLAN.config)
-PYTHON = sys.executable  # jobs run in the environment that runs Snakemake, activated or not
+RUNNING = contextlib.ExitStack()
+os.environ[CONFIG_ENV] = json.dumps(config)  # the jobs read the same config, --config overrides included
+# Jobs run the code that planned them, in the environment that runs Snakemake, activated or not.
+os.environ.update(
+    PATH=os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")]),
+    PYTHONPATH=os.pathsep.join([*source_folder(), *filter(None, [os.environ.get("PYTHONPATH")])]),
+)
 
 
 wildcard_constraints:
     paper="[a-z]+",
     name=r"[\w.-]+",
     group="[a-z_]+",
+
+
+rule all:
+    default_target: True
+    input:
+        drawn(PLAN.artifacts.values()),
+        PLAN.report,
+    localrule: True
 
 
 include: "workflow/rules/labels.smk"
@@ -47,18 +71,16 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/render.smk"
 
 
-RUNNING = contextlib.ExitStack()
-
-
 onstart:
     clear(check, PLAN)
+    clear(check_label_jobs)
     # Held until this process ends, however it ends: unlike Snakemake's own lock (profiles/default).
     clear(RUNNING.enter_context, exclusive(PLAN.label_store.parent / ".lock", "Snakemake"))
+    start_warm_process()
+    if not workflow.output_settings.verbose:
+        show_progress(logger, Counter(job.rule.name for job in workflow.dag.needrun_jobs()))
 
 
-rule all:
-    default_target: True
-    localrule: True
-    input:
-        [f"{PLAN.artifact_stem(a)}.{'csv' if o.kind == 'table' else 'pdf'}" for a, o in PLAN.artifacts.items()],
-        PLAN.report,
+onsuccess:
+    if PLAN.report.exists():
+        print("", *headlines(PLAN), f"Report: {PLAN.report}", sep="\n", file=sys.stderr)

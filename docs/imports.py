@@ -25,8 +25,9 @@ Edge = tuple[str, str]  # importing module, imported module, as "folder.file"
 
 
 def modules() -> dict[str, Path]:
-    """Modules below neuroute by dotted name: plan.build, papers.sit.paper."""
-    files = (path.relative_to(SOURCE).with_suffix("") for path in sorted(SOURCE.rglob("*.py")))
+    """Modules below neuroute by dotted name: plan.build, papers.sit.paper; without what `import neuroute` gives."""
+    paths = (path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py")
+    files = (path.relative_to(SOURCE).with_suffix("") for path in paths)
     return {".".join(file.parts).removesuffix(".__init__"): SOURCE / f"{file}.py" for file in files}
 
 
@@ -93,20 +94,21 @@ def circles(edges: set[Edge]) -> list[str]:
     return [module for module in sorted(after) if module in reached(module)]
 
 
-def drawing() -> str:
-    """The layers as a Mermaid flow chart.
-
-    An import that a longer way implies is left out, so that the chart can be read.
-    """
+def shown() -> set[tuple[str, str]]:
+    """Imports between folders, without those that a longer way implies, so that a drawing can be read."""
     pairs = {(folder(here), folder(there)) for here, there in imports() if folder(here) != folder(there)}
     below = {a: {b for c, b in pairs if c == a} for a, _ in pairs}
-    implied = {(a, c) for a in below for b in below[a] for c in _all_below(below, b)}
+    return pairs - {(a, c) for a in below for b in below[a] for c in _all_below(below, b)}
+
+
+def drawing() -> str:
+    """The layers as a Mermaid flow chart."""
     lines = ["flowchart TB"]
     for number, folders in reversed(list(enumerate(LAYERS))):
         lines.append(f"  subgraph layer{number}[ ]\n    direction LR")
         lines += [f"    {name}" for name in folders]
         lines.append("  end")
-    lines += [f"  {here} --> {there}" for here, there in sorted(pairs - implied)]
+    lines += [f"  {here} --> {there}" for here, there in sorted(shown())]
     return "\n".join(lines) + "\n"
 
 

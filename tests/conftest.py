@@ -1,6 +1,7 @@
 """What several test rooms need."""
 
 import os
+import sys
 
 # Workers share the cores: a thread for each.  Before numpy and torch are imported; one's own setting stands.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -33,6 +34,33 @@ def public(shared: Path) -> Callable[[str], Path]:
         return shared / name
 
     return found
+
+
+@pytest.fixture
+def hide_solvers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """A function that makes Concorde ("concorde") or packages of solvers missing, as on a machine without them."""
+    from neuroute.solvers import base, concorde
+
+    real, hidden = base.package_version, set[str]()
+
+    def version(package: str) -> str:
+        if package in hidden:
+            raise base.PackageNotFoundError(package)
+        return real(package)
+
+    def hide(*names: str) -> None:
+        hidden.update(names)
+        for name in names:
+            monkeypatch.setitem(sys.modules, name, None)  # an import of it fails
+        if "concorde" in names:
+            monkeypatch.setattr(concorde, "PLACES", (("no_such_package", "none", "."),))
+            concorde._find.cache_clear()
+            concorde._extension.cache_clear()
+
+    monkeypatch.setattr(base, "package_version", version)
+    yield hide
+    concorde._find.cache_clear()
+    concorde._extension.cache_clear()
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The command line: it teaches, it plans, and bad input ends in one line."""
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,13 @@ def test_help_names_every_stage() -> None:
     stages = ("plan", "label", "fetch", "train", "evaluate", "render", "report", "doctor", "solve", "import-weights")
     for stage in stages:
         assert stage in text
+
+
+def test_version_is_that_of_the_package() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert run("--version") == (0, f"neuroute {declared}\n")
+    assert f"\nversion: {declared}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n## [{declared}]" in (ROOT / "CHANGELOG.md").read_text()
 
 
 @pytest.mark.parametrize("scale", ["smoke", "paper"])

@@ -1,0 +1,63 @@
+"""Neural routing: solve and evaluate from Python.
+
+    import neuroute
+
+    instance = neuroute.load("berlin52.tsp")
+    solution = neuroute.solve(instance, seconds=10)
+    print(solution)
+    solution.plot("berlin52.svg")
+
+Names are imported when they are first used, so `import neuroute` takes no time, and none of torch, pandas, matplotlib.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from neuroute.core.errors import NeurouteError as NeurouteError
+    from neuroute.plan.decodings import Decoding as Decoding
+    from neuroute.user.evaluate import Evaluation as Evaluation
+    from neuroute.user.evaluate import evaluate as evaluate
+    from neuroute.user.instance import Instance as Instance
+    from neuroute.user.instance import Solution as Solution
+    from neuroute.user.model import Model as Model
+    from neuroute.user.model import load_model as load_model
+    from neuroute.user.solve import methods as methods
+    from neuroute.user.solve import solve as solve
+    from neuroute.user.sources import generate as generate
+    from neuroute.user.sources import load as load
+    from neuroute.user.sources import load_all as load_all
+    from neuroute.user.zoo import Card as Card
+    from neuroute.user.zoo import models as models
+
+_HOMES = {
+    "Card": "neuroute.user.zoo",
+    "Decoding": "neuroute.plan.decodings",
+    "Evaluation": "neuroute.user.evaluate",
+    "Instance": "neuroute.user.instance",
+    "Model": "neuroute.user.model",
+    "NeurouteError": "neuroute.core.errors",
+    "Solution": "neuroute.user.instance",
+    "evaluate": "neuroute.user.evaluate",
+    "generate": "neuroute.user.sources",
+    "load": "neuroute.user.sources",
+    "load_all": "neuroute.user.sources",
+    "load_model": "neuroute.user.model",
+    "methods": "neuroute.user.solve",
+    "models": "neuroute.user.zoo",
+    "solve": "neuroute.user.solve",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'neuroute' has no attribute '{name}'")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

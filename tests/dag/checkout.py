@@ -16,7 +16,8 @@ def copy_checkout(folder: Path, *papers: str) -> Snakemake:
     """Copy the parts of the project that the DAG runs from; return a function that runs Snakemake on the copy."""
     for part in ("src", "workflow", "profiles"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    shutil.copy(ROOT / "Snakefile", folder)
+    for file in ("Snakefile", "environment.yml"):
+        shutil.copy(ROOT / file, folder)
     shutil.copy(MICRO, folder / "workflow" / "scales")
     (folder / "config.yaml").write_text(config("micro", papers, Path("benchmarks")))
     (folder / "benchmarks").mkdir()
@@ -29,11 +30,11 @@ def config(scale: str, papers: tuple[str, ...], benchmarks: Path, **more: object
     return "".join(f"{key}: {value}\n" for key, value in lines.items())
 
 
-def snakemake_in(folder: Path) -> Snakemake:
-    """Return a function that runs Snakemake in a copied checkout, importing that copy's code."""
+def snakemake_in(folder: Path, source: Path | None = None) -> Snakemake:
+    """Return a function that runs Snakemake in a copied checkout, importing that copy's code, or that of `source`."""
 
     def run(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {"PYTHONPATH": str(folder / "src"), "OMP_NUM_THREADS": "1"}
+        environment = os.environ | {"PYTHONPATH": str(source or folder / "src"), "OMP_NUM_THREADS": "1"}
         environment.pop("NEUROUTE_CONFIG", None)
         done = subprocess.run(
             [sys.executable, "-m", "snakemake", "--cores", "2", *arguments],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from checkout import Snakemake, copy_checkout, snakemake_in
+from checkout import MICRO, ROOT, Snakemake, config, copy_checkout, snakemake_in
 from neuroute.rendering.render import FIGURE_FORMATS, TABLE_FORMATS
 
 pytestmark = pytest.mark.dag
@@ -35,11 +35,21 @@ def edited(finished: Path, tmp_path: Path) -> Path:
 def planned(run: Snakemake, target: str = "all", *options: str) -> dict[str, int]:
     """Jobs of a dry run: rule -> count; empty when there is nothing to do."""
     output = run("-n", target, *options).stdout
+    return counted(output)
+
+
+def counted(output: str) -> dict[str, int]:
+    """The table of jobs in what a dry run prints."""
     table = re.search(r"^job +count\n[- ]+\n(.*?)^total +\d+", output, re.S | re.M)
     if not table:
         assert "Nothing to be done" in output
         return {}
     return {name: int(count) for name, count in re.findall(r"^(\S+) +(\d+)$", table[1], re.M)}
+
+
+def drawn(output: str) -> set[str]:
+    """Artifacts that a dry run would draw."""
+    return set(re.findall(r"render (\w+/\w+)$", output, re.M))
 
 
 def replace(path: Path, before: str, after: str) -> None:
@@ -91,16 +101,17 @@ def test_second_run_does_nothing(finished: Path) -> None:
 def test_single_targets_run_only_what_they_need(tmp_path: Path) -> None:
     run = copy_checkout(tmp_path, "scaling", "pens")
     replace(tmp_path / "workflow/scales/micro.yaml", "evaluate_together: true", "evaluate_together: false")
-    assert planned(run, "results/table1.csv") == {"scaling_table1": 1}
+    assert planned(run, "results/table1.csv") == {"render": 1, "render_table": 1}
     assert planned(run, "results/table12.csv") == {
         "labels": 2,  # training, and in-domain validation and test
         "train": 12,
         "evaluate": 12,  # greedy only: no beam search, no larger sizes
-        "scaling_table12": 1,
+        "render": 1,
+        "render_table": 1,
     }
     jobs = planned(run, "results/pens/table1.csv")  # two models, each with its sweep and then its tests
-    assert (jobs["train"], jobs["evaluate"], jobs["pens_table1"]) == (2, 4, 1)
-    assert set(jobs) == {"labels", "train", "evaluate", "pens_table1"}
+    assert (jobs["train"], jobs["evaluate"], jobs["render_table"]) == (2, 4, 1)
+    assert set(jobs) == {"labels", "train", "evaluate", "render", "render_table"}
 
 
 def test_comments_and_moved_files_change_nothing(edited: Path) -> None:
@@ -123,7 +134,15 @@ def test_a_plotting_edit_redraws_that_figure(edited: Path) -> None:
     assert body
     new = re.sub(r"\n(    (?!\"\"\")\S)", r"\n    _edited = 1\n\1", body[0], count=1)
     drawing.write_text(text.replace(body[0], new))
-    assert planned(snakemake_in(edited)) == {"all": 1, "report": 1, "pens_figure3": 1}
+    output = snakemake_in(edited)("-n", "all").stdout
+    assert counted(output) == {"all": 1, "report": 1, "render_figure": 1}
+    assert drawn(output) == {"pens/figure3"}
+
+
+def test_everything_is_drawn_again_on_demand(edited: Path) -> None:
+    jobs = planned(snakemake_in(edited), "all", "--forcerun", "render")
+    tables, figures = len(TABLES), len(FIGURES)
+    assert jobs == {"all": 1, "report": 1, "render": 1, "render_table": tables, "render_figure": figures}
 
 
 def test_network_arithmetic_retrains_but_labels_stay(edited: Path) -> None:
@@ -139,11 +158,12 @@ def test_network_arithmetic_retrains_but_labels_stay(edited: Path) -> None:
 def test_one_learning_rate_reruns_that_chain(edited: Path) -> None:
     change = "runs: {pens/pens_r: {training: {learning_rate: 1.0e-3}}}\n"
     (edited / "config.yaml").write_text((edited / "config.yaml").read_text() + change)
-    jobs = planned(snakemake_in(edited))
+    output = snakemake_in(edited)("-n", "all").stdout
+    jobs = counted(output)
     assert (jobs["train"], jobs["evaluate"]) == (1, 1)
     assert "labels" not in jobs
-    assert "pens_table1" in jobs
-    assert not {"pens_figure2", "pens_figure5"} & set(jobs)  # PENS-A drawn, and the small models
+    assert "pens/table1" in drawn(output)
+    assert not {"pens/figure2", "pens/figure5"} & drawn(output)  # PENS-A drawn, and the small models
 
 
 def test_bad_config_stops_before_any_job(edited: Path) -> None:
@@ -163,10 +183,38 @@ def test_missing_gpu_stops_before_any_job(tmp_path: Path) -> None:
 
 
 def test_missing_solver_stops_before_any_job_that_needs_it(tmp_path: Path) -> None:
-    run = copy_checkout(tmp_path, "scaling")
-    replace(tmp_path / "src/neuroute/solvers/concorde.py", "in PLACES:", "in ():")
+    run = copy_checkout(tmp_path, "mvmoe")
+    code = tmp_path / "src/neuroute/solvers/ortools.py"  # for which nothing stands in
+    replace(code, 'installed_version("ortools"', 'installed_version("no-ortools"')
     done = run("all", check=False)
     assert done.returncode != 0
-    assert "solver 'concorde' is not installed; run `pip install" in done.stderr + done.stdout
+    assert "is not installed; run `pip install ortools`" in done.stderr + done.stdout
     assert not (tmp_path / "work").exists() or not list((tmp_path / "work").rglob("*.npy"))
-    assert planned(run, "results/table1.csv") == {"scaling_table1": 1}  # needs no labels
+    assert planned(run)["labels"] > 0  # the plan is shown all the same
+    run("results/mvmoe/table3.csv")  # needs no labels
+
+
+MODULE = """
+configfile: "config.yaml"
+
+module nr:
+    snakefile: "{snakefile}"
+    config: config
+
+use rule * from nr as nr_*
+
+rule mine:
+    default_target: True
+    input: "results/table1.csv"
+    output: "mine.csv"
+    shell: "cp {{input}} {{output}}"
+"""
+
+
+def test_another_workflow_uses_it_as_a_module(tmp_path: Path) -> None:
+    (tmp_path / "Snakefile").write_text(MODULE.format(snakefile=ROOT / "Snakefile"))
+    (tmp_path / "config.yaml").write_text(config(str(MICRO), ("scaling",), tmp_path))
+    run = snakemake_in(tmp_path, ROOT / "src")
+    assert planned(run, "mine") == {"nr_render": 1, "nr_render_table": 1, "mine": 1}
+    run("mine")
+    assert (tmp_path / "mine.csv").read_text() == (tmp_path / "results" / "table1.csv").read_text()

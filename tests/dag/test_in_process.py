@@ -3,15 +3,22 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from markupsafe import escape
 from typer.testing import CliRunner
 
+import neuroute
 from checkout import MICRO, config
-from neuroute.cli import app, data, evaluation, models, results
+from neuroute.cli import app, checkpoints, data, evaluation, results
+from neuroute.core.files import read_json
+from neuroute.datasets.stand_ins import settle
+from neuroute.papers.zoo.pack import pack
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
+from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.render import formats
+from neuroute.user import zoo
 
 pytestmark = [pytest.mark.dag, pytest.mark.usefixtures("one_thread")]
 
@@ -24,8 +31,8 @@ def plan_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
         file, folders = tmp_path / "config.yaml", {"work_dir": tmp_path / "work", "results_dir": tmp_path / "results"}
         (tmp_path / "benchmarks").mkdir()
         file.write_text(config(str(MICRO), (paper,), tmp_path / "benchmarks", **folders))
-        plan = build_plan(load_config(file))
-        for module in (data, evaluation, models, results):
+        plan = settle(build_plan(load_config(file)))
+        for module in (checkpoints, data, evaluation, results):
             monkeypatch.setattr(module, "load_plan", lambda *_: plan)
         return plan
 
@@ -56,6 +63,44 @@ def in_order(plan: Plan) -> list[str]:
 @pytest.mark.parametrize("paper", ["scaling", "sit", "icam", "mvmoe"])
 def test_a_paper_runs_from_labels_to_report(plan_of: Callable[[str], Plan], paper: str) -> None:
     plan = plan_of(paper)
+    run_all(plan)
+    call("render", paper)
+    call("report")
+    for name, artifact in plan.artifacts.items():
+        for ending in formats(artifact.kind):
+            assert plan.artifact_stem(name).with_suffix(f".{ending}").stat().st_size > 0
+    page = plan.report.read_text()
+    assert [a.title for a in plan.artifacts.values() if str(escape(a.title)) not in page] == []
+
+
+def test_without_concorde_and_hgs_a_paper_ends_and_says_so_beside_every_number(
+    plan_of: Callable[[str], Plan], hide_solvers: Callable[..., None]
+) -> None:
+    hide_solvers("concorde", "hygese")
+    plan = plan_of("sit")
+    assert plan.config.substitutes == {"concorde": "lkh", "hgs": "pyvrp", "hgs-short": "pyvrp-short"}
+    run_all(plan)
+    call("render", "sit")
+    call("report")
+    made = [read_json(plan.manifest(job), "") for job in plan.label_jobs]
+    assert not {"concorde", "hgs", "hgs-short"} & {labels["solver"] for job in made for labels in job["labels"]}
+    own = {job["label_job"] for job in made if "stand_ins" not in job}
+    assert own == {"sit/initial", "sit/solvers"}  # of insertions alone
+    notes = ("LKH stands in for Concorde here", "PyVRP stands in for ")
+    said = {}
+    for name, artifact in plan.artifacts.items():
+        about = read_json(plan.artifact_stem(name).with_suffix(".json"), "")
+        said[name] = [any(note in line for line in about["notes"]) for note in notes]
+        for evaluation_id in artifact.evaluations:
+            references = pd.read_csv(plan.evaluation_file(evaluation_id)).reference.dropna().unique()
+            assert not [r for r in references if "oncorde" in r or "hgs" in r.lower()]
+    reads = {name for name, a in plan.artifacts.items() if a.evaluations or a.runs}
+    assert all(any(said[name]) for name in reads)
+    assert all(note in plan.report.read_text() for note in notes)
+
+
+def run_all(plan: Plan) -> None:
+    """Label, train, fetch and evaluate what a plan's artifacts need."""
     for job in plan.label_jobs:
         call("label", job, "--workers", "1")
     for run in in_order(plan):
@@ -65,10 +110,18 @@ def test_a_paper_runs_from_labels_to_report(plan_of: Callable[[str], Plan], pape
         call("fetch", benchmark)
     for evaluation_id in measured:
         call("evaluate", evaluation_id)
-    call("render", paper)
-    call("report")
-    for name, artifact in plan.artifacts.items():
-        for ending in formats(artifact.kind):
-            assert plan.artifact_stem(name).with_suffix(f".{ending}").stat().st_size > 0
-    page = plan.report.read_text()
-    assert [a.title for a in plan.artifacts.values() if str(escape(a.title)) not in page] == []
+
+
+def test_trained_networks_are_packed_with_what_was_measured(
+    plan_of: Callable[[str], Plan], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of("zoo")
+    monkeypatch.setattr(zoo, "FOLDER", tmp_path / "zoo")
+    run_all(plan)
+    call("render", "zoo")
+    cards = {card.name: card for card in pack(plan)}
+    assert {name: card.problem for name, card in cards.items()} == {"tsp": "tsp", "cvrp": "cvrp", "vrp": "vrp"}
+    shown = pd.read_csv(plan.artifact_stem("zoo/table1").with_suffix(".csv"))
+    assert [gap.gap for gap in cards["tsp"].gaps if gap.set == "TSP8"] == pytest.approx(list(shown.gap_8_pct_measured))
+    assert {gap.set for gap in cards["vrp"].gaps} == {f"{variant}6" for variant in SWITCHES}
+    assert neuroute.solve(neuroute.generate("tsp", 9)[0], seconds=0).method == "tsp"

@@ -217,7 +217,10 @@ def test_a_harmful_pickle_is_refused_and_nothing_is_executed(tmp_path: Path, wra
         (b"", "not a readable pickle"),
         (pickle.dumps(COORDS)[:-30], "not a readable pickle"),
         (pickle.dumps({"coords": COORDS}), "a list of instances is expected"),
-        (pickle.dumps([([0.5, 0.5], COORDS[0].tolist(), [1, 2], 30.0)]), "instance 0: a list of .x, y. is expected"),
+        (
+            pickle.dumps([([0.5, 0.5], COORDS[0].tolist(), [1, 2], 30.0)]),
+            "0: .depot, customers, demands, capacity. is expected",
+        ),
         (pickle.dumps([COORDS[0], COORDS[1, :3]]), "instance 1: an instance needs at least 4 nodes"),
     ],
 )

@@ -13,8 +13,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
 from neuroute.decoding.memory import autocast
-from neuroute.papers.pens.evaluations import AttentionEvaluation
 from neuroute.papers.pens.probe import origin_logits, path_ends, walk
+from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Run
 from untrained import Arrays, evaluated, ready, tiny_run
 

@@ -14,8 +14,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.networks.base import PathNetwork
-from neuroute.papers.scaling.evaluations import ProbeEvaluation
 from neuroute.papers.scaling.probe import last_layer, success_by_rank
+from neuroute.papers.scaling.roles import ProbeEvaluation
 from neuroute.plan.objects import Dataset, Labels, Network
 from neuroute.problems.tsp import canonical
 from untrained import evaluated, ready, run_of

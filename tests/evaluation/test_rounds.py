@@ -15,8 +15,8 @@ from neuroute.decoding.decode import decode
 from neuroute.decoding.prc import prc
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
-from neuroute.papers.sit.evaluations import RoundEvaluation
 from neuroute.papers.sit.probe import decision_state, one_iteration
+from neuroute.papers.sit.roles import RoundEvaluation
 from neuroute.plan.objects import Dataset, Decoding, Labels, Run
 from neuroute.solvers.registry import get
 from untrained import Arrays, evaluated, ready, tiny_run

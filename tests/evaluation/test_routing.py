@@ -13,7 +13,7 @@ from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.vrp import VRP
 from neuroute.networks.weights import parameters
-from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
+from neuroute.papers.mvmoe.roles import RoutingEvaluation
 from neuroute.plan.objects import Dataset, Labels, Run
 from neuroute.problems.vrp import Vrp, canonical, lengths, number_of_starts
 from neuroute.problems.vrp_variants import SWITCHES

@@ -214,17 +214,18 @@ def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: di
     tsp_file, vrp_file, of_tsp = tmp_path / "mine.tsp", tmp_path / "mine.vrp", ("--model", models["tsp"])
     of_cvrp = ("--model", models["cvrp"])
     cases: list[tuple[tuple[object, ...], str]] = [
-        ((tsp_file, *of_cvrp), "sit/cvrp solves CVRP, not TSP, of which mine.tsp is an instance"),
-        ((vrp_file, *of_tsp), "sit/tsp solves TSP, not CVRP, of which mine.vrp is an instance"),
+        ((tsp_file, *of_cvrp), "mine: is a TSP, but sit/cvrp solves CVRP; take a network for TSP"),
+        ((vrp_file, *of_tsp), "mine: is a CVRP, but sit/tsp solves TSP; take a network for CVRP"),
         ((tsp_file, *of_tsp, "--prc", 5, "--longest", 3), "--longest 3: a sub-path has at least 4 stops"),
-        ((tsp_file, *of_tsp, "--prc", 5, "--longest", 31), "mine.tsp: --longest 31 is more than its 30 stops"),
-        ((vrp_file, *of_cvrp, "--prc", 5, "--longest", 30), "mine.vrp: --longest 30 is more than its 29 stops"),
+        ((tsp_file, *of_tsp, "--prc", 5, "--longest", 31), "mine: --longest 31 is more than its 30 stops"),
+        ((vrp_file, *of_cvrp, "--prc", 5, "--longest", 30), "mine: --longest 30 is more than its 29 stops"),
         ((tsp_file, *of_tsp, "--longest", 9), "--start and --longest are for --prc"),
         ((tsp_file, *of_tsp, "--start", "nearest"), "--start and --longest are for --prc"),
         ((tsp_file, *of_tsp, "--prc", 5, "--start", "farthest"), "--start farthest: unknown; take greedy, insertion"),
         ((tsp_file, *of_tsp, "--prc", 5, "--rrc", 5), "exclude each other"),
         ((tsp_file, *of_tsp, "--prc", 5, "--beam", 2), "exclude each other"),
-        ((tsp_file, *of_tsp, "--from", own), "--from: the solution of a file is improved by --prc"),
+        ((tsp_file, *of_tsp, "--rrc", 5, "--from", own), "--from: the solution of a file is improved by --prc"),
+        ((tsp_file, *of_tsp, "--rrc", 5, "--seconds", 1), "--seconds: --beam to --augment say how long it takes"),
         ((tsp_file, *of_tsp, "--prc", 5, "--from", own, "--start", "nearest"), "without --start"),
         ((tsp_file, *of_tsp, "--prc", 5, "--from", routes), "--from"),
         ((vrp_file, *of_cvrp, "--prc", 5, "--from", own), "is a file that ends in .sol"),

@@ -23,7 +23,7 @@ DEMANDS = np.random.default_rng(8).integers(1, 10, NODES)
 COORDS = np.random.default_rng(3).random((5, 9, 2))
 SHAPES = {"depth": 1, "width": 16, "feed_forward": 16, "train_nodes": 20}
 OPTIONS: list[tuple[tuple[str, ...], Decoding]] = [
-    ((), Decoding()),
+    (("--starts", "1"), Decoding()),
     (("--starts", "4"), Decoding(starts=4)),
     (("--starts", "all"), Decoding(starts="all")),
     (("--augment",), Decoding(augment=True)),
@@ -95,14 +95,14 @@ def test_what_does_not_go_together_is_one_line_and_writes_nothing(tmp_path: Path
         ((tsp, "--model", one, "--augment"), "leave `starts` and `augment` out"),
         ((tsp, "--model", many, "--starts", "0"), "--starts 0: a number from 1 on, or all, is expected"),
         ((tsp, "--model", many, "--starts", "some"), "--starts some: a number from 1 on, or all"),
-        ((tsp, "--model", many, "--starts", NODES + 1), "mine.tsp: --starts 15 is more than its 14 stops"),
-        ((vrp, "--model", routes, "--starts", NODES), "mine.vrp: --starts 14 is more than its 13 stops"),
+        ((tsp, "--model", many, "--starts", NODES + 1), "mine: --starts 15 is more than its 14 stops"),
+        ((vrp, "--model", routes, "--starts", NODES), "mine: --starts 14 is more than its 13 stops"),
         ((tsp, "--model", many, "--starts", "all", "--prc", 3), "--starts: --prc begins with one solution"),
         ((tsp, "--model", many, "--augment", "--beam", 3), "leave --beam, --rrc and --prc out"),
         ((tsp, "--model", many, "--augment", "--prc", 3), "leave --beam, --rrc and --prc out"),
         ((tsp, "--model", many, "--rescale", 2), "leave `rescale` and `esf` out"),
         ((vrp, "--model", routes, "--rrc", 3), "PomoCvrp: re-construction and beam search are for the TSP"),
-        ((vrp, "--model", routes, "--from", "own.sol", "--prc", 3), "PomoCvrp: re-construction and beam search"),
+        ((vrp, "--model", routes, "--from", "own.sol", "--prc", 3), "icam/x builds solutions and improves none"),
     ]
     for arguments, message in cases:
         assert message in refused("solve", *arguments, "--out", "drawing.svg")

@@ -15,8 +15,8 @@ from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.tsp import TSP
-from neuroute.papers.icam.evaluations import StructureEvaluation
 from neuroute.papers.icam.probe import SOLVED
+from neuroute.papers.icam.roles import StructureEvaluation
 from neuroute.papers.icam.selections import LEVELS, RANKS, selections
 from neuroute.plan.objects import Dataset, Labels, Run
 from neuroute.rendering.maps import pairwise_distances

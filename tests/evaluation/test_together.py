@@ -12,7 +12,7 @@ from neuroute.datasets.benchmarks import write_manifest
 from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
-from neuroute.papers.pens.evaluations import AttentionEvaluation
+from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.plan.objects import (
     BenchmarkEvaluation,
     CombinedEvaluation,

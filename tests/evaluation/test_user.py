@@ -13,14 +13,17 @@ from neuroute.datasets.labels import make_labels
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
+from neuroute.plan.build import build_plan
+from neuroute.plan.config import load_config
 from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Network
 from neuroute.problems.cvrp import cost
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp
 from neuroute.solvers.nearest import cvrp_lengths
 from neuroute.user.data import read_instances
-from neuroute.user.evaluate import GroupResult, evaluate, find_instances, load_model
+from neuroute.user.evaluate import GroupResult, evaluate, find_instances
 from neuroute.user.instances import Group, Instances
+from neuroute.user.model import load_model
 from untrained import done, invoke, refused, tsp_text, untrained
 
 NETWORK = Network(
@@ -108,7 +111,7 @@ def test_tsplib_files_are_measured_in_their_own_units_by_both_distances(
     (tmp_path / "set" / "berlin52.tsp").write_bytes(berlin.read_bytes())
     (tmp_path / "set" / "square.tsp").write_text(SQUARE)
     model = load_model(checkpoint, "cpu")
-    text = evaluate(model, read_instances(tmp_path / "set"), Decoding(), None, tmp_path / "r.csv")
+    text = str(evaluate(model, read_instances(tmp_path / "set"), Decoding(), None, tmp_path / "r.csv"))
     instance = read_tsplib(berlin)
     tour = decode("tsp", model.net, torch.from_numpy(instance.unit_square())[None], Decoding())[0].numpy()
     records = pd.read_csv(tmp_path / "r.csv").set_index(["test", "metric"]).value
@@ -137,7 +140,7 @@ def test_cvrp_models_solve_cvrp_data(tmp_path: Path, decoding: Decoding) -> None
     solution = {"node": order, "via_depot": via}
     np.savez(tmp_path / "mine.npz", coords=COORDS, demand=demand, capacity=np.full(5, 11), **solution)
     model, instances = load_model(tmp_path / "c", "cpu"), read_instances(tmp_path / "mine.npz")
-    text = evaluate(model, instances, decoding, None, tmp_path / "r.csv")
+    text = str(evaluate(model, instances, decoding, None, tmp_path / "r.csv"))
     problem = Vrp(COORDS.astype(np.float32), demand, np.full(5, 11))
     own = cost(Vrp(COORDS, demand, problem.capacity), decode("cvrp", model.net, problem, decoding).numpy())
     reference = cost(Vrp(COORDS, demand, problem.capacity), np.stack([order, via], axis=1))
@@ -161,7 +164,8 @@ def test_names_are_found_in_the_config_s_folder_and_in_the_plan(
     assert "theirs: no such file, nor" in refused(
         "evaluate", "--model", checkpoint, "--data", "theirs", "--config", config
     )
-    code, text = invoke("evaluate", "--model", checkpoint, "--data", "tsp_uniform_test_n20_c512", "--config", config)
+    unlabelled = next(iter(build_plan(load_config(config)).label_jobs.values())).labels[0].dataset.id
+    code, text = invoke("evaluate", "--model", checkpoint, "--data", unlabelled, "--config", config)
     assert code == 2
     assert "neuroute label" in text  # of the plan, but not labelled yet
 

@@ -153,7 +153,7 @@ def test_unknown_definition_is_an_error(package: Write) -> None:
 
 def test_stages_do_not_reach_each_other() -> None:
     """Labels know nothing of networks, training nothing of rendering, rendering nothing of networks."""
-    from neuroute.papers.scaling.declare import DECODER_ONLY
+    from neuroute.papers.scaling.paper import DECODER_ONLY
 
     def modules(*entries: str) -> set[str]:
         return {module for module, _ in digest.reach(entries)}

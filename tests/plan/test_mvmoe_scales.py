@@ -4,8 +4,7 @@ import pytest
 
 from neuroute.accounting import cost
 from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
-from neuroute.papers.mvmoe.roles import ABLATIONS, TRAINED, UNSEEN, VARIANTS
+from neuroute.papers.mvmoe.roles import ABLATIONS, TRAINED, UNSEEN, VARIANTS, RoutingEvaluation
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.build import Plan
 from neuroute.plan.objects import BenchmarkEvaluation, ConstructionEvaluation, Evaluation, Supervised

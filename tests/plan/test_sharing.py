@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from neuroute.core.errors import NeurouteError
-from neuroute.papers.pens.evaluations import AttentionEvaluation
+from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import load_scale
 from neuroute.plan.objects import CombinedEvaluation, Evaluation, RescalingEvaluation

@@ -1,37 +1,34 @@
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fabricated import Fabric
 from fabricated_scaling import FABRIC, hopeless, noisy
 
 pytest.register_assert_rewrite("rendered", "table_checks", "figure_checks")
 
-Write = Callable[[Fabric], Path]
+Write = Callable[[Any], Path]
 
 
 @pytest.fixture(scope="session")
 def records_of(tmp_path_factory: pytest.TempPathFactory) -> Write:
-    """The folder of a paper's fabricated records, written once; whoever changes one copies it."""
+    """The folder that a fabric, or a function, writes; once a session: whoever changes it copies it."""
+    folders: dict[int, Path] = {}
 
-    @cache
-    def write(paper: str, fabric: int) -> Path:
-        return fabrics[fabric].write(tmp_path_factory.mktemp(paper))
-
-    fabrics: dict[int, Fabric] = {}
-
-    def of(fabric: Fabric) -> Path:
-        fabrics[id(fabric)] = fabric
-        return write(fabric.paper.key, id(fabric))
+    def of(source: Any) -> Path:
+        if id(source) not in folders:
+            folders[id(source)] = tmp_path_factory.mktemp("records")
+            getattr(source, "write", source)(folders[id(source)])
+        return folders[id(source)]
 
     return of
 
 
-@pytest.fixture(scope="session")
-def work(records_of: Write) -> Path:
-    return records_of(FABRIC)
+@pytest.fixture(scope="module")
+def work(request: pytest.FixtureRequest, records_of: Write) -> Path:
+    """What the module's RECORDS write; where it says nothing, those of `scaling`."""
+    return records_of(getattr(request.module, "RECORDS", FABRIC))
 
 
 @pytest.fixture(scope="session", params=[noisy, hopeless], ids=["noisy", "hopeless"])

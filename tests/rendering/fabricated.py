@@ -6,7 +6,8 @@ evaluations are written.
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -250,6 +251,19 @@ def write_records(
     np.savez(path.with_suffix(".npz"), **arrays)  # type: ignore[arg-type]
 
 
+def solve_all(fabric: Fabric, work: Path, wanted: Callable[[str], Iterable[Known]], per: float) -> None:
+    """Write the records of benchmarks anew: all of these instances, with gaps that grow with the nodes."""
+    for evaluation in fabric.evaluations:
+        if isinstance(evaluation, BenchmarkEvaluation):
+            path = work / "evaluations" / f"{evaluation.id}.csv"
+            first = pd.read_csv(path)
+            sample, rows = first[first.test == first.test.iloc[0]], []
+            for k in wanted(evaluation.benchmark):
+                one = sample.assign(test=f"{evaluation.benchmark}_{k.name}", n=k.nodes)
+                rows.append(one.assign(value=one.value.where(one.metric != "gap_pct", k.nodes / per)))
+            pd.concat(rows).to_csv(path, index=False)
+
+
 def drop_rows(path: Path) -> None:
     """Leaves the head of a file of records alone."""
     path.write_text(path.read_text().split("\n", 1)[0] + "\n")
@@ -266,6 +280,19 @@ def edit_arrays(path: Path, how: Callable[[dict[str, np.ndarray]], Any]) -> None
         arrays = dict(file)
     how(arrays)
     np.savez(path, **arrays)  # type: ignore[arg-type]
+
+
+def with_arrays(work: Path, folder: Path, evaluation: str, how: Callable[[dict[str, np.ndarray]], Any]) -> Path:
+    """A copy of the folder with other arrays of an evaluation."""
+    shutil.copytree(work, folder, dirs_exist_ok=True)
+    edit_arrays(folder / "evaluations" / f"{evaluation}.npz", how)
+    return folder
+
+
+def stored(work: Path, evaluation: str) -> dict[str, np.ndarray]:
+    """The arrays of an evaluation."""
+    with np.load(work / "evaluations" / f"{evaluation}.npz") as file:
+        return dict(file)
 
 
 def _times(gap: GapLaw, factor: float) -> GapLaw:

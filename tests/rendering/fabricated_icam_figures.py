@@ -1,6 +1,6 @@
 """A fabricated work folder for the figures of paper `icam`: the structure of tiny networks that were never trained.
 
-`write_structure(work)` measures ICAM and POMO with random weights and alphas that differ; tours by insertion stand for
+`fabricate(work)` measures ICAM and POMO with random weights and alphas that differ; tours by insertion stand for
 optimal ones.  `study(name, work)` looks at it as one artifact does.
 """
 
@@ -15,7 +15,7 @@ from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.evaluations import StructureEvaluation
+from neuroute.papers.icam.roles import StructureEvaluation
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import Artifact, Dataset, Labels, Network, Run, Supervised
 from neuroute.rendering.study import Study
@@ -71,7 +71,7 @@ def evaluation_of(run: str) -> StructureEvaluation:
     return StructureEvaluation(run=run, dataset=dataset, decision=DECISION, optimal=OPTIMAL if run == ICAM else ())
 
 
-def write_structure(work: Path) -> Path:
+def fabricate(work: Path) -> Path:
     for labels in OPTIMAL:
         make_labels(labels, work / "labels", [], workers=1, progress=False)
     for run_id, run in RUNS.items():

@@ -17,8 +17,8 @@ from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.papers.mvmoe import roles
-from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
 from neuroute.papers.mvmoe.paper import PAPER
+from neuroute.papers.mvmoe.roles import RoutingEvaluation
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Network, Reinforced, Run

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from fabricated import Fabric, about, parameters, records, write_records
-from neuroute.papers.pens.evaluations import AttentionEvaluation
 from neuroute.papers.pens.paper import PAPER
+from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale, load_scale
 from neuroute.plan.objects import Dataset, Decoding, RescalingEvaluation, Run

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from fabricated import Arrays, Fabric, about, manifest_entry, parameters, records, role, write_manifest, write_records
-from neuroute.papers.scaling.evaluations import ProbeEvaluation
 from neuroute.papers.scaling.paper import PAPER
+from neuroute.papers.scaling.roles import ProbeEvaluation
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale, load_scale
 from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Run
@@ -98,3 +98,9 @@ FABRIC = Scaling(
     logged=("scaling",),
 )
 SCALE, RUNS, ARTIFACTS, study_of = FABRIC.scale, FABRIC.runs, FABRIC.artifacts, FABRIC.study
+
+
+def shown_as(size: int, count: int | None = None) -> str:
+    """How tables name the uniform test set that stands for the paper's TSP`size`, or its first instances."""
+    s = SCALE[ScalingScale]
+    return f"TSP{s.sizes[size]}, {count or s.test_counts[size]:,} instances"

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from fabricated import about, records, write_records
-from neuroute.papers.sit.evaluations import RoundEvaluation
 from neuroute.papers.sit.paper import PAPER
+from neuroute.papers.sit.roles import RoundEvaluation
 from neuroute.plan.config import Config, load_scale, parse_config
 from neuroute.plan.objects import Artifact, Decoding, Reconstruction, Run
 from neuroute.rendering.maps import tour_length

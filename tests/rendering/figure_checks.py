@@ -1,5 +1,7 @@
 """What holds of the figures of every paper."""
 
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from matplotlib.patches import FancyBboxPatch
@@ -9,6 +11,7 @@ from neuroute.core.dotted import resolve
 from neuroute.rendering import style
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
+from rendered import Look
 
 
 def drawn(found: Study, lay_out: bool = False) -> Drawing:
@@ -19,6 +22,11 @@ def drawn(found: Study, lay_out: bool = False) -> Drawing:
         if lay_out:
             drawing.figure.draw_without_rendering()
     return drawing
+
+
+@cache  # folders that are changed are changed before they are drawn
+def drawn_figure(look: Look, name: str, work: Path, lay_out: bool = False) -> Drawing:
+    return drawn(look(name, work), lay_out)
 
 
 def texts(drawing: Drawing) -> list[str]:

@@ -1,6 +1,8 @@
 """What holds of the tables of every paper: printed numbers are in their cells, and bad data is told honestly."""
 
 import io
+import re
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,12 +18,12 @@ import fabricated_mvmoe
 import fabricated_pens
 import fabricated_scaling
 import fabricated_sit
-from fabricated import Fabric
+from fabricated import Fabric, drop_rows
 from neuroute.rendering.render import TABLE_FORMATS
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 from rendered import written_twice
-from table_cells import of
+from table_cells import cell, of
 from table_checks import in_one_job, nothing_measured, only_printed, same_together
 
 PAPERS: dict[str, Any] = {
@@ -163,3 +165,60 @@ def test_records_of_one_job_give_the_same_tables(paper: str, folders: Folders, t
     names = [name for key, name in MEASURED if key == paper]
     several = {name: drawn(paper, name, work)[1] for name in names}
     same_together(fabric.study, several, together, fabric.evaluations, [fabric.artifacts[name] for name in names])
+
+
+@pytest.mark.parametrize(("paper", "name", "unused"), [("icam", "table12", "H-TSP"), ("sit", "table11", "HTSP")])
+def test_every_licence_that_is_printed_and_every_dependency_is_there(
+    paper: str, name: str, unused: str, folders: Folders
+) -> None:
+    study, table = drawn(paper, name, folders.usual(paper))
+    frame = study.published(name)
+    for key, licence in zip(frame.key, frame.value, strict=True):
+        assert cell(table, "licence", key).published == licence
+    project = (Path(__file__).parents[2] / "pyproject.toml").read_text()
+    block = re.search(r"^dependencies = \[(.*?)\]", project, re.M | re.S)
+    assert block
+    text = table.markdown().lower().replace("pytorch", "torch")
+    for dependency in re.findall(r'"([a-z0-9-]+)', block.group(1)):
+        assert dependency in text, dependency
+    assert cell(table, "licence", unused).measured is None
+
+
+LIBRARIES = {  # tables of public benchmarks -> what they name
+    ("icam", "table2"): ["CVRPLIB"], ("mvmoe", "table7"): ["CVRPLIB", "SOLOMON"], ("mvmoe", "table8"): ["CVRPLIB"],
+    ("pens", "table2"): ["TSPLIB"], ("pens", "table3"): ["TSPLIB"], ("scaling", "table6"): ["TSPLIB"],
+    ("sit", "table2"): ["TSPLIB", "CVRPLIB"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("paper", "name"), LIBRARIES)
+def test_without_the_libraries_the_printed_numbers_stand_alone(
+    paper: str, name: str, folders: Folders, tmp_path: Path
+) -> None:
+    """And notes say how to get them; what was measured on generated instances stays (pens)."""
+    _, whole = drawn(paper, name, folders.usual(paper))
+    copy = shutil.copytree(folders.usual(paper), tmp_path / "copy")
+    for evaluation in FABRICS[paper].evaluations:
+        if evaluation.kind == "benchmark":
+            drop_rows(copy / "evaluations" / f"{evaluation.id}.csv")
+    table = of(FABRICS[paper].study(name, copy))
+    shown, expected = ([c.published for r in t.rows for c in r.cells] for t in (table, whole))
+    assert [v for v in shown if v is not None] == [v for v in expected if v is not None]
+    generated = [i for i, k in enumerate(table.columns) if paper == "pens" and not k.group.startswith("TSPLIB")]
+    for row in table.rows:
+        assert all(c.measured is None for i, c in enumerate(row.cells) if i not in generated)
+    if generated:
+        kept, before = ([[r.cells[i].measured for i in generated] for r in t.rows] for t in (table, whole))
+        assert kept == before
+        assert any(v is not None for row in kept for v in row)
+    for library in LIBRARIES[paper, name]:
+        (note,) = [note for note in table.notes if f"No instance of {library} was there" in note]
+        assert "benchmarks_dir" in note
+        assert "fetch_benchmark" in note
+    assert paper != "scaling" or "0 of 70" in table.markdown()
+
+
+def test_there_are_as_many_tables_as_in_print() -> None:
+    printed = {"icam": 12, "mvmoe": 8, "scaling": 20, "sit": 11}
+    for paper, count in printed.items():
+        assert [name for key, name in TABLES if key == paper] == [f"table{i}" for i in range(1, count + 1)]

@@ -13,6 +13,7 @@ from fabricated_scaling import ARTIFACTS, study_of
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.scaling.series import beats_larger, grid_points
 from neuroute.rendering import style
+from neuroute.rendering.plots import running_mean
 from neuroute.rendering.render import FIGURE_FORMATS, render, resolve
 
 FIGURES = [name for name in ARTIFACTS if name.startswith("figure")]
@@ -132,6 +133,31 @@ def test_nearly_equal_values_still_get_ticks() -> None:
         style.log_axis(axes, "y", [5.21, 5.24])
         low, high = axes.get_ylim()
         assert sum(low <= t <= high for t in axes.get_yticks()) >= 3
+
+
+def test_ticks_lie_between_ten_and_twenty() -> None:
+    with style.house():
+        axes = style.new_figure().subplots()
+        style.log_axis(axes, "y", [8.0, 17.0])
+    low, high = axes.get_ylim()
+    shown = [style.plain_number(t) for t in axes.get_yticks() if low <= t <= high]
+    assert {"10", "12", "15"} <= set(shown)
+
+
+def test_a_running_mean_takes_fewer_at_the_ends() -> None:
+    assert running_mean([1.0, 2.0, 6.0, 4.0], 3) == [1.5, 3.0, 4.0, 5.0]
+    assert running_mean([1.0, 2.0], 1) == [1.0, 2.0]
+
+
+def test_fits_stay_in_their_frames(work: Path) -> None:
+    for name in ("figure2", "figure5"):
+        with style.house():
+            drawing = resolve(study_of(name, work).artifact.function)(study_of(name, work))
+        for axes in drawing.figure.axes:
+            low, high = axes.get_ylim()
+            gaps = [y for line in axes.lines for y in line.get_ydata() if y > 0]
+            assert low < min(gaps)
+            assert max(gaps) < high
 
 
 def test_plain_numbers() -> None:

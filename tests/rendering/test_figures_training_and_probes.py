@@ -3,7 +3,7 @@
 import json
 import math
 import shutil
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +11,13 @@ import pytest
 
 from fabricated import edit_arrays
 from fabricated_scaling import SCALE, study_of
-from figure_checks import drawn
+from figure_checks import drawn_figure
 from neuroute.papers.scaling.roles import PROBED
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.rendering.render import render
 from neuroute.rendering.style import Drawing
 
-
-@cache  # folders that are changed are changed before they are drawn
-def draw(name: str, work: Path) -> Drawing:
-    return drawn(study_of(name, work), lay_out=True)
+draw = partial(drawn_figure, study_of, lay_out=True)
 
 
 def copy(work: Path, folder: Path, *parts: str) -> Path:

@@ -1,50 +1,33 @@
 """Figures 1 to 6 of paper `icam` on the structure of tiny untrained networks: drawn is what was measured."""
 
 import re
-import shutil
-from collections.abc import Callable
-from functools import cache
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from fabricated import edit_arrays
-from fabricated_icam_figures import DECISION, FUNCTIONS, ICAM, POMO, SHAPE, SIZES, N, small, study, write_structure
-from figure_checks import drawn, laid_out, texts
+from fabricated import stored, with_arrays
+from fabricated_icam_figures import DECISION, FUNCTIONS, ICAM, POMO, SHAPE, SIZES, N, fabricate, small, study
+from figure_checks import drawn_figure, laid_out, texts
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.icam.figure_calculation import CHANNELS, NODES
 from neuroute.plan.objects import Run
 from neuroute.rendering import style
 from neuroute.rendering.maps import draw_matrix, format_range, short
 from neuroute.rendering.render import FIGURE_FORMATS
-from neuroute.rendering.style import Drawing
 from rendered import written_twice
 
+RECORDS = fabricate
+draw = partial(drawn_figure, study)
+
 Arrays = dict[str, np.ndarray]
+ICAM_NET, POMO_NET = f"{ICAM}/structure", f"{POMO}/structure"
 
 
-@pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_structure(tmp_path_factory.mktemp("icam"))
-
-
-@cache
-def draw(name: str, work: Path) -> Drawing:
-    return drawn(study(name, work))
-
-
-def arrays(work: Path, run: str = ICAM) -> Arrays:
-    with np.load(work / "evaluations" / f"{run}/structure.npz") as file:
-        return dict(file)
-
-
-def changed(work: Path, folder: Path, how: Callable[[Arrays], Any], run: str = ICAM) -> Path:
-    """A copy of the folder with other arrays of a run."""
-    shutil.copytree(work / "evaluations", folder / "evaluations")
-    edit_arrays(folder / "evaluations" / f"{run}/structure.npz", how)
-    return folder
+def net_of(name: str) -> str:
+    """The evaluation that a figure reads."""
+    return POMO_NET if name == "figure6" else ICAM_NET
 
 
 def parameters(run: Run) -> int:
@@ -70,7 +53,7 @@ def test_it_says_what_it_shows_and_is_laid_out(name: str, work: Path) -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_without_the_evaluation_there_is_one_clear_error(name: str, work: Path, tmp_path: Path) -> None:
     run = POMO if name == "figure6" else ICAM
-    folder = changed(work, tmp_path, lambda a: a.clear(), run)
+    folder = with_arrays(work, tmp_path, f"{run}/structure", lambda a: a.clear())
     with pytest.raises(NeurouteError, match=rf"{run}/structure names no modules; evaluate it again"):
         draw(name, folder)
 
@@ -81,7 +64,7 @@ def test_without_the_evaluation_there_is_one_clear_error(name: str, work: Path, 
      ("figure6", "attention")],
 )  # fmt: skip
 def test_a_missing_array_is_named(name: str, lacking: str, work: Path, tmp_path: Path) -> None:
-    folder = changed(work, tmp_path, lambda a: a.pop(lacking), POMO if name == "figure6" else ICAM)
+    folder = with_arrays(work, tmp_path, net_of(name), lambda a: a.pop(lacking))
     with pytest.raises(NeurouteError, match=f"no array {lacking}; evaluate it again"):
         draw(name, folder)
 
@@ -95,14 +78,14 @@ def broken(a: Arrays) -> None:
 
 @pytest.mark.parametrize("name", [f for f in FUNCTIONS if f != "figure1"])
 def test_what_is_not_finite_is_drawn_nonetheless(name: str, work: Path, tmp_path: Path) -> None:
-    laid_out(draw(name, changed(work, tmp_path, broken, POMO if name == "figure6" else ICAM)))
+    laid_out(draw(name, with_arrays(work, tmp_path, net_of(name), broken)))
 
 
 # -- one by one -----------------------------------------------------------------------------------------------------
 
 
 def test_figure1_shows_the_regions(work: Path) -> None:
-    drawing, a = draw("figure1", work), arrays(work)
+    drawing, a = draw("figure1", work), stored(work, ICAM_NET)
     points, told = drawing.points, " ".join(texts(drawing))
     for n, count in SIZES.items():
         radius = float(a[f"radius_{n}_optimal"])
@@ -126,16 +109,21 @@ def test_figure1_shows_the_regions(work: Path) -> None:
 
 
 def test_no_line_strikes_through_the_legend_of_distances(work: Path) -> None:
-    (panel,) = [a for a in draw("figure1", work).figure.axes if a.get_title(loc="left").startswith("(b)")]
+    figure = draw("figure1", work).figure
+    (panel,) = [a for a in figure.axes if a.get_title(loc="left").startswith("(b)")]
+    with style.house():
+        figure.draw_without_rendering()
     legend = panel.get_legend()
     assert legend is not None
-    assert legend.get_frame_on()
-    assert legend.get_frame().get_alpha() == 1
-    assert legend.get_zorder() > max(line.get_zorder() for line in panel.lines)
+    box = legend.get_window_extent()
+    drawn = [line for line in panel.lines if len(line.get_xdata())]
+    assert drawn
+    for line in drawn:
+        assert not line.get_transform().transform_path(line.get_path()).intersects_bbox(box, filled=False)
 
 
 def test_figure2_has_the_learnt_alphas_and_the_bias(work: Path) -> None:
-    drawing, a = draw("figure2", work), arrays(work)
+    drawing, a = draw("figure2", work), stored(work, ICAM_NET)
     points = drawing.points
     alphas = dict(points[points.panel == "c"][["where", "alpha"]].to_numpy())
     assert list(alphas) == ["layer 1", "layer 2", "layer 3", "decoder", "compatibility"]
@@ -149,7 +137,7 @@ def test_figure2_has_the_learnt_alphas_and_the_bias(work: Path) -> None:
 
 
 def test_figure2_without_optimal_tours_shows_the_decisions_instance(work: Path, tmp_path: Path) -> None:
-    drawing = draw("figure2", changed(work, tmp_path, lambda a: a.pop("sizes")))
+    drawing = draw("figure2", with_arrays(work, tmp_path, ICAM_NET, lambda a: a.pop("sizes")))
     assert set(drawing.points.n.dropna()) == {N}
     assert f"N = {N}" in texts(drawing)
 
@@ -158,12 +146,12 @@ def test_figure2_says_when_far_nodes_do_not_fade(work: Path, tmp_path: Path) -> 
     def negative(a: Arrays) -> None:
         a["decoder_alpha"] = np.array(-0.2)
 
-    assert "far nodes do not fade" in draw("figure2", changed(work, tmp_path, negative)).notes[0]
+    assert "far nodes do not fade" in draw("figure2", with_arrays(work, tmp_path, ICAM_NET, negative)).notes[0]
     assert "halves every" in draw("figure2", work).notes[0]
 
 
 def test_figure3_is_the_live_network(work: Path) -> None:
-    drawing, a, run = draw("figure3", work), arrays(work), study("figure3", work).runs[ICAM]
+    drawing, a, run = draw("figure3", work), stored(work, ICAM_NET), study("figure3", work).runs[ICAM]
     told, w, f = texts(drawing), SHAPE["width"], SHAPE["feed_forward"]
     assert f"ICAM, {parameters(run):,} parameters" in told
     layer = 3 * w * w + 2 * w * f + 5 * w + f + 1
@@ -184,7 +172,7 @@ def test_figure3_tells_whether_the_bias_turned_the_choice(sign: float, work: Pat
     def turned(a: Arrays) -> None:
         a["fits"] = sign * np.nan_to_num(a["logits"], nan=-60)
 
-    note = draw("figure3", changed(work, tmp_path, turned)).notes[2]
+    note = draw("figure3", with_arrays(work, tmp_path, ICAM_NET, turned)).notes[2]
     assert ("also prefer the chosen node" if sign > 0 else "prefer another node than the chosen one") in note
 
 
@@ -220,7 +208,7 @@ def test_figure5_is_equation_3_on_real_numbers(work: Path) -> None:
 
 
 def test_figure6_shows_tours_and_attention(work: Path) -> None:
-    drawing, a, run = draw("figure6", work), arrays(work, POMO), study("figure6", work).runs[POMO]
+    drawing, a, run = draw("figure6", work), stored(work, POMO_NET), study("figure6", work).runs[POMO]
     told, points = texts(drawing), drawing.points
     assert f"(a) POMO, {parameters(run):,} parameters" in told
     assert "4 heads of 4" in told

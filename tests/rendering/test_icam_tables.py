@@ -1,14 +1,13 @@
-"""Tables of paper `icam` on fabricated records: what holds of all of them, and Tables 1, 2 and 7."""
+"""Tables 1, 2 and 7 of paper `icam` on fabricated records."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fabricated import Fabric, drop_rows
+from fabricated import solve_all
 from fabricated_icam import ARTIFACTS, FABRIC, SCALE, draw, set_id, study
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.icam import roles
@@ -18,20 +17,8 @@ from neuroute.plan.config import Scale
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
 
-TABLES = [name for name in ARTIFACTS if name.startswith("table")]
+RECORDS = FABRIC
 WAYS = {"single trajec.": "greedy", "no augment.": "multi", "aug×8": "multi-x8"}
-
-
-@pytest.fixture(scope="module")
-def work(records_of: Callable[[Fabric], Path]) -> Path:
-    return records_of(FABRIC)
-
-
-# -- all of them ------------------------------------------------------------------------------------------------------
-
-
-def test_there_are_twelve() -> None:
-    assert [f"table{i}" for i in range(1, 13)] == TABLES
 
 
 # -- Tables 1 and 7 ---------------------------------------------------------------------------------------------------
@@ -152,16 +139,7 @@ def whole(work: Path) -> Scale:
     scale = SCALE.model_copy(
         update={"blocks": SCALE.blocks | {"icam": SCALE[IcamScale].model_copy(update={"cvrp": changed})}}
     )
-    for e in FABRIC.evaluations:
-        if e.kind == "benchmark":
-            path = work / "evaluations" / f"{e.id}.csv"
-            first = pd.read_csv(path)
-            sample = first[first.test == first.test.iloc[0]]
-            rows = []
-            for k in studied(1002, 0, "cvrplib"):
-                gap = sample.assign(test=f"cvrplib_{k.name}", n=k.nodes)
-                rows.append(gap.assign(value=gap.value.where(gap.metric != "gap_pct", k.nodes / 100)))
-            pd.concat(rows).to_csv(path, index=False)
+    solve_all(FABRIC, work, lambda name: studied(1002, 0, name), 100)
     return scale
 
 
@@ -206,11 +184,6 @@ def test_table2_names_what_is_lacking(work: Path, tmp_path: Path) -> None:
     table = of(study("table2", copy, scale))
     assert "Not measured here: X-n101-k25." in table.notes
     assert table.columns[0].at == "21 of 22 instances"
-    for path in copy.glob("evaluations/*/*/cvrplib*.csv"):
-        drop_rows(path)
-    none = of(study("table2", copy, scale))
-    assert all(c.measured is None for r in none.rows for c in r.cells)
-    assert any("No instance of CVRPLIB was there" in note for note in none.notes)
 
 
 # -- what the notes say of the printed numbers ------------------------------------------------------------------------

@@ -1,29 +1,15 @@
 """Figures of paper `mvmoe`: what holds of all nine; of those of networks at work, that drawn is what was measured."""
 
 import re
-import shutil
-from collections.abc import Callable
-from functools import cache
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from fabricated import edit_arrays
-from fabricated_mvmoe_figures import (
-    BASE,
-    COUNT,
-    LIGHT,
-    SHAPE,
-    STEPS,
-    N,
-    fabricate,
-    run_of,
-    small,
-    study,
-)
-from figure_checks import drawn, laid_out, texts
+from fabricated import stored, with_arrays
+from fabricated_mvmoe_figures import BASE, COUNT, LIGHT, SHAPE, STEPS, N, fabricate, run_of, small, study
+from figure_checks import drawn_figure, laid_out, texts
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.papers.mvmoe import roles
@@ -31,34 +17,15 @@ from neuroute.papers.mvmoe.snapshot import Routing, shares
 from neuroute.plan.objects import Dataset
 from neuroute.problems.vrp import lengths
 from neuroute.rendering.render import FIGURE_FORMATS
-from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing
+from neuroute.rendering.style import MEASURED, PUBLISHED
 from rendered import written_twice
+
+RECORDS = fabricate
+draw = partial(drawn_figure, study)
 
 Arrays = dict[str, np.ndarray]
 NAMES = [f"figure{i}" for i in range(1, 10)]
 ROUTED = {"figure1": BASE, "figure2": BASE, "figure3": BASE, "figure4": LIGHT, "figure8": LIGHT, "figure9": BASE}
-
-
-@pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate(tmp_path_factory.mktemp("mvmoe"))
-
-
-@cache
-def draw(name: str, work: Path) -> Drawing:
-    return drawn(study(name, work))
-
-
-def arrays(work: Path, run: str) -> Arrays:
-    with np.load(work / "evaluations" / f"{run}/routing.npz") as file:
-        return dict(file)
-
-
-def changed(work: Path, folder: Path, how: Callable[[Arrays], Any], run: str = BASE) -> Path:
-    """A copy of the evaluations with other arrays of a run."""
-    shutil.copytree(work / "evaluations", folder / "evaluations")
-    edit_arrays(folder / "evaluations" / f"{run}/routing.npz", how)
-    return folder
 
 
 # -- all of them ----------------------------------------------------------------------------------------------------
@@ -78,7 +45,7 @@ def test_it_says_what_it_shows_and_is_laid_out(name: str, work: Path) -> None:
 
 @pytest.mark.parametrize(("name", "run"), ROUTED.items())
 def test_without_the_evaluation_there_is_one_clear_error(name: str, run: str, work: Path, tmp_path: Path) -> None:
-    folder = changed(work, tmp_path, lambda a: a.clear(), run)
+    folder = with_arrays(work, tmp_path, f"{run}/routing", lambda a: a.clear())
     with pytest.raises(NeurouteError, match=rf"{run}/routing names no modules; evaluate it again"):
         draw(name, folder)
 
@@ -89,7 +56,7 @@ def test_without_the_evaluation_there_is_one_clear_error(name: str, run: str, wo
      ("figure8", "sparse"), ("figure9", "decoder_load")],
 )  # fmt: skip
 def test_a_missing_array_is_named(name: str, lacking: str, work: Path, tmp_path: Path) -> None:
-    folder = changed(work, tmp_path, lambda a: a.pop(lacking), ROUTED[name])
+    folder = with_arrays(work, tmp_path, f"{ROUTED[name]}/routing", lambda a: a.pop(lacking))
     with pytest.raises(NeurouteError, match=f"no array {lacking}; evaluate it again"):
         draw(name, folder)
 
@@ -107,7 +74,7 @@ def broken(a: Arrays) -> None:
 
 @pytest.mark.parametrize("name", ["figure2", "figure3", "figure4", "figure8", "figure9"])
 def test_what_is_not_finite_is_drawn_nonetheless(name: str, work: Path, tmp_path: Path) -> None:
-    laid_out(draw(name, changed(work, tmp_path, broken, ROUTED[name])))
+    laid_out(draw(name, with_arrays(work, tmp_path, f"{ROUTED[name]}/routing", broken)))
 
 
 # -- Figure 1 -------------------------------------------------------------------------------------------------------
@@ -115,7 +82,7 @@ def test_what_is_not_finite_is_drawn_nonetheless(name: str, work: Path, tmp_path
 
 @pytest.mark.parametrize("variant", ["OVRP", "VRPB", "VRPL", "VRPTW"])
 def test_figure1_drives_the_routes_that_were_found(variant: str, work: Path) -> None:
-    a, points = arrays(work, BASE), draw("figure1", work).points
+    a, points = stored(work, f"{BASE}/routing"), draw("figure1", work).points
     own = points[(points.variant == variant) & (points.node > 0)]
     instance = vrp_dataset(Dataset(problem="vrp", variant=variant, split="val", n=N, count=1))
     solution = np.stack([a[f"order_{variant}"], a[f"flags_{variant}"]])[None]
@@ -133,7 +100,7 @@ def test_figure1_drives_the_routes_that_were_found(variant: str, work: Path) -> 
 
 
 def test_figure1_notes_what_constraints_do(work: Path) -> None:
-    a, drawing = arrays(work, BASE), draw("figure1", work)
+    a, drawing = stored(work, f"{BASE}/routing"), draw("figure1", work)
     note, points = drawing.notes[1], drawing.points
     assert f"OVRP {int(a['flags_OVRP'].sum())} routes, {float(a['length_OVRP']):.3f}" in drawing.notes[0]
     home = float(re.findall(r"ways home, (\S+) in all", note)[0])
@@ -150,7 +117,7 @@ def test_figure1_notes_what_constraints_do(work: Path) -> None:
 
 
 def test_figure2_is_the_live_network(work: Path) -> None:
-    drawing, a = draw("figure2", work), arrays(work, BASE)
+    drawing, a = draw("figure2", work), stored(work, f"{BASE}/routing")
     told, net = texts(drawing), small(run_of(BASE))
     w, f, m = SHAPE["width"], SHAPE["feed_forward"], SHAPE["experts"]
     assert f"(a) MVMoE, {sum(p.numel() for p in net.parameters()):,} parameters" in told
@@ -166,7 +133,7 @@ def test_figure2_is_the_live_network(work: Path) -> None:
 
 
 def test_figure2_routes_the_node_where_the_vehicle_is(work: Path) -> None:
-    a, points = arrays(work, BASE), draw("figure2", work).points
+    a, points = stored(work, f"{BASE}/routing"), draw("figure2", work).points
     own, node = points[points.panel == "b"], int(a["prefix"][-1])
     assert set(own.node) == {node}
     np.testing.assert_allclose(own.score, a["scores"][node])
@@ -201,14 +168,14 @@ def test_figure4_has_the_loads_and_probabilities(work: Path) -> None:
     drawing = draw("figure4", work)
     told = texts(drawing)
     for run, panel in ((BASE, "a"), (LIGHT, "b")):
-        a, own = arrays(work, run), drawing.points[drawing.points.panel == panel]
+        a, own = stored(work, f"{run}/routing"), drawing.points[drawing.points.panel == panel]
         load = 100 * np.bincount(a["decoder_experts"].ravel(), minlength=4) / a["decoder_experts"].size
         assert f"({panel}) {', '.join(f'{percent:.1f}' for percent in load)}" in drawing.notes[0]
         for percent in load:
             assert f"{percent:.0f} %" in told
         weights = own[own.expert.notna()].groupby("tour").weight.sum()
         np.testing.assert_allclose(weights, 1, rtol=1e-4)
-    p = arrays(work, LIGHT)["gate"]
+    p = stored(work, f"{LIGHT}/routing")["gate"]
     assert f"sparse layer, p₀ = {p[0]:.2f}" in told
     assert f"dense layer, p₁ = {p[1]:.2f}" in told
     assert f"2 × {SHAPE['width']}" in told
@@ -218,7 +185,7 @@ def test_figure4_has_the_loads_and_probabilities(work: Path) -> None:
 
 
 def test_figure8_shows_every_decision(work: Path) -> None:
-    a, drawing = arrays(work, LIGHT), draw("figure8", work)
+    a, drawing = stored(work, f"{LIGHT}/routing"), draw("figure8", work)
     points = drawing.points
     for i, variant in enumerate(roles.VARIANTS):
         own = points[(points.variant == variant) & (points.panel == "a")]
@@ -238,12 +205,12 @@ def test_figure8_leaves_room_where_nothing_was_decided(work: Path, tmp_path: Pat
         a["sparse"][0, 5:] = -1
         a["sparse_chance"][0, 5:] = np.nan
 
-    points = draw("figure8", changed(work, tmp_path, shorter, LIGHT)).points
+    points = draw("figure8", with_arrays(work, tmp_path, f"{LIGHT}/routing", shorter)).points
     assert len(points[(points.variant == "CVRP") & (points.panel == "a")]) == 5
 
 
 def test_figure9_has_shares_of_all_layers(work: Path) -> None:
-    a, drawing = arrays(work, BASE), draw("figure9", work)
+    a, drawing = stored(work, f"{BASE}/routing"), draw("figure9", work)
     points = drawing.points[drawing.points.side == MEASURED]
     every = points[points.panel == "b"]
     assert set(every.layer) == {"enc 1", "enc 2", "enc 3", "dec"}

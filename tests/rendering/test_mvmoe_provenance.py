@@ -1,7 +1,7 @@
 """What artifacts of paper `mvmoe` say of where numbers come from: instances, intervals, budgets; what is not there."""
 
 import shutil
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +13,19 @@ from matplotlib.text import Text
 from fabricated_mvmoe import FABRIC, SCALE, set_of
 from fabricated_mvmoe import study as table_study
 from fabricated_mvmoe_figures import BASE, COUNT, LIGHT, N, fabricate, study
+from figure_checks import drawn, drawn_figure
 from neuroute.core.dotted import resolve
 from neuroute.papers.mvmoe import methods, roles
 from neuroute.papers.mvmoe.cells import mean_gap_cell
 from neuroute.papers.mvmoe.figures_routing import HATCH
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.rendering import cells, style
-from neuroute.rendering.style import Drawing
 from neuroute.solvers import hgs, lkh, ortools, pyvrp
 from neuroute.solvers.base import Solver
 from neuroute.solvers.registry import SOLVERS
 
-
-@pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate(tmp_path_factory.mktemp("mvmoe"))
-
-
-@cache  # folders that are changed are changed before they are drawn
-def draw(name: str, work: Path) -> Drawing:
-    looked = study(name, work)
-    with style.house():
-        drawing: Drawing = resolve(looked.artifact.function)(looked)
-    return drawing
+RECORDS = fabricate
+draw = partial(drawn_figure, study)
 
 
 # -- instances ------------------------------------------------------------------------------------------------------
@@ -140,7 +130,7 @@ def test_figure8_tells_squares_without_a_decision_from_blank_ones(work: Path, tm
 def test_figure6_writes_above_the_printed_mark(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trained = tuple(name for name in roles.ablations(study("figure6", work).scale) if name != "h_enc_ec")
     monkeypatch.setattr(roles, "ablations", lambda scale: trained)
-    figure = draw("figure6", work).figure
+    figure = drawn(study("figure6", work)).figure  # not one that is kept: fewer are trained here
     axes = next(a for a in figure.axes if "(c) gating" in (a.get_title(), a.get_title(loc="left")))
     with style.house():
         figure.draw_without_rendering()

@@ -1,14 +1,13 @@
 """Tables 3 to 8 of paper `mvmoe`, one by one, on fabricated records."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fabricated import CONFIG, Fabric, drop_rows
+from fabricated import CONFIG
 from fabricated_mvmoe import FABRIC, RUNS, SCALE, changed, draw, set_of, study
 from neuroute.datasets.benchmarks import known
 from neuroute.papers.mvmoe import roles
@@ -18,12 +17,8 @@ from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
 
+RECORDS = FABRIC
 GAP, X8, MULTI = "gap_mean_of_ratios_pct", "multi-x8", "multi"
-
-
-@pytest.fixture(scope="module")
-def work(records_of: Callable[[Fabric], Path]) -> Path:
-    return records_of(FABRIC)
 
 
 # -- Tables 3 to 5 ----------------------------------------------------------------------------------------------------
@@ -283,16 +278,6 @@ def test_printed_gaps_follow_from_the_printed_lengths_but_for_one(work: Path) ->
     assert list(other) == [("X-n153-k22", "POMO")]
     assert round(would_be[other[0]], 3) == 53.044
     assert any("53.040 %" in note and "53.044 %" in note for note in draw("table7", work).notes)
-
-
-@pytest.mark.parametrize("name", ["table7", "table8"])
-def test_without_instances_a_note_says_how_to_get_them(name: str, work: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(work, tmp_path / "copy")
-    for path in copy.glob("evaluations/*/*/*.csv"):
-        drop_rows(path)
-    table = of(study(name, copy))
-    assert all(c.measured is None for r in table.rows for c in r.cells)
-    assert any("No instance of CVRPLIB was there" in note for note in table.notes)
 
 
 def test_lehd_says_how_long_it_is_trained(work: Path) -> None:

@@ -1,15 +1,15 @@
 """Tables of paper `mvmoe` on fabricated records: what holds of all of them, and Tables 1 and 2."""
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fabricated import Fabric, references
-from fabricated_mvmoe import ARTIFACTS, FABRIC, RUNS, SCALE, changed, draw, feasible, set_of, study
+from fabricated import references
+from fabricated_mvmoe import FABRIC, RUNS, SCALE, changed, draw, feasible, set_of, study
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.objects import Labels
@@ -18,26 +18,14 @@ from neuroute.rendering.table import Cell, Table
 from table_cells import cell, of, recorded, row
 from table_checks import nothing_measured
 
-TABLES = [name for name in ARTIFACTS if name.startswith("table")]
+RECORDS = FABRIC
 COMPARED = {"table1": roles.TRAINED, "table2": roles.UNSEEN}
 X8 = "multi-x8"
-
-
-@pytest.fixture(scope="module")
-def work(records_of: Callable[[Fabric], Path]) -> Path:
-    return records_of(FABRIC)
 
 
 def note(table: Table, begins: str) -> str:
     (found,) = [n for n in table.notes if n.startswith(begins)]
     return found
-
-
-# -- all of them ------------------------------------------------------------------------------------------------------
-
-
-def test_there_are_eight() -> None:
-    assert [f"table{i}" for i in range(1, 9)] == TABLES
 
 
 # -- Tables 1 and 2 ---------------------------------------------------------------------------------------------------

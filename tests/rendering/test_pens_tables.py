@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fabricated import Fabric, drawn_table, drop_rows, edit_arrays
+from fabricated import drawn_table, edit_arrays
 from fabricated_pens import ARTIFACTS, FABRIC, RUNS, SCALE, best_factor, study
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import roles
@@ -23,16 +22,14 @@ from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
 from table_checks import same_together
 
+RECORDS = FABRIC
 TABLES = [name for name in ARTIFACTS if name.startswith("table")]
 SIZES = (100, 250, 500, 1000, 10_000)
 GROUPS = {"1-100": (1, 100), "101-1000": (101, 1000), "1001-10000": (1001, 10_000)}
-REPEATED, RESCALED, TIMED = Decoding(repeats=5), Decoding(repeats=5, rescale="best"), Decoding(batch_size=1)
+REPEATS = SCALE[PensScale].repeats
+REPEATED, RESCALED = Decoding(repeats=REPEATS), Decoding(repeats=REPEATS, rescale="best")
+TIMED = Decoding(batch_size=1)
 draw = partial(drawn_table, study)
-
-
-@pytest.fixture(scope="module")
-def work(records_of: Callable[[Fabric], Path]) -> Path:
-    return records_of(FABRIC)
 
 
 def records(work: Path, evaluation: str) -> pd.DataFrame:
@@ -162,23 +159,6 @@ def test_only_instances_that_all_have_solved_count(work: Path, tmp_path: Path) -
     assert "Not measured here: berlin52." in table.notes
 
 
-@pytest.mark.parametrize("name", ["table2", "table3"])
-def test_without_tsplib_the_printed_numbers_stand_alone(name: str, work: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(work, tmp_path / "copy")
-    for path in copy.glob("evaluations/*/*/tsplib*.csv"):
-        drop_rows(path)
-    table = draw(name, copy)
-    for r in table.rows:
-        for c, k in zip(r.cells, table.columns, strict=True):
-            assert c.published is not None
-            if k.group.startswith("TSPLIB"):
-                assert c.measured is None
-            elif r.labels[0] not in ROWS[3:]:
-                assert c.measured is not None
-    assert any("No instance of TSPLIB was there" in note for note in table.notes)
-    render(study(name, copy), tmp_path / name)
-
-
 def merged(work: Path) -> None:
     """Make of each model's evaluations one, as scales do that evaluate together; BQ's with the other paper's too."""
     folder = work / "evaluations"
@@ -250,7 +230,7 @@ def test_notes_tell_of_repeats_and_their_spread(name: str, work: Path) -> None:
     tests = {set_id(size) for size in (roles.SMALL_SIZES if name == "table_figure5" else SIZES)}
     frame = found.records[(found.records.metric == "gap_spread_pct") & found.records.test.isin(tests)]
     assert f"{frame.value.max():.3f} points" in text
-    assert "5 solutions of each instance" in text
+    assert f"{REPEATS} solutions of each instance" in text
     assert "One training of each model." in text
 
 

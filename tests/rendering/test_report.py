@@ -8,6 +8,7 @@ import pytest
 
 from fabricated_scaling import SCALE, study_of
 from neuroute.core.errors import NeurouteError
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.rendering.render import render
 from neuroute.rendering.report import describe, write_report
 
@@ -80,7 +81,8 @@ def test_scale_numbers_notes_and_source_are_shown(results: Path) -> None:
     assert "Scale “smoke”" in text
     assert "Trends are not meaningful" in text
     assert '<span class="paper">0.464</span>' in text
-    assert "TSP20 uniform × 512 (against concorde)" in text
+    own = SCALE[ScalingScale]
+    assert f"TSP{own.sizes[100]} uniform × {own.test_counts[100]:,} (against concorde)" in text
     assert "Test CPU" in text
     assert "bootstrap" in text
     assert "As printed" in text  # the fits of the figure

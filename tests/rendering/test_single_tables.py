@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fabricated import CONFIG, drop_rows
-from fabricated_scaling import ARTIFACTS, FABRIC, RUNS, SCALE, study_of
+from fabricated import CONFIG
+from fabricated_scaling import ARTIFACTS, FABRIC, RUNS, SCALE, shown_as, study_of
 from neuroute.core.dotted import resolve
 from neuroute.papers.scaling.paper import PAPER
 from neuroute.papers.scaling.scale import ScalingScale
@@ -17,11 +17,11 @@ from neuroute.papers.scaling.tables_generalisation import table13
 from neuroute.papers.scaling.tables_results import table12
 from neuroute.papers.scaling.tables_settings import table9
 from neuroute.plan.config import parse_config
-from neuroute.rendering.render import render
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 
 SIZES = (100, 200, 500, 1000)
+OWN = SCALE[ScalingScale]
 
 
 def draw(name: str, work: Path) -> Table:
@@ -70,22 +70,24 @@ def test_table8_compares_the_same_training(work: Path) -> None:
 
 def test_table3_and_table11_show_the_data_of_this_scale(work: Path) -> None:
     few = draw("table3", work).frame()
-    assert set(few.samples_millions_measured) == {0.0005}
+    assert set(few.samples_millions_measured) == {OWN.changes["small01M"].samples / 1e6}
     assert set(few.epochs_published) == {60}
     more = draw("table11", work).frame()
-    assert list(more.samples_millions_measured) == [0.0002, 0.002]
-    assert list(more.epochs_measured) == [50, 5]
+    changes = [OWN.changes[name] for name in ("data1M", "data10M")]
+    assert list(more.samples_millions_measured) == [c.samples / 1e6 for c in changes]
+    assert list(more.epochs_measured) == [c.epochs for c in changes]
+    assert len(set(more.samples_millions_measured)) == len(set(more.epochs_measured)) == 2
 
 
 def test_table5_says_what_each_row_was_measured_on(work: Path) -> None:
-    roles = SCALE[ScalingScale].model_copy(update={"beam_count": 64})
-    scale = SCALE.with_block(roles)
+    fewer = OWN.beam_count - 1  # no beam search was measured on as many instances
+    scale = SCALE.with_block(OWN.model_copy(update={"beam_count": fewer}))
     artifact = {a.name: a for a in PAPER.artifacts(scale, PAPER.label_jobs(scale, RUNS))}["table5"]
-    table = table5(Study.load(artifact, CONFIG, scale, RUNS, work))  # no beam search was measured on 64 instances
-    assert any("beam searches were measured on TSP20, 64 instances" in note for note in table.notes)
+    table = table5(Study.load(artifact, CONFIG, scale, RUNS, work))
+    assert any(f"beam searches were measured on {shown_as(100, fewer)}" in note for note in table.notes)
     for row in table.rows:
         greedy = str(row.labels[0]).endswith("greedy")
-        assert row.cells[1].at == ("TSP20, 512 instances" if greedy else "")
+        assert row.cells[1].at == (shown_as(100) if greedy else "")
         assert (row.cells[1].measured is not None) == greedy
         assert row.cells[1].published is not None
 
@@ -102,18 +104,6 @@ def test_table6_means_are_over_instances_and_the_limit_is_shown(work: Path) -> N
     assert any("below 150 nodes" in note for note in table.notes)
 
 
-def test_table6_without_the_benchmark_says_how_to_get_it(work: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(work, tmp_path / "copy")
-    for path in copy.glob("evaluations/scaling/*/tsplib.csv"):
-        drop_rows(path)
-    render(study_of("table6", copy), tmp_path / "table6")
-    text = (tmp_path / "table6.md").read_text()
-    assert "benchmarks_dir" in text
-    assert "fetch_benchmark" in text
-    assert "0 of 70" in text
-    assert "(5.812)" in text
-
-
 def test_table6_compares_models_on_the_same_instances(work: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(work, tmp_path / "copy")
     path = copy / "evaluations/scaling/bq/tsplib.csv"
@@ -128,7 +118,9 @@ def test_table6_compares_models_on_the_same_instances(work: Path, tmp_path: Path
 
 def test_table19_keeps_its_two_test_sets_apart(work: Path) -> None:
     frame = draw("table19", work).frame()
-    assert list(frame.gap_rrc1000_pct_measured_at.drop_duplicates()) == ["TSP20, 256 instances", "TSP50, 16 instances"]
+    assert list(frame.gap_rrc1000_pct_measured_at.drop_duplicates()) == [
+        shown_as(n, OWN.rrc_counts[n]) for n in (100, 1000)
+    ]
     assert frame.gap_rrc0_pct_measured.gt(frame.gap_rrc1000_pct_measured).all()
     assert "RRC 1000 (40 here)" in draw("table19", work).markdown()
 
@@ -136,7 +128,7 @@ def test_table19_keeps_its_two_test_sets_apart(work: Path) -> None:
 def test_solver_row_says_which_solver_it_is(work: Path, tmp_path: Path) -> None:
     row = draw("table13", work).rows[0]
     assert row.labels == ("LKH3", "Concorde (kit 0.5.7)")
-    assert [c.measured for c in row.cells] == [0.0, 0.0125 * 64] * 3
+    assert [c.measured for c in row.cells] == [v for n in SIZES[1:] for v in (0.0, 0.0125 * OWN.test_counts[n])]
     scale = SCALE.model_copy(update={"reference_solver": "lkh"})
     job = next(b for b in PAPER.label_jobs(scale, RUNS) if b.name == "larger")
     FABRIC.write_labels(tmp_path, job)
@@ -170,7 +162,7 @@ def test_table12_reads_like_the_paper(work: Path) -> None:
     assert frame.method[0] == "LKH3"
     assert frame.gap_pct_measured[0] == pytest.approx(0.01, rel=0.01)
     assert list(frame.method[1:4]) == [f"Greedy, depth=6, width={w}" for w in (128, 256, 512)]
-    assert set(frame.gap_pct_measured_at) == {"TSP20, 512 instances"}
+    assert set(frame.gap_pct_measured_at) == {shown_as(100)}
     inside = frame[1:]
     assert (inside.gap_pct_measured_low < inside.gap_pct_measured).all()
     assert (inside.gap_pct_measured < inside.gap_pct_measured_high).all()
@@ -187,7 +179,7 @@ def test_table18_uses_the_scales_own_beams_and_says_so(work: Path) -> None:
 
 
 def test_table4_keeps_the_small_test_set_apart(work: Path) -> None:
-    assert set(draw("table4", work).frame().limited_gap_pct_measured_at) == {"TSP20, 128 instances"}
+    assert set(draw("table4", work).frame().limited_gap_pct_measured_at) == {shown_as(100, OWN.budget_count)}
 
 
 def test_lkh_as_reference_has_no_gap_by_construction(work: Path) -> None:

@@ -3,25 +3,16 @@
 import json
 import shutil
 from collections.abc import Callable
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fabricated import edit_arrays
-from fabricated_sit_figures import (
-    LOGS,
-    ROUND,
-    RUNS,
-    SCALE,
-    Arrays,
-    fabricate,
-    repeated_gap,
-    study,
-)
-from figure_checks import drawn, laid_out, texts
+from fabricated import with_arrays
+from fabricated_sit_figures import LOGS, ROUND, RUNS, SCALE, Arrays, fabricate, repeated_gap, study
+from figure_checks import drawn_figure, laid_out, texts
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.figures_model import ordinal
 from neuroute.papers.sit.scale import SitScale
@@ -30,42 +21,22 @@ from neuroute.papers.sit.training_course import read_course
 from neuroute.plan.objects import Reconstruction
 from neuroute.rendering.maps import tour_length
 from neuroute.rendering.render import FIGURE_FORMATS
-from neuroute.rendering.style import Drawing
 from rendered import written_twice
 
-
-@pytest.fixture(scope="module")
-def sit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fabricate(tmp_path_factory.mktemp("sit"))
-
-
-@pytest.fixture
-def changed(sit: Path, tmp_path: Path) -> Callable[[Callable[[Arrays], Any]], Path]:
-    """The fabricated folder with the arrays of the round changed."""
-
-    def change(how: Callable[[Arrays], Any]) -> Path:
-        shutil.copytree(sit, tmp_path, dirs_exist_ok=True)
-        edit_arrays(tmp_path / "evaluations" / f"{ROUND.id}.npz", how)
-        return tmp_path
-
-    return change
-
-
-@cache  # folders that are changed are changed before they are drawn
-def draw(name: str, work: Path) -> Drawing:
-    return drawn(study(name, work))
+RECORDS = fabricate
+draw = partial(drawn_figure, study)
 
 
 # -- all ------------------------------------------------------------------------------------------------------------
 
 
-def test_it_renders_the_same_bytes_in_all_formats(sit: Path, tmp_path: Path) -> None:
-    written_twice(study, "figure1", sit, tmp_path, FIGURE_FORMATS)
+def test_it_renders_the_same_bytes_in_all_formats(work: Path, tmp_path: Path) -> None:
+    written_twice(study, "figure1", work, tmp_path, FIGURE_FORMATS)
 
 
 @pytest.mark.parametrize("name", ["figure1", "figure2", "figure3"])
-def test_it_says_what_it_shows_and_is_laid_out(name: str, sit: Path) -> None:
-    drawing = draw(name, sit)
+def test_it_says_what_it_shows_and_is_laid_out(name: str, work: Path) -> None:
+    drawing = draw(name, work)
     laid_out(drawing)
     assert drawing.alt
     assert any("paper p" in note for note in drawing.notes)  # prints, plots: what it is compared with
@@ -74,9 +45,9 @@ def test_it_says_what_it_shows_and_is_laid_out(name: str, sit: Path) -> None:
 # -- Figure 1 -------------------------------------------------------------------------------------------------------
 
 
-def test_the_decision_is_the_stored_one(sit: Path) -> None:
-    points = draw("figure1", sit).points
-    stored = study("figure1", sit).arrays(ROUND.id)
+def test_the_decision_is_the_stored_one(work: Path) -> None:
+    points = draw("figure1", work).points
+    stored = study("figure1", work).arrays(ROUND.id)
     nodes = points[points.panel == "c"].sort_values("node")
     assert nodes.probability.to_numpy() == pytest.approx(stored["probabilities"], rel=1e-5, nan_ok=True)
     path = nodes[nodes.stop.notna()].sort_values("stop")
@@ -87,8 +58,8 @@ def test_the_decision_is_the_stored_one(sit: Path) -> None:
     assert nodes.look_current_module2.to_numpy() == pytest.approx(expected, rel=1e-5, nan_ok=True)
 
 
-def test_products_are_counted_on_the_instance(sit: Path) -> None:
-    drawing = draw("figure1", sit)
+def test_products_are_counted_on_the_instance(work: Path) -> None:
+    drawing = draw("figure1", work)
     counted = drawing.points[drawing.points.panel == "a"].set_index("attention").products
     m = RUNS[ROUND.run].network.arguments["representatives"] + 1
     tokens = ROUND.dataset.n - ROUND.decision + m
@@ -96,29 +67,29 @@ def test_products_are_counted_on_the_instance(sit: Path) -> None:
     assert any(f"= {tokens**2:,} products" in text for text in texts(drawing))
 
 
-def test_looks_are_told_in_numbers(changed: Callable[[Callable[[Arrays], Any]], Path]) -> None:
+def test_looks_are_told_in_numbers(work: Path, tmp_path: Path) -> None:
     def exact(arrays: Arrays) -> None:
         seen = np.isfinite(arrays["attention"][0, 0])
         arrays["attention"][:, :, seen] = 1 / seen.sum()
         arrays["attention"][1, -1, seen] = 0
         arrays["attention"][1, -1, 0] = 1
 
-    work = changed(exact)
-    fits = draw("figure1", work).fits
+    folder = with_arrays(work, tmp_path, ROUND.id, exact)
+    fits = draw("figure1", folder).fits
     assert fits is not None
-    seen = Round.of_sit(study("figure1", work)).tokens_seen
+    seen = Round.of_sit(study("figure1", folder)).tokens_seen
     found = {row.labels: [cell.measured for cell in row.cells] for row in fits.rows}
     share = 100 * round(len(seen) / 10) / len(seen)
     assert found["module 1", "current node"] == pytest.approx([len(seen), share])
     assert found["module 2", "destination"] == pytest.approx([1, 100])
 
 
-def test_a_network_without_finite_numbers_is_drawn_and_told(changed: Callable[[Callable[[Arrays], Any]], Path]) -> None:
+def test_a_network_without_finite_numbers_is_drawn_and_told(work: Path, tmp_path: Path) -> None:
     def broken(arrays: Arrays) -> None:
         arrays["probabilities"][:] = np.nan
         arrays["attention"][:] = np.nan
 
-    drawing = draw("figure1", changed(broken))
+    drawing = draw("figure1", with_arrays(work, tmp_path, ROUND.id, broken))
     assert texts(drawing).count("not finite") == 2 + 2 * RUNS[ROUND.run].network.arguments["depth"]
     assert drawing.fits is not None
     assert {cell.measured for row in drawing.fits.rows for cell in row.cells} == {None}
@@ -133,9 +104,9 @@ def test_ordinals() -> None:
 # -- Figure 2 -------------------------------------------------------------------------------------------------------
 
 
-def test_the_iteration_is_the_stored_one(sit: Path) -> None:
-    drawing = draw("figure2", sit)
-    stored = study("figure2", sit).arrays(ROUND.id)
+def test_the_iteration_is_the_stored_one(work: Path) -> None:
+    drawing = draw("figure2", work)
+    stored = study("figure2", work).arrays(ROUND.id)
     stops = drawing.points[drawing.points.panel == "a"]
     assert list(stops.sort_values("place_before").node) == list(stored["before"])
     assert list(stops.sort_values("place_after").node) == list(stored["after"])
@@ -143,7 +114,7 @@ def test_the_iteration_is_the_stored_one(sit: Path) -> None:
     assert list(blocks) == list(stored["improved"])
     lengths = drawing.points[drawing.points.panel == "b"].length
     assert list(lengths[1:]) == list(stored["rounds"])
-    it = Round.of_sit(study("figure2", sit)).iteration
+    it = Round.of_sit(study("figure2", work)).iteration
     before, after = (tour_length(it.coords, tour) for tour in (it.before, it.after))
     assert lengths.iloc[0] == before
     assert it.gain(1) == pytest.approx(before - after)
@@ -151,20 +122,20 @@ def test_the_iteration_is_the_stored_one(sit: Path) -> None:
     assert f"1 of {ROUND.dataset.n // 7} became shorter, by up to {it.gain(1):.4f}" in " ".join(drawing.notes)
 
 
-def test_an_iteration_without_improvement_says_so(changed: Callable[[Callable[[Arrays], Any]], Path]) -> None:
+def test_an_iteration_without_improvement_says_so(work: Path, tmp_path: Path) -> None:
     def useless(arrays: Arrays) -> None:
         arrays["before"] = arrays["after"]
         arrays["improved"][:] = False
 
-    drawing = draw("figure2", changed(useless))
+    drawing = draw("figure2", with_arrays(work, tmp_path, ROUND.id, useless))
     assert any(text.startswith(f"0 of {ROUND.dataset.n // 7} shorter") for text in texts(drawing))
     assert "as none finds a shorter block" in " ".join(drawing.notes)
 
 
-def test_rounds_and_gaps_are_those_of_the_logs_one_after_the_other(sit: Path) -> None:
-    points = draw("figure2", sit).points
+def test_rounds_and_gaps_are_those_of_the_logs_one_after_the_other(work: Path) -> None:
+    points = draw("figure2", work).points
     rounds, gaps = points[points.panel == "c"], points[points.panel == "d"]
-    logs = [study("figure2", sit).log(name) for name in LOGS]
+    logs = [study("figure2", work).log(name) for name in LOGS]
     expected = [log[log.kind == "round"].length_after for log in logs]
     assert list(rounds.length_after) == [value for values in expected for value in values]
     assert list(rounds["round"]) == list(range(len(rounds)))
@@ -175,15 +146,15 @@ def test_rounds_and_gaps_are_those_of_the_logs_one_after_the_other(sit: Path) ->
     assert isinstance(main, Reconstruction)
     assert gaps.epoch.max() == warm.epochs + main.epochs
     assert rounds.epoch.to_list() == [0, *(warm.epochs + k * main.epochs_per_round for k in range(main.rounds))]
-    course = read_course(study("figure2", sit))
+    course = read_course(study("figure2", work))
     assert course.least_gap(warm_up=True) == gaps[gaps.run == LOGS[0]].gap_pct.min()
     assert course.least_gap(warm_up=False) == gaps[gaps.run == LOGS[1]].gap_pct.min()
-    assert "below the warm-up's" in " ".join(draw("figure2", sit).notes)
+    assert "below the warm-up's" in " ".join(draw("figure2", work).notes)
 
 
-def rewritten(sit: Path, folder: Path, how: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Path:
+def rewritten(work: Path, folder: Path, how: Callable[[dict[str, Any]], dict[str, Any] | None]) -> Path:
     """The fabricated folder with every line of the logs changed or left out."""
-    shutil.copytree(sit, folder, dirs_exist_ok=True)
+    shutil.copytree(work, folder, dirs_exist_ok=True)
     for name in LOGS:
         file = folder / "runs" / name / "log.jsonl"
         lines = [how(json.loads(line)) for line in file.read_text().splitlines()]
@@ -191,24 +162,24 @@ def rewritten(sit: Path, folder: Path, how: Callable[[dict[str, Any]], dict[str,
     return folder
 
 
-def test_gaps_of_zero_and_below_are_kept_and_told(sit: Path, tmp_path: Path) -> None:
-    work = rewritten(sit, tmp_path, lambda line: line | {"gap_pct": -0.1} if line["kind"] == "validation" else line)
+def test_gaps_of_zero_and_below_are_kept_and_told(work: Path, tmp_path: Path) -> None:
+    work = rewritten(work, tmp_path, lambda line: line | {"gap_pct": -0.1} if line["kind"] == "validation" else line)
     drawing = draw("figure2", work)
     count = int((drawing.points.panel == "d").sum())
     assert f"{count} of {count} gaps are not positive" in " ".join(drawing.notes)
     assert "no positive gap to draw" in texts(drawing)
 
 
-def test_a_log_without_rounds_leaves_an_honest_panel(sit: Path, tmp_path: Path) -> None:
-    drawing = draw("figure2", rewritten(sit, tmp_path, lambda line: None if line["kind"] == "round" else line))
+def test_a_log_without_rounds_leaves_an_honest_panel(work: Path, tmp_path: Path) -> None:
+    drawing = draw("figure2", rewritten(work, tmp_path, lambda line: None if line["kind"] == "round" else line))
     assert "no rounds in the logs" in texts(drawing)
 
 
 # -- Figure 3 -------------------------------------------------------------------------------------------------------
 
 
-def test_gaps_by_repetitions_are_the_records(sit: Path) -> None:
-    drawing = draw("figure3", sit)
+def test_gaps_by_repetitions_are_the_records(work: Path) -> None:
+    drawing = draw("figure3", work)
     points = drawing.points.set_index("repetitions")
     assert dict(points.repetitions_here) == SCALE[SitScale].repetitions
     for count, here in SCALE[SitScale].repetitions.items():
@@ -219,8 +190,8 @@ def test_gaps_by_repetitions_are_the_records(sit: Path) -> None:
     assert "prints neither numbers" in " ".join(drawing.notes)
 
 
-def test_repetitions_that_were_not_measured_are_told(sit: Path, tmp_path: Path) -> None:
-    shutil.copytree(sit, tmp_path, dirs_exist_ok=True)
+def test_repetitions_that_were_not_measured_are_told(work: Path, tmp_path: Path) -> None:
+    shutil.copytree(work, tmp_path, dirs_exist_ok=True)
     for file in (tmp_path / "evaluations" / "sit" / "repeat1").iterdir():
         if file.suffix == ".csv":
             file.write_text(file.read_text().splitlines()[0] + "\n")

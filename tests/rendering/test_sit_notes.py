@@ -1,12 +1,8 @@
 """What the notes of paper `sit`'s artifacts say of how their numbers came about."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from fabricated import Fabric
 from fabricated_sit import FABRIC, RUNS, study
 from neuroute.papers.sit.figure_repetitions import figure3
 from neuroute.papers.sit.scale import SitScale
@@ -14,10 +10,7 @@ from neuroute.plan.objects import Run
 from neuroute.rendering.study import Study
 from table_cells import of
 
-
-@pytest.fixture(scope="module")
-def work(records_of: Callable[[Fabric], Path]) -> Path:
-    return records_of(FABRIC)
+RECORDS = FABRIC
 
 
 def with_tsp(found: Study, **change: object) -> Study:

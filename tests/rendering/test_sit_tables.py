@@ -3,15 +3,14 @@
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fabricated import Fabric, drop_rows
-from fabricated_sit import ARTIFACTS, FABRIC, SCALE, SHORT, draw, set_id, study
+from fabricated import solve_all
+from fabricated_sit import FABRIC, SCALE, SHORT, draw, set_id, study
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.scale import SitScale
@@ -21,14 +20,7 @@ from neuroute.plan.objects import Labels
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
 
-TABLES = [name for name in ARTIFACTS if name.startswith("table")]
-
-
-@pytest.fixture(scope="module")
-def work(records_of: Callable[[Fabric], Path]) -> Path:
-    return records_of(FABRIC)
-
-
+RECORDS = FABRIC
 # -- all of them ------------------------------------------------------------------------------------------------------
 
 
@@ -185,17 +177,8 @@ def large(work: Path) -> Scale:
     for name, nodes in (("tsp", (1000, 90_000)), ("cvrp", (1001, 31_000))):
         changed[name] = getattr(s, name).model_copy(update={"benchmark_nodes": nodes})
     scale = SCALE.with_block(s.model_copy(update=changed))
-    for e in FABRIC.evaluations:
-        if e.kind == "benchmark":
-            path = work / "evaluations" / f"{e.id}.csv"
-            first = pd.read_csv(path)
-            sample = first[first.test == first.test.iloc[0]]
-            least = 1000 if e.benchmark == "tsplib" else 1001
-            rows = []
-            for k in studied(10**9, least, e.benchmark):
-                gap = sample.assign(test=f"{e.benchmark}_{k.name}", n=k.nodes)
-                rows.append(gap.assign(value=gap.value.where(gap.metric != "gap_pct", k.nodes / 1000)))
-            pd.concat(rows).to_csv(path, index=False)
+    least = {"tsplib": 1000, "cvrplib": 1001}
+    solve_all(FABRIC, work, lambda name: studied(10**9, least[name], name), 1000)
     return scale
 
 
@@ -216,16 +199,6 @@ def test_table2_groups_are_the_papers(work: Path, tmp_path: Path) -> None:
     assert {n for n, c in customers.items() if c > 7000} == {n for n, c in customers.items() if c + 1 > most}
     assert least == 1001
     assert customers["Antwerp2"] == 7000
-
-
-def test_without_the_libraries_the_printed_numbers_stand_alone(work: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(work, tmp_path / "copy")
-    for path in copy.glob("evaluations/*/*/*lib*.csv"):
-        drop_rows(path)
-    table = draw("table2", copy)
-    assert all(c.measured is None for r in table.rows for c in r.cells)
-    for name in ("TSPLIB", "CVRPLIB"):
-        assert any(f"No instance of {name} was there" in note for note in table.notes)
 
 
 # -- what the notes say of the printed numbers ------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
+from neuroute.rendering.table import Cell, Column, PrintedSeconds, Row, Table, duration, fixed
 
 AWKWARD = Table(
     "A & B <i>",
@@ -61,3 +61,13 @@ def test_a_row_must_fit_the_columns() -> None:
 def test_durations_in_readable_units() -> None:
     assert [duration(s) for s in (0.00001234, 0.0042, 0.00995, 0)] == ["0.012 ms", "4.2 ms", "0.01 s", "0.00 s"]
     assert [duration(s) for s in (0.305, 20.4, 84, 3360, 9900)] == ["0.30 s", "20.4 s", "1.4 min", "56.0 min", "2.75 h"]
+
+
+def test_printed_durations_keep_their_digits_and_unit() -> None:
+    printed = {"0.1m": 6.0, "245m": 14700.0, "1.7h": 6120.0, "1.28s": 1.28, "20.6": 20.6}
+    shown = [duration(PrintedSeconds(seconds, text)) for text, seconds in printed.items()]
+    assert shown == ["0.1 min", "245 min", "1.7 h", "1.28 s", "20.6 s"]
+    rows = (Row(("a",), (Cell(6.0, PrintedSeconds(6.0, "0.1m")),)), Row(("b",), (Cell(6.0),)))
+    table = Table("t", ("a",), (Column("time_s", "Time", format=duration),), rows)
+    assert "6.00 s (0.1 min)" in table.markdown()
+    assert "a,6.0,6.0\nb,6.0,\n" in table.csv()  # numbers stay numbers

@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 
 from fabricated import CONFIG
-from fabricated_scaling import ARTIFACTS, RUNS, SCALE, study_of
+from fabricated_scaling import ARTIFACTS, RUNS, SCALE, shown_as, study_of
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
+from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.rendering.render import render
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
@@ -38,6 +39,7 @@ PRINTED = {  # a number of each table as the paper prints it, and the CSV column
 }
 TWELVE = [(d, w) for d in (6, 12, 24, 42) for w in (128, 256, 512)]
 SIZES = (100, 200, 500, 1000)
+RRC_COUNTS = SCALE[ScalingScale].rrc_counts
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +76,7 @@ ROWS = {
     "table8": ["w/o log(n)"] * 4 + ["w/ log(n)"] * 4,
     "table11": ["Ours greedy (Depth=12, Width=128)"] * 2,
     **{f"table{k}": ["LKH3", *(f"Ours greedy (Depth={d}, Width={w})" for d, w in TWELVE)] for k in range(13, 17)},
-    "table19": ["TSP100 (TSP20, 256 instances here)"] * 4 + ["TSP1000 (TSP50, 16 instances here)"] * 4,
+    "table19": [f"TSP{n} ({shown_as(n, RRC_COUNTS[n])} here)" for n in (100, 1000) for _ in range(4)],
     "table20": ["LEHD (D=6, W=128)", "LEHD (D=24, W=64)"],
 }
 COLUMNS = {

@@ -169,6 +169,20 @@ def test_lkh3_speaks_with_a_binary_on_the_path(lkh_on_path):
         get("lkh3").solve(coords, 4)
 
 
+def test_without_the_package_that_calls_it_lkh3_says_how_to_get_it_and_no_other_solver_needs_it(
+    lkh_on_path, hide_solvers
+):
+    lkh_on_path(REVERSED)
+    there = {name for name in SOLVERS if installed(name)}
+    hide_solvers("lkh", "tsplib95")
+    assert there - {name for name in SOLVERS if installed(name)} == {"lkh3"}
+    with pytest.raises(NeurouteError, match="pip install --no-deps lkh deprecated"):
+        get("lkh3").version()
+    coords = coordinates("uniform", "test", 8, 0, 1)[0]
+    for name in there - {"lkh3", *SLOW}:
+        assert is_permutation(get(name).solve(coords, 0)[None])[0]
+
+
 def test_lkh3_gives_routes_without_the_copies_of_the_depot(lkh_on_path):
     lkh_on_path(TWO_ROUTES)
     coords = np.random.default_rng(0).random((6, 2))  # nodes 7 and 8 stand for vehicles: the depot once more

@@ -27,19 +27,23 @@ def whole(tmp_path_factory: pytest.TempPathFactory, store: Path) -> Path:
     return run_training(make_run(*STAGES), tmp_path_factory.mktemp("whole"), store)
 
 
+def checkpoint_in(folder: Path, name: str = "model") -> Path:
+    """Of a run, or of one of its stages but the last."""
+    return folder / f"{name}.safetensors" if name == "model" else folder / "stages" / f"{name}.safetensors"
+
+
 def weights_of(folder: Path, name: str = "model") -> torch.nn.Module:
-    return load_checkpoint(folder / f"{name}.safetensors")[0]
+    return load_checkpoint(checkpoint_in(folder, name))[0]
 
 
 def test_it_leaves_what_the_plan_says(whole: Path) -> None:
-    files = {f"{name}{end}" for name in STAGE_NAMES for end in (".safetensors", ".moments.safetensors")}
-    assert {path.name for path in whole.glob("*.safetensors")} == files
-    assert files - {"model.safetensors"} == set(make_run(*STAGES).training.files)
+    checkpoints = [checkpoint_in(whole, name) for name in STAGE_NAMES]
+    assert set(whole.rglob("*.safetensors")) == {file for each in checkpoints for file in (each, beside(each))}
     stages, validations = (log_lines(whole, kind) for kind in ("stage", "validation"))
     assert [(line["stage"], line["batch"]) for line in stages] == [("warm", 0), ("varying", 3), ("elite", 7)]
     assert [line["batch"] for line in validations] == [0, 3, 7, 10]
     for name in STAGE_NAMES[:2]:
-        net, about = load_checkpoint(whole / f"{name}.safetensors")
+        net, about = load_checkpoint(checkpoint_in(whole, name))
         assert (about["run"], about["stage"]) == ("icam/tiny", name)
         assert not same(net, weights_of(whole))
 
@@ -51,14 +55,14 @@ def test_stages_as_runs_of_their_own_are_one_run(tmp_path: Path, store: Path, wh
     for part, number, name in (*zip(STAGES, range(3), STAGE_NAMES, strict=True), (other, 2, "other")):
         run, start = make_run(part, batches_before=ends[number]), None
         if number:
-            start = whole / f"{STAGE_NAMES[number - 1]}.safetensors"
+            start = checkpoint_in(whole, STAGE_NAMES[number - 1])
             run = run.model_copy(update={"start": f"icam/tiny@{start.stem}"})
         alone = run_training(run, tmp_path / name, store, start)
         assert same(weights_of(alone), weights_of(whole, STAGE_NAMES[number])) is (name != "other")
 
 
 def test_moments_of_other_parameters_are_refused_and_none_are_no_fault(tmp_path: Path, whole: Path) -> None:
-    checkpoint = Path(shutil.copytree(whole, tmp_path / "copy")) / "warm.safetensors"
+    checkpoint = checkpoint_in(Path(shutil.copytree(whole, tmp_path / "copy")), "warm")
     wider = batches_of(make_run(depth=2), tmp_path)
     recall_moments(checkpoint, wider.net, wider.optimizer)  # two of its parameters' layers have none
     assert len(wider.optimizer.state) == len(list(weights_of(whole).parameters()))

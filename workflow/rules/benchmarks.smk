@@ -3,15 +3,17 @@
 rule fetch_benchmark:
     output:
         PLAN.benchmark_manifest("{benchmark}"),
+    log:
+        f"{PLAN.work}/logs/fetch/{{benchmark}}.log",
+    wildcard_constraints:
+        benchmark="tsplib|cvrplib|solomon",
+    localrule: True
+    conda:
+        "../../environment.yml"
     params:
         own_copy=PLAN.config.benchmarks_dir,
         code=lambda w: PLAN.fetch_code(w.benchmark),
-    wildcard_constraints:
-        benchmark="tsplib|cvrplib|solomon",
-    log:
-        f"{PLAN.work}/logs/fetch/{{benchmark}}.log",
-    localrule: True
     message:
         "fetch {wildcards.benchmark}"
     shell:
-        "{PYTHON} -m neuroute.cli fetch {wildcards.benchmark} > {log} 2>&1"
+        "python -m neuroute.core.job fetch {wildcards.benchmark} > {log} 2>&1"

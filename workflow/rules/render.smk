@@ -1,63 +1,81 @@
-# Tables, figures and the report: seconds each, from the records alone.  A rule for each, so that an edit of one drawing
-# redraws that one alone; without Snakemake, `neuroute render sit` draws all of a paper in one process.
-def artifact_inputs(artifact):
-    a = PLAN.artifacts[artifact]
-    return (
-        [PLAN.evaluation_file(e) for e in a.evaluations]
-        + [PLAN.run_dir(r) / file for r in a.runs for file in ("log.jsonl", "run.json")]
-        + [PLAN.manifest(b) for b in a.label_jobs]
-    )
+# Tables, figures and the report: seconds each, from the records alone.  Without Snakemake, `neuroute render sit` draws
+# all of a paper in one process.
+# What all drawings share: matplotlib's list of fonts, which it makes at its first use.  `--forcerun render` draws all anew.
+rule render:
+    output:
+        touch(f"{PLAN.work}/render.done"),
+    log:
+        f"{PLAN.work}/logs/render.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    message:
+        "render: list the fonts"
+    shell:
+        "python -c 'import matplotlib.font_manager' > {log} 2>&1"
 
 
-def artifact_spec(artifact):
-    """What an artifact shows besides its inputs: its paper's part of the scale, and the runs that it reads."""
-    a = PLAN.artifacts[artifact]
-    runs = sorted({*a.runs, *(PLAN.evaluations[e].run for e in a.evaluations)})
-    return "\n".join([a.canonical(), PLAN.scale.of(a.paper).canonical(), *(PLAN.runs[r].canonical() for r in runs)])
+rule render_table:
+    input:
+        rules.render.output,
+        artifact_inputs,
+    output:
+        report(
+            f"{PLAN.config.results_dir}/{{artifact}}.html",
+            caption="../report/artifact.rst",
+            category=lambda w: artifact_at(w).paper,
+            subcategory=lambda w: f"{artifact_at(w).kind}s",
+            labels=lambda w: {"artifact": artifact_at(w).name, "title": artifact_at(w).title},
+        ),
+        multiext(f"{PLAN.config.results_dir}/{{artifact}}", ".csv", ".md", ".tex", ".json"),
+    log:
+        f"{PLAN.work}/logs/render/{{artifact}}.log",
+    wildcard_constraints:
+        artifact=artifacts_of("table"),
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        id=lambda w: artifact_at(w).id,
+        title=lambda w: artifact_at(w).title,
+        paper=lambda w: PLAN.titles[artifact_at(w).paper],
+        measured=lambda w: describe_measured(PLAN, artifact_at(w).id),
+        spec=artifact_spec,
+        code=lambda w: PLAN.render_code(artifact_at(w).id),
+    message:
+        "render {params.id}"
+    shell:
+        "python -m neuroute.core.job render {params.id} > {log} 2>&1"
 
 
-for artifact, a in PLAN.artifacts.items():
-    endings = ("csv", "md", "tex", "html") if a.kind == "table" else ("pdf", "svg", "png", "csv")
-    stem = PLAN.artifact_stem(artifact)
-
-    rule:
-        name:
-            f"{a.paper}_{a.name}"
-        localrule: True
-        input:
-            artifact_inputs(artifact),
-        output:
-            report(
-                f"{stem}.{'html' if a.kind == 'table' else 'svg'}",
-                caption="../report/artifact.rst",
-                category=a.paper,
-                labels={"artifact": a.name, "title": a.title},
-            ),
-            [f"{stem}.{e}" for e in (*endings, "json") if e != ("html" if a.kind == "table" else "svg")],
-        params:
-            spec=artifact_spec(artifact),
-            code=PLAN.render_code(artifact),
-            id=artifact,
-        log:
-            f"{PLAN.work}/logs/render/{artifact}.log",
-        message:
-            "render {params.id}"
-        shell:
-            "{PYTHON} -m neuroute.cli render {params.id} > {log} 2>&1"
+use rule render_table as render_figure with:
+    output:
+        report(
+            f"{PLAN.config.results_dir}/{{artifact}}.svg",
+            caption="../report/artifact.rst",
+            category=lambda w: artifact_at(w).paper,
+            subcategory=lambda w: f"{artifact_at(w).kind}s",
+            labels=lambda w: {"artifact": artifact_at(w).name, "title": artifact_at(w).title},
+        ),
+        multiext(f"{PLAN.config.results_dir}/{{artifact}}", ".pdf", ".png", ".csv", ".json"),
+    wildcard_constraints:
+        artifact=artifacts_of("figure"),
 
 
 rule report:
-    localrule: True
     input:
         [f"{PLAN.artifact_stem(a)}.json" for a in PLAN.artifacts],
     output:
         PLAN.report,
+    log:
+        f"{PLAN.work}/logs/report.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
     params:
         code=PLAN.report_code(),
         scale=PLAN.scale.canonical(),
-    log:
-        f"{PLAN.work}/logs/report.log",
     message:
         "report"
     shell:
-        "{PYTHON} -m neuroute.cli report > {log} 2>&1"
+        "python -m neuroute.core.job report > {log} 2>&1"

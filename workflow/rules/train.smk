@@ -1,44 +1,48 @@
 # One job per trained model.  Its resume state lies outside the outputs, keyed by spec, code and data.
-def run_gpus(w):
-    """GPUs of one training: those that make their own labels run in one process."""
-    alone = PLAN.runs[w.run].training.kind in ("self-improvement", "reconstruction")
-    return min(GPUS, 1) if alone else GPUS
+rule train:
+    input:
+        training_inputs,
+    output:
+        [f"{PLAN.work}/runs/{{run}}/{file}" for file in ("model.safetensors", "log.jsonl", "run.json")],
+    log:
+        f"{PLAN.work}/logs/train/{{run}}.log",
+    benchmark:
+        f"{PLAN.work}/usage/train/{{run}}.tsv"
+    wildcard_constraints:
+        run=runs_of("supervised"),
+    retries: 2
+    conda:
+        "../../environment.yml"
+    threads: PLAN.scale.train_threads
+    resources:
+        gpu=GPUS,
+    params:
+        spec=lambda w: PLAN.runs[w.run].canonical(),
+        code=lambda w: PLAN.train_code(w.run),
+        launch=launcher,
+    message:
+        "train {wildcards.run}"
+    shell:
+        "python {params.launch} -m neuroute.core.job train {wildcards.run} --threads {threads} > {log} 2>&1"
 
 
-def launcher(w):
-    return f"-m torch.distributed.run --standalone --nproc-per-node {run_gpus(w)}" if run_gpus(w) > 1 else ""
+# These make their own labels, in one process.  They come first, as others start from them: runs that hang on each other
+# are what takes longest in the end.
+use rule train as train_self_improved with:
+    wildcard_constraints:
+        run=runs_of("self-improvement", "reconstruction"),
+    priority: 1
+    resources:
+        gpu=min(GPUS, 1),
 
 
-# One rule for the runs that leave the same files, and for those that others start from, which come first: runs that
-# hang on each other are what takes longest in the end.
-ALIKE, AWAITED = {}, {str(r.start).partition("@")[0] for r in PLAN.runs.values()}
-for run in PLAN.runs:
-    ALIKE.setdefault((PLAN.run_files(run), run in AWAITED), []).append(run)
-
-
-for (files, first), runs in ALIKE.items():
-
-    rule:
-        name:
-            "_".join(["train", *(["first"] if first else []), *(f.partition(".")[0] for f in files[len(files) // 2 :])])
-        input:
-            lambda w: [PLAN.manifest(b) for b in PLAN.label_jobs_of_run(w.run)],
-            lambda w: PLAN.files_to_start(w.run),
-        output:
-            [f"{PLAN.work}/runs/{{run}}/{file}" for file in ("model.safetensors", "log.jsonl", "run.json", *files)],
-        wildcard_constraints:
-            run="|".join(re.escape(run) for run in runs),
-        params:
-            spec=lambda w: PLAN.runs[w.run].canonical(),
-            code=lambda w: PLAN.train_code(w.run),
-            launch=launcher,
-        log:
-            f"{PLAN.work}/logs/train/{{run}}.log",
-        priority: int(first)
-        threads: PLAN.scale.train_threads
-        resources:
-            gpu=run_gpus,
-        message:
-            "train {wildcards.run}"
-        shell:
-            "{PYTHON} {params.launch} -m neuroute.cli train {wildcards.run} --threads {threads} > {log} 2>&1"
+use rule train as train_reinforced with:
+    output:
+        [
+            f"{PLAN.work}/runs/{{run}}/{file}"
+            for file in ("model.safetensors", "log.jsonl", "run.json", "model.moments.safetensors")
+        ],
+        directory(PLAN.stages_dir("{run}")),
+    wildcard_constraints:
+        run=runs_of("reinforce"),
+    priority: 2

@@ -68,7 +68,9 @@ def costs(plan: Plan, target: str | None) -> list[Cost]:
 def describe(plan: Plan, target: str | None) -> str:
     """The plan of a target as text: one line a job, then the sum of what is still missing."""
     all_costs = costs(plan, target)
-    lines = [f"scale {plan.scale.name}: {plan.scale.summary}", ""]
+    lines = [f"scale {plan.scale.name}: {plan.scale.summary}"]
+    lines += [f"{other} stands in for {name}" for name, other in (plan.config.substitutes or {}).items()]
+    lines.append("")
     lines.append(f"{'stage':9} {'file':6} {'FLOP':>9} {'hours':>12} {'disk MB':>9}  id")
     for c in all_costs:
         hours = f"{_text(c.gpu_hours, '.2f')} GPU" if c.gpu_hours else f"{_text(c.cpu_hours, '.3f')} CPU"

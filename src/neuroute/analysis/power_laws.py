@@ -298,12 +298,17 @@ def percentile_interval(values: Array, level: float = 0.95) -> Interval:
     return Interval(float(low), float(high), len(values), failed)
 
 
-def bootstrap_exponent(x: ArrayLike, gaps: Array, scale: Scale = "linear", level: float = 0.95) -> Interval:
-    """Interval of alpha over resampled gaps (resamples, points) at x (points,); see `resampled_gaps`."""
+def resampled_exponents(x: ArrayLike, gaps: Array, scale: Scale = "linear") -> Array:
+    """Fit alpha to each row of resampled gaps (resamples, points) at x (points,) -> (resamples,); NaN without a fit."""
     x = np.asarray(x, float)
     if len(np.unique(x)) < 2:
-        return percentile_interval(np.full(len(gaps), np.nan), level)
-    return percentile_interval((_log_log if scale == "log-log" else _linear)(x, gaps)[1], level)
+        return np.full(len(gaps), np.nan)
+    return (_log_log if scale == "log-log" else _linear)(x, gaps)[1]
+
+
+def bootstrap_exponent(x: ArrayLike, gaps: Array, scale: Scale = "linear", level: float = 0.95) -> Interval:
+    """Interval of alpha over resampled gaps (resamples, points) at x (points,); see `resampled_gaps`."""
+    return percentile_interval(resampled_exponents(x, gaps, scale), level)
 
 
 def bootstrap_bivariate(u: ArrayLike, v: ArrayLike, gaps: Array, level: float = 0.95) -> Mapping[str, Interval]:

@@ -7,19 +7,21 @@ import logging
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from importlib.metadata import version
+from typing import Annotated, Any
 
 import typer
 
-from neuroute.cli.data import fetch, label
-from neuroute.cli.evaluation import evaluate, solve
-from neuroute.cli.models import import_weights, train
+from neuroute.cli.checkpoints import import_weights, train
+from neuroute.cli.data import export, fetch, label
+from neuroute.cli.evaluation import evaluate, models, solve
 from neuroute.cli.overview import doctor, plan, schema
 from neuroute.cli.results import keep, render, report
+from neuroute.cli.warm import warm
 from neuroute.core.errors import NeurouteError
 
 COMMANDS = (  # in the order of the help
-    plan, label, train, evaluate, render, report, keep, doctor, solve, fetch, schema, import_weights,
+    plan, label, train, evaluate, render, report, keep, doctor, solve, models, export, fetch, schema, import_weights,
 )  # fmt: skip
 
 app = typer.Typer(
@@ -48,5 +50,21 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"neuroute {version('neuroute')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Say which version this is.")
+    ] = False,
+) -> None:
+    pass
+
+
 for _command in COMMANDS:
     app.command()(_guarded(_command))
+app.command(hidden=True)(_guarded(warm))

@@ -1,4 +1,4 @@
-"""What models learn from and are measured on: label, fetch."""
+"""What models learn from and are measured on: label, export, fetch."""
 
 import os
 from pathlib import Path
@@ -8,6 +8,8 @@ import typer
 
 from neuroute.cli.options import ConfigFile, ScaleName, load_plan
 from neuroute.core.errors import NeurouteError
+
+ENDINGS = {"npz": ".npz", "lehd": ".txt", "pickle": ".pkl"}
 
 
 def label(
@@ -29,7 +31,43 @@ def label(
     caches = [Path(c) for c in p.config.label_caches]
     with solver_pool(n_workers) as pool:
         made = [make_labels(labels, p.label_store, caches, n_workers, pool=pool) for labels in job.labels]
-    write_json(p.manifest(label_job), {"label_job": label_job, "labels": made})
+    used = {labels.solver for labels in job.labels}
+    stand_ins = {name: other for name, other in (p.config.substitutes or {}).items() if other in used}
+    more = {"stand_ins": stand_ins} if stand_ins else {}
+    write_json(p.manifest(label_job), {"label_job": label_job, "labels": made, **more})
+
+
+def export(
+    data: Annotated[str, typer.Argument(help="a test set or a label job of the plan, or a file or folder of your own")],
+    to: Annotated[Path, typer.Option(help="file (.npz, .txt, .pkl) or new folder; of a label job a folder")],
+    form: Annotated[
+        str | None, typer.Option("--format", help="npz, lehd (.txt), pickle (.pkl), or a folder of tsplib or vrplib")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="only the first instances")] = None,
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+) -> None:
+    """Write instances and their solutions for other people's code; `evaluate --data` reads them with the same gaps."""
+    from neuroute.user.evaluate import find_instances, labelled
+    from neuroute.user.export import check_export
+    from neuroute.user.export import export as write
+
+    p = load_plan(config, scale) if config or scale or Path("config.yaml").exists() else None
+    if p is not None and data in p.label_jobs and not Path(data).exists():
+        job = p.label_jobs[data].labels
+        if form is None:
+            raise NeurouteError(f"--format: say how the {len(job)} sets of {data} are to be written into {to}")
+        every = [labelled(labels, p.label_dirs) for labels in job]
+        places = [to / f"{labels.id}{ENDINGS.get(form, '')}" for labels in job]  # the solver's name is in the id
+    else:
+        testsets = p.config.testsets_dir if p else None
+        every = [find_instances(data, testsets, p.label_jobs if p else {}, p.label_dirs if p else [])]
+        places = [to]
+    every = [instances.first(limit) if limit else instances for instances in every]
+    for instances, place in zip(every, places, strict=True):
+        check_export(instances, place, form)
+    for instances, place in zip(every, places, strict=True):
+        print(write(instances, place, form))
 
 
 def fetch(

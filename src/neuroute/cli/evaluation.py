@@ -1,5 +1,6 @@
 """Solutions of a trained model: evaluate, on the plan's test sets or on the user's instances; solve, on one file."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,9 +33,11 @@ GREEDY |= {"starts": None, "augment": False}
 
 def evaluate(
     evaluation: Annotated[
-        str | None, typer.Argument(help="an evaluation of the plan, e.g. scaling/base_6x128/greedy")
+        str | None, typer.Argument(help="an evaluation of the plan, e.g. scaling/base_6x128/all")
     ] = None,
-    model: Annotated[Path | None, typer.Option(help="instead: a checkpoint, to measure on --data")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="instead: a checkpoint or a network of `neuroute models`, to measure on --data")
+    ] = None,
     data: Annotated[
         str | None,
         typer.Option(help=".npz, .txt, .pkl, .tsp, .vrp or a folder; or a name in `testsets_dir` or of the plan"),
@@ -47,6 +50,10 @@ def evaluate(
     rescale: Rescale = 1.0,
     starts: Starts = None,
     augment: Augment = False,
+    reference: Annotated[
+        str | None, typer.Option(help="with --model: a solver, whose solutions the gaps are to; kept beside --out")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="solver processes; default: all cores")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="with --model: only the first instances")] = None,
     out: Annotated[Path | None, typer.Option(help="with --model: write records here (.csv)")] = None,
     config: ConfigFile = None,
@@ -61,8 +68,8 @@ def evaluate(
     how |= {"starts": starts, "augment": augment}
     if model is not None and data is not None and evaluation is None:
         p = load_plan(config, scale, device) if config or Path("config.yaml").exists() else None
-        print(_evaluate_data(p, model, data, how, limit, out, device, threads))
-    elif evaluation is not None and (model, data, out, limit, how) == (None, None, None, None, GREEDY):
+        print(_evaluate_data(p, model, data, how, limit, out, device, threads, reference, workers))
+    elif evaluation is not None and (model, data, out, limit, reference, how) == (*[None] * 5, GREEDY):
         _evaluate_test_sets(load_plan(config, scale, device), evaluation, threads)
     else:
         raise NeurouteError("give either an evaluation of the plan (`neuroute plan` lists them), or --model and --data")
@@ -90,20 +97,24 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None) -> None
 
 def _evaluate_data(
     p: "Plan | None",
-    model: Path,
+    model: str,
     data: str,
     how: dict[str, Any],
     limit: int | None,
     out: Path | None,
     device: str | None,
     threads: int | None,
+    reference: str | None,
+    workers: int | None,
 ) -> str:
     """Measure a checkpoint on the user's instances; `p` is None outside a checkout, where only files are found."""
     import torch
 
     from neuroute.plan.config import parse_config
-    from neuroute.user.evaluate import evaluate, find_instances, load_model
+    from neuroute.user.evaluate import check_evaluation, evaluate, find_instances
+    from neuroute.user.model import load_model
     from neuroute.user.options import choose_decoding
+    from neuroute.user.reference import with_reference
 
     config = p.config if p else parse_config({"device": device or "auto"}, "options")
     decoding = choose_decoding(**how)
@@ -111,18 +122,33 @@ def _evaluate_data(
     if threads:
         torch.set_num_threads(threads)
     loaded = load_model(model, config.device, config.networks)
-    return evaluate(loaded, instances.first(limit) if limit else instances, decoding, config.memory_gb, out)
+    instances = instances.first(limit) if limit else instances
+    if reference is not None:
+        check_evaluation(loaded, instances, decoding, out)
+        instances = with_reference(instances, reference, out, workers or os.cpu_count() or 1)
+    return str(evaluate(loaded, instances, decoding, config.memory_gb, out))
 
 
 def solve(
     file: Annotated[Path, typer.Argument(help="a TSPLIB file (.tsp), a VRPLIB file (.vrp) or one of Solomon's (.txt)")],
-    model: Annotated[Path, typer.Option(help="a checkpoint (model.safetensors)")],
+    model: Annotated[
+        str | None, typer.Option(help="a checkpoint or a network of `neuroute models`; default: the one for this file")
+    ] = None,
+    solver: Annotated[
+        list[str] | None,
+        typer.Option(help="instead of a network: lkh, hgs, ... (`neuroute doctor`); several, as in lkh,insertion"),
+    ] = None,
+    reference: Annotated[str | None, typer.Option(help="a solver, to whose solution the gap is said, too")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0, help="how long to search; default 10, and of a solver its own")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="of what is drawn in that time")] = 0,
     beam: Beam = 1,
     rrc: Rrc = 0,
     prc: Prc = 0,
     start: Start = None,
     start_file: Annotated[
-        Path | None, typer.Option("--from", help="instead: a solution of your own (.tour or .sol) to improve by --prc")
+        Path | None, typer.Option("--from", help="a solution of your own (.tour or .sol) to improve")
     ] = None,
     longest: Longest = None,
     rescale: Rescale = 1.0,
@@ -132,13 +158,54 @@ def solve(
     save: Annotated[Path | None, typer.Option(help="keep the solution here (.tour or .sol)")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
-    """Solve a file of TSPLIB, VRPLIB or Solomon's with a trained model, or improve a solution of it; draw it."""
+    """Solve a file of TSPLIB, VRPLIB or Solomon's with a network or a solver, or improve a solution of it; draw it.
+
+    The network is one of `neuroute models`, and searches for --seconds; or say how solutions are built (--beam to
+    --augment; --starts 1 is greedy).
+    """
     from neuroute.plan.config import load_config
+    from neuroute.user.compare import holds_distances, solve_by, split_names
     from neuroute.user.options import choose_decoding
     from neuroute.user.solve import solve_file
 
+    how = (beam, rrc, rescale, prc, start, longest, starts, augment)
+    decoding = None if how == tuple(GREEDY.values()) else choose_decoding(*how)
+    if decoding is not None and seconds is not None:
+        raise NeurouteError("--seconds: --beam to --augment say how long it takes; leave one of them out")
+    solvers = split_names(solver or [])
+    if solvers and (model, decoding, start_file) != (None, None, None):
+        raise NeurouteError("--solver: --model, --from and --beam to --augment are for networks; leave them out")
+    if len(solvers) > 1 or holds_distances(file):
+        print(solve_by(file, solvers, reference, seconds=seconds, seed=seed, out=out, save=save, say=print))
+        return
     config = load_config() if Path("config.yaml").exists() else None
     memory_gb, trusted = (config.memory_gb, config.networks) if config else (None, [])
-    decoding = choose_decoding(beam, rrc, rescale, prc, start, longest, starts, augment)
-    drawing = out or Path(f"{file.stem}.svg")
-    print(solve_file(file, model, decoding, drawing, device, memory_gb, start=start_file, save=save, trusted=trusted))
+    line = solve_file(
+        file,
+        model,
+        decoding,
+        out or Path(f"{file.stem}.svg"),
+        device,
+        memory_gb,
+        method=solvers[0] if solvers else "network",
+        reference=reference,
+        seconds=seconds,
+        seed=seed,
+        start=start_file,
+        save=save,
+        trusted=trusted,
+        say=print,
+    )
+    print(line)
+
+
+def models() -> None:
+    """List the networks that come with neuroute: what they solve, how large they are, how far from the best."""
+    from neuroute.user.zoo import FOLDER
+    from neuroute.user.zoo import models as all_models
+
+    found = all_models()
+    for card in found:
+        print(card)
+    if not found:
+        print(f"no networks in {FOLDER}; give a checkpoint of your own to `solve` and `evaluate` with --model")

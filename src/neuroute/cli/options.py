@@ -28,12 +28,20 @@ Starts = Annotated[
 Augment = Annotated[bool, typer.Option("--augment", help="and from the eight symmetric images (POMO, ICAM)")]
 
 
+_PLANS: dict[str, "Plan"] = {}  # built in this process, or in the warm one that it is a copy of
+
+
 def load_plan(config: Path | None, scale: str | None, device: str | None = None) -> "Plan":
     """The plan of a config file with these settings instead of its own, where they are given.
 
     Raises NeurouteError when there is no such file or scale, or for a setting that is none.
     """
+    from neuroute.datasets.stand_ins import settle
     from neuroute.plan.build import build_plan
     from neuroute.plan.config import load_config
 
-    return build_plan(load_config(config, scale=scale, device=device))
+    chosen = load_config(config, scale=scale, device=device)
+    key = chosen.canonical()
+    if key not in _PLANS:
+        _PLANS[key] = settle(build_plan(chosen))
+    return _PLANS[key]

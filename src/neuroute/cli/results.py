@@ -31,14 +31,25 @@ def render(
 
 
 def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
-    """Write results/index.html from the rendered artifacts."""
-    from neuroute.rendering.report import write_report
+    """Write results/index.html from the rendered artifacts and the records, and results/summary.json."""
+    from neuroute.rendering.claims import judge
+    from neuroute.rendering.report import Overview, headlines, write_report
+    from neuroute.rendering.study import Study
 
     p = load_plan(config, scale)
     stems: dict[str, list[Path]] = {}
     for a in p.artifacts.values():
         stems.setdefault(a.paper, []).append(p.artifact_stem(a.id))
-    write_report(stems, p.report, p.scale, p.titles)
+    overviews = {}
+    for key in stems:
+        claims = p.papers[key].claims()
+        read = [p.artifacts[f"{key}/{claim.artifact}"] for claim in claims]
+        studies = [Study.load(a, p.config, p.scale, p.runs.values(), p.work) for a in read]
+        judged = [judge(claim, study) for claim, study in zip(claims, studies, strict=True)]
+        overviews[key] = Overview(judged, p.papers[key].main_figures())
+    write_report(stems, p.report, p.scale, p.titles, overviews)
+    for line in headlines(p.report.with_name("summary.json")):
+        print(line)
 
 
 def keep(

@@ -5,6 +5,7 @@ import matplotlib.cm
 import matplotlib.collections
 import matplotlib.colors
 import matplotlib.figure
+import matplotlib.font_manager
 import matplotlib.lines
 import matplotlib.markers
 import matplotlib.patches

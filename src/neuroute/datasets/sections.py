@@ -1,6 +1,7 @@
 """The text form that TSPLIB and VRPLIB files share: `KEY : value` lines and sections of numbered rows."""
 
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,3 +90,15 @@ def _node(line: str, where: str) -> tuple[int, tuple[float, float]]:
     if not (math.isfinite(x) and math.isfinite(y)):
         raise NeurouteError(f"{where}: node {node} has a coordinate that is not a number")
     return node, (x, y)
+
+
+def coord_rows(coords: np.ndarray) -> str:
+    """Return the rows of a NODE_COORD_SECTION, nodes from 1; numbers read back as they are."""
+    rows = ((int(x) if x % 1 == 0 else x for x in row) for row in coords.tolist())
+    return "\n".join(f"{i} {x!r} {y!r}" for i, (x, y) in enumerate(rows, 1))
+
+
+def stated_scale(text: str) -> float | None:
+    """Return by what a file's coordinates were multiplied before they were rounded, where its comment says so."""
+    found = re.search(r"^COMMENT\s*:.*\bcoordinates times ([0-9.e+-]+)\s*$", text, re.MULTILINE)
+    return float(found[1]) if found else None

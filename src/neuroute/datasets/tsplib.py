@@ -4,12 +4,13 @@ import logging
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
-from neuroute.datasets.sections import coordinates, read_text, split
+from neuroute.datasets.sections import coord_rows, coordinates, read_text, split
 
 log = logging.getLogger(__name__)
 EDGE_TYPES = ("EUC_2D", "CEIL_2D", "ATT", "GEO")
@@ -34,6 +35,18 @@ class TsplibInstance:
         return float(distances(a, b, self.edge_type, rounded).sum())
 
 
+class Measured(Protocol):
+    """What a tour file needs to know of an instance."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def edge_type(self) -> str: ...
+    @property
+    def numbers(self) -> np.ndarray | None: ...
+    def length(self, solution: np.ndarray, /) -> float: ...
+
+
 def scale_to_unit(coords: np.ndarray) -> np.ndarray:
     """Return coords (n, 2) in the unit square, by one offset and one scale for both axes, as the papers do: float32."""
     low, high = coords.min(), coords.max()
@@ -53,7 +66,7 @@ def distances(a: np.ndarray, b: np.ndarray, edge_type: str, rounded: bool = True
         plain = plain / math.sqrt(10.0)
         nearest: np.ndarray = np.floor(plain + 0.5)
         return nearest + (nearest < plain) if rounded else plain
-    if not rounded:
+    if not rounded or edge_type == "EXACT_2D":  # of instances that are no file of TSPLIB's
         return plain
     return np.asarray(np.ceil(plain) if edge_type == "CEIL_2D" else np.floor(plain + 0.5))
 
@@ -74,6 +87,11 @@ def parse_tsplib(text: str, where: str, name: str) -> TsplibInstance:
     """Return the instance of a file's text; `name` is for a file that states none."""
     parts = split(text, where)
     edge_type = parts.header.get("EDGE_WEIGHT_TYPE", "missing")
+    if edge_type == "EXPLICIT":
+        raise NeurouteError(
+            f"{where}: EDGE_WEIGHT_TYPE EXPLICIT is not read where networks need coordinates; `neuroute solve` takes "
+            "distances with --solver lkh, or concorde, hgs, insertion, nearest, ortools, pyvrp"
+        )
     if edge_type not in EDGE_TYPES:
         raise NeurouteError(f"{where}: EDGE_WEIGHT_TYPE {edge_type} is not read; only {', '.join(EDGE_TYPES)} are")
     kind = parts.header.get("TYPE", "TSP")
@@ -95,6 +113,15 @@ def _warn_of_coincident(where: str, coords: np.ndarray) -> None:
             "%s: %d nodes lie on the point of another (first: the file's nodes %d and %d); kept as they are",
             where, extra, *same,
         )  # fmt: skip
+
+
+def format_tsplib(instance: TsplibInstance, comment: str = "") -> str:
+    """Return the text of a .tsp file, whose coordinates read back as they are; nodes are numbered from 1."""
+    about = f"COMMENT : {comment}\n" if comment else ""
+    return (
+        f"NAME : {instance.name}\n{about}TYPE : TSP\nDIMENSION : {len(instance.coords)}\n"
+        f"EDGE_WEIGHT_TYPE : {instance.edge_type}\nNODE_COORD_SECTION\n{coord_rows(instance.coords)}\nEOF\n"
+    )
 
 
 def read_tour(path: Path, instance: TsplibInstance) -> np.ndarray:
@@ -125,12 +152,16 @@ def read_tour(path: Path, instance: TsplibInstance) -> np.ndarray:
     return np.array(tour, dtype=np.int64)
 
 
-def write_tour(path: Path, instance: TsplibInstance, tour: np.ndarray) -> None:
+def write_tour(path: Path, instance: Measured, tour: np.ndarray) -> None:
     """Write a tour (n,) as a TSPLIB .tour file, whole or not at all."""
+    write_text(path, format_tour(path.name, instance, tour))
+
+
+def format_tour(name: str, instance: Measured, tour: np.ndarray) -> str:
+    """Return the text of a .tour file."""
     numbers = tour + 1 if instance.numbers is None else instance.numbers[tour]
     lines = "\n".join(map(str, numbers.tolist()))
-    write_text(
-        path,
-        f"NAME : {path.name}\nCOMMENT : {instance.name}, length {instance.length(tour):.10g} ({instance.edge_type})\n"
-        f"TYPE : TOUR\nDIMENSION : {len(tour)}\nTOUR_SECTION\n{lines}\n-1\nEOF\n",
+    return (
+        f"NAME : {name}\nCOMMENT : {instance.name}, length {instance.length(tour):.10g} ({instance.edge_type})\n"
+        f"TYPE : TOUR\nDIMENSION : {len(tour)}\nTOUR_SECTION\n{lines}\n-1\nEOF\n"
     )

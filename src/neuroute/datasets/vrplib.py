@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
-from neuroute.datasets.sections import Sections, coordinates, read_text, split, whole
+from neuroute.datasets.sections import Sections, coord_rows, coordinates, read_text, split, whole
 from neuroute.datasets.tsplib import distances, scale_to_unit
 
 log = logging.getLogger(__name__)
@@ -37,24 +37,32 @@ class VrplibInstance:
     def cost(self, routes: Sequence[Sequence[int]], rounded: bool = True) -> float:
         """Return the length of routes of customers, depot to depot, in the library's distances or unrounded ones."""
         path = np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
-        kind, exact = ("EUC_2D", True) if self.edge_type == "EXACT_2D" else (self.edge_type, False)
-        return float(distances(self.coords[path[:-1]], self.coords[path[1:]], kind, rounded and not exact).sum())
+        return float(distances(self.coords[path[:-1]], self.coords[path[1:]], self.edge_type, rounded).sum())
 
     def check(self, routes: Sequence[Sequence[int]], where: str) -> None:
         """Raises NeurouteError unless every customer is served once and no route carries more than the capacity."""
-        n = len(self.coords) - 1
-        served = np.bincount([c for route in routes for c in route if 1 <= c <= n], minlength=n + 1)
-        strange = next((c for route in routes for c in route if not 1 <= c <= n), None)
-        if strange is not None:
-            mend = "; leave the depot out of the routes" if strange == 0 else ""
-            raise NeurouteError(f"{where}: there is no customer {strange} among 1..{n} of {self.name}{mend}")
-        if (served[1:] != 1).any():
-            customer = int(np.flatnonzero(served[1:] != 1)[0]) + 1
-            raise NeurouteError(f"{where}: customer {customer} is served {served[customer]} times; once is meant")
-        for number, route in enumerate(routes, 1):
-            load = int(self.demand[list(route)].sum())
-            if load > self.capacity:
-                raise NeurouteError(f"{where}: route {number} carries {load}, more than the capacity {self.capacity}")
+        check_routes(routes, self.demand, self.capacity, where)
+
+
+def check_routes(routes: Sequence[Sequence[int]], demand: np.ndarray, capacity: int, where: str) -> None:
+    """Do what `VrplibInstance.check` does, with demands (n + 1,)."""
+    check_served(routes, len(demand) - 1, where)
+    for number, route in enumerate(routes, 1):
+        load = int(demand[list(route)].sum())
+        if load > capacity:
+            raise NeurouteError(f"{where}: route {number} carries {load}, more than the capacity {capacity}")
+
+
+def check_served(routes: Sequence[Sequence[int]], n: int, where: str) -> None:
+    """Raises NeurouteError unless each of customers 1..n is served once."""
+    strange = next((c for route in routes for c in route if not 1 <= c <= n), None)
+    if strange is not None:
+        mend = "; leave the depot out of the routes" if strange == 0 else ""
+        raise NeurouteError(f"{where}: there is no customer {strange} among 1..{n}{mend}")
+    served = np.bincount([c for route in routes for c in route], minlength=n + 1)
+    if (served[1:] != 1).any():
+        customer = int(np.flatnonzero(served[1:] != 1)[0]) + 1
+        raise NeurouteError(f"{where}: customer {customer} is served {served[customer]} times; once is meant")
 
 
 def read_vrplib(path: Path) -> VrplibInstance:
@@ -68,17 +76,32 @@ def parse_vrplib(text: str, where: str, name: str) -> VrplibInstance:
     edge_type, kind = parts.header.get("EDGE_WEIGHT_TYPE", "missing"), parts.header.get("TYPE", "missing")
     if kind != "CVRP":
         raise NeurouteError(f"{where}: TYPE {kind or 'nothing'} is not read; only CVRP files are")
+    if edge_type == "EXPLICIT":
+        raise NeurouteError(
+            f"{where}: EDGE_WEIGHT_TYPE EXPLICIT is not read where networks need coordinates; `neuroute solve` takes "
+            "distances with --solver hgs, or nearest, ortools, pyvrp"
+        )
     if edge_type not in EDGE_TYPES:
         raise NeurouteError(f"{where}: EDGE_WEIGHT_TYPE {edge_type} is not read; only {', '.join(EDGE_TYPES)} are")
+    if "DISTANCE" in parts.header:  # Li's sets, which learned solvers take as plain CVRP
+        log.info("%s: its limit on the length of a route (%s) is ignored", where, parts.header["DISTANCE"])
+    nodes, coords = coordinates(parts)
+    capacity, demand, order = loads(parts, nodes)
+    return VrplibInstance(parts.header.get("NAME", name), edge_type, coords[order], demand, capacity)
+
+
+def loads(parts: Sections, nodes: list[int]) -> tuple[int, np.ndarray, np.ndarray]:
+    """Return the capacity, the demands (n + 1,), depot first, and the order that brings the depot to the front.
+
+    Raises NeurouteError if they are no instance's.
+    """
+    where = parts.where
     stated = parts.header.get("CAPACITY", "")
     capacity = whole(stated)
     if not capacity:
         raise NeurouteError(
             f"{where}: CAPACITY says {stated[:60] or 'nothing'}; give a whole number above 0, of at most 9 digits"
         )
-    if "DISTANCE" in parts.header:  # Li's sets, which learned solvers take as plain CVRP
-        log.info("%s: its limit on the length of a route (%s) is ignored", where, parts.header["DISTANCE"])
-    nodes, coords = coordinates(parts)
     demand = _demands(parts, nodes)
     depot = nodes.index(_depot(parts, nodes))
     if demand[depot]:
@@ -87,7 +110,7 @@ def parse_vrplib(text: str, where: str, name: str) -> VrplibInstance:
         most = nodes[int(demand.argmax())]
         raise NeurouteError(f"{where}: node {most} demands {demand.max()}, more than the capacity {capacity}; split it")
     order = np.array([depot, *(i for i in range(len(nodes)) if i != depot)])
-    return VrplibInstance(parts.header.get("NAME", name), edge_type, coords[order], demand[order], capacity)
+    return capacity, demand[order], order
 
 
 def _demands(parts: Sections, nodes: list[int]) -> np.ndarray:
@@ -142,7 +165,24 @@ def read_solution(path: Path) -> tuple[list[list[int]], float | None]:
     return routes, cost
 
 
-def write_solution(path: Path, instance: VrplibInstance, routes: Sequence[Sequence[int]]) -> None:
-    """Write routes of customers 1..n as a VRPLIB .sol file, with their cost in the library's distances."""
+def write_solution(path: Path, routes: Sequence[Sequence[int]], cost: float) -> None:
+    """Write routes of customers 1..n as a VRPLIB .sol file, with their cost, whole or not at all."""
+    write_text(path, format_solution(routes, cost))
+
+
+def format_solution(routes: Sequence[Sequence[int]], cost: float) -> str:
+    """Return the text of a .sol file."""
     lines = (f"Route #{number}: {' '.join(map(str, route))}\n" for number, route in enumerate(routes, 1))
-    write_text(path, "".join(lines) + f"Cost {instance.cost(routes):.10g}\n")
+    return "".join(lines) + f"Cost {cost:.10g}\n"
+
+
+def format_vrplib(instance: VrplibInstance, comment: str = "") -> str:
+    """Return the text of a .vrp file, whose coordinates read back as they are; the depot is node 1."""
+    about = f"COMMENT : {comment}\n" if comment else ""
+    demands = "\n".join(f"{i} {demand}" for i, demand in enumerate(instance.demand.tolist(), 1))
+    return (
+        f"NAME : {instance.name}\n{about}TYPE : CVRP\nDIMENSION : {len(instance.coords)}\n"
+        f"EDGE_WEIGHT_TYPE : {instance.edge_type}\nCAPACITY : {instance.capacity}\n"
+        f"NODE_COORD_SECTION\n{coord_rows(instance.coords)}\nDEMAND_SECTION\n{demands}\n"
+        f"DEPOT_SECTION\n1\n-1\nEOF\n"
+    )

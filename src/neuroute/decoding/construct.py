@@ -8,17 +8,20 @@ from torch import Tensor
 from neuroute.decoding.environment import ENVIRONMENT
 from neuroute.decoding.memory import autocast, batch_size_for, device_of
 from neuroute.decoding.multi_start import multi_start
+from neuroute.networks.base import RoutingNetwork
 from neuroute.plan.objects import Decoding
 
 
-def construct(problem: str, net: Any, instances: Any, memory_gb: float = 4.0, precision: str = "fp32") -> Tensor:
+def construct(
+    problem: str, net: RoutingNetwork, instances: Any, memory_gb: float = 4.0, precision: str = "fp32"
+) -> Tensor:
     """The greedy solutions (count, ...) int64 on the CPU; of a network of many starts the best of all."""
     environment = ENVIRONMENT.of(problem)
     if net.multi_start:
-        return multi_start(environment, net, instances, memory_gb=memory_gb, precision=precision)
+        return multi_start(environment, net, instances, memory_gb=memory_gb, precision=precision)  # type: ignore[arg-type]
     greedy, device = Decoding(), device_of(net)
     with torch.inference_mode(), autocast(device, precision):
         size = batch_size_for(net, environment.nodes(environment.size(instances)), greedy, memory_gb)
         firsts = range(0, len(instances), size)
         parts = ((environment.batch(instances[i : i + size], device), i) for i in firsts)
-        return torch.cat([environment.build_greedily(net, part, greedy, memory_gb, i).cpu() for part, i in parts])
+        return torch.cat([environment.build_greedily(net, part, greedy, memory_gb, i).cpu() for part, i in parts])  # type: ignore[arg-type]

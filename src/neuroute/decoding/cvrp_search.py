@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 from torch import Tensor
 
@@ -12,7 +11,7 @@ from neuroute.decoding.cvrp_paths import Decide
 from neuroute.decoding.multi_start import check_starts
 from neuroute.decoding.prc_cvrp import prc, rrc
 from neuroute.decoding.search import Search, blocks_per_batch
-from neuroute.networks.base import RoutingNetwork
+from neuroute.networks.base import PathNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
 
 
@@ -31,7 +30,7 @@ class CvrpSearch(Search[CvrpBatch]):
 
     def reconstruct(
         self,
-        net: Any,
+        net: PathNetwork,
         batch: CvrpBatch,
         solutions: Tensor,
         decoding: Decoding,

@@ -24,7 +24,12 @@ MAX_NODES_PER_BATCH = 1 << 20  # of the instances whose blocks parallel re-const
 
 
 def decode(
-    problem: str, net: Any, instances: Any, decoding: Decoding, memory_gb: float = 4.0, precision: str = "fp32"
+    problem: str,
+    net: RoutingNetwork,
+    instances: Any,
+    decoding: Decoding,
+    memory_gb: float = 4.0,
+    precision: str = "fp32",
 ) -> Tensor:
     """Solutions (count, ...) int64 on the CPU of instances in host memory.
 
@@ -36,7 +41,7 @@ def decode(
     if net.multi_start and decoding.method == "greedy":
         return multi_start(
             search.environment,
-            net,
+            net,  # type: ignore[arg-type]
             instances,
             starts_of(decoding),
             augment=decoding.augment,
@@ -50,7 +55,12 @@ def decode(
 
 
 def improve(
-    problem: str, net: Any, instances: Any, decoding: Decoding, memory_gb: float = 4.0, precision: str = "fp32"
+    problem: str,
+    net: RoutingNetwork,
+    instances: Any,
+    decoding: Decoding,
+    memory_gb: float = 4.0,
+    precision: str = "fp32",
 ) -> list[tuple[int, Tensor, float]]:
     """(iterations, solutions (count, ...) on the CPU, seconds until then) at each of the decoding's milestones.
 
@@ -70,7 +80,9 @@ def improve(
     return [(m, torch.cat(parts), seconds[m]) for m, parts in solutions.items()]
 
 
-def _parts(problem: str, net: Any, instances: Any, decoding: Decoding, memory_gb: float) -> Iterator[Iterator[Tensor]]:
+def _parts(
+    problem: str, net: RoutingNetwork, instances: Any, decoding: Decoding, memory_gb: float
+) -> Iterator[Iterator[Tensor]]:
     """For each part of the instances that fits: what it starts from, then its solutions after each iteration."""
     search = SEARCH.of(problem)
     paths, n = search.path_network(net), search.environment.size(instances)

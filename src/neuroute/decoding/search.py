@@ -29,7 +29,7 @@ class Search(ABC, Generic[B]):
     @abstractmethod
     def reconstruct(
         self,
-        net: Any,
+        net: PathNetwork,
         batch: B,
         solutions: Tensor,
         decoding: Decoding,
@@ -46,9 +46,9 @@ class Search(ABC, Generic[B]):
         Raises NeurouteError for a longest sub-path that cannot be, and for networks that `check` refuses.
         """
 
-    def path_network(self, net: Any) -> PathNetwork:
+    def path_network(self, net: RoutingNetwork) -> PathNetwork:
         """View the network as one of paths."""
-        paths: PathNetwork = net
+        paths: PathNetwork = net  # type: ignore[assignment]
         return paths
 
     def start_from_many(self, net: PathNetwork, batch: B, decoding: Decoding, memory_gb: float) -> Tensor | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -27,8 +26,8 @@ class TspSearch(Search[TspBatch]):
         if not isinstance(net, PathAdapter):
             check_starts(net, decoding)
 
-    def path_network(self, net: Any) -> PathNetwork:
-        return PathAdapter(net) if net.multi_start else super().path_network(net)
+    def path_network(self, net: RoutingNetwork) -> PathNetwork:
+        return PathAdapter(net) if net.multi_start else super().path_network(net)  # type: ignore[arg-type]
 
     def start_from_many(self, net: PathNetwork, batch: TspBatch, decoding: Decoding, memory_gb: float) -> Tensor | None:
         if not isinstance(net, PathAdapter) or (decoding.starts == 1 and not decoding.augment):
@@ -53,7 +52,7 @@ class TspSearch(Search[TspBatch]):
 
     def reconstruct(
         self,
-        net: Any,
+        net: PathNetwork,
         batch: TspBatch,
         solutions: Tensor,
         decoding: Decoding,

@@ -14,6 +14,7 @@ from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.greedy import closed_tour_rows
 from neuroute.decoding.rollout import choose_best, empty_mask
+from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.plan.objects import Dataset
 
 
@@ -57,7 +58,7 @@ class Path(_OneSolution):
 
     fewest = 4
 
-    def __init__(self, net: Any, coords: Tensor) -> None:
+    def __init__(self, net: PathNetwork, coords: Tensor) -> None:
         self.net, self.coords = net, coords
         self.most = coords.shape[1] + 1
         self.scale = net.attention_scale(coords.shape[1])
@@ -78,7 +79,7 @@ class Routes(_OneSolution):
 
     fewest = 3
 
-    def __init__(self, net: Any, coords: Tensor, demand: Tensor) -> None:
+    def __init__(self, net: PathNetwork, coords: Tensor, demand: Tensor) -> None:
         self.net, self.coords, self.demand = net, coords, demand
         self.most = coords.shape[1] + 1
         self.scale = net.attention_scale(coords.shape[1])
@@ -102,7 +103,7 @@ class Starts:
     decisions that serve a customer are counted, not the ways back to the depot: how many these are, weights decide.
     """
 
-    def __init__(self, net: Any, coords: Tensor, *demand: Tensor, tours: int | None = None) -> None:
+    def __init__(self, net: MultiStartNetwork, coords: Tensor, *demand: Tensor, tours: int | None = None) -> None:
         self.net, self.features = net, (coords, *demand)
         self.nodes = coords.shape[1]
         self.most = self.nodes + 1
@@ -136,7 +137,9 @@ class Starts:
         return counts.encoder(self.nodes)
 
 
-def pose_single_step(net: Any, dataset: Dataset, nodes: int | None = None, tours: int | None = None) -> Construction:
+def pose_single_step(
+    net: RoutingNetwork, dataset: Dataset, nodes: int | None = None, tours: int | None = None
+) -> Construction:
     """The first instance of a data set, or that of its first so many nodes, on the network's device.
 
     Raises NeurouteError for a problem of which no single decisions are measured.
@@ -150,5 +153,5 @@ def pose_single_step(net: Any, dataset: Dataset, nodes: int | None = None, tours
     else:
         features = (torch.from_numpy(dataset_coordinates(one)).to(place)[:, :nodes],)
     if net.multi_start:
-        return Starts(net, *features, tours=tours)
-    return (Routes if dataset.problem == "cvrp" else Path)(net, *features)
+        return Starts(net, *features, tours=tours)  # type: ignore[arg-type]
+    return (Routes if dataset.problem == "cvrp" else Path)(net, *features)  # type: ignore[arg-type]

@@ -9,11 +9,11 @@ from neuroute.plan.objects import StageEvaluation
 def measure(loaded: LoadedModel, evaluation: StageEvaluation) -> tuple[Rows, Arrays]:
     """Return records of `<run>@<stage>`, and lengths as `labelled.measure` does, each key after "<stage>|".
 
-    The checkpoints of the stages lie beside the model's.  Raises NeurouteError if one does not fit the run.
+    The checkpoints of the stages lie in a folder beside the model's.  Raises NeurouteError if one does not fit the run.
     """
     run, rows, lengths = loaded.run, Rows(), Arrays()
     for stage in evaluation.stages:
-        model = load_run(run, loaded.checkpoint.with_name(f"{stage}.safetensors"), loaded.context)
+        model = load_run(run, loaded.checkpoint.parent / "stages" / f"{stage}.safetensors", loaded.context)
         stage_rows, stage_lengths = measure_tests(model, evaluation.group, evaluation.tests)
         rows += [row | {"run": f"{run.id}@{stage}"} for row in stage_rows]
         lengths |= {f"{stage}|{key}": value for key, value in stage_lengths.items()}

@@ -1,5 +1,7 @@
 """Build the plan: what the chosen papers declare at a scale, each thing once."""
 
+from dataclasses import replace
+
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.changes import change_network
 from neuroute.plan.config import Config, load_scale
@@ -22,8 +24,9 @@ __all__ = ["Plan", "build_plan"]
 
 def build_plan(config: Config) -> Plan:
     """The plan of a config.  Raises NeurouteError for an unknown scale, paper or run."""
-    scale = load_scale(config.scale, config.papers)
-    papers = {key: load_paper(key) for key in config.papers}
+    substitutes = config.substitutes or {}
+    scale = load_scale(config.scale, config.papers).with_solvers(substitutes)
+    papers = {key: load_paper(key) for key in config.papers or scale.blocks}
     label_jobs: list[LabelJob] = []
     runs: list[Run] = []
     evaluations: list[RunEvaluation] = []
@@ -50,9 +53,21 @@ def build_plan(config: Config) -> Plan:
         papers=papers,
     )
     _check(plan)
+    if substitutes:
+        plan = replace(plan, artifacts={a.id: _with_stand_ins(plan, a) for a in artifacts})
     for changed in config.runs:
         plan.find(plan.runs, changed, "run in config.yaml's `runs`")
     return plan
+
+
+def _with_stand_ins(plan: Plan, artifact: Artifact) -> Artifact:
+    """The artifact, which knows whose labels, behind whatever it shows, another solver made."""
+    runs = {*artifact.runs, *(plan.evaluations[e].run for e in artifact.evaluations)}
+    jobs = {*artifact.label_jobs, *(job for run in runs for job in plan.label_jobs_of_run(run))}
+    jobs |= {job for e in artifact.evaluations for job in plan.label_jobs_of_evaluation(e)}
+    used = {labels.solver for job in jobs for labels in plan.label_jobs[job].labels}
+    found = {name: other for name, other in (plan.config.substitutes or {}).items() if other in used}
+    return artifact.model_copy(update={"stand_ins": found})
 
 
 def _check(plan: Plan) -> None:

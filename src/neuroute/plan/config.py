@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.papers import add_folders, all_papers, paper_folders
+from neuroute.plan.papers import add_folders, paper_folders
 from neuroute.plan.scale import Scale, load_scale
 from neuroute.plan.shapes import TrainingChange
 from neuroute.plan.specs import Spec as Strict
@@ -46,7 +46,9 @@ class Config(Strict):
     papers_path: Annotated[
         list[str], Field(description="folders with papers of your own, beside those of this package")
     ] = []
-    papers: Annotated[list[str], Field(min_length=1, default_factory=all_papers, description="whose artifacts to make")]
+    papers: Annotated[
+        list[str] | None, Field(min_length=1, description="whose artifacts to make; null: all papers of the scale")
+    ] = None
     device: Annotated[
         Literal["auto", "cpu", "cuda"], Field(description="auto: CUDA where there is a GPU, else CPU")
     ] = "auto"
@@ -64,6 +66,13 @@ class Config(Strict):
         None
     )
     label_caches: Annotated[list[str], Field(description="folders with label shards to reuse")] = []
+    substitutes: Annotated[
+        dict[str, str] | None,
+        Field(
+            description="solver -> solver that does its work, {concorde: lkh}; null: the next best one where one is "
+            "missing, but not at scale paper; {}: none"
+        ),
+    ] = None
     benchmarks_dir: Annotated[
         str | None, Field(description="a local copy of TSPLIB (its folder or the one above); null: download it")
     ] = None
@@ -88,10 +97,20 @@ class Config(Strict):
             raise ValueError(str(error)) from None
         return folders
 
+    @field_validator("substitutes")
+    @classmethod
+    def _are_solvers(cls, substitutes: dict[str, str] | None) -> dict[str, str] | None:
+        from neuroute.solvers.registry import SOLVERS
+
+        for name in (part for pair in (substitutes or {}).items() for part in pair):
+            if name not in SOLVERS:
+                raise ValueError(f"no solver '{name}'; known solvers: {', '.join(SOLVERS)}")
+        return substitutes
+
     @field_validator("papers")
     @classmethod
-    def _are_known(cls, papers: list[str]) -> list[str]:
-        if unknown := [key for key in papers if key not in paper_folders()]:
+    def _are_known(cls, papers: list[str] | None) -> list[str] | None:
+        if unknown := [key for key in papers or () if key not in paper_folders()]:
             raise ValueError(f"no paper '{unknown[0]}'; known papers: {', '.join(sorted(paper_folders()))}")
         return papers
 

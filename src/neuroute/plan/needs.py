@@ -96,8 +96,8 @@ def declarations_in(module: Any) -> list[Declaration]:
     ]
 
 
-def group_of(paper: str, run: str, name: str) -> str:
-    """The group of a paper's evaluations of a run: for a baseline, which has others, with the paper's name."""
+def group_of(paper: str, run: str, name: str = "") -> str:
+    """The group of a paper's evaluations of a run, by default of its tests: for a baseline with the paper's name."""
     if run.startswith(f"{paper}/"):
-        return name
-    return f"tests_{paper}" if name == paper else f"{name}_{paper}"
+        return name or paper
+    return f"tests_{paper}" if name in ("", paper) else f"{name}_{paper}"

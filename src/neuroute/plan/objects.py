@@ -1,6 +1,8 @@
 """The objects that the plan is made of.  Each is frozen, has one readable id, and serialises to canonical JSON."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from neuroute.plan.decodings import Decoding, Start, Test, beam_search
 from neuroute.plan.evaluations import (
@@ -85,6 +87,8 @@ class Artifact(Spec):
     runs: tuple[str, ...] = ()  # runs whose training logs are read
     evaluations: tuple[str, ...] = ()
     label_jobs: tuple[str, ...] = ()  # label jobs whose manifests are read (solver times)
+    # Solver -> the one that did its work behind what is shown.  Left out where all did their own: notes are the same.
+    stand_ins: Annotated[dict[str, str], Field(exclude_if=lambda found: not found)] = {}
 
     @property
     def id(self) -> str:

@@ -3,9 +3,12 @@
 import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from neuroute.core.errors import NeurouteError
+from neuroute.plan.claims import Claim, claims_in
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import find_label_job, index_labels
 from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of, nothing
@@ -49,6 +52,19 @@ class Paper:
         stems = sorted(file.stem for pattern in ("table*.py", "figure*.py") for file in self.folder.glob(pattern))
         modules = [importlib.import_module(f"neuroute.papers.{self.key}.{stem}") for stem in stems]
         return sorted((d for module in modules for d in declarations_in(module)), key=lambda d: d.place)
+
+    def claims(self) -> list[Claim]:
+        """What it claims; nothing where its folder holds no claims.py."""
+        return claims_in(self._claims_module) if self._claims_module else []
+
+    def main_figures(self) -> tuple[str, ...]:
+        """Names of the figures that stand for it on the first page of the report."""
+        return self._claims_module.FIGURES if self._claims_module else ()
+
+    @cached_property
+    def _claims_module(self) -> Any:
+        there = (self.folder / "claims.py").is_file()
+        return importlib.import_module(f"neuroute.papers.{self.key}.claims") if there else None
 
     def needs(self, scale: Scale) -> Needs:
         """What each artifact needs at a scale."""

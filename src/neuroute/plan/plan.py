@@ -10,8 +10,10 @@ from typing import TypeVar
 
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.digest import ROOT, code_digest
+from neuroute.plan.digest import ROOT
+from neuroute.plan.known_digests import code_digest
 from neuroute.plan.label_blocks import LabelIndex, find_label_job, index_labels
+from neuroute.plan.needs import Need
 from neuroute.plan.objects import (
     Artifact,
     BenchmarkEvaluation,
@@ -26,6 +28,7 @@ from neuroute.plan.paper import Paper
 from neuroute.problems.registry import entries
 
 T = TypeVar("T")
+STAGES = "stages"  # the folder of a run's earlier stages
 
 
 @dataclass(frozen=True)
@@ -72,15 +75,14 @@ class Plan:
     def run_dir(self, run: str) -> Path:
         return self.work / "runs" / run
 
-    def run_files(self, run: str) -> tuple[str, ...]:
-        """What a run leaves in its folder besides model, log and summary."""
-        training = self.runs[run].training
-        return training.files if isinstance(training, Reinforced) else ()
+    def stages_dir(self, run: str) -> Path:
+        """What a run had at the ends of its stages but the last."""
+        return self.run_dir(run) / STAGES
 
     def checkpoint(self, weights: str) -> Path:
-        """The weights of a run or, as `<run>@<stage>`, those that it had at the end of a stage."""
+        """The weights of a run or, as `<run>@<stage>`, those that it had at the end of a stage but the last."""
         run, _, stage = weights.partition("@")
-        return self.run_dir(run) / f"{stage or 'model'}.safetensors"
+        return self.stages_dir(run) / f"{stage}.safetensors" if stage else self.run_dir(run) / "model.safetensors"
 
     def files_to_start(self, run: str) -> list[Path]:
         """The weights that a run starts from, unless these are random, and the moments beside them, if any."""
@@ -88,8 +90,13 @@ class Plan:
         if start is None:
             return []
         path = self.checkpoint(start)
-        moments = path.with_suffix(".moments.safetensors")
-        return [path, *([moments] if moments.name in self.run_files(start.partition("@")[0]) else [])]
+        leaves_moments = isinstance(self.runs[start.partition("@")[0]].training, Reinforced)
+        return [path, *([path.with_suffix(".moments.safetensors")] if leaves_moments else [])]
+
+    def outputs_to_start(self, run: str) -> list[Path]:
+        """What a training leaves that holds those files: the earlier stages are one folder."""
+        files = self.files_to_start(run)
+        return list(dict.fromkeys(f.parent if f.parent.name == STAGES else f for f in files))
 
     def evaluation_file(self, evaluation: str) -> Path:
         return self.work / "evaluations" / f"{evaluation}.csv"
@@ -104,10 +111,10 @@ class Plan:
         return list(dict.fromkeys(e.benchmark for e in members if isinstance(e, BenchmarkEvaluation)))
 
     def checkpoints_of_evaluation(self, evaluation: str) -> list[Path]:
-        """The weights that are measured: the run's, and of an evaluation of stages those at their ends."""
+        """The weights that are measured: the run's, and for an evaluation of stages the folder of theirs."""
         e = self.evaluations[evaluation]
-        stages = [s for part in e.members() if isinstance(part, StageEvaluation) for s in part.stages]
-        return [self.checkpoint(e.run), *(self.checkpoint(f"{e.run}@{stage}") for stage in stages)]
+        of_stages = any(isinstance(part, StageEvaluation) for part in e.members())
+        return [self.checkpoint(e.run), *([self.stages_dir(e.run)] if of_stages else [])]
 
     def rescaling_of_evaluation(self, evaluation: str) -> Path | None:
         """Where the best scaling factors lie that another evaluation of the same model has found."""
@@ -126,6 +133,12 @@ class Plan:
         return Path(self.config.results_dir) / "index.html"
 
     # -- what hangs on what -----------------------------------------------------------------------------------
+
+    @cached_property
+    def needs(self) -> Mapping[str, list[Need]]:
+        """What each artifact needs, as it is declared."""
+        of_papers = {key: paper.needs(self.scale) for key, paper in self.papers.items()}
+        return {f"{key}/{d.name}": needs for key, each in of_papers.items() for d, needs in each.items()}
 
     @cached_property
     def _label_index(self) -> LabelIndex:
@@ -194,9 +207,13 @@ class Plan:
         return code_digest("neuroute.rendering.render:render", a.function) + _files_digest(files)
 
     def report_code(self) -> str:
-        return code_digest("neuroute.rendering.report:write_report") + _files_digest(
-            [ROOT / "rendering" / "report.html"]
-        )
+        files = [ROOT / "rendering" / "report.html"]
+        wanted = ["neuroute.rendering.report:write_report", "neuroute.rendering.claims:judge"]
+        for key in dict.fromkeys(a.paper for a in self.artifacts.values()):
+            if claims := self.papers[key].claims():
+                wanted += [f"neuroute.papers.{key}.claims:FIGURES", *(claim.function for claim in claims)]
+                files += sorted((self.papers[key].folder / "published").glob("*.csv"))
+        return code_digest(*wanted) + _files_digest(files)
 
     # -- lookups ----------------------------------------------------------------------------------------------
 

@@ -137,12 +137,6 @@ class Reinforced(Spec):
         return round(sum(sum(stage.expected_instances().values()) for stage in self.stages) / self.epochs)
 
     @property
-    def files(self) -> tuple[str, ...]:
-        """What a run leaves besides its model: weights at the end of the earlier stages, and moments at all ends."""
-        earlier = [stage.name for stage in self.stages[:-1]]
-        return (*(f"{n}.safetensors" for n in earlier), *(f"{n}.moments.safetensors" for n in (*earlier, "model")))
-
-    @property
     def validations(self) -> int:
         return len(self.validate_after)
 

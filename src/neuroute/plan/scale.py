@@ -1,6 +1,6 @@
 """A scale: what the roles of the papers stand for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -22,10 +22,17 @@ class ScaleFile(Spec):
     summary: Annotated[str, Field(description="what this scale is good for, shown beside every result")]
     label_solver: Annotated[str, Field(description="solver of the training labels")] = "concorde"
     reference_solver: Annotated[str, Field(description="solver of the test sets' reference solutions")] = "concorde"
+    substitute_solvers: Annotated[
+        bool, Field(description="take the next best solver for a missing one; false: only what config.yaml names")
+    ] = True
     train_threads: Positive = 1
     evaluate_threads: Positive = 1
     evaluate_together: Annotated[
         bool, Field(description="one job measures all test sets of a model: starting it costs more than they do")
+    ] = False
+    warm_jobs: Annotated[
+        bool,
+        Field(description="jobs are copies of one process that has loaded all: starting them costs more than they do"),
     ] = False
 
 
@@ -46,9 +53,31 @@ class Scale(ScaleFile):
         blocks = {key: block if type(old) is type(block) else old for key, old in self.blocks.items()}
         return self.model_copy(update={"blocks": blocks})
 
+    def with_solvers(self, substitutes: Mapping[str, str]) -> "Scale":
+        """This scale with other solvers: `substitutes` says which solver does the work of which."""
+        if not substitutes:
+            return self
+        common = {name: substitutes.get(value, value) for name, value in self if name.endswith("_solver")}
+        blocks = {key: _replace(block, substitutes) for key, block in self.blocks.items()}
+        return self.model_copy(update={**common, "blocks": blocks})
+
     def of(self, paper: str) -> "ScalePart":
         """What one paper's artifacts depend on: an edit of another paper's sizes changes nothing of it."""
         return ScalePart(name=self.name, summary=self.summary, solver=self.reference_solver, sizes=self.blocks[paper])
+
+
+def _replace(value: Any, substitutes: Mapping[str, str]) -> Any:
+    """A value of a scale with other solvers: every text that is a solver's name is one."""
+    if isinstance(value, str):
+        return substitutes.get(value, value)
+    if isinstance(value, Spec):
+        return value.model_copy(update={name: _replace(part, substitutes) for name, part in value})
+    if isinstance(value, dict):
+        return {key: _replace(part, substitutes) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        parts = [_replace(part, substitutes) for part in value]
+        return type(value)(part for i, part in enumerate(parts) if part not in parts[:i] or part == value[i])
+    return value
 
 
 class ScalePart(Spec):

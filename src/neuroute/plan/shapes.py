@@ -1,5 +1,6 @@
 """What scales and config.yaml say besides: shapes of networks, and changes to trainings."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, create_model, model_validator
@@ -11,6 +12,24 @@ from neuroute.plan.trainings import Reconstruction, SelfImprovement, Supervised
 
 Positive = Annotated[int, Field(ge=1)]
 Nodes = Annotated[int, Field(ge=4, description="nodes of an instance")]
+
+
+def names_each(differ: Collection[str] = (), **roles: Collection[Any]) -> Any:
+    """Validate that mappings of a block name exactly these numbers of a paper, in `differ` with other values each.
+
+    To be assigned to a private name in the class of the block.
+    """
+
+    def check(block: Spec) -> Spec:
+        for name, wanted in roles.items():
+            given: dict[Any, Any] = getattr(block, name)
+            if set(given) != set(wanted):
+                raise ValueError(f"{name} must name exactly the paper's {sorted(wanted)}, got {sorted(given)}")
+            if name in differ and len(set(given.values())) < len(given):
+                raise ValueError(f"{name} {given} must all differ")
+        return block
+
+    return model_validator(mode="after")(check)
 
 
 class Shape(Strict):

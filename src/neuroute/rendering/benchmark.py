@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import studied
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from neuroute.rendering.study import Study
+from neuroute.rendering.study import Study
 
 Nodes = tuple[int, int]  # from and to, both counted in
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import numpy as np
+from numpy.typing import NDArray
 
 from neuroute.analysis import RESAMPLES
+from neuroute.core.lazy import pd
 from neuroute.plan.objects import Dataset, Decoding, Network
 from neuroute.rendering.columns import described
-from neuroute.rendering.table import Cell, Value
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    from neuroute.rendering.study import Study
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Cell, PrintedSeconds, Value
 
 UNTRAINED = "–"  # for a method that is not measured here
 BOOTSTRAP = (
@@ -73,7 +69,7 @@ def number(rows: pd.DataFrame, n: object, metric: str) -> Value:
         return None
     if value != value or text.startswith("<"):
         return text
-    return float(value)
+    return PrintedSeconds(value, text) if metric == "time_s" else float(value)
 
 
 def printed_gap(rows: pd.DataFrame, n: object) -> float | None:

@@ -1,6 +1,7 @@
 """The encoder and the decoder of a network of many starts: a row each, joined by the encoded nodes."""
 
 from neuroute.rendering.diagram import Box, Element, Frame, Panel, Row, Sheet, Sign, box, row
+from neuroute.rendering.maps import Decision, draw_probabilities, draw_state
 
 SIDE = 1.12  # of the maps at the left, in inches
 
@@ -20,8 +21,10 @@ def decoder_row(title: str, *boxes: Element) -> Row:
     return row(Panel("probabilities", SIDE, SIDE, title), *boxes)
 
 
-def connect_network(sheet: Sheet, *mixing: str) -> None:
-    """All arrows of both rows; mixing: names of what stands between context and compatibility, from right to left."""
+def draw_network(sheet: Sheet, decision: Decision, *mixing: str) -> None:
+    """Both maps, and all arrows; mixing: names of what stands between context and compatibility, from right to left."""
+    draw_state(sheet.axes["instance"], decision)
+    draw_probabilities(sheet.axes["probabilities"], decision)
     sheet.chain("instance", "embed", "attention", "add1", "norm1", "feed", "add2", "norm2", "H")
     sheet.skip("attention", "add1")
     sheet.skip("feed", "add2")

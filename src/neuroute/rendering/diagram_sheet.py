@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from neuroute.core.lazy import mpl
 from neuroute.rendering import style
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from neuroute.rendering.diagram import Element
 
 TITLE, BODY = 6.5, 5.6  # points, of texts in boxes
@@ -59,7 +58,7 @@ class Sheet:
         self.figure = style.new_figure(width, 1)
         self.figure.set_layout_engine("none")
         self.places: dict[str, Place] = {}
-        self.axes: dict[str, Axes] = {}
+        self.axes: dict[str, mpl.axes.Axes] = {}
         self.width = width
         for self.zoom in ZOOMS:
             extent = layout.extent(self)
@@ -75,14 +74,14 @@ class Sheet:
 
     def width_of(self, text: str, size: float, *, bold: bool = False) -> float:
         """Of the longest line of a text of so many points; those of boxes are zoomed."""
-        from matplotlib.font_manager import FontProperties
-
-        font = FontProperties(size=size * (self.zoom if size in (TITLE, BODY) else 1), weight="bold" if bold else None)
+        font = mpl.font_manager.FontProperties(
+            size=size * (self.zoom if size in (TITLE, BODY) else 1), weight="bold" if bold else None
+        )
         renderer: Any = self.figure.canvas.get_renderer()  # type: ignore[attr-defined]
         widths = [renderer.get_text_width_height_descent(line, font, False)[0] for line in text.split("\n") if line]
         return float(max(widths, default=0.0)) / self.figure.dpi
 
-    def panel(self, p: Place) -> Axes:
+    def panel(self, p: Place) -> mpl.axes.Axes:
         """Axes there."""
         w, h = self.width, self.height
         return self.figure.add_axes((p.left / w, p.low / h, (p.right - p.left) / w, (p.high - p.low) / h))
@@ -97,10 +96,8 @@ class Sheet:
 
     def draw_frame(self, p: Place, radius: float, **how: Any) -> None:
         """A rounded rectangle."""
-        from matplotlib.patches import FancyBboxPatch
-
         look = {"boxstyle": f"round,pad=0,rounding_size={radius}", "edgecolor": style.INK, "linewidth": 0.7, **how}
-        self.canvas.add_patch(FancyBboxPatch((p.left, p.low), p.right - p.left, p.high - p.low, **look))
+        self.canvas.add_patch(mpl.patches.FancyBboxPatch((p.left, p.low), p.right - p.left, p.high - p.low, **look))
 
     def write(self, x: float, y: float, text: str, **how: Any) -> None:
         """A text around a point; on a white ground where `ground` is given."""
@@ -194,14 +191,14 @@ def _route(a: Place, b: Place, leave: float, enter: float, bend: str) -> Iterato
         yield (b.x + enter, b.low if up else b.high)
 
 
-def write(axes: Axes, x: float, y: float, text: str, **how: Any) -> None:
+def write(axes: mpl.axes.Axes, x: float, y: float, text: str, **how: Any) -> None:
     """A text around a point; on a white ground where `ground` is given."""
     if how.pop("ground", False):
         how["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
     axes.text(x, y, text, **{"ha": "center", "va": "center", "fontsize": BODY, "zorder": 4, **how})
 
 
-def draw_arrow(axes: Axes, *points: tuple[float, float], colour: str = style.INK, **how: Any) -> None:
+def draw_arrow(axes: mpl.axes.Axes, *points: tuple[float, float], colour: str = style.INK, **how: Any) -> None:
     """A line through the points with a head at the last."""
     look = {"color": colour, "linewidth": 0.8, "solid_joinstyle": "round", **how}
     if len(points) > 2:

@@ -7,20 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from neuroute.core.lazy import pd
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Solved, Tested
 from neuroute.plan.objects import Dataset, Decoding, Labels, Test
 from neuroute.rendering.cells import gap_cell, model_here, number, printed, select
 from neuroute.rendering.columns import HERE, described, joined, millions
 from neuroute.rendering.solver_cells import Solvers
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Format, Row, Table, Value, duration, fixed
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from neuroute.rendering.study import Study
 
 GREEDY = Decoding()
 Tests = Mapping[int, Labels]  # the paper's size -> the labelled test set that stands for it

@@ -38,7 +38,7 @@ def keep(results: Path, stems: Iterable[Path], scale: str, folder: Path, commit:
             write_whole(with_suffix(to, "png"), partial(_copy, with_suffix(stem, "png")))
         kept.append(with_suffix(to, "csv"))
     if not kept:
-        raise NeurouteError(f"nothing was drawn at scale {scale}; run `snakemake --config scale={scale} all` first")
+        raise NeurouteError(f"nothing was drawn at scale {scale}; run `snakemake all --config scale={scale}` first")
     return kept
 
 

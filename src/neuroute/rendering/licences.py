@@ -24,6 +24,7 @@ ALSO_USED = {
     "ortools": ("solver of 16 VRPs", "Apache-2.0"),
     "pyvrp": ("solver of VRPs without backhauls", "MIT"),
     "Matplotlib": ("figures", "PSF-based"),
+    "Pillow": ("figures in small", "MIT-CMU"),
     "Snakemake": ("the DAG", "MIT"),
     "pydantic": ("configuration", "MIT"),
     "PyYAML": ("configuration", "MIT"),

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuroute.core.lazy import mpl
 from neuroute.rendering import style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Array = NDArray[Any]
 RED = "#d1342f"  # origin and destination, as in paper `pens`
@@ -60,7 +58,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def frame_square(axes: Axes, coords: Array | None = None, room: float = 0.05) -> None:
+def frame_square(axes: mpl.axes.Axes, coords: Array | None = None, room: float = 0.05) -> None:
     """A framed square around the nodes, of the unit square where none are given, without ticks."""
     corners = np.array([[0.0, 0.0], [1.0, 1.0]]) if coords is None else np.asarray(coords, float)
     low, high = corners.min(axis=0), corners.max(axis=0)
@@ -72,7 +70,7 @@ def frame_square(axes: Axes, coords: Array | None = None, room: float = 0.05) ->
     hide_ticks(axes, "#d4d8de")
 
 
-def hide_ticks(axes: Axes, edge: str) -> None:
+def hide_ticks(axes: mpl.axes.Axes, edge: str) -> None:
     """A frame of this colour, without ticks and grid."""
     axes.grid(visible=False)
     axes.set_xticks([])
@@ -82,13 +80,13 @@ def hide_ticks(axes: Axes, edge: str) -> None:
         spine.set_color(edge)
 
 
-def node_area(axes: Axes, nodes: int, most: float = 22) -> float:
+def node_area(axes: mpl.axes.Axes, nodes: int, most: float = 22) -> float:
     """Of a node's mark, in square points: as much of the panel is inked whatever the number of nodes."""
     inches = axes.get_position().width * axes.figure.get_figwidth()  # type: ignore[union-attr]
     return float(np.clip((72 * inches) ** 2 * 0.07 / nodes, 0.3, most))
 
 
-def draw_nodes(axes: Axes, coords: Array, nodes: Any, faces: Any, **how: Any) -> None:
+def draw_nodes(axes: mpl.axes.Axes, coords: Array, nodes: Any, faces: Any, **how: Any) -> None:
     """Some of the nodes as discs."""
     x, y = coords[nodes].T
     thin = 1 if len(coords) <= 60 else 0.75 if len(coords) <= 300 else 0.5
@@ -96,7 +94,7 @@ def draw_nodes(axes: Axes, coords: Array, nodes: Any, faces: Any, **how: Any) ->
     axes.scatter(x, y, look.pop("s", node_area(axes, len(coords))), faces, **look)
 
 
-def draw_mark(axes: Axes, at: Any, kind: str, size: float = 8) -> None:
+def draw_mark(axes: mpl.axes.Axes, at: Any, kind: str, size: float = 8) -> None:
     """Mark the current node with a ring, the destination with a star, the depot with a square."""
     looks: dict[str, dict[str, Any]] = {
         "current": {"marker": "o", "markerfacecolor": "none", "markeredgewidth": 1.1, "zorder": 6},
@@ -106,7 +104,7 @@ def draw_mark(axes: Axes, at: Any, kind: str, size: float = 8) -> None:
     axes.plot(*at, color=RED, markersize=size / 2 if kind == "depot" else size, **looks[kind])
 
 
-def write_not_finite(axes: Axes, size: float = 6) -> None:
+def write_not_finite(axes: mpl.axes.Axes, size: float = 6) -> None:
     """Say that there is nothing to colour."""
     axes.text(
         0.5, 0.5, "not finite", transform=axes.transAxes, ha="center", va="center", fontsize=size, color=style.GREY
@@ -115,9 +113,7 @@ def write_not_finite(axes: Axes, size: float = 6) -> None:
 
 def color_values(palette: str, values: Any) -> Any:
     """RGBA of values from 0 to 1."""
-    from matplotlib import colormaps
-
-    return colormaps[palette](values)
+    return mpl.colormaps[palette](values)
 
 
 # -- a decision -----------------------------------------------------------------------------------------------------
@@ -162,14 +158,14 @@ class Decision:
         return self.available[np.argsort(distances, kind="stable")]
 
 
-def draw_state(axes: Axes, decision: Decision) -> None:
+def draw_state(axes: mpl.axes.Axes, decision: Decision) -> None:
     """The path so far, its ends, and what is left; crosses where a constraint closes a node."""
     _draw_path(axes, decision)
     draw_nodes(axes, decision.coords, decision.available, "white")
     frame_square(axes, decision.coords)
 
 
-def draw_probabilities(axes: Axes, decision: Decision) -> None:
+def draw_probabilities(axes: mpl.axes.Axes, decision: Decision) -> None:
     """What may come next in the colour of its probability, and the choice."""
     _draw_path(axes, decision)
     if decision.chosen is None:
@@ -187,7 +183,7 @@ def draw_probabilities(axes: Axes, decision: Decision) -> None:
     frame_square(axes, decision.coords)
 
 
-def _draw_path(axes: Axes, decision: Decision) -> None:
+def _draw_path(axes: mpl.axes.Axes, decision: Decision) -> None:
     coords, visited = decision.coords, np.unique(decision.path)
     closed = np.setdiff1d(np.arange(len(coords)), [*visited, *decision.available, decision.end])
     thin = 1 if len(coords) <= 60 else 0.75 if len(coords) <= 300 else 0.5
@@ -207,13 +203,16 @@ def _label_place(decision: Decision, chosen: int) -> tuple[float, float]:
     span = float((high - low).max()) or 1.0
     half = span * np.array([0.14, 0.06])  # of the label
     ends = coords[[decision.current, decision.end, chosen]]
+    legs = coords[np.stack([[*decision.path, chosen][:-1], [*decision.path, chosen][1:]])]  # (2, legs, 2)
+    on_path = (legs[0] + np.linspace(0, 1, 13)[:, None, None] * (legs[1] - legs[0])).reshape(-1, 2)
     best, least = coords[chosen], math.inf
     for angle in np.arange(16) * math.pi / 8:
         at = coords[chosen] + span * np.array([0.2 * math.cos(angle), 0.125 * math.sin(angle)])
         outside = np.maximum(np.abs(at - (low + high) / 2) - (0.55 * span - half), 0).sum() / span
         hidden = (np.abs(coords - at) < half).all(axis=1).sum()
         hidden_ends = (np.abs(ends - at) < half + 0.05 * span).all(axis=1).sum()
-        cost = float(1000 * outside + hidden + 10 * hidden_ends)
+        hidden_path = (np.abs(on_path - at) < half).all(axis=1).sum()
+        cost = float(1000 * outside + hidden + 2 * hidden_path + 10 * hidden_ends)
         if cost < least:
             best, least = at, cost
     return float(best[0]), float(best[1])
@@ -230,13 +229,11 @@ SIGNED, POSITIVE, BIAS = "RdBu_r", "Blues", "Oranges_r"  # values of both signs,
 TAIL = 1  # percent of the values at either end that colours do not tell apart
 
 
-def draw_matrix(axes: Axes, values: Array, below: str = "", *, colours: str = "") -> None:
+def draw_matrix(axes: mpl.axes.Axes, values: Array, below: str = "", *, colours: str = "") -> None:
     """Rows from top to bottom; colours of both signs where there are both, else from 0 on; grey what is not finite."""
-    from matplotlib import colormaps
-
     values = np.asarray(values, float)
     palette, norm = _scaled(values[np.isfinite(values)])
-    axes.imshow(np.ma.masked_invalid(values), cmap=colormaps[colours or palette].with_extremes(bad="#e6e8ec"),
+    axes.imshow(np.ma.masked_invalid(values), cmap=mpl.colormaps[colours or palette].with_extremes(bad="#e6e8ec"),
                 norm=norm, aspect="auto", interpolation="nearest")  # fmt: skip
     hide_ticks(axes, "#9aa2ae")
     if below:
@@ -245,17 +242,15 @@ def draw_matrix(axes: Axes, values: Array, below: str = "", *, colours: str = ""
 
 def _scaled(known: Array) -> tuple[str, Any]:
     """The palette, and how its colours follow the finite values."""
-    from matplotlib.colors import Normalize, TwoSlopeNorm
-
     if not len(known):
-        return POSITIVE, Normalize(0, 1)
+        return POSITIVE, mpl.colors.Normalize(0, 1)
     low, high = (float(v) for v in np.percentile(known, (TAIL, 100 - TAIL)))
     if known.min() < 0 < known.max():
         reach = max(abs(low), abs(high)) or 1.0
-        return SIGNED, TwoSlopeNorm(0, -reach, reach)
+        return SIGNED, mpl.colors.TwoSlopeNorm(0, -reach, reach)
     if known.max() <= 0:
-        return BIAS, Normalize(min(low, -1e-12), 0)
-    return POSITIVE, Normalize(0, high or 1.0)
+        return BIAS, mpl.colors.Normalize(min(low, -1e-12), 0)
+    return POSITIVE, mpl.colors.Normalize(0, high or 1.0)
 
 
 def format_range(values: Any) -> str:
@@ -277,7 +272,7 @@ def short(value: float) -> str:
 
 
 def draw_bars(
-    axes: Axes,
+    axes: mpl.axes.Axes,
     values: Any,
     labels: Sequence[str] | None = None,
     *,
@@ -294,7 +289,7 @@ def draw_bars(
     label_small(axes, x, y)
 
 
-def label_small(axes: Axes, x: str = "", y: str = "", grid: str = "y") -> None:
+def label_small(axes: mpl.axes.Axes, x: str = "", y: str = "", grid: str = "y") -> None:
     """Small labels, and a grid across one axis alone."""
     axes.set_xlabel(x, fontsize=6, labelpad=1.5)
     axes.set_ylabel(y, fontsize=6, labelpad=1.5)

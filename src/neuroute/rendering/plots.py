@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from neuroute.core.lazy import mpl
@@ -40,6 +40,13 @@ def mark(label: str, marker: str, color: str, **look: Any) -> mpl.lines.Line2D:
 def line(label: str, **look: Any) -> mpl.lines.Line2D:
     """Return an entry of a legend."""
     return mpl.lines.Line2D([], [], label=label, **look)
+
+
+def running_mean(values: Sequence[float], window: int) -> list[float]:
+    """Means over up to so many neighbours of each value, itself in the middle; fewer at the ends."""
+    half = window // 2
+    around = (values[max(0, i - half) : i + half + 1] for i in range(len(values)))
+    return [math.fsum(near) / len(near) for near in around]
 
 
 def batches_axis(axes: Axes, last: int) -> None:

@@ -1,5 +1,6 @@
 """Draw one artifact and write it in all its formats."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json, write_text
 from neuroute.rendering import style
+from neuroute.rendering.cells import solver_name
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing, save_figure, with_suffix
 from neuroute.rendering.table import Table
@@ -20,6 +22,15 @@ def formats(kind: str) -> tuple[str, ...]:
     return TABLE_FORMATS if kind == "table" else FIGURE_FORMATS
 
 
+def _stand_ins(study: Study) -> list[str]:
+    """Say which solver did another's work behind what is shown."""
+    pairs = [(solver_name(name), solver_name(other)) for name, other in study.artifact.stand_ins.items()]
+    return [
+        f"{other} stands in for {name} here: it made the labels and references that were {name}'s."
+        for name, other in pairs
+    ]
+
+
 def render(study: Study, stem: Path) -> list[Path]:
     """Draw `study.artifact` and write `<stem>.<format>` for each of its formats; the paths written.
 
@@ -29,6 +40,8 @@ def render(study: Study, stem: Path) -> list[Path]:
     with style.house():
         drawn = resolve(study.artifact.function)(study)
     measured_on = study.measured_on()
+    if isinstance(drawn, Table | Drawing):
+        drawn = replace(drawn, notes=(*drawn.notes, *_stand_ins(study)))
     if isinstance(drawn, Table):
         extra = {"scale": study.scale.name, "device": "; ".join(measured_on.get("devices", [])) or None}
         texts = {"csv": drawn.csv(extra), "md": drawn.markdown(), "tex": drawn.latex(), "html": drawn.html()}

@@ -11,9 +11,13 @@ from urllib.parse import quote
 from jinja2 import Environment
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import read_json, write_text
+from neuroute.core.files import read_json, write_json, write_text
 from neuroute.plan.config import Scale
+from neuroute.rendering.claims import RULE, Judged
+from neuroute.rendering.report_claims import Overview, headlines, shown_claim, summary, thumbnail
 from neuroute.rendering.style import with_suffix
+
+__all__ = ["Overview", "describe", "headlines", "write_report"]
 
 LINKED = {"table": ("csv", "tex", "md"), "figure": ("pdf", "svg", "png", "csv")}
 
@@ -23,25 +27,51 @@ def write_report(
     out: Path,
     scale: Scale,
     titles: Mapping[str, str] | None = None,
+    overviews: Mapping[str, Overview] | None = None,
     title: str = "Neural routing, reproduced",
 ) -> None:
     """Write the page `out` from what `render` left at the stems (paths without suffix) of each paper.
 
-    titles: the heading of each paper; its key where there is none.  Links to data files are relative to `out`.  An
-    artifact that was not drawn yet is listed as such.  Raises NeurouteError when a file of a drawn one is missing.
+    titles: the heading of each paper; its key where there is none.  overviews: its claims and main figures, with which
+    the page opens.  Links to data files are relative to `out`.  An artifact that was not drawn yet is listed as such.
+    Beside the page lies `summary.json`, which `headlines` tells of.  Raises NeurouteError when a file of a drawn
+    artifact is missing.
     """
+    titles, overviews = titles or {}, overviews or {}
     papers: list[dict[str, Any]] = [
         {
-            "title": (titles or {}).get(paper, paper),
+            "title": titles.get(paper, paper),
             "anchor": paper,
             "artifacts": [_artifact(paper, stem, out, scale) for stem in paper_stems],
+            "claims": [_claim(paper, judged) for judged in overviews.get(paper, Overview()).claims],
+            "pictures": _pictures(paper, paper_stems, overviews.get(paper, Overview()).figures),
         }
         for paper, paper_stems in stems.items()
     ]
     scales = {a["scale"] for paper in papers for a in paper["artifacts"] if a.get("other_scale")}
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string((files("neuroute.rendering") / "report.html").read_text(encoding="utf-8"))
-    write_text(out, template.render(title=title, scale=scale, papers=papers, other_scales=sorted(scales)))
+    told = summary(scale.name, overviews, titles, (stem for paper_stems in stems.values() for stem in paper_stems))
+    shown = {
+        "verdicts": told["verdicts"],
+        "rule": RULE,
+        "claimed": bool(told["claims"]),
+        "other_scales": sorted(scales),
+    }
+    write_text(out, template.render(title=title, scale=scale, papers=papers, **shown))
+    write_json(out.with_name("summary.json"), told)
+
+
+def _claim(paper: str, judged: Judged) -> dict[str, Any]:
+    """What the template shows of a claim, and where its artifact stands on the page."""
+    name = judged.claim.artifact
+    return shown_claim(judged) | {"anchor": f"{paper}-{name}", "number": _number(name)}
+
+
+def _pictures(paper: str, stems: Sequence[Path], names: Sequence[str]) -> list[dict[str, str]]:
+    """The main figures of a paper that are drawn, in small."""
+    of = {stem.name: thumbnail(stem) for stem in stems if stem.name in names}
+    return [{"anchor": f"{paper}-{name}", "number": _number(name), "image": of[name]} for name in names if of.get(name)]
 
 
 def _artifact(paper: str, stem: Path, out: Path, scale: Scale) -> dict[str, Any]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from neuroute.plan.objects import Dataset, Labels, Problem
 from neuroute.rendering.cells import UNTRAINED, solver_name
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from neuroute.rendering.study import Study
+from neuroute.rendering.study import Study
 
 TIMES = "A solver's time is that of its calls on one core, where the label job has measured it."
 
@@ -68,8 +66,6 @@ class Solvers:
 
     def lengths(self, reference: Labels, solver: str) -> NDArray[np.float64] | None:
         """Return the length of each instance (count,); None where it was not solved."""
-        import numpy as np
-
         if solver == reference.solver and (kept := self.study.reference_lengths(reference.dataset)) is not None:
             return kept
         entry = self.entry(reference.dataset, solver)

@@ -8,17 +8,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
+from neuroute.core.lazy import pd
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Artifact, Dataset, Decoding, Run
-
-if TYPE_CHECKING:  # specs of tables are read by the plan, which needs neither
-    import numpy as np
-    import pandas as pd
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,6 @@ class Study:
     @cached_property
     def records(self) -> pd.DataFrame:
         """All the artifact's evaluation records, one row per measured number; no rows when it declares none."""
-        import pandas as pd
-
         from neuroute.evaluation.records import COLUMNS
 
         parts = [_read_records(self.work / "evaluations" / f"{e}.csv") for e in self.artifact.evaluations]
@@ -116,8 +113,6 @@ class Study:
         return self._stored(evaluation)
 
     def _stored(self, evaluation: str) -> Mapping[str, NDArray[Any]]:
-        import numpy as np
-
         path = self.work / "evaluations" / f"{evaluation}.npz"
         if path not in self._cache:
             try:
@@ -134,8 +129,6 @@ class Study:
 
     def log(self, run: str, kind: str | None = None) -> pd.DataFrame:
         """The training log of a run, one row per line; `kind` keeps only "train" or only "validation" lines."""
-        import pandas as pd
-
         path = self.work / "runs" / run / "log.jsonl"
         try:
             lines = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
@@ -193,8 +186,6 @@ def _id(decoding: Decoding | str) -> str:
 
 
 def _read_published(paper: str, name: str) -> pd.DataFrame:
-    import pandas as pd
-
     with (files(f"neuroute.papers.{paper}") / "published" / f"{name}.csv").open() as file:
         frame = pd.read_csv(file)
     if "method_params" not in frame:
@@ -206,15 +197,11 @@ def _read_published(paper: str, name: str) -> pd.DataFrame:
 
 def _numbers(column: pd.Series) -> pd.Series:
     """The column as numbers where all its values are numbers."""
-    import pandas as pd
-
     numbers = pd.to_numeric(column, errors="coerce")
     return numbers if numbers.isna().equals(column.isna()) else column
 
 
 def _read_records(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
     try:
         frame = pd.read_csv(path)
     except FileNotFoundError:

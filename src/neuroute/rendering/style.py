@@ -9,19 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from neuroute.core.files import write_whole
 from neuroute.core.lazy import mpl, pd
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
-    from numpy.typing import ArrayLike
-
-    from neuroute.rendering.table import Table
+from neuroute.rendering.table import Table
 
 ONE_COLUMN, TWO_COLUMNS = 3.25, 6.75  # inches
 MEASURED, PUBLISHED = "measured", "published"  # the sides of a figure, as its CSV names them
@@ -92,7 +87,7 @@ def new_figure(width: float = TWO_COLUMNS, height: float = 3.0) -> mpl.figure.Fi
     return figure
 
 
-def log_axis(axes: Axes, which: str, values: ArrayLike, pad: float = 0.08) -> None:
+def log_axis(axes: mpl.axes.Axes, which: str, values: ArrayLike, pad: float = 0.08) -> None:
     """A log axis around the positive values, ticked 1-2-5 or by decades in plain numbers; linear when none is positive.
 
     which: "x" or "y".  pad: free room at both ends, as a share of the axis.
@@ -104,12 +99,13 @@ def log_axis(axes: Axes, which: str, values: ArrayLike, pad: float = 0.08) -> No
     low, high = math.log10(positive.min()), math.log10(positive.max())
     room = max((high - low) * pad, 0.05, (0.3 - (high - low)) / 2)
     limits = (10 ** (low - room), 10 ** (high + room))
-    axis: Axis = getattr(axes, f"{which}axis")
+    axis: mpl.axis.Axis = getattr(axes, f"{which}axis")
     (axes.set_xscale if which == "x" else axes.set_yscale)("log")
     (axes.set_xlim if which == "x" else axes.set_ylim)(*limits)
     span = high - low + 2 * room
-    dense = (1.0, 2.0, 3.0, 5.0, 7.0) if span < 1.1 else (1.0, 2.0, 5.0)
-    subs = tuple(range(1, 10)) if span < 0.5 else dense if span < 2.2 else (1.0,)
+    dense = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0) if span < 1.1 else (1.0, 2.0, 5.0)
+    fine = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
+    subs = fine if span < 0.5 else dense if span < 2.2 else (1.0,)
     axis.set_major_locator(mpl.ticker.LogLocator(10, subs=subs, numticks=12))
     axis.set_minor_locator(mpl.ticker.NullLocator())
     axis.set_major_formatter(mpl.ticker.FuncFormatter(plain_number))
@@ -123,7 +119,7 @@ def plain_number(value: float, _: Any = None) -> str:
     return f"{value:.10f}".rstrip("0").rstrip(".") if abs(value) >= 1e-4 else f"{value:g}"
 
 
-def empty_axes(axes: Axes, reason: str) -> None:
+def empty_axes(axes: mpl.axes.Axes, reason: str) -> None:
     """Say on the panel itself why it is empty."""
     axes.set_yticks([])
     axes.text(0.5, 0.5, reason, transform=axes.transAxes, ha="center", va="center", color=GREY, wrap=True)

@@ -6,10 +6,9 @@ import html
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import pandas as pd
+from neuroute.core.lazy import pd
 
 Value = float | int | str | None
 Format = Callable[[Any], str]
@@ -25,10 +24,30 @@ def fixed(decimals: int) -> Format:
 THREE_DECIMALS = fixed(3)
 
 
+class PrintedSeconds(float):
+    """Seconds that a paper prints, with its own digits and unit: 6.0 from "0.1m"."""
+
+    def __new__(cls, seconds: float, text: str) -> PrintedSeconds:
+        made = super().__new__(cls, seconds)
+        made.text = text
+        return made
+
+    text: str
+
+    @property
+    def words(self) -> str:
+        """The digits as printed, with a unit as this page writes it: 0.1 min.  Without a unit they are seconds."""
+        digits = self.text.rstrip("smh")
+        unit = {"": "s", "m": "min"}.get(self.text[len(digits) :], self.text[len(digits) :])
+        return f"{digits} {unit}"
+
+
 def duration(seconds: Any) -> str:
-    """Seconds as a reader wants them: 4.2 ms, 0.31 s, 20.4 s, 3.3 min, 2.75 h."""
+    """Seconds as a reader wants them: 4.2 ms, 0.31 s, 20.4 s, 3.3 min, 2.75 h; printed ones as they are printed."""
     if isinstance(seconds, str):
         return seconds
+    if isinstance(seconds, PrintedSeconds):
+        return seconds.words
     if 0 < abs(seconds) < 0.00995:
         return f"{1000 * seconds:.1f} ms" if abs(seconds) >= 0.0001 else f"{1000 * seconds:.2g} ms"
     if abs(seconds) < 9.995:
@@ -97,8 +116,6 @@ class Table:
 
         `extra` adds constant columns, such as the scale.
         """
-        import pandas as pd
-
         data: dict[str, list[Any]] = {
             _snake(name): [row.labels[i] for row in self.rows] for i, name in enumerate(self.labels)
         }

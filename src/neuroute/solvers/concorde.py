@@ -27,6 +27,7 @@ HOW_TO_GET = (
     "run `pip install --no-deps ml4co-kit` (a prebuilt Concorde for Linux x86-64) or build pyconcorde; "
     "free for academic use only"
 )
+MOST = 2**30  # of a tour's length: it counts to 2**31, and beyond crashes
 # (package, its distribution, folder of the extension inside the package)
 PLACES = (
     ("concorde", "pyconcorde", "."),
@@ -70,17 +71,33 @@ def version() -> str:
         return "Concorde (own build)"
 
 
-def solve(coords: np.ndarray, seed: int) -> np.ndarray:
-    """Return an optimal tour (n,) of coords (n, 2).  Raises NeurouteError if Concorde stops without a proof."""
+def solve(coords: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:
+    """Return an optimal tour (n,) of coords (n, 2); or, after so many seconds, the best one that was found.
+
+    Raises NeurouteError if Concorde ends without a tour; without `seconds`, also if it ends without a proof.
+    """
+    return solve_text(tsplib_text(coords), len(coords), seed, seconds)
+
+
+def solve_text(text: str, nodes: int, seed: int, seconds: float | None = None, length: float = 0.0) -> np.ndarray:
+    """Return what `solve` does, of the text of a TSPLIB file of so many nodes; `length` is that of some tour.
+
+    Raises NeurouteError, too, if Concorde cannot count as far as that.
+    """
+    if length > MOST:
+        raise NeurouteError(
+            f"concorde: a tour's length of {length:,.0f} is more than it counts to, {MOST:,}; scale the instance down"
+        )
     concorde = _extension()
+    bound = -1.0 if seconds is None else seconds
     with _scratch_folder(), _silence():
-        Path("instance.tsp").write_text(tsplib_text(coords))
+        Path("instance.tsp").write_text(text)
         n, data = concorde._CCutil_gettsplib("instance.tsp")
         if data is None:
             raise NeurouteError("Concorde could not read the instance; is the temporary folder full?")
-        tour, _, success, found, _ = concorde._CCtsp_solve_dat(n, data, "instance", -1.0, 1, positive_seed(seed))
-    if not (success and found):
-        raise NeurouteError(f"Concorde ended without an optimal tour of {len(coords)} nodes; try another seed")
+        tour, _, success, found, _ = concorde._CCtsp_solve_dat(n, data, "instance", bound, 1, positive_seed(seed))
+    if not (found and (success or seconds is not None)):
+        raise NeurouteError(f"Concorde ended without an optimal tour of {nodes} nodes; try another seed or more time")
     return np.asarray(tour, dtype=np.int64)
 
 

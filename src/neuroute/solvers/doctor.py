@@ -12,6 +12,7 @@ import numpy as np
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.solvers.registry import SOLVERS, get
+from neuroute.solvers.stand_ins import NEXT_BEST
 
 COORDS = np.array([[0.1, 0.2], [0.9, 0.1], [0.6, 0.4], [0.8, 0.8], [0.3, 0.9], [0.2, 0.6], [0.5, 0.5]])
 TIMEOUT = 120.0  # seconds; the first call compiles
@@ -27,10 +28,12 @@ class Finding:
     ratio: float | None  # length over the shortest length of any solver
     seconds: float | None  # of one solve
     remedy: str  # what to do if it does not work; empty otherwise
+    stand_in: str | None = None  # the solver that does its work meanwhile
 
     def line(self) -> str:
         if not self.works:
-            return f"{self.name:19} missing  {self.remedy}"
+            meanwhile = f"{self.stand_in} stands in; " if self.stand_in else ""
+            return f"{self.name:19} missing  {meanwhile}{self.remedy}"
         return f"{self.name:19} ok       {self.ratio:.4f} x best, {self.seconds:.4f} s   {self.version}"
 
 
@@ -46,6 +49,7 @@ def examine() -> list[Finding]:
             ratio=a["length"] / best if "length" in a else None,
             seconds=a.get("seconds"),
             remedy=a.get("remedy", ""),
+            stand_in=next((other for other in NEXT_BEST.get(name, ()) if "length" in answers.get(other, {})), None),
         )
         for name, a in answers.items()
     ]

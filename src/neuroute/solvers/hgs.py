@@ -21,38 +21,82 @@ def version() -> str:
     return installed_version("hygese", "hgs", HOW_TO_GET)
 
 
-def solve(coords: np.ndarray, seed: int, iterations: int = ITERATIONS) -> np.ndarray:
-    """Return the best tour (n,) over coords (n, 2)."""
-    (route,) = _search(seed, iterations).solve_tsp(_scaled(coords), rounding=False).routes
+def solve(coords: np.ndarray, seed: int, iterations: int = ITERATIONS, seconds: float | None = None) -> np.ndarray:
+    """Return the best tour (n,) over coords (n, 2); with `seconds`, searches again and again until they are over."""
+    return _tour(_scaled(coords), seed, iterations, seconds)
+
+
+def tour_of_ways(ways: np.ndarray, seed: int, seconds: float | None = None, iterations: int = ITERATIONS) -> np.ndarray:
+    """Return the best tour (n,) over symmetric distances (n, n)."""
+    return _tour({"distance_matrix": _scaled_ways(ways)}, seed, iterations, seconds)
+
+
+def _tour(data: dict[str, Any], seed: int, iterations: int, seconds: float | None) -> np.ndarray:
+    (route,) = _search(seed, iterations, seconds).solve_tsp(data, rounding=False).routes
     return np.array([0, *route], dtype=np.int64)
 
 
 def solve_cvrp(
-    coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int, iterations: int = ITERATIONS
+    coords: np.ndarray,
+    demand: np.ndarray,
+    capacity: int,
+    seed: int,
+    iterations: int = ITERATIONS,
+    seconds: float | None = None,
 ) -> list[list[int]]:
     """Return the routes of the best solution with HGS's default fleet: 1.3 times what the demands fill, and 3 more.
 
     A search that meets no feasible solution (about one in a thousand of the short ones) is repeated, twice as long.
+    With `seconds`, it searches again and again until they are over.
     Raises NeurouteError if the demands seem not to fit at all.
     """
-    data = _scaled(coords) | {"demands": np.asarray(demand, dtype=np.float64), "vehicle_capacity": float(capacity)}
+    return _routes(_scaled(coords), demand, capacity, seed, iterations, seconds)
+
+
+def routes_of_ways(
+    ways: np.ndarray,
+    demand: np.ndarray,
+    capacity: int,
+    seed: int,
+    seconds: float | None = None,
+    iterations: int = ITERATIONS,
+    coords: np.ndarray | None = None,
+) -> list[list[int]]:
+    """Return what `solve_cvrp` does, of symmetric distances (n, n).
+
+    coords (n, 2) tell which routes are near each other, which saves time; None: all are taken to be.
+    """
+    data = {} if coords is None else _scaled(coords)
+    return _routes(data | {"distance_matrix": _scaled_ways(ways)}, demand, capacity, seed, iterations, seconds)
+
+
+def _routes(
+    data: dict[str, Any], demand: np.ndarray, capacity: int, seed: int, iterations: int, seconds: float | None
+) -> list[list[int]]:
+    data = data | {"demands": np.asarray(demand, dtype=np.float64), "vehicle_capacity": float(capacity)}
     while iterations <= MOST_ITERATIONS:
-        best = _search(seed, iterations).solve_cvrp(data, rounding=False)
+        best = _search(seed, iterations, seconds).solve_cvrp(data, rounding=False)
         if routes := [[int(customer) for customer in route] for route in best.routes if len(route)]:
             return routes
         iterations *= 2
     raise NeurouteError(f"hgs: no feasible routes in {MOST_ITERATIONS} iterations; check the demands")
 
 
-def _search(seed: int, iterations: int) -> Any:
+def _search(seed: int, iterations: int, seconds: float | None) -> Any:
     hygese = importlib.import_module("hygese")
-    return hygese.Solver(hygese.AlgorithmParameters(nbIter=iterations, seed=seed % 2**31), verbose=False)
+    limits = hygese.AlgorithmParameters(nbIter=iterations, seed=seed % 2**31, timeLimit=seconds or 0.0)
+    return hygese.Solver(limits, verbose=False)
 
 
 def _scaled(coords: np.ndarray) -> dict[str, Any]:
     points = np.asarray(coords, dtype=np.float64)
     points = (points - points.min(axis=0)) * (SPAN / np.ptp(points, axis=0).max())
     return {"x_coordinates": points[:, 0], "y_coordinates": points[:, 1]}
+
+
+def _scaled_ways(ways: np.ndarray) -> np.ndarray:
+    scaled: np.ndarray = ways * (SPAN / ways.max())
+    return scaled
 
 
 SOLVER = Solver("hgs", False, HOW_TO_GET, version, solve, solve_cvrp)

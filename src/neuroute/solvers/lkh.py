@@ -21,7 +21,13 @@ BINARY = (
     "download LKH-3 from http://webhotel4.ruc.dk/~keld/research/LKH-3, run `make`, put `LKH` on the PATH; "
     "free for academic use only"
 )
+# Its pins would put click back to 6 and networkx to 2; neither is needed to call the binary.
+PACKAGE = (
+    "run `pip install --no-deps lkh deprecated`, which calls the binary; the extra `lkh` has older networkx and click"
+)
 RUNS = 1
+PRECISION = 100  # LKH's own: it counts in hundredths
+MOST = 2**30  # in which it counts; beyond, an assertion of it ends the whole process
 TYPES = {"CVRP": "CVRP", "OVRP": "OVRP", "VRPL": "DCVRP", "VRPTW": "CVRPTW"}  # those of MVMoE's published references
 VRP_TRIALS = 10_000  # of a run, as there; elsewhere LKH's default, as many as there are nodes
 
@@ -30,37 +36,53 @@ def elkai_version() -> str:
     return installed_version("elkai", "lkh", ELKAI)
 
 
-def solve_by_elkai(coords: np.ndarray, seed: int) -> np.ndarray:
-    """Return the best tour (n,) of RUNS runs over coords (n, 2)."""
+def solve_by_elkai(coords: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:
+    """Return the best tour (n,) of RUNS runs over coords (n, 2); after so many seconds no further trial begins."""
+    return solve_text(tsplib_text(coords), len(coords), seed, seconds)
+
+
+def solve_text(text: str, nodes: int, seed: int, seconds: float | None = None, largest: float = GRID) -> np.ndarray:
+    """Return what `solve_by_elkai` does, of the text of a TSPLIB file of so many nodes and that largest distance.
+
+    Raises NeurouteError if a distance is more than LKH counts with.
+    """
+    if largest > MOST:
+        raise NeurouteError(f"lkh: a distance of {largest:,.0f}; give none above {MOST:,}: scale the instance down")
+    precision = min(PRECISION, int(MOST // max(largest, 1)))
     elkai = importlib.import_module("elkai._elkai")  # the public functions do not take a seed
     parameters = f"RUNS = {RUNS}\nSEED = {positive_seed(seed)}\nTRACE_LEVEL = 0\nPROBLEM_FILE = :stdin:\n"
+    parameters += "" if precision == PRECISION else f"PRECISION = {precision}\n"
+    parameters += "" if seconds is None else f"TIME_LIMIT = {seconds}\n"
     try:
-        tour = elkai.solve_problem(parameters, tsplib_text(coords))
+        tour = elkai.solve_problem(parameters, text)
     except SystemError:
-        raise NeurouteError(f"LKH gave up on an instance of {len(coords)} nodes; try the solver 'lkh3'") from None
+        raise NeurouteError(f"LKH gave up on an instance of {nodes} nodes; try the solver 'lkh3'") from None
     return np.array(tour, dtype=np.int64) - 1
 
 
 def version() -> str:
     if shutil.which("LKH") is None:
         raise missing("lkh3", BINARY)
-    return f"LKH ({installed_version('lkh', 'lkh3', 'run `pip install lkh`')})"
+    return f"LKH ({installed_version('lkh', 'lkh3', PACKAGE)})"
 
 
-def solve(coords: np.ndarray, seed: int) -> np.ndarray:
-    """Return the best tour (n,) of RUNS runs over coords (n, 2)."""
-    (tour,) = _run(tsplib_text(coords), len(coords), seed)
+def solve(coords: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:
+    """Return the best tour (n,) of RUNS runs over coords (n, 2); after so many seconds no further trial begins."""
+    (tour,) = _run(tsplib_text(coords), len(coords), seed, time_limit=seconds)
     return np.array(tour, dtype=np.int64) - 1
 
 
-def solve_cvrp(coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int) -> list[list[int]]:
+def solve_cvrp(
+    coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int, seconds: float | None = None
+) -> list[list[int]]:
     """Return the routes of the best of RUNS runs with HGS's default fleet, of which vehicles may stay at home."""
     vehicles = int(np.ceil(1.3 * demand.sum() / capacity)) + 3
-    routes = _run(_vrplib_text(coords, demand, capacity, vehicles), len(coords), seed, mtsp_min_size=0)
+    text = _vrplib_text(coords, demand, capacity, vehicles)
+    routes = _run(text, len(coords), seed, mtsp_min_size=0, time_limit=seconds)
     return [[node - 1 for node in route] for route in routes if route]
 
 
-def solve_vrp(instance: Vrp, seed: int) -> np.ndarray:
+def solve_vrp(instance: Vrp, seed: int, seconds: float | None = None) -> np.ndarray:
     """Return the best solution (2, V) of a batch of one CVRP, OVRP, VRPL or VRPTW, with any fleet.
 
     The published references give VRPL exactly 8 or 12 vehicles.  Raises NeurouteError for other problems, which LKH was
@@ -71,7 +93,8 @@ def solve_vrp(instance: Vrp, seed: int) -> np.ndarray:
     grid = on_vrp_grid(instance)
     service = None if grid.windows is None else grid.service
     text = _grid_text(instance, grid)
-    routes = _run(text, grid.customers + 1, seed, service, mtsp_min_size=0, max_trials=VRP_TRIALS)
+    more = {"mtsp_min_size": 0, "max_trials": VRP_TRIALS, "time_limit": seconds}
+    routes = _run(text, grid.customers + 1, seed, service, **more)
     solution = from_routes([[node - 1 for node in route] for route in routes if route])
     if reason := fault(instance, 0, solution):
         raise NeurouteError(f"lkh3: no routes found that keep to the constraints ({reason}); 'ortools' may find some")
@@ -84,6 +107,7 @@ def _run(text: str, nodes: int, seed: int, service: np.ndarray | None = None, **
     service (nodes,): grid units that each stop takes; the package writes that section, but cannot read it.
     """
     lkh = importlib.import_module("lkh")
+    parameters = {name: value for name, value in parameters.items() if value is not None}
     problem = lkh.LKHProblem.parse(text)
     if service is not None:
         problem.service_time_section = [[i, int(time)] for i, time in enumerate(service, 1)]

@@ -47,30 +47,44 @@ def version() -> str:
     return installed_version("ortools", NAME, HOW_TO_GET)
 
 
-def solve_vrp(instance: Vrp, seed: int, budget: Budget | None = None, rule: Rule = "free start") -> np.ndarray:
+def solve_vrp(
+    instance: Vrp, seed: int, budget: Budget | None = None, rule: Rule = "free start", seconds: float | None = None
+) -> np.ndarray:
     """Return the best solution (2, V) of a batch of one instance; routes that only pick up come last.
+
+    It ends after so many seconds, where they are given, instead of by its budget.
 
     Raises NeurouteError if OR-Tools is missing or finds no routes.
     """
     grid = on_vrp_grid(instance)
     only_pick_up = [demand < 0 for demand in grid.demand.tolist()]
-    routes = _search(_Model(grid, grid.customers, rule == "network"), budget or Budget())
+    routes = search(grid, grid.customers, within(seconds, grid) or budget or Budget(), rule)
     return from_routes(sorted(routes, key=lambda route: all(only_pick_up[customer] for customer in route)))
 
 
 def solve_cvrp(
-    coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int, budget: Budget | None = None
+    coords: np.ndarray,
+    demand: np.ndarray,
+    capacity: int,
+    seed: int,
+    budget: Budget | None = None,
+    seconds: float | None = None,
 ) -> list[list[int]]:
     instance = Vrp(coords[None], np.asarray(demand)[None], np.array([capacity]))
-    return to_routes(solve_vrp(instance, seed, budget))
+    return to_routes(solve_vrp(instance, seed, budget, seconds=seconds))
 
 
-def solve(coords: np.ndarray, seed: int) -> np.ndarray:
-    """Return the best tour (n,) among TOUR_SOLUTIONS solutions with one vehicle."""
+def solve(coords: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:
+    """Return the best tour (n,) with one vehicle: of so many seconds, else of TOUR_SOLUTIONS solutions."""
     demand = np.zeros((1, len(coords)), dtype=np.int64)
     grid = on_vrp_grid(Vrp(coords[None], demand, np.array([0])))
-    (route,) = _search(_Model(grid, 1, False), Budget(None, TOUR_SOLUTIONS))
+    (route,) = search(grid, 1, within(seconds, grid) or Budget(None, TOUR_SOLUTIONS))
     return np.array([0, *route], dtype=np.int64)
+
+
+def within(seconds: float | None, grid: GridVrp) -> Budget | None:
+    """Return the budget of so many seconds for an instance; None for None."""
+    return None if seconds is None else Budget(seconds / grid.customers)
 
 
 class _Model:
@@ -136,7 +150,9 @@ class _Model:
         return route
 
 
-def _search(model: _Model, budget: Budget) -> list[list[int]]:
+def search(grid: GridVrp, vehicles: int, budget: Budget, rule: Rule = "free start") -> list[list[int]]:
+    """Return the best routes.  Raises NeurouteError if OR-Tools is missing or finds none."""
+    model = _Model(grid, vehicles, rule == "network")
     enums = importlib.import_module("ortools.constraint_solver.routing_enums_pb2")
     parameters = model.library.DefaultRoutingSearchParameters()
     parameters.first_solution_strategy = enums.FirstSolutionStrategy.PARALLEL_CHEAPEST_INSERTION

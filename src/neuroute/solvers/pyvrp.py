@@ -29,40 +29,49 @@ def version() -> str:
     return installed_version("pyvrp", NAME, HOW_TO_GET)
 
 
-def solve_vrp(instance: Vrp, seed: int, iterations: int = ITERATIONS) -> np.ndarray:
+def solve_vrp(instance: Vrp, seed: int, iterations: int = ITERATIONS, seconds: float | None = None) -> np.ndarray:
     """Return the best solution (2, V) of a batch of one instance, with at most V vehicles.
+
+    It ends after so many seconds, else after so many iterations.
 
     Raises NeurouteError if there are backhauls, PyVRP is missing, or it finds no routes.
     """
     if instance.switches.backhaul:
         raise NeurouteError(f"{NAME} does not solve {instance.variant} as it is meant here; 'ortools' does")
     grid = on_vrp_grid(instance)
-    return from_routes(_search(grid, grid.customers, seed, iterations))
+    return from_routes(search(grid, grid.customers, seed, iterations, seconds))
 
 
 def solve_cvrp(
-    coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int, iterations: int = ITERATIONS
+    coords: np.ndarray,
+    demand: np.ndarray,
+    capacity: int,
+    seed: int,
+    iterations: int = ITERATIONS,
+    seconds: float | None = None,
 ) -> list[list[int]]:
     instance = Vrp(coords[None], np.asarray(demand)[None], np.array([capacity]))
-    return to_routes(solve_vrp(instance, seed, iterations))
+    return to_routes(solve_vrp(instance, seed, iterations, seconds))
 
 
-def solve(coords: np.ndarray, seed: int, iterations: int = TOUR_ITERATIONS) -> np.ndarray:
+def solve(coords: np.ndarray, seed: int, iterations: int = TOUR_ITERATIONS, seconds: float | None = None) -> np.ndarray:
     """Return the best tour (n,), with one vehicle."""
     demand = np.zeros((1, len(coords)), dtype=np.int64)
     grid = on_vrp_grid(Vrp(coords[None], demand, np.array([0])))
-    (route,) = _search(grid, 1, seed, iterations)
+    (route,) = search(grid, 1, seed, iterations, seconds)
     return np.array([0, *route], dtype=np.int64)
 
 
-def _search(grid: GridVrp, vehicles: int, seed: int, iterations: int) -> list[list[int]]:
+def search(grid: GridVrp, vehicles: int, seed: int, iterations: int, seconds: float | None = None) -> list[list[int]]:
+    """Return the best routes.  Raises NeurouteError if PyVRP is missing, or it finds none."""
     if iterations < 1:
         raise NeurouteError(f"{NAME}: a search of {iterations} iterations is none; give a number above 0")
     try:
         pyvrp = importlib.import_module("pyvrp")
     except ImportError:
         raise missing(NAME, HOW_TO_GET) from None
-    stop = importlib.import_module("pyvrp.stop").MaxIterations(iterations)
+    criteria = importlib.import_module("pyvrp.stop")
+    stop = criteria.MaxIterations(iterations) if seconds is None else criteria.MaxRuntime(seconds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of penalties that grow large: what counts is whether it found routes
         best = pyvrp.solve(_data(pyvrp, grid, vehicles), stop, seed=seed, collect_stats=False, display=False).best

@@ -229,9 +229,9 @@ class TrainingLoop:
             self._show()
             left = (self.samples(self.total) - self.samples(self.done)) / rate
             trains = [line for line in self.lines if '"train"' in line]
-            loss = json.loads(trains[-1])["loss"] if trains else float("nan")
+            loss = f"{json.loads(trains[-1])['loss']:.4f}" if trains else "not yet known"
             log.info(
-                "batch %d/%d  loss %.4f  %.0f samples/s  %s left",
+                "batch %d/%d  loss %s  %.0f samples/s  %s left",
                 self.done,
                 self.total,
                 loss,

@@ -145,7 +145,7 @@ class ReconstructedSet:
         solutions = torch.from_numpy(now.astype(np.int64)).to(self.device)
         batch = self.search.environment.batch(self.instances(rows), self.device)
         improving = self.search.reconstruct(
-            self.scheme.net,
+            self.scheme.net,  # type: ignore[arg-type]
             batch,
             solutions,
             self.decoding,

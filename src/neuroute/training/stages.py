@@ -30,16 +30,18 @@ def keep_stage(state: Path, stage: str, net: nn.Module, optimizer: torch.optim.O
 def export_stages(
     training: Reinforced, state: Path, out: Path, net: nn.Module, about: dict[str, Any], last: str = "model"
 ) -> list[Path]:
-    """Checkpoints `<stage>.safetensors` of all stages but the last, and moments of all; the last has a name elsewhere.
+    """Checkpoints `stages/<stage>.safetensors` of all stages but the last, and moments of all; the last has a name.
 
     `net` is used to hold the weights, and holds those of the last stage in the end.  Returns what was written.
     """
     written = []
+    (out / "stages").mkdir(parents=True, exist_ok=True)  # there for one stage too: the workflow asks for it
     for number, stage in enumerate(training.stages, start=1):
         content = _read(_kept(state, stage.name))
         net.load_state_dict(content["net"])
-        path = out / f"{last if number == len(training.stages) else stage.name}.safetensors"
-        if number < len(training.stages):
+        is_last = number == len(training.stages)
+        path = out / f"{last}.safetensors" if is_last else out / "stages" / f"{stage.name}.safetensors"
+        if not is_last:
             save_checkpoint(path, net, {**about, "stage": stage.name})
             written.append(path)
         data = save({name: tensor.cpu().contiguous() for name, tensor in content["moments"].items()})

@@ -188,7 +188,7 @@ def _validation(run: Run, net: torch.nn.Module, label_dirs: list[Path], memory_g
     def validate() -> dict[str, float]:
         gaps = {}
         for dataset, spec, instances, best in sets:
-            found = construct(dataset.problem, net, instances, memory_gb, run.training.precision).numpy()
+            found = construct(dataset.problem, net, instances, memory_gb, run.training.precision).numpy()  # type: ignore[arg-type]
             gaps[dataset.id] = 100 * (float(np.mean(spec.lengths(instances, found))) / best - 1)
         return gaps
 

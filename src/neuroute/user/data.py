@@ -5,26 +5,30 @@
   says what makes it another one of the 16 VRPs;
 * `.txt` as LEHD, BQ-NCO and their kin have it: a line `x y x y ... output t1 ... tN t1` per instance, nodes from 1;
 * `.txt` of Solomon's instances with time windows (VRPTW);
-* `.pkl` as Kool et al. (2019) have it: a list of lists of [x, y], or arrays; read without executing anything;
-* `.tsp` and `.vrp` files of TSPLIB and VRPLIB, or a folder of them.
+* `.pkl` as Kool et al. (2019) have it: a list of lists of [x, y], or arrays, or for the CVRP of (depot, customers,
+  demands, capacity); read without executing anything;
+* `.tsp` and `.vrp` files of TSPLIB and VRPLIB, or a folder of them, with `.tour` and `.sol` beside them if known.
 
 Instances are counted from 0 in messages.
 """
 
 import logging
 import zipfile
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import optimum_of
-from neuroute.datasets.sections import read_text
-from neuroute.datasets.tsplib import read_tsplib
+from neuroute.datasets.sections import read_text, stated_scale
+from neuroute.datasets.tsplib import read_tour, read_tsplib
 from neuroute.datasets.vrplib import read_solution, read_vrplib
 from neuroute.problems.cvrp import check_instances as check_cvrp
 from neuroute.problems.cvrp import cost, is_feasible
-from neuroute.problems.vrp import Vrp
+from neuroute.problems.tsp import tour_length
+from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.problems.vrp_servable import LARGEST_LOAD
 from neuroute.user.instances import Group, Instances, agree, check_instances, check_tours, refuse
 from neuroute.user.pickled import read_pickle
@@ -58,6 +62,11 @@ def _npz(path: Path) -> Instances:
         raise NeurouteError(f"{path}: no such file") from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
         raise NeurouteError(f"{path}: not a readable npz of numbers ({' '.join(str(error).split())[:80]})") from None
+    return parse_arrays(path, arrays)
+
+
+def parse_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Instances:
+    """Return the instances that arrays make, as in an .npz; `path` names them.  Raises NeurouteError if they do not."""
     if "coords" not in arrays:
         raise NeurouteError(f"{path}: no array 'coords' (count, n, 2); it holds {', '.join(arrays) or 'nothing'}")
     for key, values in arrays.items():
@@ -73,7 +82,8 @@ def _npz(path: Path) -> Instances:
     tours = shaped(arrays, "tour", coords.shape[:2], path)
     reference = None if tours is None else check_tours(coords, tours, path)
     stated = shaped(arrays, "length", coords.shape[:1], path)
-    return Instances("tsp", path.stem, (Group(path.stem, coords, agree(reference, stated, path)),))
+    known = None if tours is None else tours.astype(np.int64)
+    return Instances("tsp", path.stem, (Group(path.stem, coords, agree(reference, stated, path), solutions=known),))
 
 
 def _check_loads(path: Path, arrays: dict[str, np.ndarray]) -> None:
@@ -98,7 +108,7 @@ def _cvrp(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> Grou
         refuse(~is_feasible(instances, solutions), path, why)
         reference = cost(instances, solutions)
     reference = agree(reference, shaped(arrays, "length", (len(coords),), path), path)
-    return Group(path.stem, coords, reference, instances.demand, instances.capacity)
+    return Group(path.stem, coords, reference, instances.demand, instances.capacity, solutions=solutions)
 
 
 # -- lists ----------------------------------------------------------------------------------------------------
@@ -140,18 +150,54 @@ def _lehd(path: Path, text: str) -> Instances:
 
 def _pickle(path: Path) -> Instances:
     data = read_pickle(path)
-    coords = []
     if not isinstance(data, list | tuple | np.ndarray) or not len(data):
         raise NeurouteError(f"{path}: a list of instances is expected, each a list of [x, y]")
+    if _is_cvrp(data[0]):
+        return _pickled_cvrp(path, data)
+    coords = []
     for number, each in enumerate(data):
-        try:
-            points = np.asarray(each, dtype=np.float64)
-        except (TypeError, ValueError):
-            points = np.empty(0)
+        points = _array(each)
         if points.ndim != 2 or points.shape[1] != 2:
-            raise NeurouteError(f"{path}, instance {number}: a list of [x, y] is expected (TSP coordinates alone)")
+            raise NeurouteError(
+                f"{path}, instance {number}: a list of [x, y] is expected, or (depot, customers, demands, capacity)"
+            )
         coords.append(points)
     return Instances("tsp", path.stem, _by_size(path, coords, []))
+
+
+def _is_cvrp(each: Any) -> bool:
+    """Whether it is (depot, customers, demands, capacity), as Kool et al. (2019) have the CVRP."""
+    return isinstance(each, list | tuple) and len(each) == 4 and _array(each[3]).ndim == 0 and _array(each[3]).size == 1
+
+
+def _pickled_cvrp(path: Path, data: Any) -> Instances:
+    rows: dict[int, list[dict[str, np.ndarray]]] = {}
+    for number, each in enumerate(data):
+        depot, customers, demand = (_array(part) for part in each[:3]) if _is_cvrp(each) else [np.empty(0)] * 3
+        if (
+            depot.shape != (2,)
+            or customers.ndim != 2
+            or customers.shape[1:] != (2,)
+            or demand.shape != customers.shape[:1]
+        ):
+            raise NeurouteError(f"{path}, instance {number}: (depot, customers, demands, capacity) is expected")
+        one = {"coords": np.vstack([depot, customers]), "demand": np.append(0, demand), "capacity": _array(each[3])}
+        rows.setdefault(len(customers), []).append(one)
+    groups = []
+    for n, parts in sorted(rows.items()):
+        arrays = {key: np.stack([part[key] for part in parts]) for key in parts[0]}
+        check_instances(arrays["coords"], path)
+        group = _cvrp(path, arrays["coords"], arrays)
+        groups.append(group if len(rows) == 1 else replace(group, name=f"{path.stem}_n{n}"))
+    return Instances("cvrp", path.stem, tuple(groups))
+
+
+def _array(values: Any) -> np.ndarray:
+    """Return an array of numbers, empty where they make none."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)
 
 
 def _by_size(path: Path, coords: list[np.ndarray], tours: list[np.ndarray]) -> tuple[Group, ...]:
@@ -165,8 +211,10 @@ def _by_size(path: Path, coords: list[np.ndarray], tours: list[np.ndarray]) -> t
     for n, numbers in sorted(members.items()):
         points = np.stack([coords[i] for i in numbers])
         check_instances(points, path, numbers)
-        reference = check_tours(points, np.stack([tours[i] for i in numbers]), path, numbers) if tours else None
-        groups.append(Group(path.stem if len(members) == 1 else f"{path.stem}_n{n}", points, reference))
+        known = np.stack([tours[i] for i in numbers]) if tours else None
+        reference = None if known is None else check_tours(points, known, path, numbers)
+        name = path.stem if len(members) == 1 else f"{path.stem}_n{n}"
+        groups.append(Group(name, points, reference, solutions=known))
     return tuple(groups)
 
 
@@ -191,28 +239,59 @@ def _folder(path: Path) -> Instances:
             log.warning("%s; left out", error)
     if not groups:
         raise NeurouteError(f"{path}: a folder without .tsp or .vrp files that can be read")
+    groups = _joined(groups, path.name)
     groups.sort(key=lambda g: (g.n, g.name))
     return Instances("tsp" if found[0].suffix == ".tsp" else "cvrp", path.name, tuple(groups))
 
 
+def _joined(groups: list[Group], name: str) -> list[Group]:
+    """Put instances of one size together that are no library's: they are evaluated as one set."""
+    alike: dict[tuple[int, bool], list[Group]] = {}
+    for group in groups:
+        if group.file is None:
+            alike.setdefault((group.n, group.reference is None), []).append(group)
+    sets = [Group.joined(each, name if len(alike) == 1 else f"{name}_n{n}") for (n, _), each in alike.items()]
+    return [*(group for group in groups if group.file is not None), *sets]
+
+
 def _tsplib(path: Path) -> Group:
-    """With the published optimum as the reference, where the content is one of TSPLIB's own."""
-    instance = read_tsplib(path)
+    """With the published optimum as the reference, where the content is one of TSPLIB's own; else a .tour beside it.
+
+    Coordinates that were multiplied to be written (`export`) are divided again, and their distances not rounded.
+    """
+    instance, beside = read_tsplib(path), path.with_suffix(".tour")
+    tours = read_tour(beside, instance)[None] if beside.is_file() else None
+    scale = stated_scale(read_text(path, "a TSPLIB .tsp file"))
+    if scale is not None:
+        coords = instance.coords[None] / scale
+        return Group(path.stem, coords, None if tours is None else tour_length(coords, tours), solutions=tours)
     optimum = optimum_of(instance, "tsplib")
+    if optimum is None and tours is not None:
+        return Group(path.stem, instance.coords[None], np.array([instance.length(tours[0])]), None, None, instance)
     reference = None if optimum is None else np.array([optimum], dtype=np.float64)
-    return Group(path.stem, instance.coords[None], reference, tsplib=instance)
+    return Group(path.stem, instance.coords[None], reference, file=instance)
 
 
 def _vrplib(path: Path) -> Group:
-    """With the cost of the .sol file beside it as the reference; else the best one known, of one of CVRPLIB's own."""
+    """With the cost of the .sol file beside it as the reference; else the best one known, of one of CVRPLIB's own.
+
+    Coordinates that were multiplied are divided again, as in `_tsplib`.
+    """
     instance = read_vrplib(path)
     solution = path.with_suffix(".sol")
     best = optimum_of(instance, "cvrplib")
     reference = None if best is None else np.array([best], dtype=np.float64)
+    solutions = None
     if solution.is_file():
         routes, stated = read_solution(solution)
         instance.check(routes, str(solution))
-        cost = instance.cost(routes)
-        agree(np.array([cost]), None if stated is None else np.array([stated]), solution)
-        reference = np.array([cost])
-    return Group(path.stem, instance.coords[None], reference, instance.demand[None], np.array([instance.capacity]))
+        length = instance.cost(routes)
+        agree(np.array([length]), None if stated is None else np.array([stated]), solution)
+        reference, solutions = np.array([length]), from_routes(routes)[None]
+    loads = (instance.demand[None], np.array([instance.capacity]))
+    scale = stated_scale(read_text(path, "a VRPLIB .vrp file"))
+    if scale is None:
+        return Group(path.stem, instance.coords[None], reference, *loads, file=instance)
+    coords = instance.coords[None] / scale
+    exact = None if solutions is None else cost(Vrp(coords, *loads), solutions)
+    return Group(path.stem, coords, exact, *loads, solutions=solutions)

@@ -1,4 +1,4 @@
-"""Drawings of solutions of a user's file, at the file's own aspect ratio."""
+"""Drawings of instances and their solutions, at their own aspect ratio."""
 
 from collections.abc import Sequence
 
@@ -6,34 +6,46 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from neuroute.datasets.tsplib import TsplibInstance
-from neuroute.datasets.vrplib import VrplibInstance
-
 NODE, TOUR = "#222222", "#3b6ea5"
 ROUTES = ("#3b6ea5", "#c2603a", "#4f8a5b", "#8a5a9e", "#b08a2e", "#4aa0a8", "#a34a68", "#6b6b6b")  # in turn
 
 
-def draw_tour(instance: TsplibInstance, tour: np.ndarray, title: str) -> Figure:
-    """Draw a closed tour (n,) over the nodes."""
+def draw_nodes(coords: np.ndarray, title: str, depot: bool) -> Figure:
+    """Draw nodes (n, 2); `depot`: the first is one, a square."""
     figure, axes = _canvas(title)
-    closed = instance.coords[np.append(tour, tour[0])]
+    _nodes(axes, coords, depot)
+    return figure
+
+
+def draw_tour(coords: np.ndarray, tour: np.ndarray, title: str) -> Figure:
+    """Draw a closed tour (n,) over nodes (n, 2)."""
+    figure, axes = _canvas(title)
+    closed = coords[np.append(tour, tour[0])]
     axes.plot(closed[:, 0], closed[:, 1], linewidth=1.0, color=TOUR)
-    axes.scatter(instance.coords[:, 0], instance.coords[:, 1], s=_dot(len(tour)), color=NODE, zorder=3)
+    _nodes(axes, coords, depot=False)
     return figure
 
 
-def draw_routes(instance: VrplibInstance, routes: Sequence[Sequence[int]], title: str) -> Figure:
-    """Draw routes of customers; lines to and from the depot, the square, are thin, so that routes can be told apart."""
+def draw_routes(coords: np.ndarray, routes: Sequence[Sequence[int]], title: str, home: bool = True) -> Figure:
+    """Draw routes of customers over nodes (1 + n, 2), the depot first.
+
+    Lines to and from the depot, the square, are thin, so that routes can be told apart; `home`: routes lead back to it.
+    """
     figure, axes = _canvas(title)
-    depot = instance.coords[0]
     for number, route in enumerate(routes):
-        color, path = ROUTES[number % len(ROUTES)], instance.coords[list(route)]
+        color, path = ROUTES[number % len(ROUTES)], coords[list(route)]
         axes.plot(path[:, 0], path[:, 1], linewidth=1.0, color=color)
-        for end in (path[0], path[-1]):
-            axes.plot(*np.stack([depot, end]).T, linewidth=0.4, color=color, alpha=0.5)
-    axes.scatter(instance.coords[1:, 0], instance.coords[1:, 1], s=_dot(len(instance.coords) - 1), color=NODE, zorder=3)
-    axes.scatter(depot[0], depot[1], s=36, color=NODE, marker="s", zorder=4)
+        for end in (path[0], path[-1])[: 1 + home]:
+            axes.plot(*np.stack([coords[0], end]).T, linewidth=0.4, color=color, alpha=0.5)
+    _nodes(axes, coords, depot=True)
     return figure
+
+
+def _nodes(axes: Axes, coords: np.ndarray, depot: bool) -> None:
+    stops = coords[1:] if depot else coords
+    axes.scatter(stops[:, 0], stops[:, 1], s=_dot(len(stops)), color=NODE, zorder=3)
+    if depot:
+        axes.scatter(coords[0, 0], coords[0, 1], s=36, color=NODE, marker="s", zorder=4)
 
 
 def _canvas(title: str) -> tuple[Figure, Axes]:

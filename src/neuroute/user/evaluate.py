@@ -4,10 +4,9 @@ Timed: from coordinates in host memory to solutions in host memory, after a warm
 """
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -21,29 +20,15 @@ from neuroute.datasets.shard_files import REFERENCES
 from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.evaluation.loaded import make_rows
 from neuroute.evaluation.records import Rows, write_records
-from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.weights import all_finite, describe, load_checkpoint
-from neuroute.plan.digest import code_digest
+from neuroute.networks.weights import describe
 from neuroute.plan.objects import Decoding, LabelJob, Labels, Network
 from neuroute.user.data import read_instances
+from neuroute.user.instance import Instance
 from neuroute.user.instances import Group, Instances
+from neuroute.user.model import SOLVES, Model, load_model
 from neuroute.user.options import check_decoding
 from neuroute.user.outputs import check_records
-
-SOLVES = {"tsp": ("tsp",), "cvrp": ("cvrp",), "vrp": ("vrp", "cvrp")}  # what instances a model of each problem takes
-
-
-@dataclass(frozen=True)
-class Model:
-    """A checkpoint of any run, ready on its device."""
-
-    net: RoutingNetwork
-    about: Mapping[str, Any]
-    place: torch.device
-
-    @property
-    def problem(self) -> str:
-        return self.net.problem
+from neuroute.user.sources import gather
 
 
 @dataclass(frozen=True)
@@ -69,26 +54,6 @@ class GroupResult:
         return {name: float(gap) for name, gap in gaps.items()}
 
 
-def load_model(path: Path, device: str, trusted: Collection[str] = ()) -> Model:
-    """Load a checkpoint; of networks outside this package those of the `trusted` kinds.
-
-    Raises NeurouteError if the file is no checkpoint, is of other network code, or its training diverged.
-    """
-    net, about = load_checkpoint(path, trusted=trusted)
-    if not all_finite(net):
-        raise NeurouteError(
-            f"{path}: weights of {about['run']} are no finite numbers; its training diverged: lower the learning rate "
-            "and train it anew"
-        )
-    if about["code"] != code_digest(about["network"]["kind"]):
-        raise NeurouteError(
-            f"{path}: {about['run']} was written by another version of the network's code; make it again, or, if its "
-            "arithmetic is the same, keep the weights with `neuroute import-weights`"
-        )
-    place = devices.choose(device)
-    return Model(net.to(place), about, place)
-
-
 def find_instances(
     data: str, testsets_dir: str | None, label_jobs: Mapping[str, LabelJob], label_dirs: list[Path]
 ) -> Instances:
@@ -99,39 +64,127 @@ def find_instances(
         return read_instances(Path(testsets_dir) / f"{data}.npz")
     planned = [labels for job in label_jobs.values() for labels in job.labels if labels.dataset.id == data]
     if planned:  # by several solvers perhaps, of which one that bounds others is the better yardstick
-        return _labelled(next((labels for labels in planned if labels.solver in REFERENCES), planned[0]), label_dirs)
+        return labelled(next((labels for labels in planned if labels.solver in REFERENCES), planned[0]), label_dirs)
     place = f"{testsets_dir}/{data}.npz" if testsets_dir else "a test set (`testsets_dir` in config.yaml is not set)"
     raise NeurouteError(f"--data {data}: no such file, nor {place}, nor a labelled data set of the plan")
 
 
-def _labelled(labels: Labels, label_dirs: list[Path]) -> Instances:
+def labelled(labels: Labels, label_dirs: list[Path]) -> Instances:
     """Return a labelled data set of the plan."""
     kind, dataset = spec_of(labels), labels.dataset
     instances = kind.instances(dataset)
-    reference = kind.lengths(instances, load_tours(labels, label_dirs))
+    solutions = load_tours(labels, label_dirs).astype(np.int64)
+    reference = kind.lengths(instances, solutions)
     coords, *loads = kind.arrays(instances)
     demand, capacity = loads[:2] or (None, None)
     vrp = instances if dataset.problem == "vrp" else None
-    group = Group(dataset.id, coords.astype(np.float64), reference, demand, capacity, vrp=vrp, seen=vrp)
+    group = Group(
+        dataset.id, coords.astype(np.float64), reference, demand, capacity, vrp=vrp, seen=vrp, solutions=solutions
+    )
     return Instances(dataset.problem, dataset.id, (group,))
 
 
-def evaluate(model: Model, instances: Instances, decoding: Decoding, memory_gb: float | None, out: Path | None) -> str:
-    """Solve all instances, write records to `out` (.csv, with its .npz twin of lengths), and return a summary.
+@dataclass(frozen=True)
+class Evaluation:
+    """What was measured of a model on a set of instances; `str` gives a summary.
 
-    Raises NeurouteError, before anything is solved or overwritten, if model, instances and decoding do not fit.
+    Attributes:
+        name: of the set.
+        groups: for each size (or file) the instances, lengths (count,), and seconds.
     """
-    if out is not None and out.suffix != ".csv":
-        raise NeurouteError(f"--out {out}: records are written as .csv")
-    if instances.problem not in SOLVES[model.problem]:
-        raise NeurouteError(
-            f"{instances.name}: holds {instances.problem.upper()} instances, but {model.about['run']} solves "
-            f"{model.problem.upper()}"
+
+    name: str
+    groups: tuple[GroupResult, ...]
+    model: Model
+    decoding: Decoding
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """(count,) of the solutions, in the instances' own units, not rounded, in the order of the groups."""
+        return np.concatenate([m.lengths for m in self.groups])
+
+    @property
+    def seconds(self) -> float:
+        return sum(m.seconds for m in self.groups)
+
+    @property
+    def gaps(self) -> dict[str, float]:
+        """Gaps in per cent, by several conventions, on the instances with a reference; empty where none has one.
+
+        `gap_pct` is of mean lengths, `gap_mean_of_ratios_pct` the mean of the instances' gaps, `gap_rounded_pct` the
+        same in TSPLIB's integer distances.
+        """
+        whole = self._with_reference()
+        return whole.gaps() if whole else {}
+
+    def _with_reference(self) -> GroupResult | None:
+        known = [m for m in self.groups if m.group.reference is not None]
+        if not known:
+            return None
+        references = np.concatenate([m.group.reference for m in known if m.group.reference is not None])
+        rounded = [m.rounded for m in known if m.rounded is not None]
+        return GroupResult(
+            Group(self.name, np.empty((len(references), 4, 2)), references),
+            np.concatenate([m.lengths for m in known]),
+            np.concatenate(rounded) if len(rounded) == len(known) else None,
+            0.0,
         )
-    for group in instances.groups:
-        check_decoding(model.problem, group.n, decoding, group.name)
-    if out is not None:
-        check_records("--out", out)
+
+    def __str__(self) -> str:
+        total = sum(m.group.count for m in self.groups)
+        sizes = sorted({m.group.n for m in self.groups})
+        n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        variants = sorted({m.group.vrp.variant for m in self.groups if m.group.vrp is not None})
+        lines = [f"{self.name}: {total} {' '.join([*variants, 'instances'])}, n = {n}"]
+        if len(self.groups) > 1:
+            width = max(len(m.group.name) for m in self.groups)
+            for m in self.groups:
+                gap = "".join(f"  {_gap(key, value)}" for key, value in m.gaps().items() if key != "gap_pct")
+                size = f"{m.group.count} x n={m.group.n}"
+                lines.append(f"  {m.group.name:{width}}  {size}, length {_short(m.lengths)}{gap}")
+        lines.append(f"length  {_short(self.lengths)} on average")
+        whole = self._with_reference()
+        if whole:
+            of = "" if len(whole.lengths) == total else f", on the {len(whole.lengths)} instances with a reference"
+            lines.append("gap     " + ", ".join(_gap(key, value) for key, value in whole.gaps().items()) + of)
+        else:
+            lines.append("gap     unknown: the data bring no reference solutions")
+        place = self.model.place
+        on = devices.name(place) + (f", {torch.get_num_threads()} threads" if place.type == "cpu" else "")
+        lines.append(f"time    {self.seconds:.2f} s on {on}")
+        what = describe(Network.model_validate(self.model.about["network"]))
+        lines.append(f"model   {self.model.name}, {what}, {self.decoding.id}")
+        return "\n".join(lines)
+
+
+def evaluate(
+    model: Model | str | Path,
+    instances: Instances | Instance | str | Path | Sequence[Instance],
+    decoding: Decoding | None = None,
+    memory_gb: float | None = None,
+    out: Path | None = None,
+    *,
+    device: str = "auto",
+) -> Evaluation:
+    """Solve all instances with a network and measure lengths, gaps and time.
+
+    Args:
+        model: a loaded one (`neuroute.load_model`), the name of a shipped one, or a checkpoint.
+        instances: of one problem; a file or folder, or a list.
+        decoding: how solutions are built; None: greedily, from all starts of a network of many.
+        memory_gb: for activations; None: 4 on a CPU, 60 % of what a GPU has free.
+        out: records are written here (.csv), and lengths of single instances beside it (.npz); None: nowhere.
+        device: `auto` (a GPU where there is one), `cpu` or `cuda`.
+
+    Raises:
+        NeurouteError: before anything is solved or overwritten, if model, instances and decoding do not fit.
+    """
+    instances = gather(instances)
+    if not isinstance(model, Model):
+        model = load_model(model, device)
+    if decoding is None:
+        decoding = Decoding(starts="all", augment=True) if model.net.multi_start else Decoding()
+    check_evaluation(model, instances, decoding, out)
     budget = devices.memory_budget_gb(model.place, memory_gb)
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1)})
     total = sum(g.count for g in instances.groups)
@@ -143,7 +196,22 @@ def evaluate(model: Model, instances: Instances, decoding: Decoding, memory_gb: 
     if out is not None:
         rows = [row for m in measured for row in _rows(model, m, decoding, budget)]
         write_records(out, rows, {f"{m.group.name}|{decoding.id}": m.lengths for m in measured})
-    return _summary(model, instances.name, measured, decoding)
+    return Evaluation(instances.name, tuple(measured), model, decoding)
+
+
+def check_evaluation(model: Model, instances: Instances, decoding: Decoding, out: Path | None) -> None:
+    """Raises NeurouteError if model, instances and decoding do not fit, or records cannot be written."""
+    if out is not None and out.suffix != ".csv":
+        raise NeurouteError(f"--out {out}: records are written as .csv")
+    if instances.problem not in SOLVES[model.problem]:
+        raise NeurouteError(
+            f"{instances.name}: holds {instances.problem.upper()} instances, but {model.name} solves "
+            f"{model.problem.upper()}"
+        )
+    for group in instances.groups:
+        check_decoding(model.problem, group.n, decoding, group.name)
+    if out is not None:
+        check_records("--out", out)
 
 
 def _measure(model: Model, group: Group, decoding: Decoding, memory_gb: float, progress: Progress) -> GroupResult:
@@ -187,41 +255,6 @@ def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float) ->
     }
     values = m.gaps() | {"length": float(m.lengths.mean()), "time_s": m.seconds}
     return make_rows(shared, decoding, values, model.place, "", model.about["code"], m.seconds)
-
-
-def _summary(model: Model, name: str, measured: list[GroupResult], decoding: Decoding) -> str:
-    total = sum(m.group.count for m in measured)
-    sizes = sorted({m.group.n for m in measured})
-    n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-    variants = sorted({m.group.vrp.variant for m in measured if m.group.vrp is not None})
-    lines = [f"{name}: {total} {' '.join([*variants, 'instances'])}, n = {n}"]
-    if len(measured) > 1:
-        width = max(len(m.group.name) for m in measured)
-        for m in measured:
-            gap = "".join(f"  {_gap(key, value)}" for key, value in m.gaps().items() if key != "gap_pct")
-            lines.append(f"  {m.group.name:{width}}  {m.group.count} x n={m.group.n}, length {_short(m.lengths)}{gap}")
-    lengths = np.concatenate([m.lengths for m in measured])
-    lines.append(f"length  {_short(lengths)} on average")
-    known = [m for m in measured if m.group.reference is not None]
-    if known:
-        references = np.concatenate([m.group.reference for m in known if m.group.reference is not None])
-        all_rounded = [m.rounded for m in known if m.rounded is not None]
-        whole = GroupResult(
-            Group(name, np.empty((len(references), 4, 2)), references),
-            np.concatenate([m.lengths for m in known]),
-            np.concatenate(all_rounded) if len(all_rounded) == len(known) else None,
-            0.0,
-        )
-        of = "" if len(references) == total else f", on the {len(references)} instances with a reference"
-        lines.append("gap     " + ", ".join(_gap(key, value) for key, value in whole.gaps().items()) + of)
-    else:
-        lines.append("gap     unknown: the data bring no reference solutions")
-    seconds, threads = sum(m.seconds for m in measured), torch.get_num_threads()
-    on = devices.name(model.place) + (f", {threads} threads" if model.place.type == "cpu" else "")
-    lines.append(f"time    {seconds:.2f} s on {on}")
-    what = describe(Network.model_validate(model.about["network"]))
-    lines.append(f"model   {model.about['run']}, {what}, {decoding.id}")
-    return "\n".join(lines)
 
 
 def _gap(key: str, value: float) -> str:

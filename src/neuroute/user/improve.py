@@ -1,16 +1,34 @@
-"""Improve a user's solution by parallel local re-construction (sit, Section 4.3)."""
+"""Solutions of one instance, better and better: for some time, or for a number of re-constructions.
 
-from collections.abc import Callable
+A search is an iterator of solutions; `keep_best` takes them until the time is up.  They are compared in the instance's
+own distances, which a library rounds, so that nothing gets longer in them.
+"""
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from neuroute.core.errors import NeurouteError
 from neuroute.datasets.progress import Progress
 from neuroute.decoding.decode import instances_per_batch
-from neuroute.decoding.search import SEARCH
+from neuroute.decoding.environment import Batch, Environment
+from neuroute.decoding.memory import batch_size_for, device_of
+from neuroute.decoding.multi_start import augment8, roll_out
+from neuroute.decoding.rollout import choose_best
+from neuroute.decoding.search import SEARCH, Search
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp
+
+Length = Callable[[np.ndarray], float]
+Trace = tuple[tuple[float, float], ...]
+Found = Callable[[Any], Iterator[Tensor]]  # batch of one -> solutions (tours, ...), which come together
+IMAGES = 8
+SEEDS = 1_000_003  # re-constructions between two seeds
 
 
 def improve(
@@ -19,7 +37,7 @@ def improve(
     solution: np.ndarray,
     decoding: Decoding,
     memory_gb: float,
-    length: Callable[[np.ndarray], float],
+    length: Length,
 ) -> np.ndarray:
     """Return the shortest, by `length`, of a solution and of what each iteration of re-construction makes of it.
 
@@ -28,16 +46,139 @@ def improve(
     rounded or of another kind, so by them its last solution may not be its shortest, and could be longer than the
     first.  Raises NeurouteError if no sub-path can be as long as the longest one asked for.
     """
-    device = next(net.parameters()).device
+    device = device_of(net)
     start = torch.from_numpy(solution.astype(np.int64))[None].to(device)
     instances_per_batch(net, solution.shape[-1], decoding, memory_gb)  # raises for a sub-path that cannot be
     search = SEARCH.of(net.problem)
-    best, shortest = solution, length(solution)
     with torch.inference_mode(), Progress(decoding.iterations, "re-construction", show=True) as progress:
         batch = search.environment.batch(instance, device)
-        for solutions in search.reconstruct(net, batch, start, decoding, memory_gb):
-            new = solutions[0].cpu().numpy()
-            if (now := length(new)) < shortest:
-                best, shortest = new, now
-            progress.add(1)
-    return best
+
+        def all_of_them() -> Iterator[Tensor]:
+            yield start
+            for solutions in search.reconstruct(net, batch, start, decoding, memory_gb):
+                yield solutions
+                progress.add(1)
+
+        return keep_best(all_of_them(), batch, length)[0]
+
+
+def solve_for(
+    net: Any,
+    instance: np.ndarray | Vrp,
+    decoding: Decoding,
+    memory_gb: float,
+    length: Length,
+    seconds: float,
+    seed: int = 0,
+    start: np.ndarray | None = None,
+) -> tuple[np.ndarray, Trace]:
+    """Return the shortest solution, by `length`, found in so many seconds, and when the length became which.
+
+    `instance` as for `improve`; `start`: a solution to begin with.  The first solution is built whatever it takes, and
+    the last re-construction is brought to its end.  Raises NeurouteError for a network whose solutions nothing improves
+    if there is a `start`.
+    """
+    search = SEARCH.of(net.problem)
+    if net.multi_start and net.problem != "tsp":
+        if start is not None:
+            raise NeurouteError(f"{type(net).__name__} builds solutions and improves none; leave the start out")
+        places = search.environment.count_starts(instance, None)
+        found = _from_many_starts(net, search.environment, places, memory_gb, seed)
+    else:
+        found = _by_reconstruction(net, search, decoding, memory_gb, seed, start, seconds)
+    with torch.inference_mode():
+        batch = search.environment.batch(instance, device_of(net))
+        return keep_best(found(batch), batch, length, seconds)
+
+
+def keep_best(
+    search: Iterator[Tensor], batch: Batch, length: Length, seconds: float | None = None
+) -> tuple[np.ndarray, Trace]:
+    """Return the shortest solution of a search, by `length`, and (seconds, length) of each that was the shortest.
+
+    Solutions (tours, ...) of the one instance of the `batch` come together, of which the shortest one counts.
+    """
+    began = time.perf_counter()
+    best, trace = None, list[tuple[float, float]]()
+    for solutions in search:
+        new = solutions[int(batch.lengths(solutions[None])[0].argmin())].cpu().numpy()
+        now, passed = length(new), time.perf_counter() - began
+        if not trace or now < trace[-1][1]:
+            best = new
+            trace.append((passed, now))
+        if seconds is not None and passed >= seconds:
+            break
+    assert best is not None
+    return best, tuple(trace)
+
+
+def _by_reconstruction(
+    net: Any,
+    search: Search[Any],
+    decoding: Decoding,
+    memory_gb: float,
+    seed: int,
+    start: np.ndarray | None,
+    seconds: float,
+) -> Found:
+    """A greedy solution, or a given one, and what each of ever more re-constructions makes of it.
+
+    Each sees another of the eight symmetric images: the same piece is not always rebuilt in the same way.  Where it
+    takes no more than a quarter of the time, one solution is built of each of several images, and all are improved in
+    step: later, one alone gets no shorter, while another one still does (docs/choices.md).
+    """
+    paths, once = search.path_network(net), decoding.model_copy(update={"iterations": 1})
+    many, environment = Decoding(starts="all" if net.multi_start else 1), search.environment
+
+    def found(batch: Batch) -> Iterator[Tensor]:
+        began, copies = time.perf_counter(), 1
+        if start is not None:
+            solutions = torch.from_numpy(start.astype(np.int64))[None].to(batch.coords.device)
+            yield solutions
+        elif net.multi_start:
+            best = search.start_from_many(paths, batch, many, memory_gb)
+            assert best is not None
+            yield (solutions := best)
+        else:
+            yield (solutions := environment.build_greedily(paths, batch, once, memory_gb, 0))
+            took = time.perf_counter() - began
+            most = batch_size_for(paths, batch.coords.shape[1], Decoding(), memory_gb)
+            copies = max(1, min(IMAGES, most, int(seconds / (4 * took))))
+        images, several = augment8(batch.coords)[:, 0], batch.repeat(copies)
+        if copies > 1:
+            others = several[1:].at(images[1:copies])
+            solutions = torch.cat([solutions, environment.build_greedily(paths, others, once, memory_gb, 0)])
+            yield solutions
+        generator = torch.Generator().manual_seed(seed)
+        for number in itertools.count(1):
+            if net.problem == "tsp":  # pieces begin at the same place of all tours, so tours begin anywhere
+                places = torch.randint(solutions.shape[1], (copies, 1), generator=generator)
+                turned = (places + torch.arange(solutions.shape[1])) % solutions.shape[1]
+                solutions = solutions.gather(1, turned.to(solutions.device))
+            seen = several.at(images[(torch.arange(copies) + number) % IMAGES])
+            own = seed * SEEDS + number
+            yield (solutions := next(search.reconstruct(paths, seen, solutions, once, memory_gb, seed=own)))
+
+    return found
+
+
+def _from_many_starts(net: Any, environment: Environment[Any], places: int, memory_gb: float, seed: int) -> Found:
+    """Greedy solutions from so many starts of each of the eight images; then sampled ones, without end."""
+
+    def found(batch: Batch) -> Iterator[Tensor]:
+        starts, nodes = batch.start_nodes(places), batch.coords.shape[1]
+        tours, _ = environment.batch_sizes(net, nodes, places, 1, memory_gb, 1)
+        generator = torch.Generator(batch.coords.device).manual_seed(seed)
+
+        def draw(logits: Tensor) -> Tensor:
+            noise = torch.empty_like(logits).exponential_(generator=generator)
+            return (logits.softmax(-1) / noise).argmax(-1)  # the largest of p / noise is a draw of p
+
+        images = [environment.prepare(net, batch.at(coords), 0) for coords in augment8(batch.coords)]
+        for choose in itertools.chain([choose_best], itertools.repeat(draw)):
+            for image in images:
+                for part in starts.split(tours, dim=1):
+                    environment.begin_episode(image)
+                    yield roll_out(net, image, batch, part, choose)[0]
+
+    return found

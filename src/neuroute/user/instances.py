@@ -1,14 +1,16 @@
 """Instances in groups of one size, with the lengths of reference solutions, and what is checked of both."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.datasets.solomon import SolomonInstance
 from neuroute.datasets.tsplib import TsplibInstance
+from neuroute.datasets.vrplib import VrplibInstance
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import FARTHEST, check_coordinates, is_permutation, tour_length
 from neuroute.problems.vrp import Vrp
@@ -16,6 +18,8 @@ from neuroute.problems.vrp import lengths as vrp_lengths
 from neuroute.problems.vrp_checker import valid
 
 TOLERANCE = 1e-4  # relative, between a stated length and the one of the coordinates: some formats keep few digits
+
+ARRAYS = ("coords", "reference", "demand", "capacity", "solutions")  # of a group, by instances
 
 
 @dataclass(frozen=True)
@@ -27,9 +31,14 @@ class Group:
     reference: np.ndarray | None = None  # (count,) lengths of known solutions
     demand: np.ndarray | None = None  # (count, n + 1) int64
     capacity: np.ndarray | None = None  # (count,) int64
-    tsplib: TsplibInstance | None = None  # the one instance, when it comes from a TSPLIB file
+    file: TsplibInstance | VrplibInstance | SolomonInstance | None = None  # the one instance, when a library has it
     vrp: Vrp | None = None  # all of it, where the problem is one of the 16 VRPs
     seen: Vrp | None = None  # and as a network takes it
+    solutions: np.ndarray | None = None  # those of `reference`: int64 tours (count, n), or (count, 2, n)
+
+    @property
+    def problem(self) -> Literal["tsp", "cvrp", "vrp"]:
+        return "vrp" if self.vrp is not None else "tsp" if self.demand is None else "cvrp"
 
     @property
     def count(self) -> int:
@@ -39,6 +48,10 @@ class Group:
     def n(self) -> int:
         """Nodes (TSP) or customers."""
         return int(self.coords.shape[1]) - (self.demand is not None)
+
+    @property
+    def tsplib(self) -> TsplibInstance | None:
+        return self.file if isinstance(self.file, TsplibInstance) else None
 
     def unit_square(self) -> np.ndarray:
         """Return float32 coordinates for a network.
@@ -84,9 +97,38 @@ class Group:
             return np.array([self.tsplib.length(solutions[0], rounded=False)])
         return values
 
+    @classmethod
+    def joined(cls, groups: Sequence["Group"], name: str) -> Self:
+        """Return the instances of several groups of one size, problem and variant as one; a single one as it is."""
+        first = groups[0]
+        if len(groups) == 1 and isinstance(first, cls):
+            return first
+
+        def stacked(key: str) -> Any:
+            parts = [getattr(group, key) for group in groups]
+            return None if parts[0] is None else np.concatenate(parts)
+
+        arrays = {key: stacked(key) for key in ARRAYS}
+        own, seen = (_joined([getattr(group, key) for group in groups]) for key in ("vrp", "seen"))
+        return cls(name, **arrays, vrp=own, seen=seen)
+
     def slice(self, first: int, stop: int) -> "Group":
-        parts = {k: getattr(self, k) for k in ("coords", "reference", "demand", "capacity", "vrp", "seen")}
+        parts = {k: getattr(self, k) for k in (*ARRAYS, "vrp", "seen")}
         return replace(self, **{k: v[first:stop] for k, v in parts.items() if v is not None})
+
+
+def _joined(parts: Sequence[Vrp | None]) -> Vrp | None:
+    """Batches of one variant, one after the other."""
+    present = [part for part in parts if part is not None]
+    if not present:
+        return None
+
+    def stacked(key: str) -> Any:
+        arrays = [getattr(part, key) for part in present]
+        return None if arrays[0] is None else np.concatenate(arrays)
+
+    keys = ("coords", "demand", "capacity", "limit", "windows", "service")
+    return replace(present[0], **{key: stacked(key) for key in keys})
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,10 @@ def vrp_group(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> 
     # The tolerance is of the unit square: where a file's units are smaller it forgives too much, and float32 rounds
     # late times by more than it.  Solutions of an instance that cannot be completed would be built forever.
     check_instances(seen, f"{path}, as networks take it (in the unit square, float32)")
-    reference = agree(_measure(path, own, seen, arrays), shaped(arrays, "length", (count,), path), path)
-    return Group(path.stem, coords, reference, own.demand, own.capacity, vrp=own, seen=seen)
+    solutions = read_solutions(path, arrays, (len(own), own.customers))
+    measured = None if solutions is None else _measure(path, own, seen, solutions)
+    reference = agree(measured, shaped(arrays, "length", (count,), path), path)
+    return Group(path.stem, coords, reference, own.demand, own.capacity, vrp=own, seen=seen, solutions=solutions)
 
 
 def solomon_group(text: str, path: Path) -> Group:
@@ -56,12 +58,18 @@ def solomon_group(text: str, path: Path) -> Group:
     best = optimum_of(instance, "solomon")
     reference = None if best is None else np.array([best], dtype=np.float64)
     own, seen = instance.own(), instance.scaled()
-    return Group(path.stem, own.coords, reference, own.demand, own.capacity, vrp=own, seen=seen)
+    return Group(path.stem, own.coords, reference, own.demand, own.capacity, vrp=own, seen=seen, file=instance)
 
 
 def scale_for_networks(own: Vrp) -> Vrp:
-    """Return the instances for a network, float32.  One that lies in the unit square stays as it is; others are moved
-    and scaled into it, times and limits too, by one scale that also brings the depot's closing to 3 or below."""
+    """Return the instances for a network, float32, in the unit square."""
+    return in_unit_square(own, np.float32)
+
+
+def in_unit_square(own: Vrp, dtype: type[np.floating]) -> Vrp:
+    """Return the instances with coordinates and times of a type.  One that lies in the unit square stays as it is;
+    others are moved and scaled into it, times and limits too, by one scale that also brings the depot's closing to 3 or
+    below."""
     low, high = (f(own.coords, axis=(1, 2)) for f in (np.min, np.max))
     stays = (low >= 0) & (high <= 1)
     size = high - low if own.windows is None else np.maximum(high - low, own.windows[:, 0, 1] / HORIZON)
@@ -69,10 +77,10 @@ def scale_for_networks(own: Vrp) -> Vrp:
     windows, service = own.windows, own.service
     return replace(
         own,
-        coords=((own.coords - low[:, None, None]) / size[:, None, None]).astype(np.float32),
+        coords=((own.coords - low[:, None, None]) / size[:, None, None]).astype(dtype),
         limit=None if own.limit is None else own.limit / size,
-        windows=None if windows is None else (windows / size[:, None, None]).astype(np.float32),
-        service=None if service is None else (service / size[:, None]).astype(np.float32),
+        windows=None if windows is None else (windows / size[:, None, None]).astype(dtype),
+        service=None if service is None else (service / size[:, None]).astype(dtype),
     )
 
 
@@ -143,11 +151,8 @@ def _floats(given: np.ndarray | None) -> np.ndarray | None:
     return None if given is None else given.astype(np.float64)
 
 
-def _measure(path: Path, own: Vrp, seen: Vrp, arrays: dict[str, np.ndarray]) -> np.ndarray | None:
+def _measure(path: Path, own: Vrp, seen: Vrp, solutions: np.ndarray) -> np.ndarray:
     """Return the lengths (count,) of the solutions in the file."""
-    solutions = read_solutions(path, arrays, (len(own), own.customers))
-    if solutions is None:
-        return None
     why = "its solution ('node', 'via_depot') does not serve every customer once, or breaks a constraint"
     refuse(~valid(seen, solutions, "free start", LATE), path, why)
     return lengths(own, solutions)

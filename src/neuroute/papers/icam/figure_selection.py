@@ -69,15 +69,15 @@ def _inside(net: Structure, n: int) -> Any:
 
 
 def _draw_region(axes: mpl.axes.Axes, net: Structure, n: int) -> None:
-    from matplotlib.patches import Circle
-
     coords, tour, inside = net.array(f"coords_{n}", float), net.array(f"tour_{n}"), _inside(net, n)
     current, area = coords[middle_node(coords)], float(np.clip(1400 / n, 1.2, 16))
     axes.plot(*coords[np.append(tour, tour[0])].T, color=TOUR, linewidth=0.6, zorder=1)
     maps.draw_nodes(axes, coords, ~inside, FAR, s=area, linewidths=0, zorder=2)
     maps.draw_nodes(axes, coords, inside, NEAR, s=area, linewidths=0)
     radius = net.number(f"radius_{n}_optimal")
-    axes.add_patch(Circle(tuple(current), radius, facecolor="#3f8fc622", edgecolor="#1c5a9c", linewidth=0.9, zorder=2))
+    axes.add_patch(
+        mpl.patches.Circle(tuple(current), radius, facecolor="#3f8fc622", edgecolor="#1c5a9c", linewidth=0.9, zorder=2)
+    )
     axes.plot(*current, "o", color=maps.RED, markersize=max(3.0, area**0.5 + 1), zorder=5, markeredgecolor="white")
     maps.frame_square(axes, room=0.02)
 
@@ -96,12 +96,11 @@ def _draw_distances(axes: mpl.axes.Axes, net: Structure, colours: dict[int, str]
     for who, name in CHOOSERS.items():
         axes.plot([], [], color=style.INK, linestyle=DASHES[who], label=name)
     axes.axhline(100 * SHARE, color=style.GREY, linewidth=0.6, linestyle="--")
-    axes.set_xlim(0, reach or 1)
+    axes.set_xlim(0, 1.4 * reach or 1)  # room for the legend beside all radii
     axes.set_ylim(0, 102)
     axes.set_xlabel("distance in the unit square", labelpad=2)
     axes.set_ylabel("choices within (%)", labelpad=2)
-    # A radius may fall behind the legend: its line ends at the frame.
-    axes.legend(loc="lower right", fontsize=6, frameon=True, framealpha=1, edgecolor="none")
+    axes.legend(loc="lower right", fontsize=6)
 
 
 def _draw_ranks(axes: mpl.axes.Axes, net: Structure, colours: dict[int, str]) -> None:

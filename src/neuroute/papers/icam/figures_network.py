@@ -14,7 +14,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
-from neuroute.rendering.diagram_network import connect_network, decoder_row, encoder_row
+from neuroute.rendering.diagram_network import decoder_row, draw_network, encoder_row
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 
@@ -49,7 +49,7 @@ def figure3(study: Study) -> Drawing:
             _decoder(net, mixing, fits, "representatives", "representatives"),
         )
     )  # fmt: skip
-    _connect(sheet, net)
+    draw_network(sheet, net.decision, "keys")
     sheet.arrow("distances", "A")
     for name, enter in (("attention", 0.0), ("fits", -0.2), ("keys", -0.25)):
         sheet.arrow("A", name, enter=enter, colour=dg.ORANGE)
@@ -86,12 +86,6 @@ def _decoder(net: Structure, mixing: tuple[str, ...], fits: tuple[str, ...], fil
         dg.box("context", "context", "first, current node", net.model.shape("context.ends")),
     ]
     return decoder_row("probability of the next node", *boxes)
-
-
-def _connect(sheet: dg.Sheet, net: Structure) -> None:
-    connect_network(sheet, "keys")
-    maps.draw_state(sheet.axes["instance"], net.decision)
-    maps.draw_probabilities(sheet.axes["probabilities"], net.decision)
 
 
 def _notes(net: Structure) -> list[str]:
@@ -150,7 +144,7 @@ def figure6(study: Study) -> Drawing:
             dg.row(*(dg.column(dg.heading(title), chart, top=True) for title, chart in charts)),
         )
     )
-    _connect(sheet, net)
+    draw_network(sheet, net.decision, "keys")
     _draw_heads(sheet.axes["heads"], net)
     for start in starts:
         _draw_tour(sheet.axes[f"tour{start}"], net, start)

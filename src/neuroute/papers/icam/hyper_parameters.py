@@ -1,9 +1,10 @@
 """What a run of paper `icam` is trained with, by the headings of its Table 5."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from neuroute.plan.objects import Reinforced, Run, Stage
+from neuroute.rendering.settings import Setting
 from neuroute.rendering.table import Value
 from neuroute.rendering.trainings import drawn_instances
 
@@ -16,6 +17,11 @@ class Trained(NamedTuple):
 
     run: Run
     training: Reinforced
+
+    @classmethod
+    def of(cls, run: Run | None) -> "Trained | None":
+        """None without a run, or where it is trained in another way."""
+        return cls(run, run.training) if run and isinstance(run.training, Reinforced) else None
 
     @property
     def kind(self) -> str:
@@ -44,7 +50,7 @@ class Trained(NamedTuple):
 
 
 # Heading, key of the printed value, which is "both.", "TSP." or "CVRP." and this, and the value here.
-ROWS: tuple[tuple[str, str | None, Callable[[Trained], Value]], ...] = (
+ROWS: tuple[Setting[Trained], ...] = (
     ("Optimizer", "optimizer", lambda t: "Adam"),
     ("Clipping parameter", "clipping_parameter_xi", lambda t: t.arguments.get("clipping", CLIPPING[t.kind])),
     ("Initial learning rate", "initial_learning_rate", lambda t: t.first.learning_rate),
@@ -78,22 +84,6 @@ ROWS: tuple[tuple[str, str | None, Callable[[Trained], Value]], ...] = (
 )
 
 
-def settings(run: Run | None) -> dict[str, Value]:
-    """Return heading -> value; nothing without a run that is trained by reinforcement learning."""
-    if run is None or not isinstance(run.training, Reinforced):
-        return {}
-    values = {heading: value(Trained(run, run.training)) for heading, _, value in ROWS}
-    return {heading: value for heading, value in values.items() if value is not None}
-
-
-def published_value(published: Mapping[str, str], problem: str, key: str) -> Value:
-    """Return the printed value, shared by both problems or a problem's own."""
-    for name in (f"both.{key}", f"{problem}.{key}", f"{problem}.{key}_max_norm"):
-        if name in published:
-            return _number(published[name])
-    return None
-
-
 def _loss(stage: Stage) -> str:
     return "L_Joint" if stage.elite else "L_POMO"
 
@@ -119,11 +109,3 @@ def _limit(norm: float | None) -> Value:
 
 def _drops(stages: Sequence[Stage]) -> str:
     return ", ".join(map(str, sorted({drop for stage in stages for drop in stage.drops}))) or "none"
-
-
-def _number(printed: str) -> Value:
-    try:
-        number = float(printed)
-    except ValueError:
-        return printed
-    return int(number) if number.is_integer() else number

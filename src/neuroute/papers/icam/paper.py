@@ -1,11 +1,115 @@
-"""Paper `icam`."""
+"""Paper `icam`: what it trains, labels and borrows; what is shown is declared beside each table and figure."""
 
-from neuroute.papers.icam.declare import label_jobs, runs
+from neuroute.papers.icam import roles
+from neuroute.papers.icam.roles import ABLATIONS, BASELINES, ORIGINAL, OWN, PROBLEMS, STAGED, run_id
 from neuroute.papers.icam.scale import IcamScale
+from neuroute.plan.changes import apply_changes, seed_of
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.label_blocks import longest
+from neuroute.plan.objects import Elite, LabelJob, Network, Problem, Reinforced, Run
 from neuroute.plan.paper import Paper
+from neuroute.plan.papers import borrow_runs
+
+ICAM = {"tsp": "neuroute.networks.icam:Icam", "cvrp": "neuroute.networks.icam:IcamCvrp"}
+POMO = {"tsp": "neuroute.networks.pomo:Pomo", "cvrp": "neuroute.networks.pomo:PomoCvrp"}
+WITHOUT = {  # Table 9
+    "AFM": {"adaptation": False, "compatibility": False},
+    "AFM+CAB": {"adaptation": False},
+    "AAFM": {"compatibility": False},
+}
+
+
+# -- labels ---------------------------------------------------------------------------------------------------------
+
+
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
+    """One for all: ICAM's own trainings need no labels, and other papers have those of the baselines."""
+    read = [labels for r in runs for labels in (*r.data, r.validation, *r.also_validation)]
+    tests = [labels for problem in PROBLEMS for size in roles.SIZES for labels in roles.solved(scale, problem, size)]
+    tests += [roles.large(scale, size) for size in roles.LARGE_SIZES]
+    tests += [roles.tam(scale, size) for size in roles.TAM_SIZES]
+    return [LabelJob(paper=roles.PAPER, name="labels", labels=tuple(longest([*read, *tests])))]
+
+
+# -- runs -----------------------------------------------------------------------------------------------------------
+
+
+def runs(config: Config, scale: Scale) -> list[Run]:
+    out: list[Run] = []
+
+    def add(
+        name: str,
+        problem: Problem,
+        network: Network,
+        training: Reinforced,
+        role: dict[str, object],
+        start: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        out.append(
+            Run(
+                paper=roles.PAPER,
+                name=name,
+                role=role,
+                network=network,
+                training=apply_changes(config, run_id(name), Reinforced, training),
+                n=_first_size(scale, problem),
+                data=(),
+                start=start,
+                validation=roles.validation(scale, problem, 100),
+                also_validation=(roles.validation(scale, problem, 1000),),
+                seed=seed_of(config, run_id(name), seed),
+            )
+        )
+
+    for problem in PROBLEMS:
+        p = roles.sizes(scale, problem)
+        pomo = _pomo(scale, problem)
+        add(OWN[problem], problem, _icam(scale, problem), p.training, {"method": "ICAM"})
+        add(ORIGINAL[problem], problem, pomo, p.single_size, {"method": "POMO", "training": "single size"})
+        add(STAGED[problem], problem, pomo, p.training, {"method": "POMO", "training": "three stages"})
+    tsp = scale[IcamScale].tsp
+    for label, without in WITHOUT.items():
+        add(ABLATIONS[label], "tsp", _icam(scale, "tsp", **without), tsp.training, {"variant": label})
+    seed = seed_of(config, run_id(OWN["tsp"]))  # sizes and samples follow from it: forks have those of the main run
+    for k, beta in roles.forks(scale):
+        start = roles.at_stage(OWN["tsp"], roles.STAGES[-1])
+        of_main = apply_changes(config, run_id(OWN["tsp"]), Reinforced, tsp.training)
+        other = _third_stage(of_main, Elite(k=scale[IcamScale].elites[k], beta=beta))
+        add(roles.fork(k, beta), "tsp", _icam(scale, "tsp"), other, {"k": k, "beta": beta}, start, seed)
+    return [*out, *_baselines(config, scale)]
+
+
+def _baselines(config: Config, scale: Scale) -> list[Run]:
+    """As `scaling` and `sit` train them."""
+    wanted = [run for of_problem in BASELINES.values() for run in of_problem.values()]
+    return borrow_runs(config, scale, wanted)
+
+
+def _third_stage(training: Reinforced, elite: Elite) -> Reinforced:
+    """The last stage alone with another elite, on the same batches."""
+    last = training.stages[-1].model_copy(update={"elite": elite})
+    before = training.batches - last.batches
+    return training.model_copy(update={"stages": (last,), "batches_before": before})
+
+
+def _first_size(scale: Scale, problem: Problem) -> int:
+    """What stands for the paper's 100 nodes, on which all trainings begin."""
+    return roles.sizes(scale, problem).training.stages[0].sizes[1]
+
+
+def _icam(scale: Scale, problem: Problem, **without: bool) -> Network:
+    shape = scale[IcamScale].network.model_dump() | {"train_nodes": _first_size(scale, problem)}
+    return Network(kind=ICAM[problem], arguments=shape | without)
+
+
+def _pomo(scale: Scale, problem: Problem) -> Network:
+    shape = scale[IcamScale].pomo.model_dump() | {"train_nodes": _first_size(scale, problem)}
+    return Network(kind=POMO[problem], arguments=shape)
+
 
 PAPER = Paper(
-    key="icam",
+    key=roles.PAPER,
     title="Instance-Conditioned Adaptation for Large-scale Generalization of Neural Combinatorial Optimization",
     scale=IcamScale,
     runs=runs,

@@ -22,11 +22,12 @@ from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.probing import check_decision, parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.records import Arrays, Rows
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
+from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.aafm import AafmLayer, aafm, slope, weigh
 from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
-from neuroute.papers.icam.evaluations import StructureEvaluation
+from neuroute.papers.icam.roles import StructureEvaluation
 from neuroute.papers.icam.selections import LEVELS, selections
 from neuroute.plan.objects import Labels
 
@@ -80,7 +81,7 @@ def _check(evaluation: StructureEvaluation) -> None:
 
 
 def _drawable(evaluation: StructureEvaluation, loaded: LoadedModel) -> Any:
-    net: Any = loaded.net
+    net: MultiStartNetwork = loaded.net  # type: ignore[assignment]
     if isinstance(net, Pomo) and net.problem == "tsp":
         return net
     if isinstance(net, Icam) and net.problem == "tsp" and None not in (net.alpha, net.compatibility_alpha):
@@ -100,7 +101,7 @@ def _under_way(prepared: Any, visited: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return visited[:, :1], visited[:, -1:], closed
 
 
-def _outcome(net: Any, prepared: Any, visited: Tensor) -> dict[str, np.ndarray]:
+def _outcome(net: MultiStartNetwork, prepared: Any, visited: Tensor) -> dict[str, np.ndarray]:
     """visited (k,) int64; logits, probabilities (n,) float32, nan where a node is visited."""
     logits = net.decide(prepared, *_under_way(prepared, visited))[0, 0].float()
     chances = torch.softmax(logits, 0)
@@ -201,7 +202,7 @@ def chosen_nodes(optimal: tuple[Labels, ...], loaded: LoadedModel) -> dict[str, 
     levels (levels,); for each n coords_n (n, 2) and tour_n (n,), the first instance's, and what `Selections.arrays`
     names <key>_<n>_optimal and <key>_<n>_model.  The model's are greedy tours from node 0.
     """
-    net: Any = loaded.net
+    net: MultiStartNetwork = loaded.net  # type: ignore[assignment]
     found: dict[str, np.ndarray] = {}
     for labels in optimal:
         n = labels.dataset.n

@@ -1,10 +1,11 @@
 """The models and test sets of paper `icam`, by the paper's own numbers, whatever they are at a scale."""
 
-from typing import Literal
+from functools import partial
+from typing import ClassVar, Literal
 
-from neuroute.papers.icam.evaluations import StructureEvaluation
 from neuroute.papers.icam.scale import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem, IcamScale
 from neuroute.plan.config import Scale
+from neuroute.plan.evaluations import Price, RunEvaluation
 from neuroute.plan.needs import Need, group_of
 from neuroute.plan.objects import (
     BenchmarkEvaluation,
@@ -39,13 +40,11 @@ AUGMENTED = Decoding(starts="all", augment=True)
 DECODINGS = (SINGLE, MULTI, AUGMENTED)  # of Tables 1 and 7
 
 
+group = partial(group_of, PAPER)  # (run, name of what is measured, if it is not tests) -> group
+
+
 def run_id(name: str) -> str:
     return f"{PAPER}/{name}"
-
-
-def group(run: str, name: str = PAPER) -> str:
-    """The group of this paper's evaluations of a run: for a baseline, which has others, with the paper's name."""
-    return group_of(PAPER, run, name)
 
 
 def at_stage(run: str, stage: str) -> str:
@@ -124,6 +123,27 @@ def searched(scale: Scale, method: Literal["rrc", "beam"]) -> list[int]:
 
 
 # -- what is measured besides gaps -----------------------------------------------------------------------------------
+
+
+class StructureEvaluation(RunEvaluation):
+    """What drawings of a network of many starts need: its modules, and a decision on a real instance (icam).
+
+    With `optimal` also what optimal tours choose at these sizes (Figure 1).
+    """
+
+    entry: ClassVar[str] = "neuroute.papers.icam.probe:measure"
+    kind: Literal["structure"] = "structure"
+    group: str = "structure"
+    dataset: Dataset  # one instance
+    decision: int  # of the state that is drawn
+    optimal: tuple[Labels, ...] = ()
+
+    @property
+    def labels(self) -> tuple[Labels, ...]:
+        return self.optimal
+
+    def flops(self, price: Price) -> float:
+        return price.construct(self.dataset)
 
 
 def at_stages(scale: Scale) -> StageEvaluation:

@@ -1,11 +1,11 @@
 """The sizes of paper `icam`."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
 from neuroute.plan.reinforced import Reinforced, Stage
-from neuroute.plan.shapes import BaselineShape, Nodes, Positive
+from neuroute.plan.shapes import BaselineShape, Nodes, Positive, names_each
 from neuroute.plan.specs import Spec as Strict
 
 SIZES = (100, 200, 500, 1000)
@@ -37,6 +37,8 @@ class IcamProblem(Strict):
         dict[int, list[str]], Field(description="Table 1's solvers besides the reference: the paper's n -> solvers")
     ] = {}
 
+    _named = names_each(validation_counts={100, 1000})
+
     @model_validator(mode="after")
     def _stages_are_three(self) -> "IcamProblem":
         names = [stage.name for stage in self.training.stages]
@@ -45,7 +47,6 @@ class IcamProblem(Strict):
         for name, training in (("training", self.training), ("single_size", self.single_size)):
             if training.batches_before:
                 raise ValueError(f"{name}.batches_before is {training.batches_before}: nothing comes before it")
-        _named("validation_counts", self.validation_counts, {100, 1000})
         if strange := set(self.other_solvers) - set(SIZES):
             raise ValueError(f"other_solvers: {sorted(strange)} are none of the paper's sizes {list(SIZES)}")
         return self
@@ -71,14 +72,13 @@ class IcamCvrp(IcamProblem):
         Field(description="Table 2: Set-X's instances with at least, and with less than, this many nodes"),
     ]
 
+    _tests_named = names_each(
+        sizes=SIZES, test_counts=SIZES, references=SIZES, tam_sizes=TAM_SIZES, tam_capacities=TAM_SIZES,
+        tam_counts=TAM_SIZES, differ=["sizes", "tam_sizes"],
+    )  # fmt: skip
+
     @model_validator(mode="after")
-    def _test_sets_complete(self) -> "IcamCvrp":
-        for name in ("sizes", "test_counts", "references"):
-            _named(name, getattr(self, name), set(SIZES))
-        for name in ("tam_sizes", "tam_capacities", "tam_counts"):
-            _named(name, getattr(self, name), set(TAM_SIZES))
-        for name in ("sizes", "tam_sizes"):
-            _differ(name, getattr(self, name))
+    def _tests_can_be(self) -> "IcamCvrp":
         if min(self.tam_capacities.values()) < LARGEST_DEMAND:
             raise ValueError(f"tam_capacities {self.tam_capacities}: demands are up to {LARGEST_DEMAND}; give no less")
         least, below = self.benchmark_nodes
@@ -110,12 +110,10 @@ class IcamScale(Strict):
     beam: Annotated[int, Field(ge=1, description="Table 11's beam of 16 -> here")]
     beam_max_nodes: Annotated[int, Field(ge=4, description="largest instances that beams are run on")]
 
+    _named = names_each(elites=KS, large_sizes=LARGE_SIZES, large_counts=LARGE_SIZES, differ=["large_sizes"])
+
     @model_validator(mode="after")
-    def _roles_complete(self) -> "IcamScale":
-        _named("elites", self.elites, set(KS))
-        for name in ("large_sizes", "large_counts"):
-            _named(name, getattr(self, name), set(LARGE_SIZES))
-        _differ("large_sizes", self.large_sizes)
+    def _capacities_are_of_the_cvrp(self) -> "IcamScale":
         if drawn := [stage.name for stage in self.tsp.stages if stage.capacities]:
             raise ValueError(f"tsp: capacities of {drawn[0]}: they are for the CVRP")
         return self
@@ -145,13 +143,3 @@ class IcamScale(Strict):
         if len(set(self.forks)) < len(self.forks):
             raise ValueError(f"forks {self.forks} must all differ")
         return self
-
-
-def _named(name: str, given: dict[int, Any], roles: set[int]) -> None:
-    if set(given) != roles:
-        raise ValueError(f"{name} must name exactly the paper's {sorted(roles)}, got {sorted(given)}")
-
-
-def _differ(name: str, given: dict[int, int]) -> None:
-    if len(set(given.values())) < len(given):
-        raise ValueError(f"{name} {given} must all differ")

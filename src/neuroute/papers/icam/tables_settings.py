@@ -1,14 +1,15 @@
 """Tables 4, 5 and 12 of paper `icam`: complexity, hyper-parameters, and the licences of codes and data."""
 
 from neuroute.accounting.counts_many_starts import Icam, Pomo
-from neuroute.papers.icam.hyper_parameters import ROWS, published_value, settings
+from neuroute.papers.icam.hyper_parameters import ROWS, Trained
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.needs import artifact
 from neuroute.rendering.columns import AS_TRAINED, WHOLE, plain
 from neuroute.rendering.licences import licence_table
+from neuroute.rendering.settings import changes_note, printed_values, setting_rows
 from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell, Column, Row, Table
+from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
 # -- Table 4 ----------------------------------------------------------------------------------------------------------
 
@@ -74,30 +75,23 @@ def _per_pair(study: Study) -> dict[str, float]:
 @artifact("Training settings")
 def table5(study: Study) -> Table:
     """Hyper-parameters of ICAM as configured here and printed; besides, of the two trainings of POMO."""
-    published = dict(study.published(5)[["key", "value"]].fillna("−").astype(str).to_numpy())
-    columns, here, shown = [], [], []
-    for names, label, is_own in ((OWN, "ICAM", True), (STAGED, "POMO, three stages", False),
-                                 (ORIGINAL, "POMO (original)", False)):  # fmt: skip
+    published, columns, subjects, prefixes = printed_values(study), [], [], list[str]()
+    for names, label in ((OWN, "ICAM"), (STAGED, "POMO, three stages"), (ORIGINAL, "POMO (original)")):
         for problem in PROBLEMS:
             columns.append(Column(names[problem], problem.upper(), format=plain, group=label))
-            here.append(settings(study.runs.get(run_id(names[problem]))))
-            shown.append(problem.upper() if is_own else None)
-    rows = [
-        Row(
-            (label,),
-            tuple(
-                Cell(values.get(label), published_value(published, problem, key) if problem and key else None)
-                for values, problem in zip(here, shown, strict=True)
-            ),
-        )
-        for label, key, _ in ROWS
-    ]
-    changed = [r for r in study.runs if r in study.config.runs]
+            subjects.append(Trained.of(study.runs.get(run_id(names[problem]))))
+            prefixes.append(problem.upper() if names is OWN else "")
+
+    def printed(i: int, key: str) -> Value:
+        """What both problems share, or a problem's own."""
+        names = (f"both.{key}", f"{prefixes[i]}.{key}", f"{prefixes[i]}.{key}_max_norm") if prefixes[i] else ()
+        return next((published[name] for name in names if name in published), None)
+
     return Table(
         study.artifact.title,
         ("Hyper-parameter",),
         tuple(columns),
-        tuple(rows),
+        setting_rows(ROWS, subjects, printed),
         (
             "Rows from 'Solutions of an instance' on and the columns of POMO are not in the paper's table; its two "
             "columns share most entries.",
@@ -107,7 +101,7 @@ def table5(study: Study) -> Table:
             "table calls k. Distances are multiplied by log2(N), of the CVRP with N customers without the depot, as "
             "in the published code.",
             "Adam's moments are kept from stage to stage, as in the published code.",
-            *([f"config.yaml changes {', '.join(changed)}."] if changed else []),
+            *changes_note(study, study.runs.values()),
         ),
         AS_TRAINED,
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.mvmoe import roles
@@ -19,10 +21,6 @@ from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Value
 from neuroute.rendering.trainings import drawn_instances
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 GAP = "gap_mean_of_ratios_pct"  # the paper's: the mean of the instances' gaps
 FEASIBLE = "reference_feasible_pct"  # of the reference solutions, what networks may drive, too
@@ -85,14 +83,22 @@ def mean_gap_cell(
     measured = [gap for gap in gaps if gap is not None]
     if not measured or len(measured) < len(gaps):
         return Cell(None, published)
-    import numpy as np
-
     mean = float(np.mean(measured))
+    return interval_cell(mean, mean_gap_samples(study, run, datasets, decoding), published)
+
+
+def mean_gap_samples(
+    study: Study, run: str, datasets: Sequence[Dataset], decoding: Decoding | str = X8
+) -> NDArray[np.float64] | None:
+    """Resample that mean (resamples,); None where one of the test sets was not measured or has one instance."""
     samples = [_resampled(study, run, dataset, decoding) for dataset in datasets if dataset.count > 1]
     kept = [each for each in samples if each is not None]
-    if len(kept) < len(gaps):
-        return Cell(mean, published)
-    return interval_cell(mean, np.mean(kept, axis=0), published)
+    if len(kept) < len(datasets):
+        return None
+    import numpy as np
+
+    means: NDArray[np.float64] = np.mean(kept, axis=0)
+    return means
 
 
 def mean_over(tests: Iterable[Labels]) -> Measure:

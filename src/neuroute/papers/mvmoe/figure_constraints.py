@@ -24,13 +24,19 @@ CONSTRAINTS = {  # variant with one of them -> how the paper calls it
 FOLLOWED, OTHERS = "#1c5a9c", "#b9c3d2"  # the route that the panel below follows, and the others
 BACKHAUL = style.RAMPS["orange"][1]
 LIGHT, DARK = style.RAMPS["blue"][0], style.RAMPS["blue"][3]
-LEGEND = {
+ON_MAPS = {
     "depot": maps.MARKS["depot"],
     "linehaul": maps.MARKS["candidate"],
     "backhaul": maps.MARKS["candidate"] | {"marker": "^", "color": BACKHAUL},
     "route of the panel below": {"color": FOLLOWED},
     "other routes": {"color": OTHERS},
+}
+IN_CHARTS: dict[str, dict[str, Any]] = {
+    "way home, not driven": {"color": style.GREY, "linestyle": (0, (1, 1.5))},
+    "capacity, limit, closing": {"color": maps.RED, "linewidth": 0.9},
     "time window": {"color": LIGHT, "linewidth": 5},
+    "service": {"color": DARK, "linewidth": 3},
+    "waiting": {"color": style.GREY, "linewidth": 0.8},
 }
 
 
@@ -45,7 +51,9 @@ def figure1(study: Study) -> Drawing:
                dg.Panel(f"chart_{variant}", 1.05, 0.95, before=0.3, below=0.28), top=True, gap=0.1)
         for letter, (variant, name) in zip("abcd", CONSTRAINTS.items(), strict=True)
     ]  # fmt: skip
-    sheet = dg.Sheet(dg.column(dg.row(*parts, gap=0.08), dg.legend(LEGEND, across=True)))
+    sheet = dg.Sheet(
+        dg.column(dg.row(*parts, gap=0.08), dg.legend(ON_MAPS, across=True), dg.legend(IN_CHARTS, across=True))
+    )
     for solution in solutions:
         _draw_map(sheet.axes[f"map_{solution.variant}"], solution)
         _draw_constraint(sheet.axes[f"chart_{solution.variant}"], solution)

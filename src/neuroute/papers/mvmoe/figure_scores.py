@@ -84,12 +84,11 @@ def figure3(study: Study) -> Drawing:
 
 def _draw_matrix(axes: mpl.axes.Axes, choices: Choices, way: str) -> None:
     """A row for each node, a column for each expert, the chosen in colour; units of the axes are cells."""
-    from matplotlib.colors import ListedColormap
-
     rows, columns = choices.drawn, choices.scores.shape[1]
     chosen = choices.weights[way][:rows] > 0
-    axes.pcolormesh(np.arange(columns + 1), np.arange(rows + 1), chosen, cmap=ListedColormap(["white", CHOSEN[way][0]]),
-                    vmin=0, vmax=1, edgecolors="#c3c8d0", linewidth=0.3)  # fmt: skip
+    colours = mpl.colors.ListedColormap(["white", CHOSEN[way][0]])
+    axes.pcolormesh(np.arange(columns + 1), np.arange(rows + 1), chosen, cmap=colours, vmin=0, vmax=1,
+                    edgecolors="#c3c8d0", linewidth=0.3)  # fmt: skip
     for i, j in np.ndindex(rows, columns):
         weight, colour = ("bold", style.INK) if chosen[i, j] else ("normal", style.GREY)
         dg.write(

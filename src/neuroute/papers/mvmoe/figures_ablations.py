@@ -93,7 +93,8 @@ def figure6(study: Study) -> Drawing:
         if letter == "e":
             _draw_times(axes, settings[letter])
         else:
-            _draw_bars(axes, settings[letter], METHODS if letter == "d" else {})
+            shown = [s for s in settings[letter] if s.gap is not None or s.printed is not None]
+            _draw_bars(axes, shown, METHODS if letter == "d" else {})
     handles = [
         mark("here", "s", BAR),
         mark("here, MVMoE/4E (default)", "s", DEFAULT_BAR),
@@ -155,7 +156,7 @@ def _draw_bars(axes: mpl.axes.Axes, settings: Sequence[Setting], colours: dict[s
         if setting.printed is not None:
             axes.plot(setting.printed, i, markersize=4, zorder=4, **HOLLOW)
     axes.set_yticks(range(len(settings)), [SHORT.get(s.label, s.label) for s in settings], fontsize=6)
-    axes.set_ylim(len(settings) - 0.4, -0.6)
+    axes.set_ylim(max(3, len(settings)) - 0.4, -0.6)
     axes.set_xlim(min([0.0, *(1.1 * s.gap for s in settings if s.gap is not None)]), 1.3 * reach or 1)
     axes.set_xlabel("Mean gap, unseen (%)", labelpad=2)
     axes.tick_params(axis="y", length=0)
@@ -165,7 +166,9 @@ def _draw_bars(axes: mpl.axes.Axes, settings: Sequence[Setting], colours: dict[s
 def _draw_times(axes: mpl.axes.Axes, settings: Sequence[Setting]) -> None:
     """The gap over the training's seconds, in the colours of (d)."""
     there = [s for s in settings if s.gap is not None and s.seconds is not None]
-    axes.set_xlabel("Time of training (min)", labelpad=2)
+    longest = max((s.seconds for s in there if s.seconds is not None), default=0.0)
+    unit, name = next((u, name) for u, name in ((3600, "h"), (60, "min"), (1, "s")) if longest >= 2 * u or u == 1)
+    axes.set_xlabel(f"Time of training ({name})", labelpad=2)
     axes.set_ylabel("Mean gap, unseen (%)")
     if not there:
         style.empty_axes(axes, "not measured")
@@ -173,7 +176,7 @@ def _draw_times(axes: mpl.axes.Axes, settings: Sequence[Setting]) -> None:
     for s in there:
         assert s.seconds is not None
         assert s.gap is not None
-        axes.plot(s.seconds / 60, s.gap, MARKS[s.label], color=METHODS[s.label], markersize=6.5,
+        axes.plot(s.seconds / unit, s.gap, MARKS[s.label], color=METHODS[s.label], markersize=6.5,
                   markeredgecolor="white", linestyle="none", label=s.label)  # fmt: skip
     axes.margins(0.16)
     axes.set_xlim(left=0)
@@ -188,7 +191,7 @@ def _notes(study: Study, settings: dict[str, list[Setting]]) -> list[str]:
     names = list(dict.fromkeys(s.name for of in settings.values() for s in of if s.gap is not None))
     runs = [run_id(name) for name in names]
     tests = [roles.reference(scale, variant, SIZES[0]) for variant in UNSEEN]
-    missing = list(dict.fromkeys(s.name for of in settings.values() for s in of if s.gap is None))
+    missing = list(dict.fromkeys(s.label for of in settings.values() for s in of if s.gap is None))
     every = len({s.name for of in settings.values() for s in of})
     notes = [
         f"Means over the ten unseen problems, {scale[MvmoeScale].sizes[SIZES[0]]} customers, "
@@ -206,7 +209,7 @@ def _notes(study: Study, settings: dict[str, list[Setting]]) -> list[str]:
         *_times(study, settings["e"]),
     ]
     if missing:
-        notes.append(f"{len(missing)} of {every} settings are not trained at this scale.")
+        notes.append(f"Of {every} settings not trained at this scale: {'; '.join(missing)}.")
     return notes
 
 

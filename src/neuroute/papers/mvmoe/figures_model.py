@@ -10,7 +10,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
-from neuroute.rendering.diagram_network import connect_network, decoder_row, encoder_row
+from neuroute.rendering.diagram_network import decoder_row, draw_network, encoder_row
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 
@@ -34,9 +34,7 @@ def figure2(study: Study) -> Drawing:
             _mixture(net),
         )
     )
-    connect_network(sheet, "keys", "mixes")
-    maps.draw_state(sheet.axes["instance"], net.decision)
-    maps.draw_probabilities(sheet.axes["probabilities"], net.decision)
+    draw_network(sheet, net.decision, "keys", "mixes")
     _draw_mixture(sheet, net)
     rows = [*net.model.rows("a"), *_decision_rows(net), *_node_rows(net)]
     alt = "The encoder and the decoder of MVMoE with their shapes, and a gate that sends a node to two of its experts."

@@ -13,6 +13,7 @@ from neuroute.papers.mvmoe.snapshot import Routing, shares
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
+from neuroute.rendering.plots import line
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 
@@ -29,24 +30,24 @@ def figure8(study: Study) -> Drawing:
     """The first decisions that run the experts, by problem (a), and the share of all decisions that do (b)."""
     net = Routing.of_model(study, "MVMoE/4E-L")
     names, drawn = net.variants, net.array("sparse", int)
-    from matplotlib.patches import Patch
-
     figure = new_figure(height=0.7 + 0.165 * len(names) + 0.3)
     left, right = figure.subplots(1, 2, width_ratios=(1.75, 1))
     _draw_decisions(left, drawn, names)
     _draw_branches(right, _sparse_shares(net))
     left.set_title(f"(a) The first {drawn.shape[1]} decisions")
     right.set_title("(b) All decisions")
-    handles = [
-        Patch(facecolor=SPARSE, edgecolor="#5a6270", linewidth=0.4, label="sparse: experts"),
-        Patch(facecolor="white", edgecolor="#5a6270", linewidth=0.4, label="(a) dense layer"),
-        Patch(facecolor=DENSE, edgecolor="#5a6270", linewidth=0.4, label="(b) dense layer"),
-    ]
+    squares = {"sparse: experts": SPARSE, "(a) dense layer": "white", "(b) dense layer": DENSE}
+    handles = [_square(label, facecolor=colour, edgecolor="#5a6270") for label, colour in squares.items()]
     if (drawn == NO_DECISION).any():
-        handles.append(Patch(facecolor="white", edgecolor=OVER, hatch=HATCH, linewidth=0.4, label="(a) all is served"))
+        handles.append(_square("(a) all is served", facecolor="white", edgecolor=OVER, hatch=HATCH))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     alt = "By problem: at which of the first decisions the light decoder ran its experts, and at what share of all."
     return dg.drawing(figure, _decision_rows(net), _decision_notes(net), alt)
+
+
+def _square(label: str, **look: Any) -> mpl.patches.Patch:
+    """An entry of a legend."""
+    return mpl.patches.Patch(label=label, linewidth=0.4, **look)
 
 
 def _sparse_shares(net: Routing) -> maps.Array:
@@ -57,10 +58,8 @@ def _sparse_shares(net: Routing) -> maps.Array:
 
 def _draw_decisions(axes: mpl.axes.Axes, sparse: maps.Array, names: list[str]) -> None:
     """A square for each decision: filled with experts, blank without, hatched where the construction was over."""
-    from matplotlib.colors import ListedColormap
-
     steps = sparse.shape[1]
-    colours = ListedColormap(["white", SPARSE])
+    colours = mpl.colors.ListedColormap(["white", SPARSE])
     shown = np.ma.masked_equal(sparse, NO_DECISION)
     axes.pcolormesh(np.arange(steps + 1) + 0.5, np.arange(len(names) + 1) - 0.5, shown, cmap=colours, vmin=0, vmax=1,
                     edgecolors="#c3c8d0", linewidth=0.4)  # fmt: skip
@@ -139,9 +138,6 @@ def figure9(study: Study) -> Drawing:
     """The mean share of nodes on each expert by problem (a), and layer by layer (b)."""
     net = Routing.of_model(study)
     by_variant, by_layer = mean_shares(net), layer_shares(net)
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     figure = new_figure(height=3.7)
     top, bottom = figure.subplots(2, 1, height_ratios=(1.35, 1))
     even, printed = 100 / net.experts, quoted(study, "largest_expert_share_pct")
@@ -149,11 +145,9 @@ def figure9(study: Study) -> Drawing:
     _draw_shares(top, by_variant, net.variants, colours, even)
     top.axhline(printed, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 1.5)))
     _draw_layers(bottom, by_layer, layer_names(net), colours, even)
-    handles: list[Any] = [Patch(facecolor=colour, label=f"expert {j}") for j, colour in enumerate(colours, 1)]
-    handles += [
-        Line2D([], [], color=style.INK, linewidth=0.8, label="all alike"),
-        Line2D([], [], color=style.GREY, linewidth=0.8, linestyle=(0, (1, 1.5)), label="largest in print"),
-    ]
+    handles: list[Any] = [mpl.patches.Patch(fc=colour, label=f"expert {j}") for j, colour in enumerate(colours, 1)]
+    handles.append(line("all alike", color=style.INK, linewidth=0.8))
+    handles.append(line("largest in print", color=style.GREY, linewidth=0.8, linestyle=(0, (1, 1.5))))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), columnspacing=1.2)
     top.set_title("(a) Mean over layers")
     bottom.set_title("(b) Each layer, mean over problems; line: range over problems")

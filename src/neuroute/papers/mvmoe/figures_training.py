@@ -97,13 +97,13 @@ def figure5(study: Study) -> Drawing:
     zero = {variant: _zero_shot(study, variant) for variant in FEW}
     for axes, letter, variant in zip(panels, "ab", FEW, strict=True):
         curves = [curve(study, run_id(roles.few(method, variant)), variant, method) for method in MULTI_TASK]
-        _draw_few(axes, curves, zero[variant])
-        axes.set_title(f"({letter}) {variant}")
+        _draw_few(axes, curves)
+        axes.set_title(f"({letter}) {variant}", pad=14)
+        told = ", ".join(f"{gap:.3f}" for gap in zero[variant].values())
+        axes.text(0, 1.03, f"zero-shot in print (Table 2): {told} %", transform=axes.transAxes, fontsize=6.5)
         every += curves
     panels[0].set_ylabel("Validation gap (%)")
     handles = [line(method, color=colour, marker=marker, markersize=3.5) for method, (colour, marker) in LOOKS.items()]
-    hollow = {"markerfacecolor": "white", "markeredgecolor": style.INK, "markersize": 4.5}
-    handles.append(line("zero-shot in print (Table 2)", linestyle="none", marker="o", **hollow))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     alt = "Gaps of three models over the epochs of training on one unseen problem, in two panels."
     rows = [row for each in every for row in each.rows()]
@@ -121,14 +121,11 @@ def _zero_shot(study: Study, variant: str) -> dict[str, float]:
     return {method: float(gap) for method, gap in found.items() if isinstance(gap, float)}
 
 
-def _draw_few(axes: mpl.axes.Axes, curves: Sequence[Curve], zero: dict[str, float]) -> None:
+def _draw_few(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:
     for each in curves:
         colour, marker = LOOKS[each.series]
         x, y = each.xy
         axes.plot(x, y, color=colour, marker=marker, markersize=3, markeredgewidth=0, linewidth=1.1)
-        if each.series in zero:
-            axes.plot(0, zero[each.series], marker, markerfacecolor="white", markeredgecolor=colour, markersize=5,
-                      markeredgewidth=1.1, zorder=3, clip_on=False)  # fmt: skip
     _of_epochs(axes, curves)
     if not any(math.isfinite(gap) for each in curves for gap in each.xy[1]):
         style.empty_axes(axes, "no finite gap to draw")
@@ -149,8 +146,9 @@ def _few_notes(study: Study, every: Sequence[Curve]) -> list[str]:
         f"{samples:,} instances (the paper: 10,000, 0.01 % of a training). Gaps are ratios of mean lengths, "
         f"greedy from many starts without augmentation, on {count:,} validation instances, which are not those of "
         "Table 2; nothing is selected on them. One training of each.",
-        "Hollow: what Table 2 prints of the models before, with 8 images and 100 million instances of training. The "
-        "paper plots these curves and prints no numbers; it says that MVMoE generalises better than POMO-MTL.",
+        "Above each panel stands what Table 2 prints of the three models before, in the order of the legend, with 8 "
+        "images and 100 million instances of training. The paper plots these curves and prints no numbers; it says "
+        "that MVMoE generalises better than POMO-MTL.",
     ]
     for variant in FEW:
         told = [
@@ -247,7 +245,21 @@ def _seen_notes(study: Study, every: Sequence[Curve]) -> list[str]:
         f"windows {len(worse)} end higher without OVRPTW{': ' * bool(worse)}{', '.join(worse)}. The paper says that "
         "some of them do, plots the curves and prints no numbers."
     )
-    return notes + _trouble(every)
+    return notes + idle_limits(every) + _trouble(every)
+
+
+def idle_limits(every: Sequence[Curve]) -> list[str]:
+    """Say which problems with a limit have the curves of the one without it: the limit never binds there."""
+    of = {(each.variant, each.series): [gap for *_, gap in each.points] for each in every}
+    named = {switches: variant for variant, switches in SWITCHES.items()}
+    pairs = {v: named[SWITCHES[v]._replace(limit=False)] for v in VARIANTS if SWITCHES[v].limit}
+    same = [v for v, other in pairs.items() if all(of[v, series] == of[other, series] for series in (WITH, WITHOUT))]
+    if not same:
+        return []
+    return [
+        f"The limit of a route's length never binds here for {', '.join(same)}: each has the curves of the same "
+        "problem without it."
+    ]
 
 
 def _last(every: Sequence[Curve], variant: str, series: str) -> float:

@@ -1,11 +1,219 @@
-"""Paper `mvmoe`."""
+"""Paper `mvmoe`: what it trains, labels and borrows; what is shown is declared beside each table and figure."""
 
-from neuroute.papers.mvmoe.declare import label_jobs, runs
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.roles import (
+    DEFAULT,
+    FEW,
+    LEHD_LIGHT,
+    MULTI_TASK,
+    SIZES,
+    TRAINED,
+    VARIANTS,
+    WITHOUT_OVRPTW,
+    run_id,
+)
 from neuroute.papers.mvmoe.scale import MvmoeScale
+from neuroute.plan.changes import apply_changes, seed_of
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.label_blocks import longest, with_count
+from neuroute.plan.objects import LabelJob, Network, Reinforced, Run, Stage, Supervised
 from neuroute.plan.paper import Paper
+from neuroute.plan.papers import borrow_runs
+
+MVMOE = "neuroute.networks.mvmoe:MvMoe"
+LEHD_LIGHT_NETWORK = "neuroute.networks.lehd:LehdCvrpLight"
+BALANCE = 0.01  # alpha of Equation 3 as the paper has it; 0.001 in the published code
+DENSE: dict[str, Any] = {"experts": 0}
+OF_METHOD: dict[str, dict[str, Any]] = {"mtl": DENSE, "moe4e": {}, "moe4eL": {"hierarchy": "step"}}
+OF_ABLATION: dict[str, dict[str, Any]] = {  # what of MVMoE/4E is otherwise
+    DEFAULT: {},
+    "h_raw": {"positions": ("raw",)},
+    "h_enc_all": {"positions": ("enc",)},
+    "h_dec": {"positions": ("dec",)},
+    "h_8e": {"experts": 8},
+    "h_16e": {"experts": 16},
+    "h_8e_100m": {"experts": 8},
+    "h_16e_200m": {"experts": 16},
+    "h_node_ec": {"method": "expert-choice"},
+    "h_inst_ic": {"level": "instance"},
+    "h_inst_ec": {"method": "expert-choice", "level": "instance"},
+    "h_prob_ic": {"level": "problem"},
+    "h_prob_random": {"method": "random", "level": "problem"},
+    "h_enc_ec": {"method": "expert-choice", "positions": ("enc",)},
+    "h_mtl": DENSE,
+    "h_4eL": OF_METHOD["moe4eL"],
+    "h_random_hier": {"hierarchy": "random"},
+    "h_soft": {"decoder_method": "soft"},
+    "h_alpha0001": {},
+    "h_alpha01": {},
+    "h_alpha1": {},
+    "h_batch": {"norm": "batch"},
+    "h_layer": {"norm": "layer"},
+    "h_nonorm": {"norm": "none"},
+    "h_k1": {"top": 1},
+    "h_k3": {"top": 3},
+}
+ALPHAS = {"h_alpha0001": 0.001, "h_alpha01": 0.1, "h_alpha1": 1.0}
+TIMES_DATA = {"h_8e_100m": 2, "h_16e_200m": 4}  # larger batches, as many of them (Section 5.2, Number of Experts)
+Add = Callable[..., None]
+
+
+# -- labels ---------------------------------------------------------------------------------------------------------
+
+
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
+    """One for all; the training labels of Table 8's LEHDs are in it where `scaling` does not have them."""
+    read = [labels for r in runs for labels in (*r.data, r.validation, *r.also_validation)]
+    tests = [labels for size in SIZES for variant in VARIANTS for labels in roles.solved(scale, variant, size)]
+    return [LabelJob(paper=roles.PAPER, name="labels", labels=tuple(longest([*read, *tests])))]
+
+
+# -- runs -----------------------------------------------------------------------------------------------------------
+
+
+def runs(config: Config, scale: Scale) -> list[Run]:
+    out: list[Run] = []
+
+    def add(name: str, training: Reinforced, variants: Iterable[str], size: int, **own: Any) -> None:
+        out.append(_run(config, scale, name, training, tuple(variants), size, **own))
+
+    m = scale[MvmoeScale]
+    for size in m.trained_sizes:
+        for variant in TRAINED:
+            pomo = _network(scale, size, **DENSE, inputs=variant)
+            name = roles.single(scale, variant, size)
+            add(name, m.trainings[size], [variant], size, network=pomo, role={"method": "POMO", "problem": variant})
+        for method, short in MULTI_TASK.items():
+            network, role = _network(scale, size, **OF_METHOD[short]), {"method": method, "size": size}
+            # The curves of Figure 7 are of all problems.
+            shown = VARIANTS if (short, size) == ("mtl", SIZES[0]) else TRAINED
+            name = roles.multi(scale, method, size)
+            add(name, m.trainings[size], TRAINED, size, network=network, role=role, watched=shown)
+    _add_of_figures(scale, add)
+    for name in roles.ablations(scale):
+        network = _network(scale, SIZES[0], **_ablated(scale, name))
+        training = _larger(m.ablation, TIMES_DATA.get(name, 1))
+        role = {"method": "ablation", "variant": name}
+        add(name, training, TRAINED, SIZES[0], network=network, role=role, balance=ALPHAS.get(name, BALANCE))
+    return [*out, *_lehds(config, scale)]
+
+
+def _add_of_figures(scale: Scale, add: Add) -> None:
+    """Runs whose logs alone are shown: Figure 7's POMO-MTL without OVRPTW, and the fine-tunings of Figure 5."""
+    m, size = scale[MvmoeScale], SIZES[0]
+    dense = _network(scale, size, **DENSE)
+    role: dict[str, object] = {"method": "POMO-MTL", "without": "OVRPTW"}
+    others = [variant for variant in TRAINED if variant != "OVRPTW"]
+    add(WITHOUT_OVRPTW, m.trainings[size], others, size, network=dense, role=role, watched=VARIANTS)
+    # Their own batches begin where those of the training end: no customer is seen again.
+    fresh = m.few_shot.model_copy(update={"fresh": True, "batches_before": m.trainings[size].batches})
+    for method, short in MULTI_TASK.items():
+        network, start = _network(scale, size, **OF_METHOD[short]), run_id(roles.multi(scale, method, size))
+        for variant in FEW:
+            role = {"method": method, "few-shot": variant}
+            add(roles.few(method, variant), fresh, [variant], size, network=network, role=role, start=start)
+
+
+def _run(
+    config: Config,
+    scale: Scale,
+    name: str,
+    training: Reinforced,
+    variants: tuple[str, ...],
+    size: int,
+    *,
+    network: Network,
+    role: dict[str, object],
+    watched: Iterable[str] = (),
+    balance: float = BALANCE,
+    start: str | None = None,
+) -> Run:
+    """A run on batches of these variants, validated on them unless others are given.
+
+    Without experts there is nothing to balance.
+    """
+    first, *others = [roles.validation(scale, variant, size) for variant in tuple(watched) or variants]
+    own = {
+        "stages": tuple(_on(stage, variants) for stage in training.stages),
+        "balance": balance if network.arguments["experts"] else 0.0,
+    }
+    return Run(
+        paper=roles.PAPER,
+        name=name,
+        role=role,
+        network=network,
+        training=apply_changes(config, run_id(name), Reinforced, training.model_copy(update=own)),
+        n=scale[MvmoeScale].sizes[size],
+        data=(),
+        start=start,
+        validation=first,
+        also_validation=tuple(others),
+        seed=seed_of(config, run_id(name)),
+    )
+
+
+def _lehds(config: Config, scale: Scale) -> list[Run]:
+    """Table 8: LEHD as `scaling` trains it, or for another number of epochs, and with experts in its decoder."""
+    lent, epochs = [f"{roles.SCALING}/{roles.LEHD}"], scale[MvmoeScale].lehd_epochs
+    (dense,) = borrow_runs(config, scale, lent)
+    (unchanged,) = borrow_runs(config.model_copy(update={"runs": {}}), scale, lent)
+    training = unchanged.training
+    assert isinstance(training, Supervised)
+    if epochs is not None:
+        training = training.model_copy(update={"epochs": epochs, "validations": min(training.validations, epochs)})
+
+    def own(name: str, kind: str, method: str) -> Run:
+        labelled = apply_changes(config, run_id(name), Supervised, training)
+        change = {
+            "paper": roles.PAPER,
+            "name": name,
+            "role": {"method": method},
+            "network": Network(kind=kind, arguments=dense.network.arguments),
+            "training": labelled,
+            "data": (with_count(dense.data[0], labelled.samples),),
+            "seed": seed_of(config, run_id(name)),
+        }
+        return dense.model_copy(update=change)
+
+    first = dense if epochs is None else own(roles.LEHD, dense.network.kind, "LEHD")
+    return [first, own(LEHD_LIGHT, LEHD_LIGHT_NETWORK, "LEHD/4E-L")]
+
+
+# -- networks and trainings -----------------------------------------------------------------------------------------
+
+
+def _network(scale: Scale, size: int, **change: Any) -> Network:
+    """MVMoE/4E, but for what is given."""
+    arguments = scale[MvmoeScale].network.model_dump() | {
+        "experts": 4,
+        "top": 2,
+        "train_nodes": scale[MvmoeScale].sizes[size],
+    }
+    return Network(kind=MVMOE, arguments=arguments | change)
+
+
+def _ablated(scale: Scale, name: str) -> dict[str, Any]:
+    """ "Every-two or last-two layers", both of those with even numbers from 0 on (Section 5.2, Position of MoEs)."""
+    even = [f"enc{layer}" for layer in range(0, scale[MvmoeScale].network.depth, 2)]
+    of_depth = {"h_enc_even": {"positions": even}, "h_enc_last2": {"positions": even[-2:]}}
+    return (OF_ABLATION | of_depth)[name]
+
+
+def _on(stage: Stage, variants: tuple[str, ...]) -> Stage:
+    return stage.model_copy(update={"variants": variants})
+
+
+def _larger(training: Reinforced, times: int) -> Reinforced:
+    """The same number of batches, each so many times as large."""
+    stages = tuple(stage.model_copy(update={"batch_size": times * stage.batch_size}) for stage in training.stages)
+    return training.model_copy(update={"stages": stages})
+
 
 PAPER = Paper(
-    key="mvmoe",
+    key=roles.PAPER,
     title="MVMoE: Multi-Task Vehicle Routing Solver with Mixture-of-Experts",
     scale=MvmoeScale,
     runs=runs,

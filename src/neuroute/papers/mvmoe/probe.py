@@ -26,7 +26,7 @@ from neuroute.networks.blocks.gates import ExpertChoice, Gate, InputChoice
 from neuroute.networks.blocks.hierarchical_gate import Hierarchical
 from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.mvmoe import ExpertLayer, MvMoe
-from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
+from neuroute.papers.mvmoe.roles import RoutingEvaluation
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp, lengths, number_of_starts
 from neuroute.problems.vrp_checker import valid

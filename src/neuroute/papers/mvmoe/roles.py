@@ -1,9 +1,14 @@
 """The models and test sets of paper `mvmoe`, by the paper's own numbers, whatever they are at a scale."""
 
-from neuroute.papers.mvmoe.evaluations import RoutingEvaluation
+from functools import partial
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
 from neuroute.papers.mvmoe.scale import ABLATIONS as RUNS
 from neuroute.papers.mvmoe.scale import SIZES, TRAINED, UNSEEN, MvmoeScale
 from neuroute.plan.config import Scale
+from neuroute.plan.evaluations import Price, RunEvaluation
 from neuroute.plan.needs import Need, group_of
 from neuroute.plan.objects import BenchmarkEvaluation, ConstructionEvaluation, Dataset, Decoding, Labels
 
@@ -71,13 +76,11 @@ MULTI = Decoding(starts="all")  # Tables 6 to 8
 X8 = Decoding(starts="all", augment=True)  # Tables 1, 2, 4 and 5
 
 
+group = partial(group_of, PAPER)  # (run, name of what is measured, if it is not tests) -> group
+
+
 def run_id(name: str) -> str:
     return f"{PAPER}/{name}"
-
-
-def group(run: str, name: str = PAPER) -> str:
-    """The group of this paper's evaluations of a run: for a baseline, which has others, with the paper's name."""
-    return group_of(PAPER, run, name)
 
 
 def trained_size(scale: Scale, size: int) -> int:
@@ -176,6 +179,22 @@ def rrc(scale: Scale) -> Decoding:
 
 
 # -- what is measured besides gaps -----------------------------------------------------------------------------------
+
+
+class RoutingEvaluation(RunEvaluation):
+    """Where a mixture's gates send nodes, by variant, and real routings and routes to draw (mvmoe, Figures 1-4, 8, 9).
+
+    One instance or more of each variant; gates are followed over the first `steps` decisions.
+    """
+
+    entry: ClassVar[str] = "neuroute.papers.mvmoe.probe:measure"
+    kind: Literal["routing"] = "routing"
+    group: str = "routing"
+    datasets: tuple[Dataset, ...]
+    steps: int = Field(default=20, ge=1)
+
+    def flops(self, price: Price) -> float:
+        return sum(map(price.construct, self.datasets))
 
 
 def on_set_x(scale: Scale, run: str, name: str, *decodings: Decoding) -> BenchmarkEvaluation:

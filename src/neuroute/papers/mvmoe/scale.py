@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from neuroute.plan.reinforced import Reinforced
-from neuroute.plan.shapes import BaselineShape, Nodes, Positive
+from neuroute.plan.shapes import BaselineShape, Nodes, Positive, names_each
 from neuroute.plan.specs import Spec as Strict
 from neuroute.problems.vrp_variants import SWITCHES
 
@@ -81,15 +81,10 @@ class MvmoeScale(Strict):
     def other_solvers_of(self, variant: str) -> list[str]:
         return self.other_solvers.get(variant, self.other_solvers.get(OTHERS, []))
 
+    _named = names_each(sizes=SIZES, test_counts=SIZES, differ=["sizes"])
+
     @model_validator(mode="after")
-    def _roles_complete(self) -> "MvmoeScale":
-        for name in ("sizes", "test_counts"):
-            if set(getattr(self, name)) != set(SIZES):
-                raise ValueError(
-                    f"{name} must name exactly the paper's {list(SIZES)}, got {sorted(getattr(self, name))}"
-                )
-        if len(set(self.sizes.values())) < len(SIZES):
-            raise ValueError(f"sizes {self.sizes} must all differ")
+    def _variants_complete(self) -> "MvmoeScale":
         if SIZES[0] not in self.trainings or set(self.trainings) - set(SIZES):
             raise ValueError(f"trainings: {sorted(self.trainings)}; give {SIZES[0]}, and {SIZES[1]} if it is trained")
         for name in ("references", "other_solvers"):

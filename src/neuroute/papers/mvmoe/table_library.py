@@ -107,6 +107,14 @@ def _mean(library: Library, here: _Measured, names: list[str], of_each: Sequence
     return Row((library.title, label), tuple(cells))
 
 
+def common_gaps(study: Study, library: Library, solvers: Sequence[Solver]) -> list[list[float]]:
+    """Gaps in % of each method on the instances of a set that all of them have solved; empty where one has none."""
+    here = _Measured.of(study, library, solvers)
+    every = {name for _, name in here.found}
+    names = sorted(name for name in every if all((column, name) in here.found for column in range(len(solvers))))
+    return [[here.found[column, name][1] for name in names] for column in range(len(solvers))]
+
+
 def notes_of(study: Study, library: Library, solvers: Sequence[Solver]) -> list[str]:
     """What of a set was not measured, by instances and methods; how to get the instances where there are none."""
     here = _Measured.of(study, library, solvers)

@@ -83,8 +83,8 @@ def table7(study: Study) -> Table:
     """Lengths and gaps on Set-X up to 250 customers and on Solomon's R1, RC1 and RC2."""
     found, rows = {}, list[Row]()
     for library, group in ((SET_X, "set_x"), (SOLOMON, "solomon")):
-        solvers = [_solver(study, "POMO", roles.single(study.scale, library.problem, LARGER), group)]
-        solvers += [_solver(study, name, roles.multi(study.scale, name, LARGER), group) for name in MULTI_TASK]
+        solvers = [solver(study, "POMO", roles.single(study.scale, library.problem, LARGER), group)]
+        solvers += [solver(study, name, roles.multi(study.scale, name, LARGER), group) for name in MULTI_TASK]
         found[library] = solvers
         rows += library_rows(study, library, solvers)
     models = {f"POMO ({library.problem})": of[0].run for library, of in found.items()}
@@ -118,8 +118,8 @@ def _table8_needs(scale: Scale) -> Iterator[Need]:
 def table8(study: Study) -> Table:
     """Lengths and gaps on Set-X above 500 customers, also by LEHD with and without experts."""
     scale, rrc = study.scale, roles.rrc(study.scale)
-    solvers = [_solver(study, "POMO", roles.single(scale, "CVRP", LARGER), "set_x_large")]
-    solvers += [_solver(study, name, roles.multi(scale, name, LARGER), "set_x_large") for name in MULTI_TASK]
+    solvers = [solver(study, "POMO", roles.single(scale, "CVRP", LARGER), "set_x_large")]
+    solvers += [solver(study, name, roles.multi(scale, name, LARGER), "set_x_large") for name in MULTI_TASK]
     lehd = roles.lehd(scale)
     for decoding, words in ((GREEDY, "greedy"), (rrc, "RRC")):
         for name, run in lehd.items():
@@ -153,7 +153,7 @@ HOW = (
 )
 
 
-def _solver(study: Study, name: str, run: str, group: str) -> Solver:
+def solver(study: Study, name: str, run: str, group: str) -> Solver:
     return Solver(name, {"method": name}, run_id(run), group, MULTI)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from itertools import product
-from typing import TYPE_CHECKING
 
 from neuroute.analysis import RESAMPLES
 from neuroute.papers.pens import roles
@@ -14,9 +13,7 @@ from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.rendering import style
 from neuroute.rendering.cells import BOOTSTRAP, printed, solver_name
 from neuroute.rendering.columns import described
-
-if TYPE_CHECKING:
-    from neuroute.rendering.study import Study
+from neuroute.rendering.study import Study
 
 
 def sets_of(scale: Scale, sizes: Iterable[int]) -> dict[int, Labels]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,14 +11,9 @@ from neuroute.papers.pens import roles
 from neuroute.papers.pens.figures_model import Attention
 from neuroute.plan.needs import artifact
 from neuroute.rendering import maps, plots, style
-from neuroute.rendering.style import MEASURED, new_figure
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import MEASURED, Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.style import Drawing
 
 LOW, HIGH = 2, 98  # percentiles of a panel's logits that its colours reach over
 MAP = "viridis"
@@ -57,7 +52,7 @@ def _titles(net: Attention) -> list[str]:
     return [*(f"×{factor:g}" for factor in others), f"best: ×{best:.2f}"]
 
 
-def _draw_map(axes: Axes, net: Attention, column: int) -> None:
+def _draw_map(axes: mpl.axes.Axes, net: Attention, column: int) -> None:
     coords, logits = net.array("coords"), np.asarray(net.array("logits")[column], float)
     maps.frame_square(axes, room=0.03)
     axes.set_title(_titles(net)[column], loc="center", fontsize=7, pad=2)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from neuroute.core.lazy import mpl
 from neuroute.evaluation.snapshot import NetworkSnapshot
 from neuroute.papers.pens import roles
 from neuroute.plan.needs import artifact
 from neuroute.rendering import diagram as dg
 from neuroute.rendering import maps, style
-from neuroute.rendering.style import MEASURED
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.style import Drawing
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import MEASURED, Drawing
 
 LAYER = "layers.0"
 SIDE = 0.96  # of the maps, in inches
@@ -152,7 +148,7 @@ def _norm(name: str, shape: str) -> dg.Box:
 # -- the walk -------------------------------------------------------------------------------------------------------
 
 
-def _draw_step(axes: Axes, walk: Walk, step: int) -> None:
+def _draw_step(axes: mpl.axes.Axes, walk: Walk, step: int) -> None:
     """The state before a decision, its candidates coloured by their probability; last the closed tour."""
     done = step == len(walk.probabilities)
     path = [*walk.tour, walk.tour[0]] if done else walk.tour[: step + 1]
@@ -177,7 +173,7 @@ def _shade(chance: float) -> Any:
     return maps.color_values("Blues", float(chance)) if np.isfinite(chance) else (1.0, 1.0, 1.0, 1.0)
 
 
-def _draw_bars(axes: Axes, walk: Walk, step: int) -> None:
+def _draw_bars(axes: mpl.axes.Axes, walk: Walk, step: int) -> None:
     """A bar for each candidate, in the colour that it has on the map."""
     chances, left = walk.probabilities[step], sorted(int(node) for node in walk.tour[step + 1 :])
     if np.isfinite(chances[left]).all():

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuroute.core.lazy import mpl
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import COLOUR, MARKER
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.needs import artifact
+from neuroute.plan.objects import Dataset
 from neuroute.rendering import plots, style
 from neuroute.rendering.cells import number, printed
 from neuroute.rendering.columns import described
+from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    from neuroute.plan.objects import Dataset
-    from neuroute.rendering.study import Study
 
 LETTERS = "abc"
 FAR = 30.0  # % above the shortest length
@@ -57,9 +52,9 @@ class Swept:
         return np.asarray(100 * (self.lengths / self.unit - 1))
 
     def curve(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The parabola at factors x, in the same %."""
+        """The parabola's lengths at factors x."""
         a, b, c = self.parabola
-        return np.asarray(100 * (((a * x + b) * x + c) / self.unit - 1))
+        return np.asarray((a * x + b) * x + c)
 
     @property
     def fitted(self) -> bool:
@@ -86,7 +81,7 @@ class Swept:
 def figure3(study: Study) -> Drawing:
     """Tour length over scaling factors with the fitted parabolas, a row for each model and a column for each size."""
     swept = {name: _swept(study, name) for name in roles.RESCALED}
-    figure = new_figure(height=4.7)
+    figure = new_figure(height=5.0)
     panels = figure.subplots(len(swept), len(roles.SIZES), sharex="col", squeeze=False)
     limits = {size: _limits([found[i] for found in swept.values()]) for i, size in enumerate(roles.SIZES)}
     for row, (name, found) in enumerate(swept.items()):
@@ -96,8 +91,8 @@ def figure3(study: Study) -> Drawing:
             if row == 0:
                 here = f"TSP{each.dataset.n:,}"
                 paper = f"\n(paper: {each.size:,})" if each.dataset.n != each.size else ""
-                axes.set_title(here + paper, loc="center", fontsize=7.5)
-        panels[row, 0].set_ylabel(f"({LETTERS[row]}) {roles.NAMES[name]}\nlength against\nfactor 1 (%)")
+                axes.set_title(here + paper, loc="center", fontsize=7.5, pad=14)  # above the best factor
+        panels[row, 0].set_ylabel(f"({LETTERS[row]}) {roles.NAMES[name]}\nmean tour length")
     panels[-1, len(roles.SIZES) // 2].set_xlabel("Scaling factor of the coordinates")
     handles = [
         plots.mark("mean length at a factor", "o", style.GREY),
@@ -138,7 +133,7 @@ def _limits(swept: Sequence[Swept]) -> tuple[float, float]:
     return min(values) - margin, max(values) + margin
 
 
-def _draw(axes: Axes, each: Swept) -> None:
+def _draw(axes: mpl.axes.Axes, each: Swept) -> None:
     colour = COLOUR[each.name]
     seen = np.isfinite(each.relative)
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(3))
@@ -148,15 +143,14 @@ def _draw(axes: Axes, each: Swept) -> None:
     if not seen.any():
         style.empty_axes(axes, "lengths are\nnot finite")
         return
-    axes.axhline(0, color=style.GREY, linewidth=0.5, zorder=1)
     # What lies far above what is fitted would flatten the rest: it is drawn at the panel's upper edge.
     far = seen & (each.relative > each.relative[seen].min() + FAR)
     near = seen & ~far
     axes.plot(
-        each.factors[near], each.relative[near], MARKER[each.name], color=colour, markersize=3.6,
+        each.factors[near], each.lengths[near], MARKER[each.name], color=colour, markersize=3.6,
         markeredgecolor="white", markeredgewidth=0.4, zorder=3,
     )  # fmt: skip
-    low, high = float(each.relative[near].min()), float(each.relative[near].max())
+    low, high = float(each.lengths[near].min()), float(each.lengths[near].max())
     if each.fitted:
         x = np.linspace(*each.between, 80)
         y = each.curve(x)
@@ -164,16 +158,14 @@ def _draw(axes: Axes, each: Swept) -> None:
         low, high = min(low, float(y.min())), max(high, float(y.max()))
     axes.axvline(each.best, color=colour, linewidth=0.8, linestyle="--", zorder=1, alpha=0.8)
     span = (high - low) or 1.0
-    axes.set_ylim(low - 0.12 * span, high + (0.32 if each.interior else 0.5) * span)
-    axes.plot(
-        each.factors[far], np.full(far.sum(), 0.97), linestyle="none", marker=mpl.markers.CARETUP, color=colour,
-        markersize=4.5, transform=axes.get_xaxis_transform(), zorder=3,
-    )  # fmt: skip
-    words = f"×{each.best:.2f}" if each.interior else f"×{each.best:.2f}, no\nminimum inside"
-    axes.text(
-        0.5, 0.99, words, transform=axes.transAxes, ha="center", va="top", fontsize=6.5, zorder=4, linespacing=1.1,
-        bbox={"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none"},
-    )  # fmt: skip
+    axes.set_ylim(low - 0.12 * span, high + (0.2 if far.any() else 0.1) * span)
+    if far.any():  # not clipped, and a mark of nothing lies nowhere: the layout would collapse
+        axes.plot(
+            each.factors[far], np.full(far.sum(), 1.0), linestyle="none", marker=mpl.markers.CARETUP, color=colour,
+            markersize=4.5, transform=axes.get_xaxis_transform(), zorder=3, clip_on=False,
+        )  # fmt: skip
+    words = f"×{each.best:.2f}" if each.interior else f"×{each.best:.2f} (no minimum)"
+    axes.text(0.5, 1.04, words, transform=axes.transAxes, ha="center", va="bottom", fontsize=6)
     if each.printed is not None:
         axes.plot(
             each.printed, 0.0, "^", transform=axes.get_xaxis_transform(), clip_on=False, markersize=5.5,

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from neuroute.core.lazy import mpl, pd
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import COLOUR, MARKER, printed_gaps, repeats_note, size_label, spread_note
 from neuroute.papers.pens.roles import methods
 from neuroute.papers.pens.scale import PensScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
+from neuroute.plan.objects import Decoding
 from neuroute.rendering import style
 from neuroute.rendering.cells import gap_cell, number, printed, solver_name
 from neuroute.rendering.columns import decimal, described
 from neuroute.rendering.plots import bounds, drawable, hidden_note
+from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
 from neuroute.rendering.table import Cell
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from matplotlib.axes import Axes
-
-    from neuroute.plan.config import Scale
-    from neuroute.plan.objects import Decoding
-    from neuroute.rendering.study import Study
 
 LARGEST = max(roles.SIZES)
 BASELINE = "#6d7683"  # bars of other papers' solvers
@@ -105,7 +100,7 @@ def _bars(study: Study) -> list[list[Bar]]:
     return [whole, sparse, own]
 
 
-def _draw_measured(axes: Axes, bars: Sequence[Bar], places: Sequence[float]) -> None:
+def _draw_measured(axes: mpl.axes.Axes, bars: Sequence[Bar], places: Sequence[float]) -> None:
     ends: list[float] = []
     for y, bar in zip(places, bars, strict=True):
         gap = bar.gap.measured
@@ -121,7 +116,7 @@ def _draw_measured(axes: Axes, bars: Sequence[Bar], places: Sequence[float]) -> 
     _room(axes, ends)
 
 
-def _draw_printed(axes: Axes, bars: Sequence[Bar], places: Sequence[float]) -> None:
+def _draw_printed(axes: mpl.axes.Axes, bars: Sequence[Bar], places: Sequence[float]) -> None:
     printed_bars = [(y, bar) for y, bar in zip(places, bars, strict=True) if bar.gap.published is not None]
     shown = [(y, bar, float(bar.gap.published or 0)) for y, bar in printed_bars]
     for y, bar, gap in shown:
@@ -130,14 +125,14 @@ def _draw_printed(axes: Axes, bars: Sequence[Bar], places: Sequence[float]) -> N
     _room(axes, [gap for _, _, gap in shown])
 
 
-def _value(axes: Axes, y: float, value: float, end: float) -> None:
+def _value(axes: mpl.axes.Axes, y: float, value: float, end: float) -> None:
     """The number, beside the end of its bar."""
     shift, side = (3, "left") if value >= 0 else (-3, "right")
     text = decimal(value, 2 if abs(value) < 100 else 0)
     axes.annotate(text, (end, y), (shift, 0), textcoords="offset points", va="center", ha=side, fontsize=6.5)
 
 
-def _room(axes: Axes, ends: Sequence[float]) -> None:
+def _room(axes: mpl.axes.Axes, ends: Sequence[float]) -> None:
     """Limits around zero and these values, with room for the numbers beside them."""
     low, high = min([0.0, *ends]), max([0.0, *ends])
     span = (high - low) or 1.0
@@ -237,7 +232,7 @@ def _measured_over_sizes(study: Study, name: str) -> dict[int, Cell]:
     return {size: cell for size, cell in found.items() if cell.measured is not None}
 
 
-def _curve(axes: Axes, name: str, cells: Mapping[int, Cell], *, solid: bool) -> None:
+def _curve(axes: mpl.axes.Axes, name: str, cells: Mapping[int, Cell], *, solid: bool) -> None:
     """Filled markers on a line where gaps were measured, hollow ones where they were printed."""
     extra = name == EXTRA
     gaps = [drawable(float(cell.measured or 0)) for cell in cells.values()]
@@ -251,7 +246,7 @@ def _curve(axes: Axes, name: str, cells: Mapping[int, Cell], *, solid: bool) -> 
             axes.plot([n, n], ends, color=COLOUR[name], linewidth=0.8, zorder=2)
 
 
-def _frame(axes: Axes, nodes: Sequence[int], gaps: Sequence[float]) -> None:
+def _frame(axes: mpl.axes.Axes, nodes: Sequence[int], gaps: Sequence[float]) -> None:
     style.log_axis(axes, "x", nodes)
     style.log_axis(axes, "y", gaps)
     low, high = axes.get_ylim()

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from neuroute.core.lazy import mpl
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import printed_gaps, repeats_note, size_label, spread_note
 from neuroute.papers.pens.scale import PensScale
 from neuroute.papers.pens.tables_ablations import table_figure5_grid
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact
+from neuroute.plan.objects import Dataset
 from neuroute.rendering import plots, style
 from neuroute.rendering.cells import gap_cell
 from neuroute.rendering.columns import decimal, described
 from neuroute.rendering.grid import needs_of
 from neuroute.rendering.plots import batches_axis, drawable, hidden_note
+from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from matplotlib.axes import Axes
-
-    from neuroute.plan.config import Scale
-    from neuroute.plan.objects import Dataset
-    from neuroute.rendering.study import Study
 
 INITIAL = {"zero": ("zero", style.RAMPS["orange"][1], "s"), "gauss": ("Gaussian", style.RAMPS["blue"][2], "o")}
 MODELS = {"a": roles.NAMES["pens_a"], "r": roles.NAMES["pens_r"]}
@@ -54,7 +49,7 @@ def figure5(study: Study) -> Drawing:
         bottom.set_xlabel("Training batches")
         bottom.set_title(f"(b) {model}, while training" + (" (not in the paper)" if key == "a" else ""))
     for row, shown, label in ((panels[0], ends, "Optimality gap (%)"), (panels[1], curves, "Validation gap (%)")):
-        gaps = [drawable(each["gap_pct"]) for each in shown]
+        gaps = [drawable(each["gap_pct"]) for each in shown if each.get("batch") != 0]  # before training: not drawn
         style.log_axis(row[0], "y", gaps)
         row[0].set_ylabel(label)
         if all(map(math.isnan, gaps)):
@@ -112,7 +107,7 @@ def _gaps(line: dict[Any, Any], sets: dict[int, Dataset]) -> dict[int, float]:
     return {size: float(listed[dataset.id]) for size, dataset in sets.items() if dataset.id in listed}
 
 
-def _draw_ends(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
+def _draw_ends(axes: mpl.axes.Axes, rows: Sequence[dict[str, Any]]) -> None:
     """Beside each other at every size: filled what was measured, hollow what was printed."""
     for i, (words, colour, marker) in enumerate(INITIAL.values()):
         for side, shift in ((MEASURED, -0.2), (PUBLISHED, 0.14)):
@@ -134,7 +129,7 @@ def _draw_ends(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
     axes.grid(visible=False, axis="x")
 
 
-def _draw_curves(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
+def _draw_curves(axes: mpl.axes.Axes, rows: Sequence[dict[str, Any]]) -> None:
     last = 1
     for words, colour, marker in INITIAL.values():
         for size in CURVES:

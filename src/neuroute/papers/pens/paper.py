@@ -1,11 +1,79 @@
-"""Paper `pens`."""
+"""Paper `pens`: what it trains, labels and borrows; what is shown is declared beside each table and figure."""
 
-from neuroute.papers.pens.declare import label_jobs, runs
-from neuroute.papers.pens.scale import PensScale
+from neuroute.core.errors import NeurouteError
+from neuroute.papers.pens import roles
+from neuroute.papers.pens.roles import BQ, LEHD, SIZES, SMALL, SMALL_SIZES, reference, validation
+from neuroute.papers.pens.scale import PensScale, PensShape
+from neuroute.plan.changes import apply_changes, seed_of
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.label_blocks import longest, training_blocks, training_label_jobs
+from neuroute.plan.objects import (
+    LabelJob,
+    Network,
+    Run,
+    Supervised,
+)
 from neuroute.plan.paper import Paper
+from neuroute.plan.papers import borrow_runs
+
+PENS = "neuroute.networks.pens:Pens"
+
+
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
+    tests = [reference(scale, size) for size in (*SMALL_SIZES[:2], *SIZES[:-1])]
+    return [
+        *training_label_jobs(roles.PAPER, runs),
+        LabelJob(paper=roles.PAPER, name="tests", labels=tuple(longest([*(r.validation for r in runs), *tests]))),
+        LabelJob(paper=roles.PAPER, name="largest", labels=(reference(scale, SIZES[-1]),)),
+    ]
+
+
+def runs(config: Config, scale: Scale) -> list[Run]:
+    p = scale[PensScale]
+    own = [
+        _run(config, scale, name, 100, {"positions": positions}, p.network, p.training)
+        for name, positions in roles.POSITIONS.items()
+    ]
+    small = [
+        _run(config, scale, name, 20, {"positions": positions, "initial": initial}, p.small_network, p.small_training)
+        for name, (positions, initial) in SMALL.items()
+    ]
+    baselines = borrow_runs(config, scale, (BQ, LEHD))
+    if (here := p.sizes[100]) != (there := baselines[0].n):
+        raise NeurouteError(
+            f"scale {scale.name}: pens.sizes.100 is {here}, but {BQ} and {LEHD} are trained at {there} nodes: "
+            "make them equal"
+        )
+    return [*own, *small, *baselines]
+
+
+def _run(
+    config: Config, scale: Scale, name: str, size: int, role: dict[str, str], shape: PensShape, training: Supervised
+) -> Run:
+    """The training of a model on the paper's TSP`size`, with what config.yaml changes of it."""
+    run_id = roles.run_id(name)
+    own = apply_changes(config, run_id, Supervised, training)
+    if own.sub_paths != "pairs":
+        raise NeurouteError(
+            f"config.yaml: runs.{roles.PAPER}/{name}.training.sub_paths: PENS is trained on `pairs` only"
+        )
+    n = scale[PensScale].sizes[size]
+    return Run(
+        paper=roles.PAPER,
+        name=name,
+        role=role,
+        network=Network(kind=PENS, arguments=shape.model_dump() | role | {"train_nodes": n}),
+        training=own,
+        n=n,
+        data=training_blocks(n, own.samples, scale.label_solver),
+        validation=validation(scale, size),
+        also_validation=(validation(scale, 100),) if size != 100 else (),  # Figure 5b
+        seed=seed_of(config, run_id),
+    )
+
 
 PAPER = Paper(
-    key="pens",
+    key=roles.PAPER,
     title="Solving the Traveling Salesman Problem with Positional Encoding",
     scale=PensScale,
     runs=runs,

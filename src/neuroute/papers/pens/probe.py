@@ -22,7 +22,7 @@ from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.positions import pairwise_distances
 from neuroute.networks.blocks.pre_norm_layer import PreNormLayer
 from neuroute.networks.pens import Pens
-from neuroute.papers.pens.evaluations import AttentionEvaluation
+from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.plan.objects import Decoding
 
 ORIGIN, DESTINATION = (0.3, 0.3), (0.7, 0.7)  # of the unit square

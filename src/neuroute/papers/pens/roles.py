@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-from neuroute.papers.pens.evaluations import AttentionEvaluation
+from neuroute.papers.pens.scale import SIZES as SIZES
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
+from neuroute.plan.evaluations import RunEvaluation
 from neuroute.plan.needs import Need, group_of, tested
 from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Decoding, Labels, RescalingEvaluation, Sweep
 
 PAPER = "pens"
-SIZES = (100, 250, 500, 1000, 10_000)
+
 SMALL_SIZES = (20, 50, 100)  # Figure 5
 POSITIONS = {"coordns": "coordinates", "pens_a": "alibi", "pens_r": "rope", "pens_ar": "both"}
 NAMES = {"coordns": "CoordNS", "pens_a": "PENS-A", "pens_r": "PENS-R", "pens_ar": "PENS-AR"}
@@ -60,6 +61,24 @@ def rescaled(scale: Scale) -> Decoding:
 
 
 # -- what is measured besides gaps -----------------------------------------------------------------------------------
+
+
+class AttentionEvaluation(RunEvaluation):
+    """Where the origin of a path looks: its attention logits on all nodes, by scaling factor (pens, Figure 6).
+
+    Besides, what a drawing of the model needs: its modules, and its decisions on one small instance (Figure 2).
+    """
+
+    entry: ClassVar[str] = "neuroute.papers.pens.probe:measure"
+    kind: Literal["attention"] = "attention"
+    group: str = "attention"
+    dataset: Dataset
+    instance: int = 0
+    factors: tuple[float | Literal["best"], ...]
+    small: Dataset = Dataset(split="val", n=6, first=9, count=1)  # whose instance is walked: its cities lie apart
+
+    def reads_best_factor(self) -> bool:
+        return "best" in self.factors
 
 
 def rescaling(scale: Scale, name: str) -> RescalingEvaluation:

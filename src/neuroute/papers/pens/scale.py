@@ -1,12 +1,14 @@
 """The sizes of paper `pens`."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from neuroute.plan.shapes import BaselineShape, Nodes, Positive
+from neuroute.plan.shapes import BaselineShape, Nodes, Positive, names_each
 from neuroute.plan.specs import Spec as Strict
 from neuroute.plan.trainings import Supervised
+
+SIZES = (100, 250, 500, 1000, 10_000)
 
 
 class PensShape(BaselineShape):
@@ -49,27 +51,20 @@ class PensScale(Strict):
     attention_factors: Annotated[list[Factor], Field(min_length=1, description="Figure 6: before the best one")]
     tsplib_max_nodes: Annotated[int, Field(ge=51, description="TSPLIB: instances below this many nodes")] = 10_001
 
+    _named = names_each(
+        sizes={20, 50, *SIZES}, test_counts={20, 50, *SIZES}, timed_counts=SIZES, sweep_counts=SIZES, factors=SIZES
+    )
+
     @model_validator(mode="after")
-    def _roles_complete(self) -> "PensScale":
-        uniform = {100, 250, 500, 1000, 10_000}
-        wanted: list[tuple[str, Any, set[int]]] = [
-            ("sizes", self.sizes, uniform | {20, 50}),
-            ("test_counts", self.test_counts, uniform | {20, 50}),
-            ("timed_counts", self.timed_counts, uniform),
-            ("sweep_counts", self.sweep_counts, uniform),
-            ("factors", self.factors, uniform),
-        ]
-        for name, given, roles in wanted:
-            if set(given) != roles:
-                raise ValueError(f"{name} must name exactly the paper's {sorted(roles)}, got {sorted(given)}")
+    def _parts_fit(self) -> "PensScale":
         for size, count in self.timed_counts.items():
             if count > self.test_counts[size]:
                 raise ValueError(f"timed_counts.{size} is {count}, but test_counts has only {self.test_counts[size]}")
         for name, training in (("training", self.training), ("small_training", self.small_training)):
             if (training.sub_paths, training.step) != ("pairs", "decision"):
                 raise ValueError(f"{name}: PENS is trained on path-TSPs: `sub_paths: pairs` and `step: decision`")
-        if len({self.sizes[role] for role in uniform}) < len(uniform):
-            raise ValueError(f"sizes {self.sizes}: those of the paper's {sorted(uniform)} must all differ")
+        if len({self.sizes[role] for role in SIZES}) < len(SIZES):
+            raise ValueError(f"sizes {self.sizes}: those of the paper's {list(SIZES)} must all differ")
         for size, factors in self.factors.items():
             if len(set(factors)) < 3 or max(factors) < 1.2 * min(factors):
                 raise ValueError(

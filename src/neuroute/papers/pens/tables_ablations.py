@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from neuroute.papers.pens.cells import gap_notes, reference_notes, sets_of
 from neuroute.papers.pens.roles import NAMES, SIZES, SMALL, SMALL_SIZES, repeated, rescaled, rescaling, run_id
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
+from neuroute.plan.objects import Dataset
 from neuroute.rendering.cells import printed, printed_gap
 from neuroute.rendering.columns import described
 from neuroute.rendering.grid import GAP, Grid, Measure, Method, Quantity, gaps, grid_table, needs_of, record
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, Table, fixed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from neuroute.plan.config import Scale
-    from neuroute.plan.objects import Dataset
-    from neuroute.rendering.study import Study
 
 ENCODED = ("coordns", "pens_a", "pens_r")
 MODEL_OF = {"alibi": "PENS-A", "rope": "PENS-R"}

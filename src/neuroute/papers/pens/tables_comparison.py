@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from neuroute.accounting.counts import Pens
+from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import gap_notes, reference_notes
@@ -22,20 +23,15 @@ from neuroute.papers.pens.roles import (
     run_id,
 )
 from neuroute.papers.pens.scale import PensScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
+from neuroute.plan.objects import Dataset
 from neuroute.rendering.benchmark import Nodes, Solved, not_measured
 from neuroute.rendering.cells import UNTRAINED, gap_cell, model_here, number, printed
 from neuroute.rendering.columns import HERE, described
+from neuroute.rendering.settings import parse
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pandas as pd
-
-    from neuroute.plan.config import Scale
-    from neuroute.plan.objects import Dataset
-    from neuroute.rendering.study import Study
 
 GROUPS: dict[str, Nodes] = {  # of TSPLIB, by nodes, as the printed numbers name them
     "1-100": (1, 100), "101-1000": (101, 1000), "1001-10000": (1001, 10_000)
@@ -191,7 +187,7 @@ def table4(study: Study) -> Table:
         count = study.value("parameters", run, own, _counted(study, run)) if run else None
         cells = (
             Cell(None, facts[f"{name}.graph_type"]),
-            Cell(count / 1e6 if count is not None else None, _number(facts[f"{name}.params_m"])),
+            Cell(count / 1e6 if count is not None else None, parse(facts[f"{name}.params_m"])),
             *(Cell(None, fact if (fact := facts[f"{name}.{key}"]) != "-" else None) for key in ("venue", DECODING)),
         )
         return Row((name, model_here(study, run) if run else UNTRAINED), cells)
@@ -240,14 +236,6 @@ def _paper_counts() -> str:
         f"FFN of {hidden} it has {with_it / 1e6:.2f}M if attention's output is projected and {without:,} if not. The "
         "formula of attention in Section 3.2 has no such projection, so the models here have none."
     )
-
-
-def _number(text: str) -> Value:
-    """A count in millions; INViT's two are text."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def _millions(value: Value) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from neuroute.accounting.cost import counts
 from neuroute.accounting.counts import Counts, DecoderOnly
@@ -17,10 +16,8 @@ from neuroute.rendering import cells
 from neuroute.rendering.cells import BOOTSTRAP, solver_name
 from neuroute.rendering.grid import Grid, Measure, Method, grid_table
 from neuroute.rendering.solver_cells import Solvers
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Table, Value
-
-if TYPE_CHECKING:
-    from neuroute.rendering.study import Study
 
 
 def model(shape: Shape, label: str, prefix: str = "", **where: object) -> Method:
@@ -109,13 +106,15 @@ def seeded(needs: Callable[[Scale], Iterable[Need]]) -> Callable[[Scale], Iterat
 
 def solver(scale: Scale) -> Method:
     """Show LKH, or the reference solver where LKH was not run, in the row of LKH3 (Tables 12 to 16)."""
-    return Method("LKH3", {"method": "LKH3"}, solvers=tuple(dict.fromkeys(("lkh", scale.reference_solver))))
+    names = (scale[ScalingScale].rival_solver, scale.reference_solver)
+    return Method("LKH3", {"method": "LKH3"}, solvers=tuple(dict.fromkeys(names)))
 
 
 def solver_notes(study: Study, tests: Sequence[Labels]) -> list[str]:
     """Say which solver stands in the row of LKH3, and what its gap and time are."""
     solvers, reference = Solvers.of(study), study.scale.reference_solver
-    name = "lkh" if all(solvers.entry(test.dataset, "lkh") for test in tests) else reference
+    rival = study.scale[ScalingScale].rival_solver
+    name = rival if all(solvers.entry(test.dataset, rival) for test in tests) else reference
     words = solver_name(name)
     entries = [entry for test in tests if (entry := solvers.entry(test.dataset, name)) is not None]
     if len(entries) < len(tests):
@@ -123,7 +122,7 @@ def solver_notes(study: Study, tests: Sequence[Labels]) -> list[str]:
         return [f"The label manifests lack {words}'s solutions of {lacking} of {len(tests)} test sets."]
     notes = []
     if name == reference:
-        other = "" if name == "lkh" else " LKH was not run on these test sets; LKH3's printed numbers stand beside it."
+        other = "" if name == rival else " LKH was not run on these test sets; LKH3's printed numbers stand beside it."
         notes.append(f"{words} is the reference here, so its gap is 0 by construction.{other}")
     untimed = sum(entry.get("seconds") is None for entry in entries)
     if untimed:

@@ -6,30 +6,34 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuroute.analysis import power_laws as laws
+from neuroute.core.lazy import mpl
 from neuroute.papers.scaling.roles import DEPTHS, GRID, WIDTHS, Shape
 from neuroute.rendering import plots, style
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    from neuroute.rendering.study import Study
 
 DEPTH_COLOUR = dict(zip(DEPTHS, style.ramp("blue", len(DEPTHS)), strict=True))
 WIDTH_COLOUR = dict(zip(WIDTHS, style.ramp("orange", len(WIDTHS)), strict=True))
 WIDTH_MARKER = dict(zip(WIDTHS, style.MARKERS, strict=False))
 HERE, PAPER = SIDES = (style.MEASURED, style.PUBLISHED)
+FAR = 4.0  # a fit that many times beyond all points may leave the frame
 SCALES: tuple[laws.Scale, ...] = ("linear", "log-log")
 BOOTSTRAP = (
     f"Brackets: 95 % bootstrap intervals over test instances, the same resamples for every model ({laws.RESAMPLES:,}); "
     "they do not cover the spread between training seeds."
 )
+
+
+def near(line: Iterable[tuple[float, float]], points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Keep of a fit's line (x, gap) what lies not far beyond the positive gaps of the points."""
+    gaps = [gap for _, gap in points if gap > 0]
+    return [(x, y) for x, y in line if gaps and min(gaps) / FAR < y < max(gaps) * FAR]
 
 
 def colour(shape: Shape) -> str:
@@ -86,7 +90,14 @@ class Curve:
         text = f"{law.alpha:.2f}" + (f" [{interval.low:.2f}, {interval.high:.2f}]" if interval and known else "")
         return f"{self.name}: α {text.replace('-', '−')}"
 
-    def draw(self, axes: Axes, scale: laws.Scale) -> None:
+    def ends(self, scale: laws.Scale) -> list[tuple[float, float]]:
+        """Where the fit's line begins and ends, for axes to hold it."""
+        law = self.fits[scale]
+        if not isinstance(law, laws.PowerLaw):
+            return []
+        return near(((x, float(law(x))) for x in (min(self.x), max(self.x))), self.points)
+
+    def draw(self, axes: mpl.axes.Axes, scale: laws.Scale) -> None:
         """The positive points, and the fit on that scale as a dashed line over the points' range."""
         faces = self.colours or [self.colour] * len(self.points)
         for (x, y), shape, face in zip(self.points, self.shapes, faces, strict=True):
@@ -134,7 +145,7 @@ def draw_panels(
             together = of_side(side)
             for curve in together:
                 curve.draw(axes, scale)
-            frame(axes, (point for curve in together for point in curve.points), x_label)
+            frame(axes, (point for curve in together for point in (*curve.points, *curve.ends(scale))), x_label)
             axes.set_title(f"{title}\n{side_title(study, side)}")
             axes.legend(loc="best")
             curves += together
@@ -205,10 +216,15 @@ def trouble_notes(curves: Sequence[Curve]) -> list[str]:
     return notes
 
 
-def shape_legend(axes: Axes) -> None:
+def width_marks() -> list[Any]:
+    """Entries of a legend: which marker means which width."""
+    return [plots.mark(str(width), marker, style.GREY) for width, marker in WIDTH_MARKER.items()]
+
+
+def shape_legend(axes: mpl.axes.Axes) -> None:
     """Colour means depth, marker means width."""
     depths = [plots.mark(str(depth), "o", shade) for depth, shade in DEPTH_COLOUR.items()]
-    widths = [plots.mark(str(width), marker, style.GREY) for width, marker in WIDTH_MARKER.items()]
+    widths = width_marks()
     titles = [plots.line(title, linestyle="none") for title in ("Depth", "Width")]
     handles = [titles[0], *depths, titles[1], *widths]
     axes.legend(handles=handles, loc="upper right", handletextpad=0.2, handlelength=1.2)
@@ -218,7 +234,9 @@ def side_title(study: Study, side: str, printed: str = "printed numbers, refitte
     return f"Here: scale “{study.scale.name}”" if side == HERE else f"Paper: {printed}"
 
 
-def frame(axes: Axes, points: Iterable[tuple[float, float]], x_label: str, y_label: str = "Optimality gap (%)") -> None:
+def frame(
+    axes: mpl.axes.Axes, points: Iterable[tuple[float, float]], x_label: str, y_label: str = "Optimality gap (%)"
+) -> None:
     """Log axes around points (x, gap %)."""
     x, gaps = np.array(list(points), float).reshape(-1, 2).T
     style.log_axis(axes, "x", x)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from neuroute.analysis.rank_success import LAST, Success, success
+from neuroute.core.lazy import mpl
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.curves import PAPER, WIDTH_MARKER, colour
 from neuroute.papers.scaling.figures_probes import Probe, read_probes
@@ -16,15 +18,9 @@ from neuroute.plan.needs import artifact
 from neuroute.rendering import plots, style
 from neuroute.rendering.cells import model_here
 from neuroute.rendering.columns import described
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from matplotlib.axes import Axes
-
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.style import Drawing
 
 READINGS = {"available": "among available nodes", "all": "among all nodes"}
 Results = dict[tuple[str, Shape], Success]
@@ -70,7 +66,7 @@ def figure12(study: Study) -> Drawing:
     return style.drawing(figure, rows, _notes(study, results), alt, _table(study, results, printed))
 
 
-def _draw_success(axes: Axes, shape: Shape, result: Success, shift: float, printed: float | None) -> None:
+def _draw_success(axes: mpl.axes.Axes, shape: Shape, result: Success, shift: float, printed: float | None) -> None:
     places = np.arange(1, len(result.hits) + 1) + shift
     percent = result.percent
     some = np.isfinite(percent)
@@ -82,7 +78,7 @@ def _draw_success(axes: Axes, shape: Shape, result: Success, shift: float, print
         axes.plot(places[-1] + 1, printed, "x", color=colour(shape), markersize=6, markeredgewidth=1.5, zorder=4)
 
 
-def _draw_shares(axes: Axes, result: Success) -> None:
+def _draw_shares(axes: mpl.axes.Axes, result: Success) -> None:
     places = np.arange(1, len(result.decisions) + 1)
     some = result.decisions > 0
     axes.plot(places[some], result.share_pct[some], "o-", color=style.INK, markersize=3, linewidth=0.8)

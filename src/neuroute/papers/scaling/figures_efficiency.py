@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from neuroute.accounting.counts import DecoderOnly
 from neuroute.accounting.flops import solution_paper
 from neuroute.analysis import power_laws as laws
+from neuroute.core.lazy import mpl
 from neuroute.papers.scaling import curves, roles
 from neuroute.papers.scaling.cells import first_seed_note
 from neuroute.papers.scaling.curves import HERE, PAPER, Curve, model_curve
@@ -16,15 +18,9 @@ from neuroute.papers.scaling.roles import DEPTHS, GRID, SIX, WIDTHS, Shape, run_
 from neuroute.papers.scaling.series import beam_curve, beam_needs, measured_beams, printed_values, quoted_values
 from neuroute.plan.needs import Log, artifact
 from neuroute.rendering import plots, style
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from matplotlib.axes import Axes
-
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.style import Drawing
 
 Shifted = tuple[laws.ShiftedPowerLaw, laws.ShiftedPowerLaw]  # by the relative error, and by that of the gap itself
 
@@ -64,7 +60,7 @@ def figure3(study: Study) -> Drawing:
     return style.drawing(figure, rows, notes, alt, fits)
 
 
-def _draw_exponents(axes: Axes, every: Sequence[Curve], printed: Mapping[Shape, float]) -> None:
+def _draw_exponents(axes: mpl.axes.Axes, every: Sequence[Curve], printed: Mapping[Shape, float]) -> None:
     """Draw the exponents of each model on both scales beside the printed one."""
     hollow: dict[str, Any] = {"markerfacecolor": "white", "markersize": 7, "markeredgewidth": 1}
     for i, (shape, curve) in enumerate(zip(SIX, every, strict=True)):
@@ -139,7 +135,7 @@ def _printed_compute_note(printed: Mapping[Shape, float], unique: Mapping[tuple[
 @artifact("Gap against inference time", needs=lambda scale: beam_needs(scale, GRID))
 def figure6(study: Study) -> Drawing:
     """Draw the gaps of beam searches over their time, with shifted power laws (Eq. 7)."""
-    figure = style.new_figure(height=3.4)
+    figure = style.new_figure(height=5.0)
     greedy = printed_values(study, 12, metric="time_s")
     counts = {
         HERE: roles.searched(study.scale).dataset.count,
@@ -153,8 +149,8 @@ def figure6(study: Study) -> Drawing:
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     fitted: dict[tuple[str, Shape], Shifted] = {}
-    panels = figure.subplots(1, 2)
-    for axes, side in zip(panels, curves.SIDES, strict=True):
+    panels = figure.subplots(2, len(WIDTHS), sharex="row", sharey="row")
+    for row, side in zip(panels, curves.SIDES, strict=True):
         every, failed = {shape: curve(side, shape) for shape in GRID}, []
         for shape, each in every.items():
             law = None
@@ -163,7 +159,7 @@ def figure6(study: Study) -> Drawing:
                 fitted[side, shape] = law, linear
             except laws.FitError as error:
                 failed.append(f"{each.name} ({error})")
-            _draw_shifted(axes, shape, each, law)
+            _draw_shifted(row[WIDTHS.index(shape.width)], shape, each, law)
             values = {"alpha_t": law.alpha, "beta_t": law.beta, "gamma": law.gamma} if law else {}
             values |= {"beta_t_linear": linear.beta} if law else {}
             rows += [
@@ -171,13 +167,19 @@ def figure6(study: Study) -> Drawing:
                 for beam, (x, gap) in zip(each.extra["beam"], each.points, strict=True)
             ]
         points = [point for each in every.values() for point in each.points]
-        curves.frame(axes, points, f"Minutes for {counts[side]:,} instances")
-        axes.set_title(curves.side_title(study, side, "Table 18, time assumed"))
+        for axes, width in zip(row, WIDTHS, strict=True):
+            curves.frame(axes, points, f"Minutes for {counts[side]:,} instances")
+            axes.set_title(f"{curves.side_title(study, side, 'Table 18, time assumed')}\nwidth {width}")
+            axes.set_ylabel("Optimality gap (%)" if axes is row[0] else "")
+            low, high = axes.get_xlim()
+            if high > 20 * low:  # decades alone: the panels are narrow
+                axes.xaxis.set_major_locator(mpl.ticker.LogLocator(10))
         if failed:
             notes.append(f"No {side} fit for {'; '.join(failed)}.")
         if hidden := sum(not gap > 0 for _, gap in points):
             notes.append(f"{hidden} {side} gaps are not positive: neither drawn nor in the relative fits; see the CSV.")
-    curves.shape_legend(panels[1])
+    depths = [plots.mark(str(depth), "o", shade) for depth, shade in curves.DEPTH_COLOUR.items()]
+    figure.legend(handles=depths, title="Depth", loc="outside lower center", ncols=len(depths))
     notes += [
         *first_seed_note(study),
         "Lines: Eq. 7 by least squares of the relative error; that of the gap itself sees only the large gaps. γ = 0 "
@@ -189,7 +191,7 @@ def figure6(study: Study) -> Drawing:
     return style.drawing(figure, rows, notes, alt, _shifted_table(fitted))
 
 
-def _draw_shifted(axes: Axes, shape: Shape, curve: Curve, law: laws.ShiftedPowerLaw | None) -> None:
+def _draw_shifted(axes: mpl.axes.Axes, shape: Shape, curve: Curve, law: laws.ShiftedPowerLaw | None) -> None:
     shade = curves.DEPTH_COLOUR[shape.depth]
     look: dict[str, Any] = {"markersize": 3.6, "markeredgecolor": "white", "markeredgewidth": 0.4, "zorder": 3}
     positive = np.array([point for point in curve.points if point[1] > 0]).reshape(-1, 2)

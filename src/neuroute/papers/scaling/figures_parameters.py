@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,13 +24,9 @@ from neuroute.papers.scaling.series import (
 )
 from neuroute.plan.needs import artifact
 from neuroute.rendering import plots, style
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.style import Drawing
 
 MILLIONS = "Decoder parameters (millions)"
 Fitted = dict[str, tuple[float, laws.Interval | None]]  # name -> value, and what is known of its spread
@@ -125,7 +122,7 @@ def _quality(title: str, side: str, every: Sequence[Curve]) -> str:
 @artifact("Gap by parameters and depth-to-width ratio", needs=grid_needs)
 def figure5(study: Study) -> Drawing:
     """Draw lines of constant depth-to-width ratio, as Eq. 6 has them."""
-    figure = style.new_figure(height=3.2)
+    figure = style.new_figure(height=3.9)
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     fitted: dict[str, Fitted] = {}
@@ -140,7 +137,6 @@ def figure5(study: Study) -> Drawing:
             if y > 0:
                 look: dict[str, Any] = {"markersize": 5.5, "markeredgecolor": "white", "zorder": 3}
                 axes.plot(x, y, WIDTH_MARKER[shape.width], color=shade[ratio[shape]], **look)
-        curves.frame(axes, points.values(), MILLIONS)
         axes.set_title(curves.side_title(study, side))
         if hidden := sum(y <= 0 for _, y in points.values()):
             notes.append(f"{hidden} of {len(points)} {side} gaps are not positive: neither drawn nor in the fit.")
@@ -149,17 +145,19 @@ def figure5(study: Study) -> Drawing:
             law, fitted[side] = _fit_shape(study, side, points, sizes, ratio)
         except laws.FitError as error:
             notes.append(f"{side.capitalize()}: no fit ({error}).")
+        held = list(points.values())  # what the axes are to hold
         if law:
-            millions = [x for x, _ in points.values()]
-            line = np.geomspace(min(millions), max(millions), 40)
+            line = np.geomspace(min(x for x, _ in held), max(x for x, _ in held), 40)
             for level in levels:
                 axes.plot(line, law(line, level), color=shade[level], linewidth=1)
-            if law.dropped:
-                count = law.dropped + law.points
-                notes.append(f"{law.dropped} of {count} {side} gaps are not positive: not in the fit.")
-        handles = [plots.line(f"{a:.3f}", color=shade[a], marker="o", markersize=3.5) for a in reversed(levels)]
-        ncols = 2 if len(handles) > 4 else 1
-        axes.legend(handles=handles, loc="lower left", title="A = D / W", ncols=ncols, columnspacing=1.0)
+                held += curves.near(zip(line, law(line, level), strict=True), points.values())
+        curves.frame(axes, held, MILLIONS)
+        if law and law.dropped:
+            count = law.dropped + law.points
+            notes.append(f"{law.dropped} of {count} {side} gaps are not positive: not in the fit.")
+        handles = [plots.line(f"{a:.3f}", color=shade[a], linewidth=2) for a in reversed(levels)]
+        place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 4}
+        axes.legend(handles=handles, **place, title="A = D / W", columnspacing=1.0)
         exponents = {"beta_n": law.beta_u if law else None, "beta_a": law.beta_v if law else None}
         rows += [
             {"side": side, **shape._asdict(), "x": x, "ratio": ratio[shape], "gap_pct": y, **exponents}
@@ -168,11 +166,11 @@ def figure5(study: Study) -> Drawing:
     notes += [
         "The paper's β_n and β_a follow from log-log least squares, unlike the exponents of its Figure 2. A factor is "
         "what doubling leaves of the gap.",
-        "Lines: the direct fit of Eq. 6 at each ratio that occurs. Marker: width (circle, square, diamond from narrow "
-        "to wide).",
+        "Lines: the direct fit of Eq. 6 at each ratio that occurs. Markers: the paper's width.",
         BOOTSTRAP,
         *first_seed_note(study),
     ]
+    figure.legend(handles=curves.width_marks(), title="Width", loc="outside lower center", ncols=len(WIDTHS))
     alt = "Gap over parameters with fitted lines of constant depth-to-width ratio; here and published."
     return style.drawing(figure, rows, notes, alt, _shape_table(study, fitted))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,9 @@ from neuroute.rendering import plots, style
 from neuroute.rendering.cells import model_here
 from neuroute.rendering.columns import described
 from neuroute.rendering.maps import Array
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
-
-if TYPE_CHECKING:
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.style import Drawing
 
 WIDE = (
     "H.1 and H.3 call the wide model (6, 256), H.2 and H.4 (6, 512); the 21.00M parameters that H.3 gives are those of "
@@ -72,7 +70,6 @@ def figure10(study: Study) -> Drawing:
         x, y = parts.points.T
         axes.plot(x[1:], y[1:], "o", color=colour(probe.shape), markersize=4, markeredgecolor="white")
         axes.plot(x[0], y[0], "*", color=style.GREEN, markersize=11, markeredgecolor=style.INK, zorder=4)
-        axes.set_aspect("equal", adjustable="datalim")
         axes.margins(0.12)
         axes.locator_params(axis="x", nbins=4)
         axes.locator_params(axis="y", nbins=5)
@@ -90,8 +87,8 @@ def figure10(study: Study) -> Drawing:
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     notes = [
         *_state_notes(probes),
-        "Signs of the components are arbitrary; here the optimal node has no negative coordinate. Scales differ "
-        "between panels, both axes of a panel share one.",
+        "Signs of the components are arbitrary; here the optimal node has no negative coordinate. Each axis has a "
+        "scale of its own, so that the second component, which has little of the variance, can be seen.",
         "Separation: the optimal node's distance to the centroid of the others over their mean distance to it; 1 is "
         "none. One decision of one instance is an anecdote, so the table has all instances too.",
         "H.2 refers to Figure 9(c) for Figure 10(c). The paper gives no numbers, instance or decision.",

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from neuroute.analysis.convergence import first_failure, largest_rise
+from neuroute.core.lazy import mpl
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.curves import DEPTH_COLOUR, HERE, PAPER
 from neuroute.papers.scaling.roles import DATA, DEEPEST, run_id
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact
 from neuroute.plan.objects import Supervised
 from neuroute.rendering import plots, style
 from neuroute.rendering.cells import number, printed
 from neuroute.rendering.columns import described
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from matplotlib.axes import Axes
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
-    from neuroute.rendering.style import Drawing
 
 LOOKS = ((DEPTH_COLOUR[42], "o"), (style.RAMPS["orange"][1], "s"))  # of the first training and of the second
 GATED = (run_id(DEEPEST), run_id(DEEPEST, "nogate"))
@@ -188,32 +184,44 @@ def _draw_convergence(
     return style.drawing(figure, rows, [*notes, *_notes(study, variants)], alt, _table(study, variants))
 
 
-def _log_y(axes: Axes, values: Sequence[float]) -> None:
+def _log_y(axes: mpl.axes.Axes, values: Sequence[float]) -> None:
     style.log_axis(axes, "y", values)
     if not any(y > 0 for y in values):
         style.empty_axes(axes, "nothing positive")
 
 
-def _draw(axes: Axes, panel: str, variant: Variant) -> None:
-    """Each seed's curve thin and their mean strong where all are there; a cross where a failed one ends."""
+def _draw(axes: mpl.axes.Axes, panel: str, variant: Variant) -> None:
+    """Each seed's curve and, where all are there, their mean; of losses the running mean over pale logged ones.
+
+    A cross stands where a failed one ends.
+    """
 
     def plot(points: Points, **look: Any) -> None:
         axes.plot([x for x, _ in points], [plots.drawable(y) for _, y in points], color=variant.colour, **look)
 
     curves = [trace.points(panel) for trace in variant.seeds]
     marks = {"marker": variant.marker, "markersize": 3.5, "markeredgecolor": "white"} if panel == "gap" else {}
-    if len(curves) == 1:
-        plot(curves[0], linewidth=0.9, label=variant.label, **marks)
-    else:
+    mean, label = variant.mean(panel), variant.label
+    if len(curves) > 1:
+        label += f", mean of {len(curves)} seeds"
+    if len(curves) > 1 or panel == "loss":
         for points in curves:
-            plot(points, linewidth=0.6, alpha=0.5)
-        plot(variant.mean(panel), linewidth=1.2, label=f"{variant.label}, mean of {len(curves)} seeds", **marks)
+            plot(points, linewidth=0.6, alpha=0.25 if panel == "loss" else 0.5)
+    if panel == "loss":
+        smooth = plots.running_mean([y for _, y in mean], _window(len(mean)))
+        mean = [(x, y) for (x, _), y in zip(mean, smooth, strict=True)]
+    plot(mean, linewidth=1.2, label=label, **marks)
     for trace, points in zip(variant.seeds, curves, strict=True):
         if trace.failure is not None and points:
             axes.plot(*points[-1], "x", color=variant.colour, markersize=7, markeredgewidth=1.6, zorder=4)
 
 
-def _draw_ends(axes: Axes, variants: Sequence[Variant]) -> None:
+def _window(count: int) -> int:
+    """How many of so many logged losses a running mean is over: a twentieth."""
+    return 1 + 2 * (count // 40)
+
+
+def _draw_ends(axes: mpl.axes.Axes, variants: Sequence[Variant]) -> None:
     """The gap at the end of training: here with the range over seeds, and as printed."""
     values: list[float] = []
     for v, shift in zip(variants, (-0.12, 0.12), strict=True):
@@ -241,6 +249,9 @@ def _notes(study: Study, variants: Sequence[Variant]) -> list[str]:
     rises = {v.label: max(0.0, *(largest_rise(trace.losses) for trace in v.seeds)) for v in variants}
     words = {name: f"{rise:.2f} times" if np.isfinite(rise) else "to no finite value" for name, rise in rises.items()}
     every = max((int(trace.train[0]["batch"]) for _, trace in traces if trace.train), default=0)
+    over = f"a mean over up to {every:,} batches, which blunts spikes" if every > 1 else "of a single batch"
+    window = _window(max((len(trace.train) for _, trace in traces), default=0))
+    smooth = [f"(a) Pale: logged losses; strong: their running mean over {window} of them."] if window > 1 else []
     return [
         f"Here: scale “{study.scale.name}”; validation is greedy on "
         f"{described(roles.validation(study.scale).dataset)}. Batches are what the paper calls steps.",
@@ -251,8 +262,9 @@ def _notes(study: Study, variants: Sequence[Variant]) -> list[str]:
             for label, trace in traces
             if trace.failure is not None
         ),
-        f"Largest rise of a logged loss over the least before it: {', '.join(map(' '.join, words.items()))}. Each is a "
-        f"mean over up to {every:,} batches, which blunts spikes.",
+        *smooth,
+        f"Largest rise of a logged loss over the least before it: {', '.join(map(' '.join, words.items()))}. Each "
+        f"loss is {over}.",
     ]
 
 

@@ -1,12 +1,154 @@
-"""Paper `scaling`."""
+"""Paper `scaling`: what it trains, labels and borrows; what is shown is declared beside each table and figure."""
 
-from neuroute.papers.scaling.declare import label_jobs, on_demand, runs
-from neuroute.papers.scaling.roles import group, reference
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from neuroute.core.errors import NeurouteError
+from neuroute.papers.scaling import roles
+from neuroute.papers.scaling.roles import DATA, DEEP, DEEPEST, FEW, GRID, SHIFTED, SIZES, Shape, group, reference
 from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.plan.changes import apply_changes, seed_of
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.label_blocks import training_blocks
+from neuroute.plan.needs import Need, tested
+from neuroute.plan.objects import Dataset, LabelJob, Labels, Network, Run, SelfImprovement, Split, Supervised
 from neuroute.plan.paper import Paper
 
+DECODER_ONLY = "neuroute.networks.decoder_only:DecoderOnly"
+LEHD = "neuroute.networks.lehd:Lehd"
+LEHD_CVRP = "neuroute.networks.lehd:LehdCvrp"
+BQ = "neuroute.networks.bq:Bq"
+
+
+# -- labels ---------------------------------------------------------------------------------------------------------
+
+
+def training_data(scale: Scale, samples: int) -> tuple[Labels, ...]:
+    """The first instances of the training stream in blocks, each a label job of its own."""
+    return training_blocks(scale[ScalingScale].sizes[100], samples, scale.label_solver)
+
+
+def cvrp_labels(scale: Scale, split: Split, count: int) -> Labels:
+    c = scale[ScalingScale].lehd_cvrp
+    dataset = Dataset(problem="cvrp", split=split, n=c.customers, count=count)
+    return Labels(dataset=dataset, solver=c.label_solver if split == "train" else c.reference_solver)
+
+
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
+    first, c = reference(scale, 100), scale[ScalingScale].lehd_cvrp
+
+    def largest(problem: str) -> int:
+        """The largest training set of that problem; the others are its first instances."""
+        sets = [run.training.samples for run in runs if run.validation.dataset.problem == problem and run.data]
+        return max(sets, default=0)
+
+    def job(name: str, *labels: Labels) -> LabelJob:
+        return LabelJob(paper=roles.PAPER, name=name, labels=labels)
+
+    rival = Labels(dataset=first.dataset, solver=scale[ScalingScale].rival_solver)  # a row of Table 12
+    cvrp: dict[Split, int] = {"train": largest("cvrp"), "val": c.validation_count, "test": c.test_count}
+    return [
+        *(job(f"train-{i:03d}", block) for i, block in enumerate(training_data(scale, largest("tsp")))),
+        job("in_domain", roles.validation(scale), first, *([rival] if rival != first else [])),
+        job("larger", *(reference(scale, size) for size in SIZES[1:])),
+        job("shifted", *(reference(scale, size, distribution=d) for d in SHIFTED for size in SIZES)),
+        job("cvrp", *(cvrp_labels(scale, split, count) for split, count in cvrp.items())),
+    ]
+
+
+# -- runs -----------------------------------------------------------------------------------------------------------
+
+
+def runs(config: Config, scale: Scale) -> list[Run]:
+    s = scale[ScalingScale]
+    trained: dict[str, tuple[dict[str, Any], Network, Supervised | SelfImprovement]] = {}
+
+    def train(name: str, role: dict[str, Any], kind: str, arguments: dict[str, Any], training: Any) -> None:
+        network = Network(kind=kind, arguments=arguments | {"train_nodes": s.sizes[100]})
+        trained[name] = role, network, training
+
+    def train_decoder(prefix: str, shape: Shape, **without: bool) -> None:
+        wide = s.deep_narrow[str(shape)] if shape in DEEP else s.widths[shape.width]
+        depth = s.deep_narrow[str(shape)].depth if shape in DEEP else s.depths[shape.depth]
+        arguments = {"depth": depth, "width": wide.width, "heads": wide.heads, "gate": True, "rezero": True} | without
+        change = s.changes.get(prefix)
+        changed = change.model_dump(exclude_none=True) if change else {}
+        training = s.training.model_copy(update=changed)
+        train(f"{prefix}_{shape}", shape._asdict(), DECODER_ONLY, arguments, training)
+
+    for prefix, shapes in {"base": GRID, "deep": DEEP, "small01M": FEW}.items():
+        for shape in shapes:
+            train_decoder(prefix, shape)
+    train_decoder("nogate", DEEPEST, gate=False)
+    train_decoder("norezero", DEEPEST, rezero=False)
+    train_decoder("data1M", DATA)
+    train_decoder("data10M", DATA)
+    for text, lehd in s.lehd.items():
+        role = {"method": "LEHD"} | roles.parse_shapes(text)[0]._asdict()
+        train(f"lehd_{text}", role, LEHD, lehd.model_dump(), s.lehd_training)
+    train("bq", {"method": "BQ"}, BQ, s.bq.model_dump(), s.bq_training)
+    train("sigd", {"method": "SIGD"}, BQ, s.sigd.model_dump(), s.sigd_training)
+
+    return [
+        *(_run(config, scale, name, seed, *trained[name]) for name in trained for seed in range(s.seeds.get(name, 1))),
+        _lehd_cvrp(config, scale),
+    ]
+
+
+def _lehd_cvrp(config: Config, scale: Scale) -> Run:
+    """LEHD on the CVRP.  No artifact shows it: `snakemake work/<scale>/runs/scaling/lehd_cvrp/model.safetensors`."""
+    c = scale[ScalingScale].lehd_cvrp
+    shape = {"depth": c.depth, "width": c.width, "heads": c.heads, "feed_forward": c.feed_forward}
+    network = Network(kind=LEHD_CVRP, arguments=shape | {"train_nodes": c.customers})
+    run = _run(config, scale, "lehd_cvrp", 0, {"method": "LEHD"}, network, c.training)
+    data = (cvrp_labels(scale, "train", run.training.samples),)
+    own = {"n": c.customers, "data": data, "validation": cvrp_labels(scale, "val", c.validation_count)}
+    return run.model_copy(update=own)
+
+
+def _run(
+    config: Config,
+    scale: Scale,
+    name: str,
+    seed: int,
+    role: dict[str, Any],
+    network: Network,
+    training: Supervised | SelfImprovement,
+) -> Run:
+    """The training of a run with one seed; what config.yaml changes of the run holds for all its seeds."""
+    run, repeated = f"{roles.PAPER}/{name}", f"{roles.PAPER}/{roles.with_seed(name, seed)}"
+    change = config.runs.get(run)
+    if seed and repeated in config.runs:
+        raise NeurouteError(f"config.yaml: runs.{repeated}: changes hold for all seeds; make them to {name}")
+    if seed and change and change.seed is not None:
+        raise NeurouteError(
+            f"config.yaml: runs.{run}.seed: scale {scale.name} trains it with several seeds; set the scale's "
+            "`seeds` to 1 first"
+        )
+    changed = apply_changes(config, run, type(training), training)
+    return Run(
+        paper=roles.PAPER,
+        name=roles.with_seed(name, seed),
+        role=role,
+        network=network,
+        training=changed,
+        n=scale[ScalingScale].sizes[100],
+        data=training_data(scale, changed.samples) if isinstance(changed, Supervised) else (),
+        validation=roles.validation(scale),
+        seed=seed_of(config, run, seed),
+    )
+
+
+def on_demand(scale: Scale) -> Iterator[Need]:
+    """Measure LEHD on the CVRP, which no artifact shows."""
+    labels = cvrp_labels(scale, "test", scale[ScalingScale].lehd_cvrp.test_count)
+    yield from tested(f"{roles.PAPER}/lehd_cvrp", labels)
+
+
 PAPER = Paper(
-    key="scaling",
+    key=roles.PAPER,
     title="Efficient Decoder Scaling Strategy for Neural Routing Solvers",
     scale=ScalingScale,
     runs=runs,

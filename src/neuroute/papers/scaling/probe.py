@@ -10,7 +10,6 @@ that are still available, or among all nodes of the instance.
 
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,8 +22,9 @@ from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.memory import autocast, batch_size_for
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
+from neuroute.networks.base import PathNetwork
 from neuroute.networks.weights import parameters
-from neuroute.papers.scaling.evaluations import ProbeEvaluation
+from neuroute.papers.scaling.roles import ProbeEvaluation
 from neuroute.plan.objects import Decoding
 
 AT_ONCE = 256  # instances whose last-layer states are held at the same time
@@ -45,9 +45,9 @@ def measure(loaded: LoadedModel, evaluation: ProbeEvaluation) -> tuple[Rows, Arr
     coords = torch.from_numpy(dataset_coordinates(dataset))
     tours = torch.from_numpy(load_tours(evaluation.optimal, loaded.context.label_dirs).astype(np.int64))
     began = time.perf_counter()
-    arrays = success_by_rank(net, coords, tours, memory_gb, precision)
+    arrays = success_by_rank(net, coords, tours, memory_gb, precision)  # type: ignore[arg-type]
     separations = []
-    for first, states in last_layer(net, coords, tours, evaluation.decision, memory_gb, precision):
+    for first, states in last_layer(net, coords, tours, evaluation.decision, memory_gb, precision):  # type: ignore[arg-type]
         separations.append(separation(states))
         if first <= evaluation.instance < first + len(states):
             arrays["states"] = states[evaluation.instance - first]
@@ -78,7 +78,7 @@ def _check(evaluation: ProbeEvaluation) -> None:
 
 @torch.inference_mode()
 def success_by_rank(
-    net: Any, coords: Tensor, tours: Tensor, memory_gb: float = 4.0, precision: str = "fp32"
+    net: PathNetwork, coords: Tensor, tours: Tensor, memory_gb: float = 4.0, precision: str = "fp32"
 ) -> dict[str, np.ndarray]:
     """The counts of `measure`'s .npz.  coords (count, n, 2) and tours (count, n) int64 on the CPU, n >= 4."""
     device, n = next(net.parameters()).device, coords.shape[1]
@@ -105,7 +105,7 @@ def success_by_rank(
 
 @torch.inference_mode()
 def last_layer(
-    net: Any, coords: Tensor, tours: Tensor, decision: int, memory_gb: float = 4.0, precision: str = "fp32"
+    net: PathNetwork, coords: Tensor, tours: Tensor, decision: int, memory_gb: float = 4.0, precision: str = "fp32"
 ) -> Iterator[tuple[int, np.ndarray]]:
     """(first instance, float32 states (instances, available, width)) of one decision, a part at a time.
 
@@ -127,7 +127,7 @@ def _along(nodes: Tensor, tours: Tensor) -> Tensor:
     return nodes.gather(1, tours[..., None].expand(-1, -1, nodes.shape[-1]))
 
 
-def _chooses_optimal(net: Any, nodes: Tensor, tours: Tensor, step: int) -> Tensor:
+def _chooses_optimal(net: PathNetwork, nodes: Tensor, tours: Tensor, step: int) -> Tensor:
     """Whether the model, on stop `step`, prefers stop `step + 1`: bool (batch,).
 
     Candidates come by node number, never the optimal one first: where logits are equal, or none is a number, the

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
-from neuroute.papers.scaling.evaluations import ProbeEvaluation
+from neuroute.papers.scaling.scale import SIZES as SIZES
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
+from neuroute.plan.evaluations import Price, RunEvaluation
 from neuroute.plan.needs import Need, Tested
 from neuroute.plan.objects import BenchmarkEvaluation, Dataset, Distribution, Labels
 
@@ -33,7 +34,7 @@ def parse_shapes(texts: str) -> tuple[Shape, ...]:
 
 
 DEPTHS, WIDTHS = (6, 12, 24, 42), (128, 256, 512)
-SIZES = (100, 200, 500, 1000)
+
 SHIFTED: tuple[Distribution, ...] = ("explosion", "implosion", "cluster")  # Tables 14-16
 GRID = [Shape(depth, width) for depth in DEPTHS for width in WIDTHS]
 DEEP = parse_shapes("24x64 96x32")  # Table 2
@@ -87,6 +88,27 @@ def validation(scale: Scale) -> Labels:
 
 
 # -- what is measured ------------------------------------------------------------------------------------------------
+
+
+class ProbeEvaluation(RunEvaluation):
+    """How a model chooses when it is led along optimal tours (scaling, Appendix H).
+
+    Success by neighbour rank over all of `optimal`; last-layer states at decision `decision` of instance `instance`.
+    """
+
+    entry: ClassVar[str] = "neuroute.papers.scaling.probe:measure"
+    kind: Literal["probe"] = "probe"
+    group: str = "probes"
+    optimal: Labels
+    instance: int = 0
+    decision: int = 0
+
+    @property
+    def labels(self) -> tuple[Labels, ...]:
+        return (self.optimal,)
+
+    def flops(self, price: Price) -> float:
+        return price.construct(self.optimal.dataset)
 
 
 def group(scale: Scale, need: Tested) -> str:

@@ -1,12 +1,14 @@
 """The sizes of paper `scaling`."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from neuroute.plan.shapes import BaselineShape, DeepNarrow, Nodes, Positive, Shape, TrainingChange
+from neuroute.plan.shapes import BaselineShape, DeepNarrow, Nodes, Positive, Shape, TrainingChange, names_each
 from neuroute.plan.specs import Spec as Strict
 from neuroute.plan.trainings import SelfImprovement, Supervised
+
+SIZES = (100, 200, 500, 1000)
 
 
 class CvrpBaseline(BaselineShape):
@@ -24,6 +26,7 @@ class ScalingScale(Strict):
     """What the roles of paper `scaling` stand for at this scale.  Keys are the paper's numbers."""
 
     sizes: Annotated[dict[int, Nodes], Field(description="the paper's n -> nodes here")]
+    rival_solver: Annotated[str, Field(description="Table 12: solver of LKH3's row")] = "lkh"
     test_counts: Annotated[dict[int, Positive], Field(description="the paper's n -> test instances here")]
     shifted_counts: Annotated[
         dict[int, Positive], Field(description="Tables 14-16: the paper's n -> test instances here; default: as above")
@@ -59,25 +62,23 @@ class ScalingScale(Strict):
     sigd: BaselineShape
     sigd_training: SelfImprovement
 
+    _named = names_each(
+        sizes=SIZES,
+        test_counts=SIZES,
+        depths={6, 12, 24, 42},
+        widths={128, 256, 512},
+        deep_narrow={"24x64", "96x32"},
+        beams={1, 2, 4, 8, 16, 32, 64},
+        budgets={"6x128", "6x512", "24x128", "42x128"},
+        latency_batches={50, 100, 1000},
+        rrc={100, 200, 500, 800, 1000},
+        rrc_counts={100, 1000},
+        changes={"small01M", "norezero", "data1M", "data10M"},
+        lehd={"6x128", "24x64"},
+    )
+
     @model_validator(mode="after")
-    def _roles_complete(self) -> "ScalingScale":
-        wanted: list[tuple[str, Any, set[Any]]] = [
-            ("sizes", self.sizes, {100, 200, 500, 1000}),
-            ("test_counts", self.test_counts, {100, 200, 500, 1000}),
-            ("depths", self.depths, {6, 12, 24, 42}),
-            ("widths", self.widths, {128, 256, 512}),
-            ("deep_narrow", self.deep_narrow, {"24x64", "96x32"}),
-            ("beams", self.beams, {1, 2, 4, 8, 16, 32, 64}),
-            ("budgets", self.budgets, {"6x128", "6x512", "24x128", "42x128"}),
-            ("latency_batches", self.latency_batches, {50, 100, 1000}),
-            ("rrc", self.rrc, {100, 200, 500, 800, 1000}),
-            ("rrc_counts", self.rrc_counts, {100, 1000}),
-            ("changes", self.changes, {"small01M", "norezero", "data1M", "data10M"}),
-            ("lehd", self.lehd, {"6x128", "24x64"}),
-        ]
-        for name, given, roles in wanted:
-            if set(given) != roles:
-                raise ValueError(f"{name} must name exactly the paper's {sorted(roles)}, got {sorted(given)}")
+    def _parts_fit(self) -> "ScalingScale":
         for name, count, limit in (
             ("beam_count", self.beam_count, self.test_counts[100]),
             ("budget_count", self.budget_count, self.test_counts[100]),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuroute.analysis import power_laws as laws
 from neuroute.core.lazy import pd
@@ -17,11 +18,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, tested
 from neuroute.plan.objects import Decoding, Labels, beam_search
 from neuroute.rendering.cells import printed
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from neuroute.rendering.study import Study
+from neuroute.rendering.study import Study
 
 Points = dict[Shape, tuple[float, float]]  # model -> (x, gap %)
 

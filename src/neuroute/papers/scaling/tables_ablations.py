@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from neuroute.accounting.counts import DecoderOnly
 from neuroute.papers.scaling.cells import GAP, draw, model, seeded, sets_of
 from neuroute.papers.scaling.roles import DATA, DEEPEST, FEW, LOG_N, Shape, run_id
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, Labels, Supervised
 from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed
 from neuroute.rendering.columns import HERE, WHOLE, gap_columns, millions
 from neuroute.rendering.grid import Grid, Measure, Method, Quantity, gaps, needs_of, parameters
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
 
 EPOCHS = 60.0  # of the paper's trainings in Table 3, by its caption
 

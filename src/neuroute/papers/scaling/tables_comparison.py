@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.cells import GAP, draw, model, range_notes, seeded, sets_of
 from neuroute.papers.scaling.roles import COMPARED, GRID, PAPER, run_id
 from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested, artifact
 from neuroute.plan.objects import Dataset, Decoding, Test, beam_search
 from neuroute.rendering.benchmark import Solved, not_measured
@@ -28,13 +29,8 @@ from neuroute.rendering.grid import (
     needs_of,
     parameters,
 )
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
 
 
 @dataclass(frozen=True)

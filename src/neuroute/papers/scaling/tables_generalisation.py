@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.cells import GAP, draw, model, seeded, sets_of, solver, solver_notes
 from neuroute.papers.scaling.roles import COMPARED, GRID, SHIFTED, SIZES, run_id
 from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Decoding, Distribution, Labels
 from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed
 from neuroute.rendering.columns import HERE, described
 from neuroute.rendering.grid import SECONDS, Grid, comparison, needs_of
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, Row, Table, fixed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
 
 FIFTEEN = (
     "The paper counts 15 out-of-domain test sets in Tables 14 to 16, but they are twelve; the three of Table 13 make "

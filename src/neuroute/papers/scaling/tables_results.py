@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from neuroute.accounting.counts import DecoderOnly
 from neuroute.accounting.flops import solution, solution_paper
@@ -23,18 +24,14 @@ from neuroute.papers.scaling.cells import (
 )
 from neuroute.papers.scaling.roles import BUDGETED, DEEP, GRID, LATENCY, Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, beam_search
 from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed, select
 from neuroute.rendering.columns import HERE, WHOLE, described
 from neuroute.rendering.grid import SECONDS, Grid, Measure, Quantity, gaps, grid_table, needs_of, parameters
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from neuroute.plan.config import Scale
-    from neuroute.rendering.study import Study
 
 
 def table2_grid(scale: Scale) -> Grid:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from neuroute.accounting.cost import training_per_sample
 from neuroute.accounting.counts import DecoderOnly
@@ -12,10 +12,9 @@ from neuroute.plan.needs import Log, artifact
 from neuroute.plan.objects import Supervised
 from neuroute.rendering.cells import model_here, number, printed
 from neuroute.rendering.columns import AS_CONFIGURED, HERE, WHOLE, millions, plain
+from neuroute.rendering.settings import printed_values
+from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration
-
-if TYPE_CHECKING:
-    from neuroute.rendering.study import Study
 
 
 @artifact("Configurations of the twelve models")
@@ -59,7 +58,7 @@ def table1(study: Study) -> Table:
 @artifact("Training hyper-parameters")
 def table9(study: Study) -> Table:
     """Show how the twelve models are trained."""
-    published = study.published(9).set_index("key").value
+    published = printed_values(study)
     run, *others = (study.runs[run_id(shape)] for shape in GRID)
     t = run.training
     assert isinstance(t, Supervised)  # declared so
@@ -95,7 +94,7 @@ def table9(study: Study) -> Table:
         study.artifact.title,
         ("Parameter",),
         (Column("value", "Value", format=plain),),
-        tuple(Row((name,), (Cell(value, _number(published[key]) if key else None),)) for name, value, key in rows),
+        tuple(Row((name,), (Cell(value, published[key] if key else None),)) for name, value, key in rows),
         tuple(notes),
         AS_CONFIGURED,
     )
@@ -141,12 +140,3 @@ def table10(study: Study) -> Table:
 def _threads(summary: dict[str, Any]) -> str:
     count = summary.get("threads")
     return f", {count} thread{'s' if count != 1 else ''}" if count else ""
-
-
-def _number(text: str) -> float | int | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -64,7 +64,8 @@ def _draw(axes: mpl.axes.Axes, rows: list[dict[str, Any]]) -> None:
         return
     x = [row["repetitions_here"] for row in shown]
     y = [row["gap_pct"] for row in shown]
-    axes.plot(x, y, color=colour, marker="o", markeredgecolor="white", markersize=5.5, zorder=3)
+    joined = "-" if len(shown) > 2 else "none"  # a line through two points would look like a course
+    axes.plot(x, y, color=colour, linestyle=joined, marker="o", markeredgecolor="white", markersize=5.5, zorder=3)
     for row in shown:
         if row["low_pct"] is not None:
             axes.plot([row["repetitions_here"]] * 2, [row["low_pct"], row["high_pct"]], color=colour, linewidth=0.9)
@@ -110,6 +111,8 @@ def _notes(study: Study, rows: list[dict[str, Any]]) -> list[str]:
     if told:
         notes.append(f"Gaps here by repetitions: {'; '.join(told)}.")
     notes += hidden_note(row["gap_pct"] for row in rows)
+    if len(rows) < 3:
+        notes.append(f"{len(rows)} numbers of repetitions show no course: scale “{study.scale.name}” trains no more.")
     if missing := len(numbers) - len(rows):
         notes.append(f"{missing} of {len(numbers)} numbers of repetitions were not measured.")
     return notes

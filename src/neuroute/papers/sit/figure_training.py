@@ -146,12 +146,12 @@ def _draw_edges(
     axes: mpl.axes.Axes, it: Iteration, tour: Any, places: Any, colour: str, width: float, **how: Any
 ) -> None:
     """The edges from these places of a tour to the next ones."""
-    from matplotlib.collections import LineCollection
-
     here = np.asarray(list(places), int)
     legs = it.coords[np.stack([tour[here], tour[(here + 1) % len(tour)]], axis=1)]
     thin = 1 if len(tour) <= EDGES_ONLY else 0.7
-    axes.add_collection(LineCollection(list(legs), colors=colour, linewidths=width * thin, **{"zorder": 2, **how}))
+    axes.add_collection(
+        mpl.collections.LineCollection(list(legs), colors=colour, linewidths=width * thin, **{"zorder": 2, **how})
+    )
 
 
 def _draw_frame(axes: mpl.axes.Axes, it: Iteration) -> None:

@@ -88,14 +88,12 @@ def _draw_products(sheet: dg.Sheet, net: Round) -> None:
 
 def _draw_cells(axes: mpl.axes.Axes, columns: int, rows: int, low: float, high: float, colour: str) -> None:
     """A cell for each product, ruled where they can be told apart."""
-    from matplotlib.colors import ListedColormap
-
     ruled = max(axes.get_xlim()) <= GRID_TOKENS
     x = np.arange(columns + 1) if ruled else np.array([0, columns])
     y = np.append(np.arange(low, high), high) if ruled else np.array([low, high])
     look: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.25} if ruled else {}
     cells = np.zeros((len(y) - 1, len(x) - 1))
-    axes.pcolormesh(x, y, cells, cmap=ListedColormap([f"{colour}8c"]), clip_on=False, **look)
+    axes.pcolormesh(x, y, cells, cmap=mpl.colors.ListedColormap([f"{colour}8c"]), clip_on=False, **look)
 
 
 # -- (b) a module ---------------------------------------------------------------------------------------------------

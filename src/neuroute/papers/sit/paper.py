@@ -1,11 +1,159 @@
-"""Paper `sit`."""
+"""Paper `sit`: what it trains, labels and borrows; what is shown is declared beside each table and figure."""
 
-from neuroute.papers.sit.declare import label_jobs, runs
+from typing import Any
+
+from neuroute.core.errors import NeurouteError
+from neuroute.papers.sit import roles
+from neuroute.papers.sit.roles import BASELINES, BQ_CVRP, PROBLEMS, SIT, SIZES, reference, run_id, validation
 from neuroute.papers.sit.scale import SitScale
+from neuroute.plan.changes import apply_changes, seed_of
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.label_blocks import longest, training_label_jobs, with_count
+from neuroute.plan.objects import LabelJob, Labels, Network, Problem, Reconstruction, Run, Supervised
 from neuroute.plan.paper import Paper
+from neuroute.plan.papers import borrow_runs
+from neuroute.problems.longest import longest_sub_path
+
+# -- labels ---------------------------------------------------------------------------------------------------------
+
+
+def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
+    own = [r for r in runs if isinstance(r.training, Reconstruction)]
+    labelled = [r for r in runs if r not in own]  # those of `scaling` too, where it does not label them itself
+    out = training_label_jobs(roles.PAPER, [r for r in labelled if r.validation.dataset.problem == "tsp"])
+
+    def add_job(name: str, labels: list[Labels]) -> None:
+        out.append(LabelJob(paper=roles.PAPER, name=name, labels=tuple(dict.fromkeys(labels))))
+
+    add_job("initial", longest([labels for r in own for labels in r.data]))
+    cvrp = [labels for r in labelled if r.validation.dataset.problem == "cvrp" for labels in r.data]
+    add_job("labelled", longest([*cvrp, *(r.validation for r in labelled)]))
+    for problem in PROBLEMS:
+        p = roles.sizes(scale, problem)
+        tests = [reference(scale, problem, size) for size in SIZES]
+        small = [roles.small(scale, problem, size) for size in roles.SMALL_SIZES]
+        add_job(f"tests-{problem}", [*(validation(scale, problem, size) for size in p.training), *tests, *small])
+    add_job("tam", [roles.tam(scale, size) for size in roles.TAM_SIZES])
+    add_job("solvers", [labels for problem in PROBLEMS for labels in solver_rows(scale, problem)])
+    return out
+
+
+def solver_rows(scale: Scale, problem: Problem) -> list[Labels]:
+    """What Tables 1 and 8 show of solvers besides the reference: insertion, and others where the scale runs them."""
+    p, out = roles.sizes(scale, problem), []
+    for size in SIZES:
+        dataset = reference(scale, problem, size).dataset
+        others = [roles.INITIAL[problem], *p.other_solvers.get(size, [])]
+        out += [Labels(dataset=dataset, solver=solver) for solver in others]
+    if problem == "cvrp":
+        tam = [roles.tam(scale, size).dataset for size in roles.TAM_SIZES]
+        out += [Labels(dataset=dataset, solver=roles.INITIAL[problem]) for dataset in tam]
+    return out
+
+
+# -- runs -----------------------------------------------------------------------------------------------------------
+
+
+def runs(config: Config, scale: Scale) -> list[Run]:
+    s, out = scale[SitScale], []
+    (labelled,) = borrow_runs(config, scale, [BASELINES["cvrp"]["LEHD"]])
+
+    def improved(
+        name: str,
+        problem: Problem,
+        size: int,
+        training: Reconstruction,
+        role: dict[str, object],
+        start: str | None = None,
+        network: Network | None = None,
+        **change: Any,
+    ) -> None:
+        n = roles.sizes(scale, problem).sizes[size]
+        own = apply_changes(config, run_id(name), Reconstruction, training)
+        try:
+            longest_sub_path(own.longest, n)
+        except NeurouteError as error:
+            raise NeurouteError(f"{run_id(name)}, training.longest: {error}") from None
+        out.append(
+            Run(
+                paper=roles.PAPER,
+                name=name,
+                role=role,
+                network=network or _sit(scale, problem, n, **change),
+                training=own,
+                n=n,
+                data=(roles.training_labels(scale, problem, size, own.samples),),
+                start=run_id(start) if start else None,
+                validation=validation(scale, problem, size),
+                seed=seed_of(config, run_id(name)),
+            )
+        )
+
+    for problem in PROBLEMS:
+        p = roles.sizes(scale, problem)
+        warm = f"warm_{problem}"
+        improved(warm, problem, 1000, p.warm_up, {"size": 1000})
+        for size, training in p.training.items():
+            first = warm if size == 1000 else f"{problem}_1k"
+            improved(f"{problem}_{roles.short(size)}", problem, size, training, {"size": size}, first)
+    for problem in s.controls:
+        unimproved = roles.sizes(scale, problem).training[1000].model_copy(update={"reconstructions": 0})
+        improved(roles.control(problem), problem, 1000, unimproved, {"size": 1000}, f"warm_{problem}")
+    for most in roles.LONGEST:
+        if most != 1000:
+            training = s.tsp.training[10_000].model_copy(update={"longest": s.longest[most]})
+            improved(roles.with_longest(most), "tsp", 10_000, training, {"longest": most}, "tsp_1k")
+    alone = _from_scratch(s.cvrp.training[1000])
+    improved(roles.SELF, "cvrp", 1000, alone, {"attention": "self"}, attention="self")
+    out.append(_labelled(config, labelled, roles.NO_SIT, _sit(scale, "cvrp", labelled.n), s.cvrp.no_sit))
+    bq = Network(kind=BQ_CVRP, arguments=s.bq.model_dump() | {"train_nodes": labelled.n})
+    out.append(_labelled(config, labelled, "bq_cvrp", bq, s.bq_training))
+    for size, training in s.bq_sit.items():
+        shape = s.bq.model_dump() | {"train_nodes": s.cvrp.sizes[size], "attention": "cross"}
+        cross = Network(kind=BQ_CVRP, arguments=shape | {"representatives": s.network.representatives})
+        improved(roles.with_cross_attention(size), "cvrp", size, training, {"size": size}, network=cross)
+    for count, here in s.repetitions.items():
+        role: dict[str, object] = {"repetitions": count}
+        name = roles.with_repetitions(count)
+        improved(name, "tsp", 1000, s.repetition_training, role, representatives=here)
+    baselines = [run for of_problem in BASELINES.values() for run in of_problem.values()]
+    return [*out, *borrow_runs(config, scale, [run for run in baselines if not run.startswith(f"{roles.PAPER}/")])]
+
+
+def _from_scratch(training: Reconstruction) -> Reconstruction:
+    """The same with a round of warm-up before it."""
+    rounds = training.rounds + 1
+    validations = training.validations // training.rounds * rounds
+    return training.model_copy(
+        update={"rounds": rounds, "warm_up": True, "validations": validations, "epochs_before": 0}
+    )
+
+
+def _sit(scale: Scale, problem: Problem, n: int, **change: Any) -> Network:
+    shape = scale[SitScale].network.model_dump(exclude={"detach_customers"})
+    if problem == "cvrp" and scale[SitScale].network.detach_customers:
+        shape["detach_customers"] = True
+    return Network(kind=SIT[problem], arguments=shape | {"train_nodes": n} | change)
+
+
+def _labelled(config: Config, like: Run, name: str, network: Network, training: Supervised) -> Run:
+    """A training on solutions of the labelled CVRP100 that another run has."""
+    own = apply_changes(config, run_id(name), Supervised, training)
+    return Run(
+        paper=roles.PAPER,
+        name=name,
+        role={"size": 100},
+        network=network,
+        training=own,
+        n=like.n,
+        data=(with_count(like.data[0], own.samples),),
+        validation=like.validation,
+        seed=seed_of(config, run_id(name)),
+    )
+
 
 PAPER = Paper(
-    key="sit",
+    key=roles.PAPER,
     title="Boosting Neural Combinatorial Optimization for Large-Scale Vehicle Routing Problems",
     scale=SitScale,
     runs=runs,

@@ -22,7 +22,7 @@ from neuroute.evaluation.records import Arrays, Rows
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
 from neuroute.networks.blocks.linear_cross_attention import CrossModule
 from neuroute.networks.sit import Sit
-from neuroute.papers.sit.evaluations import RoundEvaluation
+from neuroute.papers.sit.roles import RoundEvaluation
 from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import draw_within, path_lengths

@@ -1,11 +1,13 @@
 """The models and test sets of paper `sit`, by the paper's own numbers, whatever they are at a scale."""
 
-from typing import Literal
+from functools import partial
+from typing import ClassVar, Literal
 
-from neuroute.papers.sit.evaluations import RoundEvaluation
 from neuroute.papers.sit.scale import SIZES as SIZES
+from neuroute.papers.sit.scale import TAM_SIZES as TAM_SIZES
 from neuroute.papers.sit.scale import SitProblem, SitScale
 from neuroute.plan.config import Scale
+from neuroute.plan.evaluations import Price, RunEvaluation
 from neuroute.plan.needs import Need, group_of
 from neuroute.plan.objects import (
     Benchmark,
@@ -19,13 +21,13 @@ from neuroute.plan.objects import (
     Split,
     Start,
 )
+from neuroute.rendering.columns import short as short
 
 PAPER = "sit"
 SCALING = "scaling"  # lends its baselines
 PROBLEMS: tuple[Problem, ...] = ("tsp", "cvrp")
 ABLATED = (1000, 5000, 10_000)  # Table 3
 SMALL_SIZES = (300, 500, 700)  # Table 9
-TAM_SIZES = (1000, 2000, 5000, 7000)  # Table 8
 BQ_SIZES: tuple[Literal[1000], Literal[5000]] = (1000, 5000)  # Table 10
 LONGEST = (100, 1000, 10_000)  # Table 5
 # The paper's random insertion, as its code does it.
@@ -41,18 +43,11 @@ BQ_CVRP = "neuroute.networks.bq:BqCvrp"
 NO_SIT, SELF = "cvrp_no_sit", "cvrp_self"  # Table 3
 
 
+group = partial(group_of, PAPER)  # (run, name of what is measured, if it is not tests) -> group
+
+
 def run_id(name: str) -> str:
     return f"{PAPER}/{name}"
-
-
-def group(run: str, name: str = PAPER) -> str:
-    """The group of this paper's evaluations of a run: for a baseline, which has others, with the paper's name."""
-    return group_of(PAPER, run, name)
-
-
-def short(size: int) -> str:
-    """1k for 1000."""
-    return f"{size // 1000}k"
 
 
 def model(scale: Scale, problem: Problem, size: int) -> str:
@@ -156,6 +151,23 @@ def searched(scale: Scale, problem: Problem, method: str) -> list[int]:
 
 
 # -- what is measured besides gaps -----------------------------------------------------------------------------------
+
+
+class RoundEvaluation(RunEvaluation):
+    """A decoding state of the network and one iteration of re-construction on a real instance (sit, Figures 1, 2)."""
+
+    entry: ClassVar[str] = "neuroute.papers.sit.probe:measure"
+    kind: Literal["round"] = "round"
+    group: str = "round"
+    dataset: Dataset
+    decoding: Decoding
+    decision: int  # of the state that is drawn
+
+    def decodings_used(self) -> tuple[Decoding, ...]:
+        return (self.decoding,)
+
+    def flops(self, price: Price) -> float:
+        return price.construct(self.dataset) + price.improve(self.dataset, self.decoding)
 
 
 def on_benchmark(scale: Scale, problem: Problem, run: str) -> BenchmarkEvaluation:

@@ -1,15 +1,16 @@
 """The sizes of paper `sit`."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from neuroute.plan.shapes import BaselineShape, Nodes, Positive
+from neuroute.plan.shapes import BaselineShape, Nodes, Positive, names_each
 from neuroute.plan.specs import Spec as Strict
 from neuroute.plan.trainings import Reconstruction, Supervised
 from neuroute.problems.longest import longest_sub_path
 
 SIZES = (1000, 5000, 10_000, 50_000, 100_000)
+TAM_SIZES = (1000, 2000, 5000, 7000)  # Table 8
 
 
 class SitShape(BaselineShape):
@@ -41,25 +42,17 @@ class SitProblem(Strict):
         Field(description="Table 2: the benchmark's instances with at least, and with less than, this many nodes"),
     ]
 
+    _named = names_each(sizes=SIZES, test_counts=SIZES, references=SIZES, small_sizes={300, 500, 700}, differ=["sizes"])
+
     @model_validator(mode="after")
-    def _roles_complete(self) -> "SitProblem":
-        wanted: list[tuple[str, Any, set[int]]] = [
-            (name, getattr(self, name), set(SIZES)) for name in ("sizes", "test_counts", "references")
-        ]
-        wanted += [
-            ("validation_counts", self.validation_counts, set(self.training)),
-            ("small_sizes", self.small_sizes, {300, 500, 700}),
-        ]
-        for name, given, roles in wanted:
-            if set(given) != roles:
-                raise ValueError(f"{name} must name exactly the paper's {sorted(roles)}, got {sorted(given)}")
+    def _parts_fit(self) -> "SitProblem":
+        if set(self.validation_counts) != set(self.training):
+            raise ValueError(f"validation_counts must name exactly the trained {sorted(self.training)}")
         for name, given in (("training", self.training), ("other_solvers", self.other_solvers)):
             if strange := set(given) - set(SIZES):
                 raise ValueError(f"{name}: {sorted(strange)} are none of the paper's sizes {list(SIZES)}")
         if 1000 not in self.training:
             raise ValueError("training must have 1000: the larger sizes start from its model")
-        if len(set(self.sizes.values())) < len(SIZES):
-            raise ValueError(f"sizes {self.sizes} must all differ")
         if self.warm_up.reconstructions or self.warm_up.rounds > 1:
             raise ValueError("warm_up is one round on the solutions as they are: `rounds: 1`, `reconstructions: 0`")
         return self
@@ -79,12 +72,7 @@ class SitCvrp(SitProblem):
     tam_solver: Annotated[str, Field(description="Table 8: solver that stands for HGS here")] = "hgs"
     no_sit: Annotated[Supervised, Field(description="Table 3: trained on labelled CVRP100 instead")]
 
-    @model_validator(mode="after")
-    def _tam_complete(self) -> "SitCvrp":
-        for name, given in (("tam_sizes", self.tam_sizes), ("tam_capacities", self.tam_capacities)):
-            if set(given) != {1000, 2000, 5000, 7000}:
-                raise ValueError(f"{name} must name exactly TAM's [1000, 2000, 5000, 7000], got {sorted(given)}")
-        return self
+    _tam_named = names_each(tam_sizes=TAM_SIZES, tam_capacities=TAM_SIZES)
 
 
 class SitScale(Strict):
@@ -120,17 +108,15 @@ class SitScale(Strict):
     ]
     efficiency_decisions: Annotated[int, Field(ge=2, description="points of a construction that are timed")] = 5
 
+    _named = names_each(
+        prc={10, 50, 100, 500, 1000},
+        longest={100, 1000, 10_000},
+        efficiency_sizes=SIZES,
+        efficiency_shapes={"sit", "lehd", "sigd", "pomo", "bq"},
+    )
+
     @model_validator(mode="after")
-    def _roles_complete(self) -> "SitScale":
-        wanted: list[tuple[str, Any, set[Any]]] = [
-            ("prc", self.prc, {10, 50, 100, 500, 1000}),
-            ("longest", self.longest, {100, 1000, 10_000}),
-            ("efficiency_sizes", self.efficiency_sizes, set(SIZES)),
-            ("efficiency_shapes", self.efficiency_shapes, {"sit", "lehd", "sigd", "pomo", "bq"}),
-        ]
-        for name, given, roles in wanted:
-            if set(given) != roles:
-                raise ValueError(f"{name} must name exactly the paper's {sorted(roles)}, got {sorted(given)}")
+    def _parts_fit(self) -> "SitScale":
         if 10_000 not in self.tsp.training:
             raise ValueError("tsp.training must have 10000: Table 5 trains it with three l_max")
         main = longest_sub_path(self.tsp.training[10_000].longest, self.tsp.sizes[10_000])

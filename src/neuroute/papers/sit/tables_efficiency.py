@@ -17,7 +17,7 @@ from neuroute.plan.objects import Dataset, Problem, Reconstruction
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, gap_cell, model_here, number, printed
 from neuroute.rendering.columns import HERE, described, short
 from neuroute.rendering.study import Study
-from neuroute.rendering.table import Cell, Column, Row, Table, Value, fixed
+from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
 
 HELD = "-math"  # attention that holds its scores
 METRICS = {"time_s": "time_s", "peak_memory_mb": "memory_mb"}  # as recorded -> as printed
@@ -57,7 +57,7 @@ class Comparison:
         test = described(roles.reference(self.study.scale, self.problem, size).dataset)
         columns = [
             Column(f"gap_{name}_pct", "Gap", "%", fixed(2), group, test),
-            Column(f"time_{name}_s", "Time", "s", fixed(2), group, self._at(size)),
+            Column(f"time_{name}_s", "Time", "", duration, group, self._at(size)),
             Column(f"memory_{name}_mb", "Memory", "MB", fixed(2), group, self._at(size)),
         ]
         return columns if gaps else columns[1:]

@@ -8,6 +8,7 @@ from neuroute.plan.objects import Problem, Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.rendering.columns import AS_TRAINED, plain, short
 from neuroute.rendering.licences import licence_table
+from neuroute.rendering.settings import changes_note, printed_values
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value
 
@@ -45,7 +46,7 @@ ROWS: tuple[tuple[str, str | None, Callable[[Run, Reconstruction], Value]], ...]
 @artifact("Training settings")
 def table6(study: Study) -> Table:
     """Training settings of the ten models, and of the warm-up before them."""
-    published = dict(study.published("table6")[["key", "value"]].astype(str).to_numpy())
+    published = printed_values(study)
     names = {
         problem: {"warm_up": "Warm-up"} | {short(size): short(size).upper() for size in SIZES} for problem in PROBLEMS
     }
@@ -57,7 +58,7 @@ def table6(study: Study) -> Table:
         cells = []
         for (problem, _, heading), run in zip(models, runs, strict=True):
             here = value(run, run.training) if run and isinstance(run.training, Reconstruction) else None
-            cells.append(Cell(here, _number(published.get(f"{problem.upper()}{heading}.{key}"))))
+            cells.append(Cell(here, published.get(f"{problem.upper()}{heading}.{key}")))
         rows.append(Row((label,), tuple(cells)))
     return Table(study.artifact.title, ("Setting",), tuple(columns), tuple(rows), _notes(study, runs), AS_TRAINED)
 
@@ -67,7 +68,6 @@ def _solvers(run: Run) -> str:
 
 
 def _notes(study: Study, runs: list[Run | None]) -> tuple[str, ...]:
-    changed = [r.id for r in runs if r and r.id in study.config.runs]
     differences = [_named(study, problem) for problem in PROBLEMS]
     return (
         "Rows from 'Nodes of an instance' on and the columns of the warm-up are not in the paper's table, which leaves "
@@ -82,7 +82,7 @@ def _notes(study: Study, runs: list[Run | None]) -> tuple[str, ...]:
         "in the published code, which also clips gradients at norm 10, draws where sub-paths of the TSP start once for "
         "a whole batch, and rebuilds at most 250 blocks of a solution.",
         *(note for note in differences if note),
-        *([f"config.yaml changes {', '.join(changed)}."] if changed else []),
+        *changes_note(study, runs),
     )
 
 
@@ -97,12 +97,6 @@ def _named(study: Study, problem: Problem) -> str:
             options["most_blocks"] = t.most_blocks is not None
             found += [f"{name} at {short(size).upper()}" for name, used in options.items() if used]
     return f"{problem.upper()}, as in the published code: {', '.join(found)}." if found else ""
-
-
-def _number(text: str | None) -> Value:
-    if text is None:
-        return None
-    return int(text) if text.isdigit() else float(text)
 
 
 @artifact("Licences of the codes and data")

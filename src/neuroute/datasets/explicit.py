@@ -1,0 +1,142 @@
+"""TSPLIB and VRPLIB files of distances instead of coordinates (EDGE_WEIGHT_TYPE EXPLICIT): TSP, ATSP and CVRP."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.sections import Sections, read_text, split, whole
+from neuroute.datasets.vrplib import check_routes, loads
+from neuroute.problems.tsp import FEWEST_NODES, is_permutation
+from neuroute.problems.vrp import to_routes
+
+# format -> (upper triangle, with the diagonal); by columns, a symmetric matrix is its other triangle by rows
+TRIANGLES = {
+    "UPPER_ROW": (True, False),
+    "LOWER_COL": (True, False),
+    "LOWER_ROW": (False, False),
+    "UPPER_COL": (False, False),
+    "UPPER_DIAG_ROW": (True, True),
+    "LOWER_DIAG_COL": (True, True),
+    "LOWER_DIAG_ROW": (False, True),
+    "UPPER_DIAG_COL": (False, True),
+}
+FORMATS = ("FULL_MATRIX", *TRIANGLES)
+TYPES = {"TSP": "tsp", "ATSP": "tsp", "CVRP": "cvrp"}
+
+
+@dataclass(frozen=True)
+class MatrixInstance:
+    """A TSP or a CVRP in distances between its nodes; with vehicles, row 0 is the depot, wherever the file has it."""
+
+    name: str
+    ways: np.ndarray  # (n, n) int64, from the row's node to the column's; 0 on the diagonal
+    demand: np.ndarray | None = None  # (n,) int64, 0 at the depot
+    capacity: int | None = None
+
+    @property
+    def edge_type(self) -> str:
+        return "EXPLICIT"
+
+    @property
+    def numbers(self) -> None:
+        """Of nodes in the file: 1 to n."""
+        return None
+
+    @property
+    def problem(self) -> str:
+        return "tsp" if self.demand is None else "cvrp"
+
+    @property
+    def symmetric(self) -> bool:
+        return bool((self.ways == self.ways.T).all())
+
+    def length(self, solution: np.ndarray) -> float:
+        """Return the length of a tour (n,), or of customers and flags (2, n - 1).
+
+        Raises NeurouteError if it is no solution.
+        """
+        if self.demand is None or self.capacity is None:
+            if solution.shape != (len(self.ways),) or not is_permutation(solution[None]).all():
+                raise NeurouteError(f"{self.name}: not a tour of its {len(self.ways)} nodes")
+            path = np.append(solution, solution[0])
+        else:
+            routes = to_routes(solution)
+            check_routes(routes, self.demand, self.capacity, self.name)
+            path = np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
+        return float(self.ways[path[:-1], path[1:]].sum())
+
+
+def is_explicit(text: str) -> bool:
+    """Whether the text of a TSPLIB or VRPLIB file says that it holds distances."""
+    return split(text, "").header.get("EDGE_WEIGHT_TYPE") == "EXPLICIT"
+
+
+def read_explicit(path: Path) -> MatrixInstance:
+    """Return the instance.  Raises NeurouteError, naming file and mend, if it is none."""
+    return parse_explicit(read_text(path, "a TSPLIB or VRPLIB file"), str(path), path.stem)
+
+
+def parse_explicit(text: str, where: str, name: str) -> MatrixInstance:
+    """Return the instance of a file's text; `name` is for a file that states none."""
+    parts = split(text, where)
+    kind = parts.header.get("TYPE", "missing").split()[:1]
+    if not kind or kind[0] not in TYPES:
+        raise NeurouteError(f"{where}: TYPE {' '.join(kind) or 'nothing'} is not read; only {', '.join(TYPES)} are")
+    ways = _matrix(parts)
+    name = parts.header.get("NAME", name)
+    if kind[0] == "TSP" and (ways != ways.T).any():
+        i, j = np.argwhere(ways != ways.T)[0].tolist()
+        raise NeurouteError(
+            f"{where}: {ways[i, j]} from node {i + 1} to {j + 1}, {ways[j, i]} back; a TSP is symmetric: is TYPE "
+            "ATSP meant?"
+        )
+    if TYPES[kind[0]] == "tsp":
+        return MatrixInstance(name, ways)
+    capacity, demand, order = loads(parts, list(range(1, len(ways) + 1)))
+    return MatrixInstance(name, ways[np.ix_(order, order)], demand, capacity)
+
+
+def _matrix(parts: Sections) -> np.ndarray:
+    """Return distances (n, n) int64, 0 on the diagonal."""
+    where = parts.where
+    form, stated = parts.header.get("EDGE_WEIGHT_FORMAT", "nothing"), parts.header.get("DIMENSION", "nothing")
+    n = whole(stated)
+    if n is None or n < FEWEST_NODES:
+        raise NeurouteError(f"{where}: DIMENSION says {stated[:60]}; give a whole number from {FEWEST_NODES} on")
+    if form not in FORMATS:
+        raise NeurouteError(f"{where}: EDGE_WEIGHT_FORMAT {form} is not read; only {', '.join(FORMATS)} are")
+    full, (upper, diagonal) = form == "FULL_MATRIX", TRIANGLES.get(form, (True, True))
+    expected = n * n if full else n * (n + 1) // 2 if diagonal else n * (n - 1) // 2
+    values = _numbers(parts)
+    if len(values) != expected:
+        raise NeurouteError(
+            f"{where}: {len(values):,} numbers in EDGE_WEIGHT_SECTION; {form} of {n} nodes has {expected:,}; is the "
+            "file cut short?"
+        )
+    if full:
+        ways = values.reshape(n, n).copy()
+    else:
+        ways = np.zeros((n, n), dtype=np.int64)
+        offset = 0 if diagonal else 1
+        rows = np.triu_indices(n, offset) if upper else np.tril_indices(n, -offset)
+        ways[rows] = values
+        ways = np.maximum(ways, ways.T)
+    np.fill_diagonal(ways, 0)  # what files have there stands for "never"
+    if not ways.any():
+        raise NeurouteError(f"{where}: all distances are 0; give at least one that is not")
+    return ways
+
+
+def _numbers(parts: Sections) -> np.ndarray:
+    """Return the whole numbers of the section, however its lines are broken."""
+    rows = parts.rows.get("EDGE_WEIGHT_SECTION", [])
+    for number, line in rows:
+        for word in line.split():
+            if whole(word) is None:
+                raise NeurouteError(
+                    f"{parts.where}, line {number}: a distance of {word[:20]}; give whole numbers from 0 on, of at "
+                    "most 9 digits (scale others)"
+                )
+    return np.array([word for _, line in rows for word in line.split()], dtype=np.int64)

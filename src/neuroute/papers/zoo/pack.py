@@ -1,0 +1,128 @@
+"""Put the trained networks among those that come with the package, each with a card of what the DAG measured.
+
+snakemake --config scale=zoo --cores all all
+python -m neuroute.papers.zoo.pack
+"""
+
+import datetime
+import subprocess
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import read_json
+from neuroute.papers.zoo.declare import CVRP, PAPER, TSP, VRP
+from neuroute.papers.zoo.scale import ZooScale
+from neuroute.plan.build import build_plan
+from neuroute.plan.config import load_config
+from neuroute.plan.objects import Decoding, Reinforced, Run
+from neuroute.plan.plan import Plan
+from neuroute.user.ship import ship
+from neuroute.user.zoo import Card
+
+NODES = {TSP: (4, 1000), CVRP: (4, 1000), VRP: (4, 200)}  # for which a network is recommended
+SHORT = Decoding(method="prc", longest=50)
+SEARCH = {TSP: SHORT, CVRP: SHORT, VRP: Decoding()}  # how it improves solutions
+TABLES = {TSP: ("TSP", "table1"), CVRP: ("CVRP", "table2")}
+
+
+def pack(plan: Plan, names: Iterable[str] = ()) -> list[Card]:
+    """Ship the networks of these runs; none named: of all.  Raises NeurouteError if a run or a table is missing."""
+    wanted = [f"{PAPER}/{name}" for name in names] or list(plan.runs)
+    runs = [plan.find(plan.runs, run, "run") for run in wanted]
+    return [ship(plan.run_dir(run.id) / "model.safetensors", about(plan, run)) for run in runs]
+
+
+def about(plan: Plan, run: Run) -> dict[str, Any]:
+    """What a card says beyond what the checkpoint does."""
+    summary = read_json(plan.run_dir(run.id) / "run.json", f"train {run.id}")
+    t = run.training
+    return {
+        "name": run.name,
+        "variants": list(t.stages[0].variants) if isinstance(t, Reinforced) else None,
+        "trained_on": _trained_on(run),
+        "steps": summary["updates"],
+        "epochs": t.epochs,
+        "seed": run.seed,
+        "commit": _head(),
+        "date": datetime.date.today().isoformat(),
+        "device": f"{summary['device_name']}, {summary['threads']} threads",
+        "seconds": summary["wall_time_s"],
+        "nodes": NODES[run.id],
+        "decoding": SEARCH[run.id].model_dump(mode="json"),
+        "gaps": _of_variants(plan) if run.id == VRP else [*_of_sizes(plan, run.id), *_of_library(plan, run.id)],
+    }
+
+
+def _trained_on(run: Run) -> str:
+    t = run.training
+    if isinstance(t, Reinforced):
+        low, high = t.stages[0].sizes
+        return f"{t.samples * t.epochs:,} instances of {low} to {high} customers, by REINFORCE"
+    return f"{t.samples:,} solutions of {run.n} nodes by {run.data[0].solver}"
+
+
+def _of_sizes(plan: Plan, run: str) -> list[dict[str, Any]]:
+    problem, table = TABLES[run]
+    block = plan.scale[ZooScale].tsp if run == TSP else plan.scale[ZooScale].cvrp
+    out = []
+    for row in _rows(plan, table):
+        for n, count in block.test_counts.items():
+            gap = _interval(row, f"gap_{n}_pct")
+            gap |= {"set": f"{problem}{n}", "method": row["decoding"], "instances": count}
+            out.append(gap | {"reference": block.reference, "seconds": count * row[f"time_{n}_s_measured"]})
+    return out
+
+
+def _of_library(plan: Plan, run: str) -> list[dict[str, Any]]:
+    name = "TSPLIB" if run == TSP else "CVRPLIB"
+    below = plan.scale[ZooScale].largest_benchmark
+    return [
+        {
+            "set": f"{name} below {below} nodes",
+            "method": row["decoding"],
+            "instances": row["instances"],
+            "gap": row["gap_pct_measured"],
+            "reference": "best known",
+            "seconds": row["instances"] * row["time_s_measured"],
+        }
+        for row in _rows(plan, "table4")
+        if row["library"] == name and "gap_pct_measured" in row  # not without the library
+    ]
+
+
+def _of_variants(plan: Plan) -> list[dict[str, Any]]:
+    v = plan.scale[ZooScale].vrp
+    return [
+        _interval(row, "gap_x8_pct")
+        | {"set": f"{row['problem']}{v.nodes}", "method": "all starts of eight images", "instances": v.test_count}
+        | {"reference": row["reference"]}
+        for row in _rows(plan, "table3")
+    ]
+
+
+def _interval(row: dict[str, Any], key: str) -> dict[str, Any]:
+    """A measured value with its bounds, where it has some."""
+    names = {"gap": "measured", "low": "measured_low", "high": "measured_high"}
+    return {name: row[f"{key}_{end}"] for name, end in names.items() if f"{key}_{end}" in row}
+
+
+def _rows(plan: Plan, name: str) -> list[dict[str, Any]]:
+    file = plan.artifact_stem(f"{PAPER}/{name}").with_suffix(".csv")
+    if not file.is_file():
+        raise NeurouteError(f"{file} is missing; run `snakemake --config scale=zoo all` first")
+    rows = pd.read_csv(file).to_dict(orient="records")
+    return [{str(key): value for key, value in row.items() if value == value} for row in rows]
+
+
+def _head() -> str:
+    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+if __name__ == "__main__":
+    for card in pack(build_plan(load_config(scale="zoo")), sys.argv[1:]):
+        print(card)

@@ -1,0 +1,51 @@
+"""What to read first when all is done: of each paper the best gap on the test set that most of its models solved."""
+
+import csv
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from neuroute.plan.plan import Plan
+
+
+class Gap(NamedTuple):
+    """One measured gap."""
+
+    percent: float
+    run: str
+    test: str
+    decoding: str
+    instances: str
+    reference: str
+
+
+def headlines(plan: Plan, most: int = 3) -> list[str]:
+    """Return a line for each of the first papers of which gaps are recorded."""
+    lines = (_headline(list(_gaps(plan, paper))) for paper in plan.papers)
+    return [line for line in lines if line][:most]
+
+
+def _headline(gaps: list[Gap]) -> str:
+    models: dict[tuple[str, str], dict[str, Gap]] = {}
+    for gap in gaps:
+        models.setdefault((gap.test, gap.decoding), {})[gap.run] = gap
+    compared = max(models.values(), key=len, default={})
+    if not compared:
+        return ""
+    best = min(compared.values())
+    of = f", the best of {len(compared)} models" if len(compared) > 1 else ""
+    return (
+        f"{best.run}: {best.percent:.2f} % above {best.reference} on {best.instances} instances of {best.test} "
+        f"({best.decoding}){of}"
+    )
+
+
+def _gaps(plan: Plan, paper: str) -> Iterator[Gap]:
+    for evaluation in plan.evaluations.values():
+        file = plan.evaluation_file(evaluation.id)
+        if plan.runs[evaluation.run].paper != paper or not file.exists():
+            continue
+        with file.open(newline="") as opened:
+            for row in csv.DictReader(opened):
+                if row["metric"] == "gap_pct" and row["reference"] != "none" and row["value"]:
+                    about = (row["run"], row["test"], row["decoding"], row["n_instances"], row["reference"])
+                    yield Gap(float(row["value"]), *about)

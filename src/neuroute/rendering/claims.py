@@ -1,0 +1,151 @@
+"""A paper's claims against what was measured: two sides, their difference with its interval, and the verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neuroute.core.dotted import resolve
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.claims import Claim
+from neuroute.plan.objects import Dataset, Decoding
+from neuroute.rendering.cells import interval_cell, resampled
+from neuroute.rendering.columns import described
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Cell, Format, Value, fixed
+
+Verdict = Literal["agrees", "does not", "cannot be seen"]
+VERDICTS: tuple[Verdict, ...] = ("agrees", "does not", "cannot be seen")
+FEWEST = 6  # paired instances: fewer all lie on one side by chance more often than in 5 % (sign test)
+RULE = (
+    "A claim sets one side above another. It agrees here if the 95 % interval of their difference lies above 0, does "
+    f"not if it lies below, and cannot be seen if the interval holds 0, if fewer than {FEWEST} instances would decide, "
+    "or if this scale does not measure it. Intervals cover what each claim says they are over, not the spread between "
+    "training seeds. A verdict is on the models of this scale, not on those of the paper."
+)
+TWO_DECIMALS = fixed(2)
+INSTANCES = "test instances (paired bootstrap)"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two things that a claim compares."""
+
+    label: str
+    measured: float | None
+    published: Value = None
+    samples: NDArray[np.float64] | None = None  # (resamples,), paired with those of the other side
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is claimed to be above 0, with both sides."""
+
+    quantity: str  # in words: "gap of A less that of B, in points"
+    difference: Cell
+    sides: tuple[Side, ...]
+    over: str  # what the interval is over
+    at: str  # what the numbers were measured on
+    format: Format = TWO_DECIMALS
+
+    @property
+    def verdict(self) -> Verdict:
+        """Apply RULE."""
+        low, high = self.difference.low, self.difference.high
+        if low is None or high is None or low <= 0 <= high:
+            return "cannot be seen"
+        return "agrees" if low > 0 else "does not"
+
+    @property
+    def why(self) -> str:
+        """Say why a claim cannot be seen; nothing where it can."""
+        if self.verdict != "cannot be seen":
+            return ""
+        if self.difference.measured is None:
+            return "not measured at this scale"
+        return "too few to tell by" if self.difference.low is None else "the interval holds 0"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with what was found; without a finding `why` says what is missing."""
+
+    claim: Claim
+    finding: Finding | None
+    why: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.finding.verdict if self.finding else "cannot be seen"
+
+
+def judge(claim: Claim, study: Study) -> Judged:
+    """Look at a claim in the measurements of its artifact; what is missing is said, not raised."""
+    try:
+        finding: Finding = resolve(claim.function)(study)
+    except NeurouteError as error:
+        return Judged(claim, None, f"not measured yet: {error}")
+    return Judged(claim, finding, finding.why)
+
+
+# -- sides and their differences --------------------------------------------------------------------------------------
+
+
+def gap_side(
+    study: Study, label: str, run: str, dataset: Dataset, published: Value, decoding: Decoding | str = "greedy"
+) -> Side:
+    """Gap of one training in %, as ratio of means, with its resamples over the test instances, if they are enough."""
+    gap, lengths = study.gap(run, dataset, decoding), study.lengths(run, dataset, decoding)
+    samples = resampled(*lengths) if gap is not None and lengths and dataset.count >= FEWEST else None
+    return Side(label, gap, published, samples)
+
+
+def less(better: Side, worse: Side, dataset: Dataset, what: str = "gap") -> Finding:
+    """Claim that the first gap (%) is the smaller one, on a test set."""
+    return above(worse, better, f"{what}, in points", INSTANCES, described(dataset))
+
+
+def above(upper: Side, lower: Side, what: str, over: str, at: str, format: Format = TWO_DECIMALS) -> Finding:
+    """Claim that the first side lies above the second."""
+    measured = None if upper.measured is None or lower.measured is None else upper.measured - lower.measured
+    samples = None if upper.samples is None or lower.samples is None else upper.samples - lower.samples
+    difference = interval_cell(measured, samples, printed_difference(upper, lower))
+    return Finding(f"{upper.label} less {lower.label}: {what}", difference, (upper, lower), over, at, format)
+
+
+def printed_difference(upper: Side, lower: Side) -> float | None:
+    """Subtract the printed numbers, where both sides have one."""
+    a, b = upper.published, lower.published
+    return a - b if isinstance(a, int | float) and isinstance(b, int | float) else None
+
+
+def mean_interval(values: Sequence[float], published: Value = None) -> Cell:
+    """Mean of independent values, with its 95 % interval by Student's t where there are two."""
+    if not values:
+        return Cell(None, published)
+    mean = math.fsum(values) / len(values)
+    if len(values) < 2:
+        return Cell(mean, published)
+    from scipy.stats import t
+
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
+    half = float(t.ppf(0.975, len(values) - 1)) * spread
+    return Cell(mean, published, mean - half, mean + half)
+
+
+def slope_interval(x: Sequence[float], y: Sequence[float], published: Value = None) -> Cell:
+    """Slope of ln y on ln x by least squares, with its 95 % interval by Student's t where there are three points."""
+    if len(set(x)) < 2:
+        return Cell(None, published)
+    from scipy.stats import linregress, t
+
+    found = linregress([math.log(v) for v in x], [math.log(v) for v in y])
+    if len(x) < 3:
+        return Cell(float(found.slope), published)
+    half = float(t.ppf(0.975, len(x) - 2)) * float(found.stderr)
+    return Cell(float(found.slope), published, float(found.slope) - half, float(found.slope) + half)

@@ -1,0 +1,134 @@
+"""Solvers of instances in whole distances between their nodes, (n, n) int64, from the row's node to the column's.
+
+The same codes as those that take coordinates.  `settings` are what a variant of a solver fixes, such as `iterations`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuroute.solvers import concorde, hgs, lkh, ortools, pyvrp
+from neuroute.solvers.base import check_demands
+from neuroute.solvers.insertion import insertion_order
+from neuroute.solvers.vrp_grid import GridVrp
+
+Tour = Callable[..., np.ndarray]  # (ways, seed, seconds, **settings) -> (n,)
+Routes = Callable[..., list[list[int]]]  # (ways, demand, capacity, seed, seconds, **settings)
+
+
+@dataclass(frozen=True)
+class MatrixSolver:
+    """What a solver does with distances: None, where it cannot."""
+
+    tour: Tour
+    routes: Routes | None = None
+    asymmetric: bool = False  # distances there and back may differ
+    takes_coords: bool = False  # of routes, as a setting, to know which are near each other
+
+
+def full_matrix_text(ways: np.ndarray) -> str:
+    """Return distances as a TSPLIB problem: a TSP if they are symmetric, else an ATSP."""
+    kind = "TSP" if (ways == ways.T).all() else "ATSP"
+    rows = "\n".join(" ".join(map(str, row)) for row in ways.tolist())
+    return (
+        f"NAME : instance\nTYPE : {kind}\nDIMENSION : {len(ways)}\nEDGE_WEIGHT_TYPE : EXPLICIT\n"
+        f"EDGE_WEIGHT_FORMAT : FULL_MATRIX\nEDGE_WEIGHT_SECTION\n{rows}\nEOF\n"
+    )
+
+
+def _by_lkh(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarray:
+    return lkh.solve_text(full_matrix_text(ways), len(ways), seed, seconds, float(ways.max()))
+
+
+def _by_concorde(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarray:
+    tour = _nearest_tour(ways, seed, None)
+    length = float(ways[tour, np.roll(tour, -1)].sum())
+    return concorde.solve_text(full_matrix_text(ways), len(ways), seed, seconds, length)
+
+
+def _grid(ways: np.ndarray, demand: np.ndarray, capacity: int) -> GridVrp:
+    return GridVrp(ways, demand.astype(np.int64), capacity, False, None, None, np.zeros(len(ways), dtype=np.int64))
+
+
+def _tour_by_pyvrp(
+    ways: np.ndarray, seed: int, seconds: float | None, iterations: int = pyvrp.TOUR_ITERATIONS
+) -> np.ndarray:
+    (route,) = pyvrp.search(_grid(ways, np.zeros(len(ways)), 0), 1, seed, iterations, seconds)
+    return np.array([0, *route], dtype=np.int64)
+
+
+def _routes_by_pyvrp(
+    ways: np.ndarray,
+    demand: np.ndarray,
+    capacity: int,
+    seed: int,
+    seconds: float | None,
+    iterations: int = pyvrp.ITERATIONS,
+) -> list[list[int]]:
+    return pyvrp.search(_grid(ways, demand, capacity), len(ways) - 1, seed, iterations, seconds)
+
+
+def _tour_by_ortools(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarray:
+    grid = _grid(ways, np.zeros(len(ways)), 0)
+    (route,) = ortools.search(grid, 1, ortools.within(seconds, grid) or ortools.Budget(None, ortools.TOUR_SOLUTIONS))
+    return np.array([0, *route], dtype=np.int64)
+
+
+def _routes_by_ortools(
+    ways: np.ndarray,
+    demand: np.ndarray,
+    capacity: int,
+    seed: int,
+    seconds: float | None,
+    budget: ortools.Budget | None = None,
+) -> list[list[int]]:
+    grid = _grid(ways, demand, capacity)
+    return ortools.search(grid, grid.customers, ortools.within(seconds, grid) or budget or ortools.Budget())
+
+
+def _nearest_tour(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarray:
+    left, tour = np.ones(len(ways), dtype=bool), [0]
+    for _ in range(len(ways) - 1):
+        left[tour[-1]] = False
+        tour.append(int(np.where(left, ways[tour[-1]], np.iinfo(np.int64).max).argmin()))
+    return np.array(tour)
+
+
+def _nearest_routes(
+    ways: np.ndarray, demand: np.ndarray, capacity: int, seed: int, seconds: float | None
+) -> list[list[int]]:
+    check_demands("nearest", demand, capacity)
+    left, routes, load, here = np.arange(len(ways)) > 0, list[list[int]](), 0, 0
+    while left.any():
+        fits = left & (demand <= capacity - load)
+        if not here:
+            routes.append([])
+            load = 0
+            fits = left
+        here = int(np.where(fits, ways[here], np.iinfo(np.int64).max).argmin()) if fits.any() else 0
+        if here:
+            left[here] = False
+            load += int(demand[here])
+            routes[-1].append(here)
+    return routes
+
+
+def _inserted_tour(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarray:
+    order = insertion_order(len(ways), seed)
+    tour = order[:1]
+    for node in order[1:]:
+        after = np.roll(tour, -1)
+        tour = np.insert(tour, 1 + (ways[tour, node] + ways[node, after] - ways[tour, after]).argmin(), node)
+    return tour
+
+
+SOLVERS: Mapping[str, MatrixSolver] = {
+    "concorde": MatrixSolver(_by_concorde),
+    "lkh": MatrixSolver(_by_lkh, asymmetric=True),
+    "hgs": MatrixSolver(hgs.tour_of_ways, hgs.routes_of_ways, takes_coords=True),
+    "insertion": MatrixSolver(_inserted_tour, asymmetric=True),
+    "nearest": MatrixSolver(_nearest_tour, _nearest_routes, asymmetric=True),
+    "ortools": MatrixSolver(_tour_by_ortools, _routes_by_ortools, asymmetric=True),
+    "pyvrp": MatrixSolver(_tour_by_pyvrp, _routes_by_pyvrp, asymmetric=True),
+}

@@ -1,0 +1,252 @@
+"""Solvers for users: which can solve an instance, and their answers, checked.
+
+Each ends by its own budget, which its module states, or after so many seconds; `insertion` and `nearest` by themselves.
+Files are solved in their own distances, rounded as the libraries round them; arrays in distances that are not rounded.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, cast
+
+import numpy as np
+
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.explicit import MatrixInstance
+from neuroute.datasets.problem_spec import SPEC
+from neuroute.datasets.solomon import SolomonInstance
+from neuroute.datasets.tsplib import TsplibInstance, distances, format_tsplib
+from neuroute.datasets.vrplib import VrplibInstance
+from neuroute.problems.tsp import check_coordinates
+from neuroute.problems.vrp import Vrp, from_routes
+from neuroute.problems.vrp_servable import check_instances
+from neuroute.problems.vrp_variants import Variant
+from neuroute.solvers import concorde, lkh, matrix, nearest
+from neuroute.solvers.base import Solver
+from neuroute.solvers.registry import SOLVERS, get
+from neuroute.user.vrp_data import in_unit_square
+
+File = TsplibInstance | VrplibInstance | SolomonInstance | MatrixInstance
+
+QUICK = ("insertion", "nearest")  # families that take no time, and compile when first called
+# Bytes for each pair of nodes, measured on 2,000 to 3,000 nodes (x86-64): how many nodes fit into memory.
+PAIR_BYTES = {"hgs": 10, "lkh": 3, "ortools": 57, "pyvrp": 40}
+SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a solver found: a tour (n,), or customers and flags (2, V)."""
+
+    solver: str
+    solution: np.ndarray
+    seconds: float  # of the solver, without what it loads and compiles first
+
+
+def available(problem: str, ways: MatrixInstance | None = None) -> list[str]:
+    """List the installed solvers of `tsp`, `cvrp`, one of the 16 VRPs by name (`OVRPTW`), or `vrp`: all of these.
+
+    ways: list those of an instance in distances.  Raises NeurouteError for an unknown problem.
+    """
+    able = [name for name in _able(problem) if ways is None or _takes_ways(name, ways)]
+    return [name for name in able if _is_installed(name)]
+
+
+def check_solver(name: str, instance: np.ndarray | Vrp | File) -> Solver:
+    """Return an installed solver of an instance.
+
+    Raises NeurouteError, naming those that serve, if it is unknown, missing or not made for the problem, or if memory
+    does not hold the distances of so many nodes.
+    """
+    problem, nodes, ways = _problem(instance)
+    what = f"{problem.upper()}{' in distances' if ways is not None else ''}"
+    what = f"asymmetric {what}" if ways is not None and not ways.symmetric else what
+    able = available(problem, ways)
+    names = ", ".join(n for n in able if n == _family(n) or _family(n) not in able) or "none is installed"
+    if name not in SOLVERS:
+        raise NeurouteError(f"no solver '{name}'; of the {what} there are: {names}")
+    if name not in _able(problem) or (ways is not None and not _takes_ways(name, ways)):
+        raise NeurouteError(f"{name} does not solve the {what}; take one of: {names}")
+    solver = get(name)
+    solver.version()
+    check_size(name, nodes)
+    return solver
+
+
+def solve_with(name: str, instance: np.ndarray | Vrp | File, seconds: float | None = None, seed: int = 0) -> Answer:
+    """Solve coordinates (n, 2) or (1, n, 2) as a TSP, a batch of one `Vrp` in any units, or what a file holds.
+
+    seconds: bounds the search, None: the solver's own budget; hgs, ortools and pyvrp use all of it, hgs in CPU time,
+    and lkh ends with the trial that it is at.  Raises NeurouteError, before anything is solved, for what `check_solver`
+    and `check_seconds` refuse and an instance that is none; and if the solver finds no solution.
+    """
+    check_seconds(seconds)
+    solver = check_solver(name, instance)
+    _warm_up(name)
+    run, valid = _prepare(solver, instance, None if _family(name) in QUICK else seconds, seed)
+    began = time.perf_counter()
+    solution = run()
+    took = time.perf_counter() - began
+    if not valid(solution):
+        raise NeurouteError(f"{name} returned no solution of this instance; take another solver, or reinstall it")
+    return Answer(name, solution, took)
+
+
+def check_seconds(seconds: float | None) -> None:
+    """Raises NeurouteError for a time that is none."""
+    if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
+        raise NeurouteError(f"seconds: {seconds:g} is no time for a search; give a number above 0, or leave it out")
+
+
+def check_size(name: str, nodes: int) -> None:
+    """Raises NeurouteError if a solver needs more memory for so many nodes than this machine has."""
+    each = PAIR_BYTES.get(_family(name), 0)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if nodes * nodes * each > memory:
+        most = math.isqrt(memory // each)
+        raise NeurouteError(
+            f"{name}: {nodes:,} nodes need about {nodes * nodes * each / 1e9:,.0f} GB for their distances; this "
+            f"machine has {memory / 1e9:,.0f} GB, enough for {most:,}.  'insertion' and 'nearest' take any number"
+        )
+
+
+def _problem(instance: np.ndarray | Vrp | File) -> tuple[str, int, MatrixInstance | None]:
+    """Return the problem, the number of nodes, and the instance itself if it is in distances."""
+    if isinstance(instance, MatrixInstance):
+        return instance.problem, len(instance.ways), instance
+    if isinstance(instance, Vrp):
+        return str(instance.variant).replace("CVRP", "cvrp"), instance.customers + 1, None
+    if isinstance(instance, np.ndarray):
+        return "tsp", instance.shape[-2] if instance.ndim > 1 else 0, None
+    problem = {TsplibInstance: "tsp", VrplibInstance: "cvrp", SolomonInstance: "VRPTW"}[type(instance)]
+    return problem, len(instance.coords), None
+
+
+Prepared = tuple[Callable[[], np.ndarray], Callable[[np.ndarray], bool]]  # what solves, and whether it did
+
+
+def _prepare(solver: Solver, instance: np.ndarray | Vrp | File, seconds: float | None, seed: int) -> Prepared:
+    family = _family(solver.name)
+    if isinstance(instance, TsplibInstance):
+        n = len(instance.coords)
+        if family in ("concorde", "lkh"):  # which know TSPLIB's distances
+            text = format_tsplib(instance)
+            if family == "concorde":
+                length = instance.length(nearest.solve(instance.coords, 0))
+                run = partial(concorde.solve_text, text, n, seed, seconds, length)
+            else:
+                largest = float(np.hypot(*np.ptp(instance.coords, axis=0)))
+                run = partial(lkh.solve_text, text, n, seed, seconds, largest)
+            return run, partial(_is_tour, n)
+        if family not in matrix.SOLVERS or (family in QUICK and instance.edge_type != "GEO"):
+            # nearer in the plane is nearer by the others' distances
+            return _prepare_plane(solver, instance.coords, seconds, seed)
+        instance = MatrixInstance(instance.name, all_distances(instance.coords, instance.edge_type))
+        return _prepare_ways(solver, instance, None, seconds, seed)
+    if isinstance(instance, MatrixInstance):
+        return _prepare_ways(solver, instance, None, seconds, seed)
+    if isinstance(instance, SolomonInstance):
+        return _prepare_plane(solver, instance.own(), seconds, seed)
+    if isinstance(instance, VrplibInstance):
+        if instance.edge_type == "EXACT_2D" or family in QUICK or family not in matrix.SOLVERS:
+            plane = Vrp(instance.coords[None], instance.demand[None], np.array([instance.capacity]))
+            return _prepare_plane(solver, plane, seconds, seed)
+        ways = all_distances(instance.coords, instance.edge_type)
+        whole = MatrixInstance(instance.name, ways, instance.demand, instance.capacity)
+        return _prepare_ways(solver, whole, instance.coords, seconds, seed)
+    return _prepare_plane(solver, instance, seconds, seed)
+
+
+def _prepare_plane(solver: Solver, instance: np.ndarray | Vrp, seconds: float | None, seed: int) -> Prepared:
+    """Solve in distances that are not rounded but to the solver's grid."""
+    if isinstance(instance, Vrp):
+        check_instances(instance, "the instance")
+        kind, inputs = "vrp", cast(Any, in_unit_square(instance, np.float64))
+    else:
+        check_coordinates(instance, "the instance")
+        kind, inputs = "tsp", instance.reshape(1, *instance.shape[-2:]).astype(np.float64)
+    if seconds is not None:
+        parts = [part for part in ("solve", "solve_cvrp", "solve_vrp") if getattr(solver, part) is not None]
+        solver = solver.variant(solver.name, *parts, seconds=seconds)
+    spec = SPEC.of(kind)
+    return partial(spec.solve, solver, inputs, seed), lambda solution: bool(spec.valid(inputs, solution[None])[0])
+
+
+def _prepare_ways(
+    solver: Solver, instance: MatrixInstance, coords: np.ndarray | None, seconds: float | None, seed: int
+) -> Prepared:
+    """Solve in whole distances; coords (n, 2), if known, help some solvers."""
+    by = matrix.SOLVERS[_family(solver.name)]
+    if instance.demand is None or instance.capacity is None:
+        n = len(instance.ways)
+        return partial(by.tour, instance.ways, seed, seconds, **_settings(solver.solve)), partial(_is_tour, n)
+    assert by.routes is not None
+    settings = _settings(solver.solve_cvrp) | ({"coords": coords} if by.takes_coords else {})
+    routes = partial(by.routes, instance.ways, instance.demand, instance.capacity, seed, seconds, **settings)
+    return lambda: from_routes(routes()), lambda solution: instance.length(solution) >= 0  # or it raises
+
+
+def _settings(function: Any) -> dict[str, Any]:
+    """Return what a variant of a solver fixes."""
+    return dict(function.keywords) if isinstance(function, partial) else {}
+
+
+def _is_tour(n: int, tour: np.ndarray) -> bool:
+    return bool((np.sort(tour) == np.arange(n)).all()) if tour.shape == (n,) else False
+
+
+def all_distances(coords: np.ndarray, edge_type: str) -> np.ndarray:
+    """Return TSPLIB's distances (n, n) int64 between coordinates (n, 2)."""
+    n = len(coords)
+    ways = np.empty((n, n), dtype=np.int64)
+    for i in range(n):
+        ways[i] = distances(np.broadcast_to(coords[i], (n, 2)), coords, edge_type)
+    np.fill_diagonal(ways, 0)
+    return ways
+
+
+def _family(name: str) -> str:
+    return name.partition("-")[0]
+
+
+def _able(problem: str) -> list[str]:
+    """List the solvers, installed or not, that are made for a problem."""
+    if problem == "tsp":
+        return list(SOLVERS)
+    variant = Variant("OVRPBLTW" if problem == "vrp" else problem.upper())
+    return [name for name in SOLVERS if _is_made_for(get(name), variant)]
+
+
+def _is_made_for(solver: Solver, variant: Variant) -> bool:
+    if not any(variant.switches):
+        return solver.solve_cvrp is not None or solver.solve_vrp is not None
+    if variant.switches.backhaul:
+        return solver.name == "ortools-network"  # the others keep to another rule than networks and `Instance.check`
+    return solver.solve_vrp is not None and (_family(solver.name) != "lkh3" or variant in lkh.TYPES)
+
+
+def _takes_ways(name: str, instance: MatrixInstance) -> bool:
+    by = matrix.SOLVERS.get(_family(name))
+    if by is None or not (by.asymmetric or instance.symmetric):
+        return False
+    return instance.problem == "tsp" or by.routes is not None
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        get(name).version()
+    except NeurouteError:
+        return False
+    return True
+
+
+@cache
+def _warm_up(name: str) -> None:
+    """Load and compile a solver: that is not an instance's time."""
+    solver = get(name)
+    solver.solve(SQUARE, 0)
+    if _family(name) in QUICK and solver.solve_cvrp is not None:
+        solver.solve_cvrp(SQUARE, np.array([0, 1, 1, 1]), 3, 0)

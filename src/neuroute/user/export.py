@@ -1,0 +1,206 @@
+"""Instances and their solutions as files for other people's code; `evaluate --data` reads them with the same gaps.
+
+TSPLIB and VRPLIB round distances to whole numbers, so coordinates are written times a power of ten, which a comment of
+the file states: the largest has six digits.  Read back, with the scale taken off, each lies within half of the last
+digit, and a solution over coordinates up to 1 differs by less than 1.5e-6 a node.
+"""
+
+import math
+import os
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_text, write_whole
+from neuroute.datasets.tsplib import TsplibInstance, format_tour, format_tsplib
+from neuroute.datasets.vrplib import VrplibInstance, format_solution, format_vrplib
+from neuroute.problems.vrp import to_routes
+from neuroute.user.instances import Group, Instances
+from neuroute.user.outputs import check_writable
+
+DIGITS = 6  # of the largest coordinate in TSPLIB's and VRPLIB's files
+PLANAR = ("EUC_2D", "CEIL_2D", "EXACT_2D")  # files whose coordinates other formats may hold
+
+
+def export(instances: Instances, to: Path, form: str | None = None) -> str:
+    """Write instances, with their solutions where the format has room, and return a line that says what was written.
+
+    form: `npz`, `lehd`, `pickle`, `tsplib` or `vrplib`, the last two a folder; None: as the ending of `to` says.
+    Raises NeurouteError, before anything is written, if the format does not hold such instances, or nothing can be
+    written there.
+    """
+    form = check_export(instances, to, form)
+    FORMATS[form][1](instances, to)
+    count, solved = sum(g.count for g in instances.groups), sum(g.count for g in instances.groups if _solved(g, form))
+    what = f"{count} {instances.problem.upper()} instances of {instances.name}"
+    return f"{what}, {solved or 'none'} with a solution, in {to} ({form})"
+
+
+def check_export(instances: Instances, to: Path, form: str | None) -> str:
+    """Return the format.  Raises NeurouteError if instances cannot be written so, or not there."""
+    form = form or ENDINGS.get(to.suffix)
+    if form not in FORMATS:
+        raise NeurouteError(
+            f"--format {form or 'is missing'}: give one of {', '.join(FORMATS)}, or let --to end in "
+            f"{', '.join(ENDINGS)}"
+        )
+    problems, _ = FORMATS[form]
+    if instances.problem not in problems:
+        others = ", ".join(name for name, (which, _) in FORMATS.items() if instances.problem in which)
+        raise NeurouteError(
+            f"--format {form}: holds no {instances.problem.upper()} that is read back; give one of {others}"
+        )
+    for group in instances.groups:
+        if group.file is not None and group.file.edge_type not in PLANAR:
+            raise NeurouteError(
+                f"{group.name}: distances of {group.file.edge_type} are not of the plane; copy the file"
+            )
+    if form == "npz" and len({group.n for group in instances.groups}) > 1:
+        raise NeurouteError(
+            f"{instances.name}: has several sizes, of which an .npz holds one; --format tsplib or vrplib"
+        )
+    if form in ("tsplib", "vrplib"):
+        if to.exists() and (not to.is_dir() or any(to.iterdir())):
+            raise NeurouteError(f"--to {to}: is there already; name a new folder")
+        check_writable("--to", to.with_name(f"{to.name}.part"))
+    else:
+        check_writable("--to", to)
+    return form
+
+
+def _solved(group: Group, form: str) -> bool:
+    return group.solutions is not None and form != "pickle"
+
+
+# -- one file for all -------------------------------------------------------------------------------------------------
+
+
+def _npz(instances: Instances, to: Path) -> None:
+    group = Group.joined([_without_file(g) for g in instances.groups], instances.name)
+    arrays: dict[str, np.ndarray] = {"coords": _short(group.coords)}
+    if group.demand is not None and group.capacity is not None:
+        arrays |= {"demand": group.demand, "capacity": group.capacity}
+    if group.vrp is not None:
+        arrays |= {"variant": np.array(str(group.vrp.variant)), "open": np.array(group.vrp.open)}
+        parts = {"limit": group.vrp.limit, "windows": group.vrp.windows, "service": group.vrp.service}
+        arrays |= {key: values for key, values in parts.items() if values is not None}
+    if group.solutions is not None and group.problem == "tsp":
+        arrays["tour"] = group.solutions
+    elif group.solutions is not None:
+        arrays |= {"node": group.solutions[:, 0], "via_depot": group.solutions[:, 1]}
+    if group.reference is not None:
+        arrays["length"] = group.reference
+    write_whole(to, lambda file: np.savez_compressed(file, allow_pickle=False, **arrays))
+
+
+def _lehd(instances: Instances, to: Path) -> None:
+    lines = []
+    for group in instances.groups:
+        for i, points in enumerate(group.coords.tolist()):
+            left = " ".join(f"{x!r} {y!r}" for x, y in points)
+            if group.solutions is None:
+                lines.append(f"{left} ")
+            else:
+                tour = (group.solutions[i] + 1).tolist()
+                lines.append(f"{left} output {' '.join(map(str, [*tour, tour[0]]))}")
+    write_text(to, "\n".join(lines) + "\n")
+
+
+def _pickle(instances: Instances, to: Path) -> None:
+    """As Kool et al. (2019): a TSP is a list of [x, y], a CVRP (depot, customers, demands, capacity)."""
+    data: list[object] = []
+    for group in instances.groups:
+        for i, points in enumerate(group.coords.tolist()):
+            if group.demand is None or group.capacity is None:
+                data.append(points)
+            else:
+                data.append((points[0], points[1:], group.demand[i, 1:].tolist(), int(group.capacity[i])))
+    write_whole(to, lambda file: pickle.dump(data, file, pickle.HIGHEST_PROTOCOL))
+
+
+# -- a folder, with a file for each -----------------------------------------------------------------------------------
+
+
+def _tsplib(instances: Instances, to: Path) -> None:
+    def files(name: str, group: Group, i: int, scale: float) -> dict[str, str]:
+        own = TsplibInstance(name, "EUC_2D", np.rint(group.coords[i] * scale))
+        texts = {".tsp": format_tsplib(own, _comment(scale))}
+        if group.solutions is not None:
+            texts[".tour"] = format_tour(f"{name}.tour", own, group.solutions[i])
+        return texts
+
+    _folder(instances, to, files)
+
+
+def _vrplib(instances: Instances, to: Path) -> None:
+    def files(name: str, group: Group, i: int, scale: float) -> dict[str, str]:
+        assert group.demand is not None
+        assert group.capacity is not None
+        points = np.rint(group.coords[i] * scale)
+        own = VrplibInstance(name, "EUC_2D", points, group.demand[i], int(group.capacity[i]))
+        texts = {".vrp": format_vrplib(own, _comment(scale))}
+        if group.solutions is not None:
+            routes = to_routes(group.solutions[i])
+            texts[".sol"] = format_solution(routes, own.cost(routes))
+        return texts
+
+    _folder(instances, to, files)
+
+
+def _folder(instances: Instances, to: Path, files: Callable[[str, Group, int, float], dict[str, str]]) -> None:
+    """Write the files of each instance aside, then rename the folder: it appears whole."""
+    aside = to.with_name(f".{to.name}.{os.getpid()}.tmp")
+    scale = _scale(instances)
+    try:
+        aside.mkdir(parents=True)
+        number = 0
+        for group in instances.groups:
+            for i in range(group.count):
+                stem = (
+                    group.name if group.count == 1 and len(instances.groups) > 1 else f"{instances.name}_{number:05d}"
+                )
+                for ending, text in files(stem.replace("/", "_"), group, i, scale).items():
+                    (aside / f"{stem.replace('/', '_')}{ending}").write_text(text)
+                number += 1
+        os.replace(aside, to)
+    except OSError as error:
+        raise NeurouteError(f"--to {to}: cannot be written ({error.strerror}); choose another place") from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _scale(instances: Instances) -> float:
+    """Return the power of ten that leaves the largest coordinate with so many digits; 1 for whole coordinates."""
+    coords = [group.coords for group in instances.groups]
+    if all((values % 1 == 0).all() for values in coords):
+        return 1.0
+    largest = max(float(np.abs(values).max()) for values in coords)
+    return 10.0 ** (DIGITS - math.ceil(math.log10(largest)))
+
+
+def _comment(scale: float) -> str:
+    return "" if scale == 1 else f"coordinates times {scale:g}"
+
+
+def _without_file(group: Group) -> Group:
+    return Group(group.name, group.coords, group.reference, group.demand, group.capacity, None, group.vrp, group.seen,
+                 group.solutions)  # fmt: skip
+
+
+def _short(coords: np.ndarray) -> np.ndarray:
+    """Return float32 coordinates where they are as exact."""
+    return short if ((short := coords.astype(np.float32)) == coords).all() else coords
+
+
+FORMATS: dict[str, tuple[tuple[str, ...], Callable[[Instances, Path], None]]] = {
+    "npz": (("tsp", "cvrp", "vrp"), _npz),
+    "lehd": (("tsp",), _lehd),
+    "pickle": (("tsp", "cvrp"), _pickle),
+    "tsplib": (("tsp",), _tsplib),
+    "vrplib": (("cvrp",), _vrplib),
+}
+ENDINGS = {".npz": "npz", ".txt": "lehd", ".pkl": "pickle"}

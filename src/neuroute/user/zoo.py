@@ -1,0 +1,199 @@
+"""Shipped networks: checkpoints in `neuroute/zoo`, each with a model card (NAME.safetensors, NAME.json).
+
+A checkpoint of a user's own is refused when the code of its network has changed since, as nobody knows whether it still
+computes the same.  Of a shipped one the card says what it is to compute: its decision on a fixed instance, which is
+compared whenever the network is loaded.  So edits that change nothing do no harm, and others are noticed at once.
+"""
+
+import hashlib
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field, ValidationError
+
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import read_json
+from neuroute.plan.objects import Decoding
+from neuroute.plan.specs import Problem, Spec
+
+FOLDER = Path(str(files("neuroute"))) / "zoo"
+TOLERANCE = 1e-3  # of logits, which differ by rounding from machine to machine
+
+
+class Gap(Spec):
+    """What a network was measured to do on a set of instances."""
+
+    set: str  # TSP100
+    method: str  # greedy
+    instances: int
+    gap: float  # %, to the reference
+    low: float | None = None  # of a 95 % interval
+    high: float | None = None
+    reference: str  # lkh
+    seconds: float | None = None  # of all instances
+
+
+class Card(Spec):
+    """What a shipped network is: how it was trained, what it solves, and how well.
+
+    Attributes:
+        name: how it is asked for, as in `neuroute.solve(..., model="tsp")`.
+        problem: `tsp`, `cvrp` or `vrp`.
+        variants: of problem `vrp`, the names of those that it was trained on.
+        nodes: the least and the most nodes (with vehicles: customers) for which it is recommended.
+        decoding: how solutions are built and improved, unless the user says otherwise.
+        gaps: what was measured.
+        sha256: of the checkpoint.
+        decision: logits of its first decision on a fixed instance.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+    problem: Problem
+    variants: tuple[str, ...] | None = None
+    run: str
+    network: str
+    parameters: int
+    trained_on: str
+    steps: int | None = None
+    epochs: int | None = None
+    seed: int
+    commit: str
+    date: str
+    device: str
+    seconds: float
+    nodes: tuple[int, int]
+    decoding: Decoding = Decoding()
+    gaps: tuple[Gap, ...] = ()
+    sha256: str
+    decision: tuple[float, ...]
+
+    def solves(self, problems: tuple[str, ...], variant: str) -> bool:
+        """Whether it takes instances of one of these problems, and of this variant."""
+        return self.problem in problems and (self.variants is None or variant in self.variants)
+
+    def __str__(self) -> str:
+        what = ", ".join(self.variants) if self.variants else self.problem.upper()
+        best = "; ".join(f"{g.set} {g.method} {g.gap:.2f} %" for g in self.gaps)
+        low, high = self.nodes
+        return f"{self.name}: {what}, n = {low} to {high}, {self.network}, {self.parameters:,} parameters" + (
+            f"; gaps: {best}" if best else ""
+        )
+
+
+def cards() -> dict[str, Card]:
+    """Return the cards of the shipped networks by name.  Raises NeurouteError if one is damaged."""
+    found = [_read(path) for path in sorted(FOLDER.glob("*.json"))]
+    return {card.name: card for card in found}
+
+
+def models() -> list[Card]:
+    """Return the cards of the networks that come with this package, by which `neuroute.solve` picks one.
+
+    Raises:
+        NeurouteError: if a card is damaged.
+    """
+    return list(cards().values())
+
+
+def choose(problems: tuple[str, ...], variant: str, n: int, name: str) -> Card:
+    """Return the shipped network for an instance: one made for its problem and size.
+
+    Args:
+        problems: whose networks take it, the best first.
+        variant: `TSP`, or of vehicles.
+        n: nodes or customers.
+        name: of the instance, for messages.
+
+    Raises:
+        NeurouteError: if there is none, or the instance has more nodes than networks are recommended for.
+    """
+    fits = [card for card in cards().values() if card.solves(problems, variant)]
+    if not fits:
+        there = "; there are: " + ", ".join(cards()) if cards() else ""
+        raise NeurouteError(
+            f"{name}: no network for {variant} comes with this copy of neuroute{there}; give a checkpoint, "
+            "as in --model model.safetensors, or take a solver, as in --solver insertion"
+        )
+    best = min(fits, key=lambda card: (n > card.nodes[1], problems.index(card.problem), *_misfit(n, card.nodes)))
+    if n > best.nodes[1]:
+        raise NeurouteError(
+            f"{name}: {n} nodes, and '{best.name}' is for up to {best.nodes[1]}; take it all the same with "
+            f"--model {best.name}, or a solver, as in --solver insertion"
+        )
+    return best
+
+
+def _misfit(n: int, nodes: tuple[int, int]) -> tuple[int, int]:
+    """By how much a size is outside a range, and how wide the range is."""
+    low, high = nodes
+    return max(low - n, n - high, 0), high - low
+
+
+def checkpoint(name: str) -> tuple[Path, Card]:
+    """Return a shipped network's file and card.  Raises NeurouteError for an unknown name, or an altered file."""
+    found = cards()
+    if name not in found:
+        there = "those that come with this copy: " + ", ".join(found) if found else "this copy comes with none"
+        raise NeurouteError(f"no network '{name}'; give a checkpoint (.safetensors) or one of {there}")
+    path = FOLDER / f"{name}.safetensors"
+    if not path.is_file() or sha256(path) != found[name].sha256:
+        raise NeurouteError(f"{path}: not the file that its card describes; install neuroute anew")
+    return path, found[name]
+
+
+def check_decision(net: Any, card: Card) -> None:
+    """Raises NeurouteError if a network no longer computes what its card says."""
+    own = decision(net)
+    if len(own) != len(card.decision) or not np.allclose(own, card.decision, atol=TOLERANCE):
+        raise NeurouteError(
+            f"network '{card.name}' does not compute what its card says, since the code of {card.network} has changed; "
+            "install neuroute anew"
+        )
+
+
+def decision(net: Any) -> tuple[float, ...]:
+    """Return the logits of a network's first decision on a fixed instance, where they are finite.  On the CPU."""
+    import torch
+
+    from neuroute.datasets.problem_spec import SPEC
+    from neuroute.decoding.environment import ENVIRONMENT
+    from neuroute.plan.objects import Dataset
+
+    variant = "OVRPBLTW" if net.problem == "vrp" else None
+    instances = SPEC.of(net.problem).instances(Dataset(problem=net.problem, n=20, count=1, variant=variant))
+    environment = ENVIRONMENT.of(net.problem)
+    batch = environment.batch(instances, torch.device("cpu"))
+    with torch.inference_mode():
+        if net.multi_start:
+            prepared = environment.prepare(net, batch, 0)
+            rollout = batch.rollout(batch.start_nodes(2), torch.float32)
+            logits = net.decide(prepared, rollout.context, rollout.current, rollout.mask)
+        else:
+            rows = net.encode(*batch.features)
+            left = () if net.problem == "tsp" else (torch.ones(1),)
+            logits = net.decide(torch.cat([rows, rows[:, :1]], dim=1), *left)
+    return tuple(round(float(x), 5) for x in logits.flatten() if torch.isfinite(x))
+
+
+def _read(path: Path) -> Card:
+    card = parse_card(read_json(path, "install neuroute anew"), str(path))
+    if card.name != path.stem:
+        raise NeurouteError(f"{path}: the card is of '{card.name}'; install neuroute anew")
+    return card
+
+
+def parse_card(values: Any, where: str) -> Card:
+    """Return a card.  Raises NeurouteError, with the first field that is missing or wrong."""
+    try:
+        return Card.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise NeurouteError(f"{where}: model card, {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def sha256(path: Path) -> str:
+    """Return the digest of a file."""
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

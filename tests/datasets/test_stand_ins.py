@@ -1,0 +1,133 @@
+"""Which solver does the work of one that is missing, and where none may."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from neuroute.accounting.estimate import describe
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.labels import check_solvers, make_labels
+from neuroute.datasets.stand_ins import settle
+from neuroute.plan.build import Plan, build_plan
+from neuroute.plan.config import Config, parse_config
+from neuroute.solvers import doctor
+from neuroute.solvers.registry import SOLVERS, get
+from neuroute.solvers.stand_ins import NEXT_BEST, stand_in
+
+MICRO = Path(__file__).parents[1] / "data" / "micro.yaml"
+Hide = Callable[..., None]
+
+
+def config(folder: Path, **more: object) -> Config:
+    return parse_config({"scale": str(MICRO), "papers": ["pens"], "work_dir": str(folder), **more})
+
+
+def solvers(plan: Plan) -> set[str]:
+    return {labels.solver for job in plan.label_jobs.values() for labels in job.labels}
+
+
+def test_who_stands_in_can_do_the_work() -> None:
+    for name, others in NEXT_BEST.items():
+        assert name not in others
+        assert {name, *others} <= set(SOLVERS)
+        for what in ("solve_cvrp", "solve_vrp"):
+            if getattr(get(name), what) is not None:
+                assert all(getattr(get(other), what) is not None for other in others)
+
+
+def test_with_every_solver_at_hand_the_plan_stays(tmp_path: Path) -> None:
+    plan = build_plan(config(tmp_path))
+    assert settle(plan) is plan
+
+
+@pytest.mark.parametrize(("missing", "other"), [(("concorde",), "lkh"), (("concorde", "elkai"), "hgs")])
+def test_the_next_best_takes_the_place_of_a_missing_solver(
+    tmp_path: Path, hide_solvers: Hide, missing: tuple[str, ...], other: str
+) -> None:
+    hide_solvers(*missing)
+    plan = settle(build_plan(config(tmp_path)))
+    assert solvers(plan) == {other}
+    assert plan.scale.reference_solver == plan.scale.label_solver == other
+    assert f"{other} stands in for concorde" in describe(plan, None)
+    assert settle(plan) is plan
+    for job in plan.label_jobs:
+        check_solvers(plan, job)
+
+
+def test_what_lies_in_a_cache_needs_no_solver(tmp_path: Path, hide_solvers: Hide) -> None:
+    plan = build_plan(config(tmp_path))
+    for job in plan.label_jobs.values():
+        for labels in job.labels:
+            make_labels(labels, plan.label_store, [], workers=1, progress=False)
+    hide_solvers("concorde")
+    assert settle(plan) is plan
+    other = build_plan(config(tmp_path / "other", label_caches=[str(plan.label_store)]))
+    assert settle(other) is other
+
+
+def test_where_nothing_can_stand_in_the_line_says_how_to_get_the_solver(tmp_path: Path, hide_solvers: Hide) -> None:
+    hide_solvers("ortools")
+    plan = settle(build_plan(config(tmp_path, papers=["mvmoe"])))
+    with pytest.raises(NeurouteError, match="solver 'ortools-?.*' is not installed; run `pip install ortools`$"):
+        check_solvers(plan, "mvmoe/labels")
+
+
+def test_a_scale_may_want_no_stand_in_until_the_config_names_it(tmp_path: Path, hide_solvers: Hide) -> None:
+    hide_solvers("concorde")
+    strict = tmp_path / "strict.yaml"
+    strict.write_text(MICRO.read_text() + "substitute_solvers: false\n")
+    plan = settle(build_plan(config(tmp_path, scale=str(strict))))
+    assert solvers(plan) == {"concorde"}
+    with pytest.raises(NeurouteError, match=r"ml4co-kit.*or set `substitutes: \{concorde: lkh\}` in config.yaml"):
+        check_solvers(plan, "pens/tests")
+    plan = settle(build_plan(config(tmp_path, scale=str(strict), substitutes={"concorde": "lkh"})))
+    assert solvers(plan) == {"lkh"}
+    assert all(
+        artifact.stand_ins == {"concorde": "lkh"} for artifact in plan.artifacts.values() if artifact.evaluations
+    )
+
+
+def test_the_papers_own_scale_wants_none() -> None:
+    assert not build_plan(parse_config({"scale": "paper", "papers": ["pens"]})).scale.substitute_solvers
+
+
+def test_no_substitutes_means_none(tmp_path: Path, hide_solvers: Hide) -> None:
+    hide_solvers("concorde")
+    plan = build_plan(config(tmp_path, substitutes={}))
+    assert settle(plan) is plan
+    with pytest.raises(NeurouteError, match="solver 'concorde' is not installed"):
+        check_solvers(plan, "pens/tests")
+
+
+def test_an_unknown_solver_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
+    with pytest.raises(NeurouteError, match="no solver 'gurobi'; known solvers: concorde"):
+        config(tmp_path, substitutes={"concorde": "gurobi"})
+
+
+def test_rows_of_solvers_that_became_one_are_there_once(tmp_path: Path, hide_solvers: Hide) -> None:
+    hide_solvers("concorde", "hygese")
+    plan = settle(build_plan(config(tmp_path, papers=["scaling", "sit"])))
+    for job in plan.label_jobs.values():
+        assert len(set(job.labels)) == len(job.labels)
+    assert not {"concorde", "hgs", "hgs-short"} & solvers(plan)
+
+
+def test_artifacts_are_as_before_where_nobody_stands_in(tmp_path: Path) -> None:
+    artifact = next(iter(build_plan(config(tmp_path)).artifacts.values()))
+    assert "stand_ins" not in artifact.canonical()
+
+
+def test_doctor_says_who_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {"concorde": {"remedy": "get it"}, "lkh": {"length": 2.0, "version": "2", "seconds": 0.1}}
+    monkeypatch.setattr(doctor, "SOLVERS", answers)
+    monkeypatch.setattr(doctor, "_ask", answers.__getitem__)
+    missing, there = doctor.examine()
+    assert missing.line() == "concorde            missing  lkh stands in; get it"
+    assert there.stand_in is None
+
+
+def test_solvers_that_are_there_are_asked_in_their_order(hide_solvers: Hide) -> None:
+    assert stand_in("ortools") is None
+    hide_solvers("elkai", "hygese", "pyvrp")
+    assert stand_in("hgs") == stand_in("pyvrp") == "ortools"

@@ -1,0 +1,83 @@
+"""Commands of how-to pages, run in a folder with small files of the names that the pages use."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from neuroute.cli import app
+from neuroute.networks.weights import build, save_checkpoint
+from neuroute.plan.digest import code_digest
+from neuroute.plan.objects import Network
+from pages import ROOT, blocks, lines
+
+PAGES = [ROOT / "docs" / "how-to" / name for name in ("own_data.md", "own_network.md")]
+N = 12
+SHAPE = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 32}
+MODELS = {
+    "tsp.safetensors": ("lehd:Lehd", SHAPE | {"train_nodes": 20}),
+    "cvrp.safetensors": ("sit:SitCvrp", SHAPE | {"train_nodes": 20}),
+    "model.safetensors": ("lehd:Lehd", SHAPE | {"train_nodes": 20}),
+    "work/smoke/runs/mvmoe/moe4e_50/model.safetensors": ("mvmoe:MvMoe", SHAPE),
+}
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    torch.manual_seed(0)
+    for name, (kind, arguments) in MODELS.items():
+        network = Network(kind=f"neuroute.networks.{kind}", arguments=arguments)
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        about = {"run": "docs/x", "network": network.model_dump(), "code": code_digest(network.kind)}
+        save_checkpoint(Path(name), build(network), about)
+    torch.save(
+        {"model_state_dict": build(Network(kind="neuroute.networks.lehd:Lehd", arguments=SHAPE)).state_dict()},
+        "lehd.pt",
+    )
+    points = np.random.default_rng(0).integers(0, 100, (N, 2))
+    places = "NODE_COORD_SECTION\n" + "".join(f"{i} {x} {y}\n" for i, (x, y) in enumerate(points, 1))
+    head = f"NAME: mine\nDIMENSION: {N}\nEDGE_WEIGHT_TYPE: EUC_2D\n"
+    Path("berlin52.tsp").write_text(f"{head}TYPE: TSP\n{places}EOF\n")
+    demands = "DEMAND_SECTION\n" + "".join(f"{i} {int(i > 1)}\n" for i in range(1, N + 1))
+    Path("x.vrp").write_text(f"{head}TYPE: CVRP\nCAPACITY: 6\n{places}{demands}DEPOT_SECTION\n1\n-1\nEOF\n")
+    Path("x.sol").write_text("".join(f"Route #{i}: {i}\n" for i in range(1, N)))
+    np.savez("mine.npz", coords=points[None] / 100.0)
+    points = np.random.default_rng(1).integers(0, 100, (26, 2))  # Solomon's have 25 customers, or more
+    rows = "".join(f"{i} {x} {y} {int(i > 0)} 0 1000 0\n" for i, (x, y) in enumerate(points))
+    Path("R101.txt").write_text(f"R101\n\nVEHICLE\nNUMBER CAPACITY\n25 200\n\nCUSTOMER\n\n{rows}")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_its_commands_run(page: Path, folder: Path) -> None:
+    typed = [line for line in lines(page) if line.startswith("neuroute ")]
+    assert typed
+    for line in typed:
+        done = CliRunner().invoke(app, shlex.split(line)[1:], catch_exceptions=False)
+        assert done.exit_code == 0, f"{line}\n{done.output}"
+        for written in re.findall(r"--(?:out|save) (\S+)", line):
+            assert (folder / written).is_file()
+
+
+def test_its_python_runs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = blocks(PAGES[0], "python")
+    exec(compile(code, "own_data.md", "exec"), {})
+    insertion, better, gap = capsys.readouterr().out.splitlines()[-1].split()
+    assert float(better) <= float(insertion)
+    assert gap == "None"
+    assert (folder / "berlin52.tour").is_file()
+
+
+def test_searches_of_the_page_run(folder: Path) -> None:
+    """Options that stand in a table, with models that take them."""
+    text = PAGES[0].read_text()
+    for option in ("--beam 8", "--rrc 100", "--prc 100", "--rescale 1.3"):
+        assert f"`{option}`" in text
+        done = CliRunner().invoke(app, ["solve", "berlin52.tsp", "--model", "tsp.safetensors", *option.split()])
+        assert done.exit_code == 0, f"{option}\n{done.output}"

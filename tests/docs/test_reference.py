@@ -1,0 +1,77 @@
+"""Pages that are made from the code say all of it."""
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from neuroute.cli import COMMANDS
+from neuroute.evaluation.records import COLUMNS
+from neuroute.plan.config import Config
+from neuroute.user.zoo import Card, Gap
+from pages import ROOT
+
+
+def generator(name: str) -> ModuleType:
+    """A module of docs/generate; these need nothing that builds sites."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "generate" / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    return generator("reference")
+
+
+def test_every_command_has_its_section(reference: ModuleType) -> None:
+    text = reference.cli()
+    for command in COMMANDS:
+        assert f"## `neuroute {command.__name__.replace('_', '-')}`" in text
+
+
+def test_every_key_and_column_has_its_row(reference: ModuleType) -> None:
+    rows = reference.config()
+    for key in Config.model_fields:
+        assert f"\n| `{key}` | " in rows
+    assert "[RunChange](#runchange)" in rows
+    assert "\n## RunChange\n" in rows
+    for column in COLUMNS:
+        assert f"\n| `{column}` | " in reference.record_columns()
+    assert "| `scaling` | [ScalingScale](#scalingscale) |" in reference.scales()
+
+
+def test_a_card_shows_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    gap = Gap(set="TSP100", method="greedy", instances=100, gap=3.25, low=3.0, high=3.5, reference="lkh", seconds=2)
+    facts = {"name": "tsp", "problem": "tsp", "run": "zoo/tsp", "network": "LEHD", "parameters": 12345, "seed": 0}
+    facts |= {"trained_on": "TSP20 to TSP100", "commit": "abc1234", "date": "2026-01-01", "device": "a CPU"}
+    card = Card(**facts, seconds=600, nodes=(20, 500), gaps=(gap,), sha256="0" * 64, decision=(0.5,))  # type: ignore[arg-type]
+    cards = generator("cards")
+    monkeypatch.setattr(cards, "models", lambda: [card])
+    text = cards.page()
+    assert "| [tsp](#tsp) | TSP | 20 to 500 | 3.25 % (TSP100, greedy) |" in text
+    assert "| TSP100 | greedy | 100 | 3.25 [3.00, 3.50] | lkh | 2 |" in text
+    assert "12,345 parameters" in text
+
+
+def test_kept_artifacts_stand_with_what_made_them() -> None:
+    kept = generator("kept")
+    text = kept.artifacts("scaling")
+    assert "![Figure 1, measured](../measured/laptop/figure1.png)" in text
+    assert "    | Greedy, depth=6, width=128 | D=2, W=16 | 13.17 (0.464) |" in text
+    assert "[table12.csv](../measured/laptop/table12.csv): laptop, AMD EPYC, 8804a37, 2026-11-21" in text
+
+
+def test_a_notebook_becomes_a_page(tmp_path: Path) -> None:
+    output = {"output_type": "stream", "name": "stdout", "text": ["3\n"]}
+    code = {"cell_type": "code", "source": ["x = 3\n", "print(x)"], "outputs": [output]}
+    cells = [{"cell_type": "markdown", "source": ["# Title\n", "Words."]}, code]
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
+    text = generator("notebook").page(tmp_path / "a.ipynb")
+    assert text.startswith("# Title\nWords.\n")
+    assert text.endswith("```python\nx = 3\nprint(x)\n```\n\n```text\n3\n```\n")

@@ -1,0 +1,233 @@
+"""`import neuroute`: instances and solutions in users' hands, solved and evaluated, and one line for what is wrong."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import neuroute
+from stand_ins import Ship, checkpoint
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+POINTS = np.random.default_rng(1).random((12, 2))
+SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
+
+
+def test_importing_it_imports_nothing_heavy() -> None:
+    script = "import sys, neuroute; neuroute.Instance, neuroute.load, neuroute.generate, neuroute.models; "
+    script += "print(sorted({'torch', 'pandas', 'matplotlib', 'numba', 'ortools'} & set(sys.modules)))"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "[]"
+    script = "import sys, neuroute; print('numpy' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "False"
+
+
+@pytest.mark.parametrize("name", neuroute.__all__)
+def test_every_public_name_is_there_and_documented(name: str) -> None:
+    assert getattr(neuroute, name).__doc__
+    assert name in dir(neuroute)
+
+
+def test_other_names_are_none() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'slove'"):
+        neuroute.slove  # noqa: B018
+
+
+# -- instances and solutions ------------------------------------------------------------------------------------------
+
+
+def test_costs_are_in_the_instances_own_units() -> None:
+    square = neuroute.Instance.from_arrays(100 * SQUARE)
+    assert (square.problem, square.variant, square.n) == ("tsp", "TSP", 4)
+    assert square.cost([0, 1, 2, 3]) == 400
+    assert square.cost([0, 2, 1, 3]) == pytest.approx(200 + 200 * 2**0.5)
+    routes = neuroute.Instance.from_arrays(SQUARE, demand=np.array([0, 1, 1, 1]), capacity=2)
+    assert (routes.problem, routes.variant, routes.n) == ("cvrp", "CVRP", 3)
+    assert routes.cost([[1], [2, 3]]) == pytest.approx(2 + 2 + 2**0.5)
+    opened = neuroute.Instance.from_arrays(SQUARE, demand=np.array([0, 1, 1, 1]), capacity=2, open=True)
+    assert (opened.problem, opened.variant) == ("vrp", "OVRP")
+    assert opened.cost([[1], [3, 2]]) == pytest.approx(3)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "solution", "says"),
+    [
+        ({}, [0, 1, 2, 2], "not a tour of its 4 nodes"),
+        ({}, [0, 1, 2], "with n = 4 is expected, not int64 of shape \\(3,\\)"),
+        ({}, [0.0, 1.0, 2.0, 3.0], "a tour of whole numbers"),
+        ({}, [[0, 1], [2, 3]], "a tour of whole numbers"),
+        ({"demand": [0, 1, 1, 1], "capacity": 2}, [[1, 2, 3]], "route 1 carries 3, more than the capacity 2"),
+        ({"demand": [0, 1, 1, 1], "capacity": 2}, [[1, 2]], "customer 3 is served 0 times"),
+        ({"demand": [0, 1, 1, 1], "capacity": 2}, [[0, 1, 2], [3]], "leave the depot out of the routes"),
+        ({"demand": [0, 1, 1, 1], "capacity": 2}, [1, 2, 3], "a list of routes is expected"),
+        ({"demand": [0, 1, 1, 1], "capacity": 3, "limit": 3.0}, [[1, 2, 3]], "more than the limit 3"),
+    ],
+)
+def test_what_is_no_solution_is_said(arrays: dict[str, Any], solution: Any, says: str) -> None:
+    instance = neuroute.Instance.from_arrays(SQUARE, **arrays)
+    with pytest.raises(neuroute.NeurouteError, match=says) as error:
+        instance.check(solution)
+    assert "\n" not in str(error.value)
+    with pytest.raises(neuroute.NeurouteError, match=says):
+        neuroute.Solution(instance, solution)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ({"coords": SQUARE[:3]}, "at least 4 nodes"),
+        ({"coords": SQUARE * np.nan}, "not a finite number"),
+        ({"coords": SQUARE, "demand": [0, 1, 1, 1]}, "no 'capacity'"),
+        ({"coords": SQUARE, "demand": [0, 3, 1, 1], "capacity": 2}, "more than the capacity"),
+        ({"coords": SQUARE, "demand": [0, 1, 1, 1], "capacity": 2, "limit": 0.5}, "limit"),
+    ],
+)
+def test_arrays_that_are_no_instance_are_said(arrays: dict[str, Any], says: str) -> None:
+    with pytest.raises(neuroute.NeurouteError, match=says):
+        neuroute.Instance.from_arrays(**arrays)
+
+
+@pytest.mark.parametrize("problem", ["tsp", "cvrp", "ovrptw", "VRPB"])
+def test_generated_instances_are_functions_of_their_number(problem: str) -> None:
+    several, third = neuroute.generate(problem, 10, 3), neuroute.generate(problem, 10, first=2)[0]
+    assert [each.variant for each in several] == [problem.upper()] * 3
+    assert np.array_equal(several[2].coords, third.coords)
+    assert not np.array_equal(several[1].coords, third.coords)
+    assert (third.n, third.name) == (10, f"{problem.lower()}10_2")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"problem": "tps"}, "no routing problem 'TPS'"),
+        ({"n": 3}, "give n from 4"),
+        ({"count": 0}, "count from 1"),
+        ({"distribution": "normal"}, "distribution"),
+        ({"problem": "cvrp", "capacity": 3}, "capacity"),
+        ({"problem": "tsp", "capacity": 30}, "for problems with vehicles"),
+    ],
+)
+def test_what_cannot_be_generated_is_said(arguments: dict[str, Any], says: str) -> None:
+    with pytest.raises(neuroute.NeurouteError, match=says):
+        neuroute.generate(**arguments)
+
+
+def test_files_of_many_hold_instances_by_index(tmp_path: Path) -> None:
+    coords = np.random.default_rng(0).random((3, 6, 2))
+    np.savez(tmp_path / "many.npz", coords=coords, tour=np.tile(np.arange(6), (3, 1)))
+    assert [len(neuroute.load_all(tmp_path / "many.npz")), neuroute.load(tmp_path / "many.npz", 1).n] == [3, 6]
+    instance = neuroute.load(tmp_path / "many.npz", 2)
+    assert np.array_equal(instance.coords, coords[2])
+    assert instance.gap(np.arange(6)) == pytest.approx(0)
+    with pytest.raises(neuroute.NeurouteError, match="holds 3 instances; give the index"):
+        neuroute.load(tmp_path / "many.npz")
+    with pytest.raises(neuroute.NeurouteError, match="no instance 3; give an index from 0 to 2"):
+        neuroute.load(tmp_path / "many.npz", 3)
+
+
+def test_solutions_are_drawn_and_kept(tmp_path: Path) -> None:
+    instance = neuroute.Instance.from_arrays(POINTS, name="dozen")
+    solution = neuroute.Solution(instance, np.arange(12))
+    solution.plot(tmp_path / "tour.svg")
+    solution.save(tmp_path / "dozen.tour")
+    assert (tmp_path / "tour.svg").read_text().rstrip().endswith("</svg>")
+    assert f"dozen, length {solution.cost:.10g} (EXACT_2D)" in (tmp_path / "dozen.tour").read_text()
+    instance.plot(path=tmp_path / "nodes.png")
+    assert (tmp_path / "nodes.png").stat().st_size > 1000
+    routes = neuroute.generate("ovrp", 10)[0]
+    served = neuroute.Solution(routes, [[c] for c in range(1, 11)])
+    served.save(tmp_path / "r.sol")
+    served.plot(tmp_path / "r.pdf")
+    assert f"Cost {served.cost:.10g}" in (tmp_path / "r.sol").read_text()
+    assert served.routes == [[c] for c in range(1, 11)]
+    for wrong, says in ((lambda: served.save("r.tour"), "ends in .sol"), (lambda: served.tour, "`routes`")):
+        with pytest.raises(neuroute.NeurouteError, match=says):
+            wrong()
+    with pytest.raises(neuroute.NeurouteError, match="must end in .svg, .pdf or .png"):
+        solution.plot("tour.txt")
+
+
+# -- solving and evaluating -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("problem", ["tsp", "cvrp", "ovrptw"])
+def test_a_shipped_network_solves_what_it_is_for(ship: Ship, problem: str) -> None:
+    for each in ("tsp", "cvrp", "vrp"):
+        ship(each)
+    instance = neuroute.generate(problem, 10)[0]
+    solution = neuroute.solve(instance, seconds=0.2)
+    assert solution.method == ("vrp" if problem == "ovrptw" else problem)
+    costs = [cost for _, cost in solution.trace]
+    assert costs == sorted(costs, reverse=True)
+    assert solution.cost == pytest.approx(costs[-1]) == instance.cost(solution.stops)
+    assert neuroute.solve(instance, seconds=0).cost == pytest.approx(costs[0])
+
+
+def test_a_solution_of_ones_own_never_gets_longer(ship: Ship) -> None:
+    ship("tsp")
+    instance = neuroute.Instance.from_arrays(POINTS)
+    before = neuroute.Solution(instance, np.arange(12))
+    assert neuroute.solve(instance, start=before, seconds=0).cost == before.cost
+    assert neuroute.solve(instance, start=before, seconds=0.2).cost <= before.cost
+
+
+def test_solvers_solve_as_well() -> None:
+    assert {"network", "insertion", "nearest"} <= set(neuroute.methods("tsp"))
+    for problem in ("tsp", "cvrp"):
+        instance = neuroute.generate(problem, 10)[0]
+        solution = neuroute.solve(instance, "insertion")
+        assert solution.method == "insertion"
+        assert solution.cost == instance.cost(solution.tour if problem == "tsp" else solution.routes)
+
+
+def test_what_cannot_be_solved_is_one_line(ship: Ship, tmp_path: Path) -> None:
+    tsp, cvrp, ovrp = (neuroute.generate(p, 10)[0] for p in ("tsp", "cvrp", "ovrp"))
+    cases: list[tuple[Any, dict[str, Any], str]] = [
+        (tsp, {}, "no network for TSP comes with this copy of neuroute; give a checkpoint"),
+        (tsp, {"method": "lhk"}, "no method 'lhk' for TSP; there are: network, "),
+        (ovrp, {"method": "hgs"}, "no method 'hgs' for OVRP"),
+        (tsp, {"model": "tsp"}, "no network 'tsp'; give a checkpoint .*this copy comes with none"),
+        (tsp, {"model": tmp_path / "none.safetensors"}, "no such checkpoint"),
+        (cvrp, {"model": checkpoint(tmp_path / "t.safetensors", "tsp")}, "is a CVRP, but zoo/tsp solves TSP"),
+        (tsp, {"seconds": -1}, "no time"),
+        (tsp, {"method": "insertion", "model": "tsp"}, "of method 'network'; leave them out"),
+        (str(tmp_path / "none.tsp"), {}, "none.tsp"),
+    ]
+    for instance, arguments, says in cases:
+        with pytest.raises(neuroute.NeurouteError, match=says) as error:
+            neuroute.solve(instance, **arguments)
+        assert "\n" not in str(error.value)
+    ship("tsp", nodes=(4, 9))
+    ship("vrp", variants=("CVRP", "VRPTW"))
+    with pytest.raises(neuroute.NeurouteError, match="10 nodes, and 'tsp' is for up to 9; take it all the same with"):
+        neuroute.solve(tsp)
+    assert neuroute.solve(tsp, model="tsp", seconds=0).method == "tsp"
+    with pytest.raises(neuroute.NeurouteError, match="no network for OVRP comes .* there are: tsp, vrp"):
+        neuroute.solve(ovrp)
+    with pytest.raises(neuroute.NeurouteError, match="is a OVRP, but vrp solves CVRP, VRPTW"):
+        neuroute.solve(ovrp, model="vrp")
+    assert neuroute.solve(cvrp, seconds=0).method == "vrp"
+
+
+def test_instances_are_evaluated_together(ship: Ship) -> None:
+    ship("tsp")
+    instances = [*neuroute.generate("tsp", 10, 3), *neuroute.generate("tsp", 12, 2)]
+    result = neuroute.evaluate("tsp", instances, device="cpu")
+    model = neuroute.load_model("tsp")
+    alone = [neuroute.solve(each, model=model, decoding=neuroute.Decoding()).cost for each in instances]
+    np.testing.assert_allclose(result.lengths, alone, rtol=1e-6)
+    assert "5 instances, n = 10 to 12" in str(result)
+    assert result.gaps == {}
+    with pytest.raises(neuroute.NeurouteError, match="of one problem are evaluated together, not of CVRP, TSP"):
+        neuroute.evaluate(model, [*instances, *neuroute.generate("cvrp", 10)])
+
+
+def test_variants_are_evaluated_together(ship: Ship) -> None:
+    ship("vrp")
+    instances = neuroute.generate("ovrpbltw", 8, 3)
+    result = neuroute.evaluate("vrp", instances, neuroute.Decoding(starts="all"))
+    alone = [neuroute.solve(i, model="vrp", decoding=neuroute.Decoding(starts="all")).cost for i in instances]
+    np.testing.assert_allclose(result.lengths, alone, rtol=1e-6)

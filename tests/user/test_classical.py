@@ -1,0 +1,115 @@
+"""Solvers at hand for users: which solve what, and answers that are solutions."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.tsplib import TsplibInstance
+from neuroute.datasets.vrplib import VrplibInstance
+from neuroute.problems.tsp import is_permutation
+from neuroute.problems.vrp import Vrp, to_routes
+from neuroute.problems.vrp_checker import valid
+from neuroute.user import classical
+from neuroute.user.classical import available, check_size, solve_with
+
+POINTS = np.random.default_rng(0).random((12, 2)) * 500 - 100  # outside the unit square
+
+
+def routing(**more: object) -> Vrp:
+    demand = np.array([[0, *[1, 2, 3] * 3, 1, 1]])
+    return Vrp(POINTS[None], demand, np.array([7]), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("solver", ["concorde", "lkh", "hgs", "insertion", "nearest", "ortools", "pyvrp"])
+def test_tours_by_every_solver(solver: str) -> None:
+    if solver not in available("tsp"):
+        pytest.skip(f"{solver} is not installed")
+    answer = solve_with(solver, POINTS, seed=3)
+    assert is_permutation(answer.solution[None]).all()
+    assert answer.seconds > 0
+
+
+@pytest.mark.parametrize("solver", ["hgs-short", "insertion", "nearest", "ortools-short", "pyvrp-short"])
+def test_routes_in_the_users_units(solver: str) -> None:
+    answer = solve_with(solver, routing())
+    assert valid(routing(), answer.solution[None]).all()
+
+
+@pytest.mark.parametrize("solver", ["ortools-short", "pyvrp-short"])
+def test_limits_are_kept_in_the_users_units(solver: str) -> None:
+    limited = routing(limit=np.array([1200.0]), open=True)
+    answer = solve_with(solver, limited)
+    assert valid(limited, answer.solution[None], tolerance=1e-2).all()
+
+
+@pytest.mark.parametrize("solver", ["lkh", "hgs", "ortools", "pyvrp", "concorde", "nearest"])
+def test_seconds_bound_a_search(solver: str) -> None:
+    if solver not in available("tsp"):
+        pytest.skip(f"{solver} is not installed")
+    assert is_permutation(solve_with(solver, POINTS, seconds=0.2).solution[None]).all()
+
+
+def test_what_is_made_for_which_problem() -> None:
+    assert {"lkh", "nearest"} <= set(available("tsp"))
+    assert "lkh" not in available("cvrp")
+    assert "hgs" in available("cvrp")
+    assert "hgs" not in available("VRPTW")
+    assert "pyvrp" in available("VRPTW")
+    assert "pyvrp" not in available("VRPB")
+    assert "ortools-network" in available("vrp")
+
+
+def test_errors_name_the_mend() -> None:
+    with pytest.raises(NeurouteError, match=r"no solver 'lhk'; of the TSP there are: .*lkh"):
+        solve_with("lhk", POINTS)
+    with pytest.raises(NeurouteError, match=r"lkh does not solve the CVRP; take one of: hgs"):
+        solve_with("lkh", routing())
+    with pytest.raises(NeurouteError, match="above 0"):
+        solve_with("lkh", POINTS, seconds=0)
+    with pytest.raises(NeurouteError, match="at least 4 nodes"):
+        solve_with("lkh", POINTS[:3])
+
+
+def test_a_solver_that_is_missing_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(NeurouteError, match="not installed; download LKH-3"):
+        solve_with("lkh3", POINTS)
+    assert "lkh3" not in available("tsp")
+
+
+def test_memory_for_all_pairs_is_checked_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**18}  # one GiB
+    monkeypatch.setattr(classical.os, "sysconf", pages.__getitem__)
+    check_size("pyvrp", 5_000)
+    check_size("insertion", 10**6)
+    with pytest.raises(NeurouteError, match=r"pyvrp: 6,000 nodes need about 1 GB.* enough for 5,181"):
+        check_size("pyvrp", 6_000)
+
+
+@pytest.mark.parametrize("solver", ["concorde", "lkh", "hgs-short", "pyvrp"])
+@pytest.mark.parametrize("edge_type", ["EUC_2D", "CEIL_2D", "ATT", "GEO"])
+def test_files_are_solved_in_their_own_distances(solver: str, edge_type: str) -> None:
+    if solver not in available("tsp"):
+        pytest.skip(f"{solver} is not installed")
+    instance = TsplibInstance("t", edge_type, np.random.default_rng(2).integers(0, 9, (8, 2)) * 7.25)
+    every = np.array([(0, *p) for p in permutations(range(1, 8))])
+    best = min(instance.length(tour) for tour in every[every[:, 1] < every[:, -1]])
+    assert instance.length(solve_with(solver, instance).solution) == best
+
+
+@pytest.mark.parametrize("solver", ["hgs-short", "pyvrp-short", "insertion", "nearest", "ortools-short"])
+@pytest.mark.parametrize("edge_type", ["EUC_2D", "CEIL_2D", "EXACT_2D"])
+def test_routes_of_files(solver: str, edge_type: str) -> None:
+    instance = VrplibInstance("v", edge_type, POINTS, routing().demand[0], 7)
+    routes = to_routes(solve_with(solver, instance).solution)
+    instance.check(routes, "v")
+    best = instance.cost(to_routes(solve_with("hgs-short", instance).solution))
+    assert instance.cost(routes) >= best * (1 - 1e-9)
+
+
+def test_coordinates_too_far_apart_for_lkh() -> None:
+    far = TsplibInstance("t", "EUC_2D", POINTS * 1e8)
+    with pytest.raises(NeurouteError, match="lkh: a distance of .* scale the instance down"):
+        solve_with("lkh", far)

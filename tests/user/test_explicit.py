@@ -1,0 +1,132 @@
+"""Files of distances: read in every format, and solved by every solver that takes distances."""
+
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.explicit import MatrixInstance, parse_explicit, read_explicit
+from neuroute.user.classical import available, solve_with
+
+N = 8
+WAYS = np.random.default_rng(5).integers(1, 100, (N, N))
+np.fill_diagonal(WAYS, 0)
+SYMMETRIC = np.triu(WAYS) + np.triu(WAYS).T
+DEMAND = np.array([0, 3, 2, 4, 1, 2, 3, 2])
+CUTS = {
+    "FULL_MATRIX": np.ones((N, N), dtype=bool),
+    "UPPER_ROW": np.triu(np.ones((N, N), dtype=bool), 1),
+    "LOWER_ROW": np.tril(np.ones((N, N), dtype=bool), -1),
+    "UPPER_DIAG_ROW": np.triu(np.ones((N, N), dtype=bool)),
+    "LOWER_DIAG_ROW": np.tril(np.ones((N, N), dtype=bool)),
+}
+
+
+def text(ways: np.ndarray, form: str = "FULL_MATRIX", kind: str = "TSP", more: str = "") -> str:
+    """A file whose lines break anywhere, as those of TSPLIB do."""
+    numbers = list(map(str, ways[CUTS[form]].tolist()))
+    rows = "\n".join(" ".join(numbers[i : i + 5]) for i in range(0, len(numbers), 5))
+    return (
+        f"NAME: t\nTYPE: {kind}\nDIMENSION: {len(ways)}\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: {form}\n"
+        f"EDGE_WEIGHT_SECTION\n{rows}\n{more}EOF\n"
+    )
+
+
+def loads(demand: np.ndarray = DEMAND, depot: int = 1) -> str:
+    rows = "\n".join(f"{i} {d}" for i, d in enumerate(demand.tolist(), 1))
+    return f"CAPACITY: 7\nDEMAND_SECTION\n{rows}\nDEPOT_SECTION\n{depot}\n-1\n"
+
+
+def shortest(ways: np.ndarray) -> int:
+    every = np.array([(0, *p) for p in permutations(range(1, N))])
+    return int(ways[every, np.roll(every, -1, axis=1)].sum(1).min())
+
+
+@pytest.mark.parametrize("form", CUTS)
+def test_every_format_gives_the_same_distances(form: str) -> None:
+    assert (parse_explicit(text(SYMMETRIC, form), "f", "f").ways == SYMMETRIC).all()
+
+
+def test_asymmetric_distances_are_of_rows_to_columns() -> None:
+    instance = parse_explicit(text(WAYS + 9 * np.eye(N, dtype=int), kind="ATSP"), "f", "f")
+    assert (instance.ways == WAYS).all()
+    assert instance.length(np.arange(N)) == WAYS[np.arange(N), np.roll(np.arange(N), -1)].sum()
+
+
+def test_the_depot_comes_first_wherever_the_file_has_it() -> None:
+    order = np.array([3, 0, 1, 2, 4, 5, 6, 7])
+    back = np.argsort(order)
+    instance = parse_explicit(
+        text(SYMMETRIC[np.ix_(back, back)], kind="CVRP", more=loads(DEMAND[back], depot=4)), "f", "f"
+    )
+    assert instance.demand is not None
+    assert instance.demand[0] == 0
+    assert sorted(instance.demand) == sorted(DEMAND)
+    assert instance.ways[0, 1:].sum() == SYMMETRIC[0].sum()
+
+
+@pytest.mark.parametrize("solver", ["concorde", "lkh", "hgs-short", "ortools", "pyvrp"])
+@pytest.mark.parametrize("ways", [SYMMETRIC, 1_000_000 * SYMMETRIC], ids=["small", "large"])
+def test_strong_solvers_find_the_shortest_tour(solver: str, ways: np.ndarray) -> None:
+    instance = MatrixInstance("t", ways)
+    if solver not in available("tsp", instance):
+        pytest.skip(f"{solver} is not installed")
+    if solver == "concorde" and ways[0, 1] > 10**6:
+        with pytest.raises(NeurouteError, match="concorde: a tour's length of .* scale the instance down"):
+            solve_with(solver, MatrixInstance("t", 10 * ways))
+    assert instance.length(solve_with(solver, instance).solution) == shortest(ways)
+
+
+@pytest.mark.parametrize("solver", ["lkh", "ortools", "pyvrp"])
+def test_one_way_streets_too(solver: str) -> None:
+    instance = MatrixInstance("t", WAYS)
+    assert instance.length(solve_with(solver, instance).solution) == shortest(WAYS)
+
+
+@pytest.mark.parametrize("solver", ["insertion", "nearest"])
+def test_quick_solvers_return_tours(solver: str) -> None:
+    instance = MatrixInstance("t", WAYS)
+    assert instance.length(solve_with(solver, instance).solution) >= shortest(WAYS)
+
+
+def test_routes_agree_among_solvers() -> None:
+    instance = MatrixInstance("t", SYMMETRIC, DEMAND, 7)
+    lengths = {s: instance.length(solve_with(s, instance).solution) for s in ("hgs-short", "pyvrp-short", "nearest")}
+    assert lengths["hgs-short"] == lengths["pyvrp-short"] <= lengths["nearest"]
+
+
+def test_solvers_that_cannot_are_not_offered() -> None:
+    assert "hgs" not in available("tsp", MatrixInstance("t", WAYS))
+    with pytest.raises(NeurouteError, match=r"hgs does not solve the asymmetric TSP in distances; take one of: lkh"):
+        solve_with("hgs", MatrixInstance("t", WAYS))
+    with pytest.raises(NeurouteError, match=r"insertion does not solve the CVRP in distances; take one of: hgs"):
+        solve_with("insertion", MatrixInstance("t", SYMMETRIC, DEMAND, 7))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (text(SYMMETRIC).replace("FULL_MATRIX", "FUNCTION"), "EDGE_WEIGHT_FORMAT FUNCTION is not read"),
+        (text(SYMMETRIC).replace("DIMENSION: 8", "DIMENSION: 9"), "64 numbers in EDGE_WEIGHT_SECTION; .* has 81"),
+        (text(SYMMETRIC).replace("DIMENSION: 8", "DIMENSION: 3"), "DIMENSION says 3"),
+        (text(WAYS), "a TSP is symmetric: is TYPE ATSP meant"),
+        (text(SYMMETRIC).replace("TYPE: TSP", "TYPE: SOP"), "TYPE SOP is not read"),
+        (text(SYMMETRIC).replace("SECTION\n0", "SECTION\n0.5"), r"line 7: a distance of 0.5; give whole numbers"),
+        (text(0 * SYMMETRIC), "all distances are 0"),
+        (text(SYMMETRIC, kind="CVRP"), "CAPACITY says nothing"),
+        (text(SYMMETRIC, kind="CVRP", more=loads(DEMAND + 5)), "node 1, has a demand of 5"),
+    ],
+)
+def test_damaged_files_say_what_is_wrong(given: str, says: str) -> None:
+    with pytest.raises(NeurouteError, match=says):
+        parse_explicit(given, "f", "f")
+
+
+def test_a_solution_of_another_instance_is_none(tmp_path: Path) -> None:
+    (tmp_path / "t.atsp").write_text(text(WAYS, kind="ATSP"))
+    instance = read_explicit(tmp_path / "t.atsp")
+    for wrong in (np.arange(N - 1), np.zeros(N, dtype=int)):
+        with pytest.raises(NeurouteError, match="not a tour of its 8 nodes"):
+            instance.length(wrong)

@@ -1,0 +1,152 @@
+"""Exported instances are read back with the same solutions, lengths and gaps; what a format cannot hold is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.problem_spec import SPEC
+from neuroute.datasets.streams import dataset_coordinates
+from neuroute.plan.objects import Dataset, Decoding
+from neuroute.problems.vrp import Vrp, from_routes
+from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.solvers.insertion import solve, solve_cvrp
+from neuroute.solvers.nearest import vrp_solutions
+from neuroute.user.data import read_instances
+from neuroute.user.evaluate import evaluate
+from neuroute.user.export import export
+from neuroute.user.instances import Group, Instances
+from neuroute.user.model import load_model
+from stand_ins import checkpoint
+
+N, COUNT = 12, 3
+
+
+def tsp(scale: float = 1.0, n: int = N) -> Instances:
+    coords = dataset_coordinates(Dataset(n=n, count=COUNT)).astype(np.float64) * scale
+    tours = np.stack([solve(points, 0) for points in coords])
+    spec = SPEC.of("tsp")
+    return Instances("tsp", "set", (Group("set", coords, spec.lengths(coords, tours), solutions=tours),))
+
+
+def cvrp() -> Instances:
+    spec = SPEC.of("cvrp")
+    made = spec.instances(Dataset(problem="cvrp", n=N, count=COUNT))
+    rows = [solve_cvrp(made.coords[i], made.demand[i], int(made.capacity[i]), 0) for i in range(COUNT)]
+    solutions = np.stack([from_routes(routes) for routes in rows])
+    coords = made.coords.astype(np.float64)
+    lengths = spec.lengths(Vrp(coords, made.demand, made.capacity), solutions)
+    group = Group("set", coords, lengths, made.demand, made.capacity, solutions=solutions)
+    return Instances("cvrp", "set", (group,))
+
+
+def vrp(variant: str) -> Instances:
+    spec = SPEC.of("vrp")
+    made = spec.instances(Dataset(problem="vrp", variant=variant, n=N, count=COUNT, capacity=14))
+    solutions = vrp_solutions(made)
+    coords = made.coords.astype(np.float64)
+    reference = spec.lengths(made, solutions)
+    return Instances(
+        "vrp",
+        "set",
+        (Group("set", coords, reference, made.demand, made.capacity, vrp=made, seen=made, solutions=solutions),),
+    )
+
+
+def gaps(instances: Instances, model: Path) -> dict[str, float]:
+    return evaluate(load_model(model, "cpu"), instances, Decoding()).gaps
+
+
+PLACES = {"npz": "set.npz", "lehd": "set.txt", "tsplib": "set", "vrplib": "set"}
+
+
+@pytest.mark.parametrize(
+    ("made", "form", "tolerance"),
+    [
+        (tsp(), "npz", 0),
+        (tsp(), "lehd", 0),
+        (tsp(), "tsplib", N * 1.5e-6),
+        (cvrp(), "npz", 0),
+        (cvrp(), "vrplib", 2 * N * 1.5e-6),
+    ],
+    ids=lambda value: value.problem if isinstance(value, Instances) else str(value),
+)
+def test_read_back_with_the_same_gap(made: Instances, form: str, tolerance: float, tmp_path: Path) -> None:
+    line = export(made, tmp_path / PLACES[form], form)
+    assert "3 with a solution" in line
+    back = read_instances(tmp_path / PLACES[form])
+    (own,), (group,) = made.groups, back.groups
+    assert back.problem == made.problem
+    assert np.abs(group.coords - own.coords).max() <= (0.5e-6 if tolerance else 0)
+    assert own.reference is not None
+    assert group.reference == pytest.approx(own.reference, abs=max(tolerance, 1e-12))
+    assert group.solutions is not None
+    assert (group.solutions == own.solutions).all()
+    model = checkpoint(tmp_path / "model.safetensors", made.problem)
+    before, after = gaps(made, model), gaps(back, model)
+    assert before["gap_pct"] > 0
+    assert after == pytest.approx(before, abs=0.01 if tolerance else 1e-9)
+
+
+@pytest.mark.parametrize("variant", SWITCHES)
+def test_variants_keep_their_constraints(variant: str, tmp_path: Path) -> None:
+    made = vrp(variant)
+    export(made, tmp_path / "set.npz")
+    (own,), (group,) = made.groups, read_instances(tmp_path / "set.npz").groups
+    assert own.vrp is not None
+    assert group.vrp is not None
+    assert group.vrp.variant == own.vrp.variant == variant
+    assert group.reference == pytest.approx(own.reference, rel=1e-9)
+    for key in ("limit", "windows", "service"):
+        assert np.array_equal(getattr(group.vrp, key), getattr(own.vrp, key)) or getattr(own.vrp, key) is None
+
+
+@pytest.mark.parametrize("made", [tsp(), cvrp()], ids=["tsp", "cvrp"])
+def test_pickles_hold_instances_alone(made: Instances, tmp_path: Path) -> None:
+    assert "none with a solution" in export(made, tmp_path / "set.pkl")
+    (own,), (group,) = made.groups, read_instances(tmp_path / "set.pkl").groups
+    assert (group.coords == own.coords).all()
+    assert group.reference is None
+    if own.demand is not None:
+        assert np.array_equal(group.demand, own.demand)
+        assert np.array_equal(group.capacity, own.capacity)
+
+
+def test_files_of_tsplib_are_whole_numbers_that_its_rules_measure(tmp_path: Path) -> None:
+    export(tsp(), tmp_path / "set", "tsplib")
+    text = (tmp_path / "set" / "set_00000.tsp").read_text()
+    assert "COMMENT : coordinates times 1e+06" in text
+    assert all(word.isdigit() for word in text.split("NODE_COORD_SECTION\n")[1].split("EOF")[0].split())
+    assert (tmp_path / "set" / "set_00000.tour").is_file()
+
+
+@pytest.mark.parametrize("scale", [250.0, 0.001])
+def test_any_unit_keeps_six_digits(scale: float, tmp_path: Path) -> None:
+    made = tsp(scale)
+    export(made, tmp_path / "set", "tsplib")
+    (own,), (group,) = made.groups, read_instances(tmp_path / "set").groups
+    assert group.reference == pytest.approx(own.reference, rel=1e-5)
+
+
+def test_several_sizes_read_back_in_groups(tmp_path: Path) -> None:
+    both = Instances("tsp", "set", (tsp().groups[0], tsp(n=9).groups[0]))
+    export(both, tmp_path / "set", "tsplib")
+    assert [(g.n, g.count) for g in read_instances(tmp_path / "set").groups] == [(9, COUNT), (N, COUNT)]
+    with pytest.raises(NeurouteError, match="several sizes"):
+        export(both, tmp_path / "set.npz")
+
+
+def test_what_a_format_cannot_hold_is_refused_before_writing(tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").touch()
+    for made, place, form, says in (
+        (vrp("VRPTW"), "set", "vrplib", "holds no VRP that is read back; give one of npz"),
+        (cvrp(), "set.txt", None, "--format lehd: holds no CVRP that is read back; give one of npz, pickle, vrplib"),
+        (tsp(), "set.xyz", None, "--format is missing: give one of npz"),
+        (tsp(), "set", "csv", "--format csv: give one of npz"),
+        (tsp(), "full", "tsplib", "is there already; name a new folder"),
+    ):
+        with pytest.raises(NeurouteError, match=says):
+            export(made, tmp_path / place, form)
+    assert [path.name for path in tmp_path.iterdir()] == ["full"]

@@ -1,0 +1,63 @@
+"""Searches for a time: never longer, whatever is improved, and the same where nothing is cut by the clock."""
+
+from collections.abc import Iterator
+from itertools import count, islice
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import neuroute
+from neuroute.decoding.environment import ENVIRONMENT
+from neuroute.user.improve import keep_best, solve_for
+from stand_ins import Ship
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def test_the_shortest_in_ones_own_distances_is_kept() -> None:
+    """By the network's distances solutions come in order; by one's own the second is the best."""
+    batch = ENVIRONMENT.of("tsp").batch(np.random.default_rng(0).random((1, 6, 2)), torch.device("cpu"))
+    tours = [torch.from_numpy(np.roll(range(6), k)[None]) for k in range(4)]
+    own = {tuple(tour[0].tolist()): length for tour, length in zip(tours, (5.0, 3.0, 4.0, 3.0), strict=True)}
+    best, trace = keep_best(iter(tours), batch, lambda tour: own[tuple(tour.tolist())])
+    assert best.tolist() == tours[1][0].tolist()
+    assert [length for _, length in trace] == [5, 3]
+
+
+def test_a_search_ends_when_the_time_is_up() -> None:
+    batch = ENVIRONMENT.of("tsp").batch(np.random.default_rng(0).random((1, 6, 2)), torch.device("cpu"))
+    taken = []
+
+    def endless() -> Iterator[Tensor]:
+        for number in count():
+            taken.append(number)
+            yield torch.from_numpy(np.random.default_rng(number).permutation(6)[None])
+
+    keep_best(endless(), batch, lambda tour: float(tour[0]), seconds=0)
+    assert taken == [0]
+    keep_best(islice(endless(), 5), batch, lambda tour: float(tour[0]))
+    assert taken == [0, 0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("problem", ["tsp", "cvrp", "vrpbtw"])
+def test_a_search_goes_on_from_what_it_has(ship: Ship, problem: str) -> None:
+    """The first solutions are the same with more time; all are solutions, which `Solution` checks."""
+    ship(problem if problem in ("tsp", "cvrp") else "vrp")
+    instance = neuroute.generate(problem, 12)[0]
+    short, longer = (neuroute.solve(instance, seconds=s, seed=3) for s in (0.0, 0.3))
+    assert [cost for _, cost in longer.trace][: len(short.trace)] == [cost for _, cost in short.trace]
+    assert longer.cost <= short.cost
+
+
+def test_a_network_that_improves_nothing_takes_no_start(ship: Ship) -> None:
+    ship("vrp")
+    instance = neuroute.generate("ovrp", 8)[0]
+    model = neuroute.load_model("vrp", "cpu")
+    start = np.array([np.arange(1, 9), np.ones(8, dtype=int)])
+    with pytest.raises(neuroute.NeurouteError, match="builds solutions and improves none; leave the start out"):
+        neuroute.solve(instance, model=model, start=start)
+    inputs = instance.inputs("vrp")
+    with pytest.raises(neuroute.NeurouteError, match="builds solutions and improves none"):
+        solve_for(model.net, inputs, neuroute.Decoding(), 4.0, instance.cost, 1.0, start=start)

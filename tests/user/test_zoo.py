@@ -1,0 +1,165 @@
+"""Shipped networks: picked by problem and size, refused where they are altered or compute something else."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+import neuroute
+from neuroute.cli import app
+from neuroute.networks.weights import load_checkpoint, save_checkpoint
+from neuroute.user import zoo
+from neuroute.user.zoo import choose
+from stand_ins import CARD, Ship, checkpoint, ship_file
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def call(*arguments: object) -> tuple[int, str]:
+    done = CliRunner().invoke(app, [*map(str, arguments)])
+    return done.exit_code, done.output
+
+
+@pytest.mark.parametrize("name", sorted(zoo.cards()))
+def test_networks_that_come_with_the_package_compute_what_their_cards_say(name: str) -> None:
+    card = zoo.cards()[name]
+    model = neuroute.load_model(name, "cpu")  # which compares the file's digest, and a decision
+    assert sum(p.numel() for p in model.net.parameters()) == card.parameters
+    assert card.problem == model.problem
+    assert card.run == model.about["run"]
+
+
+@pytest.mark.parametrize(
+    ("problems", "variant", "n", "name"),
+    [
+        (("tsp",), "TSP", 20, "small"),
+        (("tsp",), "TSP", 50, "small"),  # both hold it, one is narrower
+        (("tsp",), "TSP", 70, "large"),
+        (("tsp",), "TSP", 5, "small"),  # fewer than for any
+        (("cvrp", "vrp"), "CVRP", 20, "cvrp"),
+        (("cvrp", "vrp"), "CVRP", 90, "vrp"),  # more than the one made for it alone
+        (("vrp",), "OVRP", 20, "vrp"),
+    ],
+)
+def test_the_network_is_the_one_for_problem_and_size(
+    ship: Ship, problems: tuple[str, ...], variant: str, n: int, name: str
+) -> None:
+    ship("tsp", name="large", nodes=(30, 100))
+    ship("tsp", name="small", nodes=(10, 50))
+    ship("cvrp", nodes=(10, 50))
+    ship("vrp", nodes=(10, 100))
+    assert choose(problems, variant, n, "x").name == name
+
+
+def test_an_edit_of_code_that_changes_no_arithmetic_does_no_harm(ship: Ship, tmp_path: Path) -> None:
+    ship("tsp")
+    file = checkpoint(tmp_path / "other.safetensors", "tsp")
+    net, about = load_checkpoint(file)
+    save_checkpoint(file, net, about | {"code": "of another day"})
+    with pytest.raises(neuroute.NeurouteError, match="another version of the network's code"):
+        neuroute.load_model(file)
+    card = zoo.FOLDER / "tsp.json"
+    (zoo.FOLDER / "tsp.safetensors").write_bytes(file.read_bytes())
+    card.write_text(json.dumps(json.loads(card.read_text()) | {"sha256": zoo.sha256(file)}))
+    assert neuroute.load_model("tsp").name == "tsp"
+
+
+@pytest.mark.parametrize("problem", ["tsp", "cvrp", "vrp"])
+def test_another_arithmetic_is_noticed(ship: Ship, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ship(problem)
+    model = neuroute.load_model(problem)
+    kind = type(model.net)
+    decide = kind.decide
+
+    def other(self: object, *arguments: object, **more: object) -> torch.Tensor:
+        return 1.01 * decide(self, *arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(kind, "decide", other)
+    with pytest.raises(neuroute.NeurouteError, match=f"network '{problem}' does not compute what its card says"):
+        neuroute.load_model(problem)
+
+
+def test_altered_files_and_cards_are_refused(ship: Ship) -> None:
+    ship("tsp")
+    weights, card = zoo.FOLDER / "tsp.safetensors", zoo.FOLDER / "tsp.json"
+    data, text = weights.read_bytes(), card.read_text()
+    weights.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(neuroute.NeurouteError, match="not the file that its card describes"):
+        neuroute.load_model("tsp")
+    weights.write_bytes(data)
+    for before, after, says in (
+        ('"seed": 0', '"seed": "none"', "model card, seed: "),
+        ('"name": "tsp"', '"name": "tps"', "the card is of 'tps'"),
+        ("{", "", "not valid JSON"),
+    ):
+        assert before in text
+        card.write_text(text.replace(before, after))
+        with pytest.raises(neuroute.NeurouteError, match=says) as error:
+            neuroute.models()
+        assert "\n" not in str(error.value)
+
+
+def test_a_card_needs_all_that_it_says(tmp_path: Path, ship: Ship) -> None:
+    file = checkpoint(tmp_path / "t.safetensors", "tsp")
+    with pytest.raises(neuroute.NeurouteError, match="model card, nodes: Field required"):
+        ship_file(file, CARD | {"name": "tsp"})
+    assert neuroute.models() == []
+
+
+# -- on the command line ----------------------------------------------------------------------------------------------
+
+TEN = "NAME: ten\nTYPE: TSP\nDIMENSION: 10\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
+
+
+@pytest.fixture
+def ten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{i} {37 * i % 101} {59 * i % 97}\n" for i in range(1, 11))
+    (tmp_path / "ten.tsp").write_text(f"{TEN}{rows}EOF\n")
+    return tmp_path / "ten.tsp"
+
+
+def test_a_file_is_all_that_solve_needs(ten: Path, ship: Ship) -> None:
+    assert call("models") == (0, f"no networks in {zoo.FOLDER}; give a checkpoint of your own to `solve` and "
+                              "`evaluate` with --model\n")  # fmt: skip
+    code, said = call("solve", ten)
+    assert (code, len(said.splitlines())) == (2, 1)
+    assert "ten: no network for TSP comes with this copy of neuroute; give a checkpoint" in said
+    ship("tsp")
+    assert "tsp: TSP, n = 4 to 100, Lehd(" in call("models")[1]
+    code, said = call("solve", ten, "--seconds", 0.1, "--reference", "insertion", "--save", "ten.tour")
+    assert code == 0, said
+    first, second = said.splitlines()
+    assert first == "ten: TSP, n=10, with network 'tsp', for 0.1 s"
+    instance = neuroute.load(ten)
+    other = neuroute.solve(instance, "insertion").cost
+    length = float(second.split("length ")[1].split(" ")[0].replace(",", ""))
+    assert f"{100 * (length / other - 1):.2f} % to insertion ({other:,.0f} in " in second
+    assert "; tour in ten.svg, kept in ten.tour" in second
+
+
+def test_solvers_solve_files_as_well(ten: Path) -> None:
+    code, said = call("solve", ten, "--solver", "insertion")
+    assert code == 0, said
+    cost = neuroute.solve(ten, "insertion").cost
+    assert said.startswith(f"ten: n=10, length {cost:,.0f} (EUC_2D), ")
+    for options, says in (
+        (("--solver", "lhk"), "no method 'lhk' for TSP; there are: network, "),
+        (("--solver", "insertion", "--model", "tsp"), "--model, --from and --beam to --augment are for networks"),
+        (("--solver", "insertion", "--rrc", "3"), "--model, --from and --beam to --augment are for networks"),
+        (("--solver", "insertion", "--reference", "lhk"), "no method 'lhk'"),
+    ):
+        code, said = call("solve", ten, *options)
+        assert (code, len(said.splitlines())) == (2, 1)
+        assert says in said
+
+
+def test_a_shipped_network_is_evaluated_by_name(ten: Path, ship: Ship) -> None:
+    ship("tsp")
+    code, said = call("evaluate", "--model", "tsp", "--data", ten, "--device", "cpu")
+    assert code == 0, said
+    assert "model   tsp, Lehd(" in said
+    code, said = call("evaluate", "--model", "tps", "--data", ten, "--device", "cpu")
+    assert (code, "no network 'tps'; give a checkpoint (.safetensors) or one of those" in said) == (2, True)

@@ -1,0 +1,102 @@
+# What the rules ask the plan for.
+def clear(function, *arguments):
+    """Call a function of the package; what a user can mend becomes Snakemake's one-line error."""
+    try:
+        return function(*arguments)
+    except NeurouteError as error:
+        raise WorkflowError(str(error))
+
+
+def source_folder():
+    """Where the package lies in a checkout; nothing where it is installed as others are."""
+    folder = Path(neuroute.__file__).parents[1]
+    return [str(folder)] if folder.name == "src" else []
+
+
+def start_warm_process():
+    """Jobs on this machine are then copies of one process; it ends with this one, whose end of a pipe it holds."""
+    if not PLAN.scale.warm_jobs or not workflow.local_exec or not hasattr(os, "pidfd_open"):
+        return
+    place = RUNNING.enter_context(tempfile.TemporaryDirectory(prefix="neuroute-"))
+    os.environ[SOCKET_ENV] = f"{place}/socket"
+    log = RUNNING.enter_context(open(f"{place}/log", "w"))
+    command = [sys.executable, "-m", "neuroute.cli", "warm", os.environ[SOCKET_ENV]]
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True, env=os.environ | one_thread
+    )
+    RUNNING.callback(process.stdin.close)
+    while not os.path.exists(os.environ[SOCKET_ENV]) and process.poll() is None:
+        time.sleep(0.05)
+
+
+def check_label_jobs():
+    """Stop before the first job when a solver that is needed now is missing; a dry run shows the plan without it."""
+    manifests = {str(PLAN.manifest(job)): job for job in PLAN.label_jobs}
+    outputs = {str(file) for job in workflow.dag.needrun_jobs() for file in job.output}
+    waiting = [job for manifest, job in manifests.items() if manifest in outputs]
+    if waiting:
+        from neuroute.datasets.labels import check_solvers  # loads numpy, so only where it is needed
+
+        for job in waiting:
+            check_solvers(PLAN, job)
+
+
+def one_of(ids):
+    """A wildcard that matches these alone."""
+    return "|".join(map(re.escape, ids)) or "(?!)"
+
+
+def runs_of(*kinds):
+    """A wildcard that matches the runs of these kinds of training."""
+    return one_of(run for run, r in PLAN.runs.items() if r.training.kind in kinds)
+
+
+def artifacts_of(kind):
+    """A wildcard that matches all tables or all figures, as their files are called in the results folder."""
+    stems = [PLAN.artifact_stem(a) for a, o in PLAN.artifacts.items() if o.kind == kind]
+    return one_of(str(stem.relative_to(PLAN.config.results_dir)) for stem in stems)
+
+
+def artifact_at(w):
+    return PLAN.artifacts[PLAN.full_id(w.artifact)]
+
+
+def drawn(artifacts):
+    """Of each artifact the file that most people want."""
+    return [f"{PLAN.artifact_stem(a.id)}.{'csv' if a.kind == 'table' else 'pdf'}" for a in artifacts]
+
+
+def artifact_inputs(w):
+    a = artifact_at(w)
+    return (
+        [PLAN.evaluation_file(e) for e in a.evaluations]
+        + [PLAN.run_dir(r) / file for r in a.runs for file in ("log.jsonl", "run.json")]
+        + [PLAN.manifest(b) for b in a.label_jobs]
+    )
+
+
+def artifact_spec(w):
+    """What an artifact shows besides its inputs: its paper's part of the scale, and the runs that it reads."""
+    a = artifact_at(w)
+    runs = sorted({*a.runs, *(PLAN.evaluations[e].run for e in a.evaluations)})
+    return "\n".join([a.canonical(), PLAN.scale.of(a.paper).canonical(), *(PLAN.runs[r].canonical() for r in runs)])
+
+
+def evaluation_inputs(w):
+    """The weights that are measured, the labels, the public benchmarks, and a sweep that went before."""
+    e = f"{w.paper}/{w.name}/{w.group}"
+    return (
+        PLAN.checkpoints_of_evaluation(e)
+        + [PLAN.manifest(b) for b in PLAN.label_jobs_of_evaluation(e)]
+        + [PLAN.benchmark_manifest(b) for b in PLAN.benchmarks_of_evaluation(e)]
+        + [file for file in [PLAN.rescaling_of_evaluation(e)] if file]
+    )
+
+
+def training_inputs(w):
+    return [PLAN.manifest(b) for b in PLAN.label_jobs_of_run(w.run)] + PLAN.outputs_to_start(w.run)
+
+
+def launcher(w, resources):
+    return f"-m torch.distributed.run --standalone --nproc-per-node {resources.gpu}" if resources.gpu > 1 else ""
