@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from neuroute.plan.papers import FOLDERS
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -34,6 +36,14 @@ def public(shared: Path) -> Callable[[str], Path]:
         return shared / name
 
     return found
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_papers() -> Iterator[None]:
+    """Folders of papers that configurations of a module's tests add are forgotten after it."""
+    before = list(FOLDERS)
+    yield
+    FOLDERS[:] = before
 
 
 @pytest.fixture
