@@ -32,8 +32,9 @@ def render(
 
 def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
     """Write results/index.html from the rendered artifacts and the records, and results/summary.json."""
+    from neuroute.plan.headlines import headlines
     from neuroute.rendering.claims import judge
-    from neuroute.rendering.report import Overview, headlines, write_report
+    from neuroute.rendering.report import Overview, write_report
     from neuroute.rendering.study import Study
 
     p = load_plan(config, scale)
@@ -48,8 +49,7 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
         judged = [judge(claim, study) for claim, study in zip(claims, studies, strict=True)]
         overviews[key] = Overview(judged, p.papers[key].main_figures())
     write_report(stems, p.report, p.scale, p.titles, overviews)
-    for line in headlines(p.report.with_name("summary.json")):
-        print(line)
+    print(*headlines(p), sep="\n")
 
 
 def keep(
