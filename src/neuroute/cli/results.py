@@ -32,9 +32,10 @@ def render(
 
 def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
     """Write results/index.html from the rendered artifacts and the records, and results/summary.json."""
+    from neuroute.plan.headlines import headlines
     from neuroute.rendering.claims import judge
     from neuroute.rendering.protocol import protocol_lines
-    from neuroute.rendering.report import Overview, headlines, write_report
+    from neuroute.rendering.report import Overview, write_report
     from neuroute.rendering.study import Study
 
     p = load_plan(config, scale)
@@ -50,8 +51,8 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
         overviews[key] = Overview(judged, p.papers[key].main_figures())
     protocols = {key: protocol_lines(p, key) for key in stems}
     write_report(stems, p.report, p.scale, p.titles, overviews, protocols)
-    for line in headlines(p.report.with_name("summary.json")):
-        print(line)
+    print(*headlines(p), sep="
+")
 
 
 def keep(

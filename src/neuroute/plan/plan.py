@@ -132,6 +132,11 @@ class Plan:
     def report(self) -> Path:
         return Path(self.config.results_dir) / "index.html"
 
+    @property
+    def summary(self) -> Path:
+        """What `write_report` leaves beside the report."""
+        return self.report.with_name("summary.json")
+
     # -- what hangs on what -----------------------------------------------------------------------------------
 
     @cached_property

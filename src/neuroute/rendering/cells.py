@@ -14,10 +14,11 @@ from neuroute.rendering.table import Cell, PrintedSeconds, Value
 
 MEAN_OF_GAPS = "gap_mean_of_ratios_pct"  # the metric whose mean is over instances
 UNTRAINED = "–"  # for a method that is not measured here
-BOOTSTRAP = (
+RANGES = (
     f"Ranges are 95 % bootstrap intervals over test instances ({RESAMPLES:,} resamples); they do not cover "
-    "the spread between training seeds. The paper gives none."
+    "the spread between training seeds."
 )
+BOOTSTRAP = f"{RANGES} The paper gives none."
 ONE_SEED = "One training of each model (one seed)."
 SOLVERS = {
     "concorde": "Concorde",

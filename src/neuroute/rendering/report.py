@@ -15,10 +15,10 @@ from neuroute.core.files import read_json, write_json, write_text
 from neuroute.plan.config import Scale
 from neuroute.rendering.claims import RULE, Judged
 from neuroute.rendering.protocol import HEADS, LEGEND, Line
-from neuroute.rendering.report_claims import Overview, headlines, shown_claim, summary, thumbnail
+from neuroute.rendering.report_claims import Overview, shown_claim, summary, thumbnail
 from neuroute.rendering.style import with_suffix
 
-__all__ = ["Overview", "describe", "headlines", "write_report"]
+__all__ = ["Overview", "describe", "write_report"]
 
 LINKED = {"table": ("csv", "tex", "md"), "figure": ("pdf", "svg", "png", "csv")}
 
@@ -36,8 +36,8 @@ def write_report(
 
     titles: the heading of each paper; its key where there is none.  overviews: its claims and main figures, with which
     the page opens.  protocols: how it tests, beside how is tested here.  Links to data files are relative to `out`.  An
-    artifact that was not drawn yet is listed as such.  Beside the page lies `summary.json`, which `headlines` tells of.
-    Raises NeurouteError when a file of a drawn artifact is missing.
+    artifact that was not drawn yet is listed as such.  Beside the page lies `summary.json`.  Raises NeurouteError when a
+    file of a drawn artifact is missing.
     """
     titles, overviews, protocols = titles or {}, overviews or {}, protocols or {}
     papers: list[dict[str, Any]] = [
