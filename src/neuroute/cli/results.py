@@ -51,8 +51,7 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
         overviews[key] = Overview(judged, p.papers[key].main_figures())
     protocols = {key: protocol_lines(p, key) for key in stems}
     write_report(stems, p.report, p.scale, p.titles, overviews, protocols)
-    print(*headlines(p), sep="
-")
+    print(*headlines(p), sep="\n")
 
 
 def keep(

@@ -36,8 +36,8 @@ def write_report(
 
     titles: the heading of each paper; its key where there is none.  overviews: its claims and main figures, with which
     the page opens.  protocols: how it tests, beside how is tested here.  Links to data files are relative to `out`.  An
-    artifact that was not drawn yet is listed as such.  Beside the page lies `summary.json`.  Raises NeurouteError when a
-    file of a drawn artifact is missing.
+    artifact that was not drawn yet is listed as such.  Beside the page lies `summary.json`.  Raises NeurouteError when
+    a file of a drawn artifact is missing.
     """
     titles, overviews, protocols = titles or {}, overviews or {}, protocols or {}
     papers: list[dict[str, Any]] = [
