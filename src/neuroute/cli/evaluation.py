@@ -163,8 +163,9 @@ def solve(
     The network is one of `neuroute models`, and searches for --seconds; or say how solutions are built (--beam to
     --augment; --starts 1 is greedy).
     """
+    from neuroute.datasets.explicit import is_explicit
     from neuroute.plan.config import load_config
-    from neuroute.user.compare import holds_distances, solve_by, split_names
+    from neuroute.user.compare import solve_by, split_names
     from neuroute.user.options import choose_decoding
     from neuroute.user.solve import solve_file
 
@@ -175,7 +176,7 @@ def solve(
     solvers = split_names(solver or [])
     if solvers and (model, decoding, start_file) != (None, None, None):
         raise NeurouteError("--solver: --model, --from and --beam to --augment are for networks; leave them out")
-    if len(solvers) > 1 or holds_distances(file):
+    if len(solvers) > 1 or is_explicit(file):
         print(solve_by(file, solvers, reference, seconds=seconds, seed=seed, out=out, save=save, say=print))
         return
     config = load_config() if Path("config.yaml").exists() else None
