@@ -1,17 +1,16 @@
 """Where checkpoints come from, and where they go: train, import-weights, export-weights."""
 
 import hashlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neuroute.cli.options import ConfigFile, Device, ScaleName, Threads, load_plan
+from neuroute.cli.options import ConfigFile, Device, ScaleName, Threads, labels_digest, load_plan
 from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
-    from neuroute.plan.build import Plan
+    pass
 
 
 def train(
@@ -33,7 +32,7 @@ def train(
     train_run(
         r,
         p.run_dir(run),
-        p.work / "state" / run / _state_key(r.canonical(), code, _data_digest(p, run), *started),
+        p.work / "state" / run / _state_key(r.canonical(), code, labels_digest(p, p.label_jobs_of_run(run)), *started),
         p.label_dirs,
         Settings(
             p.config.device,
@@ -57,17 +56,6 @@ def _file_digest(path: Path, mend: str) -> str:
 
 def _state_key(*parts: str) -> str:
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
-
-
-def _data_digest(p: "Plan", run: str) -> str:
-    """Digest of the tours that a run trains on and is validated with, from the label manifests."""
-    from neuroute.core.files import read_json
-
-    shards = []
-    for job in p.label_jobs_of_run(run):
-        manifest = read_json(p.manifest(job), f"make it with `neuroute label {job}`")
-        shards += [[m["labels"], s["shard"], s["sha256"]] for m in manifest["labels"] for s in m["shards"]]
-    return hashlib.sha256(json.dumps(shards, sort_keys=True).encode()).hexdigest()
 
 
 def import_weights(
