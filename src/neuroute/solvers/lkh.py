@@ -13,7 +13,17 @@ import numpy as np
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.problems.vrp_checker import fault
-from neuroute.solvers.base import GRID, Solver, installed_version, missing, on_grid, positive_seed, tsplib_text
+from neuroute.solvers.base import (
+    GRID,
+    Solver,
+    installed_version,
+    matrix_rows,
+    matrix_text,
+    missing,
+    on_grid,
+    positive_seed,
+    tsplib_text,
+)
 from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
 
 ELKAI = "run `pip install elkai`"
@@ -99,6 +109,45 @@ def solve_vrp(instance: Vrp, seed: int, seconds: float | None = None) -> np.ndar
     if reason := fault(instance, 0, solution):
         raise NeurouteError(f"lkh3: no routes found that keep to the constraints ({reason}); 'ortools' may find some")
     return solution
+
+
+def tour_of_ways(ways: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:
+    """Return what `solve` does, of whole distances (n, n), which may differ there and back."""
+    return tour_of_text(matrix_text(ways), len(ways), seed, seconds, float(ways.max()))
+
+
+def tour_of_text(text: str, nodes: int, seed: int, seconds: float | None, largest: float) -> np.ndarray:
+    """Return what `solve` does, of the text of a TSPLIB file of so many nodes and that largest distance.
+
+    Raises NeurouteError if a distance is more than LKH counts with.
+    """
+    (tour,) = _run(text, nodes, seed, time_limit=seconds, precision=_precision(largest))
+    return np.array(tour, dtype=np.int64) - 1
+
+
+def routes_of_ways(
+    ways: np.ndarray, demand: np.ndarray, capacity: int, seed: int, seconds: float | None = None
+) -> list[list[int]]:
+    """Return what `solve_cvrp` does, of whole distances (n, n), which may differ there and back."""
+    kind = "CVRP" if (ways == ways.T).all() else "ACVRP"
+    text = (
+        f"NAME : instance\nTYPE : {kind}\nDIMENSION : {len(ways)}\nCAPACITY : {capacity}\n"
+        f"VEHICLES : {int(np.ceil(1.3 * demand.sum() / capacity)) + 3}\n{matrix_rows(ways)}"
+        f"DEMAND_SECTION\n{_rows(demand)}\nDEPOT_SECTION\n1\n-1\nEOF\n"
+    )
+    precision = _precision(float(ways.max()))
+    routes = _run(text, len(ways), seed, mtsp_min_size=0, time_limit=seconds, precision=precision)
+    return [[node - 1 for node in route] for route in routes if route]
+
+
+def _precision(largest: float) -> int | None:
+    """Return in which parts of a distance LKH-3 is to count; None: its own.
+
+    Raises NeurouteError for a distance that is too large.
+    """
+    if largest > MOST:
+        raise NeurouteError(f"lkh3: a distance of {largest:,.0f}; give none above {MOST:,}: scale the instance down")
+    return None if largest * PRECISION <= MOST else int(MOST // largest)
 
 
 def _run(text: str, nodes: int, seed: int, service: np.ndarray | None = None, **parameters: Any) -> list[list[int]]:
