@@ -54,7 +54,8 @@ def export(
     data: Annotated[str, typer.Argument(help="a test set or a label job of the plan, or a file or folder of your own")],
     to: Annotated[Path, typer.Option(help="file (.npz, .txt, .pkl) or new folder; of a label job a folder")],
     form: Annotated[
-        str | None, typer.Option("--format", help="npz, lehd (.txt), pickle (.pkl), or a folder of tsplib or vrplib")
+        str | None,
+        typer.Option("--format", help="npz, lehd (.txt), pickle (.pkl), or a folder: tsplib, vrplib, solomon"),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="only the first instances")] = None,
     config: ConfigFile = None,
