@@ -117,12 +117,12 @@ def rebuild(
     order, via = (row.clone() for row in solutions.unbind(1))
     parts = (a.split(batch_size) for a in (blocks.instance[:, None], blocks.first[:, None], blocks.size[:, None]))
     for instance, first, size in zip(*parts, strict=True):
-        longest = int(size[0])
+        sizes = size[:, 0].tolist()
+        longest = sizes[0]
         # Pieces end in the last column.  Shorter ones begin with copies of their first stop, which is never rebuilt.
         place = torch.arange(longest, device=size.device) - (longest - size)
         stop = first + place.clamp(min=0)
         nodes, flags = order[instance, stop], torch.where(place > 0, via[instance, stop], 0)
-        sizes = size[:, 0].tolist()
         rows = _rows(encode, instances.coords, share, instance, nodes, sizes)
         depot = torch.zeros_like(nodes[:, :1])
         demand = instances.demand[instance, torch.cat([nodes, depot], dim=1)]
