@@ -5,6 +5,7 @@ from pathlib import Path
 
 from neuroute.core import gpus as here
 from neuroute.core.errors import NeurouteError
+from neuroute.core.files import check_folder
 from neuroute.plan.build import Plan
 from neuroute.plan.config import Config
 
@@ -41,11 +42,13 @@ def check_gpus(config: Config, at_once: int) -> None:
 
 
 def check(plan: Plan) -> None:
-    """Raises NeurouteError when the GPU or a folder that config.yaml names is not there."""
+    """Raises NeurouteError when the GPU or a folder that config.yaml names is not there, or cannot be written."""
     if plan.config.device == "cuda" and not has_gpu():
         raise NeurouteError(
             "config.yaml asks for device 'cuda', but this machine shows no NVIDIA GPU; set `device: auto`"
         )
+    for key in ("work_dir", "results_dir"):
+        check_folder(Path(getattr(plan.config, key)))
     for cache in plan.config.label_caches:
         if not Path(cache).is_dir():
             raise NeurouteError(f"config.yaml: label_caches: no folder {cache}; correct the path or leave it out")
