@@ -17,7 +17,7 @@ from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 
 CLASSICAL: dict[Problem, dict[str, tuple[str, ...]]] = {  # printed name -> the solvers here that may stand for it
-    "tsp": {"LKH3": ("lkh", "lkh3"), "Concorde": ("concorde",), "Random Insertion": (INITIAL["tsp"],)},
+    "tsp": {"LKH3": ("lkh", "lkh-long", "lkh3"), "Concorde": ("concorde",), "Random Insertion": (INITIAL["tsp"],)},
     "cvrp": {"HGS": ("hgs", "hgs-short"), "LKH3": ("lkh3",), "Random Insertion": (INITIAL["cvrp"],)},
 }
 AUGMENTED = {"decoding": "multistart_greedy"}
@@ -258,7 +258,7 @@ def _small_methods(scale: Scale, problem: Problem) -> list[Method]:
     pomo = Method("POMO aug×8", {"method": "POMO"} | AUGMENTED)
     if problem == "tsp":
         others = [
-            Method("Concorde", {"method": "Concorde"}, solvers=("concorde", "lkh", "lkh3")),
+            Method("Concorde", {"method": "Concorde"}, solvers=("concorde", "lkh", "lkh-long", "lkh3")),
             Method("H-TSP", {"method": "H-TSP"}),
             Method("GLOP", {"method": "GLOP"}),
             pomo,
