@@ -147,8 +147,9 @@ def table8(study: Study) -> Table:
 
 HOW = (
     "POMO, POMO-MTL and MVMoE take the best of one solution from each customer of each of eight images, as the paper "
-    "says of all its neural solvers (Section 5). As in the published code they see the coordinates of Set-X divided by 1,000, and those of Solomon, with the times, divided "
-    "by the larger of the largest coordinate and a third of the depot's closing time."
+    "says of all its neural solvers (Section 5). As in the published code they see the coordinates of Set-X divided by "
+    "1,000, and those of Solomon, with the times, divided by the larger of the largest coordinate and a third of the "
+    "depot's closing time."
 )
 
 
