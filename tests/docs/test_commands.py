@@ -13,7 +13,10 @@ from neuroute.plan.config import load_config
 from pages import PAGES, ROOT, commands, lines, mentions, name_of
 
 # Pages whose commands are run, by test_first_ten_minutes.py and test_how_to.py.
-RUN = {"docs/tutorial/first_ten_minutes.md", "docs/how-to/own_data.md", "docs/how-to/own_network.md"}
+RUN = {
+    "docs/tutorial/first_ten_minutes.md",
+    *(f"docs/how-to/{name}.md" for name in ("own_data", "own_network", "published_weights")),
+}
 # Commands of other pages, by their beginning, and why they are read but not run here.
 READ = {
     "make": "they install, test, or run everything; tests/dag runs all of the DAG, small",
@@ -60,7 +63,7 @@ def plans() -> list[Plan]:
 @pytest.mark.parametrize(("page", "words"), commands("neuroute"), ids=words_of)
 def test_neuroute_takes_it(page: str, words: list[str], plans: list[Plan]) -> None:
     command = typer.main.get_command(app).commands.get(words[0])  # type: ignore[attr-defined]
-    if words[0] == "--version" or (command is not None and words[1:] in ([], ["..."])):
+    if words[0] in ("--version", "--help") or (command is not None and words[1:] in ([], ["..."])):
         return  # the name of a command
     assert command is not None, f"{page}: neuroute has no {words[0]}"
     given = command.make_context(words[0], words[1:], resilient_parsing=False).params

@@ -83,11 +83,12 @@ def cvrp_run(kind: str = "LehdCvrp", **training: object) -> Run:
     )
 
 
-def self_improving(**training: object) -> Run:
+def self_improving(problem: str = "tsp", **training: object) -> Run:
     settings = {"epochs": 3, "instances": 40, "beam": 4, "rounds": 2, "batch_size": 16, "learning_rate": 2e-3}
     settings |= {"passes": 2, "validations": 3, "step": "sub-path"}
     spec = SelfImprovement.model_validate(settings | training)
-    return make_run().model_copy(update={"training": spec, "data": ()})
+    like = make_run() if problem == "tsp" else cvrp_run()
+    return like.model_copy(update={"training": spec, "data": ()})
 
 
 def scheme_of(run: Run, net: Any = None, folder: Path | None = None, **more: Any) -> Scheme:
@@ -124,8 +125,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from tiny import Run, run_training
-from neuroute.training import loop
-loop.SAVE_EVERY_S = 0.0
+from neuroute.training import saving
+saving.SAVE_EVERY_S = saving.SHARE = 0.0
 run_training(Run.model_validate_json(sys.argv[2]), Path(sys.argv[3]), Path(sys.argv[4]))
 """
 

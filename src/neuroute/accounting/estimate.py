@@ -223,5 +223,5 @@ class ModelPrice:
             cvrp, most = dataset.problem == "cvrp", decoding.most_blocks
             each = reconstruction(c.decision, c.encoder, dataset.n, longest, most, cvrp=cvrp)
         else:  # a segment has half the nodes on average, and costs go with their square at least
-            each = cost.per_solution(network, dataset.n)["gflops_shrinking"] * 1e9 / 3
+            each = cost.per_solution(network, decoding.longest or dataset.n)["gflops_shrinking"] * 1e9 / 3
         return dataset.count * decoding.iterations * each

@@ -12,6 +12,7 @@ from neuroute.analysis.rescaling import factor_for, read_best
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import instances_per_batch
+from neuroute.evaluation.kept import Kept, KeptDecoding
 from neuroute.evaluation.records import UNITS, Rows
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import load_checkpoint
@@ -28,8 +29,11 @@ class RunContext:
     device: str = "auto"
     threads: int | None = None
     memory_gb: float | None = None
+    jobs_per_gpu: int = 1
+    tf32: bool = True
     label_dirs: Sequence[Path] = ()
     benchmarks: Mapping[str, Path] = field(default_factory=dict)  # name of a fetched benchmark -> its manifest
+    data: str = ""  # digest of the labels
     rescaling: Path | None = None  # arrays of the model's rescaling: its best factors
 
 
@@ -43,7 +47,12 @@ class LoadedModel:
     place: torch.device
     memory_gb: float
     context: RunContext
+    kept: Kept = field(default_factory=Kept)
     best_factors: tuple[np.ndarray, np.ndarray] | None = None  # sizes (k,), factors (k,); None: context.rescaling's
+
+    def keeper(self, name: str | None, decoding: Decoding) -> KeptDecoding | None:
+        """Return where an interrupted decoding is kept, with what is measured under that name."""
+        return KeptDecoding(self.kept, f"{name}|{decoding.id}") if name else None
 
     def resolve_decoding(self, decoding: Decoding, nodes: int) -> Decoding:
         """Return the decoding for instances of so many nodes: with the best scaling factor, and repeated only where
@@ -103,7 +112,7 @@ def make_rows(
 
 def load_run(run: Run, checkpoint: Path, context: RunContext) -> LoadedModel:
     """Raises NeurouteError if the checkpoint holds another architecture or was written by other network code."""
-    place = devices.choose(context.device)
+    place = devices.claim(context.device, context.jobs_per_gpu, context.tf32)
     if context.threads:
         torch.set_num_threads(context.threads)
     net, about = load_checkpoint(checkpoint, expected=run.network)
@@ -113,5 +122,5 @@ def load_run(run: Run, checkpoint: Path, context: RunContext) -> LoadedModel:
             "or, if its arithmetic is the same, keep the weights with `neuroute import-weights`"
         )
     net.to(place)
-    budget = devices.memory_budget_gb(place, context.memory_gb)
+    budget = devices.memory_budget_gb(place, context.memory_gb, context.jobs_per_gpu)
     return LoadedModel(net, run, checkpoint, place, budget, context)
