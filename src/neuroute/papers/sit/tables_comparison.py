@@ -212,8 +212,9 @@ def table8(study: Study) -> Table:
         "different instances.",
         f"Ours is the model of 1K (here CVRP{trained}, its rule's capacity), one training (one seed), decoded "
         "greedily at all four sizes, as in the paper.",
-        f"HGS's row is by {solver_name(c.tam_solver)} here{'' if 'lkh3' in c.tam_other_solvers else '; LKH3 is not run'}. The "
-        "paper gives HGS 5 min; TAM's rows are as TAM printed them.",
+        f"HGS's row is by {solver_name(c.tam_solver)} here"
+        + ("" if "lkh3" in c.tam_other_solvers else "; LKH3 is not run")
+        + ". The paper gives HGS 5 min; TAM's rows are as TAM printed them.",
         f"Times are per instance: the time of the test set divided by its instances. {TIMES}",
         INSERTION,
         CONSTRUCTION,
