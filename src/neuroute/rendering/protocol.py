@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 from typing import NamedTuple
 
 from neuroute.core.errors import NeurouteError
@@ -137,7 +138,7 @@ def _line(plan: Plan, protocol: Protocol, uses: Sequence[_Use]) -> Line:
         reference, source = BEST_KNOWN, LIBRARY
     else:
         dataset = here.dataset if isinstance(here, Labels) else here
-        instances, source = dataset.count, DRAWN
+        instances, source = dataset.count, Path(dataset.file).stem if dataset.file else DRAWN
         reference = solver_name(here.solver) if isinstance(here, Labels) else NO_GAPS
     precisions = dict.fromkeys(plan.runs[use.run].training.precision for use in uses)
     return Line(
