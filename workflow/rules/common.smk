@@ -30,6 +30,44 @@ def start_warm_process():
         time.sleep(0.05)
 
 
+def group_of(stage, name):
+    """Which short jobs go to a cluster together; a profile says how many (group-components: short=16)."""
+    group = REQUESTS.group(stage, name)
+    if group:
+        workflow.parent_groupids[group] = "short"
+    return group
+
+
+def keep_group_together():
+    """In a job that a cluster was sent: what came together stays so, and shares a warm process, as on one machine."""
+    if workflow.remote_exec and not workflow.local_exec:
+        workflow.group_settings.group_components = {"short": sys.maxsize}
+    elif workflow.remote_exec and workflow.group_settings.local_groupid != "local":
+        start_warm_process()
+
+
+def check_cluster():
+    """Stop before the first job when no node can take one that is needed now, or when some run twice."""
+    waiting = [job for job in workflow.dag.needrun_jobs() if not job.is_local]
+    if waiting and workflow.executor_plugin.name != "slurm":
+        return
+    asked = (
+        Asked(
+            f"{job.rule.name} {' '.join(job.wildcards)}",
+            job.resources.get("slurm_partition"),
+            job.resources.get("runtime") or 0,
+            job.resources.get("mem_mb") or 0,
+            job.threads,
+            job.resources.get("gpu") or 0,
+        )
+        for job in waiting
+    )
+    clear(check_jobs, asked)
+    clear(check_orphans, Path.cwd())
+    if PLAN.config.device == "auto" and not has_gpu():
+        logger.warning("This node shows no GPU, so no job asks for one: `device: cuda` in config.yaml makes them ask.")
+
+
 def check_label_jobs():
     """Stop before the first job when a solver that is needed now is missing; a dry run shows the plan without it."""
     manifests = {str(PLAN.manifest(job)): job for job in PLAN.label_jobs}

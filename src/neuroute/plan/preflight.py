@@ -19,12 +19,16 @@ def gpus(config: Config) -> int:
     return config.gpus_per_run if wanted else 0
 
 
-def check(plan: Plan) -> None:
-    """Raises NeurouteError when the GPU or a folder that config.yaml names is not there."""
-    if plan.config.device == "cuda" and not has_gpu():
+def check_device(config: Config) -> None:
+    """Raises NeurouteError when the GPU that config.yaml names is not here, where the jobs run."""
+    if config.device == "cuda" and not has_gpu():
         raise NeurouteError(
             "config.yaml asks for device 'cuda', but this machine shows no NVIDIA GPU; set `device: auto`"
         )
+
+
+def check(plan: Plan) -> None:
+    """Raises NeurouteError when a folder that config.yaml names is not there."""
     for cache in plan.config.label_caches:
         if not Path(cache).is_dir():
             raise NeurouteError(f"config.yaml: label_caches: no folder {cache}; correct the path or leave it out")

@@ -10,7 +10,7 @@ from neuroute.solvers.base import Solver
 SOLVERS = {
     "concorde": "neuroute.solvers.concorde:SOLVER",
     "lkh": "neuroute.solvers.lkh:LKH",
-    "lkh3": "neuroute.solvers.lkh:LKH3",
+    "lkh3": "neuroute.solvers.lkh3:LKH3",
     "hgs": "neuroute.solvers.hgs:SOLVER",
     "hgs-short": "neuroute.solvers.hgs:SHORT",
     "hgs-long": "neuroute.solvers.hgs:LONG",

@@ -24,7 +24,7 @@ from neuroute.problems.tsp import check_coordinates
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.problems.vrp_servable import check_instances
 from neuroute.problems.vrp_variants import Variant
-from neuroute.solvers import concorde, lkh, matrix, nearest
+from neuroute.solvers import concorde, lkh, lkh3, matrix, nearest
 from neuroute.solvers.base import Solver
 from neuroute.solvers.registry import SOLVERS, get
 from neuroute.user.vrp_data import in_unit_square
@@ -225,7 +225,7 @@ def _is_made_for(solver: Solver, variant: Variant) -> bool:
         return solver.solve_cvrp is not None or solver.solve_vrp is not None
     if variant.switches.backhaul:
         return solver.name == "ortools-network"  # the others keep to another rule than networks and `Instance.check`
-    return solver.solve_vrp is not None and (_family(solver.name) != "lkh3" or variant in lkh.TYPES)
+    return solver.solve_vrp is not None and (_family(solver.name) != "lkh3" or variant in lkh3.TYPES)
 
 
 def _takes_ways(name: str, instance: MatrixInstance) -> bool:
