@@ -93,5 +93,5 @@ onstart:
 
 
 onsuccess:
-    if PLAN.report.exists():
+    if PLAN.summary.exists():
         print("", *headlines(PLAN), f"Report: {PLAN.report}", sep="\n", file=sys.stderr)

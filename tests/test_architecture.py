@@ -2,9 +2,9 @@
 
 import ast
 import importlib
-import importlib.util
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -14,14 +14,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
-def imports() -> ModuleType:
-    """docs/imports.py."""
-    spec = importlib.util.spec_from_file_location("imports", ROOT / "docs" / "imports.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def imports(script: Callable[[str], ModuleType]) -> ModuleType:
+    return script("docs/imports.py")
 
 
 def test_imports_go_one_way(imports: ModuleType) -> None:

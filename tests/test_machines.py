@@ -1,9 +1,9 @@
 """What neuroute installs on: the check that `make env` begins with, and that pins and pages agree with it."""
 
-import importlib.util
 import re
 import subprocess
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -12,18 +12,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def load(path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
-def machine() -> ModuleType:
-    return load("workflow/machine.py")
+def machine(script: Callable[[str], ModuleType]) -> ModuleType:
+    return script("workflow/machine.py")
 
 
 @pytest.mark.parametrize("python", [(3, 11), (3, 12), (3, 13)])

@@ -19,6 +19,7 @@ import imports  # noqa: E402
 import kept  # noqa: E402
 import layers  # noqa: E402
 import notebook  # noqa: E402
+import protocols  # noqa: E402
 import reference  # noqa: E402
 
 PROJECT = {"contributing": "CONTRIBUTING.md", "security": "SECURITY.md", "changelog": "CHANGELOG.md"}
@@ -28,6 +29,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are no files of the folder docs."""
     pages = {f"reference/{name}.md": make() for name, make in reference.PAGES.items()}
     pages["models.md"] = cards.page()
+    pages["results/protocols.md"] = protocols.page()
     pages |= {f"tutorial/{file.stem}.md": notebook.page(file) for file in (ROOT / "docs/tutorial").glob("*.ipynb")}
     pages |= {f"project/{name}.md": from_root(ROOT / file) for name, file in PROJECT.items()}
     for uri, text in pages.items():

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from neuroute.user.evaluate import Evaluation as Evaluation
     from neuroute.user.evaluate import evaluate as evaluate
     from neuroute.user.instance import Instance as Instance
-    from neuroute.user.instance import Solution as Solution
     from neuroute.user.model import Model as Model
     from neuroute.user.model import load_model as load_model
+    from neuroute.user.solution import Solution as Solution
     from neuroute.user.solve import methods as methods
     from neuroute.user.solve import solve as solve
     from neuroute.user.sources import generate as generate
@@ -37,7 +37,7 @@ _HOMES = {
     "Instance": "neuroute.user.instance",
     "Model": "neuroute.user.model",
     "NeurouteError": "neuroute.core.errors",
-    "Solution": "neuroute.user.instance",
+    "Solution": "neuroute.user.solution",
     "evaluate": "neuroute.user.evaluate",
     "generate": "neuroute.user.sources",
     "load": "neuroute.user.sources",

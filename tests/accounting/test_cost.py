@@ -56,10 +56,12 @@ def test_training_encodes_the_sub_path_at_every_decision() -> None:
     assert cost.training_per_sample(suffixes) == 3 * sum(e(k) + d(k) for k in (3, 4, 5)) / 3
 
 
-def test_self_improvement_pays_for_its_labels() -> None:
-    imitation = run(BQ, Supervised(samples=1, step="decision"))
-    sampled = run(BQ, SelfImprovement(epochs=1, instances=10, beam=8, rounds=3, passes=2))
-    searches = 3 * cost.per_solution(imitation.network, 20, 8)["gflops_shrinking"] * 1e9
+@pytest.mark.parametrize(("problem", "kind"), [("tsp", BQ), ("cvrp", BQ_CVRP)])
+def test_self_improvement_pays_for_its_labels(problem: str, kind: str) -> None:
+    imitation = run(kind, Supervised(samples=1, step="decision"), problem=problem)
+    sampled = run(kind, SelfImprovement(epochs=1, instances=10, beam=8, rounds=3, passes=2), problem=problem)
+    nodes = imitation.n + (problem == "cvrp")
+    searches = 3 * cost.per_solution(imitation.network, nodes, 8)["gflops_shrinking"] * 1e9
     expected = cost.training_per_sample(imitation) + searches / 2
     assert cost.training_per_sample(sampled) == pytest.approx(expected, rel=1e-12)
 

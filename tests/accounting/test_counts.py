@@ -27,6 +27,7 @@ PATHS: list[tuple[str, dict[str, Any]]] = [
     ("lehd:LehdCvrp", HEADS),
     ("bq:BqCvrp", HEADS),
     ("bq:BqCvrp", CROSS),
+    ("bq:BqCvrp", CROSS | {"nearest": 5}),
     *((f"{name}", HEADS | more) for name in ("sit:Sit", "sit:SitCvrp") for more in (CROSS, {"attention": "self"})),
     *((f"{name}", WIDE_HEADS) for name in ("sit:Sit", "sit:SitCvrp")),
     *(

@@ -116,14 +116,15 @@ def encoder(nodes: int) -> int:
 @pytest.mark.parametrize("nodes", [5, 9, 40])
 def test_a_sample_is_the_mean_over_the_lengths_of_sub_paths(cvrp: bool, cut: Any, nodes: int) -> None:
     """Decision c sees L - c + 1 tokens, of the CVRP one more; all run the encoder on all L stops and the depot."""
-    lengths = range(3 if cut == "suffix" else 4, nodes + 1 + (cut == "pairs"))
+    longest = nodes + (cut == "pairs" or (cvrp and cut == "suffix"))  # a suffix of the CVRP may begin at the depot
+    lengths = range(3 if cut == "suffix" else 4, longest + 1)
     for step in ("decision", "sub-path", "summed"):
         total = 0
         for length in lengths:
             decisions = 1 if step == "decision" else length - (1 if cvrp else 3)
             for c in range(1, decisions + 1):
                 total += encoder(length + cvrp) + decision(length - c + 1 + cvrp)
-        found = flops.trained_sample(decision, encoder, flops.lengths_of(nodes, cut), step, cvrp=cvrp)
+        found = flops.trained_sample(decision, encoder, flops.lengths_of(nodes, cut, cvrp=cvrp), step, cvrp=cvrp)
         assert found == 3 * total / len(lengths)
 
 

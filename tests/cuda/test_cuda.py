@@ -5,7 +5,9 @@ import torch
 
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.decode import decode
-from neuroute.decoding.sampling import sample_tours
+from neuroute.decoding.prefixes import TourPrefixes
+from neuroute.decoding.sampling import sample_shortest
+from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.bq import Bq
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.networks.lehd import Lehd, LehdCvrp
@@ -69,7 +71,9 @@ def test_baselines_decode_on_cuda(kind: type) -> None:
         assert torch.equal(tours.sort(1).values, torch.arange(20).expand(8, -1))
     there = coords.to(DEVICE)
     with torch.inference_mode():
-        found = sample_tours(net.decide, net.encode(there), there, 4, 2, 0.3, torch.Generator().manual_seed(0))
+        nodes, generator = net.encode(there), torch.Generator().manual_seed(0)
+        lengths = TspBatch(there).lengths
+        found = sample_shortest(lambda: TourPrefixes(net.decide, nodes), lengths, 4, 2, 0.3, generator)
     assert torch.equal(found.cpu().sort(1).values, torch.arange(20).expand(8, -1))
 
 
@@ -77,7 +81,7 @@ def test_cvrp_decodes_on_cuda() -> None:
     torch.manual_seed(0)
     net = LehdCvrp(depth=2, width=32, heads=2, feed_forward=64, train_nodes=20).to(DEVICE).eval()
     instances = cvrp_dataset(Dataset(problem="cvrp", n=20, count=8))
-    for decoding in (Decoding(), Decoding(method="rrc", iterations=3)):
+    for decoding in (Decoding(), Decoding(method="beam", beam=4), Decoding(method="rrc", iterations=3)):
         assert is_feasible(instances, decode("cvrp", net, instances, decoding).numpy()).all()
 
 

@@ -70,7 +70,7 @@ def test_where_nothing_can_stand_in_the_line_says_how_to_get_the_solver(tmp_path
     hide_solvers("ortools")
     plan = settle(build_plan(config(tmp_path, papers=["mvmoe"])))
     with pytest.raises(NeurouteError, match="solver 'ortools-?.*' is not installed; run `pip install ortools`$"):
-        check_solvers(plan, "mvmoe/labels")
+        check_solvers(plan, "mvmoe/labels-val")
 
 
 def test_a_scale_may_want_no_stand_in_until_the_config_names_it(tmp_path: Path, hide_solvers: Hide) -> None:

@@ -11,11 +11,13 @@ from pydantic import ValidationError
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.beam import beam_tours
+from neuroute.decoding.beam import search_beams
 from neuroute.decoding.construct import construct
 from neuroute.decoding.decode import decode, improve
 from neuroute.decoding.greedy import complete_paths, greedy_tours
 from neuroute.decoding.memory import batch_size_for, pair_floats
+from neuroute.decoding.prefixes import TourPrefixes
+from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.bq import Bq
 from neuroute.networks.pens import Pens
 from neuroute.plan.objects import Decoding
@@ -138,7 +140,8 @@ def test_what_is_kept_never_takes_more_than_a_quarter_of_the_memory() -> None:
 def test_a_beam_of_one_is_greedy(coords: Tensor, positions: str) -> None:
     net = network(positions)
     greedy = decode("tsp", net, coords, Decoding())
-    assert torch.equal(beam_tours(net.decide, net.encode(coords), coords, 1), greedy)
+    prefixes = TourPrefixes(net.decide, net.encode(coords))
+    assert torch.equal(search_beams(prefixes, TspBatch(coords).lengths, 1)[0], greedy)
     assert torch.equal(decode("tsp", net, coords, Decoding(method="beam", beam=1)), greedy)
 
 

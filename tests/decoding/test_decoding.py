@@ -3,9 +3,11 @@
 import pytest
 import torch
 
-from neuroute.decoding.beam import beam_tours
+from neuroute.decoding.beam import search_beams
 from neuroute.decoding.decode import decode
 from neuroute.decoding.greedy import complete_paths, greedy_tours
+from neuroute.decoding.prefixes import TourPrefixes
+from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.plan.objects import Decoding
 
@@ -72,7 +74,9 @@ def test_re_construct_never_worsens_a_tour(net: DecoderOnly, coords: torch.Tenso
 
 
 def test_beam_one_is_greedy(net: DecoderOnly, coords: torch.Tensor) -> None:
-    assert torch.equal(beam_tours(net.decide, coords, coords, 1), greedy_tours(net.decide, net.encode(coords)))
+    found, length = search_beams(TourPrefixes(net.decide, coords), TspBatch(coords).lengths, 1)
+    assert torch.equal(found, greedy_tours(net.decide, net.encode(coords)))
+    torch.testing.assert_close(length, lengths(coords, found))
 
 
 def test_wide_beam_finds_the_best_of_all_tours() -> None:
@@ -82,7 +86,7 @@ def test_wide_beam_finds_the_best_of_all_tours() -> None:
     torch.manual_seed(0)
     net = DecoderOnly(1, 8, 2).double()
     coords = torch.rand(4, 6, 2, dtype=torch.float64)
-    tours = beam_tours(net.decide, coords, coords, 120)
+    tours, _ = search_beams(TourPrefixes(net.decide, coords), TspBatch(coords).lengths, 120)
     every = torch.tensor([(0, *p) for p in permutations(range(1, 6))])
     for c, tour in zip(coords, tours, strict=True):
         best = lengths(c.expand(120, -1, -1), every).min()

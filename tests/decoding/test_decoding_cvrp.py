@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.cvrp_paths import complete_routes
@@ -105,11 +104,6 @@ def test_a_return_that_is_chosen_refills_even_if_the_customer_fits() -> None:
     demand = torch.tensor([[0, 1, 1, 1, 0]])
     order, via = complete_routes(fixed(torch.tensor([0.0, 1.0])), rows, demand, torch.tensor([7]), torch.tensor([7]))
     assert (order.tolist(), via.tolist()) == ([[0, 1, 2, 3]], [[0, 1, 1, 1]])
-
-
-def test_beam_search_is_refused(net: LehdCvrp, batch: Vrp) -> None:
-    with pytest.raises(NeurouteError, match="beam search is for the TSP"):
-        decode("cvrp", net, batch, Decoding(method="beam", beam=4))
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])

@@ -8,11 +8,12 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.beam import beam_tours
+from neuroute.decoding.beam import search_beams
 from neuroute.decoding.decode import decode, improve, instances_per_batch
 from neuroute.decoding.greedy import greedy_tours
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.path_adapter import PathAdapter
+from neuroute.decoding.prefixes import TourPrefixes
 from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.decoding.tsp_search import SEARCH
 from neuroute.networks.icam import Icam
@@ -70,7 +71,8 @@ def test_greedy_paths_are_the_tours_from_node_0(net: Any, n: int) -> None:
     coords, path = instances(n=n), PathAdapter(net)
     with torch.inference_mode():
         assert torch.equal(greedy_tours(path.decide, path.encode(coords)), multi_start(TSP, net, coords, 1))
-        assert torch.equal(beam_tours(path.decide, path.encode(coords), coords, 1), multi_start(TSP, net, coords, 1))
+        prefixes = TourPrefixes(path.decide, path.encode(coords))
+        assert torch.equal(search_beams(prefixes, TspBatch(coords).lengths, 1)[0], multi_start(TSP, net, coords, 1))
     for same in ({"method": "rrc"}, {"method": "prc"}, {"method": "beam"}):
         assert torch.equal(decode("tsp", net, coords, Decoding(**same)), multi_start(TSP, net, coords, 1))
 
@@ -92,8 +94,7 @@ def plain_beam(net: Any, coords: Tensor, beam: int) -> Tensor:
                 closed = torch.zeros(1, 1, len(one), dtype=torch.float64)
                 closed[..., tour] = -torch.inf
                 logits = net.decide(prepared, torch.tensor([[0]]), torch.tensor([[tour[-1]]]), closed)[0, 0]
-                # float32, as `beam_tours` adds them up
-                each = logits.float().log_softmax(0)
+                each = logits.log_softmax(0)
                 wider += [(log_p + float(each[j]), [*tour, j]) for j in range(len(one)) if j not in tour]
             live = sorted(wider, key=lambda pair: -pair[0])[:beam]
         tours = torch.tensor([tour for _, tour in live])

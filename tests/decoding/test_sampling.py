@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from scipy import stats
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.sampling import sample_distinct, sample_tours
+from neuroute.decoding.prefixes import ANY, TourPrefixes
+from neuroute.decoding.sampling import Begin, Lengths, sample_distinct, sample_shortest
+from neuroute.decoding.tsp import TspBatch
 from neuroute.problems.tsp import is_permutation, tour_length
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -23,6 +26,11 @@ def attract(rows: Tensor) -> Tensor:
     current, open_rows, last = rows[:, :1], rows[:, 1:-1], rows[:, -1:]
     pull = -4 * (open_rows - current).norm(dim=-1) + 2 * (open_rows - last).norm(dim=-1)
     return pull + 3 * (open_rows * open_rows.mean(dim=1, keepdim=True)).sum(-1)
+
+
+def tours_of(decide: Callable[[Tensor], Tensor], coords: Tensor, tokens: int = ANY) -> tuple[Begin, Lengths]:
+    """What is sampled: tours of coords (batch, n, 2)."""
+    return lambda: TourPrefixes(decide, coords, tokens), TspBatch(coords).lengths
 
 
 def instance(n: int, seed: int = 3) -> Tensor:
@@ -84,9 +92,9 @@ def agrees(counts: Counter, expected: dict, total: int) -> bool:
 @pytest.mark.parametrize(("beam", "rounds"), [(1, 125), (7, 20), (200, 2)])
 def test_rounds_enumerate_every_tour_exactly_once(n: int, sigma: float, beam: int, rounds: int) -> None:
     coords = torch.rand(3, n, 2, generator=generator(1))
-    sampled = sample_distinct(attract, coords, coords, beam, rounds, sigma, generator())
+    sampled = sample_distinct(*tours_of(attract, coords), beam, rounds, sigma, generator())
     everything = {(0, *rest) for rest in itertools.permutations(range(1, n))}
-    for tours, lengths, valid in zip(sampled.tours, sampled.lengths, sampled.valid, strict=True):
+    for tours, lengths, valid in zip(sampled.moves, sampled.lengths, sampled.valid, strict=True):
         found = as_tuples(tours[valid])
         assert len(found) == len(everything)
         assert set(found) == everything
@@ -100,7 +108,7 @@ def test_pairs_come_as_in_drawing_without_replacement(beam: int, rounds: int) ->
     p = probabilities(policy_of(coords[0]))
     assert max(p.values()) > 4 / len(p)  # far from uniform
     many = coords.expand(PAIRS, -1, -1)
-    tours = sample_distinct(attract, many, many, beam, rounds, 0.0, generator()).tours
+    tours = sample_distinct(*tours_of(attract, many), beam, rounds, 0.0, generator()).moves
     firsts, seconds = as_tuples(tours[:, 0]), as_tuples(tours[:, 1])
     assert agrees(Counter(firsts), p, PAIRS)
     pairs = {(a, b): p[a] * p[b] / (1 - p[a]) for a in p for b in p if a != b}
@@ -110,7 +118,7 @@ def test_pairs_come_as_in_drawing_without_replacement(beam: int, rounds: int) ->
 def test_the_next_round_follows_the_shifted_policy_without_what_was_sampled() -> None:
     coords, sigma, times = instance(5, seed=0), 3.0, 50_000
     many = coords.expand(times, -1, -1)
-    sampled = sample_distinct(attract, many, many, 3, 2, sigma, generator())
+    sampled = sample_distinct(*tours_of(attract, many), 3, 2, sigma, generator())
     policy = policy_of(coords[0])
     lengths = {tour: float(tour_length(coords[0].numpy(), np.array(tour))) for tour in probabilities(policy)}
 
@@ -124,27 +132,27 @@ def test_the_next_round_follows_the_shifted_policy_without_what_was_sampled() ->
         p = {tour: 0.0 if tour in first else q for tour, q in p.items()}
         return {tour: q / sum(p.values()) for tour, q in p.items()}
 
-    firsts = [tuple(sorted(as_tuples(tours[:3]))) for tours in sampled.tours]
+    firsts = [tuple(sorted(as_tuples(tours[:3]))) for tours in sampled.moves]
     expected = dict.fromkeys(lengths, 0.0)
     for first, count in Counter(firsts).items():
         for tour, q in next_round(first).items():
             expected[tour] += q * count / times
-    assert agrees(Counter(as_tuples(sampled.tours[:, 3])), expected, times)
+    assert agrees(Counter(as_tuples(sampled.moves[:, 3])), expected, times)
     # the most frequent first round by itself: no averaging hides a wrong shift
     common, count = Counter(firsts).most_common(1)[0]
     rows = [i for i, first in enumerate(firsts) if first == common]
-    assert agrees(Counter(as_tuples(sampled.tours[rows, 3])), next_round(common), count)
+    assert agrees(Counter(as_tuples(sampled.moves[rows, 3])), next_round(common), count)
 
 
 def test_tours_of_larger_instances_are_distinct_and_known_log_probabilities() -> None:
     coords = torch.rand(4, 20, 2, generator=generator(1))
-    sampled = sample_distinct(lambda rows: 3 * attract(rows), coords, coords, 8, 3, 0.3, generator())
+    sampled = sample_distinct(*tours_of(lambda rows: 3 * attract(rows), coords), 8, 3, 0.3, generator())
     assert bool(sampled.valid.all())
-    assert is_permutation(sampled.tours.numpy()).all()
-    np.testing.assert_allclose(sampled.lengths, tour_length(coords.numpy()[:, None], sampled.tours.numpy()))
-    for tours in sampled.tours:
+    assert is_permutation(sampled.moves.numpy()).all()
+    np.testing.assert_allclose(sampled.lengths, tour_length(coords.numpy()[:, None], sampled.moves.numpy()))
+    for tours in sampled.moves:
         assert len(set(as_tuples(tours))) == 24
-    tour, prefix = tuple(sampled.tours[2, 11].tolist()), 7
+    tour, prefix = tuple(sampled.moves[2, 11].tolist()), 7
     rows = coords[2][[tour[prefix - 1], *tour[prefix:], 0]][None]
     expected = torch.log_softmax(3 * attract(rows).double(), dim=1)[0, 0]
     torch.testing.assert_close(sampled.log_p[2, 11, prefix], expected, rtol=1e-5, atol=1e-6)
@@ -153,7 +161,7 @@ def test_tours_of_larger_instances_are_distinct_and_known_log_probabilities() ->
 def test_advancing_shortens_what_later_rounds_find() -> None:
     coords = torch.rand(64, 15, 2, generator=generator(1))
     means = [
-        float(sample_distinct(attract, coords, coords, 8, 6, sigma, generator()).lengths[:, -8:].mean())
+        float(sample_distinct(*tours_of(attract, coords), 8, 6, sigma, generator()).lengths[:, -8:].mean())
         for sigma in (0.0, 2.0)
     ]
     assert means[1] < 0.97 * means[0]
@@ -161,21 +169,21 @@ def test_advancing_shortens_what_later_rounds_find() -> None:
 
 def test_the_shortest_is_returned_and_parts_change_nothing() -> None:
     coords = torch.rand(5, 12, 2, generator=generator(1))
-    sampled = sample_distinct(attract, coords, coords, 6, 2, 0.3, generator())
-    best = sample_tours(attract, coords, coords, 6, 2, 0.3, generator())
+    sampled = sample_distinct(*tours_of(attract, coords), 6, 2, 0.3, generator())
+    best = sample_shortest(*tours_of(attract, coords), 6, 2, 0.3, generator())
     np.testing.assert_allclose(tour_length(coords.numpy(), best.numpy()), sampled.lengths.amin(dim=1))
-    assert torch.equal(best, sample_tours(attract, coords, coords, 6, 2, 0.3, generator(), tokens=40))
+    assert torch.equal(best, sample_shortest(*tours_of(attract, coords, tokens=40), 6, 2, 0.3, generator()))
 
 
 def test_a_sharp_policy_still_finds_other_tours() -> None:
     """Almost all mass on one tour: what is left after it is below float32's resolution of one."""
     coords = torch.rand(2, 10, 2, generator=generator(1))
-    sampled = sample_distinct(lambda rows: 200 * attract(rows), coords, coords, 4, 4, 0.3, generator())
+    sampled = sample_distinct(*tours_of(lambda rows: 200 * attract(rows), coords), 4, 4, 0.3, generator())
     assert bool(sampled.valid.all())
-    assert all(len(set(as_tuples(tours))) == 16 for tours in sampled.tours)
+    assert all(len(set(as_tuples(tours))) == 16 for tours in sampled.moves)
 
 
 def test_scores_that_are_not_finite_are_said() -> None:
     coords = torch.rand(2, 6, 2)
     with pytest.raises(NeurouteError, match="not finite"):
-        sample_tours(lambda rows: attract(rows) * torch.nan, coords, coords, 4, 2, 0.3, generator())
+        sample_shortest(*tours_of(lambda rows: attract(rows) * torch.nan, coords), 4, 2, 0.3, generator())

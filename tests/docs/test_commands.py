@@ -13,7 +13,10 @@ from neuroute.plan.config import load_config
 from pages import PAGES, ROOT, commands, lines, mentions, name_of
 
 # Pages whose commands are run, by test_first_ten_minutes.py and test_how_to.py.
-RUN = {"docs/tutorial/first_ten_minutes.md", "docs/how-to/own_data.md", "docs/how-to/own_network.md"}
+RUN = {
+    "docs/tutorial/first_ten_minutes.md",
+    *(f"docs/how-to/{name}.md" for name in ("own_data", "own_network", "published_weights")),
+}
 # Commands of other pages, by their beginning, and why they are read but not run here.
 READ = {
     "make": "they install, test, or run everything; tests/dag runs all of the DAG, small",

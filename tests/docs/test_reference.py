@@ -1,7 +1,7 @@
 """Pages that are made from the code say all of it."""
 
-import importlib.util
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -11,21 +11,18 @@ from neuroute.cli import COMMANDS
 from neuroute.evaluation.records import COLUMNS
 from neuroute.plan.config import Config
 from neuroute.user.zoo import Card, Gap
-from pages import ROOT
 
-
-def generator(name: str) -> ModuleType:
-    """A module of docs/generate; these need nothing that builds sites."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "generate" / f"{name}.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+Generator = Callable[[str], ModuleType]
 
 
 @pytest.fixture(scope="module")
-def reference() -> ModuleType:
+def generator(script: Generator) -> Generator:
+    """Modules of docs/generate by name; these need nothing that builds sites."""
+    return lambda name: script(f"docs/generate/{name}.py")
+
+
+@pytest.fixture(scope="module")
+def reference(generator: Generator) -> ModuleType:
     return generator("reference")
 
 
@@ -46,7 +43,7 @@ def test_every_key_and_column_has_its_row(reference: ModuleType) -> None:
     assert "| `scaling` | [ScalingScale](#scalingscale) |" in reference.scales()
 
 
-def test_a_card_shows_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_card_shows_what_was_measured(generator: Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     gap = Gap(set="TSP100", method="greedy", instances=100, gap=3.25, low=3.0, high=3.5, reference="lkh", seconds=2)
     facts = {"name": "tsp", "problem": "tsp", "run": "zoo/tsp", "network": "LEHD", "parameters": 12345, "seed": 0}
     facts |= {"trained_on": "TSP20 to TSP100", "commit": "abc1234", "date": "2026-01-01", "device": "a CPU"}
@@ -59,7 +56,7 @@ def test_a_card_shows_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None
     assert "12,345 parameters" in text
 
 
-def test_kept_artifacts_stand_with_what_made_them() -> None:
+def test_kept_artifacts_stand_with_what_made_them(generator: Generator) -> None:
     kept = generator("kept")
     text = kept.artifacts("scaling")
     assert "![Figure 1, measured](../measured/laptop/figure1.png)" in text
@@ -67,7 +64,7 @@ def test_kept_artifacts_stand_with_what_made_them() -> None:
     assert "[table12.csv](../measured/laptop/table12.csv): laptop, AMD EPYC, 8804a37, 2026-11-21" in text
 
 
-def test_a_notebook_becomes_a_page(tmp_path: Path) -> None:
+def test_a_notebook_becomes_a_page(generator: Generator, tmp_path: Path) -> None:
     output = {"output_type": "stream", "name": "stdout", "text": ["3\n"]}
     code = {"cell_type": "code", "source": ["x = 3\n", "print(x)"], "outputs": [output]}
     cells = [{"cell_type": "markdown", "source": ["# Title\n", "Words."]}, code]

@@ -91,6 +91,15 @@ def test_routes_that_are_brought_get_shorter_and_are_kept(tmp_path: Path, models
     assert (tmp_path / "r.png").stat().st_size > 1000
 
 
+def test_beams_find_routes(tmp_path: Path, models: dict[str, Path]) -> None:
+    how, save = Decoding(method="beam", beam=4), tmp_path / "a.sol"
+    solve_file(tmp_path / "mine.vrp", models["cvrp"], how, tmp_path / "x.svg", "cpu", save=save)
+    routes, stated = read_solution(save)
+    instance = read_vrplib(tmp_path / "mine.vrp")
+    instance.check(routes, "a.sol")
+    assert stated == instance.cost(routes)
+
+
 @pytest.mark.parametrize("kind", ["ATT", "GEO", "CEIL_2D", "EUC_2D"])
 def test_nothing_gets_longer_in_the_files_own_distances(tmp_path: Path, models: dict[str, Path], kind: str) -> None:
     points = np.random.default_rng(3).integers(-60, 60, (NODES, 2)) if kind == "GEO" else POINTS % 40
@@ -230,7 +239,6 @@ def test_options_that_do_not_go_together_are_one_line(tmp_path: Path, models: di
         ((tsp_file, *of_tsp, "--prc", 5, "--from", routes), "--from"),
         ((vrp_file, *of_cvrp, "--prc", 5, "--from", own), "is a file that ends in .sol"),
         ((vrp_file, *of_cvrp, "--save", tmp_path / "s.tour"), "--save"),
-        ((vrp_file, *of_cvrp, "--beam", 2), "beam search is for the TSP"),
         ((vrp_file, *of_cvrp, "--rescale", 2), "leave it out for the CVRP"),
         ((own, *of_tsp), "a TSPLIB file (.tsp) or a VRPLIB file (.vrp) is expected"),
     ]

@@ -5,13 +5,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import write_manifest
 from neuroute.datasets.labels import load_tours, make_labels
 from neuroute.datasets.streams import dataset_coordinates
-from neuroute.decoding.decode import decode
+from neuroute.decoding.decode import decode, decode_timed
 from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.plan.objects import (
     BenchmarkEvaluation,
@@ -103,11 +102,11 @@ def test_networks_without_random_embeddings_are_solved_once(store: Path, monkeyp
     run = pens_run("coordinates")
     calls: list[Decoding] = []
 
-    def counted(problem: str, net: object, coords: object, decoding: Decoding, *rest: object) -> torch.Tensor:
+    def counted(problem: str, net: object, coords: object, decoding: Decoding, *rest: object) -> object:
         calls.append(decoding)
-        return decode(problem, net, coords, decoding, *rest)  # type: ignore[arg-type]
+        return decode_timed(problem, net, coords, decoding, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("neuroute.evaluation.labelled.decode", counted)
+    monkeypatch.setattr("neuroute.evaluation.labelled.decode_instances", counted)
     evaluation = Evaluation(run=run.id, group="uniform", tests=(Test(labels=LABELS, decoding=REPEATED),))
     records, _ = measured(store, evaluation, run)
     assert len(calls) == 2  # the warm-up, and one solution

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ def test_what_only_labels_may_do_is_no_solution_of_a_network(tmp_path: Path, mon
     assert VRP.valid(instances, bad).all()
     assert valid(instances, bad).tolist() == [False, True, False, True]
     monkeypatch.setattr(labelled, "load_tours", lambda labels, _: bad)
-    monkeypatch.setattr(labelled, "decode", lambda *_: torch.from_numpy(bad))
+    monkeypatch.setattr(labelled, "decode_instances", lambda *_: (torch.from_numpy(bad), 0.0))
     evaluation = Evaluation(run=RUN.id, group="mvmoe", tests=(Test(labels=LABELS[0], decoding=MULTI),))
     with pytest.raises(AssertionError, match="decoding returned no feasible solution"):
         evaluated(tmp_path, evaluation, RUN)
@@ -101,7 +102,7 @@ def test_what_only_labels_may_do_is_no_solution_of_a_network(tmp_path: Path, mon
 
 def test_construction_times_each_instance_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     net, clock = ready(NETWORK), iter(range(1000))
-    monkeypatch.setattr(construction.time, "perf_counter", lambda: float(next(clock) ** 2))
+    monkeypatch.setattr(construction, "time", SimpleNamespace(perf_counter=lambda: float(next(clock) ** 2)))
     records, arrays = evaluated(tmp_path, ConstructionEvaluation(run=RUN.id, datasets=tuple(SETS), decoding=MULTI), RUN)
     assert len(arrays) == 4
     ticks = np.array([2 * i + 1 for i in range(0, 4 * COUNT, 2)]).reshape(2, COUNT)  # (i + 1)^2 - i^2

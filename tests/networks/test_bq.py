@@ -165,3 +165,21 @@ def test_initial_values_are_bqs(name: str) -> None:
     assert len(matrices) == (4 if name == "bq cvrp" else 12)
     assert all(p.abs().max().item() == pytest.approx(0.0429, abs=1e-4) for p in matrices)
     assert all(p.item() == 0 for name, p in net.named_parameters() if "alpha" in name)
+
+
+@pytest.mark.parametrize("name", ["bq cvrp", "bq cvrp cross"])
+def test_of_the_customers_only_the_nearest_are_seen(name: str) -> None:
+    kind, arguments = PATH[name]
+    net, limited = kind(**arguments).double(), kind(**arguments | {"nearest": 3}).double()
+    limited.load_state_dict(net.state_dict())
+    rows, left = torch.rand(4, 9, 3, dtype=torch.float64), torch.full((4,), 0.5, dtype=torch.float64)
+    found = limited.decide(rows, left)
+    for one, stop in zip(found, rows, strict=True):
+        away = (stop[1:-1, :2] - stop[0, :2]).norm(dim=-1)
+        near = away.argsort()[:3]
+        expected = torch.full((7, 2), -torch.inf, dtype=torch.float64)
+        expected[near] = net.decide(stop[[0, *(1 + near).tolist(), 8]][None], left[:1])[0]
+        torch.testing.assert_close(one, expected)
+    assert torch.equal(limited.decide(rows[:, 4:], left), net.decide(rows[:, 4:], left))  # three customers
+    with pytest.raises(ValueError, match="at least one"):
+        kind(**arguments | {"nearest": 0})

@@ -8,8 +8,10 @@ from torch import Tensor
 from networks import CVRP, MULTI_START, PATH, TSP, decision, idle, make
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding.beam import beam_tours
+from neuroute.decoding.beam import search_beams
 from neuroute.decoding.decode import decode
+from neuroute.decoding.prefixes import TourPrefixes
+from neuroute.decoding.tsp import TspBatch
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.pens import Pens
 from neuroute.networks.weights import build
@@ -112,7 +114,8 @@ def test_decoding_gives_tours_and_a_beam_of_one_is_greedy(name: str) -> None:
     for how in (Decoding(method="beam", beam=4), Decoding(method="rrc", iterations=5)):
         assert is_tours(decode("tsp", net, coords, how), 13), how.id
     if name in SIZE_FREE:
-        assert torch.equal(beam_tours(net.decide, net.encode(coords), coords, 1), greedy)
+        prefixes = TourPrefixes(net.decide, net.encode(coords))
+        assert torch.equal(search_beams(prefixes, TspBatch(coords).lengths, 1)[0], greedy)
         assert torch.equal(decode("tsp", net, coords, Decoding(log_n=False)), greedy)
         assert torch.equal(torch.cat([decode("tsp", net, one[None], Decoding()) for one in coords]), greedy)
 

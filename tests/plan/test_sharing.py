@@ -9,8 +9,9 @@ from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import load_scale
+from neuroute.plan.label_blocks import stream_of
 from neuroute.plan.objects import CombinedEvaluation, Evaluation, RescalingEvaluation
-from plans import ROOT, expect_refusal, plan_of, smoke_with, write_scale
+from plans import ROOT, SCALES, expect_refusal, plan_of, smoke_with, write_scale
 
 
 def test_baselines_are_the_same_trainings() -> None:
@@ -29,8 +30,9 @@ def test_baselines_are_the_same_trainings() -> None:
 def test_icam_labels_nothing_that_others_have() -> None:
     """Its TSP test sets are those of `scaling`; its own trainings read labels to validate alone."""
     every, alone = plan_of(), plan_of("smoke", ("icam",))
-    assert list(alone.label_jobs) == ["icam/labels"]
-    left = {labels.dataset.stem for labels in every.label_jobs["icam/labels"].labels}
+    assert {job.partition("-")[0] for job in alone.label_jobs} == {"icam/labels"}
+    own = [job for name, job in every.label_jobs.items() if name.startswith("icam/")]
+    left = {labels.dataset.stem for job in own for labels in job.labels}
     tests = {t.labels.dataset for t in alone.evaluations["icam/abl_afm/all"].members()[0].tests}
     assert len(tests) == 4
     assert not left & {dataset.stem for dataset in tests}
@@ -42,9 +44,37 @@ def test_icam_labels_nothing_that_others_have() -> None:
 
 def test_mvmoe_takes_lehd_and_its_labels_from_others() -> None:
     every = plan_of()
-    assert list(plan_of("smoke", ("mvmoe",)).label_jobs) == ["mvmoe/labels"]
-    assert every.label_jobs_of_run("mvmoe/lehd4eL_cvrp") == ["scaling/cvrp"]
-    assert {labels.dataset.problem for labels in every.label_jobs["mvmoe/labels"].labels} == {"vrp"}
+    alone = plan_of("smoke", ("mvmoe",)).label_jobs
+    assert list(alone) == ["mvmoe/labels-val", "mvmoe/labels-train", "mvmoe/labels"]
+    assert every.label_jobs_of_run("mvmoe/lehd4eL_cvrp") == ["scaling/cvrp-train", "scaling/cvrp-val"]
+    own = [job for name, job in every.label_jobs.items() if name.startswith("mvmoe/")]
+    assert {labels.dataset.problem for job in own for labels in job.labels} == {"vrp"}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_no_training_waits_for_labels_of_a_test_set(scale: str) -> None:
+    plan = plan_of(scale)
+    for run in plan.runs:
+        made = [labels for job in plan.label_jobs_of_run(run) for labels in plan.label_jobs[job].labels]
+        assert {labels.dataset.split for labels in made} <= {"train", "val"}
+
+
+def test_at_the_papers_sizes_a_training_waits_for_its_own_labels_alone() -> None:
+    """Of 132 runs, none for an instance of another size, problem or solver than it reads."""
+    plan = plan_of("paper")
+    for name, run in plan.runs.items():
+        read = {stream_of(labels)[0::2] for labels in (*run.data, run.validation, *run.also_validation)}
+        jobs = [plan.label_jobs[job] for job in plan.label_jobs_of_run(name)]
+        assert {stream_of(labels)[0::2] for job in jobs for labels in job.labels} == read, name
+    assert len(plan.label_jobs_of_run("sit/tsp_1k")) == len(plan.label_jobs_of_run("sit/tsp_100k")) == 2
+    assert len(plan.label_jobs_of_run("mvmoe/pomo_cvrp_50")) == 1
+
+
+def test_labels_are_made_once_and_by_one_job_each() -> None:
+    for scale in SCALES:
+        made = [stream_of(labels) for job in plan_of(scale).label_jobs.values() for labels in job.labels]
+        of_one_job = [{stream_of(labels) for labels in job.labels} for job in plan_of(scale).label_jobs.values()]
+        assert sum(map(len, of_one_job)) == len(made)
 
 
 def test_a_scale_may_measure_all_of_a_model_in_one_job() -> None:

@@ -10,9 +10,13 @@ from scipy.stats import ttest_1samp
 
 from conftest import Write
 from fabricated import Fabric
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.build import build_plan
 from neuroute.plan.claims import Claim
+from neuroute.plan.config import parse_config
+from neuroute.plan.headlines import headlines
 from neuroute.rendering.claims import Finding, Judged, Side, above, judge, less, mean_interval, slope_interval
-from neuroute.rendering.report import Overview, headlines, write_report
+from neuroute.rendering.report import Overview, write_report
 from neuroute.rendering.table import Cell
 from test_all_tables import FABRICS
 
@@ -121,7 +125,15 @@ def test_the_page_opens_with_claims_and_tells_them_in_short(work: Path, tmp_path
     assert told["verdicts"] == {"agrees": 1, "does not": 0, "cannot be seen": 2}
     assert told["numbers"]["measured"] >= told["numbers"]["beside_printed"] > 0
     assert [each["published"] for each in told["claims"]][1] is None
-    first, second, third = headlines(tmp_path / "summary.json")
-    assert first == "3 claims at scale smoke: agrees 1, does not 0, cannot be seen 2"
+    plan = build_plan(parse_config({"papers": ["scaling"], "work_dir": str(tmp_path), "results_dir": str(tmp_path)}))
+    for run, gap in (("scaling/base_6x128", 3.0), ("scaling/lehd_24x64", 2.5)):
+        file = next(plan.evaluation_file(each.id) for each in plan.evaluations.values() if each.run == run)
+        file.parent.mkdir(parents=True)
+        file.write_text(f"run,metric,value,reference,test,decoding,n_instances\n{run},gap_pct,{gap},lkh,t,greedy,8\n")
+    first, second, third = headlines(plan)
+    assert first == "3 claims at scale smoke: agrees 1, cannot be seen 2, does not 0"
     assert second.startswith(f"{told['numbers']['measured']:,} numbers measured")
-    assert third.startswith("scaling, Making the decoder deeper pays more per parameter than making it wider: agrees")
+    assert third == "scaling/lehd_24x64: 2.50 % above lkh on 8 instances of t (greedy), the best of 2 models"
+    plan.summary.unlink()
+    with pytest.raises(NeurouteError, match=r"summary.json: missing; run `neuroute report`"):
+        headlines(plan)

@@ -147,6 +147,7 @@ def test_figure6_compares_times(work: Path) -> None:
     assert "base 6.7 min" in note
 
 
+@pytest.mark.filterwarnings("error:constrained_layout")
 def test_figure6_draws_gaps_below_zero(work: Path, tmp_path: Path) -> None:
     shutil.copytree(work / "runs", tmp_path / "runs")
     FABRIC.by(lambda *_: -0.4, FIGURES).write(tmp_path)

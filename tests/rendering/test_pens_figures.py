@@ -13,6 +13,7 @@ from fabricated_pens import ARTIFACTS, FABRIC, SCALE, best_factor, hopeless, stu
 from figure_checks import drawn_figure, laid_out
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
+from neuroute.rendering.cells import MEAN_OF_GAPS
 from neuroute.rendering.render import FIGURE_FORMATS
 from neuroute.rendering.style import Drawing
 from rendered import written_twice
@@ -65,7 +66,7 @@ def test_bars_are_the_records_and_table_3(work: Path) -> None:
         ("PENS-AR", "pens/pens_ar", roles.repeated(SCALE)),
         ("PENS-AR, scaled", "pens/pens_ar", roles.rescaled(SCALE)),
     ):
-        assert measured.gap_pct[label] == records.gap(run, dataset, decoding)
+        assert measured.gap_pct[label] == records.value(MEAN_OF_GAPS, run, dataset, decoding)
         assert measured.low_pct[label] < measured.gap_pct[label] < measured.high_pct[label]
 
 
@@ -91,7 +92,7 @@ def test_gaps_over_sizes_are_the_records(work: Path) -> None:
     assert set(measured.n) == {SCALE[PensScale].sizes[size] for size in roles.SIZES}
     for name in roles.POSITIONS:
         dataset = roles.reference(SCALE, 500).dataset
-        expected = study("figure4", work).gap(roles.run_id(name), dataset, roles.repeated(SCALE))
+        expected = study("figure4", work).value(MEAN_OF_GAPS, roles.run_id(name), dataset, roles.repeated(SCALE))
         assert measured.gap_pct[roles.NAMES[name], 500] == expected
     published = points[points.side == "published"].set_index(["series", "size"]).gap_pct
     assert published["PENS-R", 10_000] == 16.73  # pens, Figure 4

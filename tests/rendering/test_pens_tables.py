@@ -16,7 +16,7 @@ from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Decoding, Evaluation
-from neuroute.rendering.cells import printed
+from neuroute.rendering.cells import MEAN_OF_GAPS, printed
 from neuroute.rendering.render import render
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
@@ -50,7 +50,7 @@ def test_table1_gaps_and_factors(work: Path) -> None:
         key = f"gap_tsp{size}_pct"
         for label, decoding in (("original", REPEATED), ("rescaled", RESCALED)):
             shown = cell(table, key, "PENS-A", label)
-            assert shown.measured == recorded(work, "pens/pens_a/uniform", set_id(size), decoding.id, "gap_pct")
+            assert shown.measured == recorded(work, "pens/pens_a/uniform", set_id(size), decoding.id, MEAN_OF_GAPS)
             assert shown.low < shown.measured < shown.high
         assert cell(table, f"factor_tsp{size}", "PENS-A", "original") == Cell()
         assert cell(table, f"factor_tsp{size}", "PENS-A", "rescaled").measured == best_factor(
@@ -87,7 +87,7 @@ def test_table2_is_rescaled_where_the_paper_is(work: Path) -> None:
     for size in SIZES:
         decoding = RESCALED if size >= 1000 else REPEATED
         shown = cell(table, f"gap_tsp{size}_pct", "PENS-AR")
-        assert shown.measured == recorded(work, "pens/pens_ar/uniform", set_id(size), decoding.id, "gap_pct")
+        assert shown.measured == recorded(work, "pens/pens_ar/uniform", set_id(size), decoding.id, MEAN_OF_GAPS)
         timed = set_id(size, SCALE[PensScale].timed_counts[size])
         assert timed != set_id(size)  # so that a mix-up shows
         time = cell(table, f"time_tsp{size}_s", "PENS-AR").measured
@@ -116,7 +116,7 @@ def test_table2_baselines(work: Path) -> None:
     esf = Decoding(esf=True)
     for label, decoding in (("BQ-NCO", Decoding()), ("BQ-NCO + ESF", esf)):
         shown = cell(table, "gap_tsp1000_pct", label).measured
-        assert shown == recorded(work, "scaling/bq/uniform_pens", set_id(1000), decoding.id, "gap_pct")
+        assert shown == recorded(work, "scaling/bq/uniform_pens", set_id(1000), decoding.id, MEAN_OF_GAPS)
     timed = set_id(1000, SCALE[PensScale].timed_counts[1000])
     assert cell(table, "time_tsp1000_s", "BQ-NCO + ESF").measured == recorded(
         work, "scaling/bq/uniform_pens", timed, Decoding(esf=True, batch_size=1).id, "time_s"
@@ -134,7 +134,7 @@ def test_table3_has_both_rows_of_each_model(work: Path) -> None:
     assert [r.labels[0] for r in table.rows] == ROWS + [m + s for m in PENS for s in ("", " (scaled)")]
     for label, decoding in (("PENS-R", REPEATED), ("PENS-R (scaled)", RESCALED)):
         shown = cell(table, "gap_tsp250_pct", label)
-        assert shown.measured == recorded(work, "pens/pens_r/uniform", set_id(250), decoding.id, "gap_pct")
+        assert shown.measured == recorded(work, "pens/pens_r/uniform", set_id(250), decoding.id, MEAN_OF_GAPS)
         frame = records(work, "pens/pens_r/tsplib")
         own = frame[(frame.n <= 100) & (frame.decoding == decoding.id) & (frame.metric == "gap_pct")]
         assert cell(table, "gap_tsplib_1_100_pct", label).measured == pytest.approx(own.value.mean())
@@ -210,14 +210,14 @@ def test_figure_tables(work: Path) -> None:
     assert [r.labels[0] for r in four.rows] == ["CoordNS", "PENS-A", "PENS-R"]
     for size in SIZES:
         shown = cell(four, f"gap_tsp{size}_pct", "CoordNS").measured
-        assert shown == recorded(work, "pens/coordns/uniform", set_id(size), REPEATED.id, "gap_pct")
+        assert shown == recorded(work, "pens/coordns/uniform", set_id(size), REPEATED.id, MEAN_OF_GAPS)
     assert cell(four, "gap_tsp10000_pct", "CoordNS").published == 23.47
     assert cell(four, "gap_tsp10000_pct", "PENS-A").published == 9.74
     assert [r.labels[:2] for r in five.rows] == [
         (model, init) for model in ("PENS-A", "PENS-R") for init in ("Zero init", "Gaussian init")
     ]
     shown = cell(five, "gap_tsp100_pct", "PENS-R", "Gaussian init")
-    assert shown.measured == recorded(work, "pens/small_r_gauss/uniform", set_id(100), REPEATED.id, "gap_pct")
+    assert shown.measured == recorded(work, "pens/small_r_gauss/uniform", set_id(100), REPEATED.id, MEAN_OF_GAPS)
     assert shown.published == 3.459
     assert cell(five, "gap_tsp20_pct", "PENS-A", "Zero init").published == 0.096
 

@@ -84,6 +84,7 @@ SCHEMES: dict[str, tuple[Callable[[], Run], str, tuple[int, ...]]] = {
     "CVRP with experts": (lambda: cvrp_run("LehdCvrpLight", epochs=4), "cvrp_store", (7,)),
     # The second stop comes after the first epoch, whose tours came from the first weights.
     "self-improvement": (lambda: self_improving(epochs=3), "store", (1, 7)),
+    "self-improvement-cvrp": (lambda: self_improving("cvrp", epochs=3), "cvrp_store", (1, 7)),
     "rounds, TSP": (lambda: tiny_rounds.make_run("tsp"), "rounds_store", (3, 5, 8, 15)),
     "rounds, CVRP": (lambda: tiny_rounds.make_run("cvrp"), "rounds_store", (3, 5, 8, 15)),
     # Inside of each stage and at the end of two.

@@ -2,16 +2,19 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from neuroute.core.errors import NeurouteError
+from neuroute.datasets.problem_spec import spec_of
 from neuroute.networks.weights import build, load_checkpoint
 from neuroute.plan.objects import Run
-from neuroute.problems.tsp import is_permutation, tour_length
+from neuroute.problems.registry import Part
 from neuroute.training import self_improvement
+from neuroute.training.cvrp import CvrpPath, begin_at_depot
 from neuroute.training.distributed import World
 from neuroute.training.self_improvement import SampledTrainingSet, SelfImprovementBatches
 from tiny import N, log_lines, run_training, scheme_of, self_improving
@@ -19,11 +22,24 @@ from validation_gaps import Weights, copy_weights, same_weights, set_gaps
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-CPU = torch.device("cpu")
+
+@pytest.fixture
+def own_store(problem: str, request: pytest.FixtureRequest) -> Path:
+    return request.getfixturevalue("store" if problem == "tsp" else "cvrp_store")
 
 
-def training_set(run: Run, memory_gb: float = 4.0) -> SampledTrainingSet:
-    return SampledTrainingSet(scheme_of(run, memory_gb=memory_gb))
+def batches_of(run: Run, **settings: Any) -> SelfImprovementBatches:
+    scheme = scheme_of(run, **settings)
+    return Part[Any]("self-improvement").of(run.validation.dataset.problem)(scheme)
+
+
+def training_set(run: Run, **settings: Any) -> SampledTrainingSet:
+    return batches_of(run, **settings).sampled
+
+
+def mean_length(data: SampledTrainingSet) -> float:
+    spec = spec_of(data.run.validation)
+    return float(spec.lengths(spec.from_arrays(data.arrays), data.solutions).mean())
 
 
 @pytest.mark.slow
@@ -35,8 +51,8 @@ def test_learns_without_labels(tmp_path: Path, store: Path) -> None:
     assert json.loads((tmp_path / "out" / "run.json").read_text())["samples"] == 8 * 600
 
 
-def test_a_resumed_epoch_keeps_its_tours() -> None:
-    run = self_improving()
+def test_a_resumed_epoch_keeps_its_solutions(problem: str) -> None:
+    run = self_improving(problem)
     first, second = (batches_of(run) for _ in range(2))
     first.train(0)
     for p in second.sampled._policy.parameters():
@@ -46,39 +62,37 @@ def test_a_resumed_epoch_keeps_its_tours() -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_killed_epoch_keeps_the_pages_that_it_has_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_epoch_keeps_the_pages_that_it_has_sampled(
+    tmp_path: Path, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("neuroute.training.self_improvement.INSTANCES_PER_PAGE", 16)
-    run = self_improving()
+    run = self_improving(problem)
     whole = training_set(run).batch(0, 0, 30)
-    kept = SampledTrainingSet(scheme_of(run, folder=tmp_path))
+    kept = training_set(run, folder=tmp_path)
     kept.batch(0, 0, 30)
     pages = sorted((tmp_path / "sampled").iterdir())
     assert len(pages) > 2
     pages[-1].unlink()  # killed before the last
     sampled: list[int] = []
-    original = self_improvement.sample_tours
-    monkeypatch.setattr(self_improvement, "sample_tours", lambda *args: (sampled.append(1), original(*args))[1])
-    again = SampledTrainingSet(scheme_of(run, folder=tmp_path))
+    original = self_improvement.sample_shortest
+    monkeypatch.setattr(self_improvement, "sample_shortest", lambda *args: (sampled.append(1), original(*args))[1])
+    again = training_set(run, folder=tmp_path)
     for a, b in zip(whole, again.batch(0, 0, 30), strict=True):
         np.testing.assert_array_equal(a, b)
     assert len(sampled) == 1
-    again.hold(1, again.tours)  # the next epoch needs them no more
+    again.hold(1, again.solutions)  # the next epoch needs them no more
     assert not list((tmp_path / "sampled").iterdir())
 
 
-def batches_of(run: Run, world: World | None = None) -> SelfImprovementBatches:
-    return SelfImprovementBatches(scheme_of(run, world=world or World()))
-
-
 def weights_that_sampled(run: Run, folder: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> list[Weights]:
-    """Trains, and tells which weights sampled each epoch's tours, and which are exported."""
+    """Trains, and tells which weights sampled each epoch's solutions, and which are exported."""
     used = []
     sample = SampledTrainingSet._sample
 
     def watched(self: SampledTrainingSet, epoch: int) -> np.ndarray:
-        tours = sample(self, epoch)
+        solutions = sample(self, epoch)
         used.append(copy_weights(self._policy))
-        return tours
+        return solutions
 
     monkeypatch.setattr(SampledTrainingSet, "_sample", watched)
     out = run_training(run, folder, store)
@@ -86,30 +100,33 @@ def weights_that_sampled(run: Run, folder: Path, store: Path, monkeypatch: pytes
 
 
 def test_a_worse_policy_is_neither_sampled_from_nor_kept(
-    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, problem: str, own_store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Validations after epochs that all give larger gaps: the weights before training stay the best."""
-    run = self_improving()
+    run = self_improving(problem)
     seen = set_gaps(monkeypatch, (1, 2, np.nan, 1))
-    used = weights_that_sampled(run, tmp_path, store, monkeypatch)
+    used = weights_that_sampled(run, tmp_path, own_store, monkeypatch)
     torch.manual_seed(run.seed)
     untrained = build(run.network).state_dict()
     assert [same_weights(weights, untrained) for weights in used] == [True] * 4
     assert [same_weights(weights, untrained) for weights in seen] == [True, False, False, False]
 
 
-def test_a_better_policy_samples_the_next_epoch(tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_better_policy_samples_the_next_epoch(
+    tmp_path: Path, problem: str, own_store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen = set_gaps(monkeypatch, (4, 3, 5, 2))
-    used = weights_that_sampled(self_improving(), tmp_path, store, monkeypatch)
+    used = weights_that_sampled(self_improving(problem), tmp_path, own_store, monkeypatch)
     assert [[same_weights(weights, each) for each in seen] for weights in used] == [
         [i == number for i in range(4)] for number in (0, 1, 1, 3)
     ]
 
 
-def test_every_epoch_has_its_own_instances_and_every_pass_sees_all() -> None:
-    data = training_set(self_improving(passes=3))
-    coords, tours = data.batch(0, 0, 120)
-    assert is_permutation(tours).all()
+def test_every_epoch_has_its_own_instances_and_every_pass_sees_all(problem: str) -> None:
+    data = training_set(self_improving(problem, passes=3))
+    *arrays, solutions = data.batch(0, 0, 120)
+    spec, coords = data.spec, arrays[0]
+    assert spec.valid(spec.from_arrays(arrays), solutions).all()
     for part in np.split(coords, 3):
         assert len(np.unique(part.reshape(40, -1), axis=0)) == 40
     assert not np.array_equal(coords[:40], coords[40:80])
@@ -117,41 +134,49 @@ def test_every_epoch_has_its_own_instances_and_every_pass_sees_all() -> None:
     assert not (later[:, None] == coords[None]).all((-1, -2)).any()
 
 
-def test_tours_depend_on_seed_and_epoch_and_not_on_memory() -> None:
-    run = self_improving(instances=260)  # more than are sampled together
+def test_solutions_depend_on_seed_and_epoch_and_not_on_memory(problem: str) -> None:
+    run = self_improving(problem, instances=260)  # more than are sampled together
     a, b = training_set(run).batch(1, 0, 520), training_set(run, memory_gb=2e-4).batch(1, 0, 520)
-    np.testing.assert_array_equal(a[1], b[1])
+    np.testing.assert_array_equal(a[-1], b[-1])
     other = training_set(run.model_copy(update={"seed": 1}))
     other.batch(1, 0, 1)
     mine = training_set(run)
     mine.batch(1, 0, 1)
-    np.testing.assert_array_equal(other.coords, mine.coords)
-    assert not np.array_equal(other.tours, mine.tours)
+    for x, y in zip(other.arrays, mine.arrays, strict=True):
+        np.testing.assert_array_equal(x, y)
+    assert not np.array_equal(other.solutions, mine.solutions)
 
 
-def test_more_samples_give_shorter_labels() -> None:
+def test_more_samples_give_shorter_labels(problem: str) -> None:
     means = []
     for beam in (1, 4, 16):
-        data = training_set(self_improving(beam=beam))
+        data = training_set(self_improving(problem, beam=beam))
         data.batch(0, 0, 1)
-        means.append(tour_length(data.coords, data.tours).mean())
+        means.append(mean_length(data))
     assert means[2] < means[1] < means[0]
 
 
-def test_several_processes_are_refused() -> None:
+def test_several_processes_are_refused(problem: str) -> None:
     with pytest.raises(NeurouteError, match="gpus_per_run: 1"):
-        batches_of(self_improving(), World(0, 2))
+        batches_of(self_improving(problem), world=World(0, 2))
 
 
-def test_other_problems_are_refused() -> None:
-    run = self_improving()
-    dataset = run.validation.dataset.model_copy(update={"problem": "cvrp"})
-    validation = run.validation.model_copy(update={"dataset": dataset})
-    with pytest.raises(NeurouteError, match="TSP only"):
-        batches_of(run.model_copy(update={"validation": validation}))
-
-
-def test_bf16_trains() -> None:
-    batches = batches_of(self_improving(precision="bf16"))
+def test_bf16_trains(problem: str) -> None:
+    batches = batches_of(self_improving(problem, precision="bf16"))
     assert np.isfinite(float(batches.train(0)[0]))
-    assert batches.sampled.tours.shape == (40, N)
+    assert batches.sampled.solutions.shape == ((40, N) if problem == "tsp" else (40, 2, N))
+
+
+def test_a_path_whose_second_stop_begins_a_route_may_begin_at_the_depot() -> None:
+    """Three paths of three stops: the first may not, the second is not chosen, the third does."""
+    coords = torch.arange(24.0).view(3, 4, 2)
+    demand, left = torch.full((3, 4), 0.2), torch.full((3, 3), 0.5)
+    via = torch.tensor([[1, 0, 1], [0, 1, 0], [0, 1, 0]])
+    path = begin_at_depot(CvrpPath(coords, demand, via, left), torch.tensor([True, False, True]))
+    for kept, before in ((path.coords, coords), (path.demand, demand), (path.via, via), (path.left, left)):
+        assert torch.equal(kept[:2], before[:2])
+    assert path.coords[2, 1].tolist() == path.coords[2, 0].tolist() == coords[2, 0].tolist()
+    assert torch.equal(path.coords[2, 2:], coords[2, 2:])
+    assert path.demand[2].tolist() == pytest.approx([0.2, 0, 0.2, 0.2])
+    assert path.left[2].tolist() == [1, 0.5, 0.5]
+    assert path.via[2].tolist() == [0, 1, 0]  # from the depot, the next customer is reached through it

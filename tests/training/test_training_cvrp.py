@@ -18,9 +18,9 @@ from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Evaluation, Run, Test
 from neuroute.problems.cvrp import is_feasible
-from neuroute.problems.cvrp_sub_paths import Draw
-from neuroute.problems.vrp import from_routes
-from neuroute.training.cvrp import CvrpBatches, RoutedBatches, cut, loss, supervised
+from neuroute.problems.cvrp_sub_paths import Draw, by_load
+from neuroute.problems.vrp import from_routes, to_routes
+from neuroute.training.cvrp import CvrpBatches, RoutedBatches, cut, last_stops, loss, supervised
 from neuroute.training.distributed import World
 from tiny import N, cvrp_run, log_lines, run_training, scheme_of
 from tiny import cvrp_labels as labels
@@ -90,8 +90,36 @@ def test_every_decision_but_the_first_is_an_update(store: Path) -> None:
     assert not torch.equal(before, torch.cat([p.flatten() for p in b.model.parameters()]))
     assert batches(cvrp_run(step="decision"), store).train(0)[1] == 1
     assert batches(cvrp_run(step="summed"), store).train(0)[1] == 1
-    with pytest.raises(NeurouteError, match="cut at random"):
-        batches(cvrp_run(sub_paths="suffix"), store).train(0)
+
+
+def test_the_last_stops_by_hand() -> None:
+    """Of routes 3-1, 2, 5-4-6, the fullest first: 5-4-6, 3-1, 2."""
+    coords, demand, capacity, solution, _ = by_hand()
+    fullest_first = by_load(demand, solution)
+    assert to_routes(fullest_first[0].numpy()) == [[5, 4, 6], [3, 1], [2]]
+    path = last_stops(coords, demand, capacity, fullest_first, 4)
+    assert path.coords[0, :, 0].tolist() == [0, 12, 6, 2, 4]  # the depot, then 6, 3, 1, 2
+    assert path.via.tolist() == [[0, 1, 0, 1]]
+    assert (path.left[0] * 16).tolist() == [1, 13, 12, 14]
+    whole = last_stops(coords, demand, capacity, fullest_first, 7)
+    assert whole.coords[0, :, 0].tolist() == [0, 0, 10, 8, 12, 6, 2, 4]  # from the depot
+    assert whole.via.tolist() == [[0, 0, 0, 0, 1, 0, 1]]  # whose first way is called straight
+    assert (whole.left[0] * 16).tolist() == [16, 11, 7, 1, 13, 12, 14]
+    assert (whole.demand[0] * 16).tolist() == [0, 0, 5, 4, 6, 3, 1, 2]
+
+
+def test_suffixes_have_all_lengths_and_keep_the_stored_direction(store: Path) -> None:
+    b = batches(cvrp_run(sub_paths="suffix", step="decision"), store)
+    arrays = [torch.from_numpy(a) for a in b.data.batch(0, 0, 32)]
+    coords, demand, capacity, solutions = arrays
+    found = {}
+    for index in range(200):
+        path = b._sub_path(index, *arrays)
+        length = path.shape[1]
+        assert torch.equal(path.coords, last_stops(coords, demand, capacity, by_load(demand, solutions), length).coords)
+        found[length] = path
+    assert set(found) == set(range(3, N + 2))
+    assert b.train(0)[1] == 1
 
 
 def test_the_network_gets_what_it_gets_when_decoding(store: Path) -> None:

@@ -83,11 +83,12 @@ def cvrp_run(kind: str = "LehdCvrp", **training: object) -> Run:
     )
 
 
-def self_improving(**training: object) -> Run:
+def self_improving(problem: str = "tsp", **training: object) -> Run:
     settings = {"epochs": 3, "instances": 40, "beam": 4, "rounds": 2, "batch_size": 16, "learning_rate": 2e-3}
     settings |= {"passes": 2, "validations": 3, "step": "sub-path"}
     spec = SelfImprovement.model_validate(settings | training)
-    return make_run().model_copy(update={"training": spec, "data": ()})
+    like = make_run() if problem == "tsp" else cvrp_run()
+    return like.model_copy(update={"training": spec, "data": ()})
 
 
 def scheme_of(run: Run, net: Any = None, folder: Path | None = None, **more: Any) -> Scheme:

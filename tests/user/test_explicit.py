@@ -2,10 +2,12 @@
 
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import neuroute
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.explicit import MatrixInstance, parse_explicit, read_explicit
 from neuroute.user.classical import available, solve_with
@@ -130,3 +132,80 @@ def test_a_solution_of_another_instance_is_none(tmp_path: Path) -> None:
     for wrong in (np.arange(N - 1), np.zeros(N, dtype=int)):
         with pytest.raises(NeurouteError, match="not a tour of its 8 nodes"):
             instance.length(wrong)
+
+
+# -- from Python ------------------------------------------------------------------------------------------------------
+
+
+def test_files_of_distances_are_solved_from_python(tmp_path: Path) -> None:
+    (tmp_path / "t.atsp").write_text(text(WAYS, kind="ATSP"))
+    (tmp_path / "t.tsp").write_text(text(SYMMETRIC))
+    (tmp_path / "t.vrp").write_text(text(SYMMETRIC, kind="CVRP", more=loads()))
+    for name, variant, n, method in (
+        ("t.atsp", "ATSP", N, "lkh"),
+        ("t.tsp", "TSP", N, "lkh"),
+        ("t.vrp", "CVRP", N - 1, "hgs-short"),
+    ):
+        instance = neuroute.load(tmp_path / name)
+        assert (instance.variant, instance.n, instance.distances) == (variant, n, "EXPLICIT")
+        if method not in available(instance.problem, instance.matrix):
+            pytest.skip(f"{method} is not installed")
+        solution = neuroute.solve(instance, method)
+        assert instance.matrix is not None
+        assert solution.cost == instance.cost(solution) == instance.matrix.length(solution.stops)
+        solution.save(tmp_path / f"s{'.sol' if variant == 'CVRP' else '.tour'}")
+        if variant != "CVRP":
+            assert solution.cost == shortest(instance.matrix.ways)
+        assert f"length {solution.cost:,.0f} (EXPLICIT)" in str(solution)
+    assert f"length {shortest(SYMMETRIC)} (EXPLICIT)" in (tmp_path / "s.tour").read_text()
+
+
+def test_arrays_of_distances_make_an_instance() -> None:
+    plain = neuroute.Instance.from_distances(WAYS.astype(float) + np.diag([np.inf] * N))
+    assert plain.matrix is not None
+    assert (plain.matrix.ways == WAYS).all()
+    routes = neuroute.Instance.from_distances(SYMMETRIC, DEMAND, 7)
+    assert (routes.problem, routes.variant, routes.n) == ("cvrp", "CVRP", N - 1)
+    assert neuroute.Instance.from_distances(WAYS, DEMAND, 7).variant == "ACVRP"
+    assert routes.cost([[c] for c in range(1, N)]) == 2 * SYMMETRIC[0].sum()
+    for wrong, says in (([[1, 2, 3, 4, 5, 6, 7]], "route 1 carries 17, more than the capacity 7"), ([[1]], "served 0")):
+        with pytest.raises(NeurouteError, match=says):
+            routes.check(wrong)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "says"),
+    [
+        ((SYMMETRIC[:3],), r"distances of shape \(3, 8\); give \(n, n\)"),
+        ((SYMMETRIC[:3, :3],), "n from 4 on"),
+        ((SYMMETRIC + 0.5,), "a distance of .*5 from node 0 to 1; give whole numbers from 0"),
+        ((-SYMMETRIC,), "give whole numbers from 0"),
+        ((SYMMETRIC * np.nan,), "a distance of nan"),
+        ((0 * SYMMETRIC,), "all distances are 0"),
+        ((SYMMETRIC, DEMAND), "give both or none"),
+        ((SYMMETRIC, DEMAND + 1, 7), "with 0 first, at the depot"),
+        ((SYMMETRIC, DEMAND[:-1], 7), "demand is .8,. whole numbers"),
+        ((SYMMETRIC, DEMAND, 3), "a capacity of 3; give a whole number that no demand is above .4."),
+    ],
+)
+def test_arrays_that_are_no_instance_say_why(arrays: tuple[Any, ...], says: str) -> None:
+    with pytest.raises(NeurouteError, match=says) as error:
+        neuroute.Instance.from_distances(*arrays)
+    assert "\n" not in str(error.value)
+
+
+def test_what_needs_coordinates_says_so(tmp_path: Path) -> None:
+    instance = neuroute.Instance.from_distances(SYMMETRIC, name="mine")
+    for wrong, says in (
+        (
+            lambda: neuroute.solve(instance),
+            "mine: holds distances, not coordinates, which networks need; solve it with",
+        ),
+        (lambda: neuroute.solve(instance, "lhk"), "no method 'lhk' for TSP; there are: "),
+        (lambda: neuroute.solve(instance, "network", model="tsp"), "which networks need"),
+        (lambda: neuroute.evaluate("tsp", [instance]), "holds distances, not coordinates"),
+        (lambda: instance.plot(path=tmp_path / "x.svg"), "which networks and drawings need"),
+        (lambda: instance.coords, "not coordinates"),
+    ):
+        with pytest.raises(NeurouteError, match=says):
+            wrong()

@@ -9,6 +9,7 @@ rule evaluate:
         f"{PLAN.work}/logs/evaluate/{{paper}}/{{name}}/{{group}}.log",
     benchmark:
         f"{PLAN.work}/usage/evaluate/{{paper}}/{{name}}/{{group}}.tsv"
+    retries: 2  # what is measured is kept
     conda:
         "../../environment.yml"
     threads: PLAN.scale.evaluate_threads

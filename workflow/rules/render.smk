@@ -67,6 +67,7 @@ rule report:
         [f"{PLAN.artifact_stem(a)}.json" for a in PLAN.artifacts],
     output:
         PLAN.report,
+        PLAN.summary,
     log:
         f"{PLAN.work}/logs/report.log",
     localrule: True

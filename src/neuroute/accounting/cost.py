@@ -64,13 +64,13 @@ def training_per_sample(run: Run) -> float:
         return reconstruction_per_sample(c, run.n, t, cvrp=cvrp)
     if isinstance(t, Reinforced):
         return reinforced_per_sample(c, t, cvrp=cvrp)
-    lengths = flops.lengths_of(run.n, "random" if cvrp else t.sub_paths)
+    lengths = flops.lengths_of(run.n, t.sub_paths, cvrp=cvrp)
     trained = flops.trained_sample(c.decision, c.encoder, lengths, t.step, cvrp=cvrp)
-    return trained + (sampling_per_sample(c, run.n, t) if isinstance(t, SelfImprovement) else 0)
+    return trained + (sampling_per_sample(c, run.n + cvrp, t) if isinstance(t, SelfImprovement) else 0)
 
 
 def sampling_per_sample(c: Counts, nodes: int, training: SelfImprovement) -> float:
-    """Count rounds of beam searches for an instance, over the passes that its tour is trained on."""
+    """Count rounds of beam searches for an instance, over the passes that its solution is trained on."""
     one = c.encoder(nodes) + training.rounds * flops.solution(c.decision, nodes, training.beam)
     return one / training.passes
 

@@ -146,6 +146,7 @@ class Bq(Counts):
 class BqCvrp(Bq):
     attention: Attention = "self"
     representatives: int = 15
+    nearest: int | None = None
 
     @property
     def parameters(self) -> int:
@@ -155,8 +156,12 @@ class BqCvrp(Bq):
         return self.depth * (half + w) + 9 * w + 2
 
     def decision(self, tokens: int) -> int:
-        """Layers, the embedding (8 W k), the head (4 W of each candidate); cross-attention has modules as SIT's."""
+        """Layers, the embedding (8 W k), the head (4 W of each candidate); cross-attention has modules as SIT's.
+
+        All on no more than the `nearest` candidates; which they are is not counted.
+        """
         w, m = self.width, self.representatives + 1
+        tokens = tokens if self.nearest is None else min(tokens, self.nearest + 2)
         if self.attention == "cross":
             layer = cross_module(w, self.heads, self.feed_forward, m, tokens - 2 + m)
         else:

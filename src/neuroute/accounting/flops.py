@@ -120,9 +120,13 @@ def trained_sample(decision: Amount, encoder: Amount, lengths: range, step: Step
     return 3 * total / len(lengths)
 
 
-def lengths_of(nodes: int, cut: SubPaths = "random") -> range:
-    """Lengths of the sub-paths of an instance: 4..n (`random`), 3..n (`suffix`) or 4..n + 1 (`pairs`)."""
-    return range(3 if cut == "suffix" else min(SHORTEST, nodes), nodes + (2 if cut == "pairs" else 1))
+def lengths_of(nodes: int, cut: SubPaths = "random", *, cvrp: bool = False) -> range:
+    """Lengths of the sub-paths of an instance: 4..n (`random`), 3..n (`suffix`) or 4..n + 1 (`pairs`).
+
+    A suffix of the CVRP may begin at the depot: 3..n + 1.
+    """
+    more = cut == "pairs" or (cvrp and cut == "suffix")
+    return range(3 if cut == "suffix" else min(SHORTEST, nodes), nodes + 1 + more)
 
 
 def reconstruction(

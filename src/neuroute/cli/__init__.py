@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from neuroute.cli.checkpoints import import_weights, train
+from neuroute.cli.checkpoints import export_weights, import_weights, train
 from neuroute.cli.data import export, fetch, label
 from neuroute.cli.evaluation import evaluate, models, solve
 from neuroute.cli.overview import doctor, plan, schema
@@ -22,6 +22,7 @@ from neuroute.core.errors import NeurouteError
 
 COMMANDS = (  # in the order of the help
     plan, label, train, evaluate, render, report, keep, doctor, solve, models, export, fetch, schema, import_weights,
+    export_weights,
 )  # fmt: skip
 
 app = typer.Typer(

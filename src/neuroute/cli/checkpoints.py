@@ -1,17 +1,16 @@
-"""Where checkpoints come from: train, import-weights."""
+"""Where checkpoints come from, and where they go: train, import-weights, export-weights."""
 
 import hashlib
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from neuroute.cli.options import ConfigFile, Device, ScaleName, Threads, load_plan
+from neuroute.cli.options import ConfigFile, Device, ScaleName, Threads, labels_digest, load_plan
 from neuroute.core.errors import NeurouteError
 
 if TYPE_CHECKING:
-    from neuroute.plan.build import Plan
+    pass
 
 
 def train(
@@ -33,7 +32,7 @@ def train(
     train_run(
         r,
         p.run_dir(run),
-        p.work / "state" / run / _state_key(r.canonical(), code, _data_digest(p, run), *started),
+        p.work / "state" / run / _state_key(r.canonical(), code, labels_digest(p, p.label_jobs_of_run(run)), *started),
         p.label_dirs,
         Settings(
             p.config.device,
@@ -59,35 +58,40 @@ def _state_key(*parts: str) -> str:
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
 
-def _data_digest(p: "Plan", run: str) -> str:
-    """Digest of the tours that a run trains on and is validated with, from the label manifests."""
-    from neuroute.core.files import read_json
-
-    shards = []
-    for job in p.label_jobs_of_run(run):
-        manifest = read_json(p.manifest(job), f"make it with `neuroute label {job}`")
-        shards += [[m["labels"], s["shard"], s["sha256"]] for m in manifest["labels"] for s in m["shards"]]
-    return hashlib.sha256(json.dumps(shards, sort_keys=True).encode()).hexdigest()
-
-
 def import_weights(
     file: Annotated[Path, typer.Argument(help="weights: .pt, .pth or .safetensors")],
     out: Annotated[Path, typer.Option(help="the checkpoint to write (.safetensors)")],
     network: Annotated[
-        str | None, typer.Option(help="lehd, bq or decoder-only; not needed for a checkpoint of neuroute")
+        str | None, typer.Option(help="where tensors are called as neuroute calls them: lehd, bq-cvrp, icam, ...")
     ] = None,
-    depth: Annotated[int | None, typer.Option(min=1, help="default: read from the tensors")] = None,
-    width: Annotated[int | None, typer.Option(min=1, help="default: read from the tensors")] = None,
-    heads: Annotated[int | None, typer.Option(min=1, help="default: as published; no tensor tells")] = None,
-    feed_forward: Annotated[int | None, typer.Option(min=1, help="default: read from the tensors")] = None,
-    train_nodes: Annotated[int | None, typer.Option(min=4, help="nodes of the training instances; default 100")] = None,
+    argument: Annotated[
+        list[str] | None, typer.Option(help="of the network, where no tensor tells: heads=4, inputs=OVRP")
+    ] = None,
 ) -> None:
     """Turn weights from elsewhere into a checkpoint, or keep a checkpoint after rewriting its network's code.
 
-    Reads LEHD's published checkpoints for the TSP, and any file whose tensors are called as here. Nothing in the file
-    is executed.
+    Reads what the published code of LEHD, BQ-NCO, SIT, POMO, ICAM, POMO-MTL and MVMoE writes, and any file whose
+    tensors are called as here. Nothing in the file is executed.
     """
     from neuroute.networks.import_weights import import_weights as convert
 
-    shape = {"depth": depth, "width": width, "heads": heads, "feed_forward": feed_forward, "train_nodes": train_nodes}
-    print(convert(file, out, network, shape))
+    print(convert(file, out, network, dict(map(_argument, argument or ()))))
+
+
+def export_weights(
+    checkpoint: Annotated[Path, typer.Argument(help="a checkpoint of neuroute (.safetensors)")],
+    out: Annotated[Path, typer.Option(help="the file to write (.pt)")],
+) -> None:
+    """Write a checkpoint's weights as the published code of its network does, for use there."""
+    from neuroute.networks.import_weights import export_weights as convert
+
+    print(convert(checkpoint, out))
+
+
+def _argument(text: str) -> tuple[str, Any]:
+    from neuroute.plan.yaml_files import parse_yaml
+
+    name, sign, value = text.partition("=")
+    if not name or not sign:
+        raise NeurouteError(f"--argument {text}: write NAME=VALUE, as in heads=8")
+    return name, parse_yaml(value)

@@ -19,6 +19,7 @@ from neuroute.cli.options import (
     Start,
     Starts,
     Threads,
+    labels_digest,
     load_plan,
 )
 from neuroute.core.errors import NeurouteError
@@ -56,6 +57,9 @@ def evaluate(
     workers: Annotated[int | None, typer.Option(min=1, help="solver processes; default: all cores")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="with --model: only the first instances")] = None,
     out: Annotated[Path | None, typer.Option(help="with --model: write records here (.csv)")] = None,
+    part: Annotated[
+        str | None, typer.Option(help="of an evaluation of the plan: 2/4 measures each fourth test from the second on")
+    ] = None,
     config: ConfigFile = None,
     scale: ScaleName = None,
     device: Device = None,
@@ -63,20 +67,33 @@ def evaluate(
 ) -> None:
     """Decode the test sets of an evaluation with a trained run and record every number; or, with --model and --data,
     measure any checkpoint on any instances.  How solutions are built (--beam to --augment) is said with --model only.
+
+    A killed call goes on where it was.  Several calls with --part, on several machines of one kind, share the work of
+    one; a call without it then writes the records.
     """
     how = {"beam": beam, "rrc": rrc, "rescale": rescale, "prc": prc, "start": start, "longest": longest}
     how |= {"starts": starts, "augment": augment}
-    if model is not None and data is not None and evaluation is None:
+    if model is not None and data is not None and evaluation is None and part is None:
         p = load_plan(config, scale, device) if config or Path("config.yaml").exists() else None
         print(_evaluate_data(p, model, data, how, limit, out, device, threads, reference, workers))
     elif evaluation is not None and (model, data, out, limit, reference, how) == (*[None] * 5, GREEDY):
-        _evaluate_test_sets(load_plan(config, scale, device), evaluation, threads)
+        _evaluate_test_sets(load_plan(config, scale, device), evaluation, threads, _parse_part(part))
     else:
         raise NeurouteError("give either an evaluation of the plan (`neuroute plan` lists them), or --model and --data")
 
 
-def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None) -> None:
-    """Record every number of an evaluation of the plan."""
+def _parse_part(text: str | None) -> tuple[int, int] | None:
+    """2/4 -> (1, 4)."""
+    if text is None:
+        return None
+    first, _, of = text.partition("/")
+    if not (first.isdigit() and of.isdigit() and 1 <= int(first) <= int(of)):
+        raise NeurouteError(f"--part {text}: give which part of how many, as in 2/4")
+    return int(first) - 1, int(of)
+
+
+def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: tuple[int, int] | None) -> None:
+    """Record every number of an evaluation of the plan, or keep those of a part of it."""
     from neuroute.evaluation import driver
     from neuroute.evaluation.loaded import RunContext
 
@@ -89,10 +106,11 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None) -> None
         threads=threads or p.scale.evaluate_threads,
         memory_gb=p.config.memory_gb,
         label_dirs=p.label_dirs,
+        data=labels_digest(p, [j for j in p.label_jobs_of_evaluation(evaluation) if p.manifest(j).exists()]),
         benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_of_evaluation(evaluation)},
         rescaling=p.rescaling_of_evaluation(evaluation),
     )
-    driver.evaluate(e, p.runs[e.run], p.checkpoint(e.run), p.evaluation_file(evaluation), context)
+    driver.evaluate(e, p.runs[e.run], p.checkpoint(e.run), p.evaluation_file(evaluation), context, part)
 
 
 def _evaluate_data(
@@ -163,8 +181,9 @@ def solve(
     The network is one of `neuroute models`, and searches for --seconds; or say how solutions are built (--beam to
     --augment; --starts 1 is greedy).
     """
+    from neuroute.datasets.explicit import is_explicit
     from neuroute.plan.config import load_config
-    from neuroute.user.compare import holds_distances, solve_by, split_names
+    from neuroute.user.compare import solve_by, split_names
     from neuroute.user.options import choose_decoding
     from neuroute.user.solve import solve_file
 
@@ -175,7 +194,7 @@ def solve(
     solvers = split_names(solver or [])
     if solvers and (model, decoding, start_file) != (None, None, None):
         raise NeurouteError("--solver: --model, --from and --beam to --augment are for networks; leave them out")
-    if len(solvers) > 1 or holds_distances(file):
+    if len(solvers) > 1 or is_explicit(file):
         print(solve_by(file, solvers, reference, seconds=seconds, seed=seed, out=out, save=save, say=print))
         return
     config = load_config() if Path("config.yaml").exists() else None

@@ -1,5 +1,8 @@
 """Options that several commands take, and the plan that `--config` and `--scale` choose."""
 
+import hashlib
+import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,3 +48,14 @@ def load_plan(config: Path | None, scale: str | None, device: str | None = None)
     if key not in _PLANS:
         _PLANS[key] = settle(build_plan(chosen))
     return _PLANS[key]
+
+
+def labels_digest(p: "Plan", jobs: Iterable[str]) -> str:
+    """Return a digest of the solutions that these label jobs have made, from their manifests."""
+    from neuroute.core.files import read_json
+
+    shards = []
+    for job in jobs:
+        manifest = read_json(p.manifest(job), f"make it with `neuroute label {job}`")
+        shards += [[m["labels"], s["shard"], s["sha256"]] for m in manifest["labels"] for s in m["shards"]]
+    return hashlib.sha256(json.dumps(shards, sort_keys=True).encode()).hexdigest()

@@ -32,8 +32,10 @@ def render(
 
 def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
     """Write results/index.html from the rendered artifacts and the records, and results/summary.json."""
+    from neuroute.plan.headlines import headlines
     from neuroute.rendering.claims import judge
-    from neuroute.rendering.report import Overview, headlines, write_report
+    from neuroute.rendering.protocol import protocol_lines
+    from neuroute.rendering.report import Overview, write_report
     from neuroute.rendering.study import Study
 
     p = load_plan(config, scale)
@@ -47,9 +49,9 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
         studies = [Study.load(a, p.config, p.scale, p.runs.values(), p.work) for a in read]
         judged = [judge(claim, study) for claim, study in zip(claims, studies, strict=True)]
         overviews[key] = Overview(judged, p.papers[key].main_figures())
-    write_report(stems, p.report, p.scale, p.titles, overviews)
-    for line in headlines(p.report.with_name("summary.json")):
-        print(line)
+    protocols = {key: protocol_lines(p, key) for key in stems}
+    write_report(stems, p.report, p.scale, p.titles, overviews, protocols)
+    print(*headlines(p), sep="\n")
 
 
 def keep(

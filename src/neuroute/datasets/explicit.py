@@ -23,6 +23,7 @@ TRIANGLES = {
     "UPPER_DIAG_COL": (False, True),
 }
 FORMATS = ("FULL_MATRIX", *TRIANGLES)
+LARGEST = 999_999_999  # of distances, so that sums stay exact
 TYPES = {"TSP": "tsp", "ATSP": "tsp", "CVRP": "cvrp"}
 
 
@@ -49,6 +50,11 @@ class MatrixInstance:
         return "tsp" if self.demand is None else "cvrp"
 
     @property
+    def n(self) -> int:
+        """How many nodes there are; with vehicles, how many customers."""
+        return len(self.ways) - (self.demand is not None)
+
+    @property
     def symmetric(self) -> bool:
         return bool((self.ways == self.ways.T).all())
 
@@ -68,9 +74,11 @@ class MatrixInstance:
         return float(self.ways[path[:-1], path[1:]].sum())
 
 
-def is_explicit(text: str) -> bool:
-    """Whether the text of a TSPLIB or VRPLIB file says that it holds distances."""
-    return split(text, "").header.get("EDGE_WEIGHT_TYPE") == "EXPLICIT"
+def is_explicit(path: Path) -> bool:
+    """Whether a file is one of TSPLIB's or VRPLIB's that holds distances.  Raises NeurouteError if it is no text."""
+    if path.suffix not in (".tsp", ".vrp") or not path.exists():
+        return path.suffix == ".atsp"
+    return split(read_text(path, "a TSPLIB or VRPLIB file"), "").header.get("EDGE_WEIGHT_TYPE") == "EXPLICIT"
 
 
 def read_explicit(path: Path) -> MatrixInstance:
@@ -123,10 +131,54 @@ def _matrix(parts: Sections) -> np.ndarray:
         rows = np.triu_indices(n, offset) if upper else np.tril_indices(n, -offset)
         ways[rows] = values
         ways = np.maximum(ways, ways.T)
-    np.fill_diagonal(ways, 0)  # what files have there stands for "never"
+    return _without_diagonal(ways, where)
+
+
+def _without_diagonal(ways: np.ndarray, where: str) -> np.ndarray:
+    """Return distances with 0 on the diagonal: what files have there stands for "never"."""
+    np.fill_diagonal(ways, 0)
     if not ways.any():
         raise NeurouteError(f"{where}: all distances are 0; give at least one that is not")
     return ways
+
+
+def matrix_instance(
+    distances: np.ndarray, demand: np.ndarray | None, capacity: int | None, name: str
+) -> MatrixInstance:
+    """Return the instance of arrays (n, n) and (n,), the depot first.
+
+    Raises NeurouteError if they are none, with the first reason.
+    """
+    given = np.array(distances, dtype=np.float64)
+    n = len(given) if given.ndim else 0
+    if given.shape != (n, n) or n < FEWEST_NODES:
+        raise NeurouteError(f"{name}: distances of shape {given.shape}; give (n, n), with n from {FEWEST_NODES} on")
+    np.fill_diagonal(given, 0)
+    if (bad := _no_whole_numbers(given)).any():
+        i, j = np.argwhere(bad)[0].tolist()
+        raise NeurouteError(
+            f"{name}: a distance of {given[i, j]:g} from node {i} to {j}; give whole numbers from 0 to {LARGEST:,} "
+            "(scale others, and round them)"
+        )
+    ways = _without_diagonal(given.astype(np.int64), name)
+    if demand is None and capacity is None:
+        return MatrixInstance(name, ways)
+    if demand is None or capacity is None:
+        raise NeurouteError(f"{name}: demand and capacity make a CVRP together; give both or none")
+    loads = np.array(demand, dtype=np.float64)
+    if loads.shape != (n,) or _no_whole_numbers(loads).any() or loads[0]:
+        raise NeurouteError(f"{name}: demand is ({n},) whole numbers from 0 on here, with 0 first, at the depot")
+    if not 0 < capacity <= LARGEST or capacity % 1 or loads.max() > capacity:
+        raise NeurouteError(
+            f"{name}: a capacity of {capacity}; give a whole number that no demand is above ({loads.max():.0f})"
+        )
+    return MatrixInstance(name, ways, loads.astype(np.int64), int(capacity))
+
+
+def _no_whole_numbers(values: np.ndarray) -> np.ndarray:
+    """Whether each is no whole number from 0 to LARGEST."""
+    inside = (values >= 0) & (values <= LARGEST)
+    return np.asarray(~inside | (np.where(inside, values, 0) % 1 != 0))
 
 
 def _numbers(parts: Sections) -> np.ndarray:

@@ -1,37 +1,30 @@
-"""Beam search over paths, batched over instances."""
+"""Beam search over partial solutions of any problem, batched over instances."""
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from neuroute.decoding.greedy import Decide, closed_tour_rows
+from neuroute.decoding.prefixes import Prefixes
 
 
 @torch.inference_mode()
-def beam_tours(decide: Decide, nodes: Tensor, coords: Tensor, beam: int) -> Tensor:
-    """The shortest of the `beam` most probable tours of each instance.
+def search_beams(prefixes: Prefixes, lengths: Callable[[Tensor], Tensor], beam: int) -> tuple[Tensor, Tensor]:
+    """The shortest of the `beam` most probable solutions of each instance (batch, ...), and its length (batch,).
 
-    nodes (batch, n, E), coords (batch, n, 2) -> tours (batch, n) from node 0.
+    lengths(solutions (batch, beam, ...)) -> (batch, beam)
 
-    As in BQ-NCO: sums of log-probabilities, the best `beam` over all (beam, candidate) pairs at every step, a single
-    beam at the start, no merging of equal partial tours; the answer is the shortest tour, not the most probable.
+    As in BQ-NCO: sums of log-probabilities, the best `beam` over all (beam, option) pairs at every step, a single
+    beam at the start, no merging of equal partial solutions; the answer is the shortest one, not the most probable.
     """
-    batch, n, _ = coords.shape
-    rows = closed_tour_rows(nodes)
-    instance = torch.arange(batch, device=nodes.device)[:, None]
-    order = torch.arange(n + 1, device=nodes.device).repeat(batch, 1, 1)  # (batch, live beams, n + 1)
-    log_p = torch.zeros(batch, 1, device=nodes.device)
-    for step in range(n - 2):
-        live = order.shape[1]
-        open_rows = rows[instance[..., None], order[:, :, step:]].flatten(0, 1)
-        scores = torch.log_softmax(decide(open_rows).float(), dim=-1).view(batch, live, -1)
-        candidates = scores.shape[-1]
-        log_p, pairs = (log_p[..., None] + scores).flatten(1).topk(min(beam, live * candidates), dim=1)
-        parent, chosen = pairs // candidates, pairs % candidates + (step + 1)
-        order = order[instance, parent]
-        picked = order.gather(2, chosen[..., None])
-        order.scatter_(2, chosen[..., None], order[:, :, step + 1 : step + 2].clone())
-        order[:, :, step + 1 : step + 2] = picked
-    tours = order[:, :, :-1]
-    points = coords.double()[instance[..., None], tours]
-    lengths = (points - points.roll(-1, dims=2)).norm(dim=-1).sum(-1)
-    return tours[instance[:, 0], lengths.argmin(dim=1)]
+    log_p: Tensor | None = None
+    for _ in range(prefixes.decisions):
+        scores = prefixes.log_p()
+        if log_p is not None:
+            scores = scores + log_p[..., None]
+        options = scores.shape[2]
+        log_p, pairs = scores.flatten(1).topk(min(beam, scores[0].numel()), dim=1)
+        prefixes.go(pairs // options, pairs % options)
+    found = prefixes.solutions_of(prefixes.moves)
+    least, shortest = lengths(found).min(dim=1)
+    return found[torch.arange(len(found), device=found.device), shortest], least

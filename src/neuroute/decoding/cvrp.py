@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.cvrp_paths import greedy_solutions
+from neuroute.decoding.cvrp_paths import Decide, greedy_solutions
 from neuroute.decoding.environment import B, Environment
 from neuroute.decoding.rollout import Rollout, empty_mask
 from neuroute.networks.base import PathNetwork
@@ -179,9 +179,14 @@ class CvrpEnvironment(RouteEnvironment[CvrpBatch]):
         self, net: PathNetwork, batch: CvrpBatch, decoding: Decoding, memory_gb: float, first: int
     ) -> Tensor:
         """Solutions (batch, 2, V), from the depot on."""
-        scale = net.attention_scale(batch.coords.shape[1] - 1) if decoding.log_n else 1.0
-        nodes = net.encode(batch.coords, batch.share)
-        return greedy_solutions(lambda rows, left: net.decide(rows, left, scale), nodes, batch.demand, batch.capacity)
+        decide = decide_for(net, decoding, batch.coords.shape[1] - 1)
+        return greedy_solutions(decide, net.encode(batch.coords, batch.share), batch.demand, batch.capacity)
+
+
+def decide_for(net: PathNetwork, decoding: Decoding, customers: int) -> Decide:
+    """The network's decisions on instances of so many customers."""
+    scale = net.attention_scale(customers) if decoding.log_n else 1.0
+    return lambda rows, left: net.decide(rows, left, scale)
 
 
 CVRP = CvrpEnvironment()

@@ -1,4 +1,4 @@
-"""Searches for the CVRP: random or parallel local re-construction, by networks of paths."""
+"""Searches for the CVRP: beams, and random or parallel local re-construction, by networks of paths."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,10 +6,12 @@ from functools import partial
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.cvrp import CVRP, CvrpBatch
+from neuroute.decoding.beam import search_beams
+from neuroute.decoding.cvrp import CVRP, CvrpBatch, decide_for
 from neuroute.decoding.cvrp_paths import Decide
 from neuroute.decoding.multi_start import check_starts
 from neuroute.decoding.prc_cvrp import prc, rrc
+from neuroute.decoding.prefixes import RoutePrefixes
 from neuroute.decoding.search import Search, blocks_per_batch
 from neuroute.networks.base import PathNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
@@ -25,8 +27,13 @@ class CvrpSearch(Search[CvrpBatch]):
                 f"{type(net).__name__}: re-construction and beam search are for the TSP and for networks that read "
                 "what is left of a path; decode greedily, from all starts and with symmetric images if you like"
             )
-        if decoding.method == "beam":
-            raise NeurouteError("beam search is for the TSP; decode CVRP instances greedily or by re-construction")
+
+    def search_beams(self, net: PathNetwork, batch: CvrpBatch, decoding: Decoding, first: int) -> Tensor:
+        nodes = net.encode(batch.coords, batch.share)
+        prefixes = RoutePrefixes(
+            decide_for(net, decoding, batch.coords.shape[1] - 1), nodes, batch.demand, batch.capacity
+        )
+        return search_beams(prefixes, batch.lengths, decoding.beam)[0]
 
     def reconstruct(
         self,
@@ -42,11 +49,10 @@ class CvrpSearch(Search[CvrpBatch]):
     ) -> Iterator[Tensor]:
         self.check(net, decoding, improves=True)
 
-        def decide_for(customers: int) -> Decide:
-            scale = net.attention_scale(max(customers, net.train_nodes)) if decoding.log_n else 1.0
-            return lambda rows, left: net.decide(rows, left, scale)
+        def decide(customers: int) -> Decide:
+            return decide_for(net, decoding, max(customers, net.train_nodes))
 
-        what = (decide_for, net.encode, batch, solutions, decoding.iterations)
+        what = (decide, net.encode, batch, solutions, decoding.iterations)
         if decoding.method == "rrc":
             return rrc(*what, seed=seed, first=first, done=done)
         return prc(

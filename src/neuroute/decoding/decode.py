@@ -1,9 +1,9 @@
 """Decode a whole test set, as many instances at a time as the memory budget holds."""
 
 import time
-from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -23,6 +23,18 @@ from neuroute.solvers.registry import get
 MAX_NODES_PER_BATCH = 1 << 20  # of the instances whose blocks parallel re-construction gives to the network
 
 
+class Keeper(Protocol):
+    """Keeps how far a decoding has come, for one that is interrupted to go on with."""
+
+    def due(self) -> bool:
+        """Whether it is time to keep it again."""
+
+    def load(self) -> dict[str, np.ndarray] | None:
+        """What was held last; None at the start."""
+
+    def hold(self, arrays: dict[str, np.ndarray]) -> None: ...
+
+
 def decode(
     problem: str,
     net: RoutingNetwork,
@@ -36,10 +48,24 @@ def decode(
     Of a network of many starts the best of the decoding's starts and images; searches treat it as one that reads what
     is left of a path.  Raises NeurouteError if this kind of network cannot be decoded that way.
     """
+    return decode_timed(problem, net, instances, decoding, memory_gb, precision)[0]
+
+
+def decode_timed(
+    problem: str,
+    net: RoutingNetwork,
+    instances: Any,
+    decoding: Decoding,
+    memory_gb: float = 4.0,
+    precision: str = "fp32",
+    keeper: Keeper | None = None,
+) -> tuple[Tensor, float]:
+    """What `decode` returns, and its seconds, those before an interruption included."""
     search = SEARCH.of(problem)
     search.check(net, decoding)
     if net.multi_start and decoding.method == "greedy":
-        return multi_start(
+        began = time.perf_counter()
+        solutions = multi_start(
             search.environment,
             net,  # type: ignore[arg-type]
             instances,
@@ -49,9 +75,10 @@ def decode(
             precision=precision,
             batch_size=decoding.batch_size,
         )
-    with torch.inference_mode(), autocast(device_of(net), precision):
-        parts = _parts(problem, net, instances, decoding, memory_gb)
-        return torch.cat([deque(part, maxlen=1).pop().cpu() for part in parts])
+        return solutions, time.perf_counter() - began
+    last = decoding.iterations if decoding.method in ("rrc", "prc") else 0
+    ((_, solutions, seconds),) = _solve(problem, net, instances, decoding, [last], memory_gb, precision, keeper)
+    return solutions, seconds
 
 
 def improve(
@@ -61,35 +88,82 @@ def improve(
     decoding: Decoding,
     memory_gb: float = 4.0,
     precision: str = "fp32",
+    keeper: Keeper | None = None,
 ) -> list[tuple[int, Tensor, float]]:
     """(iterations, solutions (count, ...) on the CPU, seconds until then) at each of the decoding's milestones.
 
     Raises NeurouteError if solutions of such a network are not improved that way.
     """
     SEARCH.of(problem).check(net, decoding, improves=True)
-    solutions: dict[int, list[Tensor]] = {m: [] for m in sorted(decoding.milestones)}
-    seconds = dict.fromkeys(solutions, 0.0)
-    with torch.inference_mode(), autocast(device_of(net), precision):
-        began = time.perf_counter()
-        for part in _parts(problem, net, instances, decoding, memory_gb):
-            for iteration, now in enumerate(part):
-                if iteration in solutions:
-                    solutions[iteration].append(now.cpu())
-                    seconds[iteration] += time.perf_counter() - began
-            began = time.perf_counter()
-    return [(m, torch.cat(parts), seconds[m]) for m, parts in solutions.items()]
+    return _solve(problem, net, instances, decoding, sorted(decoding.milestones), memory_gb, precision, keeper)
 
 
-def _parts(
-    problem: str, net: RoutingNetwork, instances: Any, decoding: Decoding, memory_gb: float
-) -> Iterator[Iterator[Tensor]]:
-    """For each part of the instances that fits: what it starts from, then its solutions after each iteration."""
+@dataclass
+class _Progress:
+    """How far a decoding has come: part after part of the instances, iteration after iteration."""
+
+    solutions: dict[int, list[Tensor]]  # at each milestone, of each part that has reached it
+    seconds: dict[int, float]  # until then, of all those parts
+    size: int  # instances of a part, on which rounding depends
+    first: int = 0  # number of the first instance of the part at hand
+    now: Tensor | None = None  # its solutions
+    done: int = 0  # iterations that they have behind them
+    spent: float = 0.0  # seconds of the part at hand
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        about = {"size": self.size, "first": self.first, "done": self.done, "spent": self.spent}
+        out = {key: np.array(value) for key, value in about.items()}
+        out |= {"now": self.now.cpu().numpy()} if self.now is not None else {}
+        for milestone, parts in self.solutions.items():
+            out[f"seconds{milestone}"] = np.array(self.seconds[milestone])
+            out |= {f"solutions{milestone}": torch.cat(parts).numpy()} if parts else {}
+        return out
+
+    def restore(self, kept: dict[str, np.ndarray]) -> None:
+        self.size, self.first, self.done, self.spent = (kept[key].item() for key in ("size", "first", "done", "spent"))
+        self.now = torch.from_numpy(kept["now"]) if "now" in kept else None
+        for milestone in self.solutions:
+            self.seconds[milestone] = kept[f"seconds{milestone}"].item()
+            found = kept.get(f"solutions{milestone}")
+            self.solutions[milestone] = [torch.from_numpy(found)] if found is not None else []
+
+
+def _solve(
+    problem: str,
+    net: RoutingNetwork,
+    instances: Any,
+    decoding: Decoding,
+    milestones: list[int],
+    memory_gb: float,
+    precision: str,
+    keeper: Keeper | None,
+) -> list[tuple[int, Tensor, float]]:
+    """What `improve` returns, at these milestones: as many instances at a time as fit."""
     search = SEARCH.of(problem)
     paths, n = search.path_network(net), search.environment.size(instances)
     nodes = n if decoding.method == "prc" else search.environment.nodes(n)  # its sub-paths count customers
     size = instances_per_batch(paths, nodes, decoding, memory_gb)
-    for first in range(0, len(instances), size):
-        yield _improving(problem, search, paths, instances[first : first + size], decoding, memory_gb, first)
+    p = _Progress({m: [] for m in milestones}, dict.fromkeys(milestones, 0.0), size)
+    if keeper and (kept := keeper.load()):
+        p.restore(kept)
+    complete = p.first >= len(instances)
+    with torch.inference_mode(), autocast(device_of(net), precision):
+        while p.first < len(instances):
+            began = time.perf_counter() - p.spent
+            part = instances[p.first : p.first + p.size]
+            for now in _improving(problem, search, paths, part, decoding, memory_gb, p.first, p.now, p.done):
+                p.done, p.now = (0 if p.now is None else p.done + 1), now
+                if p.done in p.solutions:
+                    p.solutions[p.done].append(now.cpu())
+                    p.seconds[p.done] += time.perf_counter() - began
+                if keeper and keeper.due():
+                    p.spent = time.perf_counter() - began
+                    keeper.hold(p.arrays())
+                    began = time.perf_counter() - p.spent  # keeping is not timed
+            p.first, p.now, p.done, p.spent = p.first + p.size, None, 0, 0.0
+    if keeper and not complete:
+        keeper.hold(p.arrays())
+    return [(m, torch.cat(parts), p.seconds[m]) for m, parts in p.solutions.items()]
 
 
 def _improving(
@@ -100,18 +174,28 @@ def _improving(
     decoding: Decoding,
     memory_gb: float,
     first: int,
+    now: Tensor | None,
+    done: int,
 ) -> Iterator[Tensor]:
+    """What a part of the instances starts from, then its solutions after each iteration; after `now`, if it is given.
+
+    These have so many iterations behind them, of the same seed.
+    """
     batch = search.environment.batch(instances, device_of(net))
-    if decoding.method == "beam" and decoding.beam > 1:
+    if now is not None:
+        net.draw, net.first = decoding.draw, first  # as when it began
+        solutions = now.to(batch.coords.device)
+    elif decoding.method == "beam" and decoding.beam > 1:
         yield search.search_beams(net, batch, decoding, first)
         return
-    if decoding.start == "greedy":
-        solutions = start_greedily(search, net, batch, decoding, memory_gb, first)
     else:
-        solutions = solve_with(problem, decoding.start, instances, first).to(batch.coords.device)
-    yield solutions
+        if decoding.start == "greedy":
+            solutions = start_greedily(search, net, batch, decoding, memory_gb, first)
+        else:
+            solutions = solve_with(problem, decoding.start, instances, first).to(batch.coords.device)
+        yield solutions
     if decoding.method in ("rrc", "prc"):
-        yield from search.reconstruct(net, batch, solutions, decoding, memory_gb, first=first)
+        yield from search.reconstruct(net, batch, solutions, decoding, memory_gb, first=first, done=done)
 
 
 def start_greedily(

@@ -1,122 +1,92 @@
-"""Tours sampled without replacement, in rounds that learn from each other, batched over instances.
+"""Solutions sampled without replacement, in rounds that learn from each other, batched over instances.
 
-A round is stochastic beam search (Kool et al., 2019): every partial tour carries its log-probability plus Gumbel noise,
-drawn top-down so that the best of a prefix's continuations equals the prefix itself.  The `beam` best complete tours
-are then an ordered sample without replacement from the policy, the first of them an ordinary sample.
+A round is stochastic beam search (Kool et al., 2019): every partial solution carries its log-probability plus Gumbel
+noise, drawn top-down so that the best of a prefix's continuations equals the prefix itself.  The `beam` best complete
+solutions are then an ordered sample without replacement from the policy, the first of them an ordinary sample.
 
 Rounds follow each other as in Pirnay and Grimm (2024), "Self-improvement for neural combinatorial optimization": the
-mass of all tours sampled so far is taken out of the policy (incremental sampling, Shi et al., 2020), so none comes
+mass of all solutions sampled so far is taken out of the policy (incremental sampling, Shi et al., 2020), so none comes
 twice, and what was short is made more probable for the rounds to come.  The policy itself is never changed:
-`sampled_tours.bonus` says what to add to its log-probabilities.
+`sampled.bonus` says what to add to its log-probabilities.
 """
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.greedy import Decide, closed_tour_rows
-from neuroute.decoding.sampled_tours import SampledTours, bonus
+from neuroute.decoding.prefixes import Prefixes
+from neuroute.decoding.sampled import Sampled, bonus
 
-ANY = 1 << 62  # tokens: no limit
+Begin = Callable[[], Prefixes]  # partial solutions of no stops yet, of the instances that are sampled for
+Lengths = Callable[[Tensor], Tensor]  # solutions (batch, m, ...) -> (batch, m) float64
 
 
-def sample_tours(
-    decide: Decide,
-    nodes: Tensor,
-    coords: Tensor,
-    beam: int,
-    rounds: int,
-    sigma: float,
-    generator: torch.Generator,
-    tokens: int = ANY,
+def sample_shortest(
+    begin: Begin, lengths: Lengths, beam: int, rounds: int, sigma: float, generator: torch.Generator
 ) -> Tensor:
-    """The shortest of the distinct tours that `sample_distinct` finds for each instance: (batch, n) from node 0.
+    """The shortest of the distinct solutions that `sample_distinct` finds for each instance: (batch, ...).
 
     Raises NeurouteError when the policy's probabilities are not finite.
     """
-    sampled = sample_distinct(decide, nodes, coords, beam, rounds, sigma, generator, tokens)
-    if not bool(sampled.valid.any(dim=1).all()):  # any instance has at least one tour
-        raise NeurouteError("sampling tours: the network's scores are not finite; lower the learning rate and retrain")
-    instance = torch.arange(len(coords), device=coords.device)
-    return sampled.tours[instance, sampled.lengths.argmin(dim=1)]
+    sampled = sample_distinct(begin, lengths, beam, rounds, sigma, generator)
+    if not bool(sampled.valid.any(dim=1).all()):  # any instance has at least one solution
+        raise NeurouteError("sampling: the network's scores are not finite; lower the learning rate and retrain")
+    instance = torch.arange(len(sampled.moves), device=sampled.moves.device)
+    return begin().solutions_of(sampled.moves[instance, sampled.lengths.argmin(dim=1)])
 
 
 @torch.inference_mode()
 def sample_distinct(
-    decide: Decide,
-    nodes: Tensor,
-    coords: Tensor,
-    beam: int,
-    rounds: int,
-    sigma: float,
-    generator: torch.Generator,
-    tokens: int = ANY,
-) -> SampledTours:
-    """Up to `beam` tours in each of `rounds` rounds, no two alike (a tour and its reverse count as two).
+    begin: Begin, lengths: Lengths, beam: int, rounds: int, sigma: float, generator: torch.Generator
+) -> Sampled:
+    """Up to `beam` solutions in each of `rounds` rounds, no two by the same moves.
 
-    nodes (batch, n, E), coords (batch, n, 2).  `sigma` (per unit of length) is how strongly a round's tours shift the
-    policy of the rounds after it; at 0 all rounds together are one sample without replacement from the policy itself.
-    The noise comes from `generator` alone; `tokens` limits the rows that `decide` gets at once and changes nothing.
+    (A tour and its reverse count as two, and so do the same routes in another order.)
+
+    `sigma` (per unit of length) is how strongly a round's solutions shift the policy of the rounds after it; at 0 all
+    rounds together are one sample without replacement from the policy itself.  The noise comes from `generator` alone.
     """
-    rows = closed_tour_rows(nodes)
-    sampled = SampledTours.none(coords)
+    sampled = Sampled.none(begin().moves)
     for _ in range(rounds):
-        tours, log_p, valid = _search(decide, rows, sampled, bonus(sampled, sigma), beam, generator, tokens)
-        sampled = sampled.and_round(coords, tours, log_p, valid)
+        sampled = sampled.and_round(_search(begin(), lengths, sampled, sigma, beam, generator))
     return sampled
 
 
 def _search(
-    decide: Decide, rows: Tensor, past: SampledTours, added: Tensor, beam: int, generator: torch.Generator, tokens: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    """One round: tours (batch, live, n), the policy's log-probability of each stop (same shape), valid (batch, live).
-
-    `added` (batch, past, n) goes on top of the policy's log-probability of the stops of past tours.
-    """
-    batch, n, device = rows.shape[0], rows.shape[1] - 1, rows.device
-    instance = torch.arange(batch, device=device)[:, None]
-    order = torch.arange(n + 1, device=device).repeat(batch, 1, 1)  # (batch, live beams, n + 1)
-    place = order.clone()  # where each node stands in `order`
-    log_p = torch.zeros(batch, 1, n, dtype=torch.float64, device=device)
-    phi = torch.zeros(batch, 1, dtype=torch.float64, device=device)  # log-probability of the partial tour
-    # With noise.  Which tours come out does not depend on the root's value, so it needs no draw.
+    prefixes: Prefixes, lengths: Lengths, past: Sampled, sigma: float, beam: int, generator: torch.Generator
+) -> Sampled:
+    """One round."""
+    added = bonus(past, prefixes.decisions, sigma)  # goes on top of the policy's log-probability of past moves
+    log_p = torch.zeros_like(prefixes.moves, dtype=torch.float64)
+    options = torch.zeros_like(prefixes.moves)
+    instance = torch.arange(len(log_p), device=log_p.device)[:, None]
+    phi = torch.zeros_like(log_p[..., 0])  # log-probability of the partial solution
+    # With noise.  Which solutions come out does not depend on the root's value, so it needs no draw.
     noisy = torch.zeros_like(phi)
-    follows = past.valid[:, None]  # (batch, live, past): does the past tour begin with this partial tour?
-    for step in range(n - 2):  # the last decision has a single candidate
-        logits = _decide_all(decide, rows, order[:, :, step:], tokens)
-        policy = torch.log_softmax(logits.double(), dim=-1)
-        live, candidates = policy.shape[1:]
-        stop = past.tours[:, None, :, step + 1]
-        slot = place.gather(2, stop.expand(-1, live, -1)) - (step + 1)
-        slot = slot.where(follows, candidates)  # one column more takes what is of no concern
-        change = policy.new_zeros(batch, live, candidates + 1)
-        value = added[:, None, :, step + 1].expand(-1, live, -1)
-        change.scatter_reduce_(2, slot, value, "amax", include_self=False)  # tours that share a stop agree on it
+    follows = past.valid[:, None]  # (batch, live, past): does the past solution begin with this partial one?
+    for step in range(1, prefixes.decisions + 1):
+        policy = prefixes.log_p()
+        live, width = policy.shape[1:]
+        slot = prefixes.option_of(past.moves[:, :, step]).where(follows, width)  # one column more: of no concern
+        change = policy.new_zeros(len(policy), live, width + 1)
+        value = added[:, None, :, step].expand(-1, live, -1)
+        change.scatter_reduce_(2, slot, value, "amax", include_self=False)  # solutions that share a move agree on it
         child_phi = phi[..., None] + torch.log_softmax(policy + change[..., :-1], dim=-1)
         child_noisy = _perturbed(child_phi, noisy, generator)
 
-        noisy, pairs = child_noisy.flatten(1).topk(min(beam, live * candidates), dim=1)
-        parent, chosen = pairs // candidates, pairs % candidates + (step + 1)
+        noisy, pairs = child_noisy.flatten(1).topk(min(beam, live * width), dim=1)
+        parent, chosen = pairs // width, pairs % width
         phi = child_phi.flatten(1).gather(1, pairs)
-        log_p = log_p[instance, parent]
-        log_p[:, :, step + 1] = policy.flatten(1).gather(1, pairs)
-        order, place = order[instance, parent], place[instance, parent]
-        left, picked = order[:, :, step + 1 : step + 2].clone(), order.gather(2, chosen[..., None])
-        order.scatter_(2, chosen[..., None], left)
-        place.scatter_(2, left, chosen[..., None])
-        order[:, :, step + 1 : step + 2] = picked
-        place.scatter_(2, picked, step + 1)
-        follows = follows[instance, parent] & (stop == picked)
-    return order[:, :, :-1], log_p, noisy.isfinite()
-
-
-def _decide_all(decide: Decide, rows: Tensor, order: Tensor, tokens: int) -> Tensor:
-    """Logits (batch, live, candidates) of rows (batch, n + 1, E) in each order (batch, live, m), in parts."""
-    batch, live, m = order.shape
-    instance = torch.arange(batch, device=rows.device).repeat_interleave(live)[:, None]
-    limit = max(1, tokens // m)
-    parts = zip(instance.split(limit), order.reshape(-1, m).split(limit), strict=True)
-    return torch.cat([decide(rows[i, o]) for i, o in parts]).view(batch, live, -1)
+        log_p, options = log_p[instance, parent], options[instance, parent]
+        log_p[:, :, step] = policy.flatten(1).gather(1, pairs)
+        options[:, :, step] = policy.isfinite().sum(-1).gather(1, parent)
+        follows = slot[instance, parent] == chosen[..., None]
+        prefixes.go(parent, chosen)
+    moves, valid = prefixes.moves, noisy.isfinite()
+    found = lengths(prefixes.solutions_of(moves))
+    return Sampled(moves, found, log_p, options, valid, moves.new_zeros(moves.shape[1]))
 
 
 def _perturbed(phi: Tensor, parent: Tensor, generator: torch.Generator) -> Tensor:

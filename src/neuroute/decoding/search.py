@@ -6,7 +6,6 @@ from typing import Any, Generic
 
 from torch import Tensor
 
-from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import B, Environment
 from neuroute.decoding.memory import batch_size_for
 from neuroute.networks.base import PathNetwork, RoutingNetwork
@@ -55,9 +54,12 @@ class Search(ABC, Generic[B]):
         """The best of many starts, for re-construction to begin with; None where it begins with a greedy solution."""
         return None
 
+    @abstractmethod
     def search_beams(self, net: PathNetwork, batch: B, decoding: Decoding, first: int) -> Tensor:
-        """The shortest solutions (batch, ...) that beams find.  Raises NeurouteError if there is no such search."""
-        raise NeurouteError(f"{type(net).__name__}: beam search is for the TSP")
+        """The shortest solutions (batch, ...) that beams find.
+
+        first: the place of the first instance in its test set.  Raises NeurouteError for networks that `check` refuses.
+        """
 
 
 SEARCH = Part[Search[Any]]("search")

@@ -6,13 +6,14 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from neuroute.decoding.beam import beam_tours
+from neuroute.decoding.beam import search_beams
 from neuroute.decoding.greedy import Decide
 from neuroute.decoding.multi_start import check_starts, multi_start, starts_of
 from neuroute.decoding.path_adapter import PathAdapter
 from neuroute.decoding.prc import prc
+from neuroute.decoding.prefixes import TourPrefixes
 from neuroute.decoding.search import Search, blocks_per_batch
-from neuroute.decoding.tsp import TSP, TspBatch, decide_for, encode, encode_again, tour_lengths
+from neuroute.decoding.tsp import TSP, TspBatch, decide_for, encode, encode_again
 from neuroute.networks.base import PathNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
 
@@ -42,9 +43,10 @@ class TspSearch(Search[TspBatch]):
         rows, decide = encode(net, coords, decoding, first), decide_for(net, decoding, n)
         best, least = None, torch.full((len(coords),), torch.inf, dtype=torch.float64, device=coords.device)
         for start in range(TSP.count_starts(coords, starts_of(decoding))):
-            points = coords.roll(-start, dims=1)
-            tours = beam_tours(decide, rows.roll(-start, dims=1), points, decoding.beam)
-            lengths, tours = tour_lengths(points, tours[:, None])[:, 0], (tours + start) % n
+            moved = TspBatch(coords.roll(-start, dims=1))
+            prefixes = TourPrefixes(decide, rows.roll(-start, dims=1))
+            tours, lengths = search_beams(prefixes, moved.lengths, decoding.beam)
+            tours = (tours + start) % n
             best = tours if best is None else torch.where((lengths < least)[:, None], tours, best)
             least = torch.minimum(lengths, least)
         assert best is not None

@@ -30,6 +30,9 @@ class VrpSearch(Search[VrpBatch]):
     def reconstruct(self, net: RoutingNetwork, *args: Any, **settings: Any) -> Iterator[Tensor]:
         raise self._refusal(net)
 
+    def search_beams(self, net: RoutingNetwork, *args: Any, **settings: Any) -> Tensor:
+        raise self._refusal(net)
+
     def _refusal(self, net: RoutingNetwork) -> NeurouteError:
         return NeurouteError(
             f"{type(net).__name__}: beam search and re-construction are for the TSP and the CVRP; decode instances of "

@@ -8,6 +8,8 @@ integers then shows a small gap), and the library's own distances, in which the 
 """
 
 import logging
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,39 +56,55 @@ def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows,
         smallest = read_known(folder, names[0], benchmark)
         inputs = convert(smallest, evaluation.per_axis)
         warm_up(loaded, problem, inputs, len(smallest.coords), evaluation.decodings[0])
-    for count, name in enumerate(names, 1):
-        instance, optimum = read_known(folder, name, benchmark), known(benchmark)[name].optimum
-        n, inputs = len(instance.coords), convert(instance, evaluation.per_axis)
-        test = {
-            "test": f"{benchmark}_{name}",
-            "distribution": benchmark,
-            "n": n,
-            "n_instances": 1,
-            "reference": "published",
-        }
-        measured: set[str] = set()
-        for planned in evaluation.decodings:
-            devices.reset_peak_memory(loaded.place)
-            for decoding, solutions, seconds in decode_timed(loaded, problem, inputs, n, planned):
-                if decoding.id in measured:  # a milestone that is also planned by itself
-                    continue
-                measured.add(decoding.id)
-                own, rounded = (_lengths(about, instance, solutions, each) for each in (False, True))
-                lengths[decoding.id].append(float(own.mean()))
-                values = {
-                    "gap_pct": 100 * (own.mean() / optimum - 1),
-                    "gap_rounded_pct": 100 * (rounded.mean() / optimum - 1),
-                    "length": own.mean(),
-                    "time_s": seconds,
-                    "peak_memory_mb": devices.peak_memory_mb(loaded.place),
-                }
-                values |= describe_repeats(loaded, decoding, n, own[:, None], np.array([optimum]))
-                rows += loaded.rows(evaluation.group, test, decoding, values, seconds)
-                state = (evaluation.id, name, count, len(names), decoding.id, values["gap_pct"], seconds)
-                log.info("%s: %s (%d of %d), %s, gap %.2f %%, %.1f s", *state)
+    for name in names:
+        unit = f"{evaluation.group}|{name}"
+        instance_rows, own = loaded.kept.once(unit, partial(_measure_instance, loaded, evaluation, folder, name, unit))
+        rows += instance_rows
+        for key, length in own.items():
+            lengths[key].append(float(length))
     optima = [known(benchmark)[name].optimum for name in names]
     arrays = {"names": np.array(names, dtype=np.str_), "optima": np.array(optima, dtype=np.float64)}
     return rows, arrays | {key: np.array(each, dtype=np.float64) for key, each in lengths.items()}
+
+
+def _measure_instance(
+    loaded: LoadedModel, evaluation: BenchmarkEvaluation, folder: Path, name: str, unit: str
+) -> tuple[Rows, Arrays]:
+    """Return records of one instance, and its unrounded mean length () by decoding."""
+    benchmark, about, problem = (
+        evaluation.benchmark,
+        library(evaluation.benchmark),
+        loaded.run.validation.dataset.problem,
+    )
+    instance, optimum = read_known(folder, name, benchmark), known(benchmark)[name].optimum
+    n, inputs = len(instance.coords), about.inputs_for(problem)(instance, evaluation.per_axis)
+    test = {
+        "test": f"{benchmark}_{name}",
+        "distribution": benchmark,
+        "n": n,
+        "n_instances": 1,
+        "reference": "published",
+    }
+    rows, lengths = Rows(), Arrays()
+    for planned in evaluation.decodings:
+        devices.reset_peak_memory(loaded.place)
+        for decoding, solutions, seconds in decode_timed(loaded, problem, inputs, n, planned, unit):
+            if decoding.id in lengths:  # a milestone that is also planned by itself
+                continue
+            own, rounded = (_lengths(about, instance, solutions, each) for each in (False, True))
+            lengths[decoding.id] = own.mean()
+            values = {
+                "gap_pct": 100 * (own.mean() / optimum - 1),
+                "gap_rounded_pct": 100 * (rounded.mean() / optimum - 1),
+                "length": own.mean(),
+                "time_s": seconds,
+                "peak_memory_mb": devices.peak_memory_mb(loaded.place),
+            }
+            values |= describe_repeats(loaded, decoding, n, own[:, None], np.array([optimum]))
+            rows += loaded.rows(evaluation.group, test, decoding, values, seconds)
+            state = (evaluation.id, name, decoding.id, values["gap_pct"], seconds)
+            log.info("%s: %s, %s, gap %.2f %%, %.1f s", *state)
+    return rows, lengths
 
 
 def _lengths(about: Library, instance: Any, solutions: list[np.ndarray], rounded: bool) -> np.ndarray:

@@ -3,21 +3,74 @@
 An evaluation names the function that measures it (`entry`): `(loaded, evaluation) -> rows, arrays`.
 """
 
+import hashlib
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import numpy as np
+import torch
+
+from neuroute.core import device as devices
 from neuroute.core.dotted import resolve
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import exclusive
+from neuroute.evaluation.kept import Kept
 from neuroute.evaluation.loaded import LoadedModel, RunContext, load_run
 from neuroute.evaluation.records import Arrays, Rows, write_records
-from neuroute.plan.objects import CombinedEvaluation, Evaluation, RescalingEvaluation, Run, RunEvaluation
+from neuroute.plan.objects import (
+    BenchmarkEvaluation,
+    CombinedEvaluation,
+    Evaluation,
+    RescalingEvaluation,
+    Run,
+    RunEvaluation,
+    StageEvaluation,
+)
 
 
-def evaluate(evaluation: RunEvaluation, run: Run, checkpoint: Path, out: Path, context: RunContext) -> None:
-    """Write `out` (.csv) and its .npz twin, both or neither.
+def evaluate(
+    evaluation: RunEvaluation,
+    run: Run,
+    checkpoint: Path,
+    out: Path,
+    context: RunContext,
+    part: tuple[int, int] | None = None,
+) -> None:
+    """Write `out` (.csv) and its .npz twin, both or neither; what is measured is kept beside them until then.
 
-    Raises NeurouteError if the checkpoint does not fit the run, and what the measuring functions raise.
+    A killed call goes on where it was, with the same records but for times and peak memory.  With a `part` (k, of) only
+    every `of`-th test from the k-th on is measured and kept; a call without one takes what is there, and writes.
+
+    Raises NeurouteError if the checkpoint does not fit the run, another process measures the same, an evaluation that
+    is several is to be split, and what the measuring functions raise.
     """
-    write_records(out, *measure(load_run(run, checkpoint, context), evaluation))
+    if part and isinstance(evaluation, CombinedEvaluation):
+        raise NeurouteError(f"{evaluation.id}: is several evaluations in one, for they are short; leave --part out")
+    loaded, folder = load_run(run, checkpoint, context), out.with_name(f".{out.stem}")
+    kept = Kept(folder / _key(evaluation, loaded), part or (0, 1))
+    with exclusive(folder / f".lock{kept.part[0]}", f"evaluation of {evaluation.id}"):
+        # As it was before an interruption: batches, and so rounding, follow from it, and a GPU's free memory varies.
+        memory = kept.read("memory")
+        if memory is None:
+            kept.hold("memory", memory := {"gb": np.array(loaded.memory_gb)})
+        measured = measure(replace(loaded, kept=kept, memory_gb=memory["gb"].item()), evaluation)
+        if part:
+            kept.save()
+        else:
+            write_records(out, *measured)
+            kept.finish()
+
+
+def _key(evaluation: RunEvaluation, loaded: LoadedModel) -> str:
+    """Of all that records depend on: what was measured of anything else is of no use."""
+    context = loaded.context
+    files = [loaded.checkpoint, *sorted(loaded.checkpoint.parent.glob("stages/*.safetensors"))]
+    files += [context.rescaling] if context.rescaling else []
+    digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    machine = (devices.name(loaded.place), str(torch.get_num_threads()), torch.__version__, str(context.memory_gb))
+    parts = (evaluation.canonical(), context.scale, context.code, context.data, *digests, *machine)
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
 
 def measure(loaded: LoadedModel, evaluation: RunEvaluation) -> tuple[Rows, Arrays]:
@@ -29,8 +82,12 @@ def measure(loaded: LoadedModel, evaluation: RunEvaluation) -> tuple[Rows, Array
     rows: Rows = []
     arrays: Arrays = {}
     for part in evaluation.members():
-        part_rows, part_arrays = resolve(part.entry)(loaded, part)
-        if isinstance(part, RescalingEvaluation):
+        function = partial(resolve(part.entry), loaded, part)
+        if isinstance(part, Evaluation | StageEvaluation | BenchmarkEvaluation):  # which keep each test by itself
+            part_rows, part_arrays = function()
+        else:
+            part_rows, part_arrays = loaded.kept.once(part.group, function, splits=False)
+        if isinstance(part, RescalingEvaluation) and part_arrays:
             loaded = replace(loaded, best_factors=(part_arrays["sizes"], part_arrays["best"]))
         alone = isinstance(part, Evaluation) or not isinstance(evaluation, CombinedEvaluation)
         rows += part_rows

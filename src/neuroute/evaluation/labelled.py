@@ -1,11 +1,12 @@
 """Gaps and times of a model on labelled test sets.
 
 Timed: from coordinates in host memory to solutions in host memory, transfers included, the model loaded and warmed up.
-Not timed: reading labels, computing lengths, the warm-up.
+Not timed: reading labels, computing lengths, the warm-up, keeping what is measured.  Of a test that was interrupted the
+seconds are those of all that went into its result, and the peak memory is that of the last process.
 """
 
-import time
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from neuroute.accounting import cost
 from neuroute.core import device as devices
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
-from neuroute.decoding.decode import decode, improve
+from neuroute.decoding.decode import decode_timed as decode_instances
+from neuroute.decoding.decode import improve
 from neuroute.decoding.multi_start import starts_of
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows, describe_test
@@ -34,39 +36,45 @@ def measure(loaded: LoadedModel, evaluation: Evaluation) -> tuple[Rows, Arrays]:
 
 
 def measure_tests(loaded: LoadedModel, group: str, tests: Iterable[Test]) -> tuple[Rows, Arrays]:
-    """Return what `measure` does, for these tests."""
+    """Return what `measure` does, for these tests; of each, what is kept of it once it is done."""
     rows: Rows = []
     lengths: Arrays = {}
     for test in tests:
-        dataset = test.labels.dataset
-        spec = spec_of(test.labels)
-        instances = spec.instances(dataset)
-        solutions = load_tours(test.labels, loaded.context.label_dirs)
-        reference = spec.lengths(instances, solutions)
-        lengths[f"{dataset.id}|reference"] = reference
-        feasible = spec.by_networks_rules and spec.by_networks_rules(instances, solutions)
+        name = f"{group}|{loaded.checkpoint.name}|{test.canonical()}"
+        test_rows, test_lengths = loaded.kept.once(name, partial(_measure_test, loaded, group, test, name))
+        # A milestone (greedy) may be one that another test of this evaluation has measured.
+        rows += [row for row in test_rows if f"{row['test']}|{row['decoding']}" not in lengths]
+        lengths |= {key: each for key, each in test_lengths.items() if key not in lengths}
+    return rows, lengths
+
+
+def _measure_test(loaded: LoadedModel, group: str, test: Test, name: str) -> tuple[Rows, Arrays]:
+    dataset = test.labels.dataset
+    spec = spec_of(test.labels)
+    instances = spec.instances(dataset)
+    solutions = load_tours(test.labels, loaded.context.label_dirs)
+    reference = spec.lengths(instances, solutions)
+    rows, lengths = Rows(), {f"{dataset.id}|reference": reference}
+    feasible = spec.by_networks_rules and spec.by_networks_rules(instances, solutions)
+    if feasible is not None:
+        lengths[f"{dataset.id}|reference_feasible"] = feasible.astype(np.float64)
+    about = describe_test(dataset, test.labels.solver)
+    for decoding, repeats, seconds, peak in _decode_test(loaded, instances, test, name):
+        lengths[f"{dataset.id}|{decoding.id}"] = own = repeats.mean(axis=0)
+        values = {
+            "gap_pct": 100 * (own.mean() / reference.mean() - 1),
+            "gap_mean_of_ratios_pct": 100 * float(np.mean(own / reference) - 1),
+            "length": own.mean(),
+            "time_s": seconds,
+            "peak_memory_mb": peak,
+            "parameters": parameters(loaded.net),
+        }
         if feasible is not None:
-            lengths[f"{dataset.id}|reference_feasible"] = feasible.astype(np.float64)
-        about = describe_test(dataset, test.labels.solver)
-        for decoding, repeats, seconds, peak in _decode_test(loaded, instances, test):
-            cell = f"{dataset.id}|{decoding.id}"
-            if cell in lengths:  # a milestone (greedy) that another test of this evaluation has measured
-                continue
-            lengths[cell] = own = repeats.mean(axis=0)
-            values = {
-                "gap_pct": 100 * (own.mean() / reference.mean() - 1),
-                "gap_mean_of_ratios_pct": 100 * float(np.mean(own / reference) - 1),
-                "length": own.mean(),
-                "time_s": seconds,
-                "peak_memory_mb": peak,
-                "parameters": parameters(loaded.net),
-            }
-            if feasible is not None:
-                values["reference_feasible_pct"] = 100 * float(feasible.mean())
-            values |= describe_repeats(loaded, decoding, dataset.n, repeats, reference)
-            if decoding.method not in ("rrc", "prc"):
-                values |= _flops(loaded, dataset, decoding, spec.starts(instances) if spec.starts else dataset.n)
-            rows += loaded.rows(group, about, decoding, values, seconds)
+            values["reference_feasible_pct"] = 100 * float(feasible.mean())
+        values |= describe_repeats(loaded, decoding, dataset.n, repeats, reference)
+        if decoding.method not in ("rrc", "prc"):
+            values |= _flops(loaded, dataset, decoding, spec.starts(instances) if spec.starts else dataset.n)
+        rows += loaded.rows(group, about, decoding, values, seconds)
     return rows, lengths
 
 
@@ -95,13 +103,13 @@ def describe_repeats(
 
 
 def _decode_test(
-    loaded: LoadedModel, instances: Any, test: Test
+    loaded: LoadedModel, instances: Any, test: Test, name: str
 ) -> Iterator[tuple[Decoding, np.ndarray, float, float]]:
     """Yield decoding, lengths (repeats, count), seconds of a repeat and peak memory in MiB, for each milestone."""
     spec, dataset, decoding = spec_of(test.labels), test.labels.dataset, test.decoding
     warm_up(loaded, dataset.problem, instances[: min(2, decoding.batch_size or 2)], dataset.n, decoding)
     devices.reset_peak_memory(loaded.place)
-    results = list(decode_timed(loaded, dataset.problem, instances, dataset.n, decoding))
+    results = list(decode_timed(loaded, dataset.problem, instances, dataset.n, decoding, name))
     peak = devices.peak_memory_mb(loaded.place)
     valid = spec.built or spec.valid
     for part, repeats, seconds in results:
@@ -117,17 +125,22 @@ def warm_up(loaded: LoadedModel, problem: str, instances: Any, nodes: int, decod
 
 
 def decode_timed(
-    loaded: LoadedModel, problem: str, instances: Any, nodes: int, decoding: Decoding
+    loaded: LoadedModel, problem: str, instances: Any, nodes: int, decoding: Decoding, name: str | None = None
 ) -> Iterator[tuple[Decoding, list[np.ndarray], float]]:
-    """Yield the decoding, or that of each milestone, solutions (count, ...) of each repeat, and seconds of a repeat."""
+    """Yield the decoding, or that of each milestone, solutions (count, ...) of each repeat, and seconds of a repeat.
+
+    name: under which an interrupted decoding is kept, with what was measured before; None: it is not.
+    """
     resolved, limits = loaded.resolve_decoding(decoding, nodes), (loaded.memory_gb, loaded.run.training.precision)
     devices.synchronize(loaded.place)
     if decoding.milestones:
-        for iterations, solutions, seconds in improve(problem, loaded.net, instances, resolved, *limits):
+        keeper = loaded.keeper(name, decoding)
+        for iterations, solutions, seconds in improve(problem, loaded.net, instances, resolved, *limits, keeper):
             part = decoding.model_copy(update={"iterations": iterations, "milestones": ()})
             yield part, [solutions.numpy()], seconds
         return
     draws = resolved.draws()
-    began = time.perf_counter()
-    repeats = [decode(problem, loaded.net, instances, draw, *limits).numpy() for draw in draws]
-    yield decoding, repeats, (time.perf_counter() - began) / len(draws)
+    found = [
+        decode_instances(problem, loaded.net, instances, draw, *limits, loaded.keeper(name, draw)) for draw in draws
+    ]
+    yield decoding, [solutions.numpy() for solutions, _ in found], sum(seconds for _, seconds in found) / len(draws)

@@ -12,6 +12,7 @@ from neuroute.analysis.rescaling import factor_for, read_best
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import instances_per_batch
+from neuroute.evaluation.kept import Kept, KeptDecoding
 from neuroute.evaluation.records import UNITS, Rows
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import load_checkpoint
@@ -30,6 +31,7 @@ class RunContext:
     memory_gb: float | None = None
     label_dirs: Sequence[Path] = ()
     benchmarks: Mapping[str, Path] = field(default_factory=dict)  # name of a fetched benchmark -> its manifest
+    data: str = ""  # digest of the labels
     rescaling: Path | None = None  # arrays of the model's rescaling: its best factors
 
 
@@ -43,7 +45,12 @@ class LoadedModel:
     place: torch.device
     memory_gb: float
     context: RunContext
+    kept: Kept = field(default_factory=Kept)
     best_factors: tuple[np.ndarray, np.ndarray] | None = None  # sizes (k,), factors (k,); None: context.rescaling's
+
+    def keeper(self, name: str | None, decoding: Decoding) -> KeptDecoding | None:
+        """Return where an interrupted decoding is kept, with what is measured under that name."""
+        return KeptDecoding(self.kept, f"{name}|{decoding.id}") if name else None
 
     def resolve_decoding(self, decoding: Decoding, nodes: int) -> Decoding:
         """Return the decoding for instances of so many nodes: with the best scaling factor, and repeated only where

@@ -1,5 +1,7 @@
 """What a run had learnt at the end of its earlier stages (icam, Table 8): their checkpoints on labelled test sets."""
 
+from dataclasses import replace
+
 from neuroute.evaluation.labelled import measure_tests
 from neuroute.evaluation.loaded import LoadedModel, load_run
 from neuroute.evaluation.records import Arrays, Rows
@@ -13,7 +15,8 @@ def measure(loaded: LoadedModel, evaluation: StageEvaluation) -> tuple[Rows, Arr
     """
     run, rows, lengths = loaded.run, Rows(), Arrays()
     for stage in evaluation.stages:
-        model = load_run(run, loaded.checkpoint.parent / "stages" / f"{stage}.safetensors", loaded.context)
+        checkpoint = loaded.checkpoint.parent / "stages" / f"{stage}.safetensors"
+        model = replace(load_run(run, checkpoint, loaded.context), memory_gb=loaded.memory_gb, kept=loaded.kept)
         stage_rows, stage_lengths = measure_tests(model, evaluation.group, evaluation.tests)
         rows += [row | {"run": f"{run.id}@{stage}"} for row in stage_rows]
         lengths |= {f"{stage}|{key}": value for key, value in stage_lengths.items()}

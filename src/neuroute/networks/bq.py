@@ -76,6 +76,9 @@ class BqCvrp(PathNetwork):
       apart is BQ's: a learnt vector that is added to each, where SIT has a linear layer for each.
     * both halves of a module have BQ's ReZero factors on attention and FFN, scores that are not divided by sqrt(d_k)
       and a bias on the values; as many modules as there were layers.
+
+    With `nearest`, a decision sees of the customers only so many that are nearest to the current stop; the others'
+    logits are -inf (SIGD's published code: 250).
     """
 
     problem = "cvrp"
@@ -88,14 +91,17 @@ class BqCvrp(PathNetwork):
         feed_forward: int = 512,
         attention: Literal["self", "cross"] = "self",
         representatives: int = 15,
+        nearest: int | None = None,
         train_nodes: int = 100,
     ) -> None:
         super().__init__()
+        if nearest is not None and nearest < 1:
+            raise ValueError(f"the {nearest} nearest customers: at least one is needed")
         if attention not in ("self", "cross"):
             raise ValueError(f"attention '{attention}' is neither 'self' nor 'cross'")
         if representatives < 1:
             raise ValueError(f"{representatives} representatives of the current stop: at least one is needed")
-        self.width, self.depth, self.train_nodes = width, depth, train_nodes
+        self.width, self.depth, self.train_nodes, self.nearest = width, depth, train_nodes, nearest
         self.repetitions = representatives if attention == "cross" else 1
         self.embed = nn.Linear(4, width)
         self.ends = nn.Embedding(self.repetitions + 1, width)  # added to the current stop, and to the destination
@@ -131,6 +137,17 @@ class BqCvrp(PathNetwork):
         rows (batch, 1 + available + 1, 3) from `encode`, in the order [current, available..., depot];
         remaining (batch,): what is left in the vehicle.
         """
+        available = rows.shape[1] - 2
+        if self.nearest is not None and self.nearest < available:
+            away = (rows[:, 1:-1, :2] - rows[:, :1, :2]).norm(dim=-1)
+            near = away.topk(self.nearest, dim=1, largest=False).indices[..., None]
+            seen = rows[:, 1:-1].gather(1, near.expand(-1, -1, rows.shape[2]))
+            of_near = self._score(torch.cat([rows[:, :1], seen, rows[:, -1:]], dim=1), remaining, attention_scale)
+            none = of_near.new_full((len(rows), available, 2), -math.inf)
+            return none.scatter(1, near.expand(-1, -1, 2), of_near)
+        return self._score(rows, remaining, attention_scale)
+
+    def _score(self, rows: Tensor, remaining: Tensor, attention_scale: float) -> Tensor:
         logits: Tensor = self.head(self.hidden(rows, remaining, attention_scale)[:, 1:-1])
         too_much = rows[:, 1:-1, 2] > remaining[:, None].to(rows) + SLACK
         closed = torch.stack([too_much, torch.zeros_like(too_much)], dim=-1)

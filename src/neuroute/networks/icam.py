@@ -43,14 +43,6 @@ class Icam(MultiStartNetwork):
     the logits; the bias inside the tanh, so that what is far away is at -`clipping`; products with the encoded
     nodes over sqrt(W); no projection of an AAFM's output, nor of the nodes before these products.
     A node's distance to itself is 0, and it attends to itself.
-
-    A checkpoint of the published code, whose projections are one linear layer each, would go in here so:
-    the linear (W, 2) with bias of the coordinates is `embed`; of each encoder layer, those of queries, keys and values,
-    (W, W) without bias, are `layers.i.qkv` one below the other in this order, its FFN (F, W), (W, F) `up`, `down`,
-    its two instance norms `attention_norm`, `feed_forward_norm`, its scalar `alpha`; of the decoder, the projections of
-    the first and of the last node are `context.ends`, those of keys and values `key_value`, one below the other; its
-    scalar of the attention-free module is `alpha`, the one of the compatibility `compatibility_alpha`, both without a
-    dimension.
     """
 
     problem: ClassVar[str] = "tsp"
@@ -147,10 +139,6 @@ class IcamCvrp(Icam):
     D (3 W^2 + 2 W F + 5 W + F + 1) + 3 W^2 + 8 W + 2 parameters: 2,226,702 as published.  As there, the size is the
     number of customers, distances are those of the depot too, and the query knows the current stop and what is left.
     (The paper writes of first and last node for both problems.)
-
-    What goes where of a published checkpoint is said in `Icam`, but for these: the linears of the depot, (W, 2), and of
-    the customers, (W, 3) with the demand last, are `embed.depot` and `embed.customers`; the projection of the query,
-    (W, W + 1) with what is left last, is `context.project`.
     """
 
     problem = "cvrp"

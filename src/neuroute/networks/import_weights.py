@@ -1,135 +1,141 @@
-"""Weights from elsewhere as checkpoints: published ones, exported ones, and our own after a change of code."""
+"""Weights from elsewhere as checkpoints, our own after a change of code, and checkpoints as published files."""
 
-import hashlib
 import logging
 from collections.abc import Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
+import torch
 
 from neuroute.core.errors import NeurouteError
-from neuroute.networks.published_layouts import depth_of, from_lehd, some
-from neuroute.networks.tensor_files import metadata, read_tensors
-from neuroute.networks.weights import (
-    KEY,
-    all_finite,
-    build,
-    describe,
-    is_bundled,
-    parameters,
-    read_about,
-    save_checkpoint,
-)
-from neuroute.plan.digest import code_digest
+from neuroute.core.files import write_whole
+from neuroute.networks.foreign_weights import Weights, fit, read_weights, write_checkpoint
+from neuroute.networks.layouts.arguments import read_arguments, unsettled
+from neuroute.networks.layouts.rules import knows, restore, some
+from neuroute.networks.layouts.tables import LAYOUTS
+from neuroute.networks.weights import describe, is_bundled, load_checkpoint
+from neuroute.plan.known_digests import code_digest
 from neuroute.plan.objects import Network
 
-KINDS = {
+NETWORKS = {
     "lehd": "neuroute.networks.lehd:Lehd",
+    "lehd-cvrp": "neuroute.networks.lehd:LehdCvrp",
     "bq": "neuroute.networks.bq:Bq",
+    "bq-cvrp": "neuroute.networks.bq:BqCvrp",
+    "sit": "neuroute.networks.sit:Sit",
+    "sit-cvrp": "neuroute.networks.sit:SitCvrp",
+    "pomo": "neuroute.networks.pomo:Pomo",
+    "pomo-cvrp": "neuroute.networks.pomo:PomoCvrp",
+    "icam": "neuroute.networks.icam:Icam",
+    "icam-cvrp": "neuroute.networks.icam:IcamCvrp",
+    "mvmoe": "neuroute.networks.mvmoe:MvMoe",
     "decoder-only": "neuroute.networks.decoder_only:DecoderOnly",
 }
-PUBLISHED_HEADS = {"lehd": 8, "bq": 12}  # no tensor tells
-TRAIN_NODES = 100
 log = logging.getLogger("neuroute.import")
 
 
-def import_weights(file: Path, out: Path, network: str | None, shape: Mapping[str, int | None]) -> str:
+def import_weights(file: Path, out: Path, network: str | None, given: Mapping[str, Any]) -> str:
     """Write the weights in `file` to the checkpoint `out`; returns a line that says what they are.
 
-    `shape` holds what the user says of depth, width, heads, feed_forward and train_nodes; None is read from the
-    tensors, heads and train_nodes are the published ones.  A checkpoint of ours needs neither: see `_stamp_anew`.
+    A published layout says what network it is; of tensors that are called as here `network` (a key of NETWORKS) does.
+    `given` holds arguments of the network; what neither it nor a tensor tells is as published.  A checkpoint of ours
+    needs neither: see `_stamp_anew`.
     Raises NeurouteError, and writes nothing, when a tensor is missing, left over, of another shape or not finite.
     """
     if out.suffix != ".safetensors":
         raise NeurouteError(f"--out {out}: a checkpoint's name must end in .safetensors")
-    given = {name: value for name, value in shape.items() if value is not None}
-    if file.suffix == ".safetensors" and KEY in metadata(file):
-        return _stamp_anew(file, out, network, given)
-    if network not in KINDS:
-        raise NeurouteError(f"{file}: does not say what it is; give --network {', '.join(KINDS)}")
-    tensors = read_tensors(file)
-    if network == "lehd" and "embed.weight" not in tensors:
-        tensors = from_lehd(tensors, file)
-    described = Network(kind=KINDS[network], arguments=_arguments(network, tensors, given, file))
-    net = _filled(described, tensors, file)
-    with file.open("rb") as opened:
-        sha256 = hashlib.file_digest(opened, "sha256").hexdigest()
+    if network is not None and network not in NETWORKS and ":" not in network:
+        raise NeurouteError(f"no network '{network}'; give --network {', '.join(NETWORKS)}")
+    weights = read_weights(file)
+    if weights.about is not None:
+        return _stamp_anew(weights, out, network, given)
+    described = _described(weights, network, given)
+    tensors = fit(weights, described)
     about = {
         "run": f"imported/{file.stem}",
         "code": code_digest(described.kind),
         "network": described.model_dump(),
-        "source": {"file": file.name, "sha256": sha256},
+        "source": weights.source,
     }
-    save_checkpoint(out, net, about)
-    return f"{out}: {describe(described)}, {parameters(net):,} parameters from {file}"
+    write_checkpoint(out, tensors, about)
+    count = sum(tensor.numel() for tensor in tensors.values() if tensor.is_floating_point())
+    layout = f", laid out as {weights.layout.name}" if weights.layout else ""
+    return f"{out}: {describe(described)}, {count:,} parameters from {file}{layout}"
 
 
-def _stamp_anew(file: Path, out: Path, network: str | None, given: Mapping[str, int]) -> str:
+def export_weights(checkpoint: Path, out: Path) -> str:
+    """Write a checkpoint's weights as the published code of its network does; returns a line that says what it wrote.
+
+    Raises NeurouteError for a network whose published code has no such tensors.
+    """
+    net, about = load_checkpoint(checkpoint)
+    network, tensors = Network.model_validate(about["network"]), net.state_dict()
+    layout = next((each for each in LAYOUTS if each.kind == network.kind and knows(each, tensors)), None)
+    if layout is None:
+        raise NeurouteError(f"{checkpoint}: no published layout is known for {describe(network)}")
+    usual = {name: each.default for name, each in signature(type(net)).parameters.items()}
+    named = restore(layout, tensors, usual | network.arguments)
+    write_whole(out, lambda opened: torch.save({layout.holder: named}, opened))
+    return f"{out}: {len(named)} tensors of {about['run']}, laid out as {layout.name}"
+
+
+def _described(weights: Weights, network: str | None, given: Mapping[str, Any]) -> Network:
+    """What network the weights are, and its arguments; what is given goes first."""
+    file, layout = weights.file, weights.layout
+    kind = layout.kind if layout else NETWORKS.get(network or "")
+    if kind is None:
+        raise NeurouteError(
+            f"{file}: no published layout that is known here ({len(weights.tensors)} tensors: "
+            f"{some(sorted(weights.tensors))}); if they are called as neuroute calls them, give --network "
+            f"{', '.join(NETWORKS)}"
+        )
+    if layout and network is not None and NETWORKS[network] != kind:
+        raise NeurouteError(f"{file}: is laid out as {layout.name}, not as {network}; leave out --network")
+    usual = dict(layout.usual) if layout else next((dict(each.usual) for each in LAYOUTS if each.kind == kind), {})
+    told = weights.told or _told(kind, weights)
+    if variants := () if "inputs" in given else unsettled(kind, weights.tensors):
+        raise NeurouteError(
+            f"{file}: its tensors do not tell whether it is for {' or '.join(variants)}; give --argument "
+            f"inputs={variants[0]}"
+        )
+    assumed = {name: value for name, value in usual.items() if name not in (*told, *given)}
+    if not layout and kind == NETWORKS["decoder-only"] and "heads" not in given:
+        raise NeurouteError(f"{file}: no tensor tells the number of heads; give --argument heads=8, or what it is")
+    if assumed:
+        log.info("%s: %s, as published; no tensor tells", file, ", ".join(f"{k}={v}" for k, v in assumed.items()))
+    return Network(kind=kind, arguments={**told, **assumed, **given})
+
+
+def _told(kind: str, weights: Weights) -> dict[str, Any]:
+    """The arguments of tensors that are called as here."""
+    try:
+        return read_arguments(kind, weights.tensors)
+    except (KeyError, IndexError) as error:
+        raise NeurouteError(
+            f"{weights.file}: no tensor {error} among its {len(weights.tensors)} ({some(sorted(weights.tensors))}); "
+            f"those of a {kind.partition(':')[2]} must be called as neuroute calls them"
+        ) from None
+
+
+def _stamp_anew(weights: Weights, out: Path, network: str | None, given: Mapping[str, Any]) -> str:
     """Keep a checkpoint of ours under the present network code, for when only the code's form has changed.
 
     That the arithmetic is still the same is the user's word; the tensors are checked.
     """
-    about = read_about(file)
+    file, about = weights.file, dict(weights.about or {})
     described = Network.model_validate(about["network"])
     if not is_bundled(described.kind) and network != described.kind:
         raise NeurouteError(f"{file}: is a {described.kind}; give --network {described.kind} if you trust its module")
-    if given or KINDS.get(network or "", described.kind) != described.kind:
-        raise NeurouteError(f"{file}: is a checkpoint of {describe(described)}; leave out --network and its shape")
-    net = _filled(described, read_tensors(file), file)
+    if given or NETWORKS.get(network or "", described.kind) != described.kind:
+        raise NeurouteError(f"{file}: is a checkpoint of {describe(described)}; leave out --network and --argument")
+    tensors = fit(weights, described)
     code = code_digest(described.kind)
     if code != about["code"]:
         log.info(
             "%s: the network's code was %s and is %s; you say that it computes the same (check a gap)",
             file, about["code"], code,
         )  # fmt: skip
-        about = about | {"code": code, "earlier_code": [*about.get("earlier_code", []), about["code"]]}
-    save_checkpoint(out, net, about)
+        about |= {"code": code, "earlier_code": [*about.get("earlier_code", []), about["code"]]}
+    write_checkpoint(out, tensors, about)
     return f"{out}: {describe(described)} of {about['run']}, stamped with network code {code}"
-
-
-def _arguments(network: str, tensors: Mapping[str, Tensor], given: Mapping[str, int], file: Path) -> dict[str, Any]:
-    """The network's arguments, from its own tensor names and shapes; what is given goes first."""
-    needed = ["embed.weight", "layers.0.up.weight"]
-    absent = [name for name in needed if name not in tensors or tensors[name].dim() != 2]
-    if absent:
-        raise NeurouteError(
-            f"{file}: no matrix '{absent[0]}' among its {len(tensors)} tensors ({some(sorted(tensors))}); "
-            f"for {network} they must be called as neuroute calls them"
-        )
-    width, feed_forward = tensors["embed.weight"].shape[0], tensors["layers.0.up.weight"].shape[0]
-    heads = given.get("heads", PUBLISHED_HEADS.get(network))
-    if heads is None:
-        raise NeurouteError(f"{file}: no tensor tells the number of heads; give --heads")
-    if "heads" not in given:
-        log.info("%s: %d heads, as published; no tensor tells (--heads)", file, heads)
-    arguments: dict[str, Any] = {"depth": depth_of(tensors, "layers"), "width": width, "heads": heads}
-    if network == "decoder-only":
-        if "feed_forward" in given:
-            raise NeurouteError("--feed-forward: the decoder-only FFN is always four times as wide; leave it out")
-        arguments |= {"gate": "layers.0.gate.weight" in tensors, "rezero": "layers.0.alpha1" in tensors}
-    else:
-        arguments |= {"feed_forward": feed_forward}
-    return arguments | {"train_nodes": TRAIN_NODES, **given}
-
-
-def _filled(described: Network, tensors: Mapping[str, Tensor], file: Path) -> nn.Module:
-    """The network with these weights; raises NeurouteError with the first few names that do not fit."""
-    net = build(described)
-    own = net.state_dict()
-    problems = {
-        "missing": sorted(set(own) - set(tensors)),
-        "left over": sorted(set(tensors) - set(own)),
-        "of another shape": [
-            f"{name} {tuple(tensors[name].shape)} for {tuple(own[name].shape)}"
-            for name in own
-            if name in tensors and tensors[name].shape != own[name].shape
-        ],
-    }
-    says = [f"{what}: {some(names)}" for what, names in problems.items() if names]
-    if says:
-        raise NeurouteError(f"{file}: does not fit {describe(described)} ({'; '.join(says)})")
-    net.load_state_dict(dict(tensors))
-    if not all_finite(net):
-        raise NeurouteError(f"{file}: holds weights that are not finite; get it again")
-    return net

@@ -59,14 +59,6 @@ class MvMoe(MultiStartNetwork):
     (`routing.PAPER_WEIGHT`, `routing.CODE_WEIGHT`).  As in the published code, and as in `Pomo`: products with the
     encoded nodes over sqrt(W), not sqrt(d_k); a projection of its own for the depot; a floor of the gate's noise.
 
-    Names of the published tensors are those of `PomoCvrp` but for these: encoder.embedding_node has demand, earliest
-    and latest time besides the coordinates; Wq_last, (W, W + 4), has load, time, length, open in its last columns.
-    Of a mixture, w_gate and w_noise, transposed, are `gate.weight` and `gate.noise`, and its j-th expert, whose linear
-    layers are W1 and W2, is index j of `experts.up` and `experts.down`, or of `experts` where it is linear; the FFN of
-    encoder.layers.i is `layers.i.mixture`, the decoder's combining mixture `combine`, or, of a light decoder,
-    `combine.sparse`, with the linear layer beside it `combine.dense`, and its gate `combine.gate`, whose rows change
-    places.
-
     Raises ValueError for positions that are not there and what `gates.Gate` does not take, NeurouteError for inputs of
     no variant.
     """

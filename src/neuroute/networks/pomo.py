@@ -31,11 +31,6 @@ class Pomo(MultiStartNetwork):
     current stop, without the mean of the graph; products with the encoded nodes themselves over sqrt(W), not sqrt(d_k),
     and `clipping` * tanh of them before what is visited is left out.
 
-    Names of the published tensors: encoder.embedding is `embed`; of encoder.layers.i, Wq, Wk, Wv are `qkv` one below
-    the other, multi_head_combine is `out`, add_n_normalization_1.norm `attention_norm`, feed_forward.W1 and W2 `up`
-    and `down`, add_n_normalization_2.norm `feed_forward_norm`; of the decoder, Wq_first and Wq_last are `context.ends`,
-    Wk and Wv `key_value`, likewise, and multi_head_combine is `combine`.
-
     A decision is about tours that have begun, not about rows that are left: `multi_start` tells that apart.
     """
 
@@ -118,10 +113,6 @@ class PomoCvrp(Pomo):
     """Scores the depot and the customers that may come next; loads are shares of the capacity.
 
     D (4 W^2 + 2 W F + 6 W + F) + 4 W^2 + 9 W parameters: 1,254,016 as published.  Depot and customers share all layers.
-
-    Names of the published tensors are those of `Pomo` but for these: encoder.embedding_depot and embedding_node are
-    `embed.depot` and `embed.customers`; of the decoder, Wq_last, (W, W + 1) with what is left in its last column, is
-    `context.project`.
     """
 
     problem = "cvrp"

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
@@ -12,6 +13,12 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 
 HOLDERS = ("model_state_dict", "state_dict", "model", "net")  # keys under which training scripts keep the weights
+# Numbers of numpy's, which training logs beside the weights may hold, as numpy 2 calls them and as it did before.
+SCALARS: list[Any] = [
+    np.dtype,
+    *((np.float64(0).__reduce__()[0], f"numpy.{core}.multiarray.scalar") for core in ("_core", "core")),
+    *(type(np.dtype(kind)) for kind in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?")),
+]
 MEND = 'save the weights alone: torch.save(checkpoint["model_state_dict"], "weights.pt") or as safetensors'
 
 
@@ -24,7 +31,7 @@ def read_tensors(file: Path) -> dict[str, Tensor]:
     tensors = _safetensors(file) if file.suffix == ".safetensors" else _state_dict(file, _torch_file(file))
     if tensors and all(name.startswith("module.") for name in tensors):
         tensors = {name.removeprefix("module."): tensor for name, tensor in tensors.items()}
-    wrong = sorted(n for n, t in tensors.items() if not t.is_floating_point() or t.layout != torch.strided)
+    wrong = sorted(n for n, t in tensors.items() if t.is_complex() or t.layout != torch.strided or t.is_quantized)
     if wrong:
         raise NeurouteError(f"{file}: '{wrong[0]}' holds {tensors[wrong[0]].dtype}, not real numbers; {MEND}")
     return tensors
@@ -49,7 +56,8 @@ def _safetensors(file: Path) -> dict[str, Tensor]:
 
 def _torch_file(file: Path) -> Any:
     try:
-        return torch.load(file, map_location="cpu", weights_only=True)
+        with torch.serialization.safe_globals(SCALARS):
+            return torch.load(file, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise _absent(file) from None
     except pickle.UnpicklingError as error:

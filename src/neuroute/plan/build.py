@@ -5,7 +5,7 @@ from dataclasses import replace
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.changes import change_network
 from neuroute.plan.config import Config, load_scale
-from neuroute.plan.label_blocks import drop_repeated
+from neuroute.plan.label_blocks import drop_repeated, separate
 from neuroute.plan.objects import (
     Artifact,
     CombinedEvaluation,
@@ -38,7 +38,7 @@ def build_plan(config: Config) -> Plan:
         label_jobs += paper.label_jobs(scale, own)
         needs[paper.key] = paper.needs(scale)
         evaluations += paper.evaluations(scale, needs[paper.key])
-    left = drop_repeated(label_jobs)
+    left = drop_repeated(separate(label_jobs, scale.evaluate_together))
     for paper in papers.values():
         artifacts += paper.artifacts(scale, left, needs[paper.key])
     if scale.evaluate_together:

@@ -1,9 +1,10 @@
-"""What to read first when all is done: of each paper the best gap on the test set that most of its models solved."""
+"""What to read first when all is done: verdicts, and of each paper the best gap where most models were tested."""
 
 import csv
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from neuroute.core.files import read_json
 from neuroute.plan.plan import Plan
 
 
@@ -19,12 +20,21 @@ class Gap(NamedTuple):
 
 
 def headlines(plan: Plan, most: int = 3) -> list[str]:
-    """Return a line for each of the first papers of which gaps are recorded."""
-    lines = (_headline(list(_gaps(plan, paper))) for paper in plan.papers)
-    return [line for line in lines if line][:most]
+    """Return what the report says in short, then a line for each of the first papers of which gaps are recorded.
+
+    Raises NeurouteError if the report's summary is missing or broken.
+    """
+    told = read_json(plan.summary, "run `neuroute report`")
+    numbers, lines = told["numbers"], list[str]()
+    if told["claims"]:
+        verdicts = ", ".join(f"{verdict} {count}" for verdict, count in told["verdicts"].items())
+        lines.append(f"{len(told['claims'])} claims at scale {told['scale']}: {verdicts}")
+    lines.append(f"{numbers['measured']:,} numbers measured, {numbers['beside_printed']:,} of them beside printed ones")
+    gaps = (_best_gap(list(_gaps(plan, paper))) for paper in plan.papers)
+    return [*lines, *[line for line in gaps if line][:most]]
 
 
-def _headline(gaps: list[Gap]) -> str:
+def _best_gap(gaps: list[Gap]) -> str:
     models: dict[tuple[str, str], dict[str, Gap]] = {}
     for gap in gaps:
         models.setdefault((gap.test, gap.decoding), {})[gap.run] = gap

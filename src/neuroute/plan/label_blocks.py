@@ -1,6 +1,6 @@
-"""Labelled training sets, cut into blocks that one label job each makes; papers with the same ones share them.
+"""Which label job makes which labels: training sets in blocks, validation and test sets apart from them.
 
-And what is left of labels of which some are the first instances of others.
+Papers share what they have in common; what is left of labels of which some are the first instances of others.
 """
 
 from collections.abc import Iterable
@@ -29,6 +29,28 @@ def training_label_jobs(paper: str, runs: list[Run]) -> list[LabelJob]:
         for n, blocks in largest.items()
         for i, block in enumerate(blocks)
     ]
+
+
+def separate(label_jobs: Iterable[LabelJob], together: bool) -> list[LabelJob]:
+    """Return label jobs of one split each, so that a training waits for no test set.
+
+    Each data set has a job of its own, unless `together`: where starting a job costs more than a small set does.  A
+    job that holds nothing else keeps its name, and so does what is left of it for the test sets.
+    """
+    return [part for job in label_jobs for part in _parts(job, together)]
+
+
+def _parts(job: LabelJob, together: bool) -> list[LabelJob]:
+    splits = {labels.dataset.split for labels in job.labels}
+    found: dict[str, list[Labels]] = {}
+    for labels in job.labels:
+        d, name = labels.dataset, job.name
+        if len(job.labels) > 1 and not together:
+            name = f"{job.name}-{d.stem}_{labels.solver}"
+        elif len(splits) > 1 and d.split != "test":
+            name = f"{job.name}-{d.split}"
+        found.setdefault(name, []).append(labels)
+    return [job.model_copy(update={"name": name, "labels": tuple(each)}) for name, each in found.items()]
 
 
 def longest(labels: list[Labels]) -> list[Labels]:

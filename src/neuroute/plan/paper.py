@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.claims import Claim, claims_in
+from neuroute.plan.claims import Claim, Protocol, claims_in
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import find_label_job, index_labels
 from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of, nothing
@@ -42,6 +42,8 @@ class Paper:
     headline: bool = False
     # The labelled test set of a size, for papers that borrow it.
     test_set: Callable[[Scale, int], Labels] | None = None
+    # Its test sets as it describes them, beside those here.
+    protocol: Callable[[Scale], Iterable[Protocol]] | None = None
 
     @property
     def folder(self) -> Path:

@@ -132,6 +132,11 @@ class Plan:
     def report(self) -> Path:
         return Path(self.config.results_dir) / "index.html"
 
+    @property
+    def summary(self) -> Path:
+        """What `write_report` leaves beside the report."""
+        return self.report.with_name("summary.json")
+
     # -- what hangs on what -----------------------------------------------------------------------------------
 
     @cached_property
@@ -208,8 +213,11 @@ class Plan:
 
     def report_code(self) -> str:
         files = [ROOT / "rendering" / "report.html"]
-        wanted = ["neuroute.rendering.report:write_report", "neuroute.rendering.claims:judge"]
+        entries = ("report:write_report", "claims:judge", "protocol:protocol_lines")
+        wanted = [f"neuroute.rendering.{entry}" for entry in entries]
         for key in dict.fromkeys(a.paper for a in self.artifacts.values()):
+            if declared := self.papers[key].protocol:
+                wanted.append(f"{declared.__module__}:{declared.__name__}")
             if claims := self.papers[key].claims():
                 wanted += [f"neuroute.papers.{key}.claims:FIGURES", *(claim.function for claim in claims)]
                 files += sorted((self.papers[key].folder / "published").glob("*.csv"))

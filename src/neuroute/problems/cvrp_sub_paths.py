@@ -112,6 +112,18 @@ def by_angle(coords: Tensor, solutions: Tensor) -> Tensor:
     return torch.stack([order.gather(1, place), via.gather(1, place)], dim=1)
 
 
+def by_load(demand: Tensor, solutions: Tensor) -> Tensor:
+    """The same routes, the fullest first (BQ-NCO's labels).
+
+    demand (batch, V + 1), solutions (batch, 2, V) -> (batch, 2, V)
+    """
+    order, via = solutions.unbind(1)
+    route, served = via.cumsum(1) - 1, demand.gather(1, order)
+    load = torch.zeros_like(served).scatter_add_(1, route, served).gather(1, route)
+    place = load.argsort(dim=1, descending=True, stable=True)
+    return torch.stack([order.gather(1, place), via.gather(1, place)], dim=1)
+
+
 @dataclass(frozen=True)
 class Blocks:
     """Sub-paths that share no stop, the longest first: stops first..first + size - 1 of an instance's solution.

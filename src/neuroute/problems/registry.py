@@ -31,6 +31,7 @@ PARTS: dict[str, dict[str, str]] = {
         "search": "neuroute.decoding.cvrp_search:SEARCH",
         "decision": "neuroute.training.cvrp:CvrpDecision",
         "supervised": "neuroute.training.cvrp:supervised",
+        "self-improvement": "neuroute.training.cvrp:self_improvement",
         "reconstruction": "neuroute.training.cvrp:reconstruction",
         "reinforce": "neuroute.training.reinforce:reinforce",
     },

@@ -12,11 +12,13 @@ from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, PrintedSeconds, Value
 
+MEAN_OF_GAPS = "gap_mean_of_ratios_pct"  # the metric whose mean is over instances
 UNTRAINED = "–"  # for a method that is not measured here
-BOOTSTRAP = (
+RANGES = (
     f"Ranges are 95 % bootstrap intervals over test instances ({RESAMPLES:,} resamples); they do not cover "
-    "the spread between training seeds. The paper gives none."
+    "the spread between training seeds."
 )
+BOOTSTRAP = f"{RANGES} The paper gives none."
 ONE_SEED = "One training of each model (one seed)."
 SOLVERS = {
     "concorde": "Concorde",
@@ -88,6 +90,25 @@ def gap_cell(
     gap, lengths = study.gap(run, dataset, decoding), study.lengths(run, dataset, decoding)
     samples = resampled(*lengths) if gap is not None and lengths and dataset.count > 1 else None
     return interval_cell(gap, samples, published, described(dataset))
+
+
+def mean_of_gaps_cell(
+    study: Study, run: str, dataset: Dataset, published: Value = None, decoding: Decoding | str = "greedy"
+) -> Cell:
+    """Show the mean of the instances' gaps in % of one training, with its interval as `gap_cell`."""
+    samples = resampled_mean_of_gaps(study, run, dataset, decoding) if dataset.count > 1 else None
+    return interval_cell(study.value(MEAN_OF_GAPS, run, dataset, decoding), samples, published)
+
+
+def resampled_mean_of_gaps(
+    study: Study, run: str, dataset: Dataset, decoding: Decoding | str
+) -> NDArray[np.float64] | None:
+    """Mean the gaps in % of resampled instances (resamples,); None for what was not measured.
+
+    Of test sets with as many instances the same ones are drawn.
+    """
+    lengths = study.lengths(run, dataset, decoding)
+    return None if lengths is None else resampled(lengths[0] / lengths[1], lengths[1] / lengths[1])
 
 
 def resampled(lengths: NDArray[np.float64], reference: NDArray[np.float64]) -> NDArray[np.float64]:

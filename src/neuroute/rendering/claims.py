@@ -14,7 +14,7 @@ from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.claims import Claim
 from neuroute.plan.objects import Dataset, Decoding
-from neuroute.rendering.cells import interval_cell, resampled
+from neuroute.rendering.cells import MEAN_OF_GAPS, interval_cell, resampled, resampled_mean_of_gaps
 from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Format, Value, fixed
@@ -103,6 +103,15 @@ def gap_side(
     gap, lengths = study.gap(run, dataset, decoding), study.lengths(run, dataset, decoding)
     samples = resampled(*lengths) if gap is not None and lengths and dataset.count >= FEWEST else None
     return Side(label, gap, published, samples)
+
+
+def mean_of_gaps_side(
+    study: Study, label: str, run: str, dataset: Dataset, published: Value, decoding: Decoding | str = "greedy"
+) -> Side:
+    """Mean of the instances' gaps of one training in %, otherwise as `gap_side`."""
+    gap = study.value(MEAN_OF_GAPS, run, dataset, decoding)
+    enough = gap is not None and dataset.count >= FEWEST
+    return Side(label, gap, published, resampled_mean_of_gaps(study, run, dataset, decoding) if enough else None)
 
 
 def less(better: Side, worse: Side, dataset: Dataset, what: str = "gap") -> Finding:

@@ -12,7 +12,7 @@ from neuroute.core.lazy import pd
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Solved, Tested
 from neuroute.plan.objects import Dataset, Decoding, Labels, Test
-from neuroute.rendering.cells import gap_cell, model_here, number, printed, select
+from neuroute.rendering.cells import gap_cell, mean_of_gaps_cell, model_here, number, printed, select
 from neuroute.rendering.columns import HERE, described, joined, millions
 from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
@@ -45,6 +45,7 @@ def record(metric: str, unit: float = 1, *, each: bool = False) -> ModelCell:
 
 LENGTH = Measure("obj", record("length"), Solvers.mean)
 GAP = Measure("gap_pct", gap_cell, Solvers.gap)
+MEAN_GAP = Measure("gap_pct", mean_of_gaps_cell, Solvers.mean_of_gaps)
 SECONDS = Measure("time_s", record("time_s"), Solvers.total_seconds)
 SECONDS_EACH = Measure("time_s", record("time_s", each=True), Solvers.seconds)
 PARAMETERS = Measure("params_m", record("parameters", 1e6))

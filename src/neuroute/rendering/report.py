@@ -14,10 +14,11 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json, write_text
 from neuroute.plan.config import Scale
 from neuroute.rendering.claims import RULE, Judged
-from neuroute.rendering.report_claims import Overview, headlines, shown_claim, summary, thumbnail
+from neuroute.rendering.protocol import HEADS, LEGEND, Line
+from neuroute.rendering.report_claims import Overview, shown_claim, summary, thumbnail
 from neuroute.rendering.style import with_suffix
 
-__all__ = ["Overview", "describe", "headlines", "write_report"]
+__all__ = ["Overview", "describe", "write_report"]
 
 LINKED = {"table": ("csv", "tex", "md"), "figure": ("pdf", "svg", "png", "csv")}
 
@@ -28,20 +29,22 @@ def write_report(
     scale: Scale,
     titles: Mapping[str, str] | None = None,
     overviews: Mapping[str, Overview] | None = None,
+    protocols: Mapping[str, Sequence[Line]] | None = None,
     title: str = "Neural routing, reproduced",
 ) -> None:
     """Write the page `out` from what `render` left at the stems (paths without suffix) of each paper.
 
     titles: the heading of each paper; its key where there is none.  overviews: its claims and main figures, with which
-    the page opens.  Links to data files are relative to `out`.  An artifact that was not drawn yet is listed as such.
-    Beside the page lies `summary.json`, which `headlines` tells of.  Raises NeurouteError when a file of a drawn
-    artifact is missing.
+    the page opens.  protocols: how it tests, beside how is tested here.  Links to data files are relative to `out`.  An
+    artifact that was not drawn yet is listed as such.  Beside the page lies `summary.json`.  Raises NeurouteError when
+    a file of a drawn artifact is missing.
     """
-    titles, overviews = titles or {}, overviews or {}
+    titles, overviews, protocols = titles or {}, overviews or {}, protocols or {}
     papers: list[dict[str, Any]] = [
         {
             "title": titles.get(paper, paper),
             "anchor": paper,
+            "protocol": [line.cells() for line in protocols.get(paper, ())],
             "artifacts": [_artifact(paper, stem, out, scale) for stem in paper_stems],
             "claims": [_claim(paper, judged) for judged in overviews.get(paper, Overview()).claims],
             "pictures": _pictures(paper, paper_stems, overviews.get(paper, Overview()).figures),
@@ -55,6 +58,8 @@ def write_report(
     shown = {
         "verdicts": told["verdicts"],
         "rule": RULE,
+        "protocol_heads": HEADS,
+        "protocol_legend": LEGEND,
         "claimed": bool(told["claims"]),
         "other_scales": sorted(scales),
     }

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from neuroute.core.files import read_json
 from neuroute.core.lazy import pd
 from neuroute.rendering.claims import VERDICTS, Finding, Judged
 from neuroute.rendering.style import with_suffix
@@ -122,21 +121,3 @@ def _line(paper: str, title: str, judged: Judged) -> dict[str, Any]:
         "published": cell.published,
         "measured_on": found.at if found else None,
     }
-
-
-def headlines(path: Path) -> list[str]:
-    """Three lines worth reading after a run, of the summary that `write_report` left; fewer where there is less.
-
-    Raises NeurouteError when the file is missing or broken.
-    """
-    told = read_json(path, "run `neuroute report`")
-    verdicts, numbers, claims = told["verdicts"], told["numbers"], told["claims"]
-    lines = []
-    if claims:
-        counts = ", ".join(f"{verdict} {verdicts[verdict]}" for verdict in VERDICTS)
-        lines.append(f"{len(claims)} claims at scale {told['scale']}: {counts}")
-    lines.append(f"{numbers['measured']:,} numbers measured, {numbers['beside_printed']:,} of them beside printed ones")
-    if shown := next((each for each in claims if each["measured"] is not None), None):
-        paper = f" (paper: {shown['published']:.3g})" if shown["published"] is not None else ""
-        lines.append(f"{shown['paper']}, {shown['claim'][:-1]}: {shown['verdict']}, by {shown['measured']:.3g}{paper}")
-    return lines

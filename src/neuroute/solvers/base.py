@@ -70,6 +70,18 @@ def tsplib_text(coords: np.ndarray) -> str:
     )
 
 
+def matrix_rows(ways: np.ndarray) -> str:
+    """Return whole distances (n, n) as the fields and the section that a TSPLIB or VRPLIB problem has of them."""
+    rows = "\n".join(" ".join(map(str, row)) for row in ways.tolist())
+    return f"EDGE_WEIGHT_TYPE : EXPLICIT\nEDGE_WEIGHT_FORMAT : FULL_MATRIX\nEDGE_WEIGHT_SECTION\n{rows}\n"
+
+
+def matrix_text(ways: np.ndarray) -> str:
+    """Return whole distances (n, n) as a TSPLIB problem: a TSP if they are symmetric, else an ATSP."""
+    kind = "TSP" if (ways == ways.T).all() else "ATSP"
+    return f"NAME : instance\nTYPE : {kind}\nDIMENSION : {len(ways)}\n{matrix_rows(ways)}EOF\n"
+
+
 def positive_seed(seed: int) -> int:
     """Return a seed from 1 to 2**31 - 1: zero asks Concorde and LKH for the time of day."""
     return seed % (2**31 - 1) + 1

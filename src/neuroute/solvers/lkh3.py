@@ -13,7 +13,8 @@ import numpy as np
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.problems.vrp_checker import fault
-from neuroute.solvers.base import GRID, Solver, missing, on_grid, positive_seed, tsplib_text
+from neuroute.solvers.base import GRID, Solver, matrix_rows, matrix_text, missing, on_grid, positive_seed, tsplib_text
+from neuroute.solvers.lkh import MOST, PRECISION
 from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
 
 HOW_TO_GET = (
@@ -86,6 +87,42 @@ def solve_vrp(instance: Vrp, seed: int, seconds: float | None = None) -> np.ndar
         if not reason:
             return solution
     raise NeurouteError(f"lkh3: no routes found that keep to the constraints ({reason}); 'ortools' may find some")
+
+
+def tour_of_ways(ways: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:
+    """Return what `solve` does, of whole distances (n, n), which may differ there and back."""
+    return tour_of_text(matrix_text(ways), len(ways), seed, seconds, float(ways.max()))
+
+
+def tour_of_text(text: str, nodes: int, seed: int, seconds: float | None, largest: float) -> np.ndarray:
+    """Return what `solve` does, of the text of a TSPLIB file of so many nodes and that largest distance.
+
+    Raises NeurouteError if a distance is more than LKH counts with.
+    """
+    return np.array(_run(text, nodes, seed, seconds, *_precision(largest)), dtype=np.int64) - 1
+
+
+def routes_of_ways(
+    ways: np.ndarray, demand: np.ndarray, capacity: int, seed: int, seconds: float | None = None
+) -> list[list[int]]:
+    """Return what `solve_cvrp` does, of whole distances (n, n), which may differ there and back."""
+    kind = "CVRP" if (ways == ways.T).all() else "ACVRP"
+    text = (
+        f"NAME : instance\nTYPE : {kind}\nDIMENSION : {len(ways)}\nCAPACITY : {capacity}\n"
+        f"VEHICLES : {fleet(demand, capacity)}\n{matrix_rows(ways)}"
+        f"DEMAND_SECTION\n{_rows(demand)}\nDEPOT_SECTION\n1\n-1\nEOF\n"
+    )
+    return _routes(_run(text, len(ways), seed, seconds, *VEHICLES, *_precision(float(ways.max()))), len(ways))
+
+
+def _precision(largest: float) -> tuple[str, ...]:
+    """Return the parameter that says in which parts of a distance LKH-3 is to count, unless it is its own.
+
+    Raises NeurouteError for a distance that is too large.
+    """
+    if largest > MOST:
+        raise NeurouteError(f"lkh3: a distance of {largest:,.0f}; give none above {MOST:,}: scale the instance down")
+    return () if largest * PRECISION <= MOST else (f"PRECISION = {int(MOST // largest)}",)
 
 
 def _run(text: str, nodes: int, seed: int, seconds: float | None, *more: str) -> list[int]:

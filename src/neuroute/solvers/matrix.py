@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroute.solvers import concorde, hgs, lkh, ortools, pyvrp
-from neuroute.solvers.base import check_demands
+from neuroute.solvers import concorde, hgs, lkh, lkh3, ortools, pyvrp
+from neuroute.solvers.base import check_demands, matrix_text
 from neuroute.solvers.insertion import insertion_order
 from neuroute.solvers.vrp_grid import GridVrp
 
@@ -27,24 +27,14 @@ class MatrixSolver:
     takes_coords: bool = False  # of routes, as a setting, to know which are near each other
 
 
-def full_matrix_text(ways: np.ndarray) -> str:
-    """Return distances as a TSPLIB problem: a TSP if they are symmetric, else an ATSP."""
-    kind = "TSP" if (ways == ways.T).all() else "ATSP"
-    rows = "\n".join(" ".join(map(str, row)) for row in ways.tolist())
-    return (
-        f"NAME : instance\nTYPE : {kind}\nDIMENSION : {len(ways)}\nEDGE_WEIGHT_TYPE : EXPLICIT\n"
-        f"EDGE_WEIGHT_FORMAT : FULL_MATRIX\nEDGE_WEIGHT_SECTION\n{rows}\nEOF\n"
-    )
-
-
 def _by_lkh(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarray:
-    return lkh.solve_text(full_matrix_text(ways), len(ways), seed, seconds, float(ways.max()))
+    return lkh.solve_text(matrix_text(ways), len(ways), seed, seconds, float(ways.max()))
 
 
 def _by_concorde(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarray:
     tour = _nearest_tour(ways, seed, None)
     length = float(ways[tour, np.roll(tour, -1)].sum())
-    return concorde.solve_text(full_matrix_text(ways), len(ways), seed, seconds, length)
+    return concorde.solve_text(matrix_text(ways), len(ways), seed, seconds, length)
 
 
 def _grid(ways: np.ndarray, demand: np.ndarray, capacity: int) -> GridVrp:
@@ -126,6 +116,7 @@ def _inserted_tour(ways: np.ndarray, seed: int, seconds: float | None) -> np.nda
 SOLVERS: Mapping[str, MatrixSolver] = {
     "concorde": MatrixSolver(_by_concorde),
     "lkh": MatrixSolver(_by_lkh, asymmetric=True),
+    "lkh3": MatrixSolver(lkh3.tour_of_ways, lkh3.routes_of_ways, asymmetric=True),
     "hgs": MatrixSolver(hgs.tour_of_ways, hgs.routes_of_ways, takes_coords=True),
     "insertion": MatrixSolver(_inserted_tour, asymmetric=True),
     "nearest": MatrixSolver(_nearest_tour, _nearest_routes, asymmetric=True),

@@ -1,4 +1,6 @@
-"""Training on sub-paths of CVRP solutions: labelled ones (LEHD), or those that the network itself improves (sit)."""
+"""Training on sub-paths of CVRP solutions: labelled ones (LEHD, BQ), or those that the network itself improves (sit) or
+samples (SIGD).
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,12 +13,17 @@ from torch import Tensor, nn
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
+from neuroute.decoding.cvrp import CvrpBatch, decide_for
 from neuroute.decoding.cvrp_search import SEARCH
+from neuroute.decoding.prefixes import RoutePrefixes
+from neuroute.decoding.sampling import Begin
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.gates import Gate
 from neuroute.networks.blocks.routing import Routing
-from neuroute.problems.cvrp_sub_paths import Draw, arranged, draw, draw_within, loads
+from neuroute.plan.objects import Decoding
+from neuroute.problems.cvrp_sub_paths import Draw, arranged, by_load, draw, draw_within, loads
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
+from neuroute.training.self_improvement import SelfImprovementBatches
 from neuroute.training.supervised import Labelled, Scheme, SupervisedBatches, labelled
 
 
@@ -46,14 +53,32 @@ def cut(coords: Tensor, demand: Tensor, capacity: Tensor, solutions: Tensor, dra
 
     coords (batch, V + 1, 2), demand (batch, V + 1), capacity (batch,), solutions (batch, 2, V)
     """
-    solutions = arranged(solutions, drawn)
-    first = solutions.shape[2] - drawn.length
-    left = (capacity[:, None] - loads(demand, solutions)[:, first:]) / capacity[:, None]
-    order, via = solutions[:, :, first:].unbind(1)
-    nodes = torch.cat([torch.zeros_like(order[:, :1]), order], dim=1)
+    return last_stops(coords, demand, capacity, arranged(solutions, drawn), drawn.length)
+
+
+def last_stops(coords: Tensor, demand: Tensor, capacity: Tensor, solutions: Tensor, length: int) -> CvrpPath:
+    """The last so many stops of solutions, from 2 to V + 1; of V + 1 the first is the depot.
+
+    BQ-NCO calls the way from the depot to the first customer straight, so it does not learn to go through it again.
+    """
+    depot = torch.zeros_like(solutions[:, 0, :1])
+    left = torch.cat([capacity[:, None], capacity[:, None] - loads(demand, solutions)], dim=1)[:, -length:]
+    order = torch.cat([depot, solutions[:, 0]], dim=1)[:, -length:]
+    via = torch.cat([depot, depot if length > solutions.shape[2] else solutions[:, 1, :1], solutions[:, 1, 1:]], dim=1)
+    nodes = torch.cat([depot, order], dim=1)
     points = coords.gather(1, nodes[..., None].expand(-1, -1, 2))
-    share = demand.gather(1, nodes) / capacity[:, None]
-    return CvrpPath(points, share.to(coords.dtype), via, left.to(coords.dtype))
+    share, left = demand.gather(1, nodes) / capacity[:, None], left / capacity[:, None]
+    return CvrpPath(points, share.to(coords.dtype), via[:, -length:], left.to(coords.dtype))
+
+
+def begin_at_depot(path: CvrpPath, chosen: Tensor) -> CvrpPath:
+    """The same paths, but where chosen (batch,) those whose second stop begins a route do so at the depot."""
+    here = chosen & (path.via[:, 1] == 1)
+    coords, demand, left = path.coords.clone(), path.demand.clone(), path.left.clone()
+    coords[:, 1] = torch.where(here[:, None], coords[:, 0], coords[:, 1])
+    demand[:, 1] = torch.where(here, 0, demand[:, 1])
+    left[:, 0] = torch.where(here, 1, left[:, 0])
+    return CvrpPath(coords, demand, path.via, left)
 
 
 class CvrpDecision(nn.Module):
@@ -79,13 +104,16 @@ class CvrpBatches(SupervisedBatches):
     """Supervised batches of CVRP sub-paths.
 
     The first stop and the way to it are given; the other length - 1 stops are decisions, the last one too: which
-    customer it is goes without saying, but not whether the vehicle returns before it.
+    customer it is goes without saying, but not whether the vehicle returns before it.  A `suffix` is the last 3 to
+    V + 1 stops of all, the depot being the first, where the fullest routes come first (BQ-NCO).
     """
 
     def _sub_path(self, index: int, *arrays: Tensor) -> CvrpPath:
-        if self.training.sub_paths != "random":
-            raise NeurouteError(f"{self.run.id}: CVRP sub-paths are cut at random; set `sub_paths: random`")
         coords, demand, capacity, solutions = arrays
+        if self.training.sub_paths == "suffix":
+            generator = torch.Generator().manual_seed(stream_seed(self.run.seed, index))
+            length = int(torch.randint(3, self.run.n + 2, (), generator=generator))
+            return last_stops(coords, demand, capacity, by_load(demand, solutions), length)
         # An instance's chance depends on its place in the whole batch, of which this process has every size-th.
         drawn = draw(self.run.seed, index, self.run.n, 0, len(coords) * self.world.size)
         return cut(coords, demand, capacity, solutions, drawn[self.world.rank :: self.world.size])
@@ -161,3 +189,22 @@ def reconstruction(scheme: Scheme) -> RouteRounds:
     Raises NeurouteError when labels are missing, for several processes, and for sub-paths that cannot be.
     """
     return RouteRounds(scheme, ReconstructedSet(scheme, SEARCH))
+
+
+class RouteSamples(SelfImprovementBatches, CvrpBatches):
+    """Sub-paths of sampled solutions.  As published, half of those that may begin at the depot do."""
+
+    def _sub_path(self, index: int, *arrays: Tensor) -> CvrpPath:
+        path = super()._sub_path(index, *arrays)
+        generator = torch.Generator().manual_seed(stream_seed(self.run.seed, index))
+        return begin_at_depot(path, torch.randint(2, (len(path),), generator=generator).bool().to(self.device))
+
+
+def route_prefixes(net: PathNetwork, batch: CvrpBatch, tokens: int) -> Begin:
+    decide, nodes = decide_for(net, Decoding(), batch.coords.shape[1] - 1), net.encode(batch.coords, batch.share)
+    return lambda: RoutePrefixes(decide, nodes, batch.demand, batch.capacity, tokens)
+
+
+def self_improvement(scheme: Scheme) -> RouteSamples:
+    """Raises NeurouteError for several processes."""
+    return RouteSamples(scheme, route_prefixes)

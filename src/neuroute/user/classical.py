@@ -27,9 +27,10 @@ from neuroute.problems.vrp_variants import Variant
 from neuroute.solvers import concorde, lkh, lkh3, matrix, nearest
 from neuroute.solvers.base import Solver
 from neuroute.solvers.registry import SOLVERS, get
+from neuroute.user.instances import File
 from neuroute.user.vrp_data import in_unit_square
 
-File = TsplibInstance | VrplibInstance | SolomonInstance | MatrixInstance
+Given = np.ndarray | Vrp | File | MatrixInstance  # as `Instance.for_solvers` returns it
 
 QUICK = ("insertion", "nearest")  # families that take no time, and compile when first called
 # Bytes for each pair of nodes, measured on 2,000 to 3,000 nodes (x86-64): how many nodes fit into memory.
@@ -55,7 +56,7 @@ def available(problem: str, ways: MatrixInstance | None = None) -> list[str]:
     return [name for name in able if _is_installed(name)]
 
 
-def check_solver(name: str, instance: np.ndarray | Vrp | File) -> Solver:
+def check_solver(name: str, instance: Given) -> Solver:
     """Return an installed solver of an instance.
 
     Raises NeurouteError, naming those that serve, if it is unknown, missing or not made for the problem, or if memory
@@ -76,7 +77,7 @@ def check_solver(name: str, instance: np.ndarray | Vrp | File) -> Solver:
     return solver
 
 
-def solve_with(name: str, instance: np.ndarray | Vrp | File, seconds: float | None = None, seed: int = 0) -> Answer:
+def solve_with(name: str, instance: Given, seconds: float | None = None, seed: int = 0) -> Answer:
     """Solve coordinates (n, 2) or (1, n, 2) as a TSP, a batch of one `Vrp` in any units, or what a file holds.
 
     seconds: bounds the search, None: the solver's own budget; hgs, ortools and pyvrp use all of it, hgs in CPU time,
@@ -113,7 +114,7 @@ def check_size(name: str, nodes: int) -> None:
         )
 
 
-def _problem(instance: np.ndarray | Vrp | File) -> tuple[str, int, MatrixInstance | None]:
+def _problem(instance: Given) -> tuple[str, int, MatrixInstance | None]:
     """Return the problem, the number of nodes, and the instance itself if it is in distances."""
     if isinstance(instance, MatrixInstance):
         return instance.problem, len(instance.ways), instance
@@ -128,18 +129,19 @@ def _problem(instance: np.ndarray | Vrp | File) -> tuple[str, int, MatrixInstanc
 Prepared = tuple[Callable[[], np.ndarray], Callable[[np.ndarray], bool]]  # what solves, and whether it did
 
 
-def _prepare(solver: Solver, instance: np.ndarray | Vrp | File, seconds: float | None, seed: int) -> Prepared:
+def _prepare(solver: Solver, instance: Given, seconds: float | None, seed: int) -> Prepared:
     family = _family(solver.name)
     if isinstance(instance, TsplibInstance):
         n = len(instance.coords)
-        if family in ("concorde", "lkh"):  # which know TSPLIB's distances
+        if family in ("concorde", "lkh", "lkh3"):  # which know TSPLIB's distances
             text = format_tsplib(instance)
             if family == "concorde":
                 length = instance.length(nearest.solve(instance.coords, 0))
                 run = partial(concorde.solve_text, text, n, seed, seconds, length)
             else:
                 largest = float(np.hypot(*np.ptp(instance.coords, axis=0)))
-                run = partial(lkh.solve_text, text, n, seed, seconds, largest)
+                of_text = lkh.solve_text if family == "lkh" else lkh3.tour_of_text
+                run = partial(of_text, text, n, seed, seconds, largest)
             return run, partial(_is_tour, n)
         if family not in matrix.SOLVERS or (family in QUICK and instance.edge_type != "GEO"):
             # nearer in the plane is nearer by the others' distances
@@ -151,7 +153,7 @@ def _prepare(solver: Solver, instance: np.ndarray | Vrp | File, seconds: float |
     if isinstance(instance, SolomonInstance):
         return _prepare_plane(solver, instance.own(), seconds, seed)
     if isinstance(instance, VrplibInstance):
-        if instance.edge_type == "EXACT_2D" or family in QUICK or family not in matrix.SOLVERS:
+        if instance.edge_type == "EXACT_2D" or family in (*QUICK, "lkh3") or family not in matrix.SOLVERS:
             plane = Vrp(instance.coords[None], instance.demand[None], np.array([instance.capacity]))
             return _prepare_plane(solver, plane, seconds, seed)
         ways = all_distances(instance.coords, instance.edge_type)

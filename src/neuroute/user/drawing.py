@@ -1,13 +1,43 @@
 """Drawings of instances and their solutions, at their own aspect ratio."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_whole
+from neuroute.problems.vrp import to_routes
+from neuroute.user.outputs import PICTURES
+
+if TYPE_CHECKING:
+    from neuroute.user.instance import Instance
+
 NODE, TOUR = "#222222", "#3b6ea5"
 ROUTES = ("#3b6ea5", "#c2603a", "#4f8a5b", "#8a5a9e", "#b08a2e", "#4aa0a8", "#a34a68", "#6b6b6b")  # in turn
+
+
+def draw(instance: "Instance", solution: Any, path: str | Path | None, title: str | None) -> Figure:
+    """Do what `Instance.plot` says."""
+    if path is not None and Path(path).suffix not in PICTURES:
+        raise NeurouteError(f"{path}: the drawing must end in {', '.join(PICTURES[:-1])} or {PICTURES[-1]}")
+    coords, tsp = instance.coords, instance.problem == "tsp"
+    if solution is None:
+        figure = draw_nodes(coords, instance.name if title is None else title, depot=not tsp)
+    else:
+        stops = instance.stops_of(solution)
+        title = f"{instance.name}: {instance.format(instance.cost(stops))}" if title is None else title
+        if tsp:
+            figure = draw_tour(coords, stops, title)
+        else:
+            figure = draw_routes(coords, to_routes(stops), title, home=not instance.vrp.open)
+    if path is not None:
+        target = Path(path)
+        write_whole(target, lambda opened: figure.savefig(opened, format=target.suffix[1:]))
+    return figure
 
 
 def draw_nodes(coords: np.ndarray, title: str, depot: bool) -> Figure:

@@ -1,7 +1,7 @@
-"""One instance and one solution, in the instance's own units: what users of `import neuroute` hold."""
+"""One instance, in its own units: what users of `import neuroute` hold."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import write_whole
 from neuroute.datasets.benchmarks import Library, library
+from neuroute.datasets.explicit import MatrixInstance, matrix_instance
 from neuroute.datasets.libraries import cut_cost
 from neuroute.datasets.solomon import SolomonInstance
-from neuroute.datasets.tsplib import TsplibInstance, write_tour
-from neuroute.datasets.vrplib import VrplibInstance, check_served, write_solution
+from neuroute.datasets.tsplib import TsplibInstance
+from neuroute.datasets.vrplib import VrplibInstance, check_served
 from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.problems.vrp import Vrp, from_routes, to_routes
 from neuroute.problems.vrp import lengths as vrp_lengths
 from neuroute.problems.vrp_checker import fault
 from neuroute.user.data import parse_arrays
-from neuroute.user.instances import Group
+from neuroute.user.instances import File, Group
 from neuroute.user.vrp_data import LATE
 
 if TYPE_CHECKING:
@@ -28,19 +28,17 @@ if TYPE_CHECKING:
 
 
 LIBRARIES: dict[type, str] = {TsplibInstance: "tsplib", VrplibInstance: "cvrplib", SolomonInstance: "solomon"}
-PICTURES = (".svg", ".pdf", ".png")
-ENDINGS = {"tsp": ".tour", "cvrp": ".sol", "vrp": ".sol"}  # of solution files
 
 
 @dataclass(frozen=True, eq=False)
 class Instance:
     """One problem to solve: a TSP, a CVRP, or one of the 16 vehicle routing problems.
 
-    Make one with `neuroute.load` (a file), `neuroute.generate` (random) or `Instance.from_arrays`.  Coordinates, costs
-    and times are in the instance's own units.
+    Make one with `neuroute.load` (a file), `neuroute.generate` (random), `Instance.from_arrays` or, where there are no
+    coordinates, `Instance.from_distances`.  Coordinates, costs and times are in the instance's own units.
     """
 
-    group: Group  # of one
+    content: Group | MatrixInstance  # a group of one
 
     @classmethod
     def from_arrays(
@@ -77,40 +75,89 @@ class Instance:
         group = parse_arrays(Path(name), {"coords": np.asarray(coords)[None], **arrays}).groups[0]
         return cls(group)
 
+    @classmethod
+    def from_distances(
+        cls,
+        distances: np.ndarray,
+        demand: np.ndarray | None = None,
+        capacity: int | None = None,
+        *,
+        name: str = "instance",
+    ) -> Self:
+        """Make a TSP or a CVRP of distances, which solvers take, and networks do not.
+
+        Args:
+            distances: (n, n) whole numbers, from the row's node to the column's; with vehicles (1 + n, 1 + n), the
+                depot first.  What is on the diagonal does not count.
+            demand: (1 + n,) whole numbers, 0 at the depot.
+            capacity: of each vehicle, a whole number.
+            name: for messages.
+
+        Raises:
+            NeurouteError: if the arrays are no instance, with the first reason.
+        """
+        return cls(matrix_instance(distances, demand, capacity, name))
+
+    @property
+    def group(self) -> Group:
+        """A group of one.  Raises NeurouteError for an instance in distances."""
+        if isinstance(self.content, MatrixInstance):
+            raise NeurouteError(f"{self.name}: holds distances, not coordinates, which networks and drawings need")
+        return self.content
+
+    @property
+    def matrix(self) -> MatrixInstance | None:
+        """The distances of an instance without coordinates."""
+        return self.content if isinstance(self.content, MatrixInstance) else None
+
     @property
     def name(self) -> str:
-        return self.group.name if self.group.file is None else self.group.file.name
+        if isinstance(self.content, Group) and self.content.file is not None:
+            return self.content.file.name
+        return self.content.name
 
     @property
     def problem(self) -> str:
         """`tsp`, `cvrp` or `vrp`."""
-        return self.group.problem
+        return self.content.problem
 
     @property
     def variant(self) -> str:
-        """`TSP`, or the name of the vehicle routing problem, such as `CVRP` or `OVRPTW`."""
+        """`TSP`, or the name of the vehicle routing problem, such as `CVRP` or `OVRPTW`.
+
+        Of distances that differ there and back, `ATSP` or `ACVRP`.
+        """
+        if self.matrix is not None:
+            return f"{'' if self.matrix.symmetric else 'A'}{self.problem.upper()}"
         return "TSP" if self.problem == "tsp" else str(self.vrp.variant)
 
     @property
     def coords(self) -> np.ndarray:
-        """float64 (n, 2); with vehicles (1 + n, 2), the depot first."""
+        """float64 (n, 2); with vehicles (1 + n, 2), the depot first.  Raises NeurouteError where there are none."""
         coords: np.ndarray = self.group.coords[0]
         return coords
 
     @property
     def n(self) -> int:
         """How many nodes there are; with vehicles, how many customers."""
-        return self.group.n
+        return self.content.n
 
     @property
     def distances(self) -> str:
-        """How distances are rounded, in TSPLIB's words: `EUC_2D`, `CEIL_2D`, `ATT`, `GEO`; `EXACT_2D`: not at all."""
-        return "EXACT_2D" if self.group.file is None else self.group.file.edge_type
+        """How distances are rounded, in TSPLIB's words: `EUC_2D`, `CEIL_2D`, `ATT`, `GEO`; `EXACT_2D`: not at all.
+
+        `EXPLICIT`: they are given one by one.
+        """
+        if isinstance(self.content, MatrixInstance):
+            return "EXPLICIT"
+        return "EXACT_2D" if self.content.file is None else self.content.file.edge_type
 
     @property
     def best_known(self) -> float | None:
         """The least cost known, in the instance's own distances; None if no solution is known."""
-        return None if self.group.reference is None else float(self.group.reference[0])
+        if isinstance(self.content, MatrixInstance) or self.content.reference is None:
+            return None
+        return float(self.content.reference[0])
 
     @property
     def vrp(self) -> Vrp:
@@ -122,6 +169,8 @@ class Instance:
     @property
     def problems(self) -> tuple[str, ...]:
         """The problems whose networks take this instance."""
+        if self.matrix is not None:
+            return ()
         return ("cvrp", "vrp") if self.problem == "cvrp" else (self.problem,)
 
     def inputs(self, problem: str) -> np.ndarray | Vrp:
@@ -130,6 +179,12 @@ class Instance:
             return self.group.inputs()
         inputs: np.ndarray | Vrp = self._library.inputs_for(problem)(self.group.file, False)
         return inputs
+
+    def for_solvers(self) -> np.ndarray | Vrp | File | MatrixInstance:
+        """Return the instance as solvers take it: what its file holds, else coordinates (n, 2) or a batch of one."""
+        if isinstance(self.content, MatrixInstance):
+            return self.content
+        return self.content.file or (self.coords if self.problem == "tsp" else self.vrp)
 
     def check(self, solution: Any) -> None:
         """Refuse what is no solution of this instance.
@@ -174,23 +229,9 @@ class Instance:
         Raises:
             NeurouteError: if it is no solution, or the file cannot be written.
         """
-        from neuroute.user.drawing import draw_nodes, draw_routes, draw_tour
+        from neuroute.user.drawing import draw
 
-        if path is not None and Path(path).suffix not in PICTURES:
-            raise NeurouteError(f"{path}: the drawing must end in {', '.join(PICTURES[:-1])} or {PICTURES[-1]}")
-        if solution is None:
-            figure = draw_nodes(self.coords, self.name if title is None else title, depot=self.problem != "tsp")
-        else:
-            stops = self.stops_of(solution)
-            title = f"{self.name}: {self.format(self.cost(stops))}" if title is None else title
-            if self.problem == "tsp":
-                figure = draw_tour(self.coords, stops, title)
-            else:
-                figure = draw_routes(self.coords, to_routes(stops), title, home=not self.vrp.open)
-        if path is not None:
-            target = Path(path)
-            write_whole(target, lambda opened: figure.savefig(opened, format=target.suffix[1:]))
-        return figure
+        return draw(self, solution, path, title)
 
     def format(self, cost: float) -> str:
         """Return a cost as text, whole where distances are."""
@@ -204,8 +245,7 @@ class Instance:
         Raises:
             NeurouteError: if it is of another shape.
         """
-        if isinstance(solution, Solution):
-            return solution.stops
+        solution = getattr(solution, "stops", solution)  # of a `Solution`
         if self.problem != "tsp" and isinstance(solution, list | tuple):
             routes = _whole_routes(solution, self.name)
             check_served(routes, self.n, self.name)
@@ -227,6 +267,8 @@ class Instance:
 
     def _length(self, stops: np.ndarray, rounded: bool) -> float:
         """Raises NeurouteError if these stops are no solution."""
+        if self.matrix is not None:
+            return self.matrix.length(stops)
         file, vrp, seen = self.group.file, self.group.vrp, self.group.seen
         if vrp is not None and seen is not None:
             why = fault(seen, 0, stops, "free start", LATE)  # solvers' are a little late, and begin with any load
@@ -246,88 +288,6 @@ class Instance:
         own = VrplibInstance(self.name, "EXACT_2D", self.coords, self.vrp.demand[0], int(self.vrp.capacity[0]))
         own.check(to_routes(stops), self.name)
         return own.cost(to_routes(stops))
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """A solution of an instance, which is checked when it is made.
-
-    Attributes:
-        instance: what it solves.
-        stops: int64; a tour (n,) of nodes from 0, or (2, n): the customers from 1 in visiting order, and 1 for each
-            that is reached through the depot.
-        method: what made it: a network's name, or a solver's.
-        seconds: wall-clock time that it took, without loading the network.
-        trace: (seconds, cost) of each improvement, where the method tells.
-
-    Raises:
-        NeurouteError: if it is no solution of the instance.
-    """
-
-    instance: Instance
-    stops: np.ndarray
-    method: str = ""
-    seconds: float = 0.0
-    trace: tuple[tuple[float, float], ...] = field(default=(), repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "stops", self.instance.stops_of(self.stops))
-        self.check()
-
-    @property
-    def tour(self) -> list[int]:
-        """The nodes from 0 in visiting order.  Raises NeurouteError for a problem with vehicles."""
-        if self.instance.problem != "tsp":
-            raise NeurouteError(f"{self.instance.name}: has vehicles; its solution is `routes`")
-        return [int(node) for node in self.stops]
-
-    @property
-    def routes(self) -> list[list[int]]:
-        """The customers, from 1, of each vehicle.  Raises NeurouteError for a TSP."""
-        if self.instance.problem == "tsp":
-            raise NeurouteError(f"{self.instance.name}: is a TSP; its solution is `tour`")
-        return to_routes(self.stops)
-
-    @cached_property
-    def cost(self) -> float:
-        """In the instance's own distances."""
-        return self.instance.cost(self.stops)
-
-    @cached_property
-    def gap(self) -> float | None:
-        """By how many per cent it costs more than the best solution known; None where none is known."""
-        return self.instance.gap(self.stops)
-
-    def check(self) -> None:
-        """Raises NeurouteError if it is no solution of the instance."""
-        self.instance.check(self.stops)
-
-    def plot(self, path: str | Path | None = None, title: str | None = None) -> "Figure":
-        """Draw it (see `Instance.plot`)."""
-        return self.instance.plot(self, path, title)
-
-    def save(self, path: str | Path) -> None:
-        """Write it: a TSP's as TSPLIB's .tour, others as VRPLIB's .sol.
-
-        Raises:
-            NeurouteError: for another ending, or if the file cannot be written.
-        """
-        target, ending, file = Path(path), ENDINGS[self.instance.problem], self.instance.group.file
-        if target.suffix != ending:
-            raise NeurouteError(f"{target}: a solution of {self.instance.name} is a file that ends in {ending}")
-        if self.instance.problem == "tsp":
-            own = TsplibInstance(self.instance.name, self.instance.distances, self.instance.coords)
-            write_tour(target, file if isinstance(file, TsplibInstance) else own, self.stops)
-        else:
-            write_solution(target, self.routes, self.cost)
-
-    def __str__(self) -> str:
-        routes = f"{len(self.routes)} routes, " if self.instance.problem != "tsp" else ""
-        gap = "" if self.gap is None else f", gap {self.gap:.2f} %"
-        return (
-            f"{self.instance.name}: n={self.instance.n}, {routes}length {self.instance.format(self.cost)} "
-            f"({self.instance.distances}){gap}, {self.seconds:.2f} s, {self.method}"
-        )
 
 
 def _whole_routes(routes: Sequence[Any], name: str) -> list[list[int]]:

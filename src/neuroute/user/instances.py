@@ -19,6 +19,7 @@ from neuroute.problems.vrp_checker import valid
 
 TOLERANCE = 1e-4  # relative, between a stated length and the one of the coordinates: some formats keep few digits
 
+File = TsplibInstance | VrplibInstance | SolomonInstance  # of one instance, in coordinates
 ARRAYS = ("coords", "reference", "demand", "capacity", "solutions")  # of a group, by instances
 
 
@@ -31,7 +32,7 @@ class Group:
     reference: np.ndarray | None = None  # (count,) lengths of known solutions
     demand: np.ndarray | None = None  # (count, n + 1) int64
     capacity: np.ndarray | None = None  # (count,) int64
-    file: TsplibInstance | VrplibInstance | SolomonInstance | None = None  # the one instance, when a library has it
+    file: File | None = None  # the one instance, when a library has it
     vrp: Vrp | None = None  # all of it, where the problem is one of the 16 VRPs
     seen: Vrp | None = None  # and as a network takes it
     solutions: np.ndarray | None = None  # those of `reference`: int64 tours (count, n), or (count, 2, n)

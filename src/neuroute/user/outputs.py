@@ -8,6 +8,8 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 
+PICTURES = (".svg", ".pdf", ".png")
+
 
 def check_writable(option: str, path: Path) -> None:
     """Raises NeurouteError if no file can be written at `path`.

@@ -16,7 +16,6 @@ from neuroute.problems.cvrp import cost
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import lengths as vrp_lengths
 from neuroute.user.classical import check_seconds, check_solver, solve_with
-from neuroute.user.compare import solvable
 from neuroute.user.data import read_instances
 from neuroute.user.export import check_export, export
 from neuroute.user.instance import Instance
@@ -28,7 +27,7 @@ log = logging.getLogger(__name__)
 def check_reference(instances: Instances, solver: str, out: Path | None) -> None:
     """Raises NeurouteError if a solver cannot solve the instances, or its answers cannot be kept beside `out`."""
     for group in instances.groups:
-        check_solver(solver, solvable(Instance(group.slice(0, 1))))
+        check_solver(solver, Instance(group.slice(0, 1)).for_solvers())
     keep = kept_in(instances, solver, out)
     if keep is not None and not keep.exists():
         check_export(instances, keep, "npz")
@@ -72,7 +71,7 @@ def with_reference(
 def _solve(instances: Instances, solver: str, workers: int, seconds: float | None) -> list[np.ndarray]:
     """Return a solution of each instance, in the order of the groups."""
     each = [Instance(group.slice(i, i + 1)) for group in instances.groups for i in range(group.count)]
-    tasks = [(solver, solvable(instance), seconds) for instance in each]
+    tasks = [(solver, instance.for_solvers(), seconds) for instance in each]
     found: list[np.ndarray] = [np.empty(0)] * len(tasks)
     with solver_pool(min(workers, len(tasks))) as pool, Progress(len(tasks), f"{solver}, for reference", True) as bar:
         if pool is None:

@@ -15,11 +15,12 @@ from neuroute.decoding.decode import decode
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import from_routes
 from neuroute.user.improve import improve, solve_for
-from neuroute.user.instance import ENDINGS, PICTURES, Instance, Solution
+from neuroute.user.instance import Instance
 from neuroute.user.instances import TOLERANCE
 from neuroute.user.model import Model, load_model
 from neuroute.user.options import check_decoding
-from neuroute.user.outputs import check_writable
+from neuroute.user.outputs import PICTURES, check_writable
+from neuroute.user.solution import ENDINGS, Solution
 from neuroute.user.sources import as_instance, load
 from neuroute.user.zoo import Card, choose
 
@@ -82,6 +83,7 @@ def solve(
 
 def choose_for(instance: Instance) -> Card:
     """Return the shipped network for an instance.  Raises NeurouteError if there is none."""
+    _check_coordinates(instance)
     return choose(instance.problems, instance.variant, instance.n, instance.name)
 
 
@@ -101,18 +103,34 @@ def methods(problem: str = "tsp") -> list[str]:
 
 def check_method(instance: Instance, name: str) -> None:
     """Raises NeurouteError, naming those that there are, if no installed solver of this name is for the instance."""
-    known = methods(instance.variant.lower())
+    from neuroute.user.classical import available
+
+    if instance.matrix is not None:
+        known = available(instance.problem, instance.matrix)
+    else:
+        known = methods(instance.variant.lower())
     if name not in known:
         there = ", ".join(known)
         raise NeurouteError(f"{instance.name}: no method '{name}' for {instance.variant}; there are: {there}")
+
+
+def _check_coordinates(instance: Instance) -> None:
+    """Raises NeurouteError, naming solvers, for an instance in distances, which networks do not take."""
+    if instance.matrix is not None:
+        from neuroute.user.classical import available
+
+        names = [name for name in available(instance.problem, instance.matrix) if "-" not in name]
+        raise NeurouteError(
+            f"{instance.name}: holds distances, not coordinates, which networks need; solve it with --solver "
+            f"{names[0]} (or {', '.join(names[1:])})"
+        )
 
 
 def _solve_by_solver(instance: Instance, name: str, seconds: float | None, seed: int) -> Solution:
     from neuroute.user.classical import solve_with
 
     check_method(instance, name)
-    arrays = instance.coords if instance.problem == "tsp" else instance.vrp
-    answer = solve_with(name, instance.group.file or arrays, seconds, seed)
+    answer = solve_with(name, instance.for_solvers(), seconds, seed)
     return Solution(instance, answer.solution, name, answer.seconds)
 
 
@@ -170,6 +188,7 @@ def default_decoding(model: Model, n: int) -> Decoding:
 
 def check_fit(instance: Instance, model: Model) -> None:
     """Raises NeurouteError if a network is not for an instance's problem."""
+    _check_coordinates(instance)
     variant = model.card.variants if model.card else None
     if model.problem not in instance.problems or (variant is not None and instance.variant not in variant):
         raise NeurouteError(

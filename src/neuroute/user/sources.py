@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.datasets.explicit import is_explicit, read_explicit
 from neuroute.problems.tsp import FEWEST_NODES
 from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_variants import Variant
@@ -22,7 +23,8 @@ def load(path: str | Path, index: int | None = None) -> Instance:
     """Read one instance.
 
     Args:
-        path: TSPLIB's .tsp, VRPLIB's .vrp, Solomon's .txt; or a file of many, .npz, .txt or .pkl (see `load_all`).
+        path: TSPLIB's .tsp or .atsp, VRPLIB's .vrp, each of coordinates or of distances, Solomon's .txt; or a file of
+            many, .npz, .txt or .pkl (see `load_all`).
         index: which instance of a file of many, from 0; may be left out where there is one.
 
     Raises:
@@ -46,7 +48,10 @@ def load_all(path: str | Path) -> list[Instance]:
     Raises:
         NeurouteError: if something cannot be read, with the file, the line or instance, and how to mend it.
     """
-    return [Instance(group.slice(i, i + 1)) for group in read_instances(Path(path)).groups for i in range(group.count)]
+    path = Path(path)
+    if is_explicit(path):
+        return [Instance(read_explicit(path))]
+    return [Instance(group.slice(i, i + 1)) for group in read_instances(path).groups for i in range(group.count)]
 
 
 def generate(

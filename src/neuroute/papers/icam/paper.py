@@ -1,6 +1,7 @@
 """Paper `icam`: what it trains, labels and borrows; what is shown is declared beside each table and figure."""
 
 from neuroute.papers.icam import roles
+from neuroute.papers.icam.protocol import protocol
 from neuroute.papers.icam.roles import ABLATIONS, BASELINES, ORIGINAL, OWN, PROBLEMS, STAGED, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.changes import apply_changes, seed_of
@@ -115,4 +116,5 @@ PAPER = Paper(
     runs=runs,
     label_jobs=label_jobs,
     borrows=("scaling", "sit"),
+    protocol=protocol,
 )

@@ -15,14 +15,20 @@ from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.problems.vrp_variants import SWITCHES
-from neuroute.rendering.cells import ONE_SEED, UNTRAINED, interval_cell, model_here, resampled, solver_name
+from neuroute.rendering.cells import (
+    MEAN_OF_GAPS,
+    ONE_SEED,
+    UNTRAINED,
+    interval_cell,
+    model_here,
+    resampled_mean_of_gaps,
+    solver_name,
+)
 from neuroute.rendering.grid import Measure
-from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Value
 from neuroute.rendering.trainings import drawn_instances
 
-GAP = "gap_mean_of_ratios_pct"  # the paper's: the mean of the instances' gaps
 FEASIBLE = "reference_feasible_pct"  # of the reference solutions, what networks may drive, too
 LIGHT = (
     "At each decision MVMoE/4E-L draws whether a whole batch goes to the experts or to the dense layer, in solving as "
@@ -62,15 +68,6 @@ def of_each(customers: int, count: int) -> str:
     return f"{customers} customers, {count:,} instance{'s' * (count != 1)} of each problem"
 
 
-def gap_cell(study: Study, run: str, dataset: Dataset, published: Value = None, decoding: Decoding | str = X8) -> Cell:
-    """Show the mean of the instances' gaps in %, with its bootstrap interval where there are several instances."""
-    samples = _resampled(study, run, dataset, decoding) if dataset.count > 1 else None
-    return interval_cell(study.value(GAP, run, dataset, decoding), samples, published)
-
-
-MEAN_GAP = Measure("gap_pct", gap_cell, Solvers.mean_of_gaps)
-
-
 def mean_gap_cell(
     study: Study, run: str, datasets: Sequence[Dataset], published: Value = None, decoding: Decoding | str = X8
 ) -> Cell:
@@ -79,7 +76,7 @@ def mean_gap_cell(
     They are resampled together: the i-th instances of all problems lie on the same ground (`datasets.vrp_stream`), so
     their gaps go up and down together, and an interval as of unrelated instances would be half as wide.
     """
-    gaps = [study.value(GAP, run, dataset, decoding) for dataset in datasets]
+    gaps = [study.value(MEAN_OF_GAPS, run, dataset, decoding) for dataset in datasets]
     measured = [gap for gap in gaps if gap is not None]
     if not measured or len(measured) < len(gaps):
         return Cell(None, published)
@@ -91,7 +88,7 @@ def mean_gap_samples(
     study: Study, run: str, datasets: Sequence[Dataset], decoding: Decoding | str = X8
 ) -> NDArray[np.float64] | None:
     """Resample that mean (resamples,); None where one of the test sets was not measured or has one instance."""
-    samples = [_resampled(study, run, dataset, decoding) for dataset in datasets if dataset.count > 1]
+    samples = [resampled_mean_of_gaps(study, run, dataset, decoding) for dataset in datasets if dataset.count > 1]
     kept = [each for each in samples if each is not None]
     if len(kept) < len(datasets):
         return None
@@ -105,15 +102,6 @@ def mean_over(tests: Iterable[Labels]) -> Measure:
     """Measure the mean gap over several test sets."""
     sets = [labels.dataset for labels in tests]
     return Measure("gap_pct", lambda study, run, _, published, how: mean_gap_cell(study, run, sets, published, how))
-
-
-def _resampled(study: Study, run: str, dataset: Dataset, decoding: Decoding | str) -> NDArray[np.float64] | None:
-    """Mean the gaps in % of resampled instances (resamples,); None for what was not measured.
-
-    Of test sets with as many instances the same ones are drawn.
-    """
-    lengths = study.lengths(run, dataset, decoding)
-    return None if lengths is None else resampled(lengths[0] / lengths[1], lengths[1] / lengths[1])
 
 
 def quoted(study: Study, quantity: str) -> float:

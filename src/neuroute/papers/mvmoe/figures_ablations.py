@@ -178,7 +178,10 @@ def _draw_times(axes: mpl.axes.Axes, settings: Sequence[Setting]) -> None:
         assert s.gap is not None
         axes.plot(s.seconds / unit, s.gap, MARKS[s.label], color=METHODS[s.label], markersize=6.5,
                   markeredgecolor="white", linestyle="none", label=s.label)  # fmt: skip
-    axes.margins(0.16)
+    gaps = [s.gap for s in there if s.gap is not None]
+    spread = max(0.16 * (max(gaps) - min(gaps)), 0.005)  # gaps that differ by rounding alone are to look alike
+    axes.set_ylim(min(gaps) - spread, max(gaps) + spread)
+    axes.margins(x=0.16)
     axes.set_xlim(left=0)
     axes.legend(loc="best", fontsize=5.8)
 

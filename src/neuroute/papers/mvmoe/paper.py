@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe.protocol import protocol
 from neuroute.papers.mvmoe.roles import (
     DEFAULT,
     FEW,
@@ -219,4 +220,5 @@ PAPER = Paper(
     runs=runs,
     label_jobs=label_jobs,
     borrows=("scaling",),
+    protocol=protocol,
 )

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import (
-    GAP,
     LIGHT,
-    MEAN_GAP,
     NETWORK,
     TEST_SETS,
     budgets_note,
@@ -22,8 +20,8 @@ from neuroute.papers.mvmoe.methods import classical, learned
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, MULTI_TASK, SIZES, TRAINED, UNSEEN, VARIANTS, X8, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested, artifact
-from neuroute.rendering.cells import BOOTSTRAP, printed
-from neuroute.rendering.grid import LENGTH, SECONDS, Grid, Method, Quantity, comparison, grid_table, needs_of
+from neuroute.rendering.cells import BOOTSTRAP, MEAN_OF_GAPS, printed
+from neuroute.rendering.grid import LENGTH, MEAN_GAP, SECONDS, Grid, Method, Quantity, comparison, grid_table, needs_of
 from neuroute.rendering.solver_cells import TIMES
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, Table
@@ -132,7 +130,7 @@ def _mean_gap(study: Study, name: str, variants: Sequence[str], size: int) -> fl
     for variant in variants:
         method = next(each for each in learned(study.scale, variant) if each.label == name)
         dataset = roles.reference(study.scale, variant, size).dataset
-        gaps.append(study.value(GAP, str(method.run(size)), dataset, method.decoding))
+        gaps.append(study.value(MEAN_OF_GAPS, str(method.run(size)), dataset, method.decoding))
     found = [gap for gap in gaps if gap is not None]
     return sum(found) / len(found) if len(found) == len(gaps) else None
 

@@ -30,12 +30,14 @@ def gap_notes(study: Study, runs: Iterable[str], sets: Collection[Dataset], *dec
     if repeats > 1:
         apart = f"; their gaps' standard deviation is {max(found):.3f} points at most" if found else ""
         notes.append(
-            f"Gaps are ratios of mean lengths, the means over {repeats} solutions of each instance with different "
-            f"random embeddings{apart}. Models without random embeddings would give the same tour each time, so they "
+            f"Gaps are means of the instances' gaps, over {repeats} solutions of each instance with different random "
+            f"embeddings{apart}. Models without random embeddings would give the same tour each time, so they "
             "solve each instance once."
         )
     else:
-        notes.append("Gaps are ratios of mean lengths. Each instance is solved once here, five times in the paper.")
+        notes.append(
+            "Gaps are means of the instances' gaps. Each instance is solved once here, five times in the paper."
+        )
     return notes
 
 
@@ -87,8 +89,8 @@ def repeats_note(study: Study) -> str:
     repeats = study.scale[PensScale].repeats
     several = f", models with random embeddings {repeats} times with different ones" if repeats > 1 else ""
     return (
-        f"Each instance is solved greedily{several}; gaps are of mean lengths. Thin lines: 95 % bootstrap intervals "
-        f"over the test instances ({RESAMPLES:,} resamples). One training seed of each model."
+        f"Each instance is solved greedily{several}; gaps are means of the instances' gaps. Thin lines: 95 % bootstrap "
+        f"intervals over the test instances ({RESAMPLES:,} resamples). One training seed of each model."
     )
 
 

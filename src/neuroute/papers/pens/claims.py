@@ -6,7 +6,7 @@ from neuroute.papers.pens.roles import BQ, NAMES, SIZES, reference, repeated, re
 from neuroute.plan.claims import claim
 from neuroute.plan.objects import Decoding
 from neuroute.rendering.cells import number, printed
-from neuroute.rendering.claims import Finding, Side, gap_side, less
+from neuroute.rendering.claims import Finding, Side, less, mean_of_gaps_side
 from neuroute.rendering.study import Study
 
 FIGURES = ("figure1", "figure3", "figure4", "figure5", "figure6")
@@ -17,7 +17,7 @@ def _own(study: Study, name: str, decoding: Decoding, table: int | str, label: s
     """One of the paper's models at the largest size."""
     gap = number(printed(study, table, method=NAMES[name], **where), LARGEST, "gap_pct")
     dataset = reference(study.scale, LARGEST).dataset
-    return gap_side(study, label or NAMES[name], run_id(name), dataset, gap, decoding)
+    return mean_of_gaps_side(study, label or NAMES[name], run_id(name), dataset, gap, decoding)
 
 
 @claim(
@@ -53,4 +53,4 @@ def ahead_of_others(study: Study) -> Finding:
     dataset = reference(study.scale, LARGEST).dataset
     own = _own(study, "pens_a", rescaled(study.scale), 3, "PENS-A, rescaled", scaled="yes")
     gap = number(printed(study, 3, method="BQ-NCO"), LARGEST, "gap_pct")
-    return less(own, gap_side(study, "BQ-NCO", BQ, dataset, gap), dataset)
+    return less(own, mean_of_gaps_side(study, "BQ-NCO", BQ, dataset, gap), dataset)

@@ -15,7 +15,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Decoding
 from neuroute.rendering import style
-from neuroute.rendering.cells import gap_cell, number, printed, solver_name
+from neuroute.rendering.cells import mean_of_gaps_cell, number, printed, solver_name
 from neuroute.rendering.columns import decimal, described
 from neuroute.rendering.plots import bounds, drawable, hidden_note
 from neuroute.rendering.study import Study
@@ -79,7 +79,7 @@ def _bars(study: Study) -> list[list[Bar]]:
 
     def gap(run: str | None, decoding: Decoding, table: str, **where: object) -> Cell:
         value = number(printed(study, table, **where), LARGEST, "gap_pct")
-        return gap_cell(study, run, dataset, value, decoding) if run else Cell(published=value)
+        return mean_of_gaps_cell(study, run, dataset, value, decoding) if run else Cell(published=value)
 
     name = roles.NAMES["coordns"]
     decoding = roles.repeated(study.scale)
@@ -228,7 +228,7 @@ def _measured_over_sizes(study: Study, name: str) -> dict[int, Cell]:
     """The paper's size -> the gap of a model without rescaling, where it was measured."""
     run, decoding = roles.run_id(name), roles.repeated(study.scale)
     sets = {size: roles.reference(study.scale, size).dataset for size in roles.SIZES}
-    found = {size: gap_cell(study, run, dataset, decoding=decoding) for size, dataset in sets.items()}
+    found = {size: mean_of_gaps_cell(study, run, dataset, decoding=decoding) for size, dataset in sets.items()}
     return {size: cell for size, cell in found.items() if cell.measured is not None}
 
 

@@ -15,7 +15,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact
 from neuroute.plan.objects import Dataset
 from neuroute.rendering import plots, style
-from neuroute.rendering.cells import gap_cell
+from neuroute.rendering.cells import mean_of_gaps_cell
 from neuroute.rendering.columns import decimal, described
 from neuroute.rendering.grid import needs_of
 from neuroute.rendering.plots import batches_axis, drawable, hidden_note
@@ -75,7 +75,7 @@ def _ends(study: Study) -> list[dict[str, Any]]:
             values = printed_gaps(study, "figure5a_table", method=model, init=words.lower())
             for size in roles.SMALL_SIZES:
                 dataset = roles.reference(study.scale, size).dataset
-                cell = gap_cell(study, run, dataset, decoding=decoding)
+                cell = mean_of_gaps_cell(study, run, dataset, decoding=decoding)
                 if cell.measured is not None:
                     measured = {"side": MEASURED, "size": size, "n": dataset.n, "run": run, "gap_pct": cell.measured}
                     rows.append(about | measured | {"low_pct": cell.low, "high_pct": cell.high})

@@ -2,6 +2,7 @@
 
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens import roles
+from neuroute.papers.pens.protocol import protocol
 from neuroute.papers.pens.roles import BQ, LEHD, SIZES, SMALL, SMALL_SIZES, reference, validation
 from neuroute.papers.pens.scale import PensScale, PensShape
 from neuroute.plan.changes import apply_changes, seed_of
@@ -80,4 +81,5 @@ PAPER = Paper(
     label_jobs=label_jobs,
     group="uniform",
     borrows=("scaling",),
+    protocol=protocol,
 )

@@ -9,9 +9,9 @@ from neuroute.papers.pens.roles import NAMES, SIZES, SMALL, SMALL_SIZES, repeate
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.plan.objects import Dataset
-from neuroute.rendering.cells import printed, printed_gap
+from neuroute.rendering.cells import MEAN_OF_GAPS, printed, printed_gap
 from neuroute.rendering.columns import described
-from neuroute.rendering.grid import GAP, Grid, Measure, Method, Quantity, gaps, grid_table, needs_of, record
+from neuroute.rendering.grid import MEAN_GAP, Grid, Measure, Method, Quantity, gaps, grid_table, needs_of, record
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Column, Table, fixed
 
@@ -23,7 +23,7 @@ def table_figure4_grid(scale: Scale) -> Grid:
     methods = [
         Method(NAMES[name], {"method": NAMES[name]}, runs=run_id(name), decoding=repeated(scale)) for name in ENCODED
     ]
-    return Grid(methods, gaps(sets_of(scale, SIZES), decimals=2), table="figure4_table")
+    return Grid(methods, gaps(sets_of(scale, SIZES), MEAN_GAP, decimals=2), table="figure4_table")
 
 
 @artifact("Figure 4's table: ALiBi, RoPE and coordinates", needs=needs_of(table_figure4_grid))
@@ -53,7 +53,7 @@ def table_figure5_grid(scale: Scale) -> Grid:
         )
         for name, (positions, initial) in SMALL.items()
     ]
-    return Grid(methods, gaps(sets_of(scale, SMALL_SIZES)), table="figure5a_table")
+    return Grid(methods, gaps(sets_of(scale, SMALL_SIZES), MEAN_GAP), table="figure5a_table")
 
 
 @artifact("Figure 5a: zero and Gaussian initial embeddings", needs=needs_of(table_figure5_grid))
@@ -86,7 +86,7 @@ def table1_grid(scale: Scale) -> Grid:
     quantities, factor = [], Measure("scale_factor", record("rescale_factor"))
     for size, test in sets_of(scale, SIZES).items():
         gap = Column(f"gap_tsp{size}_pct", "Gap", "%", fixed(2), f"TSP{size}", described(test.dataset))
-        quantities.append(Quantity(gap, GAP, test, size))
+        quantities.append(Quantity(gap, MEAN_GAP, test, size))
         quantities.append(
             Quantity(Column(f"factor_tsp{size}", "Factor", "", fixed(2), f"TSP{size}"), factor, test, size)
         )
@@ -145,8 +145,8 @@ def _gain(study: Study, largest: Dataset) -> list[str]:
     size = max(SIZES)
     here = []
     for name in MODELS:
-        before = study.gap(run_id(name), largest, repeated(study.scale))
-        after = study.gap(run_id(name), largest, rescaled(study.scale))
+        before = study.value(MEAN_OF_GAPS, run_id(name), largest, repeated(study.scale))
+        after = study.value(MEAN_OF_GAPS, run_id(name), largest, rescaled(study.scale))
         if before is not None and after is not None:
             here.append(f"{NAMES[name]} from {before:.2f} to {after:.2f} %")
     before, after = (printed_gap(printed(study, 1, method="PENS-A", scaled=s), size) for s in ("no", "yes"))

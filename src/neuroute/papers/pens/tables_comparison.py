@@ -27,7 +27,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset
 from neuroute.rendering.benchmark import Nodes, Solved, not_measured
-from neuroute.rendering.cells import UNTRAINED, gap_cell, model_here, number, printed
+from neuroute.rendering.cells import UNTRAINED, mean_of_gaps_cell, model_here, number, printed
 from neuroute.rendering.columns import HERE, described
 from neuroute.rendering.settings import parse
 from neuroute.rendering.study import Study
@@ -101,7 +101,7 @@ def _row(view: _View, method: Method, label: str, rows: pd.DataFrame) -> Row:
         if method.run is None:
             cells += [Cell(None, gap), Cell(None, time)]
             continue
-        cells.append(gap_cell(study, method.run, dataset, gap, method.decoded(_is_scaled(rows, size))))
+        cells.append(mean_of_gaps_cell(study, method.run, dataset, gap, method.decoded(_is_scaled(rows, size))))
         cells.append(Cell(study.value("time_s", method.run, view.timed[size], method.timed), time))
     for name, nodes in GROUPS.items():
         how = (method.run, method.decoded(_is_scaled(rows, name)).id, nodes)

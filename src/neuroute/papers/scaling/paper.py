@@ -7,6 +7,7 @@ from typing import Any
 
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.scaling import roles
+from neuroute.papers.scaling.protocol import protocol
 from neuroute.papers.scaling.roles import DATA, DEEP, DEEPEST, FEW, GRID, SHIFTED, SIZES, Shape, group, reference
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.changes import apply_changes, seed_of
@@ -157,4 +158,5 @@ PAPER = Paper(
     on_demand=on_demand,
     headline=True,
     test_set=reference,
+    protocol=protocol,
 )

@@ -4,6 +4,7 @@ from typing import Any
 
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.sit import roles
+from neuroute.papers.sit.protocol import protocol
 from neuroute.papers.sit.roles import BASELINES, BQ_CVRP, PROBLEMS, SIT, SIZES, reference, run_id, validation
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.changes import apply_changes, seed_of
@@ -159,4 +160,5 @@ PAPER = Paper(
     runs=runs,
     label_jobs=label_jobs,
     borrows=("scaling",),
+    protocol=protocol,
 )

@@ -9,7 +9,7 @@ from neuroute.papers.zoo.scale import ZooScale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Labels, Start
 from neuroute.rendering.benchmark import Solved, not_measured
-from neuroute.rendering.cells import BOOTSTRAP, gap_cell
+from neuroute.rendering.cells import RANGES, gap_cell
 from neuroute.rendering.columns import described
 from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 
@@ -60,7 +60,7 @@ def _sized_table(study: Study, run: str, *notes: str) -> Table:
             cells.append(gap_cell(study, run, labels.dataset, None, decoding))
             cells.append(Cell(None if seconds is None else seconds / labels.dataset.count))
         rows.append(Row((words,), tuple(cells)))
-    return Table(study.artifact.title, ("Decoding",), tuple(columns), tuple(rows), (ONE, BOOTSTRAP, *notes), LEGEND)
+    return Table(study.artifact.title, ("Decoding",), tuple(columns), tuple(rows), (ONE, RANGES, *notes), LEGEND)
 
 
 EACH = "Times are of one instance, in batches, on one thread."
@@ -99,7 +99,7 @@ def table3(study: Study) -> Table:
         )
         for variant, labels in sets.items()
     ]
-    notes = (ONE, BOOTSTRAP, "References are within a budget, not optimal: a gap may be negative.")
+    notes = (ONE, RANGES, "References are within a budget, not optimal: a gap may be negative.")
     return Table(study.artifact.title, ("Problem", "Reference"), columns, tuple(rows), notes, LEGEND)
 
 

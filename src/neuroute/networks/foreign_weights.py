@@ -1,0 +1,136 @@
+"""What a file of weights holds, whoever wrote it, and whether it is the network that is asked for."""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_whole
+from neuroute.networks.layouts.arguments import read_arguments
+from neuroute.networks.layouts.rules import Layout, published_name, rename, some
+from neuroute.networks.layouts.tables import recognise
+from neuroute.networks.tensor_files import metadata, read_tensors
+from neuroute.networks.weights import KEY, build, describe, read_about
+from neuroute.plan.objects import Network
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Tensors under our names, and what is known besides.
+
+    Attributes:
+        file: where they were read from.
+        tensors: by our names; of a published layout emptied of what is not ours.
+        layout: the published layout of the file; None where tensors are called as here.
+        told: arguments that the file tells or its layout fixes.
+        about: of a checkpoint of ours, what it says of itself.
+    """
+
+    file: Path
+    tensors: dict[str, Tensor]
+    layout: Layout | None = None
+    told: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, Any] | None = None
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it."""
+        return {
+            "file": self.file.name,
+            "sha256": digest(self.file),
+            "layout": self.layout.name if self.layout else None,
+        }
+
+
+def read_weights(file: Path) -> Weights:
+    """Read a checkpoint of ours, a file in a published layout, or one whose tensors are called as here.
+
+    Nothing in the file is executed.  Raises NeurouteError for a file that is none, or whose layout is not as known.
+    """
+    if file.suffix == ".safetensors" and KEY in metadata(file):
+        about = read_about(file)
+        return Weights(file, read_tensors(file), told=about["network"]["arguments"], about=about)
+    tensors = read_tensors(file)
+    layout = recognise(tensors)
+    if layout is None:
+        return Weights(file, tensors)
+    told = dict(layout.trained)
+    if layout.heads:
+        told["heads"] = len(tensors[layout.heads])
+    named = rename(layout, tensors, file)
+    return Weights(file, named, layout, _read(layout.kind, named) | told)
+
+
+def fit(weights: Weights, network: Network) -> dict[str, Tensor]:
+    """Return the tensors as this network has them.
+
+    Raises NeurouteError that says which arguments differ, or else which tensors are missing, left over, of another
+    shape or not finite.
+    """
+    with torch.device("meta"):
+        own = build(network).state_dict()
+    tensors = weights.tensors
+    faults = {
+        "missing": [name for name in own if name not in tensors],
+        "left over": [name for name in tensors if name not in own],
+        "of another shape": [
+            f"{name} {tuple(tensors[name].shape)} for {tuple(own[name].shape)}"
+            for name in own
+            if name in tensors and tensors[name].shape != own[name].shape
+        ],
+    }
+    faults["missing"] = [_as_there(weights.layout, name) for name in faults["missing"]]
+    says = [f"{what}: {some(names)}" for what, names in faults.items() if names]
+    if says:
+        raise NeurouteError(f"{weights.file}: does not fit {describe(network)} ({'; '.join(says)})")
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() != own[name].is_floating_point():
+            raise NeurouteError(
+                f"{weights.file}: '{name}' holds {tensor.dtype}, not {own[name].dtype}; export it again"
+            )
+        if not bool(tensor.isfinite().all()):
+            raise NeurouteError(f"{weights.file}: holds weights that are not finite ('{name}'); get it again")
+    return {name: tensors[name].to(own[name].dtype).contiguous() for name in own}
+
+
+def write_checkpoint(out: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
+    """Write what `weights.save_checkpoint` writes, without a copy of the tensors in memory."""
+
+    def write(file: BinaryIO) -> None:
+        save_file(dict(tensors), file.name, metadata={KEY: json.dumps(about, sort_keys=True)})
+        os.chmod(file.name, os.fstat(file.fileno()).st_mode)  # it is another file now, which the user alone may read
+        with open(file.name, "rb") as written:
+            os.fsync(written.fileno())
+
+    write_whole(out, write)
+
+
+def digest(file: Path) -> str:
+    """Return the SHA-256 of a file's content."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _as_there(layout: Layout | None, name: str) -> str:
+    """A tensor's name in the file."""
+    if layout is None:
+        return name
+    try:
+        return published_name(layout, name)
+    except ValueError:
+        return name
+
+
+def _read(kind: str, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    try:
+        return read_arguments(kind, tensors)
+    except (KeyError, IndexError):  # what is missing is said when it does not fit
+        return {}

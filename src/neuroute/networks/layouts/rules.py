@@ -1,0 +1,154 @@
+"""A published layout as a table: which of its tensors become which of ours.  The table is read in both directions."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from neuroute.core.errors import NeurouteError
+
+Arguments = Mapping[str, Any]  # of our network: its heads and repetitions say where a tensor is cut
+SHOWN = 3  # names in a message
+# What stands in names: {i} a layer, {j} an expert, {s} a repetition: nothing, _2, _3, ...
+PLACES = {"i": r"(?P<i>\d+)", "j": r"(?P<j>\d+)", "s": r"(?P<s>(?:_\d+)?)"}
+
+
+class Join(NamedTuple):
+    """How some tensors of a published file become one of ours, and back."""
+
+    join: Callable[[list[Tensor]], Tensor]
+    cut: Callable[[Tensor, Arguments, int], Sequence[Tensor]]  # our tensor, the network's arguments, how many parts
+
+
+class Rule(NamedTuple):
+    """One of our tensors, and the published ones that it is made of, in this order."""
+
+    ours: str
+    theirs: tuple[str, ...]
+    how: Join
+
+    @property
+    def counts(self) -> bool:
+        """Whether there are as many published tensors as experts or repetitions."""
+        return "{j}" in self.theirs[0] or "{s}" in self.theirs[0]
+
+    def parts(self, i: str, count: int) -> list[str]:
+        """Published names of layer i; count: of experts or repetitions."""
+        numbers = range(count if self.counts else 1)
+        return [name.format(i=i, j=j, s=f"_{j + 1}" if j else "") for name in self.theirs for j in numbers]
+
+
+class Layout(NamedTuple):
+    """What a published training script writes of one network."""
+
+    name: str
+    kind: str  # our network
+    marks: Mapping[str, int | None]  # tensors that are there, with so many columns
+    lacks: tuple[str, ...]  # tensors that are not
+    rules: tuple[Rule, ...]
+    usual: Arguments  # arguments that no tensor tells, as published
+    trained: Arguments = {}  # arguments that the code fixes: with others these weights are another network
+    holder: str = "model_state_dict"  # the key of the file that holds the tensors
+    constants: Mapping[str, float] = {}  # buffers beside each gate, which nothing computes with
+    heads: str = ""  # a tensor whose first axis is the heads
+
+    def fits(self, tensors: Mapping[str, Tensor]) -> bool:
+        """Whether a file has this layout, as far as its marks tell."""
+        return not any(name in tensors for name in self.lacks) and all(
+            name in tensors and (columns is None or tensors[name].shape[-1:] == (columns,))
+            for name, columns in self.marks.items()
+        )
+
+
+def rename(layout: Layout, tensors: dict[str, Tensor], file: Path) -> dict[str, Tensor]:
+    """Return a published file's tensors under our names; `tensors` is emptied, so that none is held twice.
+
+    Raises NeurouteError that names what is missing, left over or does not fit its neighbours.
+    """
+    for name in [name for name in tensors if name.rpartition(".")[2] in layout.constants]:
+        del tensors[name]
+    named: dict[str, Tensor] = {}
+    missing: list[str] = []
+    for rule in layout.rules:
+        for i, count in _found(rule, tensors):
+            names = rule.parts(i, count)
+            if absent := [name for name in names if name not in tensors]:
+                missing += absent
+                continue
+            named[rule.ours.format(i=i)] = _joined(rule, names, [tensors.pop(name) for name in names], file)
+    if missing or tensors:
+        both = (("missing", missing), ("left over", sorted(tensors)))
+        says = "; ".join(f"{what}: {some(names)}" for what, names in both if names)
+        raise NeurouteError(
+            f"{file}: looks like {layout.name} but is not as this version knows it ({says}); "
+            "rename the tensors, or save them under neuroute's own names"
+        )
+    return named
+
+
+def restore(layout: Layout, tensors: Mapping[str, Tensor], arguments: Arguments) -> dict[str, Tensor]:
+    """Return our tensors under the published names.  Raises ValueError for one that the layout does not know."""
+    named: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        rule, i = _rule_of(layout, name)
+        parts = rule.how.cut(tensor, arguments, len(rule.theirs))
+        names = rule.parts(i, len(parts))
+        named |= {theirs: part.contiguous() for theirs, part in zip(names, parts, strict=True)}
+        gate, _, last = names[0].rpartition(".")
+        if last == "w_gate":
+            named |= {f"{gate}.{key}": tensor.new_full((1,), value) for key, value in layout.constants.items()}
+    return named
+
+
+def knows(layout: Layout, names: Iterable[str]) -> bool:
+    """Whether a layout has a rule for each of our tensors."""
+    return all(any(pattern(rule.ours).fullmatch(name) for rule in layout.rules) for name in names)
+
+
+def published_name(layout: Layout, ours: str) -> str:
+    """Return the first of the published names of one of our tensors."""
+    rule, i = _rule_of(layout, ours)
+    return rule.parts(i, 1)[0]
+
+
+def some(names: Sequence[str]) -> str:
+    """The first few names, and how many more."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def pattern(name: str) -> re.Pattern[str]:
+    """Return an expression that matches a name and its numbers."""
+    text = re.escape(name)
+    for place, expression in PLACES.items():
+        text = text.replace(rf"\{{{place}\}}", expression, 1)
+    return re.compile(text)
+
+
+def _found(rule: Rule, tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, int]]:
+    """Layers (or "") that have any of the rule's tensors, and how many of the first."""
+    layers: dict[str, int] = {}
+    for number, theirs in enumerate(rule.theirs):
+        expression = pattern(theirs)
+        for match in filter(None, map(expression.fullmatch, tensors)):
+            i = match.groupdict().get("i", "")
+            layers[i] = layers.get(i, 0) + (number == 0)
+    yield from sorted(layers.items(), key=lambda item: int(item[0] or 0))
+
+
+def _rule_of(layout: Layout, ours: str) -> tuple[Rule, str]:
+    """The rule of one of our tensors, and its layer."""
+    for rule in layout.rules:
+        if match := pattern(rule.ours).fullmatch(ours):
+            return rule, match.groupdict().get("i", "")
+    raise ValueError(f"{layout.name} has no tensor that is '{ours}' here")
+
+
+def _joined(rule: Rule, names: list[str], parts: list[Tensor], file: Path) -> Tensor:
+    try:
+        return rule.how.join(parts)
+    except (RuntimeError, IndexError, ValueError):
+        shapes = ", ".join(str(tuple(part.shape)) for part in parts[:SHOWN])
+        raise NeurouteError(f"{file}: {some(names)} do not fit each other ({shapes}); export them again") from None

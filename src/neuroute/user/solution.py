@@ -1,0 +1,104 @@
+"""A solution of one instance, which is checked when it is made."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.explicit import MatrixInstance
+from neuroute.datasets.tsplib import TsplibInstance, write_tour
+from neuroute.datasets.vrplib import write_solution
+from neuroute.problems.vrp import to_routes
+from neuroute.user.instance import Instance
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ENDINGS = {"tsp": ".tour", "cvrp": ".sol", "vrp": ".sol"}  # of solution files
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A solution of an instance, which is checked when it is made.
+
+    Attributes:
+        instance: what it solves.
+        stops: int64; a tour (n,) of nodes from 0, or (2, n): the customers from 1 in visiting order, and 1 for each
+            that is reached through the depot.
+        method: what made it: a network's name, or a solver's.
+        seconds: wall-clock time that it took, without loading the network.
+        trace: (seconds, cost) of each improvement, where the method tells.
+
+    Raises:
+        NeurouteError: if it is no solution of the instance.
+    """
+
+    instance: Instance
+    stops: np.ndarray
+    method: str = ""
+    seconds: float = 0.0
+    trace: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stops", self.instance.stops_of(self.stops))
+        self.check()
+
+    @property
+    def tour(self) -> list[int]:
+        """The nodes from 0 in visiting order.  Raises NeurouteError for a problem with vehicles."""
+        if self.instance.problem != "tsp":
+            raise NeurouteError(f"{self.instance.name}: has vehicles; its solution is `routes`")
+        return [int(node) for node in self.stops]
+
+    @property
+    def routes(self) -> list[list[int]]:
+        """The customers, from 1, of each vehicle.  Raises NeurouteError for a TSP."""
+        if self.instance.problem == "tsp":
+            raise NeurouteError(f"{self.instance.name}: is a TSP; its solution is `tour`")
+        return to_routes(self.stops)
+
+    @cached_property
+    def cost(self) -> float:
+        """In the instance's own distances."""
+        return self.instance.cost(self.stops)
+
+    @cached_property
+    def gap(self) -> float | None:
+        """By how many per cent it costs more than the best solution known; None where none is known."""
+        return self.instance.gap(self.stops)
+
+    def check(self) -> None:
+        """Raises NeurouteError if it is no solution of the instance."""
+        self.instance.check(self.stops)
+
+    def plot(self, path: str | Path | None = None, title: str | None = None) -> "Figure":
+        """Draw it (see `Instance.plot`)."""
+        return self.instance.plot(self, path, title)
+
+    def save(self, path: str | Path) -> None:
+        """Write it: a TSP's as TSPLIB's .tour, others as VRPLIB's .sol.
+
+        Raises:
+            NeurouteError: for another ending, or if the file cannot be written.
+        """
+        target, ending = Path(path), ENDINGS[self.instance.problem]
+        if target.suffix != ending:
+            raise NeurouteError(f"{target}: a solution of {self.instance.name} is a file that ends in {ending}")
+        if self.instance.problem == "tsp":
+            file = self.instance.for_solvers()
+            if not isinstance(file, TsplibInstance | MatrixInstance):
+                file = TsplibInstance(self.instance.name, self.instance.distances, self.instance.coords)
+            write_tour(target, file, self.stops)
+        else:
+            write_solution(target, self.routes, self.cost)
+
+    def __str__(self) -> str:
+        routes = f"{len(self.routes)} routes, " if self.instance.problem != "tsp" else ""
+        gap = "" if self.gap is None else f", gap {self.gap:.2f} %"
+        return (
+            f"{self.instance.name}: n={self.instance.n}, {routes}length {self.instance.format(self.cost)} "
+            f"({self.instance.distances}){gap}, {self.seconds:.2f} s, {self.method}"
+        )

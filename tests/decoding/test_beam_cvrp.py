@@ -1,0 +1,175 @@
+"""Beams for the CVRP: one is greedy, a wide one is exhaustive; all are feasible, whatever the batch and the network."""
+
+from collections.abc import Callable
+from functools import cache
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from neuroute.decoding.beam import search_beams
+from neuroute.decoding.cvrp import CvrpBatch
+from neuroute.decoding.cvrp_paths import greedy_solutions
+from neuroute.decoding.decode import decode
+from neuroute.decoding.prefixes import RoutePrefixes
+from neuroute.networks.base import PathNetwork
+from neuroute.networks.bq import BqCvrp
+from neuroute.networks.lehd import LehdCvrp
+from neuroute.networks.sit import SitCvrp
+from neuroute.plan.objects import Decoding
+from neuroute.problems.cvrp import cost, is_feasible
+from neuroute.problems.vrp import Vrp
+from random_cvrp import random_instances
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+V = 9
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(params=[BqCvrp, LehdCvrp, SitCvrp])
+def net(request: pytest.FixtureRequest) -> PathNetwork:
+    torch.manual_seed(4)
+    net = request.param(depth=2, width=16, heads=2, feed_forward=24, train_nodes=7).double().eval()
+    for name, p in net.named_parameters():
+        if "alpha" in name:  # ReZero's factors, at first 0: the last layer would see embeddings alone
+            p.data.fill_(1.0)
+    return net
+
+
+def instances(count: int, customers: int = V, seed: int = 0) -> Vrp:
+    return random_instances(count, customers, seed, grid=False)[0]
+
+
+def prefixes_of(net: PathNetwork, batch: CvrpBatch) -> RoutePrefixes:
+    return RoutePrefixes(net.decide, net.encode(batch.coords, batch.share), batch.demand, batch.capacity)
+
+
+def test_a_beam_of_one_is_greedy(net: PathNetwork) -> None:
+    some = instances(12)
+    batch = CvrpBatch.of(some, CPU)
+    found, length = search_beams(prefixes_of(net, batch), batch.lengths, 1)
+    with torch.inference_mode():
+        nodes = net.encode(batch.coords, batch.share)
+        assert torch.equal(found, greedy_solutions(net.decide, nodes, batch.demand, batch.capacity))
+    np.testing.assert_allclose(length, cost(some, found.numpy()))
+
+
+@pytest.mark.parametrize("beam", [2, 5, 40])
+def test_solutions_are_feasible_and_do_not_depend_on_the_batch(net: PathNetwork, beam: int) -> None:
+    some, decoding = instances(7), Decoding(method="beam", beam=beam)
+    together = decode("cvrp", net, some, decoding)
+    assert is_feasible(some, together.numpy()).all()
+    alone = [decode("cvrp", net, some[i : i + 1], decoding) for i in range(7)]
+    assert torch.equal(together, torch.cat(alone))
+    assert torch.equal(together, decode("cvrp", net, some, decoding.model_copy(update={"batch_size": 3})))
+
+
+Moves = tuple[tuple[int, int], ...]  # (customer, way)
+
+
+def policy_of(net: PathNetwork, some: Vrp) -> Callable[[Moves], dict[tuple[int, int], float]]:
+    """What follows moves of one instance, each with its log-probability, from one question to the network.
+
+    Of two equal moves (to a customer that does not fit, or from the depot) the likelier one is what is open.
+    """
+    batch, capacity = CvrpBatch.of(some, CPU), int(some.capacity[0])
+    nodes = net.encode(batch.coords, batch.share)
+
+    @cache
+    def options(made: Moves) -> dict[tuple[int, int], float]:
+        left = capacity
+        for stop, way in made:
+            left = (capacity if way else left) - int(some.demand[0, stop])
+        waiting = [c for c in range(1, some.customers + 1) if c not in dict(made)]
+        rows = nodes[:, [made[-1][0] if made else 0, *waiting, 0]]
+        found = {}
+        logits = net.decide(rows, torch.tensor([left / capacity]))[0].tolist()
+        for c, (straight, through) in zip(waiting, logits, strict=True):
+            if not made or some.demand[0, c] > left:
+                found[c, 1] = max(straight, through)
+            else:
+                found[c, 0], found[c, 1] = straight, through
+        total = np.logaddexp.reduce(list(found.values()))
+        return {move: score - total for move, score in found.items()}
+
+    return options
+
+
+def plain_beam(net: PathNetwork, some: Vrp, beam: int) -> tuple[np.ndarray, np.ndarray]:
+    """The most probable solutions (beam, 2, V) of one instance, and their log-probabilities."""
+    options = policy_of(net, some)
+    live: list[tuple[Moves, float]] = [((), 0.0)]
+    for _ in range(some.customers):
+        wider = [((*made, move), p + q) for made, p in live for move, q in options(made).items()]
+        live = sorted(wider, key=lambda each: -each[1])[:beam]
+    return np.array([np.array(made).T for made, _ in live]), np.array([p for _, p in live])
+
+
+def costs(some: Vrp, solutions: np.ndarray) -> np.ndarray:
+    """Of many solutions of one instance, all of them feasible."""
+    same = Vrp(*(np.repeat(a, len(solutions), axis=0) for a in (some.coords, some.demand, some.capacity)))
+    assert is_feasible(same, solutions).all()
+    return cost(same, solutions)
+
+
+@pytest.mark.parametrize("beam", [1, 3, 7])
+def test_a_beam_is_a_search_over_probabilities(net: PathNetwork, beam: int) -> None:
+    some = instances(6, 6, 2)
+    found = decode("cvrp", net, some, Decoding(method="beam", beam=beam)).numpy()
+    for i in range(len(some)):
+        best = costs(some[i : i + 1], plain_beam(net, some[i : i + 1], beam)[0]).min()
+        np.testing.assert_allclose(cost(some[i : i + 1], found[i : i + 1]), best)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_beam_that_holds_all_solutions_finds_the_shortest(net: PathNetwork, seed: int) -> None:
+    some = instances(1, 4, seed)
+    ways = [(1, *rest) for rest in product((0, 1), repeat=3)]
+    every = np.array([(order, way) for order in permutations(range(1, 5)) for way in ways])
+    same = Vrp(*(np.repeat(a, len(every), axis=0) for a in (some.coords, some.demand, some.capacity)))
+    every = every[is_feasible(same, every)]
+    found = decode("cvrp", net, some, Decoding(method="beam", beam=24 * 8))
+    np.testing.assert_allclose(cost(some, found.numpy()), costs(some, every).min())
+
+
+def test_each_solution_comes_once_and_with_its_probability(net: PathNetwork) -> None:
+    some = instances(1, 4, 1)
+    batch = CvrpBatch.of(some, CPU)
+    prefixes, log_p = prefixes_of(net, batch), torch.zeros(1, 1, dtype=torch.float64)
+    with torch.inference_mode():
+        for _ in range(prefixes.decisions):  # all that are open
+            scores = log_p[..., None] + prefixes.log_p()
+            pairs = scores.flatten(1).isfinite().nonzero()[:, 1][None]
+            log_p = scores.flatten(1).gather(1, pairs)
+            prefixes.go(pairs // scores.shape[2], pairs % scores.shape[2])
+        found = prefixes.solutions_of(prefixes.moves)[0].numpy()
+        expected, by_hand = plain_beam(net, some, 10**6)
+    assert abs(float(log_p.exp().sum()) - 1) < 1e-9
+    by_moves = {s.tobytes(): p for s, p in zip(expected, by_hand, strict=True)}
+    assert len(by_moves) == len(found)
+    np.testing.assert_allclose(log_p[0], [by_moves[s.tobytes()] for s in found], rtol=1e-6)
+
+
+def test_whatever_the_network_says_solutions_are_feasible() -> None:
+    some = instances(5)
+    batch = CvrpBatch.of(some, CPU)
+    nodes = batch.coords
+
+    def by(answer: float) -> Tensor:
+        def decide(rows: Tensor, left: Tensor) -> Tensor:
+            return torch.full((len(rows), rows.shape[1] - 2, 2), answer)
+
+        prefixes = RoutePrefixes(decide, nodes, batch.demand, batch.capacity)
+        return search_beams(prefixes, batch.lengths, 6)[0]
+
+    for answer in (0.0, torch.nan, -torch.inf):
+        assert is_feasible(some, by(answer).numpy()).all()
+
+
+@pytest.mark.parametrize("customers", [1, 2, 3])
+def test_smallest_instances(net: PathNetwork, customers: int) -> None:
+    some = instances(3, customers)
+    assert is_feasible(some, decode("cvrp", net, some, Decoding(method="beam", beam=64)).numpy()).all()

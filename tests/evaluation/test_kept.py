@@ -1,0 +1,160 @@
+"""Evaluations that are interrupted, at any step, or measured in parts: records as of one that ran through."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import exclusive
+from neuroute.datasets.labels import make_labels
+from neuroute.decoding.cvrp_search import CvrpSearch
+from neuroute.decoding.tsp_search import TspSearch
+from neuroute.evaluation import kept
+from neuroute.evaluation.kept import Kept
+from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Problem, Run, Test
+from untrained import evaluated, run_of
+
+MEASURED = ("time_s", "peak_memory_mb")  # of the process that ended
+SHAPE = {"depth": 1, "width": 8, "heads": 1, "train_nodes": 9}
+RRC = Decoding(method="rrc", iterations=5, milestones=(0, 2, 5), batch_size=4)
+PRC = Decoding(method="prc", start="nearest", iterations=4, milestones=(1, 4), longest=6, batch_size=4)
+BEAM = Decoding(method="beam", beam=2, batch_size=4)
+CASES: dict[str, tuple[Problem, str, dict[str, Any], tuple[Decoding, ...]]] = {
+    "tsp": ("tsp", "decoder_only:DecoderOnly", {"gate": True, "rezero": True}, (RRC, BEAM, PRC)),
+    "cvrp": ("cvrp", "lehd:LehdCvrp", {"feed_forward": 8}, (RRC, PRC)),
+    "random embeddings": (
+        "tsp",
+        "pens:Pens",
+        {"feed_forward": 8, "width": 16, "heads": 2, "positions": "alibi", "initial": "gaussian"},
+        (Decoding(repeats=2, batch_size=4), RRC),
+    ),
+}
+
+
+class Killed(BaseException):
+    pass
+
+
+def case(folder: Path, name: str) -> tuple[Evaluation, Run]:
+    problem, kind, arguments, decodings = CASES[name]
+    labels = Labels(dataset=Dataset(problem=problem, n=9, count=7), solver="nearest")
+    make_labels(labels, folder / "labels", [], workers=1, progress=False)
+    run = run_of(Network(kind=f"neuroute.networks.{kind}", arguments=SHAPE | arguments), labels)
+    return Evaluation(run=run.id, group="all", tests=tuple(Test(labels=labels, decoding=d) for d in decodings)), run
+
+
+def measured(folder: Path, labels: Path, evaluation: Evaluation, run: Run) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Records without what only the clock says, and lengths."""
+    rows, lengths = evaluated(folder, evaluation, run, label_dirs=[labels])
+    assert (rows[rows.metric == "time_s"].value > 0).all()
+    return rows[~rows.metric.isin(MEASURED)].drop(columns="wall_time_s").reset_index(drop=True), lengths
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_evaluation_that_is_killed_after_any_step_ends_with_the_same_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    evaluation, run = case(tmp_path, name)
+    rows, lengths = measured(tmp_path / "whole", tmp_path / "labels", evaluation, run)
+    monkeypatch.setattr(kept, "KEEP_EVERY_S", 0.0)
+    save, saves = Kept.save, [0]
+
+    def save_and_die(self: Kept) -> None:
+        save(self)
+        saves[0] += 1
+        raise Killed
+
+    monkeypatch.setattr(Kept, "save", save_and_die)
+    killed = tmp_path / "killed"
+    for _ in range(100):
+        try:
+            again = measured(killed, tmp_path / "labels", evaluation, run)
+            break
+        except Killed:
+            assert not list((killed / "out").glob("*.csv"))
+    pd.testing.assert_frame_equal(again[0], rows)
+    assert list(again[1]) == list(lengths)
+    for key in lengths:
+        np.testing.assert_array_equal(again[1][key], lengths[key])
+    steps = sum(2 * (d.iterations + 1) * d.repeats + d.repeats + 1 for d in CASES[name][3])
+    assert saves[0] <= steps + 1  # each kill was after another step: none was taken twice
+    assert saves[0] > len(CASES[name][3]) * 2
+    assert {path.name for path in (killed / "out").iterdir()} == {"all.csv", "all.npz", ".all"}
+    assert not [*(killed / "out").rglob(".all/*/*")]
+
+
+@pytest.mark.parametrize(("name", "search"), [("tsp", TspSearch), ("cvrp", CvrpSearch)])
+def test_an_interrupted_re_construction_goes_on_with_the_next_iteration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, search: type
+) -> None:
+    evaluation, run = case(tmp_path, name)
+    monkeypatch.setattr(kept, "KEEP_EVERY_S", 0.0)
+    begun: list[int] = []
+    reconstruct = search.reconstruct
+
+    def count(self: Any, *args: Any, **more: Any) -> Any:
+        begun.append(more["done"])
+        for number, now in enumerate(reconstruct(self, *args, **more), more["done"] + 1):
+            if len(begun) == 2 and number == 4:  # after the warm-up
+                raise Killed
+            yield now
+
+    monkeypatch.setattr(search, "reconstruct", count)
+    with pytest.raises(Killed):
+        measured(tmp_path / "killed", tmp_path / "labels", evaluation, run)
+    assert begun == [0, 0]
+    measured(tmp_path / "killed", tmp_path / "labels", evaluation, run)
+    assert begun[2:4] == [0, 3]  # another warm-up; then after the third iteration
+
+
+def test_parts_share_the_work_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from neuroute.evaluation import driver, labelled
+
+    evaluation, run = case(tmp_path, "tsp")
+    rows, lengths = measured(tmp_path / "whole", tmp_path / "labels", evaluation, run)
+    done: list[str] = []
+    measure = labelled._measure_test
+    monkeypatch.setattr(labelled, "_measure_test", lambda *a: done.append(a[2].decoding.id) or measure(*a))
+    write, evaluate = driver.write_records, driver.evaluate
+    monkeypatch.setattr(driver, "write_records", lambda *a: pytest.fail("a part wrote records"))
+    for k in (1, 0):
+        monkeypatch.setattr("untrained.evaluate", lambda *a, k=k: evaluate(*a, part=(k, 2)))
+        with pytest.raises(FileNotFoundError):
+            evaluated(tmp_path / "parts", evaluation, run, label_dirs=[tmp_path / "labels"])
+    assert done == ["beam2-b4", "rrc5-b4", "prc4-nearest-l6-b4"]
+    monkeypatch.setattr(driver, "write_records", write)
+    monkeypatch.setattr("untrained.evaluate", evaluate)
+    again = measured(tmp_path / "parts", tmp_path / "labels", evaluation, run)
+    assert len(done) == 3
+    pd.testing.assert_frame_equal(again[0], rows)
+    assert list(again[1]) == list(lengths)
+
+
+def test_what_another_model_has_measured_is_of_no_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluation, run = case(tmp_path, "tsp")
+    monkeypatch.setattr(kept, "KEEP_EVERY_S", 0.0)
+    monkeypatch.setattr(Kept, "finish", lambda self: None)
+    rows, _ = measured(tmp_path / "out", tmp_path / "labels", evaluation, run)
+    read = []
+    monkeypatch.setattr(
+        Kept, "once", lambda self, name, measure, splits=True: read.append(self.read(name)) or measure()
+    )
+    same, _ = measured(tmp_path / "out", tmp_path / "labels", evaluation, run)
+    assert None not in read
+    read.clear()
+    other = run.network.model_copy(update={"arguments": run.network.arguments | {"depth": 2}})
+    measured(tmp_path / "out", tmp_path / "labels", evaluation, run.model_copy(update={"network": other}))
+    assert set(read) == {None}
+    pd.testing.assert_frame_equal(rows, same)
+
+
+def test_two_processes_do_not_measure_the_same(tmp_path: Path) -> None:
+    evaluation, run = case(tmp_path, "tsp")
+    with (
+        exclusive(tmp_path / "out" / ".all" / ".lock0", "a test"),
+        pytest.raises(NeurouteError, match="evaluation of scaling/x/all is already running there in another process"),
+    ):
+        measured(tmp_path, tmp_path / "labels", evaluation, run)
