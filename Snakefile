@@ -75,7 +75,8 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/render.smk"
 
 
-keep_group_together()
+if runs_group():
+    start_warm_process()  # hooks are for the process that sends jobs
 
 
 onstart:

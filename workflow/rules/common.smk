@@ -35,15 +35,14 @@ def group_of(stage, name):
     group = REQUESTS.group(stage, name)
     if group:
         workflow.parent_groupids[group] = "short"
+    if workflow.remote_exec:  # in a job that a cluster was sent: what came together stays so
+        workflow.group_settings.group_components = {"short": sys.maxsize}
     return group
 
 
-def keep_group_together():
-    """In a job that a cluster was sent: what came together stays so, and shares a warm process, as on one machine."""
-    if workflow.remote_exec and not workflow.local_exec:
-        workflow.group_settings.group_components = {"short": sys.maxsize}
-    elif workflow.remote_exec and workflow.group_settings.local_groupid != "local":
-        start_warm_process()
+def runs_group():
+    """Whether this process runs short jobs that a cluster was sent together; Snakemake tells it as an option."""
+    return workflow.remote_exec and "--local-groupid" in sys.argv and "--executor" not in sys.argv
 
 
 def check_cluster():

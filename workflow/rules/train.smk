@@ -10,7 +10,7 @@ rule train:
         f"{PLAN.work}/usage/train/{{run}}.tsv"
     wildcard_constraints:
         run=runs_of("supervised"),
-    retries: REQUESTS.retries("train", PLAN.runs) if not workflow.local_exec else 2
+    retries: REQUESTS.retries("train", PLAN.runs)
     group: lambda w: group_of("train", w.run)
     conda:
         "../../environment.yml"

@@ -45,9 +45,11 @@ def describe(plan: Plan, target: str | None) -> str:
         said += f" for {work:.2e} FLOP" if work else ""
         unknown = len(part) - len(known)
         lines.append(f"  {name:9} {said}" + (f"; {unknown} jobs of unknown length" if unknown else ""))
-    too_long = sum(_fits(c, limit) == "too long" for c in left)
+    too_long = sum(_fits(c, limit) != "" for c in left)
     if too_long:
-        lines.append(f"  {too_long} jobs need more than the {limit:g} h that one may have (config.yaml: machine)")
+        lines.append(
+            f"  {too_long} need more than the {limit:g} h that a job may have (config.yaml: machine), so several goes"
+        )
     measured = f"measured on {rates.measured}" if rates.measured else "typical ones; measure yours: doctor --measure"
     lines.append(f"Rates are {measured}. Labels that a cache holds cost nothing.")
     return "\n".join(lines)
@@ -62,10 +64,10 @@ def _time(seconds: float) -> str:
 
 
 def _fits(job: Cost, limit: float) -> str:
-    """Whether a job ends within the longest time that one may have, or in how many goes."""
+    """In how many goes a job ends, if not within the longest time that one may have: it goes on where it was."""
     if math.isnan(job.seconds) or job.seconds <= 3600 * limit:
         return ""
-    return f"{parts(job, limit)} parts" if job.resumes else "too long"
+    return f"{parts(job, limit)} goes"
 
 
 def _text(amount: float, form: str) -> str:

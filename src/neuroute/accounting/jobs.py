@@ -37,7 +37,6 @@ class Cost:
     flops: float = 0.0
     memory_mb: float = PROCESS_MB
     disk_mb: float = 0.0
-    resumes: bool = True  # a killed one goes on where it was
 
     scale: str = ""  # for artifacts, which all scales write to the same place
 

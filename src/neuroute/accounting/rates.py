@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from neuroute.core.files import read_json
+from neuroute.core.files import read_json, write_text
 from neuroute.plan.config import Config
 from neuroute.plan.specs import Spec
 from neuroute.plan.yaml_files import validate
@@ -87,12 +87,24 @@ def rates_of(config: Config) -> Rates:
     return found.model_copy(update={"devices": devices})
 
 
+def keep_rates(config: Config, rates: Rates) -> Path:
+    """Write rates; those of devices and solvers that are not among them stay as an earlier call found them."""
+    path = rates_file(config)
+    before = _held(path) if path.exists() else Rates(devices={})
+    all_of = {"devices": before.devices | rates.devices, "solvers": before.solvers | rates.solvers}
+    write_text(path, rates.model_copy(update=all_of).model_dump_json(indent=1) + "\n")
+    return path
+
+
+def _held(path: Path) -> Rates:
+    return validate(Rates, read_json(path, "measure again: neuroute doctor --measure"), str(path))
+
+
 @cache
 def _read(path: Path) -> Rates:
     if not path.exists():
         return TYPICAL
-    mend = "measure again: neuroute doctor --measure"
-    held = validate(Rates, read_json(path, mend), str(path))
+    held = _held(path)
     return held.model_copy(
         update={"devices": TYPICAL.devices | held.devices, "solvers": TYPICAL.solvers | held.solvers}
     )
