@@ -16,6 +16,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.utils import min_version
 from neuroute.accounting.requests import Requests
+from neuroute.accounting.slurm import Asked, check_jobs, check_orphans
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
 from neuroute.core.job import SOCKET_ENV
@@ -24,9 +25,8 @@ from neuroute.plan.build import build_plan
 from neuroute.plan.captions import describe_measured
 from neuroute.plan.config import CONFIG_ENV, parse_config
 from neuroute.plan.headlines import headlines
-from neuroute.plan.preflight import check, check_device, gpus, has_gpu
+from neuroute.plan.preflight import check, check_gpus, gpus, has_gpu
 from neuroute.plan.progress import show_progress
-from neuroute.plan.slurm import Asked, check_jobs, check_orphans
 
 min_version("9.20")
 
@@ -82,7 +82,7 @@ if runs_group():
 onstart:
     clear(check, PLAN)
     if workflow.local_exec:
-        clear(check_device, PLAN.config)
+        clear(check_gpus, PLAN.config, gpus_at_once())
     else:
         check_cluster()
     clear(check_label_jobs)

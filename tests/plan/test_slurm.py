@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from neuroute.accounting.requests import LEAST_MINUTES, SHORT_S, Requests
+from neuroute.accounting.slurm import Asked, check_jobs, check_orphans
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.slurm import Asked, check_jobs, check_orphans
 from plans import SCALES, plan_of
 
 Install = Callable[..., None]

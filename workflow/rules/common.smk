@@ -30,6 +30,11 @@ def start_warm_process():
         time.sleep(0.05)
 
 
+def gpus_at_once():
+    """GPUs that jobs on this machine may ask for together: `--resources gpu=N`."""
+    return int(workflow.global_resources.get("gpu").value or 0)
+
+
 def group_of(stage, name):
     """Which short jobs go to a cluster together; a profile says how many (group-components: short=16)."""
     group = REQUESTS.group(stage, name)

@@ -59,7 +59,7 @@ class CallPrice:
         """Calls to re-construct them."""
         # Of the longest block, as all go in step; of a segment, which has half the nodes on average.
         prc = decoding.method == "prc"
-        decisions = longest_sub_path(decoding.longest, dataset.n) if prc else dataset.n // 2
+        decisions = longest_sub_path(decoding.longest, dataset.n) if prc else (decoding.longest or dataset.n) // 2
         return decoding.iterations * self.chunks(dataset.count, dataset.nodes) * self.solution(decisions)
 
 

@@ -173,7 +173,8 @@ class Estimates:
 
     def precision(self, run: Run) -> str:
         """In which its products are computed."""
-        return run.training.precision
+        precision = run.training.precision
+        return "tf32" if precision == "fp32" and self.gpus and self.plan.config.tf32 else precision
 
     def render(self, artifact: str) -> Cost:
         path = self.plan.artifact_stem(artifact).with_suffix(".json")
@@ -227,5 +228,5 @@ class ModelPrice:
             cvrp, most = dataset.problem == "cvrp", decoding.most_blocks
             each = reconstruction(c.decision, c.encoder, dataset.n, longest, most, cvrp=cvrp)
         else:  # a segment has half the nodes on average, and costs go with their square at least
-            each = _solution(self.run, dataset.n) / 3
+            each = _solution(self.run, decoding.longest or dataset.n) / 3
         return dataset.count * decoding.iterations * each

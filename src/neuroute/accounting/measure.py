@@ -17,7 +17,6 @@ from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.streams import coordinates
-from neuroute.decoding.memory import autocast
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.plan.objects import Dataset, Labels
 from neuroute.problems.tsp import is_permutation
@@ -103,7 +102,7 @@ def _update(place: torch.device, width: int, rows: int, precision: str) -> float
     first = torch.zeros(rows, dtype=torch.long, device=place)
 
     def update() -> None:
-        with autocast(place, precision):
+        with torch.autocast(place.type, torch.bfloat16, enabled=precision == "bf16"):
             logits = net.decide(points)
         F.cross_entropy(logits.float(), first).backward()
         if optimizer:
