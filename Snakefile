@@ -24,7 +24,7 @@ from neuroute.plan.captions import describe_measured
 from neuroute.plan.config import CONFIG_ENV, parse_config
 from neuroute.plan.given import GivenRun
 from neuroute.plan.headlines import headlines
-from neuroute.plan.preflight import check, gpus
+from neuroute.plan.preflight import check, check_gpus, gpus
 from neuroute.plan.progress import show_progress
 
 min_version("9.20")
@@ -75,6 +75,8 @@ include: "workflow/rules/render.smk"
 
 onstart:
     clear(check, PLAN)
+    if workflow.local_exec:
+        clear(check_gpus, PLAN.config, gpus_at_once())
     clear(check_label_jobs)
     clear(check_weights)
     # Held until this process ends, however it ends: unlike Snakemake's own lock (profiles/default).

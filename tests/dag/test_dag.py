@@ -103,7 +103,7 @@ def test_single_targets_run_only_what_they_need(tmp_path: Path) -> None:
     replace(tmp_path / "workflow/scales/micro.yaml", "evaluate_together: true", "evaluate_together: false")
     assert planned(run, "results/table1.csv") == {"render": 1, "render_table": 1}
     assert planned(run, "results/table12.csv") == {
-        "labels": 2,  # training, and in-domain validation and test
+        "labels": 4,  # training, validation, and tests by two solvers
         "train": 12,
         "evaluate": 12,  # greedy only: no beam search, no larger sizes
         "render": 1,

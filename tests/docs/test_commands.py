@@ -63,7 +63,7 @@ def plans() -> list[Plan]:
 @pytest.mark.parametrize(("page", "words"), commands("neuroute"), ids=words_of)
 def test_neuroute_takes_it(page: str, words: list[str], plans: list[Plan]) -> None:
     command = typer.main.get_command(app).commands.get(words[0])  # type: ignore[attr-defined]
-    if words[0] == "--version" or (command is not None and words[1:] in ([], ["..."])):
+    if words[0] in ("--version", "--help") or (command is not None and words[1:] in ([], ["..."])):
         return  # the name of a command
     assert command is not None, f"{page}: neuroute has no {words[0]}"
     given = command.make_context(words[0], words[1:], resilient_parsing=False).params

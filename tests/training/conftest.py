@@ -1,37 +1,13 @@
 """The labels that tiny runs train from and are validated on, and lengths among which rounding is no matter."""
 
-from pathlib import Path
-
 import pytest
 
 import tiny_rounds
 from neuroute.training import reinforce
 from neuroute.training.policy_gradient import weights
-from tiny import cvrp_labels, label_store, labels
-from tiny_reinforced_vrp import validation
+from stores import cvrp_store, rounds_store, store, vrp_store
 
-
-@pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of the TSP."""
-    return label_store(tmp_path_factory.mktemp("labels"), labels("train", 120), labels("val", 16))
-
-
-@pytest.fixture(scope="session")
-def cvrp_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("hygese")
-    return label_store(tmp_path_factory.mktemp("labels"), cvrp_labels("train", 96), cvrp_labels("val", 16))
-
-
-@pytest.fixture(scope="session")
-def vrp_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return label_store(tmp_path_factory.mktemp("labels"), validation("CVRP"))
-
-
-@pytest.fixture(scope="session")
-def rounds_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of self-improved training, for the TSP and the CVRP."""
-    return label_store(tmp_path_factory.mktemp("labels"), *tiny_rounds.label_sets())
+__all__ = ["cvrp_store", "rounds_store", "store", "vrp_store"]
 
 
 @pytest.fixture(params=tiny_rounds.PROBLEMS)

@@ -1,15 +1,17 @@
 """Exported instances are read back with the same solutions, lengths and gaps; what a format cannot hold is refused."""
 
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import neuroute
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.plan.objects import Dataset, Decoding
-from neuroute.problems.vrp import Vrp, from_routes
+from neuroute.problems.vrp import Vrp, from_routes, to_routes
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.solvers.insertion import solve, solve_cvrp
 from neuroute.solvers.nearest import vrp_solutions
@@ -58,7 +60,7 @@ def gaps(instances: Instances, model: Path) -> dict[str, float]:
     return evaluate(load_model(model, "cpu"), instances, Decoding()).gaps
 
 
-PLACES = {"npz": "set.npz", "lehd": "set.txt", "tsplib": "set", "vrplib": "set"}
+PLACES = {"npz": "set.npz", "lehd": "set.txt", "tsplib": "set", "vrplib": "set", "solomon": "set"}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,9 @@ PLACES = {"npz": "set.npz", "lehd": "set.txt", "tsplib": "set", "vrplib": "set"}
         (tsp(), "lehd", 0),
         (tsp(), "tsplib", N * 1.5e-6),
         (cvrp(), "npz", 0),
+        (cvrp(), "lehd", 0),
         (cvrp(), "vrplib", 2 * N * 1.5e-6),
+        (vrp("VRPTW"), "solomon", 0),
     ],
     ids=lambda value: value.problem if isinstance(value, Instances) else str(value),
 )
@@ -141,8 +145,9 @@ def test_what_a_format_cannot_hold_is_refused_before_writing(tmp_path: Path) -> 
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
     for made, place, form, says in (
-        (vrp("VRPTW"), "set", "vrplib", "holds no VRP that is read back; give one of npz"),
-        (cvrp(), "set.txt", None, "--format lehd: holds no CVRP that is read back; give one of npz, pickle, vrplib"),
+        (vrp("VRPTW"), "set", "vrplib", "holds no VRPTW that is read back; give one of npz, solomon"),
+        (vrp("OVRPTW"), "set", "solomon", "holds no OVRPTW that is read back; give one of npz"),
+        (cvrp(), "set", "tsplib", "--format tsplib: holds no CVRP that is read back; give one of npz, lehd, pickle, v"),
         (tsp(), "set.xyz", None, "--format is missing: give one of npz"),
         (tsp(), "set", "csv", "--format csv: give one of npz"),
         (tsp(), "full", "tsplib", "is there already; name a new folder"),
@@ -150,3 +155,78 @@ def test_what_a_format_cannot_hold_is_refused_before_writing(tmp_path: Path) -> 
         with pytest.raises(NeurouteError, match=says):
             export(made, tmp_path / place, form)
     assert [path.name for path in tmp_path.iterdir()] == ["full"]
+
+
+# -- text of LEHD's kind, and Solomon's -------------------------------------------------------------------------------
+
+LINE = "depot,0.5,0.5,customer,0.1,0.1,0.9,0.1,0.5,0.9,capacity,5,demand,0,2,3,4,cost,{cost},node_flag,1,2,3,1,0,1"
+ROUND = [(0.5, 0.5), (0.1, 0.1), (0.9, 0.1), (0.5, 0.5), (0.5, 0.9), (0.5, 0.5)]
+COST = sum(map(math.dist, ROUND, ROUND[1:]))
+
+
+def test_a_line_of_lehd_s_cvrp_is_read_as_its_reader_reads_it(tmp_path: Path) -> None:
+    path, line = tmp_path / "a.txt", LINE.format(cost=COST)
+    path.write_text(f"{line}\n{line.replace('demand,0,', 'demand,')}\n")  # the depot's 0 may be left out
+    (group,) = read_instances(path).groups
+    assert group.coords[1].tolist() == [[0.5, 0.5], [0.1, 0.1], [0.9, 0.1], [0.5, 0.9]]
+    assert group.demand is not None
+    assert group.demand.tolist() == [[0, 2, 3, 4]] * 2
+    assert group.capacity is not None
+    assert group.capacity.tolist() == [5, 5]
+    assert group.solutions is not None
+    assert to_routes(group.solutions[0]) == [[1, 2], [3]]
+    assert group.reference == pytest.approx([COST] * 2)
+    path.write_text(line.partition(",cost")[0])
+    assert read_instances(path).groups[0].reference is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ("0.9,capacity", "capacity", "line 1: 'customer' has 5 numbers; 4 belong there"),
+        ("demand,0,2,3,4", "demand,2,3", "line 1: 'demand' has 2 numbers; 4 belong there"),
+        ("capacity,5,", "", "line 1: 'capacity' has 0 numbers; 1 belong there"),
+        ("1,0,1", "1,0", "line 1: 'node_flag' has 5 numbers; 6 belong there"),
+        ("0.1,0.1", "0.1,x", "line 1: something in depot, .* is not a number"),
+        ("1,0,1", "1,0,0", "overloads a route"),
+        ("1,2,3,1", "1,2,2,1", "does not serve every customer once"),
+        ("cost,", "cost,9", "its stated length differs"),
+    ],
+)
+def test_a_damaged_line_of_lehd_s_cvrp_is_one_line(before: str, after: str, says: str, tmp_path: Path) -> None:
+    path, line = tmp_path / "a.txt", LINE.format(cost=COST)
+    assert before in line
+    path.write_text(line.replace(before, after))
+    with pytest.raises(NeurouteError, match=says) as error:
+        read_instances(path)
+    assert "\n" not in str(error.value)
+
+
+def test_all_or_none_of_lehd_s_cvrp_have_solutions(tmp_path: Path) -> None:
+    path, line = tmp_path / "a.txt", LINE.format(cost=COST)
+    path.write_text(f"{line}\n{line.partition(',cost')[0]}\n")
+    with pytest.raises(NeurouteError, match="1 of 2 instances have a solution; give all or none of them one"):
+        read_instances(path)
+
+
+def test_a_file_in_solomon_s_form_says_its_size_and_keeps_its_constraints(tmp_path: Path) -> None:
+    made = vrp("VRPTW")
+    export(made, tmp_path / "set", "solomon")
+    file = tmp_path / "set" / "set_00001.txt"
+    text = file.read_text()
+    assert text.startswith(f"set_00001 of {N} customers\n\nVEHICLE\n")
+    back, own = neuroute.load(file).vrp, made.groups[0].vrp
+    assert own is not None
+    for key in ("coords", "demand", "capacity", "windows", "service"):
+        assert np.array_equal(getattr(back, key)[0], getattr(own, key)[1])
+    file.write_text("".join(text.splitlines(keepends=True)[:-1]))
+    with pytest.raises(NeurouteError, match=f"{N - 1} customers, not one of {N}; is the file cut short"):
+        neuroute.load(file)
+    file.write_text(text)
+    solution = file.with_suffix(".sol")
+    solution.write_text(solution.read_text().replace("Route #1: ", "Route #1: 1 2 "))
+    with pytest.raises(NeurouteError, match=r"set_00001.sol: customer \d is served 2 times"):
+        neuroute.load(file)
+    solution.write_text("Route #1: " + " ".join(map(str, range(1, N + 1))))
+    with pytest.raises(NeurouteError, match="set_00001.sol: .*customer"):
+        neuroute.load(file)

@@ -5,6 +5,7 @@ the depot first.  The number of vehicles is ignored: neither the environments no
 """
 
 import math
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,6 +96,25 @@ def parse_solomon(text: str, where: str, name: str, sizes: Collection[int] | Non
     check_instances(instance.own(), where)
     check_instances(instance.scaled(), f"{where}, as networks take it (in the unit square, float32)")
     return instance
+
+
+def stated_customers(text: str) -> int | None:
+    """Return how many customers the title of a file says it has, as `format_solomon` writes it; Solomon's do not."""
+    found = re.match(r"\s*\S+ of (\d+) customers *\n", text)
+    return int(found[1]) if found else None
+
+
+def format_solomon(instance: SolomonInstance) -> str:
+    """Return the text of a file, with a vehicle for each customer; numbers read back as they are."""
+    n = len(instance.coords) - 1
+    table = np.column_stack([instance.coords, instance.demand, instance.windows, instance.service])
+    rows = "\n".join(
+        f"{i:5} {' '.join(f'{int(v) if v % 1 == 0 else v!r:>10}' for v in row)}" for i, row in enumerate(table.tolist())
+    )
+    return (
+        f"{instance.name} of {n} customers\n\nVEHICLE\nNUMBER     CAPACITY\n{n:4} {instance.capacity:12}\n\nCUSTOMER\n"
+        f"CUST NO.  XCOORD.   YCOORD.    DEMAND   READY TIME  DUE DATE   SERVICE   TIME\n\n{rows}\n"
+    )
 
 
 Lines = list[tuple[int, list[str]]]  # number, and words

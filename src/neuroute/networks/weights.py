@@ -2,14 +2,14 @@
 
 import importlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import nn
+from torch import Tensor, nn
 
 from neuroute.core.dotted import search_working_folder
 from neuroute.core.errors import NeurouteError
@@ -151,6 +151,12 @@ def parameters(net: nn.Module) -> int:
     return sum(p.numel() for p in net.parameters())
 
 
-@torch.no_grad()
 def all_finite(net: nn.Module) -> bool:
-    return all(bool(p.isfinite().all()) for p in net.parameters())
+    return are_finite(net.parameters())
+
+
+@torch.no_grad()
+def are_finite(tensors: Iterable[Tensor]) -> bool:
+    """Whether all numbers of all tensors are: asked once, as the host waits for a GPU's answer."""
+    finite = [tensor.isfinite().all() for tensor in tensors]
+    return not finite or bool(torch.stack(finite).all())

@@ -164,8 +164,6 @@ def from_the_end(via: Tensor, length: int, most: int | None = None) -> Blocks:
         found.append(first)
         behind = ends.gather(1, (first - 2).clamp(min=0)[:, None])[:, 0]
         first = torch.where(first >= 2, behind - length + 1, -1)
-        if not (first >= 0).any():
-            break
     starts = torch.stack(found, dim=1)
     return _longest_first(starts, torch.where(starts >= 0, length, 0))
 

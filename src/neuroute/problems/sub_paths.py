@@ -43,10 +43,11 @@ def draw_pairs(generator: torch.Generator, instances: int, nodes: int) -> tuple[
 def cut_pairs(coords: Tensor, tours: Tensor, start: Tensor, length: Tensor, backwards: Tensor) -> Tensor:
     """The coordinates of the drawn stops of each cyclic tour, in visiting order, the last one in the last row.
 
-    coords (batch, n, 2), tours (batch, n), the rest (batch,) -> (batch, longest, 2); a shorter path's rows before the
-    last repeat stops of the tour that are not on it.
+    coords (batch, n, 2), tours (batch, n), the rest (batch,) as drawn on the host -> (batch, longest, 2); a shorter
+    path's rows before the last repeat stops of the tour that are not on it.
     """
     longest = int(length.max())
+    start, length, backwards = (drawn.to(tours.device) for drawn in (start, length, backwards))
     place = torch.arange(longest, device=tours.device).repeat(len(tours), 1)
     place[:, -1] = length - 1
     stops = (start[:, None] + torch.where(backwards, -1, 1)[:, None] * place) % tours.shape[1]

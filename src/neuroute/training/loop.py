@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import signal
 import time
 from collections.abc import Callable
@@ -12,12 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import write_text, write_whole
+from neuroute.core.files import write_text
 from neuroute.networks.weights import all_finite
 from neuroute.training.distributed import World
+from neuroute.training.saving import SavedState
 
 log = logging.getLogger("neuroute.train")
-SAVE_EVERY_S = 60.0
 TELL_EVERY_S = 10.0
 
 
@@ -70,11 +71,13 @@ class TrainingLoop:
         self.done = 0
         self.updates = 0
         self.seconds = 0.0  # over all attempts
-        self.loss_sum, self.loss_updates = 0.0, 0
+        # Of the batches since the log's last line.  Summed up where it is: to read it is to wait for the device.
+        self.loss_sum, self.loss_updates = torch.zeros((), dtype=torch.float64, device=device), 0
         self.lines: list[str] = []
         self._signals: list[int] = []
         # The weights of the best validation so far, and its gap, where a run exports these instead of the last.
         self.keep_best, self.best, self.best_gap = keep_best, dict[str, Tensor](), float("inf")
+        self._saved = SavedState(state_dir / "state.pt", device)
         self._writer = _tensorboard(state_dir) if tensorboard and world.leads else None
 
     # -- state ------------------------------------------------------------------------------------------------
@@ -88,12 +91,12 @@ class TrainingLoop:
             "done": self.done,
             "updates": self.updates,
             "seconds": self.seconds,
-            "loss": [self.loss_sum, self.loss_updates],
+            "loss": [float(self.loss_sum), self.loss_updates],
             "lines": self.lines,
             "best": [self.best_gap, self.best],
             "batches": self.batches.state(),
         }
-        write_whole(self.dir / "state.pt", lambda file: torch.save(state, file))
+        self._saved.save(state)
         self._show()
 
     def resume(self) -> None:
@@ -108,7 +111,7 @@ class TrainingLoop:
         self.net.load_state_dict(state["net"])
         self.batches.optimizer.load_state_dict(state["optimizer"])
         self.done, self.updates, self.seconds = state["done"], state["updates"], state["seconds"]
-        self.loss_sum, self.loss_updates = state["loss"]
+        self.loss_sum, self.loss_updates = self.loss_sum.new_tensor(state["loss"][0]), state["loss"][1]
         self.lines = state["lines"]
         self.best_gap, self.best = state["best"]
         self.batches.restore(state["batches"])
@@ -120,7 +123,7 @@ class TrainingLoop:
         """Train to the end.  On SIGTERM or Ctrl-C the batch in hand is finished and the state saved."""
         stop = self._signals
         handlers = {s: signal.signal(s, lambda number, _frame: stop.append(number)) for s in _SIGNALS}
-        began = told = saved = time.monotonic()
+        began = told = time.monotonic()
         before, start = self.seconds, self.done
         if self.done == 0:
             self._validate()
@@ -132,7 +135,7 @@ class TrainingLoop:
                     self._note(note)
                 self.done += 1
                 self.updates += updates
-                self.loss_sum += float(loss)
+                self.loss_sum += loss
                 self.loss_updates += updates
                 now = time.monotonic()
                 self.seconds = before + now - began
@@ -148,16 +151,17 @@ class TrainingLoop:
                     told = now
                 if stop:
                     self._save()
+                    self._saved.wait()
                     raise NeurouteError(
                         f"stopped by signal {stop[0]} at batch {self.done} of {self.total}; run it again to go on"
                     )
-                if now - saved > SAVE_EVERY_S:
+                if self._saved.is_due():
                     self._save()
-                    saved = time.monotonic()
         finally:
             for number, handler in handlers.items():
                 signal.signal(number, handler)
         self._save()
+        self._saved.wait()
 
     def stopping(self) -> bool:
         """Whether SIGTERM or Ctrl-C has asked to stop."""
@@ -179,22 +183,24 @@ class TrainingLoop:
         self._record({**note, "batch": self.done, "samples": samples, "seconds": round(self.seconds, 2)})
 
     def _log_loss(self, rate: float) -> None:
-        mean = self.world.sum(torch.tensor([self.loss_sum, float(self.loss_updates)], device=self.device))
+        sums = torch.stack([self.loss_sum, self.loss_sum.new_tensor(self.loss_updates)])
+        mean = self.world.sum(sums.float())
+        loss = float(mean[0] / mean[1])
         self._record(
             {
                 "kind": "train",
                 "batch": self.done,
                 "updates": self.updates,
                 "samples": self.samples(self.done),
-                "loss": float(mean[0] / mean[1]),
+                "loss": loss,
                 "lr": self.batches.learning_rate(self.done - 1),
                 "samples_per_s": round(rate, 2),
                 "eta_s": round((self.samples(self.total) - self.samples(self.done)) / rate, 1),
                 "seconds": round(self.seconds, 2),
             }
         )
-        self.loss_sum, self.loss_updates = 0.0, 0
-        if not mean[0].isfinite() or not all_finite(self.net):
+        self.loss_sum, self.loss_updates = torch.zeros_like(self.loss_sum), 0
+        if not math.isfinite(loss) or not all_finite(self.net):
             log.warning("loss or weights are not finite at batch %d", self.done)
 
     def _validate(self) -> None:

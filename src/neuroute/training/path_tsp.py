@@ -24,7 +24,7 @@ class PathTsps:
     """Paths of different lengths, longest first: [origin, stops..., absent rows..., destination]."""
 
     stops: Tensor  # (batch, longest, 2)
-    lengths: Tensor  # (batch,) int64: rows that are there
+    lengths: Tensor  # (batch,) int64: rows that are there; on the host, which cuts by them
     noise: Tensor | None  # (batch, longest, width)
 
     def __len__(self) -> int:
@@ -61,19 +61,19 @@ class PathTspBatches(SupervisedBatches):
         number = index * self.world.size + self.world.rank
         generator = torch.Generator().manual_seed(stream_seed(self.run.seed, number))
         drawn = draw_pairs(generator, len(tours), self.run.n)
-        stops = cut_pairs(coords, tours, *(d.to(coords.device) for d in drawn))
+        stops = cut_pairs(coords, tours, *drawn)
         noise = None
         if self.net.random_embeddings:
             on = torch.Generator(self.device).manual_seed(int(torch.randint(2**62, (), generator=generator)))
             shape = (*stops.shape[:2], self.net.width)
             noise = torch.randn(shape, generator=on, device=self.device)
-        return PathTsps(stops, drawn[1].to(coords.device), noise)
+        return PathTsps(stops, drawn[1], noise)
 
     def _rows(self, path: Any) -> range:
         return range(1)
 
     def _loss(self, path: Any, row: int) -> Tensor:
-        logits = self.model(path.stops, row, path.lengths, path.noise).float()
+        logits = self.model(path.stops, row, path.lengths.to(self.device), path.noise).float()
         return F.cross_entropy(logits, logits.new_zeros(len(path), dtype=torch.long))
 
     def _micro_batch(self, tokens: int) -> int:

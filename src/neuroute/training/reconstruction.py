@@ -23,6 +23,7 @@ from neuroute.decoding.construct import construct
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.search import Search
 from neuroute.decoding.tsp_search import SEARCH
+from neuroute.networks.weights import are_finite
 from neuroute.plan.objects import Decoding, Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import cut, cut_pairs, draw_within
@@ -138,11 +139,16 @@ class ReconstructedSet:
             return now, before
 
         def keep() -> None:
-            write_whole(path, lambda file: np.savez(file, solutions=now, done=done, before=before))
+            write_whole(path, lambda file: np.savez(file, solutions=at_hand(), done=done, before=before))
 
         saved = told = time.monotonic()
         seed = stream_seed(self.run.seed, t.batches + number)  # batches have the numbers below
         solutions = torch.from_numpy(now.astype(np.int64)).to(self.device)
+
+        def at_hand() -> np.ndarray:
+            """Fetched only when asked for: the device goes on meanwhile."""
+            return solutions.cpu().numpy().astype(np.int32)
+
         batch = self.search.environment.batch(self.instances(rows), self.device)
         improving = self.search.reconstruct(
             self.scheme.net,  # type: ignore[arg-type]
@@ -156,8 +162,7 @@ class ReconstructedSet:
         )
         with torch.inference_mode(), autocast(self.device, t.precision):
             for found in improving:
-                done += 1
-                now = found.cpu().numpy().astype(np.int32)
+                solutions, done = found, done + 1
                 if self.scheme.stopping():
                     keep()
                     raise NeurouteError(
@@ -169,13 +174,13 @@ class ReconstructedSet:
                     log.info(
                         "round %d: instances %d to %d of %d, re-construction %d of %d, mean length %.4f",
                         number, rows.start, rows.stop - 1, self.count, done, t.reconstructions,
-                        self._mean_length(rows, now),
+                        self._mean_length(rows, at_hand()),
                     )  # fmt: skip
                 if time.monotonic() - saved > SAVE_EVERY_S:
                     keep()
                     saved = time.monotonic()
         keep()
-        return now, before
+        return at_hand(), before
 
     def _initial(self, number: int, rows: slice) -> np.ndarray:
         t = self.training
@@ -242,8 +247,7 @@ class Rounds(SupervisedBatches):
 
     def _begin(self, number: int) -> None:
         self.scheme.net.load_state_dict(self.scheme.best())
-        moments = [value for state in self.optimizer.state.values() for value in state.values()]
-        if not all(bool(value.isfinite().all()) for value in moments):
+        if not are_finite(value for state in self.optimizer.state.values() for value in state.values()):
             log.warning("round %d: the optimizer's moments are not finite; they start anew", number)
             self.optimizer.state.clear()
         self.scheme.net.eval()
@@ -272,8 +276,7 @@ class TourRounds(Rounds):
         count = len(tours)
         starts = torch.randint(self.run.n, (count,), generator=generator)
         turned = torch.randint(2, (count,), generator=generator).bool()
-        drawn = (starts, torch.full((count,), length), turned)
-        return cut_pairs(coords, tours, *(d.to(coords.device) for d in drawn))
+        return cut_pairs(coords, tours, starts, torch.full((count,), length), turned)
 
 
 def reconstruction(scheme: Scheme) -> TourRounds:

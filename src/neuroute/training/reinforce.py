@@ -17,7 +17,7 @@ from neuroute.decoding.environment import BYTES, ENVIRONMENT, Batch
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.multi_start import roll_out
 from neuroute.decoding.recompute import RecordedChoices, recompute
-from neuroute.networks.weights import all_finite
+from neuroute.networks.weights import all_finite, are_finite
 from neuroute.plan.objects import Dataset, Run
 from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
 from neuroute.training.policy_gradient import AuxiliaryLoss, log_probabilities, weights
@@ -158,7 +158,7 @@ class Reinforcement:
         starts, elite = batch.start_nodes(self._starts(drawn)), drawn.stage.elite
         with autocast(self.device, self.training.precision):
             prepared, auxiliary = self._prepare(drawn, batch, starts)
-        if not all(bool(field.isfinite().all()) for field in prepared if isinstance(field, Tensor)):
+        if not are_finite(field for field in prepared if isinstance(field, Tensor)):
             raise self._diverged(drawn)
         stops, lengths = self._sample(drawn, rows, batch, prepared, starts)
         weight = weights(lengths, elite) / drawn.size

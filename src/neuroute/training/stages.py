@@ -17,13 +17,14 @@ from neuroute.core.files import write_whole
 from neuroute.networks.tensor_files import read_tensors
 from neuroute.networks.weights import save_checkpoint
 from neuroute.plan.reinforced import Reinforced
+from neuroute.training.saving import on_host
 
 log = logging.getLogger("neuroute.train")
 
 
 def keep_stage(state: Path, stage: str, net: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """In the folder that survives a kill.  A stage that ends twice ends the same, so files may be written over."""
-    content = {"net": net.state_dict(), "moments": moments(net, optimizer)}
+    content = on_host({"net": net.state_dict(), "moments": moments(net, optimizer)})
     write_whole(_kept(state, stage), lambda file: torch.save(content, file))
 
 

@@ -3,8 +3,8 @@
 * `.npz` with `coords` and, if known, `tour` and `length`; with `demand` and `capacity` it is CVRP (row 0 the depot),
   whose solutions are `node` (customers in visiting order) and `via_depot` (1: reached through the depot); `vrp_data`
   says what makes it another one of the 16 VRPs;
-* `.txt` as LEHD, BQ-NCO and their kin have it: a line `x y x y ... output t1 ... tN t1` per instance, nodes from 1;
-* `.txt` of Solomon's instances with time windows (VRPTW);
+* `.txt` as LEHD, BQ-NCO and their kin have it, a line for each instance (`lists` says which), of the TSP and the CVRP;
+* `.txt` of Solomon's instances with time windows (VRPTW), or a folder of them, with `.sol` beside them if known;
 * `.pkl` as Kool et al. (2019) have it: a list of lists of [x, y], or arrays, or for the CVRP of (depot, customers,
   demands, capacity); read without executing anything;
 * `.tsp` and `.vrp` files of TSPLIB and VRPLIB, or a folder of them, with `.tour` and `.sol` beside them if known.
@@ -14,9 +14,9 @@ Instances are counted from 0 in messages.
 
 import logging
 import zipfile
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
@@ -25,14 +25,13 @@ from neuroute.datasets.benchmarks import optimum_of
 from neuroute.datasets.sections import read_text, stated_scale
 from neuroute.datasets.tsplib import read_tour, read_tsplib
 from neuroute.datasets.vrplib import read_solution, read_vrplib
-from neuroute.problems.cvrp import check_instances as check_cvrp
-from neuroute.problems.cvrp import cost, is_feasible
+from neuroute.problems.cvrp import cost
 from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp, from_routes
-from neuroute.problems.vrp_servable import LARGEST_LOAD
-from neuroute.user.instances import Group, Instances, agree, check_instances, check_tours, refuse
-from neuroute.user.pickled import read_pickle
-from neuroute.user.vrp_data import KEYS, all_whole, read_solutions, shaped, solomon_group, vrp_group
+from neuroute.user.arrays import parse_arrays
+from neuroute.user.instances import Group, Instances, agree
+from neuroute.user.lists import read_lehd, read_pickled
+from neuroute.user.vrp_data import is_solomon, solomon_group
 
 log = logging.getLogger(__name__)
 
@@ -45,13 +44,17 @@ def read_instances(path: Path) -> Instances:
     """
     if path.is_dir():
         return _folder(path)
-    readers = {".npz": _npz, ".txt": _text, ".pkl": _pickle, ".pickle": _pickle, ".tsp": _files, ".vrp": _files}
+    readers = {".npz": _npz, ".txt": _text, ".pkl": read_pickled, ".pickle": read_pickled, ".tsp": _file, ".vrp": _file}
     if path.suffix not in readers:
-        raise NeurouteError(f"{path}: instances are read from {', '.join(readers)}, or a folder of .tsp or .vrp files")
+        raise NeurouteError(
+            f"{path}: instances are read from {', '.join(readers)}, or a folder of .tsp, .vrp or Solomon's .txt files"
+        )
     return readers[path.suffix](path)
 
 
-# -- arrays ---------------------------------------------------------------------------------------------------
+def _text(path: Path) -> Instances:
+    text = read_text(path, "a text file of instances")
+    return _file(path) if is_solomon(text) else read_lehd(path, text)
 
 
 def _npz(path: Path) -> Instances:
@@ -65,183 +68,30 @@ def _npz(path: Path) -> Instances:
     return parse_arrays(path, arrays)
 
 
-def parse_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Instances:
-    """Return the instances that arrays make, as in an .npz; `path` names them.  Raises NeurouteError if they do not."""
-    if "coords" not in arrays:
-        raise NeurouteError(f"{path}: no array 'coords' (count, n, 2); it holds {', '.join(arrays) or 'nothing'}")
-    for key, values in arrays.items():
-        if values.dtype.kind not in "fiub" and key != "variant":
-            raise NeurouteError(f"{path}: array '{key}' holds {values.dtype}, not numbers")
-    coords = arrays["coords"].astype(np.float64)
-    check_instances(coords, path)
-    if any(key in arrays for key in KEYS):
-        _check_loads(path, arrays)
-        return Instances("vrp", path.stem, (vrp_group(path, coords, arrays),))
-    if "demand" in arrays or "capacity" in arrays:  # both are checked for
-        return Instances("cvrp", path.stem, (_cvrp(path, coords, arrays),))
-    tours = shaped(arrays, "tour", coords.shape[:2], path)
-    reference = None if tours is None else check_tours(coords, tours, path)
-    stated = shaped(arrays, "length", coords.shape[:1], path)
-    known = None if tours is None else tours.astype(np.int64)
-    return Instances("tsp", path.stem, (Group(path.stem, coords, agree(reference, stated, path), solutions=known),))
+# -- files of one instance ---------------------------------------------------------------------------------------------
 
 
-def _check_loads(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    for key in ("demand", "capacity"):
-        if key not in arrays or not all_whole(arrays[key]):
-            raise NeurouteError(f"{path}: no '{key}' in whole numbers, which instances with vehicles need")
-
-
-def _cvrp(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> Group:
-    _check_loads(path, arrays)
-    if (arrays["capacity"] <= 0).any():
-        raise NeurouteError(f"{path}: 'capacity' is not above 0; give every instance a vehicle that carries something")
-    for key in ("demand", "capacity"):
-        if (np.abs(arrays[key].astype(np.float64)) > LARGEST_LOAD).any():
-            raise NeurouteError(f"{path}: '{key}' goes beyond {LARGEST_LOAD:,}; give it in larger units")
-    instances = Vrp(coords, arrays["demand"].astype(np.int64), arrays["capacity"].astype(np.int64))
-    check_cvrp(instances, str(path))
-    solutions = read_solutions(path, arrays, (len(coords), coords.shape[1] - 1))
-    reference = None
-    if solutions is not None:
-        why = "its solution ('node', 'via_depot') does not serve every customer once, or overloads a route"
-        refuse(~is_feasible(instances, solutions), path, why)
-        reference = cost(instances, solutions)
-    reference = agree(reference, shaped(arrays, "length", (len(coords),), path), path)
-    return Group(path.stem, coords, reference, instances.demand, instances.capacity, solutions=solutions)
-
-
-# -- lists ----------------------------------------------------------------------------------------------------
-
-
-def _text(path: Path) -> Instances:
-    """Of LEHD's kind, unless a line is the heading of a section of Solomon's files."""
-    text = read_text(path, "a text file of instances")
-    if any(line.strip().upper() in ("VEHICLE", "CUSTOMER") for line in text.splitlines()):
-        return Instances("vrp", path.stem, (solomon_group(text, path),))
-    return _lehd(path, text)
-
-
-def _lehd(path: Path, text: str) -> Instances:
-    coords, tours = [], []
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        left, output, right = line.partition("output")
-        where = f"{path}, line {number}"
-        try:
-            points, tour = np.array(left.split(), dtype=np.float64), np.array(right.split(), dtype=np.int64)
-        except ValueError:
-            raise NeurouteError(f"{where}: expected numbers `x y x y ... output t1 ... tN t1`") from None
-        if not len(points) or len(points) % 2:
-            raise NeurouteError(f"{where}: {len(points)} numbers before 'output'; x and y of each node are expected")
-        coords.append(points.reshape(-1, 2))
-        if output:
-            n = len(coords[-1])
-            if len(tour) != n + 1 or tour[0] != tour[-1]:
-                raise NeurouteError(f"{where}: the tour after 'output' must name {n} nodes and the first one again")
-            tours.append(tour[:-1] - 1)
-    if tours and len(tours) < len(coords):
-        raise NeurouteError(
-            f"{path}: {len(tours)} of {len(coords)} instances have a tour; give all or none of them one"
-        )
-    return Instances("tsp", path.stem, _by_size(path, coords, tours))
-
-
-def _pickle(path: Path) -> Instances:
-    data = read_pickle(path)
-    if not isinstance(data, list | tuple | np.ndarray) or not len(data):
-        raise NeurouteError(f"{path}: a list of instances is expected, each a list of [x, y]")
-    if _is_cvrp(data[0]):
-        return _pickled_cvrp(path, data)
-    coords = []
-    for number, each in enumerate(data):
-        points = _array(each)
-        if points.ndim != 2 or points.shape[1] != 2:
-            raise NeurouteError(
-                f"{path}, instance {number}: a list of [x, y] is expected, or (depot, customers, demands, capacity)"
-            )
-        coords.append(points)
-    return Instances("tsp", path.stem, _by_size(path, coords, []))
-
-
-def _is_cvrp(each: Any) -> bool:
-    """Whether it is (depot, customers, demands, capacity), as Kool et al. (2019) have the CVRP."""
-    return isinstance(each, list | tuple) and len(each) == 4 and _array(each[3]).ndim == 0 and _array(each[3]).size == 1
-
-
-def _pickled_cvrp(path: Path, data: Any) -> Instances:
-    rows: dict[int, list[dict[str, np.ndarray]]] = {}
-    for number, each in enumerate(data):
-        depot, customers, demand = (_array(part) for part in each[:3]) if _is_cvrp(each) else [np.empty(0)] * 3
-        if (
-            depot.shape != (2,)
-            or customers.ndim != 2
-            or customers.shape[1:] != (2,)
-            or demand.shape != customers.shape[:1]
-        ):
-            raise NeurouteError(f"{path}, instance {number}: (depot, customers, demands, capacity) is expected")
-        one = {"coords": np.vstack([depot, customers]), "demand": np.append(0, demand), "capacity": _array(each[3])}
-        rows.setdefault(len(customers), []).append(one)
-    groups = []
-    for n, parts in sorted(rows.items()):
-        arrays = {key: np.stack([part[key] for part in parts]) for key in parts[0]}
-        check_instances(arrays["coords"], path)
-        group = _cvrp(path, arrays["coords"], arrays)
-        groups.append(group if len(rows) == 1 else replace(group, name=f"{path.stem}_n{n}"))
-    return Instances("cvrp", path.stem, tuple(groups))
-
-
-def _array(values: Any) -> np.ndarray:
-    """Return an array of numbers, empty where they make none."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        return np.empty(0)
-
-
-def _by_size(path: Path, coords: list[np.ndarray], tours: list[np.ndarray]) -> tuple[Group, ...]:
-    """Groups of instances (n, 2), smallest first; `tours` is empty or has one for each."""
-    if not coords:
-        raise NeurouteError(f"{path}: no instances in it")
-    members: dict[int, list[int]] = {}
-    for number, points in enumerate(coords):
-        members.setdefault(len(points), []).append(number)
-    groups = []
-    for n, numbers in sorted(members.items()):
-        points = np.stack([coords[i] for i in numbers])
-        check_instances(points, path, numbers)
-        known = np.stack([tours[i] for i in numbers]) if tours else None
-        reference = None if known is None else check_tours(points, known, path, numbers)
-        name = path.stem if len(members) == 1 else f"{path.stem}_n{n}"
-        groups.append(Group(name, points, reference, solutions=known))
-    return tuple(groups)
-
-
-# -- TSPLIB and VRPLIB files ----------------------------------------------------------------------------------
-
-
-def _files(path: Path) -> Instances:
-    group = _tsplib(path) if path.suffix == ".tsp" else _vrplib(path)
-    return Instances("tsp" if path.suffix == ".tsp" else "cvrp", path.stem, (group,))
+def _file(path: Path) -> Instances:
+    problem, read = FILES[path.suffix]
+    return Instances(problem, path.stem, (read(path),))
 
 
 def _folder(path: Path) -> Instances:
-    """All .tsp files of a folder, else all .vrp files; types that are not read are left out with a line."""
-    found = sorted(path.glob("*.tsp")) or sorted(path.glob("*.vrp"))
+    """All .tsp files of a folder, else all .vrp, else all .txt; types that are not read are left out with a line."""
+    found = next((files for ending in FILES if (files := sorted(path.glob(f"*{ending}")))), [])
     groups: list[Group] = []
     for file in found:
         try:
-            groups.append(_files(file).groups[0])
+            groups += _file(file).groups
         except NeurouteError as error:
             if "is not read" not in str(error):  # a damaged file is no reason to measure on fewer
                 raise
             log.warning("%s; left out", error)
     if not groups:
-        raise NeurouteError(f"{path}: a folder without .tsp or .vrp files that can be read")
+        raise NeurouteError(f"{path}: a folder without .tsp, .vrp or Solomon's .txt files that can be read")
     groups = _joined(groups, path.name)
     groups.sort(key=lambda g: (g.n, g.name))
-    return Instances("tsp" if found[0].suffix == ".tsp" else "cvrp", path.name, tuple(groups))
+    return Instances(groups[0].problem, path.name, tuple(groups))
 
 
 def _joined(groups: list[Group], name: str) -> list[Group]:
@@ -295,3 +145,10 @@ def _vrplib(path: Path) -> Group:
     coords = instance.coords[None] / scale
     exact = None if solutions is None else cost(Vrp(coords, *loads), solutions)
     return Group(path.stem, coords, exact, *loads, solutions=solutions)
+
+
+FILES: dict[str, tuple[Literal["tsp", "cvrp", "vrp"], Callable[[Path], Group]]] = {
+    ".tsp": ("tsp", _tsplib),
+    ".vrp": ("cvrp", _vrplib),
+    ".txt": ("vrp", solomon_group),
+}

@@ -1,8 +1,9 @@
 """Instances and their solutions as files for other people's code; `evaluate --data` reads them with the same gaps.
 
-TSPLIB and VRPLIB round distances to whole numbers, so coordinates are written times a power of ten, which a comment of
-the file states: the largest has six digits.  Read back, with the scale taken off, each lies within half of the last
-digit, and a solution over coordinates up to 1 differs by less than 1.5e-6 a node.
+Solomon's distances are not rounded, and numbers are written as they are.  TSPLIB and VRPLIB round distances to whole
+numbers, so coordinates are written times a power of ten, which a comment of the file states: the largest has six
+digits.  Read back, with the scale taken off, each lies within half of the last digit, and a solution over coordinates
+up to 1 differs by less than 1.5e-6 a node.
 """
 
 import math
@@ -16,9 +17,10 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text, write_whole
+from neuroute.datasets.solomon import SolomonInstance, format_solomon
 from neuroute.datasets.tsplib import TsplibInstance, format_tour, format_tsplib
 from neuroute.datasets.vrplib import VrplibInstance, format_solution, format_vrplib
-from neuroute.problems.vrp import to_routes
+from neuroute.problems.vrp import lengths, to_routes
 from neuroute.user.instances import Group, Instances
 from neuroute.user.outputs import check_writable
 
@@ -29,9 +31,9 @@ PLANAR = ("EUC_2D", "CEIL_2D", "EXACT_2D")  # files whose coordinates other form
 def export(instances: Instances, to: Path, form: str | None = None) -> str:
     """Write instances, with their solutions where the format has room, and return a line that says what was written.
 
-    form: `npz`, `lehd`, `pickle`, `tsplib` or `vrplib`, the last two a folder; None: as the ending of `to` says.
-    Raises NeurouteError, before anything is written, if the format does not hold such instances, or nothing can be
-    written there.
+    form: `npz`, `lehd`, `pickle`, or `tsplib`, `vrplib` or `solomon`, which are folders; None: as `to` ends.  Raises
+    NeurouteError, before anything is written, if the format does not hold such instances, or nothing can be written
+    there.
     """
     form = check_export(instances, to, form)
     FORMATS[form][1](instances, to)
@@ -48,12 +50,11 @@ def check_export(instances: Instances, to: Path, form: str | None) -> str:
             f"--format {form or 'is missing'}: give one of {', '.join(FORMATS)}, or let --to end in "
             f"{', '.join(ENDINGS)}"
         )
-    problems, _ = FORMATS[form]
-    if instances.problem not in problems:
-        others = ", ".join(name for name, (which, _) in FORMATS.items() if instances.problem in which)
-        raise NeurouteError(
-            f"--format {form}: holds no {instances.problem.upper()} that is read back; give one of {others}"
-        )
+    variants = {str(group.vrp.variant) for group in instances.groups if group.vrp is not None}
+    others = [name for name, (problems, _) in FORMATS.items() if {instances.problem, *variants} & set(problems)]
+    if form not in others:
+        what = ", ".join(sorted(variants)) or instances.problem.upper()
+        raise NeurouteError(f"--format {form}: holds no {what} that is read back; give one of {', '.join(others)}")
     for group in instances.groups:
         if group.file is not None and group.file.edge_type not in PLANAR:
             raise NeurouteError(
@@ -61,9 +62,9 @@ def check_export(instances: Instances, to: Path, form: str | None) -> str:
             )
     if form == "npz" and len({group.n for group in instances.groups}) > 1:
         raise NeurouteError(
-            f"{instances.name}: has several sizes, of which an .npz holds one; --format tsplib or vrplib"
+            f"{instances.name}: has several sizes, of which an .npz holds one; --format tsplib, vrplib or solomon"
         )
-    if form in ("tsplib", "vrplib"):
+    if form not in ENDINGS.values():
         if to.exists() and (not to.is_dir() or any(to.iterdir())):
             raise NeurouteError(f"--to {to}: is there already; name a new folder")
         check_writable("--to", to.with_name(f"{to.name}.part"))
@@ -98,16 +99,30 @@ def _npz(instances: Instances, to: Path) -> None:
 
 
 def _lehd(instances: Instances, to: Path) -> None:
+    """As `user.lists.read_lehd` says."""
     lines = []
     for group in instances.groups:
-        for i, points in enumerate(group.coords.tolist()):
-            left = " ".join(f"{x!r} {y!r}" for x, y in points)
-            if group.solutions is None:
-                lines.append(f"{left} ")
-            else:
-                tour = (group.solutions[i] + 1).tolist()
-                lines.append(f"{left} output {' '.join(map(str, [*tour, tour[0]]))}")
+        for i in range(group.count):
+            solution = None if group.solutions is None else group.solutions[i].tolist()
+            lines.append(_tsp_line(group, i, solution) if group.demand is None else _cvrp_line(group, i, solution))
     write_text(to, "\n".join(lines) + "\n")
+
+
+def _tsp_line(group: Group, i: int, tour: list[int] | None) -> str:
+    left = " ".join(f"{x!r} {y!r}" for x, y in group.coords[i].tolist())
+    right = "" if tour is None else f"output {' '.join(str(node + 1) for node in (*tour, tour[0]))}"
+    return f"{left} {right}"
+
+
+def _cvrp_line(group: Group, i: int, solution: list[list[int]] | None) -> str:
+    assert group.demand is not None
+    assert group.capacity is not None
+    depot, *customers = group.coords[i].tolist()
+    fields: dict[str, list[float]] = {"depot": depot, "customer": [x for point in customers for x in point]}
+    fields |= {"capacity": [int(group.capacity[i])], "demand": group.demand[i].tolist()}
+    if solution is not None and group.reference is not None:
+        fields |= {"cost": [float(group.reference[i])], "node_flag": [x for row in solution for x in row]}
+    return ",".join(",".join([name, *map(repr, values)]) for name, values in fields.items())
 
 
 def _pickle(instances: Instances, to: Path) -> None:
@@ -146,6 +161,22 @@ def _vrplib(instances: Instances, to: Path) -> None:
         if group.solutions is not None:
             routes = to_routes(group.solutions[i])
             texts[".sol"] = format_solution(routes, own.cost(routes))
+        return texts
+
+    _folder(instances, to, files)
+
+
+def _solomon(instances: Instances, to: Path) -> None:
+    def files(name: str, group: Group, i: int, scale: float) -> dict[str, str]:
+        assert group.vrp is not None
+        own = group.vrp[i : i + 1]
+        assert own.windows is not None
+        service = np.zeros(own.customers + 1) if own.service is None else own.service[0]
+        columns = own.coords[0], own.demand[0], own.windows[0], service
+        texts = {".txt": format_solomon(SolomonInstance(name, int(own.capacity[0]), *columns))}
+        if group.solutions is not None:
+            cost = float(lengths(own, group.solutions[i : i + 1])[0])
+            texts[".sol"] = format_solution(to_routes(group.solutions[i]), cost)
         return texts
 
     _folder(instances, to, files)
@@ -196,11 +227,13 @@ def _short(coords: np.ndarray) -> np.ndarray:
     return short if ((short := coords.astype(np.float32)) == coords).all() else coords
 
 
+# format -> problems, or variants, that it holds, and what writes it
 FORMATS: dict[str, tuple[tuple[str, ...], Callable[[Instances, Path], None]]] = {
     "npz": (("tsp", "cvrp", "vrp"), _npz),
-    "lehd": (("tsp",), _lehd),
+    "lehd": (("tsp", "cvrp"), _lehd),
     "pickle": (("tsp", "cvrp"), _pickle),
     "tsplib": (("tsp",), _tsplib),
     "vrplib": (("cvrp",), _vrplib),
+    "solomon": (("VRPTW",), _solomon),
 }
 ENDINGS = {".npz": "npz", ".txt": "lehd", ".pkl": "pickle"}

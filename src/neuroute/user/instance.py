@@ -19,7 +19,7 @@ from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.problems.vrp import Vrp, from_routes, to_routes
 from neuroute.problems.vrp import lengths as vrp_lengths
 from neuroute.problems.vrp_checker import fault
-from neuroute.user.data import parse_arrays
+from neuroute.user.arrays import parse_arrays
 from neuroute.user.instances import File, Group
 from neuroute.user.vrp_data import LATE
 

@@ -13,9 +13,11 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import optimum_of
-from neuroute.datasets.solomon import HORIZON, parse_solomon
-from neuroute.problems.vrp import Vrp, lengths
-from neuroute.problems.vrp_checker import valid
+from neuroute.datasets.sections import read_text
+from neuroute.datasets.solomon import HORIZON, SIZES, parse_solomon, stated_customers
+from neuroute.datasets.vrplib import check_served, read_solution
+from neuroute.problems.vrp import Vrp, from_routes, lengths
+from neuroute.problems.vrp_checker import fault, valid
 from neuroute.problems.vrp_servable import LARGEST_LOAD, check_instances
 from neuroute.problems.vrp_variants import Switches, Variant, variant_of
 from neuroute.user.instances import Group, agree, refuse
@@ -52,13 +54,35 @@ def vrp_group(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> 
     return Group(path.stem, coords, reference, own.demand, own.capacity, vrp=own, seen=seen, solutions=solutions)
 
 
-def solomon_group(text: str, path: Path) -> Group:
-    """Return the instance of a file of Solomon's; of a published one, the reference is the best cost known."""
-    instance = parse_solomon(text, str(path), path.stem)
+def is_solomon(text: str) -> bool:
+    """Whether a line is the heading of a section of Solomon's files."""
+    return any(line.strip().upper() in ("VEHICLE", "CUSTOMER") for line in text.splitlines())
+
+
+def solomon_group(path: Path) -> Group:
+    """Return the instance of a file of Solomon's.
+
+    Of a published one the reference is the best cost known, of others the length of the .sol file beside it.  Raises
+    NeurouteError, naming file, line and mend, if file or solution is none.
+    """
+    text = read_text(path, "one of Solomon's .txt files")
+    count = stated_customers(text)
+    instance = parse_solomon(text, str(path), path.stem, SIZES if count is None else (count,))
     best = optimum_of(instance, "solomon")
-    reference = None if best is None else np.array([best], dtype=np.float64)
     own, seen = instance.own(), instance.scaled()
-    return Group(path.stem, own.coords, reference, own.demand, own.capacity, vrp=own, seen=seen, file=instance)
+    if best is not None:
+        reference = np.array([best], dtype=np.float64)
+        return Group(path.stem, own.coords, reference, own.demand, own.capacity, vrp=own, seen=seen, file=instance)
+    beside = path.with_suffix(".sol")
+    measured, solutions = None, None
+    if beside.is_file():
+        routes, stated = read_solution(beside)
+        check_served(routes, own.customers, str(beside))
+        solutions = from_routes(routes)[None]
+        if why := fault(seen, 0, solutions[0], "free start", LATE):
+            raise NeurouteError(f"{beside}: {why}")
+        measured = agree(lengths(own, solutions), None if stated is None else np.array([stated]), beside)
+    return Group(instance.name, own.coords, measured, own.demand, own.capacity, vrp=own, seen=seen, solutions=solutions)
 
 
 def scale_for_networks(own: Vrp) -> Vrp:

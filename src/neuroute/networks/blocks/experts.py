@@ -18,6 +18,7 @@ class Experts(Protocol):
     """m networks of the same shape."""
 
     count: int
+    quick: bool  # one product each
 
     def __call__(self, x: Tensor, rows: list[int]) -> Tensor:
         """x (all rows, in), the first rows[0] of them for expert 0, and so on -> (all rows, out)."""
@@ -28,6 +29,8 @@ class Experts(Protocol):
 
 class LinearExperts(nn.Module):
     """Linear layers with biases: m (in + 1) out parameters, initialised as torch's."""
+
+    quick = True
 
     def __init__(self, count: int, inputs: int, outputs: int) -> None:
         super().__init__()
@@ -47,6 +50,8 @@ class LinearExperts(nn.Module):
 
 class MlpExperts(nn.Module):
     """FFNs (ReLU) with biases: m (2 W F + W + F) parameters."""
+
+    quick = False
 
     def __init__(self, count: int, width: int, feed_forward: int) -> None:
         super().__init__()
@@ -98,7 +103,8 @@ class Mixture(nn.Module):
         known = parts.squeeze(2) if parts.shape[2] == 1 else parts.mean(dim=2)
         routed = self.gate(known, routing)
         if isinstance(routed, InputChoice):
-            out = _chosen(self.experts, parts.flatten(0, 1), routed)
+            from_all = self.experts.quick and x.device.type == "cuda"
+            out = (_from_all if from_all else _chosen)(self.experts, parts.flatten(0, 1), routed)
         elif isinstance(routed, ExpertChoice):
             out = _taken(self.experts, parts, routed)
         else:
@@ -125,7 +131,8 @@ def _chosen(experts: Experts, parts: Tensor, choice: InputChoice) -> Tensor:
     order = of_unit.flatten().argsort(stable=True)
     back = torch.empty_like(order)
     back[order] = torch.arange(len(order), device=order.device)
-    rows = (tokens * of_unit.flatten().bincount(minlength=experts.count)).tolist()
+    counts = of_unit.flatten() == torch.arange(experts.count, device=order.device)[:, None]
+    rows = (tokens * counts.sum(dim=1)).tolist()
     given = _Sorted.apply(parts.flatten(1), order, back, top)  # type: ignore[no-untyped-call]
     made = experts(given.view(-1, parts.shape[2]), rows).view(units * top, -1)
     found = _Back.apply(made, order, back)  # type: ignore[no-untyped-call]
@@ -133,6 +140,18 @@ def _chosen(experts: Experts, parts: Tensor, choice: InputChoice) -> Tensor:
     out: Tensor = found[:, 0] * weights[:, :1]
     for which in range(1, top):
         out = torch.addcmul(out, found[:, which], weights[:, which : which + 1])
+    return out
+
+
+def _from_all(experts: Experts, parts: Tensor, choice: InputChoice) -> Tensor:
+    """As `_chosen`, but for rounding: every expert works on all units, and what was not chosen counts 0.
+
+    A GPU does that sooner than it sorts units of one product each, and the host need not wait for how many there are.
+    """
+    weights = choice.weights.flatten(0, 1)
+    weights = weights.new_zeros(len(weights), experts.count).scatter(1, choice.experts.flatten(0, 1), weights)
+    made = experts.equally(parts.flatten(0, 1).expand(experts.count, -1, -1)).view(experts.count, len(parts), -1)
+    out: Tensor = (made * weights.T[..., None]).sum(dim=0)
     return out
 
 

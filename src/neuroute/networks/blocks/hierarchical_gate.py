@@ -48,7 +48,8 @@ class Hierarchical(nn.Module):
         sparse = routing.resolve("sparse", len(calls), lambda generator: _drawn(p, calls, generator))
         if routing.balance:
             routing.sparse.append(sparse)
-        of_sparse, of_dense = sparse.nonzero()[:, 0], (~sparse).nonzero()[:, 0]
+        drawn = sparse.cpu()  # what runs is for the host to know; then it knows the numbers of calls, too
+        of_sparse, of_dense = (calls_of.nonzero()[:, 0].to(x.device) for calls_of in (drawn, ~drawn))
         found = []
         if len(of_sparse):
             out = self.sparse.side_by_side(calls[of_sparse], routing)

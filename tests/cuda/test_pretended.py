@@ -1,0 +1,283 @@
+"""Every network, decoding and training on a GPU that is not there: nothing mixes devices or waits for one unasked."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import tiny
+import tiny_reinforced
+import tiny_reinforced_vrp
+import tiny_rounds
+from networks import MULTI_START, PATH, decision, features, make, midway
+from neuroute.datasets.streams import cvrp_dataset
+from neuroute.datasets.vrp_stream import vrp_dataset
+from neuroute.decoding.decode import decode, improve
+from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.mvmoe import MvMoe
+from neuroute.networks.weights import load_checkpoint
+from neuroute.plan.objects import Dataset, Decoding, Run
+from neuroute.plan.reinforced import Elite
+from neuroute.problems.vrp import Vrp
+from neuroute.problems.vrp_checker import valid
+from neuroute.training.train import Settings, train
+from pretended import PLACE, OnGpu, pretended_gpu
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Any:
+    with pretended_gpu(monkeypatch):
+        yield
+
+
+def held(tensor: Tensor) -> Tensor:
+    assert isinstance(tensor, OnGpu)
+    return tensor.held
+
+
+def learn(net: torch.nn.Module, logits: Tensor) -> None:
+    """One update, as training does it."""
+    optimizer = torch.optim.AdamW([p for p in net.parameters() if p.requires_grad], fused=True)
+    before = [held(p).clone() for p in net.parameters()]
+    logits.clamp(min=-1e3).square().sum().backward()
+    optimizer.step()
+    assert any(not torch.equal(held(p), old) for p, old in zip(net.parameters(), before, strict=True))
+
+
+# -- the pretence ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_mix_of_devices_raises() -> None:
+    there, here = torch.ones(3, device=PLACE), torch.ones(3)
+    assert there.device == PLACE
+    assert there.is_cuda
+    for mix in (lambda: there + here, lambda: there[here.long()], lambda: torch.cat([there, here])):
+        with pytest.raises(AssertionError, match="of the GPU and of the CPU"):
+            mix()
+    assert torch.equal(held(there + here.to(PLACE)), torch.full((3,), 2.0))
+    assert torch.equal(held(there * torch.tensor(2.0)), torch.full((3,), 2.0))  # a single number may come along
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_hidden_read_raises() -> None:
+    there = torch.ones(3, device=PLACE)
+    reads = (
+        lambda: there.sum().item(),
+        lambda: float(there[0]),
+        lambda: bool((there > 0).all()),
+        lambda: there.tolist(),
+        lambda: there.cpu(),
+        lambda: there.to("cpu"),
+        lambda: there.nonzero(),
+        lambda: there[there > 0],
+        lambda: there.long().bincount(),
+        lambda: torch.zeros(3).copy_(there),
+        lambda: range(there.long()[0]),
+    )
+
+    for read in reads:
+        with pytest.raises(AssertionError, match="lets the host wait for the GPU in a test"):
+            read()
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_generator_draws_on_its_device() -> None:
+    there, here = torch.Generator(PLACE).manual_seed(1), torch.Generator().manual_seed(1)
+    found = torch.rand(4, generator=there, device=PLACE)
+    assert torch.equal(held(found), torch.rand(4, generator=here))
+    with pytest.raises(AssertionError, match="a generator of the other device"):
+        torch.rand(4, generator=here, device=PLACE)
+
+
+# -- networks -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("name", PATH)
+def test_path_networks(name: str) -> None:
+    """Forward and decision, to the same numbers, and an update."""
+    net = make(name)
+    seen = decision(net)
+    with torch.inference_mode():
+        wanted = net.decide(*seen)
+    net, moved = net.to(PLACE), [part.to(PLACE) for part in seen]
+    with torch.inference_mode():
+        torch.testing.assert_close(held(net.decide(*moved)), wanted)
+    learn(net, net.train().decide(*moved))
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("name", MULTI_START)
+def test_networks_of_many_starts(name: str) -> None:
+    net = make(name)
+    seen, where = features(net), midway(net)
+    with torch.inference_mode():
+        wanted = net.decide(net.prepare(net.encode(*seen)), *where)
+    net = net.to(PLACE)
+    on_gpu = lambda parts: [part.to(PLACE) for part in parts]  # noqa: E731
+    with torch.inference_mode():
+        found = net.decide(net.prepare(net.encode(*on_gpu(seen))), *on_gpu(where))
+    torch.testing.assert_close(held(found), wanted)
+    learn(net, net.decide(net.prepare(net.encode(*on_gpu(seen))), *on_gpu(where)))
+
+
+EXPERTS: list[dict[str, Any]] = [
+    {},
+    {"experts": 0},
+    {"hierarchy": "step"},
+    {"hierarchy": "random"},
+    {"method": "expert-choice"},
+    {"method": "soft"},
+    {"method": "random"},
+    {"level": "instance"},
+    {"level": "problem"},
+    {"norm": "batch", "experts": 0},
+    {"norm": "layer"},
+]
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("way", EXPERTS, ids=str)
+def test_networks_of_16_problems(way: dict[str, Any]) -> None:
+    torch.manual_seed(0)
+    net = MvMoe(depth=1, width=16, heads=2, feed_forward=24, **way).to(PLACE)
+    coords, demand, windows = torch.rand(3, 9, 2), torch.rand(3, 9), torch.rand(3, 9, 2)
+    context, current = torch.rand(3, 8, 4), torch.arange(1, 9).expand(3, 8)
+    mask = torch.zeros(3, 8, 9)
+    routing = Routing(torch.Generator(PLACE).manual_seed(1), balance=True)
+    encoded = net.encode(*(part.to(PLACE) for part in (coords, demand, windows)), routing)
+    logits = net.decide(net.prepare(encoded, routing), *(part.to(PLACE) for part in (context, current, mask)))
+    learn(net, logits + routing.loss().to(PLACE))
+
+
+# -- decoding -------------------------------------------------------------------------------------------------------
+
+TSP_WAYS = (
+    Decoding(),
+    Decoding(method="beam", beam=2),
+    Decoding(method="rrc", iterations=1),
+    Decoding(method="prc", iterations=1),
+)
+ROUTE_WAYS = (
+    Decoding(),
+    Decoding(method="rrc", iterations=1),
+    Decoding(method="prc", iterations=1),
+    Decoding(method="prc", iterations=1, rule="from-the-end"),
+)
+MANY = (Decoding(starts="all", augment=True), Decoding())
+
+
+def ways(name: str) -> tuple[Decoding, ...]:
+    kind = {**PATH, **MULTI_START}[name][0]
+    if name in MULTI_START:
+        return (*MANY, *TSP_WAYS[1:]) if kind.problem == "tsp" else MANY
+    if kind.problem == "cvrp":
+        return ROUTE_WAYS
+    return TSP_WAYS[:3] if name.startswith("pens") else TSP_WAYS
+
+
+def instances(problem: str) -> Any:
+    if problem == "tsp":
+        return np.random.default_rng(3).random((3, 8, 2))
+    one = cvrp_dataset(Dataset(problem="cvrp", n=8, count=3))
+    return Vrp(one.coords.astype(np.float64), one.demand, one.capacity)  # so that rounding decides nothing
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("name", [*PATH, *MULTI_START])
+def test_decoding_ends_as_on_the_cpu(name: str) -> None:
+    net = make(name)
+    given = instances(net.problem)
+    wanted = [decode(net.problem, net, given, how) for how in ways(name)]
+    net = net.to(PLACE)
+    for how, solutions in zip(ways(name), wanted, strict=True):
+        assert torch.equal(decode(net.problem, net, given, how), solutions), how
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("problem", ["tsp", "cvrp"])
+def test_milestones(problem: str) -> None:
+    name = {"tsp": "lehd", "cvrp": "lehd cvrp"}[problem]
+    how = Decoding(method="rrc", iterations=2, milestones=(0, 1, 2))
+    net, given = make(name), instances(problem)
+    wanted = improve(problem, net, given, how)
+    for (_, found, _), (_, solutions, _) in zip(improve(problem, net.to(PLACE), given, how), wanted, strict=True):
+        assert torch.equal(found, solutions)
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("variant", ["CVRP", "OVRPBLTW"])
+@pytest.mark.parametrize("way", [{}, {"experts": 0}, {"hierarchy": "step"}], ids=str)
+def test_decoding_of_16_problems(variant: str, way: dict[str, Any]) -> None:
+    given = vrp_dataset(Dataset(problem="vrp", variant=variant, n=7, count=2))  # type: ignore[arg-type]
+    torch.manual_seed(0)
+    net = MvMoe(depth=1, width=16, heads=2, feed_forward=24, **way).to(PLACE).eval()
+    for how in MANY:
+        assert valid(given, decode("vrp", net, given, how).numpy()).all()
+
+
+# -- training -------------------------------------------------------------------------------------------------------
+
+RUNS: dict[str, tuple[str, Run]] = {
+    "supervised": ("store", tiny.make_run(batch_size=60, validations=1)),
+    "summed": ("store", tiny.make_run(batch_size=60, step="summed", precision="bf16", validations=1)),
+    "suffixes": ("store", tiny.make_run(batch_size=60, sub_paths="suffix", step="decision", validations=1)),
+    "path-tsp": ("store", tiny.pens_run("both", batch_size=60, validations=1)),
+    "path-tsp bf16": ("store", tiny.pens_run("alibi", batch_size=60, precision="bf16", validations=1)),
+    "cvrp": ("cvrp_store", tiny.cvrp_run(batch_size=48, step="decision", validations=1)),
+    "experts": ("cvrp_store", tiny.cvrp_run("LehdCvrpLight", batch_size=48, step="decision", validations=1)),
+    "self-improvement": ("store", tiny.self_improving(epochs=2, instances=20, rounds=2, validations=2)),
+    **{
+        f"reconstruction {problem}": (
+            "rounds_store",
+            tiny_rounds.make_run(
+                problem, rounds=2, epochs_per_round=1, reconstructions=2, step="decision", clip=10.0, validations=2
+            ),
+        )
+        for problem in tiny_rounds.PROBLEMS
+    },
+    **{
+        f"reinforce {kind}": (
+            "cvrp_store" if kind.endswith("cvrp") else "store",
+            tiny_reinforced.make_run(
+                tiny_reinforced.stage(batches_per_epoch=1),
+                tiny_reinforced.stage("elite", batches_per_epoch=1, elite=Elite(k=3)),
+                kind=kind,
+                clip=1.0,
+                precision="bf16" if kind == "pomo" else "fp32",
+            ),
+        )
+        for kind in tiny_reinforced.KINDS
+    },
+    **{
+        f"reinforce vrp {way}": (
+            "vrp_store",
+            tiny_reinforced_vrp.make_run(tiny_reinforced_vrp.stage(batches_per_epoch=1), network=way, balance=0.01),
+        )
+        for way in ({}, {"experts": 0}, {"hierarchy": "step"}, {"norm": "batch", "experts": 0})
+    },
+}
+
+
+@pytest.mark.parametrize("kind", RUNS)
+def test_whole_trainings(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches, validations, what is kept and what is exported."""
+    fixture, run = RUNS[kind]
+    store = request.getfixturevalue(fixture)
+    with pretended_gpu(monkeypatch):
+        settings = Settings("cuda", threads=1)
+        train(run, tmp_path / "out", tmp_path / "state", [store], settings, code="c", network_code="n")
+    done = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert done["device"] == "cuda"
+    assert done["batches"] == run.training.batches
+    net, _ = load_checkpoint(tmp_path / "out" / "model.safetensors")
+    assert all(p.isfinite().all() for p in net.parameters())
