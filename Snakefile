@@ -22,7 +22,7 @@ from neuroute.datasets.stand_ins import settle
 from neuroute.plan.build import build_plan
 from neuroute.plan.captions import describe_measured
 from neuroute.plan.config import CONFIG_ENV, parse_config
-from neuroute.plan.given import GivenRun
+from neuroute.plan.objects import GivenRun
 from neuroute.plan.headlines import headlines
 from neuroute.plan.preflight import check, check_gpus, gpus
 from neuroute.plan.progress import show_progress

@@ -15,8 +15,7 @@ from neuroute.networks.import_weights import import_weights
 from neuroute.networks.tensor_files import read_tensors
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.digest import code_digest
-from neuroute.plan.given import GivenRun
-from neuroute.plan.objects import Dataset, Labels, Network, Supervised
+from neuroute.plan.objects import Dataset, GivenRun, Labels, Network, Supervised
 from published_code import Size
 
 SHAPE = {"depth": there.DEPTH, "width": there.WIDTH, "heads": there.HEADS, "feed_forward": there.FFN}

@@ -9,8 +9,7 @@ from neuroute.accounting.estimate import costs, describe
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.build import Plan
 from neuroute.plan.config import parse_config
-from neuroute.plan.given import GivenRun
-from neuroute.plan.objects import StageEvaluation
+from neuroute.plan.objects import GivenRun, StageEvaluation
 from plans import plan_of
 
 MAIN = "icam/icam_tsp"

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from neuroute.accounting import cost
 from neuroute.accounting.flops import reconstruction
-from neuroute.plan.given import GivenRun
-from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Reinforced, Run, RunEvaluation
+from neuroute.plan.objects import Dataset, Decoding, GivenRun, LabelJob, Labels, Reinforced, Run, RunEvaluation
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
 from neuroute.problems.longest import longest_sub_path

@@ -2,15 +2,12 @@
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from neuroute.cli.options import ConfigFile, Device, ScaleName, Threads, labels_digest, load_plan
 from neuroute.core.errors import NeurouteError
-
-if TYPE_CHECKING:
-    pass
 
 
 def train(
@@ -24,7 +21,7 @@ def train(
 
     Of a run whose weights config.yaml gives, takes these instead.
     """
-    from neuroute.plan.given import GivenRun
+    from neuroute.plan.objects import GivenRun
 
     p = load_plan(config, scale, device)
     r = p.find(p.runs, run, "run")

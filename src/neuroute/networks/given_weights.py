@@ -10,7 +10,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_json, write_text
 from neuroute.networks.foreign_weights import Weights, faults, fit, read_weights, write_checkpoint
 from neuroute.networks.weights import describe, describe_source
-from neuroute.plan.given import GivenRun
+from neuroute.plan.objects import GivenRun
 
 
 def take_weights(run: GivenRun, out: Path, network_code: str) -> None:

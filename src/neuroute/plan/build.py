@@ -3,9 +3,8 @@
 from dataclasses import replace
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.changes import change_network
+from neuroute.plan.changes import can_be_met, change_network, give_weights, lost_runs
 from neuroute.plan.config import Config, load_scale
-from neuroute.plan.given import can_be_met, give_weights, lost_runs
 from neuroute.plan.label_blocks import drop_repeated, separate
 from neuroute.plan.objects import (
     Artifact,

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from neuroute.core.errors import NeurouteError
+from neuroute.plan.changes import can_be_met
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.digest import ROOT
-from neuroute.plan.given import GivenRun, can_be_met
 from neuroute.plan.known_digests import code_digest
 from neuroute.plan.label_blocks import LabelIndex, find_label_job, index_labels
 from neuroute.plan.needs import Need
 from neuroute.plan.objects import (
     Artifact,
     BenchmarkEvaluation,
+    GivenRun,
     LabelJob,
     Labels,
     Reinforced,

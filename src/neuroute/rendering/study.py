@@ -17,8 +17,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.core.lazy import pd
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.given import GivenRun
-from neuroute.plan.objects import Artifact, Dataset, Decoding, Run
+from neuroute.plan.objects import Artifact, Dataset, Decoding, GivenRun, Run
 
 
 @dataclass(frozen=True)

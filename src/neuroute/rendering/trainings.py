@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from neuroute.plan.given import GivenRun
-from neuroute.plan.objects import Reinforced, Run
+from neuroute.plan.objects import GivenRun, Reinforced, Run
 
 
 def drawn_instances(run: Run) -> float | None:

@@ -8,9 +8,8 @@ from neuroute.papers.icam.methods import REFERENCE, WAYS, greedy, ways
 from neuroute.papers.icam.roles import ABLATIONS, BASELINES, BETAS, KS, MULTI, OWN, SIZES, STAGES, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
-from neuroute.plan.given import GivenRun
 from neuroute.plan.needs import Need, artifact, tested
-from neuroute.plan.objects import Dataset, Decoding, Problem, Reinforced
+from neuroute.plan.objects import Dataset, Decoding, GivenRun, Problem, Reinforced
 from neuroute.rendering.cells import (
     BOOTSTRAP,
     ONE_SEED,
