@@ -48,7 +48,8 @@ def solver_rows(scale: Scale, problem: Problem) -> list[Labels]:
         out += [Labels(dataset=dataset, solver=solver) for solver in others]
     if problem == "cvrp":
         tam = [roles.tam(scale, size).dataset for size in roles.TAM_SIZES]
-        out += [Labels(dataset=dataset, solver=roles.INITIAL[problem]) for dataset in tam]
+        others = [roles.INITIAL[problem], *scale[SitScale].cvrp.tam_other_solvers]
+        out += [Labels(dataset=dataset, solver=solver) for dataset in tam for solver in others]
     return out
 
 
