@@ -32,7 +32,7 @@ def start_warm_process():
 
 def gpus_at_once():
     """GPUs that jobs on this machine may ask for together: `--resources gpu=N`."""
-    asked = workflow.global_resources.get("gpu", 0)
+    asked = workflow.global_resources["gpu"] if "gpu" in workflow.global_resources else 0
     return int(getattr(asked, "value", asked) or 0)
 
 
