@@ -24,6 +24,7 @@ from neuroute.datasets.stand_ins import settle
 from neuroute.plan.build import build_plan
 from neuroute.plan.captions import describe_measured
 from neuroute.plan.config import CONFIG_ENV, parse_config
+from neuroute.plan.objects import GivenRun
 from neuroute.plan.headlines import headlines
 from neuroute.plan.preflight import check, check_gpus, gpus, has_gpu
 from neuroute.plan.progress import show_progress
@@ -45,6 +46,7 @@ config["substitutes"] = PLAN.config.substitutes  # settled once: a solver that c
 GPUS = gpus(PLAN.config)
 # What jobs ask a cluster for.  `--cores` is what one of them may have there; here, what all of them share.
 REQUESTS = Requests(PLAN, workflow.resource_settings.cores or 16)
+GIVEN = [run for run, r in PLAN.runs.items() if isinstance(r, GivenRun)]
 RUNNING = contextlib.ExitStack()
 os.environ[CONFIG_ENV] = json.dumps(config)  # the jobs read the same config, --config overrides included
 # Jobs run the code that planned them, in the environment that runs Snakemake, activated or not.
@@ -86,6 +88,7 @@ onstart:
     else:
         check_cluster()
     clear(check_label_jobs)
+    clear(check_weights)
     # Held until this process ends, however it ends: unlike Snakemake's own lock (profiles/default).
     clear(RUNNING.enter_context, exclusive(PLAN.label_store.parent / ".lock", "Snakemake"))
     start_warm_process()

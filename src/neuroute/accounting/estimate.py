@@ -25,6 +25,9 @@ def describe(plan: Plan, target: str | None) -> str:
     all_costs = costs(plan, target)
     lines = [f"scale {plan.scale.name}: {plan.scale.summary}"]
     lines += [f"{other} stands in for {name}" for name, other in (plan.config.substitutes or {}).items()]
+    lines += [
+        f"not trained: {run}, which starts from a stage of a run whose weights are given" for run in sorted(plan.lost)
+    ]
     lines.append("")
     lines.append(f"{'stage':9} {'file':5} {'FLOP':>8} {'time':>9} {'on':>8} {'GB':>6} {'disk MB':>9} {'':8} id")
     limit = plan.config.machine.job_hours

@@ -10,7 +10,7 @@ from neuroute.accounting import cost
 from neuroute.accounting.calls import GREEDY, CallPrice, training_calls
 from neuroute.accounting.flops import reconstruction
 from neuroute.accounting.rates import Rates, at_size, rates_of
-from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Network, Reinforced, Run
+from neuroute.plan.objects import Dataset, Decoding, GivenRun, LabelJob, Labels, Network, Reinforced, Run
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
 from neuroute.problems.longest import longest_sub_path
@@ -102,6 +102,9 @@ class Estimates:
 
     def train(self, run: str) -> Cost:
         r = self.plan.runs[run]
+        path = self.plan.run_dir(run) / "model.safetensors"
+        if isinstance(r, GivenRun):
+            return Cost("weights", run, path, self.start_s, disk_mb=4 * cost.parameters_of(r.network) / 1e6)
         t = r.training
         alone = t.kind in ("self-improvement", "reconstruction")  # in one process
         flops = training_flops(r)
@@ -111,7 +114,7 @@ class Estimates:
         return self._network_job(
             "train",
             run,
-            self.plan.run_dir(run) / "model.safetensors",
+            path,
             r,
             flops,
             training_calls(r, gpu=self.gpus > 0),
