@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from neuroute.core import files
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import exclusive, read_json, write_json, write_text, write_whole
+from neuroute.core.files import check_folder, exclusive, read_json, write_json, write_text, write_whole
 
 
 def test_a_failing_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -65,3 +66,41 @@ def test_lock_is_exclusive_and_released(tmp_path: Path) -> None:
         pass
     with exclusive(lock, "training"):
         pass
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_a_quota_and_a_limit_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def full(fd: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(NeurouteError, match=r"x.txt: disk full; nothing was overwritten, free some space"):
+        write_text(tmp_path / "x.txt", "new")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_on_a_read_only_disk_is_refused_before_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Path, *_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    check_folder(tmp_path / "new")
+    assert not list((tmp_path / "new").iterdir())
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(NeurouteError, match=r"cannot write here \(Read-only file system\); check the folder's rights"):
+        check_folder(tmp_path)
+
+
+@pytest.mark.parametrize("off", [-90.0, 90.0])
+def test_a_disk_with_another_clock_is_refused_before_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, off: float
+) -> None:
+    now = files.time.time
+    monkeypatch.setattr(files.time, "time", lambda: now() - off)
+    with pytest.raises(
+        NeurouteError, match=r"the clock of its disk is [+-]\d+ s off this machine's; set both"
+    ) as found:
+        check_folder(tmp_path)
+    assert f"{off:+.0f} s"[:2] in str(found.value)
+    assert "\n" not in str(found.value)

@@ -15,8 +15,8 @@ import pytest
 
 from neuroute.core import files
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets import chunks, labels
-from neuroute.datasets.labels import iterate_shards, load_tours, make_labels
+from neuroute.datasets import chunks, labels, pages
+from neuroute.datasets.labels import iterate_shards, load_tours, make_labels, solve_part
 from neuroute.datasets.streams import coordinates, dataset_coordinates
 from neuroute.plan.objects import SHARD, Dataset, Labels
 from neuroute.problems.tsp import canonical, tour_length
@@ -26,10 +26,12 @@ from neuroute.solvers.base import Solver, missing
 PROGRAM = """
 import json, logging, sys
 from pathlib import Path
+from neuroute.datasets import pages
 from neuroute.datasets.labels import make_labels
 from neuroute.plan.objects import Dataset, Labels
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO)
+    pages.KEEP_EVERY_S = 0.0
     store, solver, n, count, workers = sys.argv[1:]
     wanted = Labels(dataset=Dataset(n=int(n), count=int(count)), solver=solver)
     print(json.dumps(make_labels(wanted, Path(store), [], int(workers))))
@@ -84,7 +86,7 @@ def test_manifest_says_what_was_made(tmp_path):
     again = make_labels(block, tmp_path, [], workers=1)
     assert (again.pop("solved"), again.pop("cached")) == (0, 250)
     assert again == {k: v for k, v in manifest.items() if k not in ("solved", "cached")}
-    assert not list((tmp_path / ".partial").iterdir())
+    assert not [path for path in (tmp_path / ".partial").iterdir() if path.is_dir()]
 
 
 def test_tours_do_not_depend_on_workers_or_on_the_order_of_requests(tmp_path):
@@ -141,6 +143,54 @@ def test_workers_end_with_a_killed_parent(tmp_path):
     process.communicate()
     _, alive = psutil.wait_procs(children, timeout=10)
     assert not alive
+
+
+def test_chunks_come_to_the_disk_as_few_pages(tmp_path, monkeypatch):
+    """A thousand chunks of a shard are not a thousand files; those that there once were are still read."""
+    block, written = wanted(120, n=400), []
+    make_labels(block, tmp_path / "whole", [], workers=1)
+    solve_chunk, calls = chunks.solve_chunk, []
+
+    def stops_after_fifty(*arguments):
+        calls.append(arguments)
+        if len(calls) == 50:
+            raise KeyboardInterrupt
+        return solve_chunk(*arguments)
+
+    write = pages.write_whole
+    monkeypatch.setattr(pages, "write_whole", lambda path, *a: written.append(path.name) or write(path, *a))
+    monkeypatch.setattr(chunks, "solve_chunk", stops_after_fifty)
+    with pytest.raises(KeyboardInterrupt):
+        make_labels(block, tmp_path / "store", [], workers=1)
+    assert written == ["00000_00002.npz"]
+    folder = tmp_path / "store" / ".partial" / Path(block.shard_file(0)).stem
+    with np.load(folder / written[0]) as file:
+        page = dict(file)
+    assert len(page["tours"]) == 98
+    for (first, stop), seconds in zip(page["rows"], page["seconds"], strict=True):  # as they once were
+        path = folder / f"{first:05d}_{stop:05d}.npz"
+        np.savez(path, tours=page["tours"][first:stop], seconds=np.array(seconds), mark=page["mark"])
+    calls.clear()
+    monkeypatch.setattr(chunks, "solve_chunk", lambda *a: calls.append(a) or solve_chunk(*a))
+    make_labels(block, tmp_path / "store", [], workers=1)
+    assert len(calls) == 60 - 49
+    name = block.shard_file(0)
+    assert (tmp_path / "store" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_parts_of_a_data_set_are_solved_apart(tmp_path, monkeypatch):
+    block, store = wanted(45, n=400), tmp_path / "store"
+    make_labels(block, tmp_path / "whole", [], workers=1)
+    make_labels(wanted(5, n=400), store, [], workers=1)
+    solved = [solve_part(block, store, [], (k, 3)) for k in (2, 0, 1)]
+    assert sum(solved) == 40
+    assert min(solved) > 10
+    assert solve_part(block, store, [], (1, 3)) == 0
+    name = block.shard_file(0)
+    assert len(np.load(store / name)) == 5
+    monkeypatch.setattr(chunks, "solve_chunk", lambda *a: pytest.fail("solved again"))
+    make_labels(block, store, [], workers=1)
+    assert (store / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 def test_two_processes_at_once_share_the_work(tmp_path):

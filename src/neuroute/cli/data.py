@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from neuroute.cli.options import ConfigFile, ScaleName, load_plan
+from neuroute.cli.options import ConfigFile, ScaleName, load_plan, parse_part
 from neuroute.core.errors import NeurouteError
 
 ENDINGS = {"npz": ".npz", "lehd": ".txt", "pickle": ".pkl"}
@@ -19,16 +19,29 @@ def label(
     workers: Annotated[
         int | None, typer.Option(min=1, help="solver processes; default: the config's, else all cores")
     ] = None,
+    part: Annotated[
+        str | None, typer.Option(help="2/4 solves each fourth chunk of instances from the second on")
+    ] = None,
 ) -> None:
-    """Solve the instances of a label job; resumes where a killed call stopped, reuses label caches."""
+    """Solve the instances of a label job; resumes where a killed call stopped, reuses label caches.
+
+    Several calls with --part, on machines that share the folder, do the work of one; a call without it then checks all
+    and writes the labels.
+    """
     from neuroute.core.files import write_json
     from neuroute.datasets.chunks import solver_pool
-    from neuroute.datasets.labels import make_labels
+    from neuroute.datasets.labels import make_labels, solve_part
 
+    share = parse_part(part)
     p = load_plan(config, scale)
     job = p.find(p.label_jobs, label_job, "label job")
     n_workers = workers or p.config.label_workers or os.cpu_count() or 1
     caches = [Path(c) for c in p.config.label_caches]
+    if share:
+        with solver_pool(n_workers) as pool:
+            count = sum(solve_part(labels, p.label_store, caches, share, pool=pool) for labels in job.labels)
+        print(f"{count} instances solved: part {part} of {label_job}")
+        return
     with solver_pool(n_workers) as pool:
         made = [make_labels(labels, p.label_store, caches, n_workers, pool=pool) for labels in job.labels]
     used = {labels.solver for labels in job.labels}

@@ -21,6 +21,7 @@ from neuroute.cli.options import (
     Threads,
     labels_digest,
     load_plan,
+    parse_part,
 )
 from neuroute.core.errors import NeurouteError
 
@@ -77,19 +78,9 @@ def evaluate(
         p = load_plan(config, scale, device) if config or Path("config.yaml").exists() else None
         print(_evaluate_data(p, model, data, how, limit, out, device, threads, reference, workers))
     elif evaluation is not None and (model, data, out, limit, reference, how) == (*[None] * 5, GREEDY):
-        _evaluate_test_sets(load_plan(config, scale, device), evaluation, threads, _parse_part(part))
+        _evaluate_test_sets(load_plan(config, scale, device), evaluation, threads, parse_part(part))
     else:
         raise NeurouteError("give either an evaluation of the plan (`neuroute plan` lists them), or --model and --data")
-
-
-def _parse_part(text: str | None) -> tuple[int, int] | None:
-    """2/4 -> (1, 4)."""
-    if text is None:
-        return None
-    first, _, of = text.partition("/")
-    if not (first.isdigit() and of.isdigit() and 1 <= int(first) <= int(of)):
-        raise NeurouteError(f"--part {text}: give which part of how many, as in 2/4")
-    return int(first) - 1, int(of)
 
 
 def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: tuple[int, int] | None) -> None:
@@ -105,6 +96,8 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
         device=p.config.device,
         threads=threads or p.scale.evaluate_threads,
         memory_gb=p.config.memory_gb,
+        jobs_per_gpu=p.config.jobs_per_gpu,
+        tf32=p.config.tf32,
         label_dirs=p.label_dirs,
         data=labels_digest(p, [j for j in p.label_jobs_of_evaluation(evaluation) if p.manifest(j).exists()]),
         benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_of_evaluation(evaluation)},

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from neuroute.core.errors import NeurouteError
+
 if TYPE_CHECKING:
     from neuroute.plan.build import Plan
 
@@ -59,3 +61,13 @@ def labels_digest(p: "Plan", jobs: Iterable[str]) -> str:
         manifest = read_json(p.manifest(job), f"make it with `neuroute label {job}`")
         shards += [[m["labels"], s["shard"], s["sha256"]] for m in manifest["labels"] for s in m["shards"]]
     return hashlib.sha256(json.dumps(shards, sort_keys=True).encode()).hexdigest()
+
+
+def parse_part(text: str | None) -> tuple[int, int] | None:
+    """2/4 -> (1, 4).  Raises NeurouteError for what is no part."""
+    if text is None:
+        return None
+    first, _, of = text.partition("/")
+    if not (first.isdigit() and of.isdigit() and 1 <= int(first) <= int(of)):
+        raise NeurouteError(f"--part {text}: give which part of how many, as in 2/4")
+    return int(first) - 1, int(of)

@@ -4,12 +4,15 @@ import errno
 import fcntl
 import json
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from neuroute.core.errors import NeurouteError
+
+CLOCK_S = 30.0  # that clocks may differ by
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
@@ -27,7 +30,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
         os.replace(aside, path)
     except OSError as error:
         _forget(aside)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise NeurouteError(
                 f"{path}: disk full; nothing was overwritten, free some space and run the same command"
             ) from None
@@ -44,6 +47,27 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
 def _forget(aside: Path) -> None:
     with suppress(OSError):  # a path that cannot be: what went wrong before is what counts
         aside.unlink(missing_ok=True)
+
+
+def check_folder(folder: Path) -> None:
+    """Raises NeurouteError if nothing can be written there, or if its disk has another clock than this machine.
+
+    Which file is newer than which decides what is made anew.
+    """
+    probe = folder / f".probe.{os.getpid()}"
+    before = time.time()
+    try:
+        write_whole(probe, lambda file: file.write(b""))
+        written = probe.stat().st_mtime
+        probe.unlink(missing_ok=True)
+    except OSError as error:
+        raise NeurouteError(f"{folder}: cannot be written ({error.strerror}); give a folder") from None
+    off = min(written - before, 0) + max(written - time.time(), 0)
+    if abs(off) > CLOCK_S:
+        raise NeurouteError(
+            f"{folder}: the clock of its disk is {off:+.0f} s off this machine's; set both by a time server (NTP), as "
+            "files would seem older or newer than they are"
+        )
 
 
 def write_text(path: Path, text: str) -> None:

@@ -13,13 +13,10 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import write_whole
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.shard_files import stream_part
 from neuroute.plan.objects import SHARD, Labels
@@ -125,19 +122,3 @@ def solve_chunks(
             f"a {labels.solver} worker died (killed, or out of memory) in shard {chunks[0].shard} of "
             f"{labels.id}; finished chunks are kept: run the same command again, with fewer workers if memory is short"
         ) from None
-
-
-def chunk_name(chunk: Chunk) -> str:
-    return f"{chunk.first:05d}_{chunk.stop:05d}.npz"
-
-
-def write_chunk(path: Path, tours: np.ndarray, seconds: float, mark: str) -> None:
-    write_whole(path, lambda file: np.savez(file, tours=tours, seconds=np.array(seconds), mark=np.array(mark)))
-
-
-def read_chunk(path: Path, mark: str) -> tuple[np.ndarray, float] | None:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return (file["tours"], float(file["seconds"])) if str(file["mark"]) == mark else None
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-        return None  # not there, or of no use: solved again

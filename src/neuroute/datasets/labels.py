@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import write_whole
-from neuroute.datasets.chunks import Chunk, Pool, chunk_name, chunks, read_chunk, solve_chunks, solver_pool, write_chunk
+from neuroute.core.files import check_folder, exclusive
+from neuroute.datasets.chunks import Chunk, Pool, chunks, solve_chunks, solver_pool
+from neuroute.datasets.pages import Pages
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import (
@@ -88,7 +89,7 @@ def make_labels(
     Raises NeurouteError if the solver is missing, a file does not fit, the disk is full, or a worker dies.
     """
     solver = get(labels.solver)
-    _check_folder(store)
+    check_folder(store)
     parts = labels.dataset.shards()
     absent = rows_missing(labels, [store, *caches])
     facts: Facts = {"solver": solver.name, "seed": seed, "optimal": solver.optimal, "cores": workers}
@@ -106,6 +107,38 @@ def make_labels(
                 rows = _ensure(labels, shard, stop, store, caches, facts, None if few else pool or own, bar)
             made.append(_Part.of(shard, first, rows))
     return _manifest(labels, made)
+
+
+def solve_part(
+    labels: Labels, store: Path, caches: Sequence[Path], part: tuple[int, int], seed: int = 0, pool: Pool = None
+) -> int:
+    """Solve a part (k, of) of what a data set lacks, for `make_labels` to take; return how many instances.
+
+    Several processes, on several machines that share the store, each make another part: every `of`-th chunk from the
+    k-th on.  Raises NeurouteError as `make_labels` does, and if another process makes the same part.
+    """
+    solver = get(labels.solver)
+    check_folder(store)
+    facts: Facts = {"seed": seed, "version": solver.version()}
+    count = before = 0
+    for shard, _, stop in labels.dataset.shards():
+        stem = Path(labels.shard_file(shard)).stem
+        here = chunks(shard, _rows_at_hand(labels, shard, [store, *caches]), stop, labels.dataset.n)
+        mine = [chunk for number, chunk in enumerate(here, before) if number % part[1] == part[0]]
+        before += len(here)
+        pages = Pages(store / ".partial" / stem, _mark(facts))
+        name = f"part {part[0] + 1} of {part[1]} of {stem}"
+        with exclusive(store / ".partial" / f"{stem}.{part[0]}.lock", name):
+            kept = pages.read(shard)
+            waiting = [chunk for chunk in mine if chunk not in kept]
+            with Progress(sum(c.stop - c.first for c in waiting), name, show=True) as bar:
+                for chunk, rows, _took in _solved(labels, facts, pages, pool, waiting, bar):
+                    check_solutions(
+                        labels, shard, chunk.first, rows, f"{labels.solver}, {stem}", "reinstall the solver"
+                    )
+                    count += len(rows)
+            pages.save()
+    return count
 
 
 def check_solvers(plan: Plan, job: str) -> None:
@@ -231,13 +264,13 @@ def _solve(
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return solutions of rows first..stop-1, their lengths, solver seconds.
 
-    Each solved chunk is a file that a later call picks up.
+    Solved chunks are kept in the folder `partial`, for a later call to pick up.
     """
     kind, n = spec_of(labels), labels.dataset.n
     solutions = np.empty((stop - first, *kind.shape(n)), dtype=kind.dtype(n))
     lengths = np.empty(stop - first)
     seconds = 0.0
-    mark = f"{facts['version']}, seed {facts['seed']}"  # a chunk of another making is solved again
+    pages = Pages(partial, _mark(facts))
 
     def put(chunk: Chunk, rows: np.ndarray, took: float, where: str, mend: str) -> None:
         nonlocal seconds
@@ -246,20 +279,35 @@ def _solve(
         solutions[place] = rows
         seconds += took
 
-    waiting: list[Chunk] = []
-    for chunk in chunks(shard, first, stop, n):
-        path = partial / chunk_name(chunk)
-        stored = read_chunk(path, mark)
-        if stored is None or stored[0].shape != (chunk.stop - chunk.first, *kind.shape(n)):
-            waiting.append(chunk)
-            continue
-        put(chunk, *stored, str(path), "delete it and run again")
-        bar.skip(chunk.stop - chunk.first)
-    for chunk, rows, took in solve_chunks(pool, labels, facts["seed"], waiting):
+    waiting, kept = chunks(shard, first, stop, n), pages.read(shard)
+    for chunk in [each for each in waiting if each in kept]:
+        path, (rows, took) = kept[chunk]
+        if rows.shape[1:] == kind.shape(n):
+            put(chunk, rows, took, str(path), "delete it and run again")
+            bar.skip(len(rows))
+            waiting.remove(chunk)
+    for chunk, rows, took in _solved(labels, facts, pages, pool, waiting, bar):
         put(chunk, rows, took, f"{labels.solver}, shard {shard} of {labels.id}", "reinstall the solver")
-        write_chunk(partial / chunk_name(chunk), rows, took, mark)
-        bar.add(len(rows))
     return solutions, lengths, seconds
+
+
+def _solved(
+    labels: Labels, facts: Facts, pages: Pages, pool: Pool, waiting: list[Chunk], bar: Progress
+) -> Iterator[tuple[Chunk, np.ndarray, float]]:
+    """Yield what `solve_chunks` does, and keep it."""
+    try:
+        for chunk, rows, took in solve_chunks(pool, labels, facts["seed"], waiting):
+            yield chunk, rows, took
+            pages.hold(chunk, rows, took)
+            bar.add(len(rows))
+    except BaseException:
+        pages.save()
+        raise
+
+
+def _mark(facts: Facts) -> str:
+    """How chunks are made: one of another making is solved again."""
+    return f"{facts['version']}, seed {facts['seed']}"
 
 
 def _manifest(labels: Labels, made: Sequence[_Part]) -> dict[str, Any]:
@@ -284,21 +332,13 @@ def _manifest(labels: Labels, made: Sequence[_Part]) -> dict[str, Any]:
     }
 
 
-def _check_folder(store: Path) -> None:
-    """Raises NeurouteError if the store cannot be written, before any time is spent on solving."""
-    probe = store / ".writable"
-    try:
-        write_whole(probe, lambda file: file.write(b""))
-        probe.unlink(missing_ok=True)
-    except OSError as error:
-        raise NeurouteError(f"{store}: cannot hold labels ({error.strerror}); give a folder") from None
-
-
 @contextmanager
 def _turn(store: Path, labels: Labels, shard: int) -> Iterator[None]:
     """Hold a shard's lock; a second process waits here and then finds the rows done."""
     stem = Path(labels.shard_file(shard)).stem
-    with (store / f".lock-{stem}").open("a+b") as file:
+    locks = store / ".partial"
+    locks.mkdir(exist_ok=True)
+    with (locks / f"{stem}.lock").open("a+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

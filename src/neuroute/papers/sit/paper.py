@@ -5,12 +5,12 @@ from typing import Any
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.protocol import protocol
-from neuroute.papers.sit.roles import BASELINES, BQ_CVRP, PROBLEMS, SIT, SIZES, reference, run_id, validation
+from neuroute.papers.sit.roles import BASELINES, BQ_CVRP, POMO_RUNS, PROBLEMS, SIT, SIZES, reference, run_id, validation
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import longest, training_label_jobs, with_count
-from neuroute.plan.objects import LabelJob, Labels, Network, Problem, Reconstruction, Run, Supervised
+from neuroute.plan.objects import LabelJob, Labels, Network, Problem, Reconstruction, Run, SelfImprovement, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
 from neuroute.problems.longest import longest_sub_path
@@ -28,7 +28,8 @@ def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
 
     add_job("initial", longest([labels for r in own for labels in r.data]))
     cvrp = [labels for r in labelled if r.validation.dataset.problem == "cvrp" for labels in r.data]
-    add_job("labelled", longest([*cvrp, *(r.validation for r in labelled)]))
+    validations = [labels for r in labelled for labels in (r.validation, *r.also_validation)]
+    add_job("labelled", longest([*cvrp, *validations]))
     for problem in PROBLEMS:
         p = roles.sizes(scale, problem)
         tests = [reference(scale, problem, size) for size in SIZES]
@@ -48,7 +49,8 @@ def solver_rows(scale: Scale, problem: Problem) -> list[Labels]:
         out += [Labels(dataset=dataset, solver=solver) for solver in others]
     if problem == "cvrp":
         tam = [roles.tam(scale, size).dataset for size in roles.TAM_SIZES]
-        out += [Labels(dataset=dataset, solver=roles.INITIAL[problem]) for dataset in tam]
+        others = [roles.INITIAL[problem], *scale[SitScale].cvrp.tam_other_solvers]
+        out += [Labels(dataset=dataset, solver=solver) for dataset in tam for solver in others]
     return out
 
 
@@ -56,6 +58,13 @@ def solver_rows(scale: Scale, problem: Problem) -> list[Labels]:
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
+    """Its own, and baselines as `scaling` and `icam` train them."""
+    wanted = [run for of_problem in BASELINES.values() for run in of_problem.values()]
+    lent = [run for run in (*wanted, *POMO_RUNS.values()) if not run.startswith(f"{roles.PAPER}/")]
+    return [*own_runs(config, scale), *borrow_runs(config, scale, lent)]
+
+
+def own_runs(config: Config, scale: Scale) -> list[Run]:
     s, out = scale[SitScale], []
     (labelled,) = borrow_runs(config, scale, [BASELINES["cvrp"]["LEHD"]])
 
@@ -109,6 +118,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     out.append(_labelled(config, labelled, roles.NO_SIT, _sit(scale, "cvrp", labelled.n), s.cvrp.no_sit))
     bq = Network(kind=BQ_CVRP, arguments=s.bq.model_dump() | {"train_nodes": labelled.n})
     out.append(_labelled(config, labelled, "bq_cvrp", bq, s.bq_training))
+    out.append(_sigd(config, s, labelled))
     for size, training in s.bq_sit.items():
         shape = s.bq.model_dump() | {"train_nodes": s.cvrp.sizes[size], "attention": "cross"}
         cross = Network(kind=BQ_CVRP, arguments=shape | {"representatives": s.network.representatives})
@@ -117,8 +127,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         role: dict[str, object] = {"repetitions": count}
         name = roles.with_repetitions(count)
         improved(name, "tsp", 1000, s.repetition_training, role, representatives=here)
-    baselines = [run for of_problem in BASELINES.values() for run in of_problem.values()]
-    return [*out, *borrow_runs(config, scale, [run for run in baselines if not run.startswith(f"{roles.PAPER}/")])]
+    return out
 
 
 def _from_scratch(training: Reconstruction) -> Reconstruction:
@@ -153,12 +162,30 @@ def _labelled(config: Config, like: Run, name: str, network: Network, training: 
     )
 
 
+def _sigd(config: Config, s: SitScale, like: Run) -> Run:
+    """SIGD at the size of another run, on whose validation set it keeps its best policy."""
+    shape = s.sigd.model_dump(exclude_none=True) | {"train_nodes": like.n}
+    name = "sigd_cvrp"
+    return Run(
+        paper=roles.PAPER,
+        name=name,
+        role={"size": 100},
+        network=Network(kind=BQ_CVRP, arguments=shape),
+        training=apply_changes(config, run_id(name), SelfImprovement, s.sigd_training),
+        n=like.n,
+        data=(),
+        validation=like.validation,
+        seed=seed_of(config, run_id(name)),
+    )
+
+
 PAPER = Paper(
     key=roles.PAPER,
     title="Boosting Neural Combinatorial Optimization for Large-Scale Vehicle Routing Problems",
     scale=SitScale,
     runs=runs,
     label_jobs=label_jobs,
-    borrows=("scaling",),
+    borrows=("scaling", "icam"),
+    lends=own_runs,
     protocol=protocol,
 )
