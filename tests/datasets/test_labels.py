@@ -349,6 +349,34 @@ def test_a_full_disk_leaves_no_half_file_and_no_loss(tmp_path, monkeypatch):
     assert make_labels(wanted(150), tmp_path, [], workers=1)["mean_length"] > 0
 
 
+@pytest.mark.parametrize("had", [0, 20])
+def test_a_kill_between_a_shard_and_its_sidecar_loses_no_facts(tmp_path, monkeypatch, had):
+    whole = make_labels(wanted(50), tmp_path / "whole", [], workers=1)
+    store, name = tmp_path / "store", wanted(1).shard_file(0)
+    if had:
+        make_labels(wanted(had), store, [], workers=1)
+    replace = os.replace
+
+    def killed(source: object, target: Path) -> None:
+        if target.name in (name, Path(name).with_suffix(".json").name) and store in target.parents:
+            left.pop()
+        replace(source, target)
+
+    monkeypatch.setattr(files.os, "replace", killed)
+    for left in ([], [1]):  # before the first file, and before the second
+        with pytest.raises(IndexError):
+            make_labels(wanted(50), store, [], workers=1)
+    monkeypatch.undo()
+    again = make_labels(wanted(50), store, [], workers=1)
+    for key in whole.keys() - {"seconds", "solved", "cached"}:
+        assert again[key] == whole[key]
+    assert again["seconds"] > 0
+    facts = [json.loads((folder / name).with_suffix(".json").read_text()) for folder in (store, tmp_path / "whole")]
+    assert {k: v for k, v in facts[0].items() if k != "seconds"} == {
+        k: v for k, v in facts[1].items() if k != "seconds"
+    }
+
+
 def test_a_store_that_cannot_be_a_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(NeurouteError, match="file"):

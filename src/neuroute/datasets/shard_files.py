@@ -116,9 +116,12 @@ def instances_digest(labels: Labels, shard: int, count: int) -> str:
 
 
 def write_shard(path: Path, solutions: np.ndarray, facts: Facts) -> None:
-    """Replace a shard's file and its sidecar, each as a whole."""
-    write_whole(path, lambda file: np.save(file, solutions))
+    """Replace a shard's sidecar and its file, each as a whole.
+
+    In this order: a kill between them leaves facts of more rows than there are, never rows of unknown making.
+    """
     write_json(path.with_suffix(".json"), facts)
+    write_whole(path, lambda file: np.save(file, solutions))
 
 
 def share_facts(facts: Facts, rows: int) -> Facts:
