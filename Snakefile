@@ -23,7 +23,7 @@ from neuroute.plan.build import build_plan
 from neuroute.plan.captions import describe_measured
 from neuroute.plan.config import CONFIG_ENV, parse_config
 from neuroute.plan.headlines import headlines
-from neuroute.plan.preflight import check, gpus
+from neuroute.plan.preflight import check, check_gpus, gpus
 from neuroute.plan.progress import show_progress
 
 min_version("9.20")
@@ -73,6 +73,8 @@ include: "workflow/rules/render.smk"
 
 onstart:
     clear(check, PLAN)
+    if workflow.local_exec:
+        clear(check_gpus, PLAN.config, gpus_at_once())
     clear(check_label_jobs)
     # Held until this process ends, however it ends: unlike Snakemake's own lock (profiles/default).
     clear(RUNNING.enter_context, exclusive(PLAN.label_store.parent / ".lock", "Snakemake"))

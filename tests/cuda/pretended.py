@@ -4,10 +4,13 @@ Every operation runs on the CPU, on what the tensors hold, so loops end as they 
 both places raises, as does one that lets the host wait for a value of the device, unless it is one of `READS`.
 """
 
+import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +20,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import neuroute
+from neuroute.core import gpus
 
 SOURCE = str(Path(neuroute.__file__).parent)
 PLACE = torch.device("cuda", 0)
@@ -145,7 +149,10 @@ def _read(how: str, tensor: OnGpu) -> Tensor:
 @contextmanager
 def pretended_gpu(monkeypatch: pytest.MonkeyPatch, count: int = 1) -> Iterator[None]:
     """`count` GPUs of 8 GB while the block runs; all tensors lie on the first."""
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, tempfile.TemporaryDirectory() as locks:
+        patch.setattr(gpus, "LOCKS", Path(locks))
+        patch.setattr(gpus, "_held", [])
+        gpus.take.cache_clear()
         for name, value in {
             "is_available": lambda: True,
             "device_count": lambda: count,
@@ -153,6 +160,8 @@ def pretended_gpu(monkeypatch: pytest.MonkeyPatch, count: int = 1) -> Iterator[N
             "is_bf16_supported": lambda *_: True,
             "mem_get_info": lambda *_: (8 * 10**9, 8 * 10**9),
             "get_device_name": lambda *_: "pretended GPU",
+            "get_device_capability": lambda *_: (9, 0),
+            "get_device_properties": lambda place: SimpleNamespace(uuid=f"pretended-{place}"),
             "max_memory_allocated": lambda *_: 0,
         }.items():
             patch.setattr(torch.cuda, name, value)
@@ -160,6 +169,7 @@ def pretended_gpu(monkeypatch: pytest.MonkeyPatch, count: int = 1) -> Iterator[N
             patch.setattr(torch.cuda, name, lambda *_: None)
         patch.setattr(torch, "Generator", Generator)
         torch._C._set_only_lift_cpu_tensors(True)  # `torch.tensor` moves what it has made on the CPU
+        tf32 = torch.backends.cuda.matmul.allow_tf32
         # A parameter that is moved is another object: the type says where it lies.
         before = torch.__future__.get_overwrite_module_params_on_conversion()
         torch.__future__.set_overwrite_module_params_on_conversion(True)
@@ -167,6 +177,10 @@ def pretended_gpu(monkeypatch: pytest.MonkeyPatch, count: int = 1) -> Iterator[N
             with _Made(), _Moved():
                 yield
         finally:
+            for lock in gpus._held:
+                os.close(lock)
+            gpus.take.cache_clear()
+            torch.backends.cuda.matmul.allow_tf32 = tf32
             torch._C._set_only_lift_cpu_tensors(False)
             torch.__future__.set_overwrite_module_params_on_conversion(before)
 

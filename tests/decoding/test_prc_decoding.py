@@ -102,6 +102,30 @@ def test_a_budget_counts_blocks_and_not_instances(case: Any) -> None:
             decode(problem, net, instances, wants_more, memory_gb=little)
 
 
+def test_random_re_construct_rebuilds_no_longer_sub_paths_than_it_may(case: Any) -> None:
+    problem, spec, net, instances = case
+    rrc, seen = Decoding(method="rrc", iterations=25, longest=7, milestones=(0, 25)), []
+    decide = net.decide
+
+    def watched(rows: Tensor, *more: Any) -> Tensor:
+        seen.append(rows.shape[1])
+        return decide(rows, *more)
+
+    before, after = improve(problem, net, instances, rrc)
+    net.decide = watched
+    assert torch.equal(after[1], decode(problem, net, instances, rrc.model_copy(update={"milestones": ()})))
+    greedy = N - (problem == "tsp")  # decisions: the last stop of a tour goes without saying, the way to a customer not
+    depot = problem == "cvrp"
+    assert max(seen[greedy - 1 :]) == 7 + depot
+    assert spec.valid(instances, after[1].numpy()).all()
+    lengths = [spec.lengths(instances, each[1].numpy()) for each in (before, after)]
+    assert (lengths[1] <= lengths[0] + 1e-12).all()
+    assert (lengths[1] < lengths[0] - 1e-6).any()
+    for longest in (N + 1, N + 10):
+        with pytest.raises(NeurouteError, match="give a number from 4 to 30"):
+            decode(problem, net, instances, rrc.model_copy(update={"longest": longest, "milestones": ()}))
+
+
 def test_sub_paths_longer_than_an_instance_are_refused_before_anything_runs(case: Any) -> None:
     problem, _, net, instances = case
     net.decide = None  # nothing may be decided

@@ -218,8 +218,8 @@ def test_gates_and_seconds_are_of_all_problems(paper: Plan) -> None:
 def test_the_reference_solver_comes_first(paper: Plan) -> None:
     for variant, solvers in {
         "CVRP": ["hgs-long", "lkh3", "ortools", "ortools-x10"],
-        "VRPTW": ["pyvrp", "lkh3", "ortools", "ortools-x10"],
-        "OVRP": ["ortools-x10", "lkh3", "ortools"],
+        "VRPTW": ["pyvrp-long", "lkh3", "ortools", "ortools-x10"],
+        "OVRP": ["lkh3", "ortools", "ortools-x10"],
         "OVRPBLTW": ["ortools-x10", "ortools"],
     }.items():
         found = roles.solved(paper.scale, variant, 100)
@@ -227,6 +227,7 @@ def test_the_reference_solver_comes_first(paper: Plan) -> None:
         assert found[0] == roles.reference(paper.scale, variant, 100)
         made = {labels.id for job in paper.label_jobs.values() for labels in job.labels}
         assert {labels.id for labels in found} <= made
+    assert roles.reference(paper.scale, "OVRP", 50).solver == "ortools-x10"  # the best mean in print, as at 100 LKH3's
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -66,6 +66,14 @@ def test_concorde_and_lkh_agree_on_small_instances():
         assert lengths[0] == pytest.approx(lengths[1], abs=2e-5)
 
 
+@pytest.mark.skipif(not installed("lkh"), reason="elkai not installed")
+def test_more_runs_of_lkh_begin_with_the_one():
+    """So that a reference by ten runs is never above that by one."""
+    for i, coords in enumerate(coordinates("uniform", "test", 50, 50, 3)):
+        one, ten = (tour_length(coords, get(name).solve(coords, i)) for name in ("lkh", "lkh-long"))
+        assert ten <= one + 1e-6
+
+
 @needs_concorde
 def test_concorde_matches_published_tours_of_200_nodes(shared):
     data = np.load(shared / "testsets" / "tsp200_128_lehd.npz")
@@ -217,8 +225,8 @@ def test_doctor_reports_every_solver_and_survives_a_crash(names, monkeypatch):
 def test_an_edit_of_a_variant_reruns_its_own_labels_only():
     for place in map(entry, SOLVERS):
         reached = {":".join(definition) for definition in digest.reach([place])}
-        plain = place.partition(":")[0] + ":SOLVER"  # which variants are made from
-        assert reached & set(SOLVERS.values()) <= {place, plain}
+        plain = {f"{place.partition(':')[0]}:{name}" for name in ("SOLVER", "LKH")}  # which variants are made from
+        assert reached & set(SOLVERS.values()) <= {place, *plain}
         assert place in reached
 
 

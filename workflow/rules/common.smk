@@ -30,6 +30,12 @@ def start_warm_process():
         time.sleep(0.05)
 
 
+def gpus_at_once():
+    """GPUs that jobs on this machine may ask for together: `--resources gpu=N`."""
+    asked = workflow.global_resources.get("gpu", 0)
+    return int(getattr(asked, "value", asked) or 0)
+
+
 def check_label_jobs():
     """Stop before the first job when a solver that is needed now is missing; a dry run shows the plan without it."""
     manifests = {str(PLAN.manifest(job)): job for job in PLAN.label_jobs}

@@ -20,12 +20,14 @@ GREEDY = Decoding()
 SOLVER_SECONDS: dict[str, dict[int, float]] = {
     "concorde": {20: 0.0076, 50: 0.04, 100: 0.18, 200: 0.38, 500: 15.0},
     "lkh": {20: 0.0011, 50: 0.009, 100: 0.048, 200: 0.2, 500: 2.0},
+    "lkh-long": {20: 0.005, 100: 0.41, 500: 14.7},
     "hgs": {20: 0.27, 50: 0.8, 100: 2.6},  # CVRP
     "hgs-long": {20: 3.1, 50: 8.9, 100: 25.0},  # CVRP, one instance each, on a busy core
     "hgs-short": {20: 0.018, 50: 0.08, 100: 0.2},  # CVRP
     "ortools-short": {10: 0.07, 20: 0.12, 50: 0.34},  # VRP: means over variants
     "pyvrp-short": {10: 0.014, 20: 0.03, 50: 0.14},
     "pyvrp": {10: 0.37, 20: 0.9, 50: 2.0},
+    "pyvrp-long": {20: 10.4, 50: 26.8},
     # Their budgets, which are seconds.
     "ortools": {10: 4.0, 100: 40.0},
     "ortools-network": {10: 4.0, 100: 40.0},
@@ -221,5 +223,5 @@ class ModelPrice:
             cvrp, most = dataset.problem == "cvrp", decoding.most_blocks
             each = reconstruction(c.decision, c.encoder, dataset.n, longest, most, cvrp=cvrp)
         else:  # a segment has half the nodes on average, and costs go with their square at least
-            each = cost.per_solution(network, dataset.n)["gflops_shrinking"] * 1e9 / 3
+            each = cost.per_solution(network, decoding.longest or dataset.n)["gflops_shrinking"] * 1e9 / 3
         return dataset.count * decoding.iterations * each

@@ -40,6 +40,8 @@ def train(
             p.config.memory_gb,
             p.config.compile,
             p.config.tensorboard,
+            p.config.jobs_per_gpu,
+            p.config.tf32,
         ),
         code=code,
         network_code=p.network_code(run),

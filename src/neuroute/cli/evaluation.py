@@ -96,6 +96,8 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
         device=p.config.device,
         threads=threads or p.scale.evaluate_threads,
         memory_gb=p.config.memory_gb,
+        jobs_per_gpu=p.config.jobs_per_gpu,
+        tf32=p.config.tf32,
         label_dirs=p.label_dirs,
         data=labels_digest(p, [j for j in p.label_jobs_of_evaluation(evaluation) if p.manifest(j).exists()]),
         benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_of_evaluation(evaluation)},

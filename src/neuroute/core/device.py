@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from neuroute.core import gpus
 from neuroute.core.errors import NeurouteError
 
 
@@ -21,14 +22,40 @@ def choose(device: str) -> torch.device:
         raise NeurouteError(
             "device 'cuda' asked for, but torch finds no CUDA device; set `device: auto` (or cpu) in config.yaml"
         )
-    local = int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count()
-    torch.cuda.set_device(local)
-    return torch.device("cuda", local)
+    return torch.device("cuda", torch.cuda.current_device())
+
+
+def claim(device: str, jobs_per_gpu: int = 1, tf32: bool = True) -> torch.device:
+    """As `choose`, for a job: of several GPUs one that no other job has, or less than `jobs_per_gpu` others.
+
+    tf32: whether a GPU may multiply float32 matrices with ten bits of their digits, from now on, in this process.
+    Raises NeurouteError if they have all of them.
+    """
+    place = choose(device)
+    if place.type == "cpu":
+        return place
+    count = torch.cuda.device_count()
+    if (here := int(os.environ.get("LOCAL_WORLD_SIZE", 1))) > count * jobs_per_gpu:
+        raise NeurouteError(
+            f"{here} GPUs asked for, but torch finds {count} on this machine; set `gpus_per_run` to at most that"
+        )
+    names = tuple(str(torch.cuda.get_device_properties(i).uuid) for i in range(count))
+    place = torch.device("cuda", gpus.take(names, jobs_per_gpu))
+    torch.cuda.set_device(place)
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    return place
+
+
+def threads_here(threads: int) -> int:
+    """Threads of this process, where torchrun has started several that share them."""
+    return max(1, threads // int(os.environ.get("LOCAL_WORLD_SIZE", 1)))
 
 
 def name(device: torch.device) -> str:
+    """Of the processor; times depend on whether a GPU multiplies in TF32, so it says that too."""
     if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
+        tf32 = torch.cuda.get_device_capability(device) >= (8, 0) and torch.backends.cuda.matmul.allow_tf32
+        return torch.cuda.get_device_name(device) + (", TF32" if tf32 else "")
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
@@ -36,11 +63,17 @@ def name(device: torch.device) -> str:
         return platform.processor() or platform.machine()
 
 
-def memory_budget_gb(device: torch.device, configured: float | None) -> float:
-    """What a job may use for activations: as configured, else 4 GB on a CPU and 60 % of what a GPU has free."""
+def memory_budget_gb(device: torch.device, configured: float | None, jobs_per_gpu: int = 1) -> float:
+    """What a job may use for activations: as configured, else 4 GB on a CPU and 60 % of what a GPU has free.
+
+    Of several jobs that share a GPU each gets its part of 60 % of all of it, whoever comes first.
+    """
     if configured is not None:
         return configured
-    return 0.6 * torch.cuda.mem_get_info(device)[0] / 1e9 if device.type == "cuda" else 4.0
+    if device.type == "cpu":
+        return 4.0
+    free, total = torch.cuda.mem_get_info(device)
+    return 0.6 * min(free, total / jobs_per_gpu) / 1e9
 
 
 def reset_peak_memory(device: torch.device) -> None:

@@ -54,7 +54,7 @@ class CvrpSearch(Search[CvrpBatch]):
 
         what = (decide, net.encode, batch, solutions, decoding.iterations)
         if decoding.method == "rrc":
-            return rrc(*what, seed=seed, first=first, done=done)
+            return rrc(*what, longest=decoding.longest, seed=seed, first=first, done=done)
         return prc(
             *what,
             rule=decoding.rule,

@@ -82,20 +82,25 @@ def rrc(
     solutions: Tensor,
     iterations: int,
     *,
+    longest: int | None = None,
     seed: int = 0,
     first: int = 0,
     done: int = 0,
 ) -> Iterator[Tensor]:
     """Yields the solutions (batch, 2, V) after each iteration, nowhere longer than before it (LEHD).
 
-    Each iteration draws a length (4..V) for the whole batch and a sub-path of it for each instance, keeps the first
-    stop and how it is reached, rebuilds the rest greedily, and accepts what is strictly shorter.  The rest as for
-    `prc`.
+    Each iteration draws a length (4..V, or to `longest`) for the whole batch and a sub-path of it for each instance,
+    keeps the first stop and how it is reached, rebuilds the rest greedily, and accepts what is strictly shorter.  The
+    rest as for `prc`.
     """
     batch, _, customers = solutions.shape
-    every = torch.arange(batch, device=solutions.device)
+    every, most = torch.arange(batch, device=solutions.device), longest and longest_sub_path(longest, customers)
     for index in range(done, iterations):
-        drawn = draw(seed, index, customers, first, batch)
+        drawn = (
+            draw_within(seed, index, customers, first, batch, most)
+            if most
+            else draw(seed, index, customers, first, batch)
+        )
         length = torch.full_like(every, drawn.length)
         pieces = Blocks(every, customers - length, length)  # a piece ends where the solution does
         solutions = arranged(solutions, drawn)

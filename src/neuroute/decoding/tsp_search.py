@@ -81,8 +81,8 @@ class TspSearch(Search[TspBatch]):
             seed=seed,
             done=done,
         )
-        if decoding.method == "rrc":  # one block of any length, and no more of them than there are instances
-            return go(longest=solutions.shape[1], most_blocks=1)
+        if decoding.method == "rrc":  # one block, and no more of them than there are instances
+            return go(longest=decoding.longest or solutions.shape[1], most_blocks=1)
         fit = partial(blocks_per_batch, net, memory_gb)
         return go(longest=decoding.longest, most_blocks=decoding.most_blocks, blocks_per_batch=fit)
 

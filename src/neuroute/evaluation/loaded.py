@@ -29,6 +29,8 @@ class RunContext:
     device: str = "auto"
     threads: int | None = None
     memory_gb: float | None = None
+    jobs_per_gpu: int = 1
+    tf32: bool = True
     label_dirs: Sequence[Path] = ()
     benchmarks: Mapping[str, Path] = field(default_factory=dict)  # name of a fetched benchmark -> its manifest
     data: str = ""  # digest of the labels
@@ -110,7 +112,7 @@ def make_rows(
 
 def load_run(run: Run, checkpoint: Path, context: RunContext) -> LoadedModel:
     """Raises NeurouteError if the checkpoint holds another architecture or was written by other network code."""
-    place = devices.choose(context.device)
+    place = devices.claim(context.device, context.jobs_per_gpu, context.tf32)
     if context.threads:
         torch.set_num_threads(context.threads)
     net, about = load_checkpoint(checkpoint, expected=run.network)
@@ -120,5 +122,5 @@ def load_run(run: Run, checkpoint: Path, context: RunContext) -> LoadedModel:
             "or, if its arithmetic is the same, keep the weights with `neuroute import-weights`"
         )
     net.to(place)
-    budget = devices.memory_budget_gb(place, context.memory_gb)
+    budget = devices.memory_budget_gb(place, context.memory_gb, context.jobs_per_gpu)
     return LoadedModel(net, run, checkpoint, place, budget, context)

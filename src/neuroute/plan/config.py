@@ -53,6 +53,10 @@ class Config(Strict):
         Literal["auto", "cpu", "cuda"], Field(description="auto: CUDA where there is a GPU, else CPU")
     ] = "auto"
     gpus_per_run: Annotated[int, Field(ge=1, description="more than one: torchrun with DDP")] = 1
+    jobs_per_gpu: Annotated[int, Field(ge=1, description="that share a GPU, each with its part of the memory")] = 1
+    tf32: Annotated[
+        bool, Field(description="let a GPU multiply fp32 matrices in TF32; records say so beside the device")
+    ] = True
     compile: Annotated[bool, Field(description="torch.compile the networks while training")] = False
     memory_gb: Annotated[
         float | None,

@@ -21,7 +21,8 @@ class Decoding(Spec):
     beam: int = 1
     iterations: int = 0  # of random (rrc, after greedy) or parallel local (prc) re-construction
     start: Start = "greedy"  # of prc
-    longest: int | None = Field(default=None, ge=4)  # l_max of prc; None: 1000, or all stops of shorter solutions
+    # Most stops of a sub-path; None: prc has l_max 1000, or all stops of shorter solutions; rrc has all.
+    longest: int | None = Field(default=None, ge=4)
     rule: Literal["cut-off", "from-the-end"] = "cut-off"  # by which prc cuts CVRP solutions: the paper's, the code's
     most_blocks: int | None = Field(default=None, ge=1)  # that prc rebuilds of one solution in one iteration
     milestones: tuple[int, ...] = ()
@@ -55,7 +56,7 @@ class Decoding(Spec):
         name = {
             "greedy": self._greedy,
             "beam": f"beam{self.beam}" + self._from_starts,
-            "rrc": f"rrc{self.iterations}{self._from_starts}" if self.iterations else self._greedy,
+            "rrc": f"rrc{self.iterations}{self._from_starts}{self._up_to}" if self.iterations else self._greedy,
             "prc": self._prc,
         }[self.method]
         name += ("" if self.log_n else "-nolog") + ("-esf" if self.esf else "")
@@ -74,12 +75,17 @@ class Decoding(Spec):
         return {1: "", "all": "-multi"}.get(self.starts, f"-multi{self.starts}")
 
     @property
+    def _up_to(self) -> str:
+        """-l50, nothing without a limit."""
+        return f"-l{self.longest}" if self.longest else ""
+
+    @property
     def _prc(self) -> str:
         """prc100-insertion-l50; what it starts from, without iterations: insertion."""
         if not self.iterations:
             return self.start
         name = f"prc{self.iterations}" + ("" if self.start == "greedy" else f"-{self.start}")
-        name += f"-l{self.longest}" if self.longest else ""
+        name += self._up_to
         name += "" if self.rule == "cut-off" else f"-{self.rule}"
         return name + (f"-m{self.most_blocks}" if self.most_blocks else "")
 

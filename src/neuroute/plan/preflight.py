@@ -1,8 +1,9 @@
 """What can be known to be missing before the first job starts."""
 
-import shutil
+import os
 from pathlib import Path
 
+from neuroute.core import gpus as here
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder
 from neuroute.plan.build import Plan
@@ -11,13 +12,33 @@ from neuroute.plan.config import Config
 
 def has_gpu() -> bool:
     """Whether an NVIDIA GPU is visible, found without importing torch."""
-    return Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None
+    return here.count_visible() > 0
 
 
 def gpus(config: Config) -> int:
     """GPUs that one training job asks Snakemake for."""
     wanted = config.device == "cuda" or (config.device == "auto" and has_gpu())
     return config.gpus_per_run if wanted else 0
+
+
+def check_gpus(config: Config, at_once: int) -> None:
+    """Raises NeurouteError if jobs of this machine ask for more GPUs than it has: of the DAG at most `at_once`."""
+    wanted = gpus(config)
+    if not wanted:
+        return
+    count = here.count_visible()
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+    there = f"this machine shows {count} GPU{'' if count == 1 else 's'}" + (
+        f" (CUDA_VISIBLE_DEVICES={shown})" if shown is not None else ""
+    )
+    if config.device == "cuda" and not count:
+        raise NeurouteError(f"config.yaml asks for device 'cuda', but {there}; set `device: auto`")
+    if wanted > count:
+        raise NeurouteError(f"config.yaml: gpus_per_run: {wanted}, but {there}; set it to at most that")
+    if at_once > (most := count * config.jobs_per_gpu):
+        raise NeurouteError(
+            f"--resources gpu={at_once}, but {there}; give at most {most}, or let more jobs share one: jobs_per_gpu"
+        )
 
 
 def check(plan: Plan) -> None:

@@ -56,8 +56,8 @@ class Supervised(InEpochs, Spec):
     `sub-path` every decision of the sampled sub-path is its own update; `decision` one update on the first
     decision only; `summed` one update on the summed loss of all decisions.
     `sub_paths` is how they are cut: `random` (LEHD) anywhere and in either direction; `suffix` (BQ-NCO) the end of
-    the stored tour, so that the destination is always its first node; `pairs` (pens) an origin and a destination of its
-    own for each instance, and one decision.
+    the stored tour, so that the destination is always its first node, or of the stored routes, the fullest first;
+    `pairs` (pens) an origin and a destination of its own for each instance, and one decision.
     The optimizer is AdamW; without weight decay it is Adam.
     """
 
@@ -100,23 +100,23 @@ class Supervised(InEpochs, Spec):
 
 
 class SelfImprovement(InEpochs, Spec):
-    """Training without labels: sample tours without replacement, imitate the best (SIGD; Pirnay and Grimm, 2024).
+    """Training without labels: sample solutions without replacement, imitate the best (SIGD; Pirnay and Grimm, 2024).
 
-    Each epoch samples `beam` x `rounds` distinct tours of `instances` new instances with the best weights so far (by
-    greedy validation) and trains on the shortest of each.  As there: instances anew each epoch, sampling in rounds with
-    the policy shifted between them, next-node training on random sub-paths, the best policy by validation.
-    Assumptions, as scaling says nothing about how its SIGD was trained: every default below; the shift itself (sigma
-    times the mean advantage of the tours through a prefix); an epoch's tours are dropped at its end.
+    Each epoch samples `beam` x `rounds` distinct solutions of `instances` new instances with the best weights so far
+    (by greedy validation) and trains on the shortest of each.  As there: instances anew each epoch, sampling in rounds
+    with the policy shifted between them, next-node training on random sub-paths, the best policy by validation.
+    Assumptions, as scaling and sit say nothing about how their SIGD was trained: every default below; the shift itself
+    (sigma times the mean advantage of the solutions through a prefix); an epoch's solutions are dropped at its end.
     The best weights are those of any validation: a multiple of `epochs` has one at the end of each.
     """
 
     kind: Literal["self-improvement"] = "self-improvement"
     epochs: int
     instances: int = Field(ge=1)  # that are sampled anew in each epoch
-    beam: int = Field(32, ge=1)  # tours of one round of stochastic beam search
+    beam: int = Field(32, ge=1)  # solutions of one round of stochastic beam search
     rounds: int = Field(4, ge=1)
     sigma: float = Field(0.3, ge=0)  # per unit of length: how far a round's advantages shift the next round's policy
-    passes: int = Field(1, ge=1)  # over the epoch's tours
+    passes: int = Field(1, ge=1)  # over the epoch's solutions
     batch_size: int = 1024
     step: Literal["sub-path", "decision", "summed"] = "decision"
     sub_paths: Literal["random", "suffix"] = "random"

@@ -23,6 +23,7 @@ ONE_SEED = "One training of each model (one seed)."
 SOLVERS = {
     "concorde": "Concorde",
     "lkh": "LKH",
+    "lkh-long": "LKH (10 runs)",
     "lkh3": "LKH3",
     "hgs": "HGS",
     "hgs-long": "HGS",
@@ -35,6 +36,7 @@ SOLVERS = {
     "ortools-x10": "OR-Tools (x10)",
     "ortools-network": "OR-Tools by the networks' rule",
     "pyvrp": "PyVRP",
+    "pyvrp-long": "PyVRP (60,000 iterations)",
     "pyvrp-short": "short PyVRP",
 }
 

@@ -46,12 +46,14 @@ def elkai_version() -> str:
     return installed_version("elkai", "lkh", ELKAI)
 
 
-def solve_by_elkai(coords: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:
-    """Return the best tour (n,) of RUNS runs over coords (n, 2); after so many seconds no further trial begins."""
-    return solve_text(tsplib_text(coords), len(coords), seed, seconds)
+def solve_by_elkai(coords: np.ndarray, seed: int, seconds: float | None = None, runs: int = RUNS) -> np.ndarray:
+    """Return the best tour (n,) of so many runs over coords (n, 2); after so many seconds no further trial begins."""
+    return solve_text(tsplib_text(coords), len(coords), seed, seconds, runs=runs)
 
 
-def solve_text(text: str, nodes: int, seed: int, seconds: float | None = None, largest: float = GRID) -> np.ndarray:
+def solve_text(
+    text: str, nodes: int, seed: int, seconds: float | None = None, largest: float = GRID, runs: int = RUNS
+) -> np.ndarray:
     """Return what `solve_by_elkai` does, of the text of a TSPLIB file of so many nodes and that largest distance.
 
     Raises NeurouteError if a distance is more than LKH counts with.
@@ -60,7 +62,7 @@ def solve_text(text: str, nodes: int, seed: int, seconds: float | None = None, l
         raise NeurouteError(f"lkh: a distance of {largest:,.0f}; give none above {MOST:,}: scale the instance down")
     precision = min(PRECISION, int(MOST // max(largest, 1)))
     elkai = importlib.import_module("elkai._elkai")  # the public functions do not take a seed
-    parameters = f"RUNS = {RUNS}\nSEED = {positive_seed(seed)}\nTRACE_LEVEL = 0\nPROBLEM_FILE = :stdin:\n"
+    parameters = f"RUNS = {runs}\nSEED = {positive_seed(seed)}\nTRACE_LEVEL = 0\nPROBLEM_FILE = :stdin:\n"
     parameters += "" if precision == PRECISION else f"PRECISION = {precision}\n"
     parameters += "" if seconds is None else f"TIME_LIMIT = {seconds}\n"
     try:
@@ -200,4 +202,6 @@ def _rows(values: np.ndarray) -> str:
 
 
 LKH = Solver("lkh", False, ELKAI, elkai_version, solve_by_elkai)
+# For references: one run is 0.0044 % above the optimum on 1,500 instances of 100 nodes, of which it misses 3.9 %.
+LONG = LKH.variant("lkh-long", "solve", runs=10)
 LKH3 = Solver("lkh3", False, BINARY, version, solve, solve_cvrp, solve_vrp)

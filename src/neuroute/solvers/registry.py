@@ -10,6 +10,7 @@ from neuroute.solvers.base import Solver
 SOLVERS = {
     "concorde": "neuroute.solvers.concorde:SOLVER",
     "lkh": "neuroute.solvers.lkh:LKH",
+    "lkh-long": "neuroute.solvers.lkh:LONG",
     "lkh3": "neuroute.solvers.lkh:LKH3",
     "hgs": "neuroute.solvers.hgs:SOLVER",
     "hgs-short": "neuroute.solvers.hgs:SHORT",
@@ -23,6 +24,7 @@ SOLVERS = {
     "ortools-short": "neuroute.solvers.ortools:SHORT",
     "ortools-network": "neuroute.solvers.ortools:NETWORK",
     "pyvrp": "neuroute.solvers.pyvrp:SOLVER",
+    "pyvrp-long": "neuroute.solvers.pyvrp:LONG",
     "pyvrp-short": "neuroute.solvers.pyvrp:SHORT",
 }
 

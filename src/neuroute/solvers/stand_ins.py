@@ -7,11 +7,13 @@ from neuroute.solvers.registry import get
 NEXT_BEST = {
     "concorde": ("lkh", "lkh3", "hgs", "pyvrp", "ortools"),
     "lkh": ("lkh3", "concorde", "hgs", "pyvrp", "ortools"),
+    "lkh-long": ("lkh3", "concorde", "hgs", "pyvrp", "ortools"),
     "lkh3": ("pyvrp", "ortools"),
     "hgs": ("pyvrp", "ortools"),
     "hgs-short": ("pyvrp-short", "ortools-short"),
     "hgs-long": ("pyvrp", "ortools"),
     "pyvrp": ("ortools",),
+    "pyvrp-long": ("ortools-x10",),
     "pyvrp-short": ("ortools-short",),
 }
 

@@ -37,6 +37,8 @@ class Settings:
     memory_gb: float | None = None
     compile: bool = False
     tensorboard: bool = False
+    jobs_per_gpu: int = 1
+    tf32: bool = True
 
 
 def train(
@@ -59,9 +61,9 @@ def train(
     """
     if (start is None) != (run.start is None):
         raise ValueError(f"{run.id} starts from {run.start or 'random weights'}, and not from {start}")
-    place = devices.choose(settings.device)
+    place = devices.claim(settings.device, settings.jobs_per_gpu, settings.tf32)
     if settings.threads:
-        torch.set_num_threads(settings.threads)
+        torch.set_num_threads(devices.threads_here(settings.threads))
     with join(place) as world:
         alone = exclusive(out / ".lock", f"training of {run.id}") if world.leads else nullcontext()
         with alone:
@@ -79,7 +81,7 @@ def _train(
     place: torch.device,
     start: Path | None,
 ) -> tuple[TrainingLoop, torch.nn.Module]:
-    budget = devices.memory_budget_gb(place, settings.memory_gb)
+    budget = devices.memory_budget_gb(place, settings.memory_gb, settings.jobs_per_gpu)
     torch.manual_seed(run.seed)
     net = build(run.network)
     if start is not None:

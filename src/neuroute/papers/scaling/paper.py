@@ -48,13 +48,18 @@ def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     def job(name: str, *labels: Labels) -> LabelJob:
         return LabelJob(paper=roles.PAPER, name=name, labels=labels)
 
-    rival = Labels(dataset=first.dataset, solver=scale[ScalingScale].rival_solver)  # a row of Table 12
+    def with_rival(*tests: Labels) -> list[Labels]:
+        """Test sets, and what LKH3's row is of."""
+        rivals = [test.model_copy(update={"solver": scale[ScalingScale].rival_solver}) for test in tests]
+        return list(dict.fromkeys([*tests, *(r for r in rivals if r.dataset == first.dataset or everywhere)]))
+
+    everywhere = scale[ScalingScale].rival_on == "all"
     cvrp: dict[Split, int] = {"train": largest("cvrp"), "val": c.validation_count, "test": c.test_count}
     return [
         *(job(f"train-{i:03d}", block) for i, block in enumerate(training_data(scale, largest("tsp")))),
-        job("in_domain", roles.validation(scale), first, *([rival] if rival != first else [])),
-        job("larger", *(reference(scale, size) for size in SIZES[1:])),
-        job("shifted", *(reference(scale, size, distribution=d) for d in SHIFTED for size in SIZES)),
+        job("in_domain", roles.validation(scale), *with_rival(first)),
+        job("larger", *with_rival(*(reference(scale, size) for size in SIZES[1:]))),
+        job("shifted", *with_rival(*(reference(scale, size, distribution=d) for d in SHIFTED for size in SIZES))),
         job("cvrp", *(cvrp_labels(scale, split, count) for split, count in cvrp.items())),
     ]
 

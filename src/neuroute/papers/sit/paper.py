@@ -10,7 +10,7 @@ from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import longest, training_label_jobs, with_count
-from neuroute.plan.objects import LabelJob, Labels, Network, Problem, Reconstruction, Run, Supervised
+from neuroute.plan.objects import LabelJob, Labels, Network, Problem, Reconstruction, Run, SelfImprovement, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
 from neuroute.problems.longest import longest_sub_path
@@ -48,7 +48,8 @@ def solver_rows(scale: Scale, problem: Problem) -> list[Labels]:
         out += [Labels(dataset=dataset, solver=solver) for solver in others]
     if problem == "cvrp":
         tam = [roles.tam(scale, size).dataset for size in roles.TAM_SIZES]
-        out += [Labels(dataset=dataset, solver=roles.INITIAL[problem]) for dataset in tam]
+        others = [roles.INITIAL[problem], *scale[SitScale].cvrp.tam_other_solvers]
+        out += [Labels(dataset=dataset, solver=solver) for dataset in tam for solver in others]
     return out
 
 
@@ -109,6 +110,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     out.append(_labelled(config, labelled, roles.NO_SIT, _sit(scale, "cvrp", labelled.n), s.cvrp.no_sit))
     bq = Network(kind=BQ_CVRP, arguments=s.bq.model_dump() | {"train_nodes": labelled.n})
     out.append(_labelled(config, labelled, "bq_cvrp", bq, s.bq_training))
+    out.append(_sigd(config, s, labelled))
     for size, training in s.bq_sit.items():
         shape = s.bq.model_dump() | {"train_nodes": s.cvrp.sizes[size], "attention": "cross"}
         cross = Network(kind=BQ_CVRP, arguments=shape | {"representatives": s.network.representatives})
@@ -148,6 +150,23 @@ def _labelled(config: Config, like: Run, name: str, network: Network, training: 
         training=own,
         n=like.n,
         data=(with_count(like.data[0], own.samples),),
+        validation=like.validation,
+        seed=seed_of(config, run_id(name)),
+    )
+
+
+def _sigd(config: Config, s: SitScale, like: Run) -> Run:
+    """SIGD at the size of another run, on whose validation set it keeps its best policy."""
+    shape = s.sigd.model_dump(exclude_none=True) | {"train_nodes": like.n}
+    name = "sigd_cvrp"
+    return Run(
+        paper=roles.PAPER,
+        name=name,
+        role={"size": 100},
+        network=Network(kind=BQ_CVRP, arguments=shape),
+        training=apply_changes(config, run_id(name), SelfImprovement, s.sigd_training),
+        n=like.n,
+        data=(),
         validation=like.validation,
         seed=seed_of(config, run_id(name)),
     )

@@ -12,7 +12,7 @@ COUNTS = {1000: 128, 5000: 16, 10_000: 16, 50_000: 16, 100_000: 16}
 SOLVERS: dict[Problem, str] = {"tsp": "LKH3", "cvrp": "HGS"}
 SMALL_SOLVERS: dict[Problem, str] = {"tsp": "Concorde", "cvrp": "HGS"}
 SOURCES: dict[Problem, dict[int, str]] = {"tsp": {1000: "files of Fu et al.", 10_000: "files of Fu et al."}, "cvrp": {}}
-GREEDY, RRC, BEAM = Decoding(), Decoding(method="rrc", iterations=1000), beam_search(16)
+GREEDY, RRC, BEAM = Decoding(), Decoding(method="rrc", iterations=1000, longest=1000), beam_search(16)
 BUDGETS = (10, 50, 100, 500, 1000)
 
 
@@ -25,7 +25,7 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
         from_others = tuple(Decoding(method="prc", start=other, iterations=100) for other in ("greedy", "nearest"))
         lengths = tuple(Decoding(method="prc", start=start, iterations=100, longest=most) for most in LONGEST)
         for size in SIZES:
-            # Beams of the TSP end, by memory, at 5K; random re-construct by time at 10K.
+            # Beams end, by memory, at 5K; random re-construct by time at 10K.
             searches = (RRC, BEAM) if size <= 5000 else (RRC,) if size == 10_000 else ()
             ways = (GREEDY, *searches, budgets, *from_others, *(lengths if (problem, size) == ("tsp", 10_000) else ()))
             yield Protocol(

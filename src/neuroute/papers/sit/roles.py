@@ -20,6 +20,7 @@ from neuroute.plan.objects import (
     Problem,
     Split,
     Start,
+    beam_search,
 )
 from neuroute.rendering.columns import short as short
 
@@ -32,9 +33,9 @@ BQ_SIZES: tuple[Literal[1000], Literal[5000]] = (1000, 5000)  # Table 10
 LONGEST = (100, 1000, 10_000)  # Table 5
 # The paper's random insertion, as its code does it.
 INITIAL: dict[Problem, Start] = {"tsp": "insertion", "cvrp": "insertion-published"}
-BASELINES = {  # the same trainings as in `scaling`
+BASELINES = {  # those of `scaling` where it has them
     "tsp": {"LEHD": f"{SCALING}/lehd_6x128", "BQ": f"{SCALING}/bq", "SIGD": f"{SCALING}/sigd"},
-    "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{PAPER}/bq_cvrp"},
+    "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{PAPER}/bq_cvrp", "SIGD": f"{PAPER}/sigd_cvrp"},
 }
 SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit:SitCvrp"}
 LEHD, BQ = "neuroute.networks.lehd:Lehd", "neuroute.networks.bq:Bq"
@@ -144,6 +145,12 @@ def prc_with_longest(scale: Scale, longest: int) -> Decoding:
     return Decoding(method="prc", start=INITIAL["tsp"], iterations=scale[SitScale].prc[100], longest=stops)
 
 
+def search_of(scale: Scale, method: str) -> Decoding:
+    """LEHD's random re-construct; the beams of the other baselines."""
+    s = scale[SitScale]
+    return Decoding(method="rrc", iterations=s.rrc, longest=s.rrc_longest) if method == "LEHD" else beam_search(s.beam)
+
+
 def searched(scale: Scale, problem: Problem, method: str) -> list[int]:
     """The paper's sizes on which LEHD is run with random re-construct, the other baselines with beams."""
     most = scale[SitScale].rrc_max_nodes if method == "LEHD" else scale[SitScale].beam_max_nodes
@@ -182,6 +189,20 @@ def on_benchmark(scale: Scale, problem: Problem, run: str) -> BenchmarkEvaluatio
         min_nodes=least,
         max_nodes=most,
         decodings=(Decoding(), *([prc_of(scale, problem, 1000)] if own else [])),
+    )
+
+
+def search_on_benchmark(scale: Scale, problem: Problem, method: str) -> BenchmarkEvaluation:
+    """Table 2: LEHD's random re-construct, or BQ's beams, on the instances that are not too large for them."""
+    s, run = scale[SitScale], BASELINES[problem][method]
+    all_of_it = on_benchmark(scale, problem, run)
+    most = s.benchmark_rrc_nodes if method == "LEHD" else s.benchmark_beam_nodes
+    return all_of_it.model_copy(
+        update={
+            "group": group(run, f"{all_of_it.benchmark}_search"),
+            "max_nodes": min(most, all_of_it.max_nodes),
+            "decodings": (search_of(scale, method),),
+        }
     )
 
 

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from neuroute.plan.shapes import BaselineShape, Nodes, Positive, names_each
 from neuroute.plan.specs import Spec as Strict
-from neuroute.plan.trainings import Reconstruction, Supervised
+from neuroute.plan.trainings import Reconstruction, SelfImprovement, Supervised
 from neuroute.problems.longest import longest_sub_path
 
 SIZES = (1000, 5000, 10_000, 50_000, 100_000)
@@ -20,6 +20,12 @@ class SitShape(BaselineShape):
     detach_customers: Annotated[
         bool, Field(description="CVRP: customers enter without a gradient, as in the published code")
     ] = False
+
+
+class SigdShape(BaselineShape):
+    """SIGD's network for the CVRP: BQ's, near the current stop."""
+
+    nearest: Annotated[int | None, Field(ge=1, description="customers that a decision sees; null: all")] = None
 
 
 class SitProblem(Strict):
@@ -70,6 +76,7 @@ class SitCvrp(SitProblem):
     tam_capacities: Annotated[dict[int, int], Field(description="Table 8: TAM's n -> capacity here")]
     tam_count: Annotated[int, Field(ge=1, description="Table 8: test instances of each size")]
     tam_solver: Annotated[str, Field(description="Table 8: solver that stands for HGS here")] = "hgs"
+    tam_other_solvers: Annotated[list[str], Field(description="Table 8: other solvers that are run")] = []
     no_sit: Annotated[Supervised, Field(description="Table 3: trained on labelled CVRP100 instead")]
 
     _tam_named = names_each(tam_sizes=TAM_SIZES, tam_capacities=TAM_SIZES)
@@ -78,7 +85,7 @@ class SitCvrp(SitProblem):
 class SitScale(Strict):
     """What the roles of paper `sit` stand for at this scale.  Keys are the paper's numbers.
 
-    BQ, LEHD and SIGD are those of `scaling`, as is the labelled CVRP100.
+    BQ, LEHD and SIGD of the TSP are those of `scaling`, as is the labelled CVRP100.
     """
 
     network: SitShape
@@ -93,6 +100,13 @@ class SitScale(Strict):
     beam: Annotated[int, Field(ge=1, description="BQ's and SIGD's beam of 16 -> here")]
     beam_max_nodes: Annotated[int, Field(ge=4, description="largest instances that beams are run on")]
     rrc_max_nodes: Annotated[int, Field(ge=4, description="largest instances that LEHD's RRC is run on")]
+    rrc_longest: Annotated[int, Field(ge=4, description="most stops of a sub-path that LEHD's RRC rebuilds")]
+    benchmark_beam_nodes: Annotated[
+        int, Field(ge=4, description="Table 2: BQ's beams are run on instances below this many nodes")
+    ]
+    benchmark_rrc_nodes: Annotated[
+        int, Field(ge=4, description="Table 2: LEHD's RRC is run on instances below this many nodes")
+    ]
     longest: Annotated[dict[int, Positive], Field(description="Table 5: l_max -> stops here")]
     repetitions: Annotated[
         dict[int, Positive], Field(min_length=2, description="Figure 3: repetitions of the last node -> here")
@@ -100,6 +114,8 @@ class SitScale(Strict):
     repetition_training: Annotated[Reconstruction, Field(description="Figure 3: two rounds in the paper")]
     bq: BaselineShape
     bq_training: Supervised
+    sigd: SigdShape
+    sigd_training: SelfImprovement
     bq_sit: Annotated[dict[Literal[1000, 5000], Reconstruction], Field(description="Table 10: cross-attention and SIT")]
     efficiency_sizes: Annotated[dict[int, Nodes], Field(description="Tables 3, 4, 10: the paper's n -> nodes here")]
     efficiency_shapes: Annotated[

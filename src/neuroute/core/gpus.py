@@ -1,0 +1,81 @@
+"""GPUs of this machine, one job each: a job holds the lock of its GPU until its process ends, however it ends.
+
+Whoever starts jobs side by side, Snakemake or torchrun or a person, needs to know nothing of the others.  What a
+process may see (CUDA_VISIBLE_DEVICES) is all that it takes from.  Imports no torch.
+"""
+
+import fcntl
+import os
+import time
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from neuroute.core.errors import NeurouteError
+
+LOCKS = Path(f"/tmp/neuroute-gpus-{os.getuid()}")  # of all runs of a user, so not in a run's folder
+PATIENCE_S = 20.0  # for a job that is ending
+DEVICES = Path("/dev")
+
+
+def count_visible() -> int:
+    """NVIDIA GPUs that a process started from here sees; found without loading CUDA."""
+    there = len(list(DEVICES.glob("nvidia[0-9]*")))
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if shown is None or not there:
+        return there
+    names = [name.strip() for name in shown.split(",")]
+    # CUDA stops at the first number that there is none of, such as -1; GPU-... and MIG-... are names.
+    valid = [int(name) < there if name.isdecimal() else name.startswith(("GPU-", "MIG-")) for name in names]
+    return valid.index(False) if False in valid else len(valid)
+
+
+_held: list[int] = []  # the lock of this process's GPU, open as long as it lives
+
+
+@cache
+def take(names: tuple[str, ...], jobs_per_gpu: int = 1, patience_s: float = PATIENCE_S) -> int:
+    """The place in `names`, which tell GPUs of this machine apart, of the one that this process has from now on.
+
+    Where several jobs may share a GPU, it is the emptiest.  Raises NeurouteError if all are taken for `patience_s`
+    seconds, or the locks' folder cannot be written.
+    """
+    return _take(names, jobs_per_gpu, patience_s)
+
+
+def _take(names: Sequence[str], jobs_per_gpu: int, patience_s: float) -> int:
+    until = time.monotonic() + patience_s
+    while True:
+        for share in range(jobs_per_gpu):
+            for place, name in enumerate(names):
+                lock = _lock(LOCKS / f"{name}.{share}")
+                if lock is not None:
+                    _held.append(lock)
+                    return place
+        if time.monotonic() > until:
+            raise NeurouteError(
+                f"{_amount(names)} taken by other jobs on this machine; let fewer run at once (`--resources "
+                f"gpu={len(names) * jobs_per_gpu}`), or more share one (jobs_per_gpu in config.yaml)"
+            )
+        time.sleep(0.2)
+
+
+def _lock(path: Path) -> int | None:
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise NeurouteError(
+            f"{path.parent}: jobs mark their GPU there, and it cannot be written ({error.strerror}); remove it or mend "
+            "its rights"
+        ) from None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        return None
+    return file
+
+
+def _amount(names: Sequence[str]) -> str:
+    return "the only GPU is" if len(names) == 1 else f"all {len(names)} GPUs are"

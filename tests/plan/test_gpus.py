@@ -1,0 +1,124 @@
+"""GPUs before any work starts: how many there are, what is refused, and that no two jobs take the same."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from neuroute.core import gpus
+from neuroute.core.errors import NeurouteError
+from neuroute.plan.config import Config
+from neuroute.plan.preflight import check_gpus
+
+TAKE = """
+import sys, time
+from pathlib import Path
+from neuroute.core import gpus
+gpus.LOCKS = Path(sys.argv[1])
+print(gpus.take(("a", "b"), int(sys.argv[2]), patience_s=0.0), flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("nvidia0", "nvidia1", "nvidiactl"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(gpus, "DEVICES", tmp_path)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+@pytest.fixture
+def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(gpus, "LOCKS", tmp_path / "locks")
+    return tmp_path / "locks"
+
+
+@pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize(
+    ("shown", "count"), [(None, 2), ("1", 1), ("0,1", 2), ("", 0), ("-1", 0), ("1,-1,0", 1), ("7", 0), ("GPU-8f", 1)]
+)
+def test_what_a_process_may_see_counts(shown: str | None, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shown is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
+    assert gpus.count_visible() == count
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_more_gpus_than_there_are_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_gpus(Config(), 2)
+    check_gpus(Config(gpus_per_run=2), 2)
+    check_gpus(Config(jobs_per_gpu=2), 4)
+    check_gpus(Config(device="cpu", gpus_per_run=9), 9)
+    with pytest.raises(NeurouteError, match=r"gpus_per_run: 3, but this machine shows 2 GPUs; set it to at most that"):
+        check_gpus(Config(gpus_per_run=3), 3)
+    with pytest.raises(NeurouteError, match=r"--resources gpu=5, but this machine shows 2 GPUs; give at most 4"):
+        check_gpus(Config(jobs_per_gpu=2), 5)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    with pytest.raises(NeurouteError, match=r"gpu=2, but this machine shows 1 GPU \(CUDA_VISIBLE_DEVICES=1\)"):
+        check_gpus(Config(), 2)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    check_gpus(Config(), 1)  # `auto` then takes the CPU
+    with pytest.raises(NeurouteError, match=r"device 'cuda', but this machine shows 0 GPUs .* set `device: auto`"):
+        check_gpus(Config(device="cuda"), 1)
+
+
+def take(locks: Path, jobs_per_gpu: int = 1) -> tuple[subprocess.Popen[str], str]:
+    """A job, and the place of its GPU; empty if it got none."""
+    job = subprocess.Popen(
+        [sys.executable, "-c", TAKE, str(locks), str(jobs_per_gpu)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert job.stdout is not None
+    return job, job.stdout.readline().strip()
+
+
+def test_jobs_take_different_gpus_and_a_killed_one_frees_its_own(locks: Path) -> None:
+    jobs = [take(locks), take(locks)]
+    try:
+        assert [place for _, place in jobs] == ["0", "1"]
+        with pytest.raises(NeurouteError, match="all 2 GPUs are taken by other jobs on this machine; let fewer run"):
+            gpus._take(("a", "b"), 1, 0.0)
+        os.kill(jobs[0][0].pid, signal.SIGKILL)
+        jobs[0][0].wait()
+        jobs.append(take(locks))
+        assert jobs[2][1] == "0"
+    finally:
+        for job, _ in jobs:
+            job.kill()
+            job.wait()
+
+
+def test_jobs_that_share_take_the_emptiest(locks: Path) -> None:
+    jobs = [take(locks, 2) for _ in range(5)]
+    try:
+        assert [place for _, place in jobs] == ["0", "1", "0", "1", ""]
+    finally:
+        for job, _ in jobs:
+            job.kill()
+            job.wait()
+
+
+def test_a_job_waits_for_one_that_is_ending(locks: Path) -> None:
+    locks.mkdir()
+    held = [gpus._lock(locks / f"{name}.0") for name in "ab"]
+    began = time.monotonic()
+    with pytest.raises(NeurouteError, match="taken by other jobs"):
+        gpus._take(("a", "b"), 1, 0.5)
+    assert time.monotonic() - began >= 0.5
+    assert held[1] is not None
+    os.close(held[1])
+    assert gpus._take(("a", "b"), 1, 0.5) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(gpus, "LOCKS", tmp_path / "file")
+    with pytest.raises(NeurouteError, match=r"file: jobs mark their GPU there, and it cannot be written"):
+        gpus._take(("a",), 1, 0.0)
