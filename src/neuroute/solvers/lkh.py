@@ -6,6 +6,7 @@ LKH-3 was never run here, as its licence keeps it from being installed: tests sp
 import importlib
 import re
 import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from neuroute.solvers.base import (
     positive_seed,
     tsplib_text,
 )
+from neuroute.solvers.lkh_rounds import NODES, solve_in_rounds
 from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
 
 ELKAI = "run `pip install elkai`"
@@ -46,8 +48,15 @@ def elkai_version() -> str:
     return installed_version("elkai", "lkh", ELKAI)
 
 
-def solve_by_elkai(coords: np.ndarray, seed: int, seconds: float | None = None, runs: int = RUNS) -> np.ndarray:
-    """Return the best tour (n,) of so many runs over coords (n, 2); after so many seconds no further trial begins."""
+def solve_by_elkai(
+    coords: np.ndarray, seed: int, seconds: float | None = None, runs: int = RUNS, folder: Path | None = None
+) -> np.ndarray:
+    """Return the best tour (n,) of so many runs over coords (n, 2); after so many seconds no further trial begins.
+
+    Of a large instance, without `seconds`: of the rounds of `lkh_rounds`, whatever the runs, kept in the folder.
+    """
+    if len(coords) >= NODES and seconds is None:
+        return solve_in_rounds(coords, seed, folder)
     return solve_text(tsplib_text(coords), len(coords), seed, seconds, runs=runs)
 
 
@@ -201,7 +210,7 @@ def _rows(values: np.ndarray) -> str:
     return "\n".join(" ".join(map(str, [i, *row])) for i, row in enumerate(rows, 1))
 
 
-LKH = Solver("lkh", False, ELKAI, elkai_version, solve_by_elkai)
+LKH = Solver("lkh", False, ELKAI, elkai_version, solve_by_elkai, large=NODES)
 # For references: one run is 0.0044 % above the optimum on 1,500 instances of 100 nodes, of which it misses 3.9 %.
 LONG = LKH.variant("lkh-long", "solve", runs=10)
 LKH3 = Solver("lkh3", False, BINARY, version, solve, solve_cvrp, solve_vrp)
