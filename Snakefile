@@ -22,6 +22,7 @@ from neuroute.datasets.stand_ins import settle
 from neuroute.plan.build import build_plan
 from neuroute.plan.captions import describe_measured
 from neuroute.plan.config import CONFIG_ENV, parse_config
+from neuroute.plan.objects import GivenRun
 from neuroute.plan.headlines import headlines
 from neuroute.plan.preflight import check, check_gpus, gpus
 from neuroute.plan.progress import show_progress
@@ -41,6 +42,7 @@ include: "workflow/rules/common.smk"
 PLAN = clear(lambda: settle(build_plan(parse_config(config))))
 config["substitutes"] = PLAN.config.substitutes  # settled once: a solver that comes or goes meanwhile changes no job
 GPUS = gpus(PLAN.config)
+GIVEN = [run for run, r in PLAN.runs.items() if isinstance(r, GivenRun)]
 RUNNING = contextlib.ExitStack()
 os.environ[CONFIG_ENV] = json.dumps(config)  # the jobs read the same config, --config overrides included
 # Jobs run the code that planned them, in the environment that runs Snakemake, activated or not.
@@ -76,6 +78,7 @@ onstart:
     if workflow.local_exec:
         clear(check_gpus, PLAN.config, gpus_at_once())
     clear(check_label_jobs)
+    clear(check_weights)
     # Held until this process ends, however it ends: unlike Snakemake's own lock (profiles/default).
     clear(RUNNING.enter_context, exclusive(PLAN.label_store.parent / ".lock", "Snakemake"))
     start_warm_process()

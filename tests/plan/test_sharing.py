@@ -11,6 +11,7 @@ from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import load_scale
 from neuroute.plan.label_blocks import stream_of
 from neuroute.plan.objects import CombinedEvaluation, Evaluation, RescalingEvaluation
+from neuroute.plan.papers import with_lenders
 from plans import ROOT, SCALES, expect_refusal, plan_of, smoke_with, write_scale
 
 
@@ -103,6 +104,18 @@ def test_what_asks_for_the_best_factor_waits_for_the_sweep() -> None:
         assert plan.rescaling_of_evaluation(f"pens/pens_a/{group}") == sweep
     for evaluation in ("pens/coordns/uniform", "scaling/bq/uniform_pens"):
         assert plan.rescaling_of_evaluation(evaluation) is None
+
+
+def test_two_papers_may_borrow_from_each_other() -> None:
+    """sit shows icam's POMO, icam sit's BQ: alone, each has the other's run and the labels that it needs."""
+    for own, lent in (("sit", "icam/pomo_cvrp"), ("icam", "sit/bq_cvrp")):
+        alone, together = plan_of("smoke", (own,)), plan_of("smoke", ("sit", "icam"))
+        assert alone.runs[lent] == together.runs[lent]
+        assert {run.partition("/")[0] for run in alone.runs} == {"scaling", "sit", "icam"}
+        assert alone.label_jobs_of_run(lent)
+        assert f"{lent}/all" in alone.evaluations
+    assert with_lenders(["sit"]) == ["scaling", "icam", "sit"]
+    assert with_lenders(["icam", "sit"]) == ["scaling", "sit", "icam"]
 
 
 def test_a_paper_depends_on_its_own_part_of_a_scale() -> None:

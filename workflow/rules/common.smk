@@ -32,7 +32,7 @@ def start_warm_process():
 
 def gpus_at_once():
     """GPUs that jobs on this machine may ask for together: `--resources gpu=N`."""
-    asked = workflow.global_resources.get("gpu", 0)
+    asked = workflow.global_resources["gpu"] if "gpu" in workflow.global_resources else 0
     return int(getattr(asked, "value", asked) or 0)
 
 
@@ -48,6 +48,17 @@ def check_label_jobs():
             check_solvers(PLAN, job)
 
 
+def check_weights():
+    """Stop before the first job when weights that config.yaml gives are not those of their run's network."""
+    outputs = {str(file) for job in workflow.dag.needrun_jobs() for file in job.output}
+    waiting = [run for run in GIVEN if str(PLAN.checkpoint(run)) in outputs]
+    if waiting:
+        from neuroute.networks.given_weights import tensors_of  # loads torch, so only where it is needed
+
+        for run in waiting:
+            tensors_of(PLAN.runs[run], PLAN.network_code(run))
+
+
 def one_of(ids):
     """A wildcard that matches these alone."""
     return "|".join(map(re.escape, ids)) or "(?!)"
@@ -55,7 +66,7 @@ def one_of(ids):
 
 def runs_of(*kinds):
     """A wildcard that matches the runs of these kinds of training."""
-    return one_of(run for run, r in PLAN.runs.items() if r.training.kind in kinds)
+    return one_of(run for run, r in PLAN.runs.items() if r.training.kind in kinds and run not in GIVEN)
 
 
 def artifacts_of(kind):

@@ -46,3 +46,22 @@ use rule train as train_reinforced with:
     wildcard_constraints:
         run=runs_of("reinforce"),
     priority: 2
+
+
+# Weights that config.yaml gives in place of a training.
+rule import_weights:
+    output:
+        [f"{PLAN.work}/runs/{{run}}/{file}" for file in ("model.safetensors", "log.jsonl", "run.json")],
+    log:
+        f"{PLAN.work}/logs/train/{{run}}.log",
+    wildcard_constraints:
+        run=one_of(GIVEN),
+    conda:
+        "../../environment.yml"
+    params:
+        spec=lambda w: PLAN.runs[w.run].canonical(),
+        code=lambda w: PLAN.train_code(w.run),
+    message:
+        "import the weights of {wildcards.run}"
+    shell:
+        "python -m neuroute.core.job train {wildcards.run} > {log} 2>&1"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from neuroute.accounting import cost
 from neuroute.accounting.flops import reconstruction
-from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Reinforced, Run, RunEvaluation
+from neuroute.plan.objects import Dataset, Decoding, GivenRun, LabelJob, Labels, Reinforced, Run, RunEvaluation
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
 from neuroute.problems.longest import longest_sub_path
@@ -72,6 +72,9 @@ def describe(plan: Plan, target: str | None) -> str:
     all_costs = costs(plan, target)
     lines = [f"scale {plan.scale.name}: {plan.scale.summary}"]
     lines += [f"{other} stands in for {name}" for name, other in (plan.config.substitutes or {}).items()]
+    lines += [
+        f"not trained: {run}, which starts from a stage of a run whose weights are given" for run in sorted(plan.lost)
+    ]
     lines.append("")
     lines.append(f"{'stage':9} {'file':6} {'FLOP':>9} {'hours':>12} {'disk MB':>9}  id")
     for c in all_costs:
@@ -182,6 +185,9 @@ def label_seconds(labels: Labels) -> float:
 
 
 def _train_cost(plan: Plan, run: Run) -> Cost:
+    path = plan.run_dir(run.id) / "model.safetensors"
+    if isinstance(run, GivenRun):
+        return Cost("weights", run.id, path, disk_mb=4 * cost.parameters_of(run.network) / 1e6)
     samples = run.training.samples * run.training.epochs
     amount = samples * cost.training_per_sample(run)
     many = isinstance(run.training, Reinforced)  # whose validations build solutions from all starts
@@ -190,7 +196,6 @@ def _train_cost(plan: Plan, run: Run) -> Cost:
         each = cost.per_solution(run.network, nodes, starts, shrinks=not many)["gflops_shrinking"] * 1e9
         amount += labels.dataset.count * (run.training.validations + 1) * each
     disk = 4 * 4 * cost.parameters_of(run.network) / 1e6  # weights, and weights with two moments in the state
-    path = plan.run_dir(run.id) / "model.safetensors"
     return _computed(plan, "train", run.id, path, amount, disk)
 
 

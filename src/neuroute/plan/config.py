@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.papers import add_folders, paper_folders
@@ -30,6 +30,17 @@ class RunChange(Strict):
         dict[str, Any], Field(description="of the network: all of another one, changes of the declared one")
     ] = {}
     training: TrainingChange = TrainingChange()
+    weights: Annotated[
+        str | None,
+        Field(description="a file to take instead of training: published weights, or a checkpoint of neuroute"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _weights_are_not_trained(self) -> "RunChange":
+        changed = [name for name in ("seed", "training") if name in self.model_fields_set]
+        if self.weights is not None and changed:
+            raise ValueError(f"with weights nothing is trained: leave out {' and '.join(changed)}")
+        return self
 
 
 class Machine(Strict):

@@ -37,6 +37,9 @@ BASELINES = {  # those of `scaling` where it has them
     "tsp": {"LEHD": f"{SCALING}/lehd_6x128", "BQ": f"{SCALING}/bq", "SIGD": f"{SCALING}/sigd"},
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{PAPER}/bq_cvrp", "SIGD": f"{PAPER}/sigd_cvrp"},
 }
+POMO_RUNS: dict[Problem, str] = {"tsp": "icam/pomo_tsp", "cvrp": "icam/pomo_cvrp"}  # as its authors train it
+POMO_SIZES = (1000, 5000)  # in print; out of memory above
+AUGMENTED = Decoding(starts="all", augment=True)
 SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit:SitCvrp"}
 LEHD, BQ = "neuroute.networks.lehd:Lehd", "neuroute.networks.bq:Bq"
 POMO = "neuroute.networks.pomo:Pomo"

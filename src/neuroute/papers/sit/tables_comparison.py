@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, in_one_go, models_note, prc_words, reference_note
-from neuroute.papers.sit.roles import BASELINES, INITIAL, PROBLEMS, SIZES, SMALL_SIZES, TAM_SIZES, run_id
+from neuroute.papers.sit.roles import BASELINES, INITIAL, POMO_SIZES, PROBLEMS, SIZES, SMALL_SIZES, TAM_SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, solver_name, with_budget
-from neuroute.rendering.columns import described, short
+from neuroute.rendering.columns import described, joined, short
 from neuroute.rendering.grid import GAP, LENGTH, SECONDS, SECONDS_EACH, Grid, Method, comparison, grid_table, needs_of
 from neuroute.rendering.solver_cells import TIMES
 from neuroute.rendering.study import Study
@@ -34,11 +34,17 @@ def methods(scale: Scale, problem: Problem) -> list[Method]:
     return [
         *classical,
         *(Method(f"{name}*" if name == "DIFUSCO" else name, {"method": name}) for name in cited),
-        *(Method(f"{name} aug×8", {"method": name} | AUGMENTED) for name in ("POMO", "ELG")),
+        _pomo(problem, POMO_SIZES),
+        Method("ELG aug×8", {"method": "ELG"} | AUGMENTED),
         *_searched(scale, problem),
         *greedy(problem, SIZES[:3]),
         *_own(scale, problem),
     ]
+
+
+def _pomo(problem: Problem, sizes: Sequence[int]) -> Method:
+    run, how = roles.POMO_RUNS[problem], {"method": "POMO"} | AUGMENTED
+    return Method("POMO aug×8", how, runs=dict.fromkeys(sizes, run), decoding=roles.AUGMENTED)
 
 
 def greedy(problem: Problem, sizes: Sequence[int]) -> list[Method]:
@@ -163,6 +169,11 @@ def _self_improvement(study: Study) -> list[str]:
     ]
 
 
+def _pomo_note(study: Study) -> str:
+    sizes = [f"{p.upper()}{study.runs[run].n}" for p, run in roles.POMO_RUNS.items() if run in study.runs]
+    return f"POMO is trained as its authors do{f' (on {joined(sizes)})' if sizes else ''} and starts from every node."
+
+
 def _baselines(study: Study) -> str:
     trained = [
         f"{name} on {problem.upper()}{study.runs[run].n}"
@@ -175,8 +186,9 @@ def _baselines(study: Study) -> str:
         f"Baselines trained here, each by its own recipe: {', '.join(trained)}; greedy up to the paper's 10K, random "
         f"re-construct up to {s.rrc_max_nodes:,} nodes (of at most {s.rrc_longest:,} stops at a time: the times "
         f"printed at 5K and 10K leave none for more), beams up to {s.beam_max_nodes:,}. The "
-        "others (DIFUSCO, H-TSP, GLOP, POMO, ELG, INViT) are as printed: OOM is out of memory, N/A "
-        "beyond the time limit or infeasible, — not reported; DIFUSCO's (*) are its authors'."
+        "others (DIFUSCO, H-TSP, GLOP, ELG, INViT) are as printed: OOM is out of memory, N/A "
+        "beyond the time limit or infeasible, — not reported; DIFUSCO's (*) are its authors'. "
+        f"{_pomo_note(study)}"
     )
 
 
@@ -216,8 +228,9 @@ def table8(study: Study) -> Table:
         "different instances.",
         f"Ours is the model of 1K (here CVRP{trained}, its rule's capacity), one training (one seed), decoded "
         "greedily at all four sizes, as in the paper.",
-        f"HGS's row is by {solver_name(c.tam_solver)} here{'' if 'lkh3' in c.tam_other_solvers else '; LKH3 is not run'}. The "
-        "paper gives HGS 5 min; TAM's rows are as TAM printed them.",
+        f"HGS's row is by {solver_name(c.tam_solver)} here"
+        + ("" if "lkh3" in c.tam_other_solvers else "; LKH3 is not run")
+        + ". The paper gives HGS 5 min; TAM's rows are as TAM printed them.",
         f"Times are per instance: the time of the test set divided by its instances. {TIMES}",
         INSERTION,
         CONSTRUCTION,
@@ -255,7 +268,7 @@ def table9(study: Study) -> Table:
         f"Times are totals over the test set. {TIMES}",
         "The text finds Ours as fast as the others or faster in most groups, excepting TSP300; in print H-TSP is "
         "faster at TSP700, too (29.1 against 36 s).",
-        "INViT, POMO, GLOP and H-TSP are not trained here.",
+        f"{_pomo_note(study)} INViT, GLOP and H-TSP are not trained here.",
         INSERTION,
         CONSTRUCTION,
     )
@@ -264,7 +277,7 @@ def table9(study: Study) -> Table:
 def _small_methods(scale: Scale, problem: Problem) -> list[Method]:
     """List the rows in the paper's order, which puts INViT after LEHD for the CVRP."""
     invit, *trained = greedy(problem, SMALL_SIZES)
-    pomo = Method("POMO aug×8", {"method": "POMO"} | AUGMENTED)
+    pomo = _pomo(problem, SMALL_SIZES)
     if problem == "tsp":
         others = [
             Method("Concorde", {"method": "Concorde"}, solvers=("concorde", "lkh", "lkh-long", "lkh3")),
