@@ -30,7 +30,7 @@ from neuroute.training import loop, reconstruction
 
 ROOT = Path(__file__).resolve().parents[1]
 EVERY_S = 0.02  # between two saves: these jobs take seconds, not days
-CLOCK = {"seconds", "cores", "solved", "cached", "samples_per_s", "wall_time_s", "peak_memory_mb"}  # keys of JSON
+CLOCK = re.compile("seconds|cores|solved|cached|peak_memory_mb|.*_s")  # keys of JSON
 TIMES = re.compile("seconds|^efficiency/")  # names of arrays of times
 MEASURED = {"time_s", "peak_memory_mb"}  # metrics of records
 SKIPPED = {"state", "logs", "usage", ".snakemake", "results"}
@@ -156,7 +156,7 @@ def lines(path: Path) -> list[str]:
 
 def without_clock(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: without_clock(each) for key, each in value.items() if key not in CLOCK}
+        return {key: without_clock(each) for key, each in value.items() if not CLOCK.fullmatch(key)}
     return [without_clock(each) for each in value] if isinstance(value, list) else value
 
 

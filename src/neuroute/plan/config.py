@@ -44,10 +44,13 @@ class RunChange(Strict):
 
 
 class Machine(Strict):
-    """Sustained rates that `neuroute plan` turns FLOPs into hours with; measure yours with `make bench`."""
+    """Where jobs run: what `neuroute plan` reckons with, and what a cluster is asked for."""
 
-    cpu_gflops_per_thread: Annotated[float, Field(gt=0)] = 50.0
-    gpu_tflops: Annotated[float, Field(gt=0)] = 60.0
+    job_hours: Annotated[float, Field(gt=0, description="longest time that one job may have on your cluster")] = 48.0
+    cpu_gflops_per_thread: Annotated[
+        float | None, Field(gt=0, description="sustained; null: as `neuroute doctor --measure` found, or typical")
+    ] = None
+    gpu_tflops: Annotated[float | None, Field(gt=0, description="of a GPU, likewise")] = None
 
 
 class Config(Strict):
