@@ -22,6 +22,7 @@ BOOTSTRAP = f"{RANGES} The paper gives none."
 ONE_SEED = "One training of each model (one seed)."
 SOLVERS = {
     "concorde": "Concorde",
+    "concorde-6h": "Concorde (six hours)",
     "lkh": "LKH",
     "lkh-long": "LKH (10 runs)",
     "lkh3": "LKH3",

@@ -1,11 +1,13 @@
 """LKH (Helsgaun) inside this process, through elkai."""
 
 import importlib
+from pathlib import Path
 
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.solvers.base import GRID, Solver, installed_version, positive_seed, tsplib_text
+from neuroute.solvers.lkh_rounds import NODES, solve_in_rounds
 
 ELKAI = "run `pip install elkai`"
 RUNS = 1
@@ -17,8 +19,15 @@ def elkai_version() -> str:
     return installed_version("elkai", "lkh", ELKAI)
 
 
-def solve_by_elkai(coords: np.ndarray, seed: int, seconds: float | None = None, runs: int = RUNS) -> np.ndarray:
-    """Return the best tour (n,) of so many runs over coords (n, 2); after so many seconds no further trial begins."""
+def solve_by_elkai(
+    coords: np.ndarray, seed: int, seconds: float | None = None, runs: int = RUNS, folder: Path | None = None
+) -> np.ndarray:
+    """Return the best tour (n,) of so many runs over coords (n, 2); after so many seconds no further trial begins.
+
+    Of a large instance, without `seconds`: of the rounds of `lkh_rounds`, whatever the runs, kept in the folder.
+    """
+    if len(coords) >= NODES and seconds is None:
+        return solve_in_rounds(coords, seed, folder)
     return solve_text(tsplib_text(coords), len(coords), seed, seconds, runs=runs)
 
 
@@ -43,6 +52,6 @@ def solve_text(
     return np.array(tour, dtype=np.int64) - 1
 
 
-LKH = Solver("lkh", False, ELKAI, elkai_version, solve_by_elkai)
+LKH = Solver("lkh", False, ELKAI, elkai_version, solve_by_elkai, large=NODES)
 # For references: one run is 0.0044 % above the optimum on 1,500 instances of 100 nodes, of which it misses 3.9 %.
 LONG = LKH.variant("lkh-long", "solve", runs=10)
