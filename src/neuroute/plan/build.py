@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.changes import change_network
+from neuroute.plan.changes import can_be_met, change_network, give_weights, lost_runs
 from neuroute.plan.config import Config, load_scale
 from neuroute.plan.label_blocks import drop_repeated, separate
 from neuroute.plan.objects import (
@@ -36,12 +36,17 @@ def build_plan(config: Config) -> Plan:
     evaluations: list[RunEvaluation] = []
     artifacts: list[Artifact] = []
     needs: dict[str, Needs] = {}
+    lost: set[str] = set()
     for paper in papers.values():
-        own = [change_network(config, run) for run in paper.runs(config, scale)]
-        runs += own
+        own = [give_weights(config, change_network(config, run)) for run in paper.runs(config, scale)]
+        of_paper = {run.id: run for run in own}
+        lost |= lost_runs(own)
+        runs += [run for run in own if run.id not in lost]
         label_jobs += paper.label_jobs(scale, own)
-        needs[paper.key] = paper.needs(scale)
-        evaluations += paper.evaluations(scale, needs[paper.key])
+        wanted = paper.needs(scale).items()
+        needs[paper.key] = {d: [need for need in each if can_be_met(need, of_paper, lost)] for d, each in wanted}
+        measured = paper.evaluations(scale, needs[paper.key])
+        evaluations += [e for e in measured if can_be_met(e, of_paper, lost)]  # those on demand too
     left = drop_repeated(separate(label_jobs, scale.evaluate_together))
     for paper in papers.values():
         artifacts += paper.artifacts(scale, left, needs[paper.key])
@@ -55,6 +60,7 @@ def build_plan(config: Config) -> Plan:
         evaluations={e.id: e for e in evaluations},
         artifacts={a.id: a for a in artifacts},
         papers=papers,
+        lost=frozenset(lost),
     )
     _check(plan)
     _check_test_files(plan)

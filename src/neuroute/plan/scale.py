@@ -171,7 +171,7 @@ def scales_dir() -> Path:
     for root in (Path.cwd(), Path(__file__).resolve().parents[3]):
         if (root / "workflow" / "scales").is_dir():
             return root / "workflow" / "scales"
-    raise NeurouteError("workflow/scales not found; run from the folder that holds the Snakefile")
+    raise NeurouteError("workflow/scales not found; run from the folder of the Snakefile (a new one: `neuroute init`)")
 
 
 def load_scale(name: str, papers: Iterable[str] | None = None) -> Scale:

@@ -9,9 +9,10 @@ from neuroute.solvers.base import Solver
 
 SOLVERS = {
     "concorde": "neuroute.solvers.concorde:SOLVER",
+    "concorde-6h": "neuroute.solvers.concorde:SIX_HOURS",
     "lkh": "neuroute.solvers.lkh:LKH",
     "lkh-long": "neuroute.solvers.lkh:LONG",
-    "lkh3": "neuroute.solvers.lkh:LKH3",
+    "lkh3": "neuroute.solvers.lkh3:LKH3",
     "hgs": "neuroute.solvers.hgs:SOLVER",
     "hgs-short": "neuroute.solvers.hgs:SHORT",
     "hgs-long": "neuroute.solvers.hgs:LONG",
