@@ -142,7 +142,7 @@ class Estimates:
             self.plan.evaluation_file(evaluation),
             r,
             e.flops(ModelPrice(r)),
-            e.flops(CallPrice(r, self.gpus > 0)),
+            (0.0, e.flops(CallPrice(r, self.gpus > 0))),
             threads=self.plan.scale.evaluate_threads,
             gpus=min(self.gpus, 1),
             more_s=sum(labels.dataset.count * self._drawing_s(labels.dataset.nodes) for labels in e.labels),
@@ -157,7 +157,7 @@ class Estimates:
         path: Path,
         run: Run,
         flops: float,
-        calls: float,
+        calls: tuple[float, float],
         *,
         threads: int,
         gpus: int,
@@ -169,7 +169,8 @@ class Estimates:
         device = self.rates.devices["cuda" if gpus else "cpu"]
         width = float(run.network.arguments.get("width", 128))
         rate = at_size(device.gflops[self.precision(run)], width) * 1e9 * (gpus or threads)
-        seconds = self.start_s + more_s + flops / rate + calls * at_size(device.layer_us, width) * 1e-6
+        seconds = self.start_s + more_s + flops / rate
+        seconds += 1e-6 * (calls[0] * at_size(device.update_us, width) + calls[1] * at_size(device.layer_us, width))
         budget = self.plan.config.memory_gb or ACTIVATIONS_GB
         memory = PROCESS_MB + more_mb + (CUDA_MB * gpus if gpus else 1000 * budget)
         return Cost(stage, name, path, seconds, threads, gpus, flops, memory, disk_mb)

@@ -21,7 +21,9 @@ class DeviceRates(Spec):
 
     name: str
     gflops: dict[str, BySize]  # GFLOP/s of an update by precision and width: narrow networks reach less
-    layer_us: BySize  # least microseconds of a layer, by width: forward, and a third of an update, of next to nothing
+    # Microseconds of a layer by width, however few numbers it sees: forward, and in an update, optimizer and all.
+    layer_us: BySize
+    update_us: BySize
 
 
 class Rates(Spec):
@@ -41,11 +43,13 @@ TYPICAL = Rates(
             name="typical core",
             gflops={"fp32": {16: 8.0, 128: 45.0, 512: 70.0}, "bf16": {16: 8.0, 128: 80.0, 512: 150.0}},
             layer_us={16: 150.0, 512: 300.0},
+            update_us={16: 450.0, 512: 1500.0},
         ),
         "cuda": DeviceRates(
             name="typical GPU",
             gflops={"fp32": {128: 40e3, 512: 45e3}, "tf32": {128: 90e3, 512: 140e3}, "bf16": {128: 130e3, 512: 250e3}},
             layer_us={128: 200.0},
+            update_us={128: 700.0},
         ),
     },
     # One 2.6 GHz EPYC core, from 200 nodes on with only two or three instances.
