@@ -9,11 +9,12 @@ from pathlib import Path
 from neuroute.accounting import cost
 from neuroute.accounting.calls import GREEDY, CallPrice, training_calls
 from neuroute.accounting.flops import reconstruction
-from neuroute.accounting.rates import Rates, at_size, rates_of
+from neuroute.accounting.rates import LIMITS, Rates, at_size, rates_of
 from neuroute.plan.objects import Dataset, Decoding, GivenRun, LabelJob, Labels, Network, Reinforced, Run
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
 from neuroute.problems.longest import longest_sub_path
+from neuroute.solvers.registry import READ
 
 PROCESS_MB = 1000  # torch, pandas and the plan
 CUDA_MB = 4000  # of the host's memory, on top, for CUDA's libraries
@@ -96,8 +97,12 @@ class Estimates:
 
     def label_seconds(self, labels: Labels) -> float:
         """Core-seconds to solve and check all instances; not a number for a solver without a rate."""
-        points = self.rates.solvers.get(labels.solver)
-        each = at_size(points, labels.dataset.n, beyond=True) if points else math.nan
+        if labels.solver in READ:
+            return 0.0
+        points, n = self.rates.solvers.get(labels.solver), labels.dataset.n
+        each = at_size(points, n, beyond=True) if points else math.nan
+        if n >= 5000:
+            each = min(each, LIMITS.get(labels.solver, each))
         return labels.dataset.count * (each + self._drawing_s(labels.dataset.nodes))
 
     def train(self, run: str) -> Cost:

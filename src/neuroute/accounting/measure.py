@@ -27,7 +27,7 @@ WIDTHS: dict[Kind, tuple[int, ...]] = {"cpu": (16, 128, 512), "cuda": (128, 512)
 ROWS: dict[Kind, dict[int, int]] = {"cpu": {16: 32, 128: 64, 512: 32}, "cuda": {128: 4096, 512: 2048}}
 SIZES = (20, 50, 100, 200, 500)
 ENOUGH_S = 3.0  # of one instance: larger ones are reckoned from the smaller
-SLOW = ("ortools", "ortools-x10", "ortools-network")  # their budgets are seconds, whatever the machine
+SLOW = ("ortools", "ortools-x10", "ortools-network", "concorde-6h")  # bounded by seconds, or another's
 NONE = ("insertion", "insertion-angle", "insertion-published", "nearest")
 STARTS = "import neuroute.training.train, neuroute.training.supervised, neuroute.evaluation.driver"
 
