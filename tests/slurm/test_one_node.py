@@ -7,6 +7,7 @@ makes: targets, or papers whose artifacts are all made ("pens sit"); without it 
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -27,7 +28,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missi
 PAPERS = ("scaling", "pens", "sit", "icam", "mvmoe")
 WANTED = os.environ.get("NEUROUTE_SLURM", "results/table12.csv").split()
 MEASURED = ("time_s", "peak_memory_mb")  # by clock and machine
-CLOCK = ("wall_time_s", "seconds", "peak_memory_mb", "cores")
+CLOCK = re.compile("seconds|cores|solved|cached|peak_memory_mb|.*_s")  # keys of JSON
+TIMES = re.compile("seconds|^efficiency/")  # names of arrays
+SKIPPED = {"state", "logs", "usage"}
 CANCELLED = int(os.environ.get("NEUROUTE_SLURM_CANCELS", "6"))  # jobs of SLURM, at random moments
 
 
@@ -50,15 +53,17 @@ def snapshot(folder: Path) -> dict[str, Any]:
     found = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
+        if SKIPPED & set(path.parts) or any(part.startswith(".") for part in path.relative_to(folder).parts):
+            continue
         if path.suffix in (".safetensors", ".npy"):
             found[name] = path.read_bytes()
-        elif path.suffix == ".npz" and ".partial" not in path.parts:
+        elif path.suffix == ".npz":
             with np.load(path) as file:
-                found[name] = {key: file[key].tobytes() for key in file.files if "seconds" not in key}
+                found[name] = {key: file[key].tobytes() for key in file.files if not TIMES.search(key)}
         elif path.suffix == ".csv":
             table = pd.read_csv(path)
             found[name] = table[~table.metric.isin(MEASURED)].drop(columns="wall_time_s").to_csv()
-        elif path.suffix in (".json", ".jsonl") and ".partial" not in path.parts:
+        elif path.suffix in (".json", ".jsonl"):
             lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
             found[name] = [without_clock(json.loads(line)) for line in lines]
     return found
@@ -66,7 +71,7 @@ def snapshot(folder: Path) -> dict[str, Any]:
 
 def without_clock(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: without_clock(each) for key, each in value.items() if key not in CLOCK}
+        return {key: without_clock(each) for key, each in value.items() if not CLOCK.fullmatch(key)}
     return [without_clock(each) for each in value] if isinstance(value, list) else value
 
 
