@@ -23,6 +23,7 @@ from neuroute.networks.weights import build, describe_source, save_checkpoint
 from neuroute.papers.zoo.pack import pack
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
+from neuroute.plan.headlines import headlines
 from neuroute.plan.objects import Network, Run
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.render import formats
@@ -148,6 +149,7 @@ def test_given_weights_take_the_place_of_all_trainings(
             assert rows.seed.isna().all()
             assert f"{run}: {rows.weights[0]}" in noted[0]
     assert "published weights (" in plan.report.read_text()
+    assert any(" with published weights (" in line for line in headlines(plan))
 
 
 def given_weights(run: Run, folder: Path) -> dict[str, object]:
