@@ -22,6 +22,7 @@ BOOTSTRAP = f"{RANGES} The paper gives none."
 ONE_SEED = "One training of each model (one seed)."
 SOLVERS = {
     "concorde": "Concorde",
+    "concorde-6h": "Concorde (six hours)",
     "lkh": "LKH",
     "lkh-long": "LKH (10 runs)",
     "lkh3": "LKH3",
@@ -35,6 +36,7 @@ SOLVERS = {
     "ortools-short": "short OR-Tools",
     "ortools-x10": "OR-Tools (x10)",
     "ortools-network": "OR-Tools by the networks' rule",
+    "published": "published solutions",
     "pyvrp": "PyVRP",
     "pyvrp-long": "PyVRP (60,000 iterations)",
     "pyvrp-short": "short PyVRP",

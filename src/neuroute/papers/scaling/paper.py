@@ -34,6 +34,8 @@ def training_data(scale: Scale, samples: int) -> tuple[Labels, ...]:
 def cvrp_labels(scale: Scale, split: Split, count: int) -> Labels:
     c = scale[ScalingScale].lehd_cvrp
     dataset = Dataset(problem="cvrp", split=split, n=c.customers, count=count)
+    if split == "test":
+        return scale.reference(dataset, c.reference_solver)
     return Labels(dataset=dataset, solver=c.label_solver if split == "train" else c.reference_solver)
 
 
