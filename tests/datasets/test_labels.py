@@ -349,6 +349,37 @@ def test_a_full_disk_leaves_no_half_file_and_no_loss(tmp_path, monkeypatch):
     assert make_labels(wanted(150), tmp_path, [], workers=1)["mean_length"] > 0
 
 
+@pytest.mark.parametrize("had", [0, 20])
+def test_a_kill_between_a_shard_and_its_sidecar_loses_no_facts(tmp_path, monkeypatch, had):
+    whole = make_labels(wanted(50), tmp_path / "whole", [], workers=1)
+    store, name = tmp_path / "store", wanted(1).shard_file(0)
+    if had:
+        make_labels(wanted(had), store, [], workers=1)
+    replace, left = os.replace, [0]
+
+    def killed(source: object, target: Path) -> None:
+        if target.stem == Path(name).stem:
+            if not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= 1
+        replace(source, target)
+
+    monkeypatch.setattr(files.os, "replace", killed)
+    for files_left in (0, 1):  # before the first file, and before the second
+        left[0] = files_left
+        with pytest.raises(KeyboardInterrupt):
+            make_labels(wanted(50), store, [], workers=1)
+    monkeypatch.undo()
+    again = make_labels(wanted(50), store, [], workers=1)
+    for key in whole.keys() - {"seconds", "solved", "cached"}:
+        assert again[key] == whole[key]
+    assert again["seconds"] > 0
+    found, facts = (
+        json.loads((folder / name).with_suffix(".json").read_text()) for folder in (store, tmp_path / "whole")
+    )
+    assert {**found, "seconds": 0} == {**facts, "seconds": 0}
+
+
 def test_a_store_that_cannot_be_a_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(NeurouteError, match="file"):

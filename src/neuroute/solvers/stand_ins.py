@@ -6,6 +6,7 @@ from neuroute.solvers.registry import get
 # The best first.  Each solves whatever a scale asks of the one that it stands in for; OR-Tools has no equal.
 NEXT_BEST = {
     "concorde": ("lkh", "lkh3", "hgs", "pyvrp", "ortools"),
+    "concorde-6h": ("lkh", "lkh3"),
     "lkh": ("lkh3", "concorde", "hgs", "pyvrp", "ortools"),
     "lkh-long": ("lkh3", "concorde", "hgs", "pyvrp", "ortools"),
     "lkh3": ("pyvrp", "ortools"),

@@ -17,7 +17,11 @@ from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 
 CLASSICAL: dict[Problem, dict[str, tuple[str, ...]]] = {  # printed name -> the solvers here that may stand for it
-    "tsp": {"LKH3": ("lkh", "lkh-long", "lkh3"), "Concorde": ("concorde",), "Random Insertion": (INITIAL["tsp"],)},
+    "tsp": {
+        "LKH3": ("lkh", "lkh-long", "lkh3"),
+        "Concorde": ("concorde", "concorde-6h"),
+        "Random Insertion": (INITIAL["tsp"],),
+    },
     "cvrp": {"HGS": ("hgs", "hgs-short"), "LKH3": ("lkh3",), "Random Insertion": (INITIAL["cvrp"],)},
 }
 AUGMENTED = {"decoding": "multistart_greedy"}
