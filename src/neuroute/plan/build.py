@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.changes import can_be_met, change_network, give_weights, lost_runs
+from neuroute.plan.changes import can_be_met, change_networks, give_weights, lost_runs
 from neuroute.plan.config import Config, load_scale
 from neuroute.plan.label_blocks import drop_repeated, separate
 from neuroute.plan.objects import (
@@ -38,7 +38,7 @@ def build_plan(config: Config) -> Plan:
     needs: dict[str, Needs] = {}
     lost: set[str] = set()
     for paper in papers.values():
-        own = [give_weights(config, change_network(config, run)) for run in paper.runs(config, scale)]
+        own = [give_weights(config, run) for run in change_networks(config, paper.runs(config, scale))]
         of_paper = {run.id: run for run in own}
         lost |= lost_runs(own)
         runs += [run for run in own if run.id not in lost]
