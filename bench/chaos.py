@@ -57,7 +57,9 @@ def interrupt(job: Job, folder: Path, way: str, after: float, room: int) -> bool
 
 
 def mount(*arguments: str) -> bool:
-    return subprocess.run(["mount", *arguments], capture_output=True).returncode == 0
+    return (
+        shutil.which("mount") is not None and not subprocess.run(["mount", *arguments], capture_output=True).returncode
+    )
 
 
 def used(folder: Path) -> int:
@@ -130,11 +132,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="neuroute-chaos-") as place:
         for kind, kills in wanted.items():
             tallies[kind] = Tally()
-            victims = jobs_of(kind, Path(place))
-            for number, (job, base) in enumerate(victims):
+            victims = list(jobs_of(kind, Path(place)))
+            for number, (job, prepare) in enumerate(victims):
                 share = kills // len(victims) + (number < kills % len(victims))
-                torment(job, base, share, chance, tallies[kind])
+                if share:
+                    torment(job, prepare(), share, chance, tallies[kind])
     report(tallies)
+    sys.exit(any(t.same < sum(t.kills.values()) for t in tallies.values()))
 
 
 def report(tallies: dict[str, Tally]) -> None:

@@ -14,6 +14,7 @@ from neuroute.plan.objects import Dataset, Decoding, GivenRun, LabelJob, Labels,
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
 from neuroute.problems.longest import longest_sub_path
+from neuroute.solvers.lkh_rounds import NODES, SECONDS
 
 PROCESS_MB = 1000  # torch, pandas and the plan
 CUDA_MB = 4000  # of the host's memory, on top, for CUDA's libraries
@@ -96,8 +97,10 @@ class Estimates:
 
     def label_seconds(self, labels: Labels) -> float:
         """Core-seconds to solve and check all instances; not a number for a solver without a rate."""
-        points = self.rates.solvers.get(labels.solver)
-        each = at_size(points, labels.dataset.n, beyond=True) if points else math.nan
+        n, points = labels.dataset.n, self.rates.solvers.get(labels.solver.removesuffix("-6h"))
+        each = at_size(points, n, beyond=True) if points else math.nan
+        if labels.solver.endswith("-6h") or (labels.solver in ("lkh", "lkh-long") and n >= NODES):
+            each = min(each, SECONDS)  # their budget
         return labels.dataset.count * (each + self._drawing_s(labels.dataset.nodes))
 
     def train(self, run: str) -> Cost:
