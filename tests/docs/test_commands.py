@@ -12,9 +12,10 @@ from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
 from pages import PAGES, ROOT, commands, lines, mentions, name_of
 
-# Pages whose commands are run, by test_first_ten_minutes.py and test_how_to.py.
+# Pages whose commands are run, by test_first_ten_minutes.py, test_how_to.py and tests/test_wheel.py.
 RUN = {
     "docs/tutorial/first_ten_minutes.md",
+    "docs/tutorial/add_a_network.md",
     *(f"docs/how-to/{name}.md" for name in ("own_data", "own_network", "published_weights")),
 }
 # Commands of other pages, by their beginning, and why they are read but not run here.
