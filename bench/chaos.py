@@ -119,7 +119,7 @@ def torment(job: Job, base: Path, kills: int, chance: random.Random, tally: Tall
             tally.same += same * len(ways)
             tally.repeated.append((steps(folder) - needed) if ways else 0)
             done += len(ways)
-            print(f"{job.kind} {job.name}: {done} of {kills}", file=sys.stderr)
+            print(f"{job.kind} {job.name}: {ways}, same: {same}, {done} of {kills}", file=sys.stderr)
 
 
 def main() -> None:
