@@ -1,5 +1,6 @@
 """Every paper at micro scale, from labels to report, through the commands that the DAG's jobs call, in one process."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from neuroute.networks.weights import build, describe_source, save_checkpoint
 from neuroute.papers.zoo.pack import pack
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
+from neuroute.plan.headlines import headlines
 from neuroute.plan.objects import Network, Run
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.render import formats
@@ -120,7 +122,10 @@ def run_all(plan: Plan) -> None:
         call("evaluate", evaluation_id)
 
 
-@pytest.mark.parametrize("paper", ["icam", "mvmoe"])
+SLOWLY = [pytest.param(paper, marks=pytest.mark.slow) for paper in ("scaling", "sit", "pens")]
+
+
+@pytest.mark.parametrize("paper", ["icam", "mvmoe", *SLOWLY])
 def test_given_weights_take_the_place_of_all_trainings(
     plan_of: Callable[..., Plan], tmp_path: Path, paper: str
 ) -> None:
@@ -144,10 +149,12 @@ def test_given_weights_take_the_place_of_all_trainings(
         shown = {plan.evaluations[e].run: rows for e, rows in records.items() if len(rows)}  # of no benchmark
         assert len(noted) == bool(shown or artifact.runs), name
         for run, rows in shown.items():
+            rows = rows[~rows.decoding.str.startswith("efficiency")].reset_index()  # of random networks
             assert set(rows.weights) == {describe_source(read_json(plan.run_dir(run) / "run.json", "")["source"])}
             assert rows.seed.isna().all()
             assert f"{run}: {rows.weights[0]}" in noted[0]
     assert "published weights (" in plan.report.read_text()
+    assert any(re.search(r" with (published weights|weights of a file) \(", line) for line in headlines(plan))
 
 
 def given_weights(run: Run, folder: Path) -> dict[str, object]:

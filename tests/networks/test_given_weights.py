@@ -10,10 +10,14 @@ import torch
 import published_code as there
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
+from neuroute.networks import foreign_weights
+from neuroute.networks.foreign_weights import faults
 from neuroute.networks.given_weights import take_weights, tensors_of
 from neuroute.networks.import_weights import import_weights
 from neuroute.networks.tensor_files import read_tensors
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
+from neuroute.plan.build import Plan, build_plan
+from neuroute.plan.config import parse_config
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Dataset, GivenRun, Labels, Network, Supervised
 from published_code import Size
@@ -116,3 +120,43 @@ def test_a_checkpoint_of_ours_serves_if_its_code_is_the_same(tmp_path: Path) -> 
     take_weights(run, tmp_path / "run", code_digest(ICAM))
     assert read_json(tmp_path / "run" / "run.json", "")["weights"].startswith("weights of a file (theirs.safetensors")
     refused(run_of(file, ICAM, **WITHOUT_HEADS, clipping=50.0, adaptation=False), "left over: .*alpha")
+
+
+PUBLISHED, OF_ICAM, OF_BQ = Size(6, 128, 8, 512), Size(12, 128, 8, 512), Size(9, 192, 12, 512)
+FITS = {  # runs of scale `paper` -> the shapes of their authors' files
+    "scaling/lehd_6x128": there.lehd("tsp", PUBLISHED),
+    "scaling/lehd_cvrp": there.lehd("cvrp", PUBLISHED),
+    "scaling/bq": there.bq("tsp", OF_BQ),
+    "sit/bq_cvrp": there.bq("cvrp", OF_BQ),
+    "sit/tsp_1k": there.sit("tsp", PUBLISHED),
+    "sit/cvrp_100k": there.sit("cvrp", PUBLISHED),
+    "icam/icam_tsp": there.icam("tsp", OF_ICAM),
+    "icam/icam_cvrp": there.icam("cvrp", OF_ICAM),
+    "icam/pomo_tsp": there.pomo("tsp", PUBLISHED),
+    "icam/pomo_cvrp": there.pomo("cvrp", PUBLISHED),
+    "mvmoe/pomo_cvrp_100": there.pomo("cvrp", PUBLISHED),
+    "mvmoe/pomo_vrpb_50": there.mvmoe(0, PUBLISHED, features=3, context=1),
+    "mvmoe/pomo_vrpl_50": there.mvmoe(0, PUBLISHED, features=3, context=2),
+    "mvmoe/pomo_ovrptw_100": there.mvmoe(0, PUBLISHED, features=5, context=3),
+    "mvmoe/mtl_100": there.mvmoe(0, PUBLISHED),
+    "mvmoe/moe4e_50": there.mvmoe(4, PUBLISHED),
+    "mvmoe/moe4eL_50": there.mvmoe(4, PUBLISHED, light=True),
+    "mvmoe/h_8e": there.mvmoe(8, PUBLISHED),
+    "mvmoe/h_16e": there.mvmoe(16, PUBLISHED),
+}
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    papers = ["scaling", "sit", "icam", "mvmoe"]
+    light = {"mvmoe/moe4eL_50": {"arguments": {"hierarchy": "episode"}}}
+    return build_plan(parse_config({"scale": "paper", "papers": papers, "runs": light}))
+
+
+@pytest.mark.parametrize("run", FITS)
+def test_published_files_fit_the_runs_at_paper_scale(plan: Plan, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tensors = {name: torch.empty(shape, device="meta") for name, shape in FITS[run]}
+    monkeypatch.setattr(foreign_weights, "read_tensors", lambda _: dict(tensors))
+    weights, network = foreign_weights.read_weights(Path("theirs.pt")), plan.runs[run].network
+    assert faults(weights, network) == []
+    assert all(network.arguments[name] == value for name, value in weights.fixed.items())

@@ -1,16 +1,19 @@
 """What a cluster is asked for on behalf of each job, and what stops before the first one is sent."""
 
+import re
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from neuroute.accounting.requests import LEAST_MINUTES, SHORT_S, Requests
 from neuroute.accounting.slurm import Asked, check_jobs, check_orphans
 from neuroute.core.errors import NeurouteError
-from plans import SCALES, plan_of
+from plans import ROOT, SCALES, plan_of
 
 Install = Callable[..., None]
 JOB = Asked("train a", None, minutes=60, memory_mb=4000, cpus=8, gpus=1)
@@ -100,3 +103,41 @@ def test_jobs_of_a_killed_snakemake_stop_the_next_one(install: Install, tmp_path
     install("squeue", f"7|rule_train_wildcards_a|{tmp_path}", f"9|group_short|{tmp_path}")
     with pytest.raises(NeurouteError, match="2 jobs of an earlier Snakemake.*scancel 7 9$"):
         check_orphans(tmp_path)
+
+
+@pytest.fixture
+def on_node(tmp_path: Path) -> Callable[..., str]:
+    """A function that checks a node as a job would there; what it says."""
+    folder = tmp_path / "folder"
+    (folder / ".snakemake").mkdir(parents=True)
+    (folder / "Snakefile").touch()
+
+    def check(**commands: str) -> str:
+        for name, body in {"python": "exit 0", **commands}.items():
+            (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+            (tmp_path / name).chmod(0o755)
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+        node = ROOT / "profiles" / "slurm" / "node.sh"
+        done = subprocess.run(["sh", str(node)], cwd=folder, env=environment, capture_output=True, text=True)
+        assert (done.returncode == 0) == (not done.stderr)
+        assert done.stderr.count("\n") <= 1
+        return done.stderr
+
+    return check
+
+
+def test_a_node_that_lacks_something_says_so_before_the_job(on_node: Callable[..., str], tmp_path: Path) -> None:
+    assert on_node() == ""
+    assert list((tmp_path / "folder" / ".snakemake").iterdir()) == []
+    assert re.search(r"node \S+: no environment: .*/python cannot import neuroute", on_node(python="exit 1"))
+    assert "its clock and that of the file system differ by" in on_node(date="echo 1000")
+    (tmp_path / "folder" / "Snakefile").unlink()
+    assert "is not the folder that the job was sent from: it must be shared by all nodes" in on_node(date="exit 0")
+
+
+def test_the_profile_checks_nodes_and_sends_short_jobs_together() -> None:
+    profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "profile.yaml").read_text())
+    assert profile["precommand"] == "sh profiles/slurm/node.sh"
+    assert (ROOT / "profiles/slurm/node.sh").is_file()
+    assert profile["group-components"] == ["short=16"]
+    assert profile["resources"]["gpu"] >= 1

@@ -1,6 +1,6 @@
 """How often layers are called, however few numbers they see: what is left of a job's time when its FLOPs are few.
 
-A call is one layer's forward pass; an update counts as three.
+A call is one layer's forward pass, or its part of an update.
 """
 
 from dataclasses import dataclass
@@ -63,19 +63,20 @@ class CallPrice:
         return decoding.iterations * self.chunks(dataset.count, dataset.nodes) * self.solution(decisions)
 
 
-def training_calls(run: Run, *, gpu: bool) -> float:
-    """Calls of updates, of making what is learnt, and of validations."""
+def training_calls(run: Run, *, gpu: bool) -> tuple[float, float]:
+    """Calls in updates; and forward, to make what is learnt and to validate."""
     price, t = CallPrice(run, gpu), run.training
-    total = 0.0
+    updates = total = 0.0
     if isinstance(t, Reinforced):
         for stage in t.stages:
             mean = sum(stage.sizes) / 2
-            total += 4 * stage.batches * price.solution(mean)  # sampled, then learnt
+            total += stage.batches * price.solution(mean)  # sampled, then learnt
+            updates += stage.batches * price.solution(mean)
     else:
         longest = longest_sub_path(t.longest, run.n) if isinstance(t, Reconstruction) else run.n
         lengths = flops.lengths_of(longest, "random" if isinstance(t, Reconstruction) else t.sub_paths)
-        updates = sum(lengths) / len(lengths) - 1 if t.step != "decision" else 1
-        total += 3 * t.batches * price.solution(updates)
+        decisions = sum(lengths) / len(lengths) - 1 if t.step != "decision" else 1
+        updates = t.batches * price.solution(decisions)
         if isinstance(t, SelfImprovement):
             total += t.epochs * t.rounds * price.chunks(t.instances * t.beam, run.n) * price.solution(run.n)
         if isinstance(t, Reconstruction):
@@ -83,4 +84,4 @@ def training_calls(run: Run, *, gpu: bool) -> float:
             total += t.rounds * t.reconstructions * rebuilt
     starts = Decoding(starts="all") if price.many else GREEDY
     validations = sum(price.construct(each.dataset, starts) for each in (run.validation, *run.also_validation))
-    return total + (t.validations + 1) * validations
+    return updates, total + (t.validations + 1) * validations

@@ -9,11 +9,12 @@ from pathlib import Path
 from neuroute.accounting import cost
 from neuroute.accounting.calls import GREEDY, CallPrice, training_calls
 from neuroute.accounting.flops import reconstruction
-from neuroute.accounting.rates import Rates, at_size, rates_of
+from neuroute.accounting.rates import LIMITS, Rates, at_size, rates_of
 from neuroute.plan.objects import Dataset, Decoding, GivenRun, LabelJob, Labels, Network, Reinforced, Run
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
 from neuroute.problems.longest import longest_sub_path
+from neuroute.solvers.registry import READ
 
 PROCESS_MB = 1000  # torch, pandas and the plan
 CUDA_MB = 4000  # of the host's memory, on top, for CUDA's libraries
@@ -96,8 +97,12 @@ class Estimates:
 
     def label_seconds(self, labels: Labels) -> float:
         """Core-seconds to solve and check all instances; not a number for a solver without a rate."""
-        points = self.rates.solvers.get(labels.solver)
-        each = at_size(points, labels.dataset.n, beyond=True) if points else math.nan
+        if labels.solver in READ:
+            return 0.0
+        points, n = self.rates.solvers.get(labels.solver), labels.dataset.n
+        each = at_size(points, n, beyond=True) if points else math.nan
+        if n >= 5000:
+            each = min(each, LIMITS.get(labels.solver, each))
         return labels.dataset.count * (each + self._drawing_s(labels.dataset.nodes))
 
     def train(self, run: str) -> Cost:
@@ -142,7 +147,7 @@ class Estimates:
             self.plan.evaluation_file(evaluation),
             r,
             e.flops(ModelPrice(r)),
-            e.flops(CallPrice(r, self.gpus > 0)),
+            (0.0, e.flops(CallPrice(r, self.gpus > 0))),
             threads=self.plan.scale.evaluate_threads,
             gpus=min(self.gpus, 1),
             more_s=sum(labels.dataset.count * self._drawing_s(labels.dataset.nodes) for labels in e.labels),
@@ -157,7 +162,7 @@ class Estimates:
         path: Path,
         run: Run,
         flops: float,
-        calls: float,
+        calls: tuple[float, float],
         *,
         threads: int,
         gpus: int,
@@ -169,7 +174,8 @@ class Estimates:
         device = self.rates.devices["cuda" if gpus else "cpu"]
         width = float(run.network.arguments.get("width", 128))
         rate = at_size(device.gflops[self.precision(run)], width) * 1e9 * (gpus or threads)
-        seconds = self.start_s + more_s + flops / rate + calls * at_size(device.layer_us, width) * 1e-6
+        seconds = self.start_s + more_s + flops / rate
+        seconds += 1e-6 * (calls[0] * at_size(device.update_us, width) + calls[1] * at_size(device.layer_us, width))
         budget = self.plan.config.memory_gb or ACTIVATIONS_GB
         memory = PROCESS_MB + more_mb + (CUDA_MB * gpus if gpus else 1000 * budget)
         return Cost(stage, name, path, seconds, threads, gpus, flops, memory, disk_mb)

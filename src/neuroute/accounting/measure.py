@@ -24,10 +24,10 @@ from neuroute.solvers.registry import SOLVERS, get
 
 DEPTH, TOKENS = 6, 48
 WIDTHS: dict[Kind, tuple[int, ...]] = {"cpu": (16, 128, 512), "cuda": (128, 512)}
-ROWS: dict[Kind, dict[int, int]] = {"cpu": {16: 128, 128: 128, 512: 32}, "cuda": {128: 4096, 512: 2048}}
+ROWS: dict[Kind, dict[int, int]] = {"cpu": {16: 32, 128: 64, 512: 32}, "cuda": {128: 4096, 512: 2048}}
 SIZES = (20, 50, 100, 200, 500)
 ENOUGH_S = 3.0  # of one instance: larger ones are reckoned from the smaller
-SLOW = ("ortools", "ortools-x10", "ortools-network")  # their budgets are seconds, whatever the machine
+SLOW = ("ortools", "ortools-x10", "ortools-network", "concorde-6h")  # bounded by seconds, or another's
 NONE = ("insertion", "insertion-angle", "insertion-published", "nearest")
 STARTS = "import neuroute.training.train, neuroute.training.supervised, neuroute.evaluation.driver"
 
@@ -68,16 +68,21 @@ def measure_device(kind: Kind) -> DeviceRates:
     if kind == "cpu":
         torch.set_num_threads(1)
     try:
+        forward = {width: _seconds(place, width, 1, "fp32", update=False) for width in WIDTHS[kind]}
+        empty = {width: _seconds(place, width, 1, "fp32") for width in WIDTHS[kind]}
         gflops: dict[str, BySize] = {}
         for name, precision, products in _precisions(kind):
             torch.set_float32_matmul_precision(products)
-            gflops[name] = {width: _rate(place, width, ROWS[kind][width], precision) for width in WIDTHS[kind]}
-        torch.set_float32_matmul_precision("highest")
-        layer_us = {width: 1e6 * _update(place, width, 1, "fp32") / (3 * DEPTH) for width in WIDTHS[kind]}
+            gflops[name] = {width: _rate(place, width, ROWS[kind][width], precision, empty[width]) for width in empty}
     finally:
         torch.set_num_threads(threads)
         torch.set_float32_matmul_precision("highest")
-    return DeviceRates(name=devices.name(place), gflops=gflops, layer_us=layer_us)
+    return DeviceRates(
+        name=devices.name(place),
+        gflops=gflops,
+        layer_us={width: 1e6 * seconds / DEPTH for width, seconds in forward.items()},
+        update_us={width: 1e6 * seconds / DEPTH for width, seconds in empty.items()},
+    )
 
 
 def _precisions(kind: Kind) -> Iterator[tuple[str, str, str]]:
@@ -88,28 +93,30 @@ def _precisions(kind: Kind) -> Iterator[tuple[str, str, str]]:
     yield "bf16", "bf16", "highest"
 
 
-def _rate(place: torch.device, width: int, rows: int, precision: str) -> float:
-    """GFLOP/s of updates of so many instances of TOKENS tokens."""
-    counted = Counted(depth=DEPTH, width=width, heads=width // 16)
-    return 3 * rows * counted.decision(TOKENS) / _update(place, width, rows, precision) / 1e9
+def _rate(place: torch.device, width: int, rows: int, precision: str, empty: float) -> float:
+    """GFLOP/s of updates of so many instances of TOKENS tokens, without the seconds that an empty one takes."""
+    work = 3 * rows * Counted(depth=DEPTH, width=width, heads=1).decision(TOKENS)
+    seconds = _seconds(place, width, rows, precision)
+    return work / max(seconds - empty, 0.1 * seconds) / 1e9
 
 
-def _update(place: torch.device, width: int, rows: int, precision: str) -> float:
-    """Seconds of an update, of one instance of four tokens without the optimizer's part: the best of several."""
+def _seconds(place: torch.device, width: int, rows: int, precision: str, update: bool = True) -> float:
+    """Seconds of an update or a forward pass, of one instance with four tokens only: the best of several."""
     net = DecoderOnly(depth=DEPTH, width=width, heads=max(1, width // 16)).to(place)
-    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-5, fused=place.type == "cuda") if rows > 1 else None
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-5, fused=place.type == "cuda")
     points = torch.rand(rows, TOKENS if rows > 1 else 4, 2, device=place)
     first = torch.zeros(rows, dtype=torch.long, device=place)
 
-    def update() -> None:
-        with torch.autocast(place.type, torch.bfloat16, enabled=precision == "bf16"):
-            logits = net.decide(points)
-        F.cross_entropy(logits.float(), first).backward()
-        if optimizer:
-            optimizer.step()
-        net.zero_grad(set_to_none=True)
+    def run() -> None:
+        with torch.set_grad_enabled(update):
+            with torch.autocast(place.type, torch.bfloat16, enabled=precision == "bf16"):
+                logits = net.decide(points)
+            if update:
+                F.cross_entropy(logits.float(), first).backward()
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=True)
 
-    return _best(update, place, 10 if rows == 1 or place.type == "cuda" else 3)
+    return _best(run, place, 10 if rows == 1 or place.type == "cuda" else 3)
 
 
 def _best(run: Callable[[], object], place: torch.device, times: int) -> float:

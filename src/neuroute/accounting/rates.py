@@ -1,10 +1,10 @@
 """What this machine does in a second: measured once by `neuroute doctor --measure`, typical values until then."""
 
+import math
+from bisect import bisect_left
 from functools import cache
 from pathlib import Path
 from typing import Literal
-
-import numpy as np
 
 from neuroute.core.files import read_json, write_text
 from neuroute.plan.config import Config
@@ -21,7 +21,9 @@ class DeviceRates(Spec):
 
     name: str
     gflops: dict[str, BySize]  # GFLOP/s of an update by precision and width: narrow networks reach less
-    layer_us: BySize  # least microseconds of a layer, by width: forward, and a third of an update, of next to nothing
+    # Microseconds of a layer by width, however few numbers it sees: forward, and in an update, optimizer and all.
+    layer_us: BySize
+    update_us: BySize
 
 
 class Rates(Spec):
@@ -41,16 +43,19 @@ TYPICAL = Rates(
             name="typical core",
             gflops={"fp32": {16: 8.0, 128: 45.0, 512: 70.0}, "bf16": {16: 8.0, 128: 80.0, 512: 150.0}},
             layer_us={16: 150.0, 512: 300.0},
+            update_us={16: 450.0, 512: 1500.0},
         ),
         "cuda": DeviceRates(
             name="typical GPU",
             gflops={"fp32": {128: 40e3, 512: 45e3}, "tf32": {128: 90e3, 512: 140e3}, "bf16": {128: 130e3, 512: 250e3}},
             layer_us={128: 200.0},
+            update_us={128: 700.0},
         ),
     },
     # One 2.6 GHz EPYC core, from 200 nodes on with only two or three instances.
     solvers={
         "concorde": {20: 0.0076, 50: 0.04, 100: 0.18, 200: 0.38, 500: 15.0},
+        "concorde-6h": {20: 0.0076, 50: 0.04, 100: 0.18, 200: 0.38, 500: 15.0},
         "lkh": {20: 0.0011, 50: 0.009, 100: 0.048, 200: 0.2, 500: 2.0},
         "lkh-long": {20: 0.005, 100: 0.41, 500: 14.7},
         "lkh3": {500: 6.0, 1000: 30.0},  # CVRP
@@ -69,6 +74,10 @@ TYPICAL = Rates(
 )
 
 
+SIX_HOURS = 6 * 3600.0
+LIMITS = {"concorde-6h": SIX_HOURS, "lkh": SIX_HOURS, "lkh-long": SIX_HOURS}  # of an instance of 5,000 nodes and more
+
+
 def rates_file(config: Config) -> Path:
     return Path(config.work_dir) / FILE
 
@@ -78,7 +87,8 @@ def rates_of(config: Config) -> Rates:
 
     Raises NeurouteError for a damaged file.
     """
-    found = _read(rates_file(config))
+    path = rates_file(config)
+    found = _read(path, path.stat().st_mtime_ns) if path.exists() else TYPICAL
     devices = {}
     for kind, given in (("cpu", config.machine.cpu_gflops_per_thread), ("cuda", config.machine.gpu_tflops)):
         device = found.devices[kind]  # type: ignore[index]
@@ -103,9 +113,7 @@ def _held(path: Path) -> Rates:
 
 
 @cache
-def _read(path: Path) -> Rates:
-    if not path.exists():
-        return TYPICAL
+def _read(path: Path, _changed: int) -> Rates:
     held = _held(path)
     return held.model_copy(
         update={"devices": TYPICAL.devices | held.devices, "solvers": TYPICAL.solvers | held.solvers}
@@ -114,8 +122,10 @@ def _read(path: Path) -> Rates:
 
 def at_size(points: BySize, n: float, beyond: bool = False) -> float:
     """Interpolate on log-log axes.  Outside it is the nearest point's value, or with `beyond` larger sizes go on so."""
-    sizes, values = np.log(sorted(points)), np.log([points[size] for size in sorted(points)])
-    at = float(np.interp(np.log(n), sizes, values))
-    if beyond and len(sizes) > 1 and np.log(n) > sizes[-1]:
-        at += float((np.log(n) - sizes[-1]) * (values[-1] - values[-2]) / (sizes[-1] - sizes[-2]))
-    return float(np.exp(at))
+    sizes = sorted(points)
+    if len(sizes) == 1 or n <= sizes[0] or (n >= sizes[-1] and not beyond):
+        return points[min(sizes, key=lambda size: abs(size - n))]
+    right = min(bisect_left(sizes, n), len(sizes) - 1)
+    low, high = sizes[right - 1], sizes[right]
+    slope = math.log(points[high] / points[low]) / math.log(high / low)
+    return points[low] * math.exp(slope * math.log(n / low))

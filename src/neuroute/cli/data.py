@@ -37,6 +37,11 @@ def label(
     share = parse_part(part)
     p = load_plan(config, scale)
     job = p.find(p.label_jobs, label_job, "label job")
+    for labels in job.labels:
+        if labels.dataset.file is not None:
+            from neuroute.user.published import import_test_set
+
+            import_test_set(labels, p.scale.source_of(labels.dataset), p.label_store)
     n_workers = workers or p.config.label_workers or os.cpu_count() or 1
     for labels in job.labels:
         if rows_missing(labels, [p.label_store, *map(Path, p.config.label_caches)]):

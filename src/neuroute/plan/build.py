@@ -1,9 +1,10 @@
 """Build the plan: what the chosen papers declare at a scale, each thing once."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.changes import can_be_met, change_network, give_weights, lost_runs
+from neuroute.plan.changes import can_be_met, change_networks, give_weights, lost_runs
 from neuroute.plan.config import Config, load_scale
 from neuroute.plan.label_blocks import drop_repeated, separate
 from neuroute.plan.objects import (
@@ -18,6 +19,7 @@ from neuroute.plan.objects import (
 from neuroute.plan.paper import Needs
 from neuroute.plan.papers import load_paper
 from neuroute.plan.plan import Plan
+from neuroute.plan.scale import TestFile, find_test_files
 
 __all__ = ["Plan", "build_plan"]
 
@@ -26,6 +28,8 @@ def build_plan(config: Config) -> Plan:
     """The plan of a config.  Raises NeurouteError for an unknown scale, paper or run."""
     substitutes = config.substitutes or {}
     scale = load_scale(config.scale, config.papers).with_solvers(substitutes)
+    test_files = find_test_files(config.test_sets, config.testsets_dir, Path(config.work_dir) / "labels")
+    scale = scale.model_copy(update={"test_files": test_files})
     papers = {key: load_paper(key) for key in config.papers or scale.blocks}
     label_jobs: list[LabelJob] = []
     runs: list[Run] = []
@@ -34,7 +38,7 @@ def build_plan(config: Config) -> Plan:
     needs: dict[str, Needs] = {}
     lost: set[str] = set()
     for paper in papers.values():
-        own = [give_weights(config, change_network(config, run)) for run in paper.runs(config, scale)]
+        own = [give_weights(config, run) for run in change_networks(config, paper.runs(config, scale))]
         of_paper = {run.id: run for run in own}
         lost |= lost_runs(own)
         runs += [run for run in own if run.id not in lost]
@@ -59,6 +63,7 @@ def build_plan(config: Config) -> Plan:
         lost=frozenset(lost),
     )
     _check(plan)
+    _check_test_files(plan)
     if substitutes:
         plan = replace(plan, artifacts={a.id: _with_stand_ins(plan, a) for a in artifacts})
     for changed in config.runs:
@@ -74,6 +79,26 @@ def _with_stand_ins(plan: Plan, artifact: Artifact) -> Artifact:
     used = {labels.solver for job in jobs for labels in plan.label_jobs[job].labels}
     found = {name: other for name, other in (plan.config.substitutes or {}).items() if other in used}
     return artifact.model_copy(update={"stand_ins": found})
+
+
+def _check_test_files(plan: Plan) -> None:
+    """Raises NeurouteError if `test_sets` names a set that no paper tests on, or no file is one that any tests on."""
+    kept = {labels.dataset.file for job in plan.label_jobs.values() for labels in job.labels}
+    used = {test for test in plan.scale.test_files if any(_is_of(test, file) for file in kept if file)}
+    for test in plan.scale.test_files:
+        if test.stem is not None and test not in used:
+            raise NeurouteError(
+                f"config.yaml: test_sets.{test.stem}: no test set of this plan; `neuroute plan` lists them"
+            )
+    if plan.config.test_sets == "published" and not used:
+        raise NeurouteError(
+            f"config.yaml: test_sets: {plan.config.testsets_dir} holds no test set of the sizes of scale "
+            f"{plan.scale.name}; give others, or `test_sets: drawn`"
+        )
+
+
+def _is_of(test: TestFile, file: str) -> bool:
+    return file.endswith(f"_{test.source.stem}.npz")
 
 
 def _check(plan: Plan) -> None:

@@ -35,6 +35,26 @@ def apply_changes(config: Config, run: str, kind: type[T], declared: BaseModel) 
     return validate(kind, values | changed, where)
 
 
+def change_networks(config: Config, runs: Iterable[Run]) -> list[Run]:
+    """Return the runs, each after the one that it starts from, with the networks that config.yaml gives them.
+
+    What starts from a changed run has its network, but for the size of its instances.
+    """
+    changed: dict[str, Network] = {}
+    out = []
+    for run in runs:
+        now = change_network(config, run)
+        first = changed.get((run.start or "").partition("@")[0])
+        if now is run and first is not None:
+            size = {name: value for name, value in run.network.arguments.items() if name == "train_nodes"}
+            network = Network(kind=first.kind, arguments=first.arguments | size)
+            now = run.model_copy(update={"network": network})
+        if now is not run:
+            changed[run.id] = now.network
+        out.append(now)
+    return out
+
+
 def change_network(config: Config, run: Run) -> Run:
     """Return the run with the network that config.yaml gives it, if any.
 

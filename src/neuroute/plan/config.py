@@ -94,7 +94,14 @@ class Config(Strict):
     benchmarks_dir: Annotated[
         str | None, Field(description="a local copy of TSPLIB (its folder or the one above); null: download it")
     ] = None
-    testsets_dir: Annotated[str | None, Field(description="folder of test sets (.npz) to evaluate by name")] = None
+    testsets_dir: Annotated[str | None, Field(description="folder of test sets, for `test_sets` and by name")] = None
+    test_sets: Annotated[
+        Literal["drawn", "published"] | dict[str, str],
+        Field(
+            description="published: those of testsets_dir whose names say which they are take the place of drawn ones; "
+            "or {drawn set: file}"
+        ),
+    ] = "drawn"
     tensorboard: Annotated[bool, Field(description="also write TensorBoard event files")] = False
     work_dir: str = "work"
     results_dir: str = "results"

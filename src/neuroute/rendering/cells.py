@@ -36,6 +36,7 @@ SOLVERS = {
     "ortools-short": "short OR-Tools",
     "ortools-x10": "OR-Tools (x10)",
     "ortools-network": "OR-Tools by the networks' rule",
+    "published": "published solutions",
     "pyvrp": "PyVRP",
     "pyvrp-long": "PyVRP (60,000 iterations)",
     "pyvrp-short": "short PyVRP",

@@ -34,6 +34,8 @@ def training_data(scale: Scale, samples: int) -> tuple[Labels, ...]:
 def cvrp_labels(scale: Scale, split: Split, count: int) -> Labels:
     c = scale[ScalingScale].lehd_cvrp
     dataset = Dataset(problem="cvrp", split=split, n=c.customers, count=count)
+    if split == "test":
+        return scale.reference(dataset, c.reference_solver)
     return Labels(dataset=dataset, solver=c.label_solver if split == "train" else c.reference_solver)
 
 
@@ -126,7 +128,7 @@ def _run(
     """The training of a run with one seed; what config.yaml changes of the run holds for all its seeds."""
     run, repeated = f"{roles.PAPER}/{name}", f"{roles.PAPER}/{roles.with_seed(name, seed)}"
     change = config.runs.get(run)
-    if seed and repeated in config.runs:
+    if seed and repeated in config.runs and config.runs[repeated].weights is None:
         raise NeurouteError(f"config.yaml: runs.{repeated}: changes hold for all seeds; make them to {name}")
     if seed and change and change.seed is not None:
         raise NeurouteError(
