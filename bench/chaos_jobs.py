@@ -169,11 +169,11 @@ def plan_in(folder: Path) -> Plan:
         os.chdir(home)
 
 
-def prepare(folder: Path, run: str | None, group: str | None = None) -> None:
+def prepare(folder: Path, run: str, group: str) -> None:
     """Do in a folder all that a training, or an evaluation of it, hangs on."""
     plan = plan_in(folder)
-    chain = [run] if run else []
-    while chain and (start := plan.runs[chain[-1]].start):
+    chain = [run]
+    while start := plan.runs[chain[-1]].start:
         chain.append(start.partition("@")[0])
     jobs = [job for each in chain for job in plan.label_jobs_of_run(each)]
     jobs += plan.label_jobs_of_evaluation(f"{run}/{group}") if group else []
@@ -189,27 +189,30 @@ def started(line: tuple[str, ...], folder: Path, limit: int | None = None) -> in
     return command(folder, *line, limit=limit)
 
 
-def jobs_of(kind: str, place: Path) -> list[tuple[Job, Path]]:
-    """Return the jobs of a kind, each with the folder that holds what it hangs on."""
-    out = []
-    if kind in ("dag", "render"):
-        base = place / "pens"
-        if not base.exists():
-            base.mkdir()
-            write_config(base, ["pens"])
-            if kind == "render":
-                finish(Job("dag", "pens", snakemake, ()), base)
-        dag = Job("dag", "pens", snakemake, ("work", "results", ".snakemake"))
-        drawing = Job("render", "pens", partial(started, ("render", "pens")), ("results",), results=True)
-        return [(dag if kind == "dag" else drawing, base)]
-    names = {"label": LABELS, "train": RUNS, "evaluate": EVALUATIONS}[kind]
-    for name in names:
-        base = place / f"{kind}-{name.replace('/', '-')}"
-        base.mkdir()
-        write_config(base, [name.partition("/")[0]])
-        run, _, group = name.rpartition("/") if kind == "evaluate" else (name, "", "")
-        if kind != "label":
-            prepare(base, run, group or None)
-        more = ("--workers", "2") if kind == "label" else ()
-        out.append((Job(kind, name, partial(started, (kind, name, *more)), ()), base))
-    return out
+def jobs_of(kind: str, place: Path) -> Iterator[tuple[Job, Callable[[], Path]]]:
+    """Yield the jobs of a kind, each with what makes the folder that holds what it hangs on."""
+    if kind == "dag":
+        yield Job(kind, "pens", snakemake, ()), partial(make_base, place / "dag", "pens")
+    elif kind == "render":
+        drawing = Job(kind, "pens", partial(started, ("render", "pens")), ("results",), results=True)
+        yield drawing, partial(make_base, place / "render", "pens", all_of_it=True)
+    elif kind == "label":
+        for name in LABELS:
+            job = Job(kind, name, partial(started, (kind, name, "--workers", "2")), ())
+            yield job, partial(make_base, place / name.replace("/", "-"), name.partition("/")[0])
+    else:
+        for name in RUNS if kind == "train" else EVALUATIONS:
+            run, _, group = name.rpartition("/") if kind == "evaluate" else (name, "", "")
+            base = partial(make_base, place / f"{kind}-{name.replace('/', '-')}", name.partition("/")[0], run, group)
+            yield Job(kind, name, partial(started, (kind, name)), ()), base
+
+
+def make_base(base: Path, paper: str, run: str = "", group: str = "", all_of_it: bool = False) -> Path:
+    """Make a folder for a paper, with all that a training or an evaluation of it hangs on, or with all there is."""
+    base.mkdir()
+    write_config(base, [paper])
+    if run:
+        prepare(base, run, group)
+    if all_of_it:
+        finish(Job("dag", paper, snakemake, ()), base)
+    return base

@@ -23,6 +23,8 @@ READ = {
     "make": "they install, test, or run everything; tests/dag runs all of the DAG, small",
     "pip install": "it installs",
     "snakemake": "minutes; tests/dag runs the same targets, small",
+    "srun": "it needs a cluster",
+    "neuroute doctor --measure": "minutes; run, small, by tests/accounting",
     "neuroute plan": "run by tests/test_cli.py",
     "neuroute label": "run, small, by tests/dag, as are train, evaluate, render and report",
     "neuroute train": "",
@@ -31,6 +33,7 @@ READ = {
     "neuroute report": "",
     "neuroute keep": "run by tests/rendering",
     "neuroute fetch": "needs a network; tests/datasets fetches from files",
+    "srun": "it needs a cluster",
     "neuroute solve": "needs trained models; run by test_how_to.py with others",
 }
 

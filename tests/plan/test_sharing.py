@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from neuroute.accounting.jobs import Estimates
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import load_scale
 from neuroute.plan.label_blocks import stream_of
-from neuroute.plan.objects import CombinedEvaluation, Evaluation, RescalingEvaluation
+from neuroute.plan.objects import CombinedEvaluation, Dataset, Evaluation, Labels, RescalingEvaluation
 from neuroute.plan.papers import with_lenders
 from plans import ROOT, SCALES, expect_refusal, plan_of, smoke_with, write_scale
 
@@ -150,3 +151,13 @@ def test_a_factor_that_is_not_positive_is_refused() -> None:
         with pytest.raises(NeurouteError, match="--rescale .* above 0"):
             choose_decoding(1, 0, wrong)
     assert choose_decoding(1, 0, 2.0).id == "greedy-x2.0"
+
+
+@pytest.mark.parametrize(("solver", "n"), [("lkh", 100_000), ("lkh-long", 10_000), ("concorde-6h", 10_000)])
+def test_a_large_reference_is_estimated_by_its_budget(solver: str, n: int) -> None:
+    estimates = Estimates(plan_of("paper"))
+    one, two = (estimates.label_seconds(Labels(dataset=Dataset(n=n, count=c), solver=solver)) for c in (1, 2))
+    assert two == pytest.approx(2 * one)
+    assert one <= 6 * 3600 + 60
+    unlimited = estimates.label_seconds(Labels(dataset=Dataset(n=n, count=1), solver="concorde"))
+    assert unlimited > 100 * one

@@ -4,7 +4,6 @@ Minutes, as root, where slurm-wlm and munge are installed: `python -m pytest tes
 makes: targets, or papers whose artifacts are all made ("pens sit"); without it Table 12.
 """
 
-import json
 import os
 import random
 import subprocess
@@ -12,22 +11,16 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
+from chaos_jobs import snapshot
 
-from cluster import missing, one_node
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "dag"))
 from checkout import copy_checkout, snakemake_in
+from cluster import missing, one_node
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 PAPERS = ("scaling", "pens", "sit", "icam", "mvmoe")
 WANTED = os.environ.get("NEUROUTE_SLURM", "results/table12.csv").split()
-MEASURED = ("time_s", "peak_memory_mb")  # by clock and machine
-CLOCK = ("wall_time_s", "seconds", "peak_memory_mb", "cores")
 CANCELLED = int(os.environ.get("NEUROUTE_SLURM_CANCELS", "6"))  # jobs of SLURM, at random moments
 
 
@@ -43,31 +36,6 @@ def checkout(folder: Path) -> list[str]:
     folder.mkdir()
     copy_checkout(folder, *(papers or ["scaling"]))
     return ["all"] if papers else WANTED
-
-
-def snapshot(folder: Path) -> dict[str, Any]:
-    """Everything that does not depend on the clock, of each file that jobs leave."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        if path.suffix in (".safetensors", ".npy"):
-            found[name] = path.read_bytes()
-        elif path.suffix == ".npz" and ".partial" not in path.parts:
-            with np.load(path) as file:
-                found[name] = {key: file[key].tobytes() for key in file.files if "seconds" not in key}
-        elif path.suffix == ".csv":
-            table = pd.read_csv(path)
-            found[name] = table[~table.metric.isin(MEASURED)].drop(columns="wall_time_s").to_csv()
-        elif path.suffix in (".json", ".jsonl") and ".partial" not in path.parts:
-            lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
-            found[name] = [without_clock(json.loads(line)) for line in lines]
-    return found
-
-
-def without_clock(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: without_clock(each) for key, each in value.items() if key not in CLOCK}
-    return [without_clock(each) for each in value] if isinstance(value, list) else value
 
 
 def cancel_now_and_then(environment: dict[str, str], chance: random.Random, done: threading.Event) -> int:
@@ -108,7 +76,7 @@ def test_cancelled_jobs_go_on_and_end_with_the_same_results(slurm: dict[str, str
             done.set()
             thread.join()
     assert not ended.returncode, ended.stdout[-3000:] + ended.stderr[-3000:]
-    here, there = snapshot(local / "work"), snapshot(sent / "work")
+    here, there = (snapshot(folder, results=False) for folder in (local, sent))
     assert [name for name in here if here[name] != there.get(name)] == []
     assert set(here) == set(there)
     print(f"{len(here)} files equal; {counts[0]} jobs cancelled, Snakemake started {started} times")
@@ -125,7 +93,8 @@ def test_a_partition_or_gpus_that_are_not_there_stop_before_the_first_job(
     profile = ("--workflow-profile", "profiles/slurm", "--cores", "16", "results/table12.csv")
     for more, words in (
         (("--default-resources", "slurm_partition=fast"), "no partition fast"),
-        (("--config", "device=cuda", "gpus_per_run=9"), "asks for 9 GPUs, a node of partition main gives 8"),
+        (("--config", "device=cuda", "gpus_per_run=9"), "gpus_per_run: 9, but all jobs together may hold 8"),
+        (("--resources", "gpu=9", "--config", "device=cuda", "gpus_per_run=9"), "asks for 9 GPUs, a node of partition"),
     ):
         ended = run(*profile, *more, check=False)
         assert ended.returncode

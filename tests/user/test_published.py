@@ -24,6 +24,7 @@ from neuroute.problems.vrp import lengths, to_routes
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.protocol import protocol_lines
 from neuroute.solvers.nearest import vrp_solutions
+from neuroute.user.data import read_instances
 from neuroute.user.published import import_test_set
 
 N, COUNT = 30, 40  # of `scaling` at smoke scale, with instances to spare
@@ -252,6 +253,13 @@ def test_records_of_another_variant_are_refused(tmp_path: Path) -> None:
     source = mvmoe_files(tmp_path, "VRPTW").rename(tmp_path / "vrpl6_uniform.pkl")
     with pytest.raises(NeurouteError, match="instance 0: 5 parts are expected of VRPL"):
         import_test_set(labels_of(tmp_path, "VRPL", "published"), source, tmp_path)
+
+
+def test_pickles_of_mvmoe_say_their_variant_in_their_name(tmp_path: Path) -> None:
+    source = mvmoe_files(tmp_path, "OVRPTW")
+    assert read_instances(source).groups[0].vrp.variant == "OVRPTW"  # type: ignore[union-attr]
+    with pytest.raises(NeurouteError, match=r"mine.pkl: instances as MVMoE has them, whose variant the name says"):
+        read_instances(source.rename(tmp_path / "mine.pkl"))
 
 
 @pytest.mark.parametrize("name", ["CVRP", "VRPTW", "OVRPBLTW"])

@@ -53,8 +53,10 @@ def runs_group():
 def check_cluster():
     """Stop before the first job when no node can take one that is needed now, or when some run twice."""
     waiting = [job for job in workflow.dag.needrun_jobs() if not job.is_local]
-    if waiting and workflow.executor_plugin.name != "slurm":
+    if workflow.executor_plugin.name != "slurm":
         return
+    if GPUS > (quota := gpus_at_once()) > 0:
+        raise WorkflowError(f"gpus_per_run: {GPUS}, but all jobs together may hold {quota}: set resources: gpu: in {PROFILE}")
     asked = (
         Asked(
             f"{job.rule.name} {' '.join(job.wildcards)}",

@@ -1,16 +1,12 @@
-"""Published test sets for the plan: MVMoE's pickles and the solutions beside them; any file that `data` reads.
+"""Published test sets for the plan: any file that `data` reads, and the solutions beside MVMoE's pickles.
 
-MVMoE's instances are a list of (depot, customers, demands, capacity), then the longest route where it is limited, then
-service times, openings and closings where there are windows; names of files begin with the variant: `ovrp50_uniform`.
-Solutions lie beside them, one file a solver, `hgs_cvrp50_uniform.pkl`: a list of (cost, customers), 0 between routes.
+Solutions lie beside instances, a file for each solver (`hgs_cvrp50_uniform.pkl`): (cost, customers), 0 between routes.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,16 +14,12 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.published import write_instances
 from neuroute.datasets.shard_files import Facts, instances_digest, write_shard
-from neuroute.datasets.vrp_stream import HORIZON
 from neuroute.plan.specs import SHARD, Labels
 from neuroute.problems.vrp import Vrp, from_routes, lengths
-from neuroute.problems.vrp_variants import SWITCHES, Variant
-from neuroute.user.arrays import parse_arrays
 from neuroute.user.data import read_instances
 from neuroute.user.instances import Group, Instances, refuse
 from neuroute.user.pickled import read_pickle
 
-NAME = re.compile(rf"({'|'.join(sorted(SWITCHES, key=len, reverse=True))})(\d+)_", re.IGNORECASE)
 # Names of published files of solutions begin so -> the solver here whose work that is.
 SOLVERS = {
     "hgs": "hgs-long",
@@ -48,7 +40,7 @@ def import_test_set(labels: Labels, source: Path, store: Path) -> None:
     """
     d = labels.dataset
     assert d.file is not None
-    group = _group(read_test_set(source), labels, source)
+    group = _group(read_instances(source), labels, source)
     write_instances(Path(d.file), group.inputs())
     found = solutions_of(group, source).get(labels.solver)
     if labels.solver == "published" and found is None:
@@ -95,12 +87,6 @@ def _group(found: Instances, labels: Labels, source: Path) -> Group:
     return group
 
 
-def read_test_set(source: Path) -> Instances:
-    """Return the instances of a file, of MVMoE's or of any that `read_instances` reads."""
-    named = NAME.match(source.name) if source.suffix == ".pkl" else None
-    return _of_mvmoe(source, named[1].upper()) if named else read_instances(source)
-
-
 def solutions_of(group: Group, source: Path) -> dict[str, tuple[str, np.ndarray]]:
     """Return solver -> (file, solutions (count, ...)); "published" are the file's own, else those with the least mean.
 
@@ -119,42 +105,6 @@ def solutions_of(group: Group, source: Path) -> dict[str, tuple[str, np.ndarray]
 
 
 # -- MVMoE's files ----------------------------------------------------------------------------------------------------
-
-
-def _of_mvmoe(source: Path, variant: str) -> Instances:
-    data, switches = read_pickle(source), Variant(variant).switches
-    parts = 4 + switches.limit + 3 * switches.windows
-    for number, record in enumerate(data if isinstance(data, list) else []):
-        if not isinstance(record, list | tuple) or len(record) != parts:
-            raise NeurouteError(
-                f"{source}, instance {number}: {parts} parts are expected of {variant}, as MVMoE has them"
-            )
-    if not isinstance(data, list) or not data:
-        raise NeurouteError(f"{source}: a list of instances is expected, as MVMoE has them")
-    try:
-        arrays = _arrays(list(zip(*data, strict=True)), switches.limit, switches.windows)
-    except (TypeError, ValueError):
-        raise NeurouteError(f"{source}: the instances are not all of one size, in numbers") from None
-    named = {"variant": np.array(variant)} if any(switches) else {}
-    return parse_arrays(source, arrays | named)
-
-
-def _arrays(columns: list[Any], limit: bool, windows: bool) -> dict[str, np.ndarray]:
-    """Arrays as an .npz holds them, the depot first."""
-    depot, customers, demand, capacity = (np.asarray(column, dtype=np.float64) for column in columns[:4])
-    arrays = {
-        "coords": np.concatenate([depot.reshape(-1, 1, 2), customers], axis=1),
-        "demand": np.pad(demand, ((0, 0), (1, 0))),
-        "capacity": capacity.reshape(-1),
-    }
-    if limit:
-        arrays["limit"] = np.asarray(columns[4], dtype=np.float64).reshape(-1)
-    if windows:
-        service, opens, closes = (np.asarray(column, dtype=np.float64) for column in columns[-3:])
-        arrays["service"] = np.pad(service, ((0, 0), (1, 0)))
-        of_depot = np.broadcast_to([0.0, HORIZON], (len(opens), 1, 2))
-        arrays["windows"] = np.concatenate([of_depot, np.stack([opens, closes], axis=-1)], axis=1)
-    return arrays
 
 
 def _solutions(path: Path, instances: Vrp) -> np.ndarray:
