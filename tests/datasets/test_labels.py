@@ -430,3 +430,22 @@ def test_loading_refuses_what_is_no_tour(tmp_path: Path) -> None:
     np.save(path, tours)
     with pytest.raises(NeurouteError, match=r"row 4 is not a tour; delete the file and run `neuroute label`"):
         load_tours(labels_made, [tmp_path])
+
+
+def test_one_bad_answer_costs_its_chunk_and_no_other(tmp_path, monkeypatch):
+    wanted_labels, real = wanted(40, n=100, solver="insertion"), chunks._load_solver("insertion")
+    calls: list[int] = []
+
+    def sometimes(coords, seed):
+        calls.append(1)
+        if len(calls) == 25:
+            raise NeurouteError("no tour")
+        return real.solve(coords, seed)
+
+    monkeypatch.setattr(chunks, "_load_solver", lambda name: Solver("insertion", False, "", real.version, sometimes))
+    with pytest.raises(NeurouteError, match=f"instance 24 of {wanted_labels.id}: no tour; all else is solved and kept"):
+        make_labels(wanted_labels, tmp_path, [], workers=1)
+    assert len(calls) == 35  # of the third chunk five were not tried any more
+    make_labels(wanted_labels, tmp_path, [], workers=1)
+    assert len(calls) == 35 + 10
+    assert len(load_tours(wanted_labels, [tmp_path])) == 40

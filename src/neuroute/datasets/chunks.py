@@ -68,6 +68,8 @@ def solve_chunk(labels: Labels, seed: int, chunk: Chunk, folder: Path | None = N
                 f"{labels.solver} could not work in {tempfile.gettempdir()} ({error.strerror}); "
                 "free some space there, or set TMPDIR, and run the same command again"
             ) from None
+        except NeurouteError as error:
+            raise NeurouteError(f"instance {instance} of {labels.id}: {error}") from None
         seconds += time.perf_counter() - start
     return kind.canonical(solutions), seconds
 
@@ -117,18 +119,35 @@ def solve_chunks(
 ) -> Iterator[tuple[Chunk, np.ndarray, float]]:
     """Yield each chunk with its solutions and solver seconds, in the order in which they are done.
 
-    Raises NeurouteError if a worker dies.
+    Raises NeurouteError if a worker dies; and, when all others are solved, if a solver has failed on an instance.
     """
+    failed: list[NeurouteError] = []
     if pool is None:
         for chunk in chunks:
-            yield chunk, *solve_chunk(labels, seed, chunk, folder)
-        return
+            try:
+                found = solve_chunk(labels, seed, chunk, folder)
+            except NeurouteError as error:
+                failed.append(error)
+            else:
+                yield chunk, *found
+        return _tell(failed)
     try:
         futures = {pool.submit(solve_chunk, labels, seed, chunk, folder): chunk for chunk in chunks}
         for future in as_completed(futures):
-            yield futures[future], *future.result()
+            if isinstance(fault := future.exception(), NeurouteError):
+                failed.append(fault)
+            else:
+                yield futures[future], *future.result()
     except BrokenProcessPool:
         raise NeurouteError(
             f"a {labels.solver} worker died (killed, or out of memory) in shard {chunks[0].shard} of "
             f"{labels.id}; finished chunks are kept: run the same command again, with fewer workers if memory is short"
         ) from None
+    return _tell(failed)
+
+
+def _tell(failed: Sequence[NeurouteError]) -> None:
+    """Raises NeurouteError for the chunks that are missing: one bad answer of a solver does not cost the others."""
+    if failed:
+        more = f" (and {len(failed) - 1} more like it)" if len(failed) > 1 else ""
+        raise NeurouteError(f"{failed[0]}{more}; all else is solved and kept")
