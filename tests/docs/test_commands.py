@@ -23,6 +23,7 @@ READ = {
     "make": "they install, test, or run everything; tests/dag runs all of the DAG, small",
     "pip install": "it installs",
     "snakemake": "minutes; tests/dag runs the same targets, small",
+    "neuroute doctor --measure": "minutes; run, small, by tests/accounting",
     "neuroute plan": "run by tests/test_cli.py",
     "neuroute label": "run, small, by tests/dag, as are train, evaluate, render and report",
     "neuroute train": "",
