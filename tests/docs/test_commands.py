@@ -32,6 +32,7 @@ READ = {
     "neuroute report": "",
     "neuroute keep": "run by tests/rendering",
     "neuroute fetch": "needs a network; tests/datasets fetches from files",
+    "neuroute doctor": "run by tests/test_cli.py",
     "srun": "it needs a cluster",
     "neuroute solve": "needs trained models; run by test_how_to.py with others",
 }
