@@ -10,8 +10,8 @@ CORES ?= all
 all: env
 	$(BIN)/snakemake --cores $(CORES) all
 
-# The environment: pinned versions, this package in editable form, and two packages without their own dependencies:
-# Concorde's prebuilt extension (only for Linux on x86_64; elsewhere LKH stands in for it), and what calls LKH-3.
+# The environment: pinned versions, this package in editable form, and without its own dependencies a package that
+# carries Concorde's prebuilt extension (only for Linux on x86_64; elsewhere LKH stands in for it).
 env: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml constraints.txt
@@ -19,7 +19,6 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps lkh deprecated
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps --only-binary ml4co-kit ml4co-kit \
 		|| echo "note: no prebuilt Concorde for this machine; another solver stands in: neuroute doctor"
 	touch $@

@@ -15,6 +15,8 @@ import neuroute
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.utils import min_version
+from neuroute.accounting.requests import Requests
+from neuroute.accounting.slurm import PROFILE, Asked, check_jobs, check_orphans
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
 from neuroute.core.job import SOCKET_ENV
@@ -22,8 +24,9 @@ from neuroute.datasets.stand_ins import settle
 from neuroute.plan.build import build_plan
 from neuroute.plan.captions import describe_measured
 from neuroute.plan.config import CONFIG_ENV, parse_config
+from neuroute.plan.objects import GivenRun
 from neuroute.plan.headlines import headlines
-from neuroute.plan.preflight import check, check_gpus, gpus
+from neuroute.plan.preflight import check, check_gpus, gpus, has_gpu
 from neuroute.plan.progress import show_progress
 
 min_version("9.20")
@@ -41,6 +44,9 @@ include: "workflow/rules/common.smk"
 PLAN = clear(lambda: settle(build_plan(parse_config(config))))
 config["substitutes"] = PLAN.config.substitutes  # settled once: a solver that comes or goes meanwhile changes no job
 GPUS = gpus(PLAN.config)
+# What jobs ask a cluster for.  `--cores` is what one of them may have there; here, what all of them share.
+REQUESTS = Requests(PLAN, workflow.resource_settings.cores or 16)
+GIVEN = [run for run, r in PLAN.runs.items() if isinstance(r, GivenRun)]
 RUNNING = contextlib.ExitStack()
 os.environ[CONFIG_ENV] = json.dumps(config)  # the jobs read the same config, --config overrides included
 # Jobs run the code that planned them, in the environment that runs Snakemake, activated or not.
@@ -71,11 +77,18 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/render.smk"
 
 
+if runs_group():
+    start_warm_process()  # hooks are for the process that sends jobs
+
+
 onstart:
     clear(check, PLAN)
     if workflow.local_exec:
         clear(check_gpus, PLAN.config, gpus_at_once())
+    else:
+        check_cluster()
     clear(check_label_jobs)
+    clear(check_weights)
     # Held until this process ends, however it ends: unlike Snakemake's own lock (profiles/default).
     clear(RUNNING.enter_context, exclusive(PLAN.label_store.parent / ".lock", "Snakemake"))
     start_warm_process()

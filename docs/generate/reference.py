@@ -81,6 +81,7 @@ def _columns() -> dict[str, str]:
         "scale": "the scale",
         "code": "digest of the code that measured",
         "wall_time_s": "seconds of the decoding behind the number",
+        "weights": "where they come from, if no training here made them",
     }
     if missing := set(records.COLUMNS) ^ set(meanings):
         raise SystemExit(f"docs/generate/reference.py: say what these columns of records mean: {sorted(missing)}")

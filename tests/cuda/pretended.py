@@ -41,13 +41,12 @@ WAITS |= {
 READS = {
     "decoding.construct:construct.<locals>.<listcomp>": "solutions, once a batch",
     "decoding.cvrp:RouteRollout.is_complete": "routes differ in length; not asked before as many moves as customers",
-    "decoding.decode:decode.<locals>.<listcomp>": "solutions, once a batch",
-    "decoding.decode:improve": "solutions, once a batch and milestone",
+    "decoding.decode:_solve": "solutions, once a batch and milestone",
     "decoding.multi_start:multi_start.<locals>.<genexpr>": "solutions, once a batch",
     "decoding.prc_cvrp:rebuild": "lengths of a batch of pieces: the shapes of their decisions",
-    "decoding.sampled_tours:SampledTours.and_round": "once a round, which is as many decisions as nodes",
-    "decoding.sampled_tours:_by_round": "once a round",
-    "decoding.sampling:sample_tours": "whether scores are finite, once a page of instances",
+    "decoding.sampled:Sampled.and_round": "once a round, which is as many decisions as stops",
+    "decoding.sampled:_by_round": "once a round",
+    "decoding.sampling:sample_shortest": "whether scores are finite, once a page of instances",
     "networks.blocks.experts:_chosen": "tokens of each expert, once an encoder layer: the shapes of their products",
     "networks.blocks.hierarchical_gate:Hierarchical.forward": "which of two layers runs: to run both is what it saves",
     "networks.weights:are_finite": "once a line of the log, and a batch of reinforcement: divergence stops it",
@@ -57,7 +56,7 @@ READS = {
     "training.loop:TrainingLoop._save": "the loss so far, with a state",
     "training.reconstruction:ReconstructedSet._improve_part.<locals>.at_hand": "solutions, when they are kept",
     "training.saving:on_host": "weights and moments, with a state",
-    "training.self_improvement:SampledTrainingSet._sample": "tours, once a page of instances",
+    "training.self_improvement:SampledTrainingSet._sample": "solutions, once a page of instances",
 }
 
 

@@ -167,7 +167,9 @@ TSP_WAYS = (
 )
 ROUTE_WAYS = (
     Decoding(),
+    Decoding(method="beam", beam=2),
     Decoding(method="rrc", iterations=1),
+    Decoding(method="rrc", iterations=1, longest=5),
     Decoding(method="prc", iterations=1),
     Decoding(method="prc", iterations=1, rule="from-the-end"),
 )
@@ -232,8 +234,13 @@ RUNS: dict[str, tuple[str, Run]] = {
     "path-tsp": ("store", tiny.pens_run("both", batch_size=60, validations=1)),
     "path-tsp bf16": ("store", tiny.pens_run("alibi", batch_size=60, precision="bf16", validations=1)),
     "cvrp": ("cvrp_store", tiny.cvrp_run(batch_size=48, step="decision", validations=1)),
+    "cvrp suffixes": ("cvrp_store", tiny.cvrp_run(batch_size=48, sub_paths="suffix", step="decision", validations=1)),
     "experts": ("cvrp_store", tiny.cvrp_run("LehdCvrpLight", batch_size=48, step="decision", validations=1)),
     "self-improvement": ("store", tiny.self_improving(epochs=2, instances=20, rounds=2, validations=2)),
+    "self-improvement cvrp": (
+        "cvrp_store",
+        tiny.self_improving("cvrp", epochs=2, instances=20, rounds=2, validations=2),
+    ),
     **{
         f"reconstruction {problem}": (
             "rounds_store",

@@ -1,21 +1,31 @@
 """Every paper at micro scale, from labels to report, through the commands that the DAG's jobs call, in one process."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+import torch
 from markupsafe import escape
 from typer.testing import CliRunner
 
 import neuroute
 from checkout import MICRO, config
+from neuroute.accounting.estimate import costs
 from neuroute.cli import app, checkpoints, data, evaluation, results
+from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.datasets.stand_ins import settle
+from neuroute.networks.foreign_weights import read_weights
+from neuroute.networks.import_weights import export_weights
+from neuroute.networks.weights import build, describe_source, save_checkpoint
 from neuroute.papers.zoo.pack import pack
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
+from neuroute.plan.headlines import headlines
+from neuroute.plan.objects import Network, Run
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.render import formats
 from neuroute.user import zoo
@@ -24,13 +34,13 @@ pytestmark = [pytest.mark.dag, pytest.mark.usefixtures("one_thread")]
 
 
 @pytest.fixture
-def plan_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Plan]:
-    """A function that builds the micro plan of a paper, once for all commands."""
+def plan_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Plan]:
+    """A function that builds the micro plan of a paper, once for all commands; more: of config.yaml."""
 
-    def build(paper: str) -> Plan:
+    def build(paper: str, **more: object) -> Plan:
         file, folders = tmp_path / "config.yaml", {"work_dir": tmp_path / "work", "results_dir": tmp_path / "results"}
-        (tmp_path / "benchmarks").mkdir()
-        file.write_text(config(str(MICRO), (paper,), tmp_path / "benchmarks", **folders))
+        (tmp_path / "benchmarks").mkdir(exist_ok=True)
+        file.write_text(config(str(MICRO), (paper,), tmp_path / "benchmarks", **folders, **more))
         plan = settle(build_plan(load_config(file)))
         for module in (checkpoints, data, evaluation, results):
             monkeypatch.setattr(module, "load_plan", lambda *_: plan)
@@ -101,7 +111,7 @@ def test_without_concorde_and_hgs_a_paper_ends_and_says_so_beside_every_number(
 
 def run_all(plan: Plan) -> None:
     """Label, train, fetch and evaluate what a plan's artifacts need."""
-    for job in plan.label_jobs:
+    for job in (cost.id for cost in costs(plan, None) if cost.stage == "labels"):
         call("label", job, "--workers", "1")
     for run in in_order(plan):
         call("train", run)
@@ -110,6 +120,63 @@ def run_all(plan: Plan) -> None:
         call("fetch", benchmark)
     for evaluation_id in measured:
         call("evaluate", evaluation_id)
+
+
+SLOWLY = [pytest.param(paper, marks=pytest.mark.slow) for paper in ("scaling", "sit", "pens")]
+
+
+@pytest.mark.parametrize("paper", ["icam", "mvmoe", *SLOWLY])
+def test_given_weights_take_the_place_of_all_trainings(
+    plan_of: Callable[..., Plan], tmp_path: Path, paper: str
+) -> None:
+    declared = plan_of(paper)
+    forks = {run for run, r in declared.runs.items() if "@" in (r.start or "")}
+    given = {run: given_weights(declared.runs[run], tmp_path) for run in in_order(declared) if run not in forks}
+    plan = plan_of(paper, runs=given)
+    assert plan.lost == forks
+    assert {cost.stage for cost in costs(plan, None)} == {"labels", "weights", "evaluate", "render"}
+    run_all(plan)
+    splits = {labels["labels"].split("_n")[0].rpartition("_")[2] for job in made(plan) for labels in job["labels"]}
+    assert splits == {"test"}
+    call("render", paper)
+    call("report")
+    for name, artifact in plan.artifacts.items():
+        for ending in formats(artifact.kind):
+            assert plan.artifact_stem(name).with_suffix(f".{ending}").stat().st_size > 0
+        about = read_json(plan.artifact_stem(name).with_suffix(".json"), "")
+        noted = [note for note in about["notes"] if note.startswith("Not trained here but taken from files: ")]
+        records = {e: pd.read_csv(plan.evaluation_file(e)) for e in artifact.evaluations}
+        shown = {plan.evaluations[e].run: rows for e, rows in records.items() if len(rows)}  # of no benchmark
+        assert len(noted) == bool(shown or artifact.runs), name
+        for run, rows in shown.items():
+            rows = rows[~rows.decoding.str.startswith("efficiency")].reset_index()  # of random networks
+            assert set(rows.weights) == {describe_source(read_json(plan.run_dir(run) / "run.json", "")["source"])}
+            assert rows.seed.isna().all()
+            assert f"{run}: {rows.weights[0]}" in noted[0]
+    assert "published weights (" in plan.report.read_text()
+    assert any(re.search(r" with (published weights|weights of a file) \(", line) for line in headlines(plan))
+
+
+def given_weights(run: Run, folder: Path) -> dict[str, object]:
+    """What config.yaml says of a run whose weights are a file: random ones, as their authors' code writes them."""
+    path, checkpoint = folder / f"{run.name}.pt", folder / "own.safetensors"
+    light = run.network.arguments.get("hierarchy") == "step"
+    change = {"hierarchy": "episode"} if light else {}
+    network = Network(kind=run.network.kind, arguments=run.network.arguments | change)
+    torch.manual_seed(0)
+    net = build(network)
+    save_checkpoint(checkpoint, net, {"run": run.id, "network": network.model_dump(), "code": ""})
+    try:
+        export_weights(checkpoint, path)
+        read_weights(path)
+    except NeurouteError:  # of an ablation that no published code writes
+        torch.save(net.state_dict(), path)
+    return {"weights": str(path)} | ({"arguments": change} if light else {})
+
+
+def made(plan: Plan) -> list[dict[str, Any]]:
+    """The manifests of all labels that were made."""
+    return [read_json(path, "") for job in plan.label_jobs if (path := plan.manifest(job)).exists()]
 
 
 def test_trained_networks_are_packed_with_what_was_measured(

@@ -349,6 +349,37 @@ def test_a_full_disk_leaves_no_half_file_and_no_loss(tmp_path, monkeypatch):
     assert make_labels(wanted(150), tmp_path, [], workers=1)["mean_length"] > 0
 
 
+@pytest.mark.parametrize("had", [0, 20])
+def test_a_kill_between_a_shard_and_its_sidecar_loses_no_facts(tmp_path, monkeypatch, had):
+    whole = make_labels(wanted(50), tmp_path / "whole", [], workers=1)
+    store, name = tmp_path / "store", wanted(1).shard_file(0)
+    if had:
+        make_labels(wanted(had), store, [], workers=1)
+    replace, left = os.replace, [0]
+
+    def killed(source: object, target: Path) -> None:
+        if target.stem == Path(name).stem:
+            if not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= 1
+        replace(source, target)
+
+    monkeypatch.setattr(files.os, "replace", killed)
+    for files_left in (0, 1):  # before the first file, and before the second
+        left[0] = files_left
+        with pytest.raises(KeyboardInterrupt):
+            make_labels(wanted(50), store, [], workers=1)
+    monkeypatch.undo()
+    again = make_labels(wanted(50), store, [], workers=1)
+    for key in whole.keys() - {"seconds", "solved", "cached"}:
+        assert again[key] == whole[key]
+    assert again["seconds"] > 0
+    found, facts = (
+        json.loads((folder / name).with_suffix(".json").read_text()) for folder in (store, tmp_path / "whole")
+    )
+    assert {**found, "seconds": 0} == {**facts, "seconds": 0}
+
+
 def test_a_store_that_cannot_be_a_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(NeurouteError, match="file"):
@@ -399,3 +430,22 @@ def test_loading_refuses_what_is_no_tour(tmp_path: Path) -> None:
     np.save(path, tours)
     with pytest.raises(NeurouteError, match=r"row 4 is not a tour; delete the file and run `neuroute label`"):
         load_tours(labels_made, [tmp_path])
+
+
+def test_one_bad_answer_costs_its_chunk_and_no_other(tmp_path, monkeypatch):
+    wanted_labels, real = wanted(40, n=100, solver="insertion"), chunks._load_solver("insertion")
+    calls: list[int] = []
+
+    def sometimes(coords, seed):
+        calls.append(1)
+        if len(calls) == 25:
+            raise NeurouteError("no tour")
+        return real.solve(coords, seed)
+
+    monkeypatch.setattr(chunks, "_load_solver", lambda name: Solver("insertion", False, "", real.version, sometimes))
+    with pytest.raises(NeurouteError, match=f"instance 24 of {wanted_labels.id}: no tour; all else is solved and kept"):
+        make_labels(wanted_labels, tmp_path, [], workers=1)
+    assert len(calls) == 35  # of the third chunk five were not tried any more
+    make_labels(wanted_labels, tmp_path, [], workers=1)
+    assert len(calls) == 35 + 10
+    assert len(load_tours(wanted_labels, [tmp_path])) == 40

@@ -12,9 +12,10 @@ from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
 from pages import PAGES, ROOT, commands, lines, mentions, name_of
 
-# Pages whose commands are run, by test_first_ten_minutes.py and test_how_to.py.
+# Pages whose commands are run, by test_first_ten_minutes.py, test_how_to.py and tests/test_wheel.py.
 RUN = {
     "docs/tutorial/first_ten_minutes.md",
+    "docs/tutorial/add_a_network.md",
     *(f"docs/how-to/{name}.md" for name in ("own_data", "own_network", "published_weights")),
 }
 # Commands of other pages, by their beginning, and why they are read but not run here.
@@ -22,6 +23,7 @@ READ = {
     "make": "they install, test, or run everything; tests/dag runs all of the DAG, small",
     "pip install": "it installs",
     "snakemake": "minutes; tests/dag runs the same targets, small",
+    "neuroute doctor --measure": "minutes; run, small, by tests/accounting",
     "neuroute plan": "run by tests/test_cli.py",
     "neuroute label": "run, small, by tests/dag, as are train, evaluate, render and report",
     "neuroute train": "",
@@ -30,6 +32,8 @@ READ = {
     "neuroute report": "",
     "neuroute keep": "run by tests/rendering",
     "neuroute fetch": "needs a network; tests/datasets fetches from files",
+    "neuroute doctor": "run by tests/test_cli.py",
+    "srun": "it needs a cluster",
     "neuroute solve": "needs trained models; run by test_how_to.py with others",
 }
 

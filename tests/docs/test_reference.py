@@ -9,7 +9,8 @@ import pytest
 
 from neuroute.cli import COMMANDS
 from neuroute.evaluation.records import COLUMNS
-from neuroute.plan.config import Config
+from neuroute.plan.config import Config, load_scale
+from neuroute.plan.papers import load_paper
 from neuroute.user.zoo import Card, Gap
 
 Generator = Callable[[str], ModuleType]
@@ -72,3 +73,13 @@ def test_a_notebook_becomes_a_page(generator: Generator, tmp_path: Path) -> None
     text = generator("notebook").page(tmp_path / "a.ipynb")
     assert text.startswith("# Title\nWords.\n")
     assert text.endswith("```python\nx = 3\nprint(x)\n```\n\n```text\n3\n```\n")
+
+
+def test_the_page_of_protocols_has_a_table_for_each_paper_at_its_own_scale(generator: Generator) -> None:
+    text = generator("protocols").page()
+    papers = [load_paper(key) for key in load_scale("paper").blocks]
+    assert all(f"\n## {paper.title}\n" in text for paper in papers if paper.protocol)
+    assert text.count("\n| where | test set | source | instances | ") == sum(
+        paper.protocol is not None for paper in papers
+    )
+    assert "**Concorde (paper: LKH3)**" in text

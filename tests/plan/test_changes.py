@@ -63,6 +63,18 @@ def test_forks_go_on_where_the_changed_stage_ends() -> None:
     assert changed(plan) == {MAIN, *(run for run in plan.runs if (plan.runs[run].start or "").startswith(MAIN))}
 
 
+@pytest.mark.parametrize(
+    ("main", "arguments", "start"),
+    [(MAIN, {"depth": 3}, f"{MAIN}@stage2"), ("mvmoe/moe4eL_50", {"hierarchy": "episode"}, "mvmoe/moe4eL_50")],
+)
+def test_what_starts_from_a_run_has_its_network(main: str, arguments: dict[str, Any], start: str) -> None:
+    plan = plan_with(main, arguments=arguments)
+    followers = {run for run, r in plan.runs.items() if r.start == start}
+    assert changed(plan) == {main, *followers}
+    assert followers
+    assert all(plan.runs[run].network == plan.runs[main].network for run in followers)
+
+
 def test_an_elite_of_a_fork() -> None:
     plan = plan_with(FORK, training={"stages": {"stage3": {"elite": {"k": 7, "beta": 0.3}}}})
     (stage,) = reinforced(plan.runs[FORK]).stages

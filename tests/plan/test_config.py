@@ -1,12 +1,15 @@
 """Config: what is accepted, and the one line that says what is wrong."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from neuroute.core.errors import NeurouteError
+from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_scale, parse_config
+from neuroute.plan.preflight import check
 from neuroute.plan.schemas import schemas
 from plans import ROOT, plan_of
 
@@ -48,3 +51,13 @@ def test_unknown_scale_and_run_name_the_nearest() -> None:
         load_scale("smok")
     with pytest.raises(NeurouteError, match="did you mean .*scaling/base_6x128"):
         plan_of(runs={"scaling/base_6x129": {"seed": 1}})
+
+
+@pytest.mark.parametrize("key", ["work_dir", "results_dir"])
+def test_a_folder_that_cannot_be_written_stops_snakemake_before_its_first_job(tmp_path: Path, key: str) -> None:
+    (tmp_path / "file").write_text("")
+    folders = {"work_dir": str(tmp_path / "work"), "results_dir": str(tmp_path / "results")}
+    check(build_plan(parse_config({"papers": ["pens"], **folders})))
+    folders[key] = str(tmp_path / "file" / "below")
+    with pytest.raises(NeurouteError, match=r"file/below.*: cannot write here \(.*\); check the folder's rights$"):
+        check(build_plan(parse_config({"papers": ["pens"], **folders})))

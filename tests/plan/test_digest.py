@@ -165,3 +165,15 @@ def test_stages_do_not_reach_each_other() -> None:
     assert not any(m.startswith(("neuroute.rendering", "neuroute.papers", "neuroute.evaluation")) for m in train)
     assert not any(m.startswith(("neuroute.networks", "neuroute.training", "neuroute.solvers")) for m in render)
     assert "neuroute.networks.blocks.gated_decoder" in train
+
+
+@pytest.mark.parametrize(("folder", "is_own"), [("mine", True), ("site-packages", False), ("dist-packages", False)])
+def test_packages_of_any_environment_are_not_the_users_modules(
+    folder: str, is_own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An environment may see those of another one (`--system-site-packages`)."""
+    name = f"own_of_{folder.partition('-')[0]}"
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / f"{name}.py").write_text("x = 1\n")
+    monkeypatch.syspath_prepend(tmp_path / folder)
+    assert digest.exists(f"{name}:x") == is_own

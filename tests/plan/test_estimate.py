@@ -3,7 +3,8 @@
 import pytest
 
 from neuroute.accounting import cost
-from neuroute.accounting.estimate import ModelPrice, costs
+from neuroute.accounting.estimate import costs
+from neuroute.accounting.jobs import ModelPrice
 from neuroute.plan.objects import Dataset, Decoding
 from plans import plan_of
 

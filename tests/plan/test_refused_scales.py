@@ -57,6 +57,7 @@ CASES: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
         (("sizes", 100), 10, "must all differ"),
         (("references", "OVRPX"), "ortools", "no variant 'OVRPX'"),
         (("references",), {"CVRP": "hgs"}, "no solver of OVRP"),
+        (("references", "OVRP"), {50: "ortools"}, r"references.OVRP: a solver for each of \[50, 100\], got \[50\]"),
         (("ablations",), ["h_default"], "no 'h_default'"),
         (("ablations",), ["h_k1", "h_k1"], "must all differ"),
         (("trainings", 50, "stages", 0, "sizes"), [9, 10], "trainings.50: sizes are"),

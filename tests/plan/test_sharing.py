@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from neuroute.accounting.jobs import Estimates
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import load_scale
 from neuroute.plan.label_blocks import stream_of
-from neuroute.plan.objects import CombinedEvaluation, Evaluation, RescalingEvaluation
+from neuroute.plan.objects import CombinedEvaluation, Dataset, Evaluation, Labels, RescalingEvaluation
+from neuroute.plan.papers import with_lenders
 from plans import ROOT, SCALES, expect_refusal, plan_of, smoke_with, write_scale
 
 
@@ -105,6 +107,18 @@ def test_what_asks_for_the_best_factor_waits_for_the_sweep() -> None:
         assert plan.rescaling_of_evaluation(evaluation) is None
 
 
+def test_two_papers_may_borrow_from_each_other() -> None:
+    """sit shows icam's POMO, icam sit's BQ: alone, each has the other's run and the labels that it needs."""
+    for own, lent in (("sit", "icam/pomo_cvrp"), ("icam", "sit/bq_cvrp")):
+        alone, together = plan_of("smoke", (own,)), plan_of("smoke", ("sit", "icam"))
+        assert alone.runs[lent] == together.runs[lent]
+        assert {run.partition("/")[0] for run in alone.runs} == {"scaling", "sit", "icam"}
+        assert alone.label_jobs_of_run(lent)
+        assert f"{lent}/all" in alone.evaluations
+    assert with_lenders(["sit"]) == ["scaling", "icam", "sit"]
+    assert with_lenders(["icam", "sit"]) == ["scaling", "sit", "icam"]
+
+
 def test_a_paper_depends_on_its_own_part_of_a_scale() -> None:
     scale = load_scale("smoke")
     pens = scale[PensScale].model_copy(update={"repeats": 2})
@@ -137,3 +151,13 @@ def test_a_factor_that_is_not_positive_is_refused() -> None:
         with pytest.raises(NeurouteError, match="--rescale .* above 0"):
             choose_decoding(1, 0, wrong)
     assert choose_decoding(1, 0, 2.0).id == "greedy-x2.0"
+
+
+@pytest.mark.parametrize(("solver", "n"), [("lkh", 100_000), ("lkh-long", 10_000), ("concorde-6h", 10_000)])
+def test_a_large_reference_is_estimated_by_its_budget(solver: str, n: int) -> None:
+    estimates = Estimates(plan_of("paper"))
+    one, two = (estimates.label_seconds(Labels(dataset=Dataset(n=n, count=c), solver=solver)) for c in (1, 2))
+    assert two == pytest.approx(2 * one)
+    assert one <= 6 * 3600 + 60
+    unlimited = estimates.label_seconds(Labels(dataset=Dataset(n=n, count=1), solver="concorde"))
+    assert unlimited > 100 * one

@@ -70,6 +70,19 @@ def test_every_seed_is_drawn_and_their_mean_told(work: Path) -> None:
     assert len(drawing.figure.axes[0].lines) == 6
 
 
+def test_a_spike_within_a_line_of_the_log_is_seen(work: Path, tmp_path: Path) -> None:
+    folder = copy(work, tmp_path, "runs")
+    file = folder / "runs" / "scaling" / "norezero_42x128" / "log.jsonl"
+    lines = [json.loads(line) for line in log([2.0, 1.0, 1.0], [30.0, 20.0, 15.0]).splitlines()]
+    peaks = iter((2.5, 1.5, 40.0))
+    lines = [line | ({"loss_max": next(peaks)} if line["kind"] == "train" else {}) for line in lines]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    drawing = draw("figure8", folder)
+    assert rows_of(drawing, "loss_rise")["without ReZero"][0] == 40
+    assert drawing.figure.axes[0].get_ylim()[1] > 40
+    assert drawing.points[drawing.points.series == "without ReZero"].loss_max.max() == 40
+
+
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_training_that_breaks_ends_where_it_broke(work: Path, tmp_path: Path, bad: float) -> None:
     folder = copy(work, tmp_path, "runs")

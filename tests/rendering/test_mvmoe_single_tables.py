@@ -173,7 +173,7 @@ def test_table7_instances(title: str, name: str, problem: str, group: str, work:
     runs |= {"mvmoe_4e": roles.multi(SCALE, "MVMoE/4E", 100), "mvmoe_4e_l": roles.multi(SCALE, "MVMoE/4E-L", 100)}
     for key, run in runs.items():
         metric = "gap_rounded_pct" if title == "Set-X" else "gap_pct"
-        gap = recorded(work, f"mvmoe/{run}/{group}", name, MULTI, metric)
+        gap = recorded(work, f"mvmoe/{run}/{group}", name, X8, metric)
         assert cell(table, f"gap_{key}_pct", title, instance).measured == gap
         length = known(name.partition("_")[0])[instance].optimum * (1 + gap / 100)
         shown = cell(table, f"obj_{key}", title, instance).measured
@@ -203,7 +203,7 @@ def test_table7_means_are_over_what_all_have_solved(work: Path, tmp_path: Path) 
     run = roles.multi(SCALE, "MVMoE/4E", 100)
 
     def mean(of_names: list[str]) -> float:
-        gaps = [recorded(copy, f"mvmoe/{run}/set_x", f"cvrplib_{n}", MULTI, "gap_rounded_pct") for n in of_names]
+        gaps = [recorded(copy, f"mvmoe/{run}/set_x", f"cvrplib_{n}", X8, "gap_rounded_pct") for n in of_names]
         return float(np.mean(gaps))
 
     shown = cell(table, "gap_mvmoe_4e_pct", "Set-X", label)
@@ -248,8 +248,8 @@ def test_table8(work: Path) -> None:
     assert len(table.rows) == 33
     instance, lehd = "X-n502-k39", roles.lehd(SCALE)
     for key, evaluation, decoding in (
-        ("pomo", f"mvmoe/{roles.single(SCALE, 'CVRP', 100)}/set_x_large", MULTI),
-        ("mvmoe_4e_l", f"mvmoe/{roles.multi(SCALE, 'MVMoE/4E-L', 100)}/set_x_large", MULTI),
+        ("pomo", f"mvmoe/{roles.single(SCALE, 'CVRP', 100)}/set_x_large", X8),
+        ("mvmoe_4e_l", f"mvmoe/{roles.multi(SCALE, 'MVMoE/4E-L', 100)}/set_x_large", X8),
         ("lehd", f"{lehd['LEHD']}/{roles.group(lehd['LEHD'], 'set_x_large')}", "greedy"),
         ("lehd_rrc100", f"{lehd['LEHD']}/{roles.group(lehd['LEHD'], 'set_x_large')}", f"rrc{rrc}"),
         ("lehd_4e_l_rrc100", f"{lehd['LEHD/4E-L']}/set_x_large", f"rrc{rrc}"),

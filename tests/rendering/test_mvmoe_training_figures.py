@@ -3,6 +3,7 @@
 import shutil
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from fabricated_mvmoe import FABRIC
 from fabricated_mvmoe_figures import ABLATIONS, FIGURES, fabricate, falling, run_of, seconds, study, write_logs
 from figure_checks import drawn_figure, texts
-from neuroute.papers.mvmoe import roles
+from neuroute.papers.mvmoe import few_shot, roles
 from neuroute.papers.mvmoe.figures_training import BOTH, WITH, WITHOUT, Curve, epochs, idle_limits
-from neuroute.plan.objects import Reinforced
+from neuroute.papers.mvmoe.scale import MvmoeScale
+from neuroute.plan.objects import Dataset, Decoding, Reinforced, StageEvaluation
 from neuroute.rendering.render import FIGURE_FORMATS, render
 from neuroute.rendering.style import MEASURED, PUBLISHED
 
@@ -40,6 +42,31 @@ def test_figure5_draws_the_logs_and_the_printed_start(work: Path) -> None:
         f"POMO-MTL {falling(run_of(roles.run_id('few_mtl_vrpbltw')), 'VRPBLTW', 0):.2f} to {one:.2f} %"
         in (drawing.notes[2])
     )
+
+
+def test_trainings_in_stages_are_followed_over_the_test_set_of_table_2() -> None:
+    """Each epoch a stage: before it the model of six problems, after it the checkpoint, and the run at the end."""
+    (stage,) = FIGURES[MvmoeScale].few_shot.stages
+    one = stage.model_copy(update={"epochs": 1})
+    epochs_ = tuple(one.model_copy(update={"name": f"epoch{i}"}) for i in (1, 2, 3))
+    block = FIGURES[MvmoeScale]
+    few = block.few_shot.model_copy(update={"stages": epochs_})
+    scale = FIGURES.with_block(block.model_copy(update={"few_shot": few}))
+    wanted = list(few_shot.needs(scale))
+    assert {need.stages for need in wanted if isinstance(need, StageEvaluation)} == {("epoch1", "epoch2")}
+    dataset, run = roles.reference(scale, "VRPBLTW", 50).dataset, "mvmoe/few_mtl_vrpbltw"
+    gaps = {"mvmoe/mtl_50": 9.0, f"{run}@epoch1": 5.0, f"{run}@epoch2": 4.0, run: 3.0}
+
+    def value(metric: str, name: str, on: Dataset, decoding: Decoding) -> float | None:
+        assert (metric, on, decoding) == ("gap_mean_of_ratios_pct", dataset, roles.X8)
+        return gaps.get(name)
+
+    found = few_shot.points(SimpleNamespace(scale=scale, value=value), "POMO-MTL", "VRPBLTW")  # type: ignore[arg-type]
+    assert [(epoch, gap) for epoch, _, _, gap in found] == [(0, 9.0), (1, 5.0), (2, 4.0), (3, 3.0)]
+    assert [batch for _, batch, _, _ in found] == [i * one.batches for i in range(4)]
+    del gaps[f"{run}@epoch2"]  # not measured yet: the others are drawn
+    found = few_shot.points(SimpleNamespace(scale=scale, value=value), "POMO-MTL", "VRPBLTW")  # type: ignore[arg-type]
+    assert [epoch for epoch, *_ in found] == [0, 1, 3]
 
 
 def test_epochs_are_counted_stage_by_stage() -> None:

@@ -166,11 +166,11 @@ def test_table9_has_total_times_and_greedy_beside_prc(work: Path) -> None:
     table = draw("table9", work)
     for problem in roles.PROBLEMS:
         labels = roles.small(SCALE, problem, 500)
-        for label, decoding in (("Ours greedy", "greedy"), ("Ours PRC100, here 3", f"prc3-{roles.INITIAL[problem]}")):
+        for label, decoding in (("Ours greedy", "greedy"), ("Ours PRC10, here 1", f"prc1-{roles.INITIAL[problem]}")):
             where = (f"sit/{problem}_1k/sit", labels.dataset.id, decoding)
             assert cell(table, "gap_500_pct", problem.upper(), label).measured == recorded(work, *where, "gap_pct")
             assert cell(table, "time_500_s", problem.upper(), label).measured == recorded(work, *where, "time_s")
-    assert cell(table, "gap_700_pct", "CVRP", "Ours PRC100, here 3").published == 0.771
+    assert cell(table, "gap_700_pct", "CVRP", "Ours PRC10, here 1").published == 0.771
     assert all(c.published is None for c in row(table, "TSP", "Ours greedy"))
     assert cell(table, "time_300_s", "TSP", "Concorde").measured is not None
     labels = roles.small(SCALE, "cvrp", 700)

@@ -2,10 +2,11 @@
 
 import csv
 import io
+import re
 
 import pytest
 
-from neuroute.rendering.table import Cell, Column, PrintedSeconds, Row, Table, duration, fixed
+from neuroute.rendering.table import HERE, Cell, Column, PrintedSeconds, Row, Table, duration, fixed
 
 AWKWARD = Table(
     "A & B <i>",
@@ -71,3 +72,14 @@ def test_printed_durations_keep_their_digits_and_unit() -> None:
     table = Table("t", ("a",), (Column("time_s", "Time", format=duration),), rows)
     assert "6.00 s (0.1 min)" in table.markdown()
     assert "a,6.0,6.0\nb,6.0,\n" in table.csv()  # numbers stay numbers
+
+
+def test_the_labels_that_tell_rows_apart_stay_in_view() -> None:
+    def classes(*labels: str) -> list[str]:
+        column = Column("x", "X", "", fixed(1))
+        html = Table("t", labels, (column,), (Row(tuple(map(str, range(len(labels)))), (Cell(1.0),)),)).html()
+        return re.findall(r'class="(label[\w ]*)" scope="row"', html)
+
+    assert classes("Method") == classes("Model", HERE)[:1] == ["label fix"]
+    assert classes("Model", HERE)[1:] == ["label"]
+    assert classes("Problem", "Method", HERE) == ["label fix pair", "label fix second", "label"]

@@ -42,7 +42,7 @@ def test_lkh3_is_asked_for_a_tour_of_these_distances(ways: np.ndarray, asked: Pa
     assert solve_with("lkh3", instance).solution.tolist() == list(range(N))
     back = parse_explicit(asked.read_text(), "asked", "t")
     assert (back.ways == ways).all()
-    assert f"TYPE: {'' if instance.symmetric else 'A'}TSP" in asked.read_text()
+    assert f"TYPE : {'' if instance.symmetric else 'A'}TSP" in asked.read_text()
     assert "PRECISION" not in asked.with_suffix(".par").read_text()
 
 
@@ -52,12 +52,12 @@ def test_lkh3_is_asked_for_routes_of_these_distances(ways: np.ndarray, asked: Pa
     routes = to_routes(solve_with("lkh3", instance).solution)
     assert routes == [[customer] for customer in range(1, N)]
     text = asked.read_text()
-    assert f"TYPE: {'' if instance.symmetric else 'A'}CVRP" in text
+    assert f"TYPE : {'' if instance.symmetric else 'A'}CVRP" in text
     back = parse_explicit(text.replace("ACVRP", "CVRP"), "asked", "t")
     assert (back.ways == ways).all()
     assert back.demand is not None
     assert (back.demand.tolist(), back.capacity) == (DEMAND.tolist(), 5)
-    assert f"VEHICLES: {int(np.ceil(1.3 * DEMAND.sum() / 5)) + 3}" in text
+    assert f"VEHICLES : {N - 1}" in text
     assert "MTSP_MIN_SIZE = 0" in asked.with_suffix(".par").read_text()
 
 
@@ -71,4 +71,4 @@ def test_distances_that_lkh_cannot_count_are_coarser_or_refused(asked: Path) -> 
 def test_files_of_tsplib_are_solved_by_its_own_rules(asked: Path) -> None:
     coords = np.random.default_rng(0).integers(0, 90, (N, 2)).astype(float)
     solve_with("lkh3", TsplibInstance("t", "GEO", coords))
-    assert "EDGE_WEIGHT_TYPE: GEO" in asked.read_text()
+    assert "EDGE_WEIGHT_TYPE : GEO" in asked.read_text()

@@ -11,13 +11,15 @@ from neuroute.core.errors import NeurouteError
 from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_checker import fault
 from neuroute.problems.vrp_variants import SWITCHES
-from neuroute.solvers.lkh import TYPES
+from neuroute.solvers.lkh3 import TYPES
 from neuroute.solvers.registry import get
 
 # A vehicle for each customer, or one for all of them; the problem stays where the test finds it.
 STAND_IN = """
 assert parameters["MAX_TRIALS"] == "10000" and parameters["RUNS"] == "1" and parameters["MTSP_MIN_SIZE"] == "0"
 shutil.copy(parameters["PROBLEM_FILE"], os.environ["ASKED"])
+fleet = re.search(r"VEHICLES : (\\d+)", text).group(1)
+open(os.environ["ASKED"] + ".fleets", "a").write(fleet + " " + parameters["SEED"] + "\\n")
 customers, tour = 5, [1]
 for number in range(customers):
     tour.append(number + 2)
@@ -51,12 +53,12 @@ def instance(variant: str) -> Vrp:
 
 
 def sections(path: Path) -> dict[str, str]:
-    """Each section, and each line with a colon, of what LKH was given; as `lkh` writes it, spaces apart."""
+    """Each section, and each line with a colon, of what LKH was given."""
     found: dict[str, str] = {}
     name = ""
     for line in path.read_text().splitlines():
         key, colon, value = (part.strip() for part in line.partition(":"))
-        if colon:
+        if colon or line.endswith("_SECTION"):
             name, found[key] = key, value
         elif name and line.strip() != "EOF":
             found[name] += f"\n{' '.join(line.split())}"
@@ -65,7 +67,6 @@ def sections(path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("variant", TYPES)
 def test_lkh3_is_asked_for_the_problem(variant, asked):
-    pytest.importorskip("tsplib95")
     one = instance(variant)
     solution = get("lkh3").solve_vrp(one, 0)
     assert fault(one, 0, solution) is None
@@ -86,12 +87,13 @@ def test_lkh3_is_asked_for_the_problem(variant, asked):
         assert "TIME_WINDOW_SECTION" not in said
 
 
-@pytest.mark.usefixtures("asked")
-def test_a_solution_that_breaks_a_constraint_is_one_clear_line(monkeypatch):
+def test_a_solution_that_breaks_a_constraint_is_one_clear_line(monkeypatch, asked):
     monkeypatch.setenv("FLEET", "one")
     with pytest.raises(NeurouteError, match="lkh3: no routes found that keep to the constraints .*'ortools'") as error:
         get("lkh3").solve_vrp(instance("OVRP"), 0)
     assert "\n" not in str(error.value)
+    # With the default fleet, with a vehicle for each customer, and once more with another seed.
+    assert (asked.parent / "asked.vrp.fleets").read_text().split("\n") == ["5 1", "5 1", "5 2", ""]
     roomy = replace(instance("OVRP"), capacity=np.array([30]))
     assert get("lkh3").solve_vrp(roomy, 0)[1].tolist() == [1, 0, 0, 0, 0]
 

@@ -1,7 +1,9 @@
 """Solvers: valid and deterministic tours, optimal where optimality is claimed, and honest when missing."""
 
 import itertools
+import re
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import coordinates
 from neuroute.plan import digest
 from neuroute.problems.tsp import canonical, is_permutation, tour_length
-from neuroute.solvers import concorde, doctor, insertion
+from neuroute.solvers import concorde, doctor, insertion, lkh3
 from neuroute.solvers.nearest import tour_lengths
 from neuroute.solvers.registry import SOLVERS, entry, get
 
@@ -64,6 +66,14 @@ def test_concorde_and_lkh_agree_on_small_instances():
     for i, coords in enumerate(coordinates("uniform", "test", 20, 50, 20)):
         lengths = [tour_length(coords, get(name).solve(coords, i)) for name in ("concorde", "lkh")]
         assert lengths[0] == pytest.approx(lengths[1], abs=2e-5)
+
+
+@pytest.mark.skipif(not installed("lkh"), reason="elkai not installed")
+def test_more_runs_of_lkh_begin_with_the_one():
+    """So that a reference by ten runs is never above that by one."""
+    for i, coords in enumerate(coordinates("uniform", "test", 50, 50, 3)):
+        one, ten = (tour_length(coords, get(name).solve(coords, i)) for name in ("lkh", "lkh-long"))
+        assert ten <= one + 1e-6
 
 
 @needs_concorde
@@ -169,18 +179,47 @@ def test_lkh3_speaks_with_a_binary_on_the_path(lkh_on_path):
         get("lkh3").solve(coords, 4)
 
 
-def test_without_the_package_that_calls_it_lkh3_says_how_to_get_it_and_no_other_solver_needs_it(
-    lkh_on_path, hide_solvers
-):
-    lkh_on_path(REVERSED)
-    there = {name for name in SOLVERS if installed(name)}
-    hide_solvers("lkh", "tsplib95")
-    assert there - {name for name in SOLVERS if installed(name)} == {"lkh3"}
-    with pytest.raises(NeurouteError, match="pip install --no-deps lkh deprecated"):
-        get("lkh3").version()
-    coords = coordinates("uniform", "test", 8, 0, 1)[0]
-    for name in there - {"lkh3", *SLOW}:
-        assert is_permutation(get(name).solve(coords, 0)[None])[0]
+def test_lkh3_is_known_by_the_contents_of_its_binary(lkh_on_path):
+    found = set()
+    for body in (REVERSED, TWO_ROUTES, REVERSED):
+        lkh_on_path(body)
+        found.add(get("lkh3").version())
+    assert len(found) == 2
+    assert all(re.fullmatch(r"LKH-3 \(sha256 [0-9a-f]{16}\)", version) for version in found)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("sys.exit('no memory')", "LKH failed on an instance of 8 nodes: no memory"),
+        ("os.kill(os.getpid(), 11)", "LKH failed on an instance of 8 nodes: ended by SIGSEGV"),
+        ("sys.exit(0)", "LKH failed on an instance of 8 nodes: no tour, exit status 0"),
+        ("tour = [1, 2, 3]", "LKH wrote no tour of the 8 nodes"),
+        ("import time; time.sleep(60); tour = range(1, 9)", "LKH gave no answer to an instance of 8 nodes in 1 s"),
+    ],
+)
+def test_a_failure_of_lkh3_is_one_line_and_leaves_no_file(lkh_on_path, tmp_path, monkeypatch, body, words):
+    lkh_on_path(body)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(lkh3, "GRACE_S", 0.0)
+    monkeypatch.setattr(lkh3, "limit_s", lambda nodes: 0.5 if "sleep" in body else 20.0)
+    with pytest.raises(NeurouteError, match=words) as error:
+        get("lkh3").solve(coordinates("uniform", "test", 8, 0, 1)[0], 3)
+    assert "\n" not in str(error.value)
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_lkh3_takes_the_moves_of_vehicles_for_vehicles_alone(lkh_on_path):
+    lkh_on_path("assert 'SPECIAL' not in open(sys.argv[1]).read()\n" + REVERSED)
+    get("lkh3").solve(coordinates("uniform", "test", 8, 0, 1)[0], 3)
+    lkh_on_path("assert open(sys.argv[1]).readline() == 'SPECIAL\\n'\n" + TWO_ROUTES)
+    get("lkh3").solve_cvrp(np.random.default_rng(0).random((6, 2)), np.array([0, 9, 9, 9, 9, 9]), 20, 0)
+
+
+def test_lkh3_has_no_more_vehicles_than_customers():
+    assert lkh3.fleet(np.array([0, 9, 9]), 10) == 2
+    assert lkh3.fleet(np.array([0] + [5] * 100), 50) == 16  # ceil(1.3 * 500 / 50) + 3
 
 
 def test_lkh3_gives_routes_without_the_copies_of_the_depot(lkh_on_path):
@@ -217,8 +256,8 @@ def test_doctor_reports_every_solver_and_survives_a_crash(names, monkeypatch):
 def test_an_edit_of_a_variant_reruns_its_own_labels_only():
     for place in map(entry, SOLVERS):
         reached = {":".join(definition) for definition in digest.reach([place])}
-        plain = place.partition(":")[0] + ":SOLVER"  # which variants are made from
-        assert reached & set(SOLVERS.values()) <= {place, plain}
+        plain = {f"{place.partition(':')[0]}:{name}" for name in ("SOLVER", "LKH")}  # which variants are made from
+        assert reached & set(SOLVERS.values()) <= {place, *plain}
         assert place in reached
 
 

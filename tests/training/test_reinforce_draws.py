@@ -86,7 +86,7 @@ def test_the_published_trainings() -> None:
     assert [s.elite for s in tsp.stages] == [None, None, Elite(k=20, beta=0.1)]
     pomo = single_size("cvrp")
     assert pomo.weight_decay == 1e-6
-    rates = [pomo.learning_rate(157 * epoch) for epoch in (7999, 8000, 8049, 8050)]
+    rates = [pomo.learning_rate(157 * epoch) for epoch in (30_399, 30_400, 30_449, 30_450)]
     assert rates == pytest.approx([1e-4, 1e-5, 1e-5, 1e-6])
     assert Reinforced.model_validate_json(cvrp.canonical()) == cvrp
 

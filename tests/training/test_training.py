@@ -1,6 +1,7 @@
 """Training: it learns, it resumes byte for byte, and its settings mean what they say."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,8 @@ def batches(run: Run, store: Path, memory_gb: float = 4.0) -> SupervisedBatches:
 def test_learns_and_logs(tmp_path: Path, store: Path) -> None:
     out = run_training(make_run(epochs=20), tmp_path, store)
     losses = [line["loss"] for line in log_lines(out, "train")]
+    peaks = [line["loss_max"] for line in log_lines(out, "train")]
+    assert all(loss <= peak + 1e-6 < math.inf for loss, peak in zip(losses, peaks, strict=True))
     gaps = [line["gap_pct"] for line in log_lines(out, "validation")]
     assert np.mean(losses[-10:]) < 0.8 * np.mean(losses[:5])
     assert len(gaps) == 4  # before the first batch, and three evenly spaced

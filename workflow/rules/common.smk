@@ -32,8 +32,46 @@ def start_warm_process():
 
 def gpus_at_once():
     """GPUs that jobs on this machine may ask for together: `--resources gpu=N`."""
-    asked = workflow.global_resources.get("gpu", 0)
-    return int(getattr(asked, "value", asked) or 0)
+    return int(workflow.global_resources.get("gpu").value or 0)
+
+
+def group_of(stage, name):
+    """Which short jobs go to a cluster together; a profile says how many (group-components: short=16)."""
+    group = REQUESTS.group(stage, name)
+    if group:
+        workflow.parent_groupids[group] = "short"
+    if workflow.remote_exec:  # in a job that a cluster was sent: what came together stays so
+        workflow.group_settings.group_components = {"short": sys.maxsize}
+    return group
+
+
+def runs_group():
+    """Whether this process runs short jobs that a cluster was sent together; Snakemake tells it as an option."""
+    return workflow.remote_exec and "--local-groupid" in sys.argv and "--executor" not in sys.argv
+
+
+def check_cluster():
+    """Stop before the first job when no node can take one that is needed now, or when some run twice."""
+    waiting = [job for job in workflow.dag.needrun_jobs() if not job.is_local]
+    if workflow.executor_plugin.name != "slurm":
+        return
+    if GPUS > (quota := gpus_at_once()) > 0:
+        raise WorkflowError(f"gpus_per_run: {GPUS}, but all jobs together may hold {quota}: set resources: gpu: in {PROFILE}")
+    asked = (
+        Asked(
+            f"{job.rule.name} {' '.join(job.wildcards)}",
+            job.resources.get("slurm_partition"),
+            job.resources.get("runtime") or 0,
+            job.resources.get("mem_mb") or 0,
+            job.threads,
+            job.resources.get("gpu") or 0,
+        )
+        for job in waiting
+    )
+    clear(check_jobs, asked)
+    clear(check_orphans, Path.cwd())
+    if PLAN.config.device == "auto" and not has_gpu():
+        logger.warning("This node shows no GPU, so no job asks for one: `device: cuda` in config.yaml makes them ask.")
 
 
 def check_label_jobs():
@@ -48,6 +86,17 @@ def check_label_jobs():
             check_solvers(PLAN, job)
 
 
+def check_weights():
+    """Stop before the first job when weights that config.yaml gives are not those of their run's network."""
+    outputs = {str(file) for job in workflow.dag.needrun_jobs() for file in job.output}
+    waiting = [run for run in GIVEN if str(PLAN.checkpoint(run)) in outputs]
+    if waiting:
+        from neuroute.networks.given_weights import tensors_of  # loads torch, so only where it is needed
+
+        for run in waiting:
+            tensors_of(PLAN.runs[run], PLAN.network_code(run))
+
+
 def one_of(ids):
     """A wildcard that matches these alone."""
     return "|".join(map(re.escape, ids)) or "(?!)"
@@ -55,7 +104,7 @@ def one_of(ids):
 
 def runs_of(*kinds):
     """A wildcard that matches the runs of these kinds of training."""
-    return one_of(run for run, r in PLAN.runs.items() if r.training.kind in kinds)
+    return one_of(run for run, r in PLAN.runs.items() if r.training.kind in kinds and run not in GIVEN)
 
 
 def artifacts_of(kind):

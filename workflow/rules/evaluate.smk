@@ -13,8 +13,11 @@ rule evaluate:
     conda:
         "../../environment.yml"
     threads: PLAN.scale.evaluate_threads
+    group: lambda w: group_of("evaluate", f"{w.paper}/{w.name}/{w.group}")
     resources:
         gpu=min(GPUS, 1),
+        runtime=lambda w, attempt: REQUESTS.runtime("evaluate", f"{w.paper}/{w.name}/{w.group}", attempt),
+        mem_mb=lambda w, attempt: REQUESTS.mem_mb("evaluate", f"{w.paper}/{w.name}/{w.group}", attempt),
     params:
         spec=lambda w: PLAN.evaluations[f"{w.paper}/{w.name}/{w.group}"].canonical(),
         code=lambda w: PLAN.evaluate_code(f"{w.paper}/{w.name}/{w.group}"),

@@ -11,7 +11,11 @@ rule labels:
     retries: 2
     conda:
         "../../environment.yml"
-    threads: PLAN.config.label_workers or (1 if PLAN.scale.warm_jobs else workflow.cores) or 1
+    threads: lambda w: REQUESTS.threads("labels", f"{w.paper}/{w.name}")
+    group: lambda w: group_of("labels", f"{w.paper}/{w.name}")
+    resources:
+        runtime=lambda w, attempt: REQUESTS.runtime("labels", f"{w.paper}/{w.name}", attempt),
+        mem_mb=lambda w, attempt: REQUESTS.mem_mb("labels", f"{w.paper}/{w.name}", attempt),
     params:
         spec=lambda w: PLAN.label_jobs[f"{w.paper}/{w.name}"].canonical(),
         code=lambda w: PLAN.label_code(f"{w.paper}/{w.name}"),

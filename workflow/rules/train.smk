@@ -10,12 +10,15 @@ rule train:
         f"{PLAN.work}/usage/train/{{run}}.tsv"
     wildcard_constraints:
         run=runs_of("supervised"),
-    retries: 2
+    retries: REQUESTS.retries("train", PLAN.runs)
+    group: lambda w: group_of("train", w.run)
     conda:
         "../../environment.yml"
     threads: PLAN.scale.train_threads
     resources:
-        gpu=GPUS,
+        gpu=lambda w: REQUESTS.gpus("train", w.run),
+        runtime=lambda w, attempt: REQUESTS.runtime("train", w.run, attempt),
+        mem_mb=lambda w, attempt: REQUESTS.mem_mb("train", w.run, attempt),
     params:
         spec=lambda w: PLAN.runs[w.run].canonical(),
         code=lambda w: PLAN.train_code(w.run),
@@ -32,8 +35,6 @@ use rule train as train_self_improved with:
     wildcard_constraints:
         run=runs_of("self-improvement", "reconstruction"),
     priority: 1
-    resources:
-        gpu=min(GPUS, 1),
 
 
 use rule train as train_reinforced with:
@@ -46,3 +47,22 @@ use rule train as train_reinforced with:
     wildcard_constraints:
         run=runs_of("reinforce"),
     priority: 2
+
+
+# Weights that config.yaml gives in place of a training.
+rule import_weights:
+    output:
+        [f"{PLAN.work}/runs/{{run}}/{file}" for file in ("model.safetensors", "log.jsonl", "run.json")],
+    log:
+        f"{PLAN.work}/logs/train/{{run}}.log",
+    wildcard_constraints:
+        run=one_of(GIVEN),
+    conda:
+        "../../environment.yml"
+    params:
+        spec=lambda w: PLAN.runs[w.run].canonical(),
+        code=lambda w: PLAN.train_code(w.run),
+    message:
+        "import the weights of {wildcards.run}"
+    shell:
+        "python -m neuroute.core.job train {wildcards.run} > {log} 2>&1"

@@ -1,67 +1,22 @@
-"""What a target costs before anything runs: FLOPs, hours and disk, for whatever is not there yet."""
+"""What a target costs before anything runs: FLOPs, hours, memory and disk, for whatever is not there yet."""
 
-import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
 
-from neuroute.accounting import cost
-from neuroute.accounting.flops import reconstruction
-from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Reinforced, Run, RunEvaluation
+from neuroute.accounting.jobs import Cost, Estimates
+from neuroute.accounting.requests import most_threads, parts
 from neuroute.plan.plan import Plan
-from neuroute.plan.preflight import gpus
-from neuroute.problems.longest import longest_sub_path
-
-GREEDY = Decoding()
-
-# Seconds of one core to label one TSP instance of n nodes, log-log interpolated and extrapolated.  Measured on one
-# 2.6 GHz EPYC core, from 200 nodes on with only two or three instances: `make bench` measures yours.
-SOLVER_SECONDS: dict[str, dict[int, float]] = {
-    "concorde": {20: 0.0076, 50: 0.04, 100: 0.18, 200: 0.38, 500: 15.0},
-    "lkh": {20: 0.0011, 50: 0.009, 100: 0.048, 200: 0.2, 500: 2.0},
-    "hgs": {20: 0.27, 50: 0.8, 100: 2.6},  # CVRP
-    "hgs-long": {20: 3.1, 50: 8.9, 100: 25.0},  # CVRP, one instance each, on a busy core
-    "hgs-short": {20: 0.018, 50: 0.08, 100: 0.2},  # CVRP
-    "ortools-short": {10: 0.07, 20: 0.12, 50: 0.34},  # VRP: means over variants
-    "pyvrp-short": {10: 0.014, 20: 0.03, 50: 0.14},
-    "pyvrp": {10: 0.37, 20: 0.9, 50: 2.0},
-    # Their budgets, which are seconds.
-    "ortools": {10: 4.0, 100: 40.0},
-    "ortools-network": {10: 4.0, 100: 40.0},
-    "ortools-x10": {10: 40.0, 100: 400.0},
-}
-
-
-@dataclass(frozen=True)
-class Cost:
-    """One job: where its result lies, whether it is there, and what it takes."""
-
-    stage: str
-    id: str
-    path: Path
-    flops: float = 0.0
-    cpu_hours: float = 0.0
-    gpu_hours: float = 0.0
-    disk_mb: float = 0.0
-
-    scale: str = ""  # for artifacts, which all scales write to the same place
-
-    @property
-    def there(self) -> bool:
-        if not self.path.exists():
-            return False
-        return not self.scale or json.loads(self.path.read_text())["measured_on"]["scale"] == self.scale
 
 
 def costs(plan: Plan, target: str | None) -> list[Cost]:
     """Every job behind a target, in the order of the walk."""
     artifacts, evaluations, runs, label_jobs = _closure(plan, target)
+    estimates = Estimates(plan)
     return [
-        *(_label_cost(plan, plan.label_jobs[b]) for b in label_jobs),
-        *(_train_cost(plan, plan.runs[r]) for r in runs),
-        *(_evaluate_cost(plan, plan.evaluations[e]) for e in evaluations),
-        *(_render_cost(plan, a) for a in artifacts),
+        *(estimates.labels(job, most_threads()) for job in label_jobs),
+        *map(estimates.train, runs),
+        *map(estimates.evaluate, evaluations),
+        *map(estimates.render, artifacts),
     ]
 
 
@@ -70,25 +25,52 @@ def describe(plan: Plan, target: str | None) -> str:
     all_costs = costs(plan, target)
     lines = [f"scale {plan.scale.name}: {plan.scale.summary}"]
     lines += [f"{other} stands in for {name}" for name, other in (plan.config.substitutes or {}).items()]
-    lines.append("")
-    lines.append(f"{'stage':9} {'file':6} {'FLOP':>9} {'hours':>12} {'disk MB':>9}  id")
-    for c in all_costs:
-        hours = f"{_text(c.gpu_hours, '.2f')} GPU" if c.gpu_hours else f"{_text(c.cpu_hours, '.3f')} CPU"
-        there = "yes" if c.there else "-"
-        amount = _text(c.flops, ".1e") if c.flops else ""
-        lines.append(f"{c.stage:9} {there:6} {amount:>9} {hours:>12} {c.disk_mb:9.1f}  {c.id}")
-    left = [c for c in all_costs if not c.there]
-    work = sum(c.flops for c in left if not math.isnan(c.flops))
-    labels, disk = sum(c.cpu_hours for c in left if c.stage == "labels"), sum(c.disk_mb for c in left)
-    cpu, gpu = plan.config.machine.cpu_gflops_per_thread, plan.config.machine.gpu_tflops
     lines += [
-        "",
-        f"{len(left)} of {len(all_costs)} jobs to do, {disk / 1000:.2f} GB of disk",
-        f"  labels    {labels:,.2f} core-hours (less what a label cache holds)",
-        f"  networks  {work:.2e} FLOP: {work / cpu / 3.6e12:,.2f} core-hours at {cpu:g} GFLOP/s a thread, "
-        f"or {work / gpu / 3.6e15:,.2f} GPU-hours at {gpu:g} TFLOP/s (config.yaml: machine)",
+        f"not trained: {run}, which starts from a stage of a run whose weights are given" for run in sorted(plan.lost)
     ]
+    lines.append("")
+    lines.append(f"{'stage':9} {'file':5} {'FLOP':>8} {'time':>9} {'on':>8} {'GB':>6} {'disk MB':>9} {'':8} id")
+    limit = plan.config.machine.job_hours
+    for c in all_costs:
+        there, amount = "yes" if c.there else "-", _text(c.flops, ".1e") if c.flops else ""
+        on = f"{c.gpus} GPU" if c.gpus else f"{c.threads} CPU"
+        columns = f"{amount:>8} {_time(c.seconds):>9} {on:>8} {c.memory_mb / 1000:6.1f} {c.disk_mb:9.1f}"
+        lines.append(f"{c.stage:9} {there:5} {columns} {_fits(c, limit):8} {c.id}")
+    left = [c for c in all_costs if not c.there]
+    rates = Estimates(plan).rates
+    lines += ["", f"{len(left)} of {len(all_costs)} jobs to do, {sum(c.disk_mb for c in left) / 1000:.2f} GB of disk"]
+    for name, stages in (("labels", ("labels",)), ("networks", ("train", "evaluate"))):
+        part = [c for c in left if c.stage in stages]
+        known = [c for c in part if not math.isnan(c.seconds)]
+        work = sum(c.flops for c in known)
+        hours = [(sum(c.cpu_hours for c in known), "core-hours"), (sum(c.gpu_hours for c in known), "GPU-hours")]
+        said = ", ".join(f"{amount:,.2f} {unit}" for amount, unit in hours if amount or unit == "core-hours")
+        said += f" for {work:.2e} FLOP" if work else ""
+        unknown = len(part) - len(known)
+        lines.append(f"  {name:9} {said}" + (f"; {unknown} jobs of unknown length" if unknown else ""))
+    too_long = sum(_fits(c, limit) != "" for c in left)
+    if too_long:
+        lines.append(
+            f"  {too_long} need more than the {limit:g} h that a job may have (config.yaml: machine), so several goes"
+        )
+    measured = f"measured on {rates.measured}" if rates.measured else "typical ones; measure yours: doctor --measure"
+    lines.append(f"Rates are {measured}. Labels that a cache holds cost nothing.")
     return "\n".join(lines)
+
+
+def _time(seconds: float) -> str:
+    if math.isnan(seconds):
+        return "?"
+    if seconds < 600:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 36_000 else f"{seconds / 3600:,.0f} h"
+
+
+def _fits(job: Cost, limit: float) -> str:
+    """In how many goes a job ends, if not within the longest time that one may have: it goes on where it was."""
+    if math.isnan(job.seconds) or job.seconds <= 3600 * limit:
+        return ""
+    return f"{parts(job, limit)} goes"
 
 
 def _text(amount: float, form: str) -> str:
@@ -143,83 +125,3 @@ def _with_starts(plan: Plan, runs: list[str]) -> list[str]:
 
 def _once(ids: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(ids))
-
-
-def _render_cost(plan: Plan, artifact: str) -> Cost:
-    path = plan.artifact_stem(artifact).with_suffix(".json")
-    return Cost("render", artifact, path, disk_mb=0.3, scale=plan.scale.name)
-
-
-def _computed(plan: Plan, stage: str, name: str, path: Path, amount: float, disk_mb: float) -> Cost:
-    """A job whose cost is `amount` FLOPs on this plan's device."""
-    if gpus(plan.config):
-        hours = amount / (plan.config.machine.gpu_tflops * 1e12) / 3600
-        return Cost(stage, name, path, amount, gpu_hours=hours, disk_mb=disk_mb)
-    hours = amount / (plan.config.machine.cpu_gflops_per_thread * 1e9) / 3600
-    return Cost(stage, name, path, amount, cpu_hours=hours, disk_mb=disk_mb)
-
-
-def _label_cost(plan: Plan, job: LabelJob) -> Cost:
-    hours = sum(label_seconds(labels) for labels in job.labels) / 3600
-    disk = sum(labels.dataset.count * labels.dataset.n * (1 if labels.dataset.n <= 256 else 2) for labels in job.labels)
-    return Cost("labels", job.id, plan.manifest(job.id), cpu_hours=hours, disk_mb=disk / 1e6)
-
-
-def label_seconds(labels: Labels) -> float:
-    """Core-seconds to solve all instances, 0 for a solver without a measured rate."""
-    import numpy as np
-
-    points = SOLVER_SECONDS.get(labels.solver)
-    if points is None:
-        return 0.0
-    sizes, seconds = np.log(list(points)), np.log(list(points.values()))
-    n = np.log(labels.dataset.n)
-    slope = (seconds[-1] - seconds[-2]) / (sizes[-1] - sizes[-2])
-    beyond = max(0.0, n - sizes[-1]) * slope
-    return float(np.exp(np.interp(n, sizes, seconds) + beyond)) * labels.dataset.count
-
-
-def _train_cost(plan: Plan, run: Run) -> Cost:
-    samples = run.training.samples * run.training.epochs
-    amount = samples * cost.training_per_sample(run)
-    many = isinstance(run.training, Reinforced)  # whose validations build solutions from all starts
-    for labels in (run.validation, *run.also_validation):
-        nodes, starts = labels.dataset.nodes, labels.dataset.n if many else 1
-        each = cost.per_solution(run.network, nodes, starts, shrinks=not many)["gflops_shrinking"] * 1e9
-        amount += labels.dataset.count * (run.training.validations + 1) * each
-    disk = 4 * 4 * cost.parameters_of(run.network) / 1e6  # weights, and weights with two moments in the state
-    path = plan.run_dir(run.id) / "model.safetensors"
-    return _computed(plan, "train", run.id, path, amount, disk)
-
-
-def _evaluate_cost(plan: Plan, evaluation: RunEvaluation) -> Cost:
-    """Benchmarks are left out (their instances are not known before they are fetched)."""
-    amount = evaluation.flops(ModelPrice(plan.runs[evaluation.run]))
-    disk = sum(8 * labels.dataset.count for labels in evaluation.labels) / 1e6
-    return _computed(plan, "evaluate", evaluation.id, plan.evaluation_file(evaluation.id), amount, disk)
-
-
-@dataclass(frozen=True)
-class ModelPrice:
-    """FLOPs of a run's solutions."""
-
-    run: Run
-
-    def construct(self, dataset: Dataset, decoding: Decoding = GREEDY) -> float:
-        starts = dataset.n if decoding.starts == "all" else decoding.starts
-        images = 8 if decoding.augment else 1
-        # Models that are trained from many starts mask nodes instead of dropping them.
-        shrinks = decoding.method == "beam" or not isinstance(self.run.training, Reinforced)
-        at_a_time = images * starts * decoding.beam
-        each = cost.per_solution(self.run.network, dataset.nodes, at_a_time, images, shrinks=shrinks)
-        return decoding.repeats * dataset.count * each["gflops_shrinking"] * 1e9
-
-    def improve(self, dataset: Dataset, decoding: Decoding) -> float:
-        network = self.run.network
-        if decoding.method == "prc":
-            c, longest = cost.counts(network), longest_sub_path(decoding.longest, dataset.n)
-            cvrp, most = dataset.problem == "cvrp", decoding.most_blocks
-            each = reconstruction(c.decision, c.encoder, dataset.n, longest, most, cvrp=cvrp)
-        else:  # a segment has half the nodes on average, and costs go with their square at least
-            each = cost.per_solution(network, decoding.longest or dataset.n)["gflops_shrinking"] * 1e9 / 3
-        return dataset.count * decoding.iterations * each

@@ -2,15 +2,12 @@
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from neuroute.cli.options import ConfigFile, Device, ScaleName, Threads, labels_digest, load_plan
 from neuroute.core.errors import NeurouteError
-
-if TYPE_CHECKING:
-    pass
 
 
 def train(
@@ -20,15 +17,25 @@ def train(
     device: Device = None,
     threads: Threads = None,
 ) -> None:
-    """Train a run; a killed call goes on where it stopped and ends with the same weights."""
-    from neuroute.training.train import Settings
-    from neuroute.training.train import train as train_run
+    """Train a run; a killed call goes on where it stopped and ends with the same weights.
+
+    Of a run whose weights config.yaml gives, takes these instead.
+    """
+    from neuroute.plan.objects import GivenRun
 
     p = load_plan(config, scale, device)
     r = p.find(p.runs, run, "run")
+    if isinstance(r, GivenRun):
+        from neuroute.networks.given_weights import take_weights
+
+        take_weights(r, p.run_dir(run), p.network_code(run))
+        return
     code = p.train_code(run)
     starts, mend = p.files_to_start(run), f"train it with `neuroute train {(r.start or '').partition('@')[0]}`"
     started = [_file_digest(path, mend) for path in starts]
+    from neuroute.training.train import Settings
+    from neuroute.training.train import train as train_run
+
     train_run(
         r,
         p.run_dir(run),

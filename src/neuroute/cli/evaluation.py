@@ -167,6 +167,7 @@ def solve(
     augment: Augment = False,
     out: Annotated[Path | None, typer.Option(help="drawing of the solution (.svg, .pdf or .png)")] = None,
     save: Annotated[Path | None, typer.Option(help="keep the solution here (.tour or .sol)")] = None,
+    config: ConfigFile = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda")] = "auto",
 ) -> None:
     """Solve a file of TSPLIB, VRPLIB or Solomon's with a network or a solver, or improve a solution of it; draw it.
@@ -190,8 +191,8 @@ def solve(
     if len(solvers) > 1 or is_explicit(file):
         print(solve_by(file, solvers, reference, seconds=seconds, seed=seed, out=out, save=save, say=print))
         return
-    config = load_config() if Path("config.yaml").exists() else None
-    memory_gb, trusted = (config.memory_gb, config.networks) if config else (None, [])
+    settings = load_config(config) if config or Path("config.yaml").exists() else None
+    memory_gb, trusted = (settings.memory_gb, settings.networks) if settings else (None, [])
     line = solve_file(
         file,
         model,

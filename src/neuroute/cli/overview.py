@@ -22,9 +22,22 @@ def plan(
     print(describe(load_plan(config, scale), target))
 
 
-def doctor() -> None:
+def doctor(
+    measured: Annotated[
+        bool, typer.Option("--measure", help="measure this machine's rates, for `neuroute plan`: some minutes")
+    ] = False,
+    config: ConfigFile = None,
+) -> None:
     """Solve a small instance with every solver; say which are there and how to get the others."""
     from neuroute.solvers.doctor import examine
+
+    if measured:
+        from neuroute.accounting.measure import measure
+        from neuroute.accounting.rates import keep_rates
+        from neuroute.plan.config import load_config
+
+        print(keep_rates(load_config(config), measure(print)))
+        return
 
     for finding in examine():
         print(finding.line())

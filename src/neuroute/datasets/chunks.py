@@ -13,6 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.shard_files import stream_part
 from neuroute.plan.objects import SHARD, Labels
 from neuroute.solvers.base import Solver
+from neuroute.solvers.lkh_rounds import spent_in
 from neuroute.solvers.registry import get
 
 Pool = ProcessPoolExecutor | None  # None: solve in this process
@@ -42,22 +44,32 @@ def chunks(shard: int, first: int, stop: int, n: int) -> list[Chunk]:
     return [Chunk(shard, max(start, first), min(start + size, stop)) for start in starts]
 
 
-def solve_chunk(labels: Labels, seed: int, chunk: Chunk) -> tuple[np.ndarray, float]:
-    """Return canonical solutions (rows, ...) and solver seconds; seeds are of `seed` and the instance's number."""
+def solve_chunk(labels: Labels, seed: int, chunk: Chunk, folder: Path | None = None) -> tuple[np.ndarray, float]:
+    """Return canonical solutions (rows, ...) and solver seconds; seeds are of `seed` and the instance's number.
+
+    folder: in which a solver keeps how far it is with a large instance.
+    """
     solver, kind, n = _load_solver(labels.solver), spec_of(labels), labels.dataset.n
     instances = kind.instances(stream_part(labels, chunk.shard, chunk.first, chunk.stop))
     solutions = np.empty((len(instances), *kind.shape(n)), dtype=kind.dtype(n))
     seconds = 0.0
     for row in range(len(instances)):
         instance = chunk.shard * SHARD + chunk.first + row
+        of_row = solver
+        if folder and solver.large and n >= solver.large:
+            place = folder / str(chunk.first + row)
+            of_row = solver.variant(solver.name, "solve", folder=place)
+            seconds += spent_in(place)
         start = time.perf_counter()
         try:
-            solutions[row] = kind.solve(solver, instances[row : row + 1], zlib.crc32(f"{seed} {instance}".encode()))
+            solutions[row] = kind.solve(of_row, instances[row : row + 1], zlib.crc32(f"{seed} {instance}".encode()))
         except OSError as error:
             raise NeurouteError(
                 f"{labels.solver} could not work in {tempfile.gettempdir()} ({error.strerror}); "
                 "free some space there, or set TMPDIR, and run the same command again"
             ) from None
+        except NeurouteError as error:
+            raise NeurouteError(f"instance {instance} of {labels.id}: {error}") from None
         seconds += time.perf_counter() - start
     return kind.canonical(solutions), seconds
 
@@ -103,22 +115,39 @@ def _end_with_parent() -> None:
 
 
 def solve_chunks(
-    pool: Pool, labels: Labels, seed: int, chunks: Sequence[Chunk]
+    pool: Pool, labels: Labels, seed: int, chunks: Sequence[Chunk], folder: Path | None = None
 ) -> Iterator[tuple[Chunk, np.ndarray, float]]:
     """Yield each chunk with its solutions and solver seconds, in the order in which they are done.
 
-    Raises NeurouteError if a worker dies.
+    Raises NeurouteError if a worker dies; and, when all others are solved, if a solver has failed on an instance.
     """
+    failed: list[NeurouteError] = []
     if pool is None:
         for chunk in chunks:
-            yield chunk, *solve_chunk(labels, seed, chunk)
-        return
+            try:
+                found = solve_chunk(labels, seed, chunk, folder)
+            except NeurouteError as error:
+                failed.append(error)
+            else:
+                yield chunk, *found
+        return _tell(failed)
     try:
-        futures = {pool.submit(solve_chunk, labels, seed, chunk): chunk for chunk in chunks}
+        futures = {pool.submit(solve_chunk, labels, seed, chunk, folder): chunk for chunk in chunks}
         for future in as_completed(futures):
-            yield futures[future], *future.result()
+            if isinstance(fault := future.exception(), NeurouteError):
+                failed.append(fault)
+            else:
+                yield futures[future], *future.result()
     except BrokenProcessPool:
         raise NeurouteError(
             f"a {labels.solver} worker died (killed, or out of memory) in shard {chunks[0].shard} of "
             f"{labels.id}; finished chunks are kept: run the same command again, with fewer workers if memory is short"
         ) from None
+    return _tell(failed)
+
+
+def _tell(failed: Sequence[NeurouteError]) -> None:
+    """Raises NeurouteError for the chunks that are missing: one bad answer of a solver does not cost the others."""
+    if failed:
+        more = f" (and {len(failed) - 1} more like it)" if len(failed) > 1 else ""
+        raise NeurouteError(f"{failed[0]}{more}; all else is solved and kept")

@@ -296,7 +296,7 @@ def _solved(
 ) -> Iterator[tuple[Chunk, np.ndarray, float]]:
     """Yield what `solve_chunks` does, and keep it."""
     try:
-        for chunk, rows, took in solve_chunks(pool, labels, facts["seed"], waiting):
+        for chunk, rows, took in solve_chunks(pool, labels, facts["seed"], waiting, pages.folder):
             yield chunk, rows, took
             pages.hold(chunk, rows, took)
             bar.add(len(rows))

@@ -19,7 +19,7 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.plan.objects import SHARD, Dataset, Labels
 
 # Solvers whose solutions are never longer than the nearest neighbour's.
-REFERENCES = ("concorde", "lkh", "lkh3", "hgs", "hgs-short", "hgs-long")
+REFERENCES = ("concorde", "concorde-6h", "lkh", "lkh-long", "lkh3", "hgs", "hgs-short", "hgs-long")
 TOLERANCE = 1e-7  # relative
 
 Facts = dict[str, Any]  # solver, version, seed, optimal, seconds, cores, count, instances_sha256, mean_length
@@ -116,9 +116,12 @@ def instances_digest(labels: Labels, shard: int, count: int) -> str:
 
 
 def write_shard(path: Path, solutions: np.ndarray, facts: Facts) -> None:
-    """Replace a shard's file and its sidecar, each as a whole."""
-    write_whole(path, lambda file: np.save(file, solutions))
+    """Replace a shard's sidecar and its file, each as a whole.
+
+    In this order: a kill between them leaves facts of more rows than there are, never rows of unknown making.
+    """
     write_json(path.with_suffix(".json"), facts)
+    write_whole(path, lambda file: np.save(file, solutions))
 
 
 def share_facts(facts: Facts, rows: int) -> Facts:

@@ -29,6 +29,7 @@ import numpy as np
 from scipy.special import log1p, ndtri
 
 from neuroute.core.errors import NeurouteError
+from neuroute.datasets.published import read_coordinates, read_vehicles
 from neuroute.plan.objects import SHARD, Dataset
 from neuroute.problems.vrp import Vrp
 
@@ -49,6 +50,8 @@ Draw = Callable[[int, int], np.ndarray]  # (field, draws per instance) -> uint64
 
 def dataset_coordinates(dataset: Dataset) -> np.ndarray:
     """Return the coordinates of a TSP data set: float32 (count, n, 2)."""
+    if dataset.file is not None:
+        return read_coordinates(dataset)
     return coordinates(dataset.distribution, dataset.split, dataset.n, dataset.first, dataset.count)
 
 
@@ -82,6 +85,8 @@ def cvrp_dataset(dataset: Dataset) -> Vrp:
 
     Depot and customers are uniform in the unit square, in float32.  Raises NeurouteError for other distributions.
     """
+    if dataset.file is not None:
+        return read_vehicles(dataset)
     d, n, word = dataset, dataset.n, check_customers("CVRP", dataset)
     coords = np.empty((d.count, n + 1, 2), dtype=np.float32)
     demand = np.empty((d.count, n + 1), dtype=np.int64)

@@ -13,6 +13,7 @@ have neither: backhauls are drawn per instance, as the paper's text says, and on
 
 import numpy as np
 
+from neuroute.datasets.published import read_vehicles
 from neuroute.datasets.streams import (
     CAPACITIES,
     Draw,
@@ -43,6 +44,8 @@ def vrp_dataset(dataset: Dataset) -> Vrp:
     Depot and customers are uniform in the unit square, in float32.  Raises NeurouteError for other distributions and
     unknown variants.
     """
+    if dataset.file is not None:
+        return read_vehicles(dataset)
     d, n, word = dataset, dataset.n, check_customers("VRP", dataset)
     switches = Variant(d.variant or "").switches
     coords = np.empty((d.count, n + 1, 2), dtype=np.float32)

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -61,6 +61,7 @@ def measure(loaded: LoadedModel, evaluation: EfficiencyEvaluation) -> tuple[Rows
     The loaded network is not measured.  Raises NeurouteError if a network cannot be built, its FLOPs are not known, or
     there is no data set of its problem.
     """
+    loaded = replace(loaded, weights=None)  # of these networks they are random
     place, budget = loaded.place, loaded.memory_gb * 1e9
     ready = {name: build_network(name, network, evaluation, place) for name, network in evaluation.networks.items()}
     rows, arrays = Rows(), Arrays()

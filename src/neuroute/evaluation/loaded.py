@@ -15,7 +15,7 @@ from neuroute.decoding.decode import instances_per_batch
 from neuroute.evaluation.kept import Kept, KeptDecoding
 from neuroute.evaluation.records import UNITS, Rows
 from neuroute.networks.base import RoutingNetwork
-from neuroute.networks.weights import load_checkpoint
+from neuroute.networks.weights import describe_source, load_checkpoint
 from neuroute.plan.objects import Decoding, Run
 
 
@@ -49,6 +49,7 @@ class LoadedModel:
     context: RunContext
     kept: Kept = field(default_factory=Kept)
     best_factors: tuple[np.ndarray, np.ndarray] | None = None  # sizes (k,), factors (k,); None: context.rescaling's
+    weights: str | None = None  # where they come from, if they were not trained here
 
     def keeper(self, name: str | None, decoding: Decoding) -> KeptDecoding | None:
         """Return where an interrupted decoding is kept, with what is measured under that name."""
@@ -78,7 +79,9 @@ class LoadedModel:
         batch_size: int | None = None,
     ) -> Rows:
         """Return one record per value; `test` as of `describe_test`, `batch_size` what memory holds unless given."""
-        shared = {"paper": self.run.paper, "run": self.run.id, "group": group, "seed": self.run.seed, **test}
+        seed = self.run.seed if self.weights is None else None
+        shared = {"paper": self.run.paper, "run": self.run.id, "group": group, "seed": seed, **test}
+        shared["weights"] = self.weights
         shared["batch_size"] = batch_size or instances_per_batch(self.net, test["n"], decoding, self.memory_gb)
         context = self.context
         return make_rows(shared, decoding, values, self.place, context.scale, context.code, wall_time_s)
@@ -123,4 +126,5 @@ def load_run(run: Run, checkpoint: Path, context: RunContext) -> LoadedModel:
         )
     net.to(place)
     budget = devices.memory_budget_gb(place, context.memory_gb, context.jobs_per_gpu)
-    return LoadedModel(net, run, checkpoint, place, budget, context)
+    weights = describe_source(about["source"]) if "source" in about else None
+    return LoadedModel(net, run, checkpoint, place, budget, context, weights=weights)

@@ -41,6 +41,24 @@ class Weights:
     about: Mapping[str, Any] | None = None
 
     @property
+    def fixed(self) -> Mapping[str, Any]:
+        """Arguments that a network must have, though its tensors would fit with others."""
+        if self.about is not None:
+            return {name: value for name, value in self.told.items() if name != "train_nodes"}
+        if self.layout is None:
+            return {}
+        names = {*self.layout.trained, *(["heads"] if self.layout.heads else [])}
+        return {name: self.told[name] for name in names}
+
+    @property
+    def described(self) -> str:
+        """What it holds, as far as it says."""
+        if self.about is not None:
+            return describe(Network.model_validate(self.about["network"]))
+        told = ", ".join(f"{name}={value}" for name, value in self.told.items())
+        return f"{self.layout.name} ({told})" if self.layout else f"{len(self.tensors)} tensors"
+
+    @property
     def source(self) -> dict[str, Any]:
         """What a checkpoint keeps of it."""
         return {
@@ -69,17 +87,13 @@ def read_weights(file: Path) -> Weights:
     return Weights(file, named, layout, _read(layout.kind, named) | told)
 
 
-def fit(weights: Weights, network: Network) -> dict[str, Tensor]:
-    """Return the tensors as this network has them.
-
-    Raises NeurouteError that says which arguments differ, or else which tensors are missing, left over, of another
-    shape or not finite.
-    """
+def faults(weights: Weights, network: Network) -> list[str]:
+    """Say which tensors are missing, left over or of another shape than in this network; nothing if none is."""
     with torch.device("meta"):
         own = build(network).state_dict()
     tensors = weights.tensors
-    faults = {
-        "missing": [name for name in own if name not in tensors],
+    found = {
+        "missing": [_as_there(weights.layout, name) for name in own if name not in tensors],
         "left over": [name for name in tensors if name not in own],
         "of another shape": [
             f"{name} {tuple(tensors[name].shape)} for {tuple(own[name].shape)}"
@@ -87,18 +101,26 @@ def fit(weights: Weights, network: Network) -> dict[str, Tensor]:
             if name in tensors and tensors[name].shape != own[name].shape
         ],
     }
-    faults["missing"] = [_as_there(weights.layout, name) for name in faults["missing"]]
-    says = [f"{what}: {some(names)}" for what, names in faults.items() if names]
-    if says:
+    return [f"{what}: {some(names)}" for what, names in found.items() if names]
+
+
+def fit(weights: Weights, network: Network) -> dict[str, Tensor]:
+    """Return the tensors as this network has them.
+
+    Raises NeurouteError that says which are missing, left over, of another shape or not finite.
+    """
+    if says := faults(weights, network):
         raise NeurouteError(f"{weights.file}: does not fit {describe(network)} ({'; '.join(says)})")
-    for name, tensor in tensors.items():
+    with torch.device("meta"):
+        own = build(network).state_dict()
+    for name, tensor in weights.tensors.items():
         if tensor.is_floating_point() != own[name].is_floating_point():
             raise NeurouteError(
                 f"{weights.file}: '{name}' holds {tensor.dtype}, not {own[name].dtype}; export it again"
             )
         if not bool(tensor.isfinite().all()):
             raise NeurouteError(f"{weights.file}: holds weights that are not finite ('{name}'); get it again")
-    return {name: tensors[name].to(own[name].dtype).contiguous() for name in own}
+    return {name: weights.tensors[name].to(own[name].dtype).contiguous() for name in own}
 
 
 def write_checkpoint(out: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:

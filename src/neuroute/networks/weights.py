@@ -2,7 +2,7 @@
 
 import importlib
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +139,12 @@ def load_checkpoint(
 def describe(network: Network) -> str:
     arguments = ", ".join(f"{k}={v}" for k, v in network.arguments.items())
     return f"{network.kind.rpartition(':')[2]}({arguments})"
+
+
+def describe_source(source: Mapping[str, Any]) -> str:
+    """Say where a checkpoint's weights come from, if no training here made them (`foreign_weights.Weights.source`)."""
+    what = "published weights" if source.get("layout") else "weights of a file"
+    return f"{what} ({source['file']}, sha256 {source['sha256'][:12]})"
 
 
 def parameters(net: nn.Module) -> int:

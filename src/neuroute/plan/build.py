@@ -1,9 +1,10 @@
 """Build the plan: what the chosen papers declare at a scale, each thing once."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.changes import change_network
+from neuroute.plan.changes import can_be_met, change_networks, give_weights, lost_runs
 from neuroute.plan.config import Config, load_scale
 from neuroute.plan.label_blocks import drop_repeated, separate
 from neuroute.plan.objects import (
@@ -18,6 +19,7 @@ from neuroute.plan.objects import (
 from neuroute.plan.paper import Needs
 from neuroute.plan.papers import load_paper
 from neuroute.plan.plan import Plan
+from neuroute.plan.scale import TestFile, find_test_files
 
 __all__ = ["Plan", "build_plan"]
 
@@ -26,18 +28,25 @@ def build_plan(config: Config) -> Plan:
     """The plan of a config.  Raises NeurouteError for an unknown scale, paper or run."""
     substitutes = config.substitutes or {}
     scale = load_scale(config.scale, config.papers).with_solvers(substitutes)
+    test_files = find_test_files(config.test_sets, config.testsets_dir, Path(config.work_dir) / "labels")
+    scale = scale.model_copy(update={"test_files": test_files})
     papers = {key: load_paper(key) for key in config.papers or scale.blocks}
     label_jobs: list[LabelJob] = []
     runs: list[Run] = []
     evaluations: list[RunEvaluation] = []
     artifacts: list[Artifact] = []
     needs: dict[str, Needs] = {}
+    lost: set[str] = set()
     for paper in papers.values():
-        own = [change_network(config, run) for run in paper.runs(config, scale)]
-        runs += own
+        own = [give_weights(config, run) for run in change_networks(config, paper.runs(config, scale))]
+        of_paper = {run.id: run for run in own}
+        lost |= lost_runs(own)
+        runs += [run for run in own if run.id not in lost]
         label_jobs += paper.label_jobs(scale, own)
-        needs[paper.key] = paper.needs(scale)
-        evaluations += paper.evaluations(scale, needs[paper.key])
+        wanted = paper.needs(scale).items()
+        needs[paper.key] = {d: [need for need in each if can_be_met(need, of_paper, lost)] for d, each in wanted}
+        measured = paper.evaluations(scale, needs[paper.key])
+        evaluations += [e for e in measured if can_be_met(e, of_paper, lost)]  # those on demand too
     left = drop_repeated(separate(label_jobs, scale.evaluate_together))
     for paper in papers.values():
         artifacts += paper.artifacts(scale, left, needs[paper.key])
@@ -51,8 +60,10 @@ def build_plan(config: Config) -> Plan:
         evaluations={e.id: e for e in evaluations},
         artifacts={a.id: a for a in artifacts},
         papers=papers,
+        lost=frozenset(lost),
     )
     _check(plan)
+    _check_test_files(plan)
     if substitutes:
         plan = replace(plan, artifacts={a.id: _with_stand_ins(plan, a) for a in artifacts})
     for changed in config.runs:
@@ -68,6 +79,26 @@ def _with_stand_ins(plan: Plan, artifact: Artifact) -> Artifact:
     used = {labels.solver for job in jobs for labels in plan.label_jobs[job].labels}
     found = {name: other for name, other in (plan.config.substitutes or {}).items() if other in used}
     return artifact.model_copy(update={"stand_ins": found})
+
+
+def _check_test_files(plan: Plan) -> None:
+    """Raises NeurouteError if `test_sets` names a set that no paper tests on, or no file is one that any tests on."""
+    kept = {labels.dataset.file for job in plan.label_jobs.values() for labels in job.labels}
+    used = {test for test in plan.scale.test_files if any(_is_of(test, file) for file in kept if file)}
+    for test in plan.scale.test_files:
+        if test.stem is not None and test not in used:
+            raise NeurouteError(
+                f"config.yaml: test_sets.{test.stem}: no test set of this plan; `neuroute plan` lists them"
+            )
+    if plan.config.test_sets == "published" and not used:
+        raise NeurouteError(
+            f"config.yaml: test_sets: {plan.config.testsets_dir} holds no test set of the sizes of scale "
+            f"{plan.scale.name}; give others, or `test_sets: drawn`"
+        )
+
+
+def _is_of(test: TestFile, file: str) -> bool:
+    return file.endswith(f"_{test.source.stem}.npz")
 
 
 def _check(plan: Plan) -> None:

@@ -1,5 +1,11 @@
-"""What `runs` in config.yaml changes of a declared run: one thing changed, and its chain alone reruns."""
+"""What `runs` in config.yaml changes of a declared run: one thing changed, and its chain alone reruns.
 
+A run whose weights are given needs no labels and leaves no log.  The ends of its earlier stages are nowhere: they are
+not measured, and runs that would start from one are not trained.
+"""
+
+from collections.abc import Container, Iterable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -8,7 +14,9 @@ from neuroute.core.dotted import search_working_folder
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.config import Config
 from neuroute.plan.digest import code_digest
-from neuroute.plan.objects import Network, Run
+from neuroute.plan.evaluations import StageEvaluation
+from neuroute.plan.needs import Need, Solved
+from neuroute.plan.objects import GivenRun, Network, Run
 from neuroute.plan.yaml_files import validate
 
 T = TypeVar("T", bound=BaseModel)
@@ -25,6 +33,26 @@ def apply_changes(config: Config, run: str, kind: type[T], declared: BaseModel) 
     if stages := changed.pop("stages", None):
         values["stages"] = _with_stages(values.get("stages", ()), stages, f"{where}.stages")
     return validate(kind, values | changed, where)
+
+
+def change_networks(config: Config, runs: Iterable[Run]) -> list[Run]:
+    """Return the runs, each after the one that it starts from, with the networks that config.yaml gives them.
+
+    What starts from a changed run has its network, but for the size of its instances.
+    """
+    changed: dict[str, Network] = {}
+    out = []
+    for run in runs:
+        now = change_network(config, run)
+        first = changed.get((run.start or "").partition("@")[0])
+        if now is run and first is not None:
+            size = {name: value for name, value in run.network.arguments.items() if name == "train_nodes"}
+            network = Network(kind=first.kind, arguments=first.arguments | size)
+            now = run.model_copy(update={"network": network})
+        if now is not run:
+            changed[run.id] = now.network
+        out.append(now)
+    return out
 
 
 def change_network(config: Config, run: Run) -> Run:
@@ -49,6 +77,35 @@ def change_network(config: Config, run: Run) -> Run:
                 "PYTHONPATH"
             ) from None
     return run.model_copy(update={"network": network})
+
+
+def give_weights(config: Config, run: Run) -> Run:
+    """Return the run with the weights that config.yaml gives it, if any.  Raises NeurouteError if no file is there."""
+    change = config.runs.get(run.id)
+    if change is None or change.weights is None:
+        return run
+    if not Path(change.weights).is_file():
+        raise NeurouteError(f"config.yaml: runs.{run.id}.weights: no file {change.weights}; correct the path")
+    return GivenRun(**{name: getattr(run, name) for name in Run.model_fields}, weights=change.weights)
+
+
+def lost_runs(runs: Iterable[Run]) -> set[str]:
+    """Ids of runs that start from the end of an earlier stage of a given one, or from such a run."""
+    lost: set[str] = set()
+    given = {run.id for run in runs if isinstance(run, GivenRun)}
+    for run in runs:  # each after the one that it starts from
+        start, _, stage = (run.start or "").partition("@")
+        if run.id not in given and ((stage and start in given) or start in lost):
+            lost.add(run.id)
+    return lost
+
+
+def can_be_met(need: Need, runs: Mapping[str, Run], lost: Container[str]) -> bool:
+    """Whether a need is of no lost run, and of no earlier stage of a given one."""
+    if isinstance(need, Solved):
+        return True
+    of_stages = isinstance(need, StageEvaluation) and isinstance(runs.get(need.run), GivenRun)
+    return need.run not in lost and not of_stages
 
 
 def seed_of(config: Config, run: str, usual: int = 0) -> int:

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.papers import add_folders, paper_folders
@@ -30,13 +30,27 @@ class RunChange(Strict):
         dict[str, Any], Field(description="of the network: all of another one, changes of the declared one")
     ] = {}
     training: TrainingChange = TrainingChange()
+    weights: Annotated[
+        str | None,
+        Field(description="a file to take instead of training: published weights, or a checkpoint of neuroute"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _weights_are_not_trained(self) -> "RunChange":
+        changed = [name for name in ("seed", "training") if name in self.model_fields_set]
+        if self.weights is not None and changed:
+            raise ValueError(f"with weights nothing is trained: leave out {' and '.join(changed)}")
+        return self
 
 
 class Machine(Strict):
-    """Sustained rates that `neuroute plan` turns FLOPs into hours with; measure yours with `make bench`."""
+    """Where jobs run: what `neuroute plan` reckons with, and what a cluster is asked for."""
 
-    cpu_gflops_per_thread: Annotated[float, Field(gt=0)] = 50.0
-    gpu_tflops: Annotated[float, Field(gt=0)] = 60.0
+    job_hours: Annotated[float, Field(gt=0, description="longest time that one job may have on your cluster")] = 48.0
+    cpu_gflops_per_thread: Annotated[
+        float | None, Field(gt=0, description="sustained; null: as `neuroute doctor --measure` found, or typical")
+    ] = None
+    gpu_tflops: Annotated[float | None, Field(gt=0, description="of a GPU, likewise")] = None
 
 
 class Config(Strict):
@@ -80,7 +94,14 @@ class Config(Strict):
     benchmarks_dir: Annotated[
         str | None, Field(description="a local copy of TSPLIB (its folder or the one above); null: download it")
     ] = None
-    testsets_dir: Annotated[str | None, Field(description="folder of test sets (.npz) to evaluate by name")] = None
+    testsets_dir: Annotated[str | None, Field(description="folder of test sets, for `test_sets` and by name")] = None
+    test_sets: Annotated[
+        Literal["drawn", "published"] | dict[str, str],
+        Field(
+            description="published: those of testsets_dir whose names say which they are take the place of drawn ones; "
+            "or {drawn set: file}"
+        ),
+    ] = "drawn"
     tensorboard: Annotated[bool, Field(description="also write TensorBoard event files")] = False
     work_dir: str = "work"
     results_dir: str = "results"

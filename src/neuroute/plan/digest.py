@@ -23,6 +23,7 @@ from pathlib import Path
 PACKAGE = "neuroute"
 ROOT = Path(__file__).resolve().parents[1]
 Place = tuple[str, str]  # (module, name of a top-level definition; "" for the module itself)
+INSTALLED = {"site-packages", "dist-packages"}  # folders of packages
 MODULE = "module"  # stands for a module that is used as a whole, whatever its name
 DOTTED = re.compile(rf"{PACKAGE}(?:\.\w+)+(?::(\w*))?")
 
@@ -194,8 +195,10 @@ def _own_root(package: str) -> Path | None:
         return None
     place = next(iter(spec.submodule_search_locations or ()), spec.origin)
     path = Path(place).resolve() if place else None
-    libraries = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return None if path is None or any(library in path.parents for library in libraries) else path
+    if path is None or INSTALLED & set(path.parts):  # also those of another environment, which this one may see
+        return None
+    libraries = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")}
+    return None if libraries & set(path.parents) else path
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> dict[str, Place]:

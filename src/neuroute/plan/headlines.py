@@ -17,6 +17,7 @@ class Gap(NamedTuple):
     decoding: str
     instances: str
     reference: str
+    weights: str  # where they come from, if no training here made them
 
 
 def headlines(plan: Plan, most: int = 3) -> list[str]:
@@ -42,10 +43,11 @@ def _best_gap(gaps: list[Gap]) -> str:
     if not compared:
         return ""
     best = min(compared.values())
+    weights = f" with {best.weights}" if best.weights else ""
     of = f", the best of {len(compared)} models" if len(compared) > 1 else ""
     return (
-        f"{best.run}: {best.percent:.2f} % above {best.reference} on {best.instances} instances of {best.test} "
-        f"({best.decoding}){of}"
+        f"{best.run}{weights}: {best.percent:.2f} % above {best.reference} on {best.instances} instances of "
+        f"{best.test} ({best.decoding}){of}"
     )
 
 
@@ -58,4 +60,4 @@ def _gaps(plan: Plan, paper: str) -> Iterator[Gap]:
             for row in csv.DictReader(opened):
                 if row["metric"] == "gap_pct" and row["reference"] != "none" and row["value"]:
                     about = (row["run"], row["test"], row["decoding"], row["n_instances"], row["reference"])
-                    yield Gap(float(row["value"]), *about)
+                    yield Gap(float(row["value"]), *about, row.get("weights") or "")

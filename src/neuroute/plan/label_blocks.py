@@ -22,7 +22,7 @@ def training_label_jobs(paper: str, runs: list[Run]) -> list[LabelJob]:
     """Make a label job for each block of the largest training set of each size: the smaller sets begin it."""
     largest: dict[int, tuple[Labels, ...]] = {}
     for run in runs:
-        if run.training.samples > sum(b.dataset.count for b in largest.get(run.n, ())):
+        if run.data and run.training.samples > sum(b.dataset.count for b in largest.get(run.n, ())):
             largest[run.n] = run.data
     return [
         LabelJob(paper=paper, name=f"train{n}-{i:03d}", labels=(block,))

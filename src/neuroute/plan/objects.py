@@ -1,5 +1,9 @@
 """The objects that the plan is made of.  Each is frozen, has one readable id, and serialises to canonical JSON."""
 
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -34,6 +38,7 @@ __all__ = [
     "EfficiencyEvaluation",
     "Elite",
     "Evaluation",
+    "GivenRun",
     "LabelJob",
     "Labels",
     "Network",
@@ -75,6 +80,28 @@ class Run(Spec):
     @property
     def id(self) -> str:
         return f"{self.paper}/{self.name}"
+
+
+class GivenRun(Run):
+    """A model whose weights come from a file.  Its training is the declared one, for what is shown of settings."""
+
+    weights: Annotated[str, Field(exclude=True)]  # the file's path
+
+    def canonical(self) -> str:
+        """Text of what the model is: its network and the content of the file, wherever that lies."""
+        return json.dumps([self.id, self.network.canonical(), self.sha256])
+
+    @property
+    def sha256(self) -> str:
+        """Of the file's content."""
+        path = Path(self.weights)
+        return _sha256(path, path.stat().st_mtime_ns)
+
+
+@cache
+def _sha256(path: Path, _changed: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class Artifact(Spec):

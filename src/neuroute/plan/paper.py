@@ -26,8 +26,9 @@ class Paper:
     `scale` is the class of its block in a scale file.  `runs` lists its trainings, and those that it borrows;
     `label_jobs` gets them all.  Its artifacts are declared in the modules of its folder that begin with `table` or
     `figure`; `group` says which of a run's tests are measured by one job.  `borrows` names the papers whose runs or
-    test sets it uses: their blocks must be in the scale too.  Artifacts of the `headline` paper lie in the results
-    folder itself.
+    test sets it uses: their blocks must be in the scale too.  Of two that borrow from each other,
+    each `lends` runs that do not depend on the other's.  Artifacts of the `headline` paper lie in the results folder
+    itself.
     """
 
     key: str
@@ -39,6 +40,7 @@ class Paper:
     # What can be measured by hand, though no artifact shows it.
     on_demand: Callable[[Scale], Iterable[Need]] = nothing
     borrows: tuple[str, ...] = ()
+    lends: Callable[[Config, Scale], list[Run]] | None = None  # default: its runs
     headline: bool = False
     # The labelled test set of a size, for papers that borrow it.
     test_set: Callable[[Scale, int], Labels] | None = None

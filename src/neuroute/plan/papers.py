@@ -58,24 +58,29 @@ def all_papers() -> list[str]:
 
 
 def with_lenders(keys: Iterable[str]) -> list[str]:
-    """These papers, each after the papers that it borrows from."""
+    """These papers, each after the papers that it borrows from; of two that borrow from each other, either is first."""
     found: dict[str, None] = {}
+    begun: set[str] = set()
+
+    def add(key: str) -> None:
+        if key in begun:
+            return
+        begun.add(key)
+        for lender in load_paper(key).borrows:
+            add(lender)
+        found[key] = None
+
     for key in keys:
-        found |= dict.fromkeys(with_lenders(load_paper(key).borrows)) | {key: None}
+        add(key)
     return list(found)
 
 
 def borrow_runs(config: "Config", scale: "Scale", ids: Iterable[str]) -> list["Run"]:
     """Runs of other papers by id, as these papers declare them."""
     wanted = list(ids)
-    lent = {
-        run.id: run for key in dict.fromkeys(i.partition("/")[0] for i in wanted) for run in runs_of(key, config, scale)
-    }
+    papers = [load_paper(key) for key in dict.fromkeys(i.partition("/")[0] for i in wanted)]
+    lent = {run.id: run for paper in papers for run in (paper.lends or paper.runs)(config, scale)}
     return [lent[run] for run in wanted]
-
-
-def runs_of(key: str, config: "Config", scale: "Scale") -> list["Run"]:
-    return load_paper(key).runs(config, scale)
 
 
 def borrow_test_set(scale: "Scale", paper: str, size: int) -> "Labels":

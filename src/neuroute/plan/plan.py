@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from neuroute.core.errors import NeurouteError
+from neuroute.plan.changes import can_be_met
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.digest import ROOT
 from neuroute.plan.known_digests import code_digest
@@ -17,6 +18,7 @@ from neuroute.plan.needs import Need
 from neuroute.plan.objects import (
     Artifact,
     BenchmarkEvaluation,
+    GivenRun,
     LabelJob,
     Labels,
     Reinforced,
@@ -42,6 +44,7 @@ class Plan:
     evaluations: Mapping[str, RunEvaluation]
     artifacts: Mapping[str, Artifact]
     papers: Mapping[str, Paper]
+    lost: frozenset[str] = frozenset()  # runs that are not trained, since what they start from is not there
 
     @property
     def titles(self) -> dict[str, str]:
@@ -90,7 +93,8 @@ class Plan:
         if start is None:
             return []
         path = self.checkpoint(start)
-        leaves_moments = isinstance(self.runs[start.partition("@")[0]].training, Reinforced)
+        first = self.runs[start.partition("@")[0]]
+        leaves_moments = isinstance(first.training, Reinforced) and not isinstance(first, GivenRun)
         return [path, *([path.with_suffix(".moments.safetensors")] if leaves_moments else [])]
 
     def outputs_to_start(self, run: str) -> list[Path]:
@@ -142,8 +146,11 @@ class Plan:
     @cached_property
     def needs(self) -> Mapping[str, list[Need]]:
         """What each artifact needs, as it is declared."""
-        of_papers = {key: paper.needs(self.scale) for key, paper in self.papers.items()}
-        return {f"{key}/{d.name}": needs for key, each in of_papers.items() for d, needs in each.items()}
+        return {
+            f"{key}/{d.name}": [need for need in needs if can_be_met(need, self.runs, self.lost)]
+            for key, paper in self.papers.items()
+            for d, needs in paper.needs(self.scale).items()
+        }
 
     @cached_property
     def _label_index(self) -> LabelIndex:
@@ -158,7 +165,8 @@ class Plan:
 
     def label_jobs_of_run(self, run: str) -> list[str]:
         r = self.runs[run]
-        return self._label_jobs_with([*r.data, r.validation, *r.also_validation])
+        read = () if isinstance(r, GivenRun) else (*r.data, r.validation, *r.also_validation)
+        return self._label_jobs_with(read)
 
     def label_jobs_of_evaluation(self, evaluation: str) -> list[str]:
         return self._label_jobs_with(self.evaluations[evaluation].labels)
@@ -174,6 +182,8 @@ class Plan:
 
     def train_code(self, run: str) -> str:
         r = self.runs[run]
+        if isinstance(r, GivenRun):
+            return code_digest("neuroute.networks.given_weights:take_weights", r.network.kind)
         decision = () if isinstance(r.training, Reinforced) else ("decision",)
         problem = entries([r.validation.dataset.problem], "spec", "environment", *decision, r.training.scheme)
         return code_digest("neuroute.training.train:train", r.network.kind, *problem)

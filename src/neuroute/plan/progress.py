@@ -55,7 +55,8 @@ class Progress(logging.Handler):
     def line(self) -> str:
         """As it stands now."""
         done, left = sum(map(len, self._seconds.values())), self._left.total()
-        counts = f"{done} of {done + left} jobs done, {len(self._started)} running, {left - len(self._started)} waiting"
+        running = min(len(self._started), left)  # jobs that a cluster was sent together end together
+        counts = f"{done} of {done + left} jobs done, {running} running, {left - running} waiting"
         worked = sum(map(sum, self._seconds.values()))
         if not worked or not left:
             return counts

@@ -1,6 +1,8 @@
 """A scale: what the roles of the papers stand for."""
 
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -9,7 +11,7 @@ from pydantic import Field, SerializeAsAny
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.papers import load_paper, paper_folders, with_lenders
 from neuroute.plan.shapes import Positive
-from neuroute.plan.specs import Spec
+from neuroute.plan.specs import Dataset, Labels, Spec
 from neuroute.plan.yaml_files import read_yaml, validate
 
 Block = TypeVar("Block", bound=Spec)
@@ -36,10 +38,62 @@ class ScaleFile(Spec):
     ] = False
 
 
+PUBLISHED = "published"  # the solver of solutions that come with a test set
+SUFFIXES = (".txt", ".npz", ".pkl")
+KINDS = ("explosion", "implosion", "cluster")
+
+
+@dataclass(frozen=True)
+class TestFile:
+    """A file of published instances."""
+
+    source: Path
+    folder: Path  # where its instances are kept for all jobs
+    stem: str | None = None  # of the drawn set that it is named for; None: it is recognised by its own name
+
+    def stands_for(self, dataset: Dataset) -> bool:
+        """Whether it is to be taken for this drawn test set: tsp100 in its name, or ovrp50_uniform of the 16 VRPs."""
+        if dataset.split != "test" or self.stem is not None:
+            return self.stem == dataset.stem
+        name = self.source.stem.lower()
+        if dataset.capacity or [kind for kind in KINDS if kind in name] != [dataset.distribution] * (
+            dataset.distribution in KINDS
+        ):
+            return False
+        if dataset.variant:
+            return name == f"{dataset.variant.lower()}{dataset.n}_uniform"
+        what = {"tsp": "tsp", "cvrp": "c?vrp"}[dataset.problem]
+        return bool(re.search(rf"(?<![a-z0-9]){what}_?{dataset.n}(?![0-9])", name)) and not name.endswith("_uniform")
+
+    def kept_as(self, dataset: Dataset) -> str:
+        return str(self.folder / f"{dataset.stem}_{self.source.stem}.npz")
+
+
+def find_test_files(choice: "str | Mapping[str, str]", folder: str | None, store: Path) -> tuple[TestFile, ...]:
+    """The files of `testsets_dir` that config.yaml's `test_sets` asks for: all (`published`), or {drawn stem: file}.
+
+    Raises NeurouteError without a folder, or if a file that is named is missing.
+    """
+    if choice == "drawn":
+        return ()
+    if folder is None or not Path(folder).is_dir():
+        raise NeurouteError(
+            f"config.yaml: test_sets: no folder {folder or ''}; name it in testsets_dir".replace("  ", " ")
+        )
+    if isinstance(choice, str):
+        files = sorted(file for file in Path(folder).rglob("*") if file.suffix in SUFFIXES)
+        return tuple(TestFile(file, store) for file in files)
+    for stem, name in choice.items():
+        if not (Path(folder) / name).is_file():
+            raise NeurouteError(f"config.yaml: test_sets.{stem}: no file {Path(folder) / name}")
+    return tuple(TestFile(Path(folder) / name, store, stem) for stem, name in choice.items())
+
+
 class Scale(ScaleFile):
     """A scale binds the papers' roles to sizes."""
 
     blocks: dict[str, SerializeAsAny[Spec]]  # of the papers that are asked for, by key
+    test_files: tuple["TestFile", ...] = ()  # published test sets in the place of drawn ones
 
     def __getitem__(self, kind: type[Block]) -> Block:
         """The block of the paper whose class it is."""
@@ -52,6 +106,29 @@ class Scale(ScaleFile):
         """This scale with another block of the same class."""
         blocks = {key: block if type(old) is type(block) else old for key, old in self.blocks.items()}
         return self.model_copy(update={"blocks": blocks})
+
+    def reference(self, dataset: Dataset, solver: str) -> Labels:
+        """A test set with the references of its gaps: a published one where there is one, else solved by the solver."""
+        found = [test for test in self.test_files if test.stands_for(dataset)]
+        if not found:
+            return Labels(dataset=dataset, solver=solver)
+        if len(found) > 1:
+            names = " and ".join(test.source.name for test in found)
+            raise NeurouteError(
+                f"testsets_dir: {names} could both be {dataset.stem}; name one in config.yaml: test_sets: "
+                f"{{{dataset.stem}: {found[0].source.name}}}"
+            )
+        return Labels(dataset=dataset.model_copy(update={"file": found[0].kept_as(dataset)}), solver=PUBLISHED)
+
+    def source_of(self, dataset: Dataset) -> Path:
+        """The published file that a test set of the plan is from."""
+        as_drawn = dataset.model_copy(update={"file": None})
+        return next(test.source for test in self.test_files if test.stands_for(as_drawn))
+
+    @property
+    def drawn(self) -> "Scale":
+        """This scale without published test sets: validation has instances of its own."""
+        return self.model_copy(update={"test_files": ()})
 
     def with_solvers(self, substitutes: Mapping[str, str]) -> "Scale":
         """This scale with other solvers: `substitutes` says which solver does the work of which."""
@@ -94,7 +171,7 @@ def scales_dir() -> Path:
     for root in (Path.cwd(), Path(__file__).resolve().parents[3]):
         if (root / "workflow" / "scales").is_dir():
             return root / "workflow" / "scales"
-    raise NeurouteError("workflow/scales not found; run from the folder that holds the Snakefile")
+    raise NeurouteError("workflow/scales not found; run from the folder of the Snakefile (a new one: `neuroute init`)")
 
 
 def load_scale(name: str, papers: Iterable[str] | None = None) -> Scale:

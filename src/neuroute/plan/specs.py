@@ -6,6 +6,7 @@ these at parse time.
 
 import hashlib
 import json
+from pathlib import PurePath
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -52,6 +53,9 @@ class Dataset(Spec):
     # VRP: one of `vrp_variants.SWITCHES`.  Left out of the text of other problems, which is as old as they are.
     variant: str | None = Field(default=None, exclude_if=lambda variant: variant is None)
 
+    # A published test set: its instances, as `neuroute label` keeps them.  None: those of the stream.
+    file: str | None = Field(default=None, exclude_if=lambda file: file is None)
+
     @model_validator(mode="after")
     def _only_vehicles_have_a_capacity(self) -> "Dataset":
         if self.capacity is not None and self.problem == "tsp":
@@ -73,7 +77,9 @@ class Dataset(Spec):
 
     @property
     def stem(self) -> str:
-        """The stream that these instances are from."""
+        """The stream, or the file, that these instances are from."""
+        if self.file is not None:
+            return PurePath(self.file).stem
         capacity = f"_q{self.capacity}" if self.capacity else ""
         problem = f"{self.problem}_{self.variant}" if self.variant else self.problem
         return f"{problem}_{self.distribution}_{self.split}_n{self.n}{capacity}"

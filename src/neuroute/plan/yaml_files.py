@@ -17,7 +17,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         values = parse_yaml(path.read_text())
     except FileNotFoundError:
-        raise NeurouteError(f"{path}: no such file; run from the folder that holds the Snakefile") from None
+        raise NeurouteError(
+            f"{path}: no such file; run from the folder that holds the Snakefile (a new one: `neuroute init`)"
+        ) from None
     except OSError as error:
         raise NeurouteError(f"{path}: cannot be read ({error.strerror})") from None
     except yaml.YAMLError as error:

@@ -22,7 +22,9 @@ BOOTSTRAP = f"{RANGES} The paper gives none."
 ONE_SEED = "One training of each model (one seed)."
 SOLVERS = {
     "concorde": "Concorde",
+    "concorde-6h": "Concorde (six hours)",
     "lkh": "LKH",
+    "lkh-long": "LKH (10 runs)",
     "lkh3": "LKH3",
     "hgs": "HGS",
     "hgs-long": "HGS",
@@ -34,7 +36,9 @@ SOLVERS = {
     "ortools-short": "short OR-Tools",
     "ortools-x10": "OR-Tools (x10)",
     "ortools-network": "OR-Tools by the networks' rule",
+    "published": "published solutions",
     "pyvrp": "PyVRP",
+    "pyvrp-long": "PyVRP (60,000 iterations)",
     "pyvrp-short": "short PyVRP",
 }
 
@@ -135,8 +139,13 @@ def interval_cell(value: Value, samples: NDArray[np.float64] | None, published: 
 
 def model_here(study: Study, *runs: str | None) -> str:
     """Name depth and width of the runs' networks; a dash for a method that is not trained here."""
-    networks = [study.runs[run].network for run in runs if run is not None and run in study.runs]
-    return "; ".join(dict.fromkeys(map(_shape, networks))) or UNTRAINED
+    given = study.given()
+    found = [
+        ", ".join([_shape(study.runs[run].network), *([given[run].partition(" (")[0]] if run in given else [])])
+        for run in runs
+        if run is not None and run in study.runs
+    ]
+    return "; ".join(dict.fromkeys(found)) or UNTRAINED
 
 
 def _shape(network: Network) -> str:

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from neuroute.plan.objects import Dataset
+from neuroute.rendering.table import HERE as HERE
 from neuroute.rendering.table import Column, fixed
 
 WHOLE = fixed(0)
-HERE = "Here"  # heading of the column that says which model or solver plays the paper's role
 AS_CONFIGURED = "As configured here, with the paper's value in parentheses."
 AS_TRAINED = "As configured here, with the paper's value in parentheses; in parentheses alone: not trained here."
 

@@ -6,7 +6,7 @@ from neuroute.rendering.table import Cell, Column, Row, Table
 # Resource of the paper's table -> what this project uses in its place, and under which licence.  As the packages'
 # own metadata and licence files state it, of the versions that constraints.txt names.
 USED = {
-    "LKH3": ("LKH in elkai; LKH-3 by lkh", "elkai, LKH: non-commercial use only; lkh: DBAD"),
+    "LKH3": ("LKH in elkai; LKH-3 of the user", "elkai, LKH: non-commercial use only"),
     "HGS": ("HGS-CVRP in hygese", "MIT"),
     "Concorde": ("Concorde in ml4co-kit", "Concorde: academic research use; ml4co-kit: Mulan PSL v2"),
     "POMO": ("own implementation", "–"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 from typing import NamedTuple
 
 from neuroute.core.errors import NeurouteError
@@ -137,7 +138,7 @@ def _line(plan: Plan, protocol: Protocol, uses: Sequence[_Use]) -> Line:
         reference, source = BEST_KNOWN, LIBRARY
     else:
         dataset = here.dataset if isinstance(here, Labels) else here
-        instances, source = dataset.count, DRAWN
+        instances, source = dataset.count, Path(dataset.file).stem if dataset.file else DRAWN
         reference = solver_name(here.solver) if isinstance(here, Labels) else NO_GAPS
     precisions = dict.fromkeys(plan.runs[use.run].training.precision for use in uses)
     return Line(
@@ -179,26 +180,23 @@ def _where(names: Iterable[str]) -> str:
 
 
 def _in_words(decodings: Iterable[Decoding]) -> str:
-    """Ways to decode, each once: greedy, beam 2, 4, 8."""
-    words: dict[str, list[str]] = {}
+    """Ways to decode, each once: greedy; beam 2, 4, 8; PRC 10, 100 from insertion."""
+    numbers: dict[tuple[str, str], list[str]] = {}
     every = (part for decoding in decodings for part in _milestones(decoding))
-    for kind, number in sorted(dict.fromkeys(map(_words, every))):
-        words.setdefault(kind, []).extend([f"{number:,}"] if number else [])
-    return ", ".join(f"{kind} {', '.join(numbers)}".strip() for kind, numbers in words.items())
+    for name, how, number in sorted(dict.fromkeys(map(_words, every))):
+        numbers.setdefault((name, how), []).extend([f"{number:,}"] if number else [])
+    return "; ".join(" ".join(filter(None, (name, ", ".join(of), how))) for (name, how), of in numbers.items())
 
 
-def _words(d: Decoding) -> tuple[str, int]:
-    starts = {1: "", "all": "all starts"}.get(d.starts, f"{d.starts} starts")
-    more = [
-        starts,
-        "8 images" * d.augment,
-        f"from {d.start}" * (d.start != "greedy"),
-        f"l_max {d.longest}" * bool(d.longest),
-    ]
-    more += ["ESF" * d.esf, "without log(n)" * (not d.log_n), "rescaled" * (d.rescale != 1)]
-    more += [f"{d.repeats} times" * (d.repeats > 1), f"batches of {d.batch_size}" * bool(d.batch_size)]
+def _words(d: Decoding) -> tuple[str, str, int]:
+    """What it is called, how it is made, and its beam or iterations, 0 for none."""
+    starts = {1: "", "all": "from all starts"}.get(d.starts, f"from {d.starts} starts")
+    more = [starts, "of 8 images" * d.augment, f"from {d.start}" * (d.start != "greedy")]
+    more += [f"with l_max {d.longest}" * bool(d.longest), "with ESF" * d.esf, "without log(n)" * (not d.log_n)]
+    more += ["rescaled" * (d.rescale != 1), f"{d.repeats} times" * (d.repeats > 1)]
+    more += [f"in batches of {d.batch_size}" * bool(d.batch_size)]
     name = {"greedy": "greedy", "beam": "beam", "rrc": "RRC", "prc": "PRC"}[d.method]
-    return " ".join(word for word in (name, *more) if word), d.beam if d.method == "beam" else d.iterations
+    return name, " ".join(filter(None, more)), d.beam if d.method == "beam" else d.iterations
 
 
 def _milestones(decoding: Decoding) -> list[Decoding]:

@@ -31,6 +31,13 @@ def _stand_ins(study: Study) -> list[str]:
     ]
 
 
+def _given(study: Study) -> list[str]:
+    """Say which weights behind what is shown were not trained here."""
+    told = ", ".join(f"{run}: {source}" for run, source in study.given().items())
+    rest = "What is said of trainings here is not about them."
+    return [f"Not trained here but taken from files: {told}. {rest}"] if told else []
+
+
 def render(study: Study, stem: Path) -> list[Path]:
     """Draw `study.artifact` and write `<stem>.<format>` for each of its formats; the paths written.
 
@@ -41,7 +48,7 @@ def render(study: Study, stem: Path) -> list[Path]:
         drawn = resolve(study.artifact.function)(study)
     measured_on = study.measured_on()
     if isinstance(drawn, Table | Drawing):
-        drawn = replace(drawn, notes=(*drawn.notes, *_stand_ins(study)))
+        drawn = replace(drawn, notes=(*drawn.notes, *_stand_ins(study), *_given(study)))
     if isinstance(drawn, Table):
         extra = {"scale": study.scale.name, "device": "; ".join(measured_on.get("devices", [])) or None}
         texts = {"csv": drawn.csv(extra), "md": drawn.markdown(), "tex": drawn.latex(), "html": drawn.html()}

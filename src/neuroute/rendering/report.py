@@ -2,6 +2,7 @@
 
 import base64
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -124,6 +125,9 @@ def describe(measured_on: Mapping[str, Any]) -> list[str]:
         seeds = ", ".join(map(str, measured_on.get("seeds", [])))
         models = measured_on["models"]
         phrases.append(f"{models} model{'s' if models != 1 else ''}" + (f", seed {seeds}" if seeds else ""))
+    if given := measured_on.get("weights"):
+        kinds = Counter(source.partition(" (")[0] for source in given.values())
+        phrases += [f"{kind} of {count} of them" for kind, count in kinds.items()]
     if measured_on.get("devices"):
         threads = "/".join(map(str, measured_on.get("threads", [])))
         threads = f", {threads} thread{'s' if threads != '1' else ''}" if threads else ""

@@ -17,7 +17,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.core.lazy import pd
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.objects import Artifact, Dataset, Decoding, Run
+from neuroute.plan.objects import Artifact, Dataset, Decoding, GivenRun, Run
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,16 @@ class Study:
         """What training left in run.json: device, wall time, updates, samples."""
         return dict(read_json(self.work / "runs" / run / "run.json", f"train {run}"))
 
+    def given(self) -> dict[str, str]:
+        """Models of the artifact whose weights were not trained here -> where these come from."""
+        found = {
+            r: str(self.summary(r)["weights"]) for r in self.artifact.runs if isinstance(self.runs.get(r), GivenRun)
+        }
+        if "weights" in self.records:
+            told = self.records[["run", "weights"]].dropna().drop_duplicates("run")
+            found |= dict(zip(told.run, told.weights, strict=True))
+        return found
+
     def manifest(self, job: str) -> dict[str, Any]:
         """What a label job wrote down: solver, version, seconds and mean length of each set of labels."""
         return dict(read_json(self.work / "labels" / f"{job}.json", f"label {job} again"))
@@ -170,14 +180,17 @@ class Study:
             on["threads"] = sorted({int(t) for t in records.threads.dropna()})
             on["torch"] = [str(t) for t in dict.fromkeys(records.torch)]
             on["models"] = int(records.run.nunique())
-            on["seeds"] = sorted({int(s) for s in records.seed})
+            on["seeds"] = sorted({int(s) for s in records.seed.dropna()})
         elif self.artifact.runs:
             summaries = [self.summary(run) for run in self.artifact.runs]
             on["devices"] = list(dict.fromkeys(str(s.get("device_name") or s.get("device")) for s in summaries))
             on["threads"] = sorted({int(s["threads"]) for s in summaries if s.get("threads")})
             on["torch"] = list(dict.fromkeys(str(s["torch"]) for s in summaries if s.get("torch")))
             on["models"] = len(summaries)
-            on["seeds"] = sorted({self.runs[r].seed for r in self.artifact.runs if r in self.runs})
+            trained = (self.runs[r] for r in self.artifact.runs if r in self.runs)
+            on["seeds"] = sorted({run.seed for run in trained if not isinstance(run, GivenRun)})
+        if given := self.given():
+            on["weights"] = given
         return on
 
 

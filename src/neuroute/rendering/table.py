@@ -10,6 +10,8 @@ from typing import Any
 
 from neuroute.core.lazy import pd
 
+HERE = "Here"  # heading of the column that says which model or solver plays the paper's role
+
 Value = float | int | str | None
 Format = Callable[[Any], str]
 
@@ -177,10 +179,19 @@ class Table:
         lines += [r"\par " + _tex(note) for note in (*_measured_at(self.columns), *self.notes)]
         return "\n".join([*lines, r"\end{table}", ""])
 
+    def _label_classes(self) -> list[str]:
+        """Classes of the label columns: those that tell rows apart, two at most, stay in view when a page scrolls."""
+        fixed = [i for i, heading in enumerate(self.labels) if heading != HERE][:2]
+        names = ("label fix pair", "label fix second") if len(fixed) == 2 else ("label fix",)
+        found = dict(zip(fixed, names, strict=False))
+        return [found.get(i, "label") for i in range(len(self.labels))]
+
     def html(self) -> str:
         """A <table> fragment: the measured number, with the published one under it.  All text is escaped."""
         e = html.escape
-        head = ["<tr>" + "".join(f'<th class="label" rowspan="2" scope="col">{e(h)}</th>' for h in self.labels)]
+        kinds = self._label_classes()
+        head, named = ["<tr>"], list(zip(kinds, self.labels, strict=True))
+        head += [f'<th class="{kind}" rowspan="2" scope="col">{e(name)}</th>' for kind, name in named]
         second = []
         for group, size in _groups(self.columns):
             head.append(f'<th colspan="{size}" scope="colgroup" class="group">{e(group)}</th>')
@@ -189,14 +200,16 @@ class Table:
             at = f'<span class="at">{e(c.at)}</span>' if c.at else ""
             second.append(f'<th scope="col">{e(c.label)}{unit}{at}</th>')
         if not any(c.group for c in self.columns):
-            top = "".join(f'<th class="label" scope="col">{e(h)}</th>' for h in self.labels)
+            top = "".join(f'<th class="{kind}" scope="col">{e(name)}</th>' for kind, name in named)
             thead = f"<tr>{top}{''.join(second)}</tr>"
         else:
             thead = "".join(head) + "</tr>\n<tr>" + "".join(second) + "</tr>"
         measured = [any(row.cells[i].measured is not None for row in self.rows) for i in range(len(self.columns))]
         body = []
         for row in self.rows:
-            labels = "".join(f'<th class="label" scope="row">{e(str(v))}</th>' for v in row.labels)
+            labels = "".join(
+                f'<th class="{k}" scope="row">{e(str(v))}</th>' for k, v in zip(kinds, row.labels, strict=True)
+            )
             cells = "".join(_td(c, k, m) for c, k, m in zip(row.cells, self.columns, measured, strict=True))
             body.append(f"<tr>{labels}{cells}</tr>")
         return "<table>\n<thead>\n{}\n</thead>\n<tbody>\n{}\n</tbody>\n</table>\n".format(thead, "\n".join(body))

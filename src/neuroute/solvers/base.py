@@ -1,10 +1,12 @@
 """What every solver offers, and the integer grid that the exact and local-search codes work on."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as package_version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,8 @@ class Solver:
     `solve_cvrp(coords (n + 1, 2), demand (n + 1,), capacity, seed)`, depot first, returns routes of customers 1..n.
     `solve_vrp(instance, seed)` takes a batch of one instance and returns a solution (2, n); it raises NeurouteError for
     a variant that the solver is not made for.
+    From `large` nodes on `solve` takes a `folder`, too, in which an interrupted call left what it had.
+    `memory(nodes)` is what it needs of an instance, in bytes, where that grows with the square.
     """
 
     name: str
@@ -33,11 +37,38 @@ class Solver:
     solve: Callable[[np.ndarray, int], np.ndarray]
     solve_cvrp: Callable[[np.ndarray, np.ndarray, int, int], list[list[int]]] | None = None
     solve_vrp: Callable[[Vrp, int], np.ndarray] | None = None
+    large: int | None = None
+    memory: Callable[[int], float] | None = None
 
     def variant(self, name: str, *functions: str, **settings: Any) -> "Solver":
         """Return the solver under another name, these of its functions called with these settings."""
         changes: dict[str, Any] = {f: partial(getattr(self, f), **settings) for f in functions}
         return replace(self, name=name, **changes)
+
+
+def machine_memory() -> float:
+    """Return the bytes of this machine, or of the control group that this process is in."""
+    limit = Path("/sys/fs/cgroup/memory.max")
+    text = limit.read_text().strip() if limit.is_file() else ""
+    total = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min(total, float(text)) if text.isdigit() else total
+
+
+def fitting_workers(solver: Solver, nodes: int, workers: int) -> int:
+    """Return how many of so many workers can solve instances of that size at once.
+
+    Raises NeurouteError if this machine's memory holds not even one.
+    """
+    if solver.memory is None:
+        return workers
+    needed, there = solver.memory(nodes), machine_memory()
+    if needed > there:
+        raise NeurouteError(
+            f"{solver.name}: an instance of {nodes:,} nodes takes {needed / 1e9:.0f} GB, and this machine has "
+            f"{there / 1e9:.0f}; label on a larger one (`neuroute label`), or name another solver in the scale file, "
+            "such as lkh3"
+        )
+    return max(1, min(workers, int(there / needed)))
 
 
 def missing(name: str, how_to_get: str) -> NeurouteError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuroute.solvers import concorde, hgs, lkh, ortools, pyvrp
+from neuroute.solvers import concorde, hgs, lkh, lkh3, ortools, pyvrp
 from neuroute.solvers.base import check_demands, matrix_text
 from neuroute.solvers.insertion import insertion_order
 from neuroute.solvers.vrp_grid import GridVrp
@@ -116,7 +116,7 @@ def _inserted_tour(ways: np.ndarray, seed: int, seconds: float | None) -> np.nda
 SOLVERS: Mapping[str, MatrixSolver] = {
     "concorde": MatrixSolver(_by_concorde),
     "lkh": MatrixSolver(_by_lkh, asymmetric=True),
-    "lkh3": MatrixSolver(lkh.tour_of_ways, lkh.routes_of_ways, asymmetric=True),
+    "lkh3": MatrixSolver(lkh3.tour_of_ways, lkh3.routes_of_ways, asymmetric=True),
     "hgs": MatrixSolver(hgs.tour_of_ways, hgs.routes_of_ways, takes_coords=True),
     "insertion": MatrixSolver(_inserted_tour, asymmetric=True),
     "nearest": MatrixSolver(_nearest_tour, _nearest_routes, asymmetric=True),

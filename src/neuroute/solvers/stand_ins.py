@@ -6,12 +6,15 @@ from neuroute.solvers.registry import get
 # The best first.  Each solves whatever a scale asks of the one that it stands in for; OR-Tools has no equal.
 NEXT_BEST = {
     "concorde": ("lkh", "lkh3", "hgs", "pyvrp", "ortools"),
+    "concorde-6h": ("lkh", "lkh3"),
     "lkh": ("lkh3", "concorde", "hgs", "pyvrp", "ortools"),
+    "lkh-long": ("lkh3", "concorde", "hgs", "pyvrp", "ortools"),
     "lkh3": ("pyvrp", "ortools"),
     "hgs": ("pyvrp", "ortools"),
     "hgs-short": ("pyvrp-short", "ortools-short"),
     "hgs-long": ("pyvrp", "ortools"),
     "pyvrp": ("ortools",),
+    "pyvrp-long": ("ortools-x10",),
     "pyvrp-short": ("ortools-short",),
 }
 

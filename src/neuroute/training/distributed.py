@@ -59,6 +59,12 @@ class World:
         dist.broadcast(told, 0)
         return float(told)
 
+    def max(self, value: torch.Tensor) -> torch.Tensor:
+        """The largest of the processes, in place."""
+        if self.size > 1:
+            dist.all_reduce(value, op=dist.ReduceOp.MAX)
+        return value
+
     def barrier(self) -> None:
         if self.size > 1:
             dist.barrier()

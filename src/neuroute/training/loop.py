@@ -73,6 +73,7 @@ class TrainingLoop:
         self.seconds = 0.0  # over all attempts
         # Of the batches since the log's last line.  Summed up where it is: to read it is to wait for the device.
         self.loss_sum, self.loss_updates = torch.zeros((), dtype=torch.float64, device=device), 0
+        self.loss_max = torch.full_like(self.loss_sum, -math.inf)  # of a batch's mean loss: a mean hides spikes
         self.lines: list[str] = []
         self._signals: list[int] = []
         # The weights of the best validation so far, and its gap, where a run exports these instead of the last.
@@ -91,7 +92,7 @@ class TrainingLoop:
             "done": self.done,
             "updates": self.updates,
             "seconds": self.seconds,
-            "loss": [float(self.loss_sum), self.loss_updates],
+            "loss": [float(self.loss_sum), self.loss_updates, float(self.loss_max)],
             "lines": self.lines,
             "best": [self.best_gap, self.best],
             "batches": self.batches.state(),
@@ -111,7 +112,8 @@ class TrainingLoop:
         self.net.load_state_dict(state["net"])
         self.batches.optimizer.load_state_dict(state["optimizer"])
         self.done, self.updates, self.seconds = state["done"], state["updates"], state["seconds"]
-        self.loss_sum, self.loss_updates = self.loss_sum.new_tensor(state["loss"][0]), state["loss"][1]
+        total, self.loss_updates, largest = state["loss"]
+        self.loss_sum, self.loss_max = self.loss_sum.new_tensor(total), self.loss_sum.new_tensor(largest)
         self.lines = state["lines"]
         self.best_gap, self.best = state["best"]
         self.batches.restore(state["batches"])
@@ -137,6 +139,7 @@ class TrainingLoop:
                 self.updates += updates
                 self.loss_sum += loss
                 self.loss_updates += updates
+                self.loss_max = torch.maximum(self.loss_max, loss / updates)
                 now = time.monotonic()
                 self.seconds = before + now - began
                 rate = (self.samples(self.done) - self.samples(start)) / (now - began)
@@ -193,6 +196,7 @@ class TrainingLoop:
                 "updates": self.updates,
                 "samples": self.samples(self.done),
                 "loss": loss,
+                "loss_max": float(self.world.max(self.loss_max)),
                 "lr": self.batches.learning_rate(self.done - 1),
                 "samples_per_s": round(rate, 2),
                 "eta_s": round((self.samples(self.total) - self.samples(self.done)) / rate, 1),
@@ -200,6 +204,7 @@ class TrainingLoop:
             }
         )
         self.loss_sum, self.loss_updates = torch.zeros_like(self.loss_sum), 0
+        self.loss_max = torch.full_like(self.loss_max, -math.inf)
         if not math.isfinite(loss) or not all_finite(self.net):
             log.warning("loss or weights are not finite at batch %d", self.done)
 

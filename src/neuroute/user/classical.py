@@ -24,7 +24,7 @@ from neuroute.problems.tsp import check_coordinates
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.problems.vrp_servable import check_instances
 from neuroute.problems.vrp_variants import Variant
-from neuroute.solvers import concorde, lkh, matrix, nearest
+from neuroute.solvers import concorde, lkh, lkh3, matrix, nearest
 from neuroute.solvers.base import Solver
 from neuroute.solvers.registry import SOLVERS, get
 from neuroute.user.instances import File
@@ -140,7 +140,7 @@ def _prepare(solver: Solver, instance: Given, seconds: float | None, seed: int) 
                 run = partial(concorde.solve_text, text, n, seed, seconds, length)
             else:
                 largest = float(np.hypot(*np.ptp(instance.coords, axis=0)))
-                of_text = lkh.solve_text if family == "lkh" else lkh.tour_of_text
+                of_text = lkh.solve_text if family == "lkh" else lkh3.tour_of_text
                 run = partial(of_text, text, n, seed, seconds, largest)
             return run, partial(_is_tour, n)
         if family not in matrix.SOLVERS or (family in QUICK and instance.edge_type != "GEO"):
@@ -227,7 +227,7 @@ def _is_made_for(solver: Solver, variant: Variant) -> bool:
         return solver.solve_cvrp is not None or solver.solve_vrp is not None
     if variant.switches.backhaul:
         return solver.name == "ortools-network"  # the others keep to another rule than networks and `Instance.check`
-    return solver.solve_vrp is not None and (_family(solver.name) != "lkh3" or variant in lkh.TYPES)
+    return solver.solve_vrp is not None and (_family(solver.name) != "lkh3" or variant in lkh3.TYPES)
 
 
 def _takes_ways(name: str, instance: MatrixInstance) -> bool:

@@ -6,7 +6,7 @@
 * `.txt` as LEHD, BQ-NCO and their kin have it, a line for each instance (`lists` says which), of the TSP and the CVRP;
 * `.txt` of Solomon's instances with time windows (VRPTW), or a folder of them, with `.sol` beside them if known;
 * `.pkl` as Kool et al. (2019) have it: a list of lists of [x, y], or arrays, or for the CVRP of (depot, customers,
-  demands, capacity); read without executing anything;
+  demands, capacity); or as MVMoE has the 16 VRPs; read without executing anything;
 * `.tsp` and `.vrp` files of TSPLIB and VRPLIB, or a folder of them, with `.tour` and `.sol` beside them if known.
 
 Instances are counted from 0 in messages.

@@ -20,7 +20,7 @@ from neuroute.datasets.shard_files import REFERENCES
 from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.evaluation.loaded import make_rows
 from neuroute.evaluation.records import Rows, write_records
-from neuroute.networks.weights import describe
+from neuroute.networks.weights import describe, describe_source
 from neuroute.plan.objects import Decoding, LabelJob, Labels, Network
 from neuroute.user.data import read_instances
 from neuroute.user.instance import Instance
@@ -252,6 +252,7 @@ def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float) ->
         "n_instances": group.count,
         "reference": "" if group.reference is None else "given",
         "batch_size": instances_per_batch(model.net, group.coords.shape[1], decoding, memory_gb),
+        "weights": describe_source(model.about["source"]) if "source" in model.about else None,
     }
     values = m.gaps() | {"length": float(m.lengths.mean()), "time_s": m.seconds}
     return make_rows(shared, decoding, values, model.place, "", model.about["code"], m.seconds)

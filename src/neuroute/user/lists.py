@@ -1,5 +1,6 @@
-"""Instances in lists: text as LEHD and its kin have it, and pickles as Kool et al. (2019) have them."""
+"""Instances in lists: text as LEHD and its kin have it, pickles as Kool et al. (2019) and MVMoE have them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
-from neuroute.user.arrays import cvrp_group
+from neuroute.datasets.vrp_stream import HORIZON
+from neuroute.problems.vrp_variants import SWITCHES, Variant
+from neuroute.user.arrays import cvrp_group, parse_arrays
 from neuroute.user.instances import Group, Instances, check_instances, check_tours
 from neuroute.user.pickled import read_pickle
 
+VARIANT = re.compile(rf"({'|'.join(sorted(SWITCHES, key=len, reverse=True))})\d+_", re.IGNORECASE)
 LEHD_FIELDS = ("depot", "customer", "capacity", "demand", "cost", "node_flag")
 
 
@@ -100,6 +104,8 @@ def read_pickled(path: Path) -> Instances:
     data = read_pickle(path)
     if not isinstance(data, list | tuple | np.ndarray) or not len(data):
         raise NeurouteError(f"{path}: a list of instances is expected, each a list of [x, y]")
+    if _is_mvmoe(data[0]):
+        return _pickled_vrp(path, data)
     if _is_cvrp(data[0]):
         return _pickled_cvrp(path, data)
     coords = []
@@ -111,6 +117,55 @@ def read_pickled(path: Path) -> Instances:
             )
         coords.append(points)
     return Instances("tsp", path.stem, _by_size(path, coords, []))
+
+
+def _is_mvmoe(each: Any) -> bool:
+    """Whether its depot is a list of one, as only MVMoE's instances have it."""
+    return isinstance(each, list | tuple) and len(each) >= 4 and _array(each[0]).shape == (1, 2)
+
+
+def _pickled_vrp(path: Path, data: Any) -> Instances:
+    """MVMoE's instances: (depot, customers, demands, capacity), the longest route, service times, openings, closings.
+
+    What of these is there follows from the variant, with which the file's name begins.
+    """
+    named = VARIANT.match(path.name)
+    if named is None:
+        raise NeurouteError(
+            f"{path}: instances as MVMoE has them, whose variant the name says: call it ovrp50_uniform.pkl"
+        )
+    variant = named[1].upper()
+    switches = Variant(variant).switches
+    parts = 4 + switches.limit + 3 * switches.windows
+    for number, record in enumerate(data):
+        if not isinstance(record, list | tuple) or len(record) != parts:
+            raise NeurouteError(
+                f"{path}, instance {number}: {parts} parts are expected of {variant}, as MVMoE has them"
+            )
+    try:
+        arrays = _arrays(list(zip(*data, strict=True)), switches.limit, switches.windows)
+    except (TypeError, ValueError):
+        raise NeurouteError(f"{path}: the instances are not all of one size, in numbers") from None
+    stated = {"variant": np.array(variant)} if any(switches) else {}
+    return parse_arrays(path, arrays | stated)
+
+
+def _arrays(columns: list[Any], limit: bool, windows: bool) -> dict[str, np.ndarray]:
+    """Arrays as an .npz holds them, the depot first."""
+    depot, customers, demand, capacity = (np.asarray(column, dtype=np.float64) for column in columns[:4])
+    arrays = {
+        "coords": np.concatenate([depot.reshape(-1, 1, 2), customers], axis=1),
+        "demand": np.pad(demand, ((0, 0), (1, 0))),
+        "capacity": capacity.reshape(-1),
+    }
+    if limit:
+        arrays["limit"] = np.asarray(columns[4], dtype=np.float64).reshape(-1)
+    if windows:
+        service, opens, closes = (np.asarray(column, dtype=np.float64) for column in columns[-3:])
+        arrays["service"] = np.pad(service, ((0, 0), (1, 0)))
+        of_depot = np.broadcast_to([0.0, HORIZON], (len(opens), 1, 2))
+        arrays["windows"] = np.concatenate([of_depot, np.stack([opens, closes], axis=-1)], axis=1)
+    return arrays
 
 
 def _is_cvrp(each: Any) -> bool:

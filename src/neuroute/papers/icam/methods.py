@@ -8,7 +8,7 @@ from neuroute.rendering.grid import Method
 
 # What stands for the paper's solver wherever the table has no row for another one.
 REFERENCE: dict[Problem, Method] = {
-    "tsp": Method("Concorde", {"method": "Concorde"}, solvers=("concorde", "lkh", "lkh3")),
+    "tsp": Method("Concorde", {"method": "Concorde"}, solvers=("concorde", "lkh", "lkh-long", "lkh3")),
     "cvrp": Method("LKH3", {"method": "LKH3"}, solvers=("lkh3", "hgs", "hgs-short")),
 }
 WAYS: dict[str, tuple[str, int, Decoding]] = {  # in the tables' words -> printed decoding and images, decoding here

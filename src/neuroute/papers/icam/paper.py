@@ -36,6 +36,12 @@ def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
+    """Its own, and baselines as `scaling` and `sit` train them."""
+    wanted = [run for of_problem in BASELINES.values() for run in of_problem.values()]
+    return [*own_runs(config, scale), *borrow_runs(config, scale, wanted)]
+
+
+def own_runs(config: Config, scale: Scale) -> list[Run]:
     out: list[Run] = []
 
     def add(
@@ -78,13 +84,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         of_main = apply_changes(config, run_id(OWN["tsp"]), Reinforced, tsp.training)
         other = _third_stage(of_main, Elite(k=scale[IcamScale].elites[k], beta=beta))
         add(roles.fork(k, beta), "tsp", _icam(scale, "tsp"), other, {"k": k, "beta": beta}, start, seed)
-    return [*out, *_baselines(config, scale)]
-
-
-def _baselines(config: Config, scale: Scale) -> list[Run]:
-    """As `scaling` and `sit` train them."""
-    wanted = [run for of_problem in BASELINES.values() for run in of_problem.values()]
-    return borrow_runs(config, scale, wanted)
+    return out
 
 
 def _third_stage(training: Reinforced, elite: Elite) -> Reinforced:
@@ -116,5 +116,6 @@ PAPER = Paper(
     runs=runs,
     label_jobs=label_jobs,
     borrows=("scaling", "sit"),
+    lends=own_runs,
     protocol=protocol,
 )

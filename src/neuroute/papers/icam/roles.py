@@ -73,7 +73,7 @@ def reference(scale: Scale, problem: Problem, size: int) -> Labels:
         return borrow_test_set(scale, SCALING, size)
     c = scale[IcamScale].cvrp
     dataset = Dataset(problem="cvrp", split="test", n=c.sizes[size], count=c.test_counts[size])
-    return Labels(dataset=dataset, solver=c.references[size])
+    return scale.reference(dataset, c.references[size])
 
 
 def solved(scale: Scale, problem: Problem, size: int) -> tuple[Labels, ...]:
@@ -85,7 +85,7 @@ def solved(scale: Scale, problem: Problem, size: int) -> tuple[Labels, ...]:
 
 def validation(scale: Scale, problem: Problem, size: Literal[100, 1000]) -> Labels:
     """Training logs gaps on the smallest and the largest size (icam, the published code)."""
-    test = reference(scale, problem, size)
+    test = reference(scale.drawn, problem, size)
     change = {"split": "val", "count": sizes(scale, problem).validation_counts[size]}
     return Labels(dataset=test.dataset.model_copy(update=change), solver=test.solver)
 
@@ -94,7 +94,7 @@ def large(scale: Scale, size: int) -> Labels:
     """Table 6's test set of that size."""
     i = scale[IcamScale]
     dataset = Dataset(split="test", n=i.large_sizes[size], count=i.large_counts[size])
-    return Labels(dataset=dataset, solver=i.large_solver)
+    return scale.reference(dataset, i.large_solver)
 
 
 def tam(scale: Scale, size: int) -> Labels:
@@ -103,7 +103,7 @@ def tam(scale: Scale, size: int) -> Labels:
     dataset = Dataset(
         problem="cvrp", split="test", n=c.tam_sizes[size], count=c.tam_counts[size], capacity=c.tam_capacities[size]
     )
-    return Labels(dataset=dataset, solver=c.tam_solver)
+    return scale.reference(dataset, c.tam_solver)
 
 
 def rrc(scale: Scale, starts: Starts = 1) -> Decoding:

@@ -9,7 +9,7 @@ from neuroute.papers.icam.roles import ABLATIONS, BASELINES, BETAS, KS, MULTI, O
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
-from neuroute.plan.objects import Dataset, Decoding, Problem, Reinforced
+from neuroute.plan.objects import Dataset, Decoding, GivenRun, Problem, Reinforced
 from neuroute.rendering.cells import (
     BOOTSTRAP,
     ONE_SEED,
@@ -82,7 +82,7 @@ def _at_stage(study: Study, stage: str | None, dataset: Dataset, published: Valu
 def _sizes(study: Study, stage: int) -> str:
     """The sizes of a stage of the main run."""
     run = study.runs.get(run_id(OWN[TSP]))
-    if run is None or not isinstance(run.training, Reinforced):
+    if run is None or not isinstance(run.training, Reinforced) or isinstance(run, GivenRun):
         return UNTRAINED
     low, high = run.training.stages[stage].sizes
     return f"n={low}" if low == high else f"n={low} to {high}"

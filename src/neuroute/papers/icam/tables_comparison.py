@@ -28,7 +28,7 @@ from neuroute.rendering.trainings import drawn_instances
 CLASSICAL: dict[Problem, tuple[Method, ...]] = {
     "tsp": (
         Method("Concorde", {"method": "Concorde"}, solvers=("concorde",)),
-        Method("LKH3", {"method": "LKH3"}, solvers=("lkh", "lkh3")),
+        Method("LKH3", {"method": "LKH3"}, solvers=("lkh", "lkh-long", "lkh3")),
     ),
     "cvrp": (
         Method("LKH3", {"method": "LKH3"}, solvers=("lkh3",)),

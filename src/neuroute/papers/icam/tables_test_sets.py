@@ -70,7 +70,7 @@ def table6_grid(scale: Scale) -> Grid:
         lengths=2,
     )
     methods = [
-        Method("LKH3", {"method": "LKH3"}, solvers=("lkh3", "lkh", "concorde")),
+        Method("LKH3", {"method": "LKH3"}, solvers=("lkh3", "lkh", "lkh-long", "concorde")),
         *(greedy(name, "tsp", LARGE_SIZES) for name in ("LEHD", "BQ")),
         ways("POMO", ORIGINAL["tsp"], LARGE_SIZES)[1],
         Method("ELG", {"method": "ELG"}),

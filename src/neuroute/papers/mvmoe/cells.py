@@ -139,7 +139,8 @@ def references_note(scale: Scale, variants: Sequence[str]) -> str:
     """What gaps are, and against whose solutions."""
     of: dict[str, list[str]] = {}
     for variant in variants:
-        of.setdefault(solver_name(roles.reference(scale, variant, SIZES[0]).solver), []).append(variant)
+        small, large = (solver_name(roles.reference(scale, variant, size).solver) for size in SIZES)
+        of.setdefault(small if small == large else f"{small} and, at n = {SIZES[1]}, {large}", []).append(variant)
     *few, (most, _) = sorted(of.items(), key=lambda item: len(item[1]))
     names = [*(f"{name} ({', '.join(its)})" for name, its in few), most + " (all others)" * bool(few)]
     return (

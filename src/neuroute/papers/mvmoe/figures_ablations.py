@@ -119,7 +119,7 @@ def _settings(study: Study, letter: str) -> list[Setting]:
             continue
         cell = mean_gap_cell(study, run_id(name), tests, value)
         gap = float(cell.measured) if isinstance(cell.measured, float | int) and np.isfinite(cell.measured) else None
-        seconds = float(study.summary(run_id(name))["wall_time_s"]) if letter == "e" else None
+        seconds = study.summary(run_id(name)).get("wall_time_s") if letter == "e" else None
         found.append(Setting(letter, label, name, gap, cell.low, cell.high, value, seconds))
     return found
 

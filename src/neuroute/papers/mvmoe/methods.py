@@ -25,6 +25,7 @@ BUDGETS = {
     "ortools-x10": "4 s a customer",
     "ortools-network": "0.4 s a customer",
     "pyvrp": "5,000 iterations",
+    "pyvrp-long": "60,000 iterations",
     "pyvrp-short": "200 iterations",
 }
 BY_THE_RULE = ("ortools-network",)  # solvers whose vehicles start as a network's do, where there are backhauls

@@ -43,7 +43,8 @@ class MvmoeScale(Strict):
     sizes: Annotated[dict[int, Nodes], Field(description="the paper's n -> customers here")]
     test_counts: Annotated[dict[int, Positive], Field(description="the paper's n -> test instances of a variant here")]
     references: Annotated[
-        dict[str, str], Field(description="variant, or `others` -> solver of the solutions that gaps are against")
+        dict[str, str | dict[int, str]],
+        Field(description="variant, or `others` -> solver of the solutions that gaps are against, or one for each n"),
     ]
     other_solvers: Annotated[
         dict[str, list[str]], Field(description="variant, or `others` -> solvers that tables show besides")
@@ -75,8 +76,9 @@ class MvmoeScale(Strict):
         """The paper's sizes that models are trained for here."""
         return sorted(self.trainings)
 
-    def reference_of(self, variant: str) -> str:
-        return self.references.get(variant) or self.references[OTHERS]
+    def reference_of(self, variant: str, size: int) -> str:
+        found = self.references.get(variant) or self.references[OTHERS]
+        return found if isinstance(found, str) else found[size]
 
     def other_solvers_of(self, variant: str) -> list[str]:
         return self.other_solvers.get(variant, self.other_solvers.get(OTHERS, []))
@@ -89,6 +91,9 @@ class MvmoeScale(Strict):
             raise ValueError(f"trainings: {sorted(self.trainings)}; give {SIZES[0]}, and {SIZES[1]} if it is trained")
         for name in ("references", "other_solvers"):
             _of_variants(name, getattr(self, name))
+        for variant, solvers in self.references.items():
+            if isinstance(solvers, dict) and set(solvers) != set(SIZES):
+                raise ValueError(f"references.{variant}: a solver for each of {list(SIZES)}, got {sorted(solvers)}")
         left = [variant for variant in (*TRAINED, *UNSEEN) if variant not in self.references]
         if OTHERS not in self.references and left:
             raise ValueError(f"references: no solver of {left[0]}; name it, or `{OTHERS}`")

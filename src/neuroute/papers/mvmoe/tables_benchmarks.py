@@ -5,7 +5,7 @@ from typing import Any
 
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.cells import LIGHT, models_note, of_each
-from neuroute.papers.mvmoe.roles import GREEDY, MULTI, MULTI_TASK, SIZES, VARIANTS, run_id
+from neuroute.papers.mvmoe.roles import GREEDY, MULTI, MULTI_TASK, SIZES, VARIANTS, X8, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.papers.mvmoe.table_library import Library, Solver, library_rows, notes_of
 from neuroute.plan.config import Scale
@@ -146,15 +146,15 @@ def table8(study: Study) -> Table:
 
 
 HOW = (
-    "POMO, POMO-MTL and MVMoE take the best of one solution from each customer, without images: the paper says greedy "
-    "rollout, but its published script turns each instance into eight images unless told otherwise. As in the "
-    "published code they see the coordinates of Set-X divided by 1,000, and those of Solomon, with the times, divided "
-    "by the larger of the largest coordinate and a third of the depot's closing time."
+    "POMO, POMO-MTL and MVMoE take the best of one solution from each customer of each of eight images, as the paper "
+    "says of all its neural solvers (Section 5). As in the published code they see the coordinates of Set-X divided by "
+    "1,000, and those of Solomon, with the times, divided by the larger of the largest coordinate and a third of the "
+    "depot's closing time."
 )
 
 
 def solver(study: Study, name: str, run: str, group: str) -> Solver:
-    return Solver(name, {"method": name}, run_id(run), group, MULTI)
+    return Solver(name, {"method": name}, run_id(run), group, X8)
 
 
 def _columns(labels: Sequence[str]) -> tuple[Column, ...]:

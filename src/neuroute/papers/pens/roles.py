@@ -37,7 +37,7 @@ def reference(scale: Scale, size: int, count: int | None = None) -> Labels:
     """The labelled test set that stands for the paper's TSP`size`, or its first instances."""
     p = scale[PensScale]
     dataset = Dataset(split="test", n=p.sizes[size], count=count or p.test_counts[size])
-    return Labels(dataset=dataset, solver=p.largest_solver if size == max(SIZES) else scale.reference_solver)
+    return scale.reference(dataset, p.largest_solver if size == max(SIZES) else scale.reference_solver)
 
 
 def validation(scale: Scale, size: int) -> Labels:

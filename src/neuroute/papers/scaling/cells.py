@@ -105,7 +105,7 @@ def seeded(needs: Callable[[Scale], Iterable[Need]]) -> Callable[[Scale], Iterat
 
 
 def solver(scale: Scale) -> Method:
-    """Show LKH, or the reference solver where LKH was not run, in the row of LKH3 (Tables 12 to 16)."""
+    """Show the rival solver, or the reference solver where it was not run, in the row of LKH3 (Tables 12 to 16)."""
     names = (scale[ScalingScale].rival_solver, scale.reference_solver)
     return Method("LKH3", {"method": "LKH3"}, solvers=tuple(dict.fromkeys(names)))
 
@@ -122,7 +122,11 @@ def solver_notes(study: Study, tests: Sequence[Labels]) -> list[str]:
         return [f"The label manifests lack {words}'s solutions of {lacking} of {len(tests)} test sets."]
     notes = []
     if name == reference:
-        other = "" if name == rival else " LKH was not run on these test sets; LKH3's printed numbers stand beside it."
+        other = (
+            ""
+            if name == rival
+            else f" {solver_name(rival)} was not run on these test sets; LKH3's printed numbers stand beside it."
+        )
         notes.append(f"{words} is the reference here, so its gap is 0 by construction.{other}")
     untimed = sum(entry.get("seconds") is None for entry in entries)
     if untimed:

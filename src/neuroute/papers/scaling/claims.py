@@ -78,6 +78,6 @@ def _less(study: Study, table: int, better: Shape, worse: Shape, prefix: str = "
 
     def side(shape: Shape) -> Side:
         gap = number(printed(study, table, **shape._asdict()), 100, "gap_pct")
-        return gap_side(study, shape.name, run_id(shape, prefix), dataset, gap)
+        return gap_side(study, f"depth {shape.depth}, width {shape.width}", run_id(shape, prefix), dataset, gap)
 
     return less(side(better), side(worse), dataset, "greedy gap")

@@ -49,16 +49,26 @@ class Trace:
         return [float(line["loss"]) for line in self.train]
 
     @property
+    def peaks(self) -> list[float]:
+        """Largest loss of a batch since the line before; of logs without it the line's mean."""
+        return [float(line.get("loss_max", line["loss"])) for line in self.train]
+
+    @property
     def failure(self) -> int | None:
         """Batch at which the logged loss was not finite for the first time."""
         at = first_failure(self.losses)
         return None if at is None else int(self.train[at]["batch"])
 
     def points(self, panel: str) -> Points:
-        """(batch, loss) or (batch, gap in %) that are drawn: from the first batch on, until the failure."""
-        lines, key = (self.train, "loss") if panel == "loss" else (self.validation, "gap_pct")
+        """(batch, loss), (batch, peak) or (batch, gap in %) that are drawn: from batch 1 on, until the failure."""
+        lines = self.validation if panel == "gap" else self.train
+        values = {"loss": self.losses, "peak": self.peaks}.get(panel) or [float(x["gap_pct"]) for x in lines]
         end = self.failure
-        return [(int(x["batch"]), float(x[key])) for x in lines if x["batch"] > 0 and (end is None or x["batch"] < end)]
+        return [
+            (int(x["batch"]), value)
+            for x, value in zip(lines, values, strict=True)
+            if x["batch"] > 0 and (end is None or x["batch"] < end)
+        ]
 
     def end(self, panel: str) -> float | None:
         """The last loss or gap (%); None for a broken network."""
@@ -78,7 +88,7 @@ class Variant:
 
     def rows(self) -> list[dict[str, Any]]:
         """Every line of the logs, with those that are not drawn."""
-        keys = ("batch", "updates", "samples", "loss", "gap_pct")
+        keys = ("batch", "updates", "samples", "loss", "loss_max", "gap_pct")
         return [
             {"panel": panel, "side": HERE, "series": self.label, "run": trace.run, "seed": trace.seed}
             | {key: line.get(key) for key in keys}
@@ -167,7 +177,8 @@ def _draw_convergence(
     ):
         for variant in variants:
             _draw(axes, panel, variant)
-        _log_y(axes, [y for v in variants for t in v.seeds for _, y in t.points(panel)])
+        shown = (panel, "peak") if panel == "loss" else (panel,)
+        _log_y(axes, [y for v in variants for t in v.seeds for each in shown for _, y in t.points(each)])
         plots.batches_axis(axes, last)
         axes.set_xlabel("Batches")
         axes.set_ylabel(label)
@@ -191,7 +202,7 @@ def _log_y(axes: mpl.axes.Axes, values: Sequence[float]) -> None:
 
 
 def _draw(axes: mpl.axes.Axes, panel: str, variant: Variant) -> None:
-    """Each seed's curve and, where all are there, their mean; of losses the running mean over pale logged ones.
+    """Each seed's curve and, where all are there, their mean; of losses the running mean, and pale their peaks.
 
     A cross stands where a failed one ends.
     """
@@ -205,7 +216,7 @@ def _draw(axes: mpl.axes.Axes, panel: str, variant: Variant) -> None:
     if len(curves) > 1:
         label += f", mean of {len(curves)} seeds"
     if len(curves) > 1 or panel == "loss":
-        for points in curves:
+        for points in [trace.points("peak") for trace in variant.seeds] if panel == "loss" else curves:
             plot(points, linewidth=0.6, alpha=0.25 if panel == "loss" else 0.5)
     if panel == "loss":
         smooth = plots.running_mean([y for _, y in mean], _window(len(mean)))
@@ -246,12 +257,13 @@ def _draw_ends(axes: mpl.axes.Axes, variants: Sequence[Variant]) -> None:
 def _notes(study: Study, variants: Sequence[Variant]) -> list[str]:
     traces = [(v.label, trace) for v in variants for trace in v.seeds]
     gaps = [y for _, trace in traces for _, y in trace.points("gap")]
-    rises = {v.label: max(0.0, *(largest_rise(trace.losses) for trace in v.seeds)) for v in variants}
+    rises = {v.label: max(0.0, *(largest_rise(trace.losses, trace.peaks) for trace in v.seeds)) for v in variants}
     words = {name: f"{rise:.2f} times" if np.isfinite(rise) else "to no finite value" for name, rise in rises.items()}
     every = max((int(trace.train[0]["batch"]) for _, trace in traces if trace.train), default=0)
-    over = f"a mean over up to {every:,} batches, which blunts spikes" if every > 1 else "of a single batch"
+    over = f"up to {every:,} batches" if every > 1 else "a single batch"
     window = _window(max((len(trace.train) for _, trace in traces), default=0))
-    smooth = [f"(a) Pale: logged losses; strong: their running mean over {window} of them."] if window > 1 else []
+    smooth = f" over {window} of them" if window > 1 else ""
+    kept = all("loss_max" in line for _, trace in traces for line in trace.train)
     return [
         f"Here: scale “{study.scale.name}”; validation is greedy on "
         f"{described(roles.validation(study.scale).dataset)}. Batches are what the paper calls steps.",
@@ -262,9 +274,10 @@ def _notes(study: Study, variants: Sequence[Variant]) -> list[str]:
             for label, trace in traces
             if trace.failure is not None
         ),
-        *smooth,
-        f"Largest rise of a logged loss over the least before it: {', '.join(map(' '.join, words.items()))}. Each "
-        f"loss is {over}.",
+        f"(a) Strong: the running mean{smooth} of losses, each a mean over {over}; pale: "
+        + ("the largest mean loss of one batch among these." if kept else "the losses; these logs keep no maxima."),
+        f"Largest rise of such a {'maximum' if kept else 'loss'} over the least loss before it: "
+        f"{', '.join(map(' '.join, words.items()))}.",
     ]
 
 
@@ -282,7 +295,7 @@ def _table(study: Study, variants: Sequence[Variant]) -> Table:
     for v in variants:
         cells = (
             over([trace.end("loss") for trace in v.seeds]),
-            over([largest_rise(trace.losses) for trace in v.seeds]),
+            over([largest_rise(trace.losses, trace.peaks) for trace in v.seeds]),
             over([trace.end("gap") for trace in v.seeds], v.printed),
         )
         rows.append(Row((v.label, len(v.seeds)), cells))

@@ -34,6 +34,8 @@ def training_data(scale: Scale, samples: int) -> tuple[Labels, ...]:
 def cvrp_labels(scale: Scale, split: Split, count: int) -> Labels:
     c = scale[ScalingScale].lehd_cvrp
     dataset = Dataset(problem="cvrp", split=split, n=c.customers, count=count)
+    if split == "test":
+        return scale.reference(dataset, c.reference_solver)
     return Labels(dataset=dataset, solver=c.label_solver if split == "train" else c.reference_solver)
 
 
@@ -48,13 +50,18 @@ def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     def job(name: str, *labels: Labels) -> LabelJob:
         return LabelJob(paper=roles.PAPER, name=name, labels=labels)
 
-    rival = Labels(dataset=first.dataset, solver=scale[ScalingScale].rival_solver)  # a row of Table 12
+    def with_rival(*tests: Labels) -> list[Labels]:
+        """Test sets, and what LKH3's row is of."""
+        rivals = [test.model_copy(update={"solver": scale[ScalingScale].rival_solver}) for test in tests]
+        return list(dict.fromkeys([*tests, *(r for r in rivals if r.dataset == first.dataset or everywhere)]))
+
+    everywhere = scale[ScalingScale].rival_on == "all"
     cvrp: dict[Split, int] = {"train": largest("cvrp"), "val": c.validation_count, "test": c.test_count}
     return [
         *(job(f"train-{i:03d}", block) for i, block in enumerate(training_data(scale, largest("tsp")))),
-        job("in_domain", roles.validation(scale), first, *([rival] if rival != first else [])),
-        job("larger", *(reference(scale, size) for size in SIZES[1:])),
-        job("shifted", *(reference(scale, size, distribution=d) for d in SHIFTED for size in SIZES)),
+        job("in_domain", roles.validation(scale), *with_rival(first)),
+        job("larger", *with_rival(*(reference(scale, size) for size in SIZES[1:]))),
+        job("shifted", *with_rival(*(reference(scale, size, distribution=d) for d in SHIFTED for size in SIZES))),
         job("cvrp", *(cvrp_labels(scale, split, count) for split, count in cvrp.items())),
     ]
 
@@ -121,7 +128,7 @@ def _run(
     """The training of a run with one seed; what config.yaml changes of the run holds for all its seeds."""
     run, repeated = f"{roles.PAPER}/{name}", f"{roles.PAPER}/{roles.with_seed(name, seed)}"
     change = config.runs.get(run)
-    if seed and repeated in config.runs:
+    if seed and repeated in config.runs and config.runs[repeated].weights is None:
         raise NeurouteError(f"config.yaml: runs.{repeated}: changes hold for all seeds; make them to {name}")
     if seed and change and change.seed is not None:
         raise NeurouteError(

@@ -68,7 +68,7 @@ def reference(scale: Scale, size: int, count: int | None = None, distribution: D
     s = scale[ScalingScale]
     usual = s.test_counts[size] if distribution == "uniform" else s.shifted_counts.get(size, s.test_counts[size])
     dataset = Dataset(distribution=distribution, split="test", n=s.sizes[size], count=count or usual)
-    return Labels(dataset=dataset, solver=scale.reference_solver)
+    return scale.reference(dataset, scale.reference_solver)
 
 
 def searched(scale: Scale) -> Labels:

@@ -26,7 +26,10 @@ class ScalingScale(Strict):
     """What the roles of paper `scaling` stand for at this scale.  Keys are the paper's numbers."""
 
     sizes: Annotated[dict[int, Nodes], Field(description="the paper's n -> nodes here")]
-    rival_solver: Annotated[str, Field(description="Table 12: solver of LKH3's row")] = "lkh"
+    rival_solver: Annotated[str, Field(description="Tables 12 to 16: solver of LKH3's row")] = "lkh"
+    rival_on: Annotated[
+        Literal["in-domain", "all"], Field(description="the test sets that it is run on: Table 12's, or all")
+    ] = "in-domain"
     test_counts: Annotated[dict[int, Positive], Field(description="the paper's n -> test instances here")]
     shifted_counts: Annotated[
         dict[int, Positive], Field(description="Tables 14-16: the paper's n -> test instances here; default: as above")

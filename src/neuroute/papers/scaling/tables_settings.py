@@ -109,13 +109,15 @@ def table10(study: Study) -> Table:
         run = study.runs[run_id(shape)]
         summary = study.summary(run.id)
         threads = _threads(summary) if summary.get("device") == "cpu" else ""
-        device = f"{summary.get('device_name') or summary.get('device')}{threads} × {summary.get('world_size') or 1}"
+        device: str | None = None
+        if summary.get("device"):  # weights of a file have none
+            device = f"{summary.get('device_name') or summary['device']}{threads} × {summary.get('world_size') or 1}"
         cards = int(published.value["depth={};width={}".format(*shape)])
         cells = (
             Cell(device, f"4090 × {cards}"),
             Cell(summary.get("wall_time_s")),
             Cell(summary.get("updates")),
-            Cell(training_per_sample(run) * summary["samples"] / 1e15),
+            Cell(training_per_sample(run) * summary["samples"] / 1e15 if "samples" in summary else None),
         )
         return Row(("D={}, W={}".format(*shape), model_here(study, run.id)), cells)
 

@@ -5,7 +5,7 @@ from typing import Any
 from neuroute.core.errors import NeurouteError
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.protocol import protocol
-from neuroute.papers.sit.roles import BASELINES, BQ_CVRP, PROBLEMS, SIT, SIZES, reference, run_id, validation
+from neuroute.papers.sit.roles import BASELINES, BQ_CVRP, POMO_RUNS, PROBLEMS, SIT, SIZES, reference, run_id, validation
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
@@ -28,7 +28,8 @@ def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
 
     add_job("initial", longest([labels for r in own for labels in r.data]))
     cvrp = [labels for r in labelled if r.validation.dataset.problem == "cvrp" for labels in r.data]
-    add_job("labelled", longest([*cvrp, *(r.validation for r in labelled)]))
+    validations = [labels for r in labelled for labels in (r.validation, *r.also_validation)]
+    add_job("labelled", longest([*cvrp, *validations]))
     for problem in PROBLEMS:
         p = roles.sizes(scale, problem)
         tests = [reference(scale, problem, size) for size in SIZES]
@@ -48,7 +49,8 @@ def solver_rows(scale: Scale, problem: Problem) -> list[Labels]:
         out += [Labels(dataset=dataset, solver=solver) for solver in others]
     if problem == "cvrp":
         tam = [roles.tam(scale, size).dataset for size in roles.TAM_SIZES]
-        out += [Labels(dataset=dataset, solver=roles.INITIAL[problem]) for dataset in tam]
+        others = [roles.INITIAL[problem], *scale[SitScale].cvrp.tam_other_solvers]
+        out += [Labels(dataset=dataset, solver=solver) for dataset in tam for solver in others]
     return out
 
 
@@ -56,6 +58,13 @@ def solver_rows(scale: Scale, problem: Problem) -> list[Labels]:
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
+    """Its own, and baselines as `scaling` and `icam` train them."""
+    wanted = [run for of_problem in BASELINES.values() for run in of_problem.values()]
+    lent = [run for run in (*wanted, *POMO_RUNS.values()) if not run.startswith(f"{roles.PAPER}/")]
+    return [*own_runs(config, scale), *borrow_runs(config, scale, lent)]
+
+
+def own_runs(config: Config, scale: Scale) -> list[Run]:
     s, out = scale[SitScale], []
     (labelled,) = borrow_runs(config, scale, [BASELINES["cvrp"]["LEHD"]])
 
@@ -118,8 +127,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         role: dict[str, object] = {"repetitions": count}
         name = roles.with_repetitions(count)
         improved(name, "tsp", 1000, s.repetition_training, role, representatives=here)
-    baselines = [run for of_problem in BASELINES.values() for run in of_problem.values()]
-    return [*out, *borrow_runs(config, scale, [run for run in baselines if not run.startswith(f"{roles.PAPER}/")])]
+    return out
 
 
 def _from_scratch(training: Reconstruction) -> Reconstruction:
@@ -177,6 +185,7 @@ PAPER = Paper(
     scale=SitScale,
     runs=runs,
     label_jobs=label_jobs,
-    borrows=("scaling",),
+    borrows=("scaling", "icam"),
+    lends=own_runs,
     protocol=protocol,
 )

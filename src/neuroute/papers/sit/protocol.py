@@ -13,6 +13,7 @@ SOLVERS: dict[Problem, str] = {"tsp": "LKH3", "cvrp": "HGS"}
 SMALL_SOLVERS: dict[Problem, str] = {"tsp": "Concorde", "cvrp": "HGS"}
 SOURCES: dict[Problem, dict[int, str]] = {"tsp": {1000: "files of Fu et al.", 10_000: "files of Fu et al."}, "cvrp": {}}
 GREEDY, RRC, BEAM = Decoding(), Decoding(method="rrc", iterations=1000, longest=1000), beam_search(16)
+POMO = Decoding(starts="all", augment=True)
 BUDGETS = (10, 50, 100, 500, 1000)
 
 
@@ -25,8 +26,8 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
         from_others = tuple(Decoding(method="prc", start=other, iterations=100) for other in ("greedy", "nearest"))
         lengths = tuple(Decoding(method="prc", start=start, iterations=100, longest=most) for most in LONGEST)
         for size in SIZES:
-            # Beams end, by memory, at 5K; random re-construct by time at 10K.
-            searches = (RRC, BEAM) if size <= 5000 else (RRC,) if size == 10_000 else ()
+            # Beams and POMO end, by memory, at 5K; random re-construct by time at 10K.
+            searches = (RRC, BEAM, POMO) if size <= 5000 else (RRC,) if size == 10_000 else ()
             ways = (GREEDY, *searches, budgets, *from_others, *(lengths if (problem, size) == ("tsp", 10_000) else ()))
             yield Protocol(
                 f"{name}{size}", reference(scale, problem, size), COUNTS[size], SOLVERS[problem], ways,
@@ -34,7 +35,7 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
             )  # fmt: skip
         for size in SMALL_SIZES:
             capacity = " C=100" if problem == "cvrp" else ""
-            searched = (GREEDY, Decoding(method="prc", start=start, iterations=10))
+            searched = (GREEDY, POMO, Decoding(method="prc", start=start, iterations=10))
             yield Protocol(
                 f"{name}{size}{capacity}", small(scale, problem, size), None, SMALL_SOLVERS[problem], searched
             )

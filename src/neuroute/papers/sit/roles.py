@@ -37,6 +37,9 @@ BASELINES = {  # those of `scaling` where it has them
     "tsp": {"LEHD": f"{SCALING}/lehd_6x128", "BQ": f"{SCALING}/bq", "SIGD": f"{SCALING}/sigd"},
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{PAPER}/bq_cvrp", "SIGD": f"{PAPER}/sigd_cvrp"},
 }
+POMO_RUNS: dict[Problem, str] = {"tsp": "icam/pomo_tsp", "cvrp": "icam/pomo_cvrp"}  # as its authors train it
+POMO_SIZES = (1000, 5000)  # in print; out of memory above
+AUGMENTED = Decoding(starts="all", augment=True)
 SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit:SitCvrp"}
 LEHD, BQ = "neuroute.networks.lehd:Lehd", "neuroute.networks.bq:Bq"
 POMO = "neuroute.networks.pomo:Pomo"
@@ -84,7 +87,7 @@ def reference(scale: Scale, problem: Problem, size: int) -> Labels:
     """The labelled test set that stands for the paper's TSP or CVRP of that size."""
     p = sizes(scale, problem)
     dataset = Dataset(problem=problem, split="test", n=p.sizes[size], count=p.test_counts[size])
-    return Labels(dataset=dataset, solver=p.references[size])
+    return scale.reference(dataset, p.references[size])
 
 
 def validation(scale: Scale, problem: Problem, size: int) -> Labels:
@@ -106,7 +109,7 @@ def small(scale: Scale, problem: Problem, size: int) -> Labels:
     p = sizes(scale, problem)
     capacity = scale[SitScale].cvrp.small_capacity if problem == "cvrp" else None
     dataset = Dataset(problem=problem, split="test", n=p.small_sizes[size], count=p.small_count, capacity=capacity)
-    return Labels(dataset=dataset, solver=p.small_reference)
+    return scale.reference(dataset, p.small_reference)
 
 
 def tam(scale: Scale, size: int) -> Labels:
@@ -115,7 +118,7 @@ def tam(scale: Scale, size: int) -> Labels:
     dataset = Dataset(
         problem="cvrp", split="test", n=c.tam_sizes[size], count=c.tam_count, capacity=c.tam_capacities[size]
     )
-    return Labels(dataset=dataset, solver=c.tam_solver)
+    return scale.reference(dataset, c.tam_solver)
 
 
 def efficiency(scale: Scale, problem: Problem, size: int) -> Dataset:

@@ -76,6 +76,7 @@ class SitCvrp(SitProblem):
     tam_capacities: Annotated[dict[int, int], Field(description="Table 8: TAM's n -> capacity here")]
     tam_count: Annotated[int, Field(ge=1, description="Table 8: test instances of each size")]
     tam_solver: Annotated[str, Field(description="Table 8: solver that stands for HGS here")] = "hgs"
+    tam_other_solvers: Annotated[list[str], Field(description="Table 8: other solvers that are run")] = []
     no_sit: Annotated[Supervised, Field(description="Table 3: trained on labelled CVRP100 instead")]
 
     _tam_named = names_each(tam_sizes=TAM_SIZES, tam_capacities=TAM_SIZES)

@@ -1,0 +1,12 @@
+# Run on a node before each of its jobs: what is missing there ends the job with one line in its log.
+fail() {
+    echo "error: node $(hostname): $1" >&2
+    exit 1
+}
+[ -f Snakefile ] || fail "$PWD is not the folder that the job was sent from: it must be shared by all nodes"
+python -c "import neuroute" 2>/dev/null || fail "no environment: $(command -v python || echo python) cannot import neuroute; install it where all nodes see it"
+probe=".snakemake/clock.$(hostname).$$"
+touch "$probe" 2>/dev/null || fail "$PWD/.snakemake cannot be written from here"
+ahead=$(($(date +%s) - $(stat -c %Y "$probe")))
+rm -f "$probe"
+[ "${ahead#-}" -le 5 ] || fail "its clock and that of the file system differ by ${ahead#-} s, so finished files would look old: set one of them right"

@@ -1,0 +1,113 @@
+"""What can be known about a SLURM cluster before the first job is sent there."""
+
+import math
+import os
+import re
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuroute.core.errors import NeurouteError
+
+PROFILE = "profiles/slurm/profile.yaml"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What one job asks for."""
+
+    job: str
+    partition: str | None  # None: the default one
+    minutes: int
+    memory_mb: int
+    cpus: int
+    gpus: int
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Nodes of a partition that are alike."""
+
+    partition: str
+    default: bool
+    minutes: float  # that a job may take
+    memory_mb: int
+    cpus: int
+    gpus: int
+
+
+def check_jobs(asked: Iterable[Asked]) -> None:
+    """Raises NeurouteError for the first job that no node of its partition can take, with what to change."""
+    nodes = _nodes()
+    names = list(dict.fromkeys(each.partition for each in nodes))
+    for job in asked:
+        held = [n for n in nodes if (n.default if job.partition is None else n.partition == job.partition)]
+        if not held and job.partition is not None:
+            raise NeurouteError(f"no partition {job.partition}; set slurm_partition in {PROFILE}: {', '.join(names)}")
+        if not held:
+            raise NeurouteError(f"no default partition; set slurm_partition in {PROFILE}: {', '.join(names)}")
+        for unit, wanted, most, mend in (
+            ("GPUs", job.gpus, max(n.gpus for n in held), "gpus_per_run or device in config.yaml"),
+            ("CPUs", job.cpus, max(n.cpus for n in held), f"cores in {PROFILE}"),
+            ("MB of memory", job.memory_mb, max(n.memory_mb for n in held), "memory_gb in config.yaml"),
+            ("minutes", job.minutes, max(n.minutes for n in held), "`machine: {job_hours: }` in config.yaml"),
+        ):
+            if wanted > most:
+                raise NeurouteError(
+                    f"{job.job} asks for {wanted:,} {unit}, a node of partition {held[0].partition} gives {most:,}: "
+                    f"set {mend}, or another slurm_partition in {PROFILE}"
+                )
+
+
+def check_orphans(folder: Path) -> None:
+    """Raises NeurouteError if jobs run that an earlier, killed Snakemake has sent from this folder.
+
+    A second copy of a job would remove what the first one writes.
+    """
+    lines = _ask("squeue", "--me", "-h", "-o", "%i|%k|%Z")
+    found = [line.split("|") for line in lines]
+    own = [job for job, comment, place in found if place == str(folder) and re.match("(rule|group)_", comment)]
+    if own:
+        raise NeurouteError(
+            f"{len(own)} jobs of an earlier Snakemake, which was killed, still run here: wait for them, or stop them "
+            f"(they go on where they were): scancel {' '.join(own)}"
+        )
+
+
+def _nodes() -> list[Nodes]:
+    rows = [line.split("|") for line in _ask("sinfo", "-h", "-o", "%P|%l|%m|%c|%G")]
+    return [
+        Nodes(
+            partition=name.rstrip("*"),
+            default=name.endswith("*"),
+            minutes=_minutes(limit),
+            memory_mb=int(memory.rstrip("+")),
+            cpus=int(cpus.rstrip("+")),
+            gpus=sum(int(count) for count in re.findall(r"gpu:(?:[\w.-]+:)?(\d+)", gres)),
+        )
+        for name, limit, memory, cpus, gres in rows
+    ]
+
+
+def _minutes(limit: str) -> float:
+    """A time limit as SLURM writes it: infinite, [days-]hours:minutes:seconds, or minutes:seconds."""
+    if limit in ("infinite", "n/a"):
+        return math.inf
+    days, _, clock = limit.rpartition("-")
+    parts = [int(part) for part in clock.split(":")]
+    hours, minutes = (parts[-3] if len(parts) > 2 else 0), parts[-2]
+    return 60 * (24 * int(days or 0) + hours) + minutes
+
+
+def _ask(*command: str) -> list[str]:
+    """The lines that a command of SLURM prints.  Raises NeurouteError if it cannot."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ)
+    except FileNotFoundError:
+        raise NeurouteError(f"no {command[0]} here: start Snakemake on a node from which jobs are sent") from None
+    except subprocess.TimeoutExpired:
+        raise NeurouteError(f"{command[0]} gives no answer: is the controller of SLURM down?") from None
+    if done.returncode:
+        raise NeurouteError(f"{command[0]}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
+    return done.stdout.splitlines()

@@ -1,0 +1,209 @@
+"""LKH-3 (Helsgaun): the user's own binary, as its licence keeps it from being installed; tests have a stand-in."""
+
+import hashlib
+import shutil
+import signal
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from neuroute.core.errors import NeurouteError
+from neuroute.problems.vrp import Vrp, from_routes
+from neuroute.problems.vrp_checker import fault
+from neuroute.solvers.base import GRID, Solver, matrix_rows, matrix_text, missing, on_grid, positive_seed, tsplib_text
+from neuroute.solvers.lkh import MOST, PRECISION
+from neuroute.solvers.vrp_grid import GridVrp, on_vrp_grid
+
+HOW_TO_GET = (
+    "download LKH-3 from http://webhotel4.ruc.dk/~keld/research/LKH-3, run `make`, put `LKH` on the PATH; "
+    "free for academic use only"
+)
+RUNS = 1
+TYPES = {"CVRP": "CVRP", "OVRP": "OVRP", "VRPL": "DCVRP", "VRPTW": "CVRPTW"}  # those of MVMoE's published references
+VRP_TRIALS = 10_000  # of a run, as there; elsewhere LKH's default, as many as there are nodes
+# SPECIAL sets the moves that vehicles need.  On TSPs it costs quality: 0.13 % at 100 nodes against 0 without it.
+# MTSP_MIN_SIZE: vehicles may stay at home.
+VEHICLES = ("SPECIAL", "MTSP_MIN_SIZE = 0")
+GRACE_S = 60.0  # after the time limit, at which LKH begins no further trial
+
+
+def limit_s(nodes: int) -> float:
+    """Wall-clock seconds for an instance: some fifty times as many as LKH took for 500 and 1,000 customers."""
+    return 600.0 + nodes
+
+
+def version() -> str:
+    """The binary by its contents: it does not say its version, and versions differ in what they find."""
+    path = shutil.which("LKH")
+    if path is None:
+        raise missing("lkh3", HOW_TO_GET)
+    return f"LKH-3 (sha256 {_digest(path, Path(path).stat().st_mtime_ns)})"
+
+
+@cache
+def _digest(path: str, _changed: int) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
+
+
+def solve(coords: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:
+    """Return the best tour (n,) of RUNS runs over coords (n, 2); after so many seconds no further trial begins."""
+    return np.array(_run(tsplib_text(coords), len(coords), seed, seconds), dtype=np.int64) - 1
+
+
+def solve_cvrp(
+    coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int, seconds: float | None = None
+) -> list[list[int]]:
+    """Return the routes of the best of RUNS runs with HGS's default fleet, of which vehicles may stay at home."""
+    text = _vrplib_text(coords, demand, capacity, fleet(demand, capacity))
+    return _routes(_run(text, len(coords), seed, seconds, *VEHICLES), len(coords))
+
+
+def fleet(demand: np.ndarray, capacity: int) -> int:
+    """HGS's default number of vehicles for demands, the depot's first, and never more than there are customers."""
+    return min(int(np.ceil(1.3 * demand.sum() / capacity)) + 3, len(demand) - 1)
+
+
+def solve_vrp(instance: Vrp, seed: int, seconds: float | None = None) -> np.ndarray:
+    """Return the best solution (2, V) of a batch of one CVRP, OVRP, VRPL or VRPTW.
+
+    The fleet is HGS's default one, which finds shorter routes than a vehicle for each customer; where it finds none
+    that keep to the constraints, breaking which costs LKH no more than a penalty, each customer may have one, and then
+    another seed decides.  (The published references give VRPL exactly 8 or 12 vehicles.)  Raises NeurouteError for
+    other problems, which LKH was not used for, and if no solution keeps to the constraints.
+    """
+    if instance.variant not in TYPES:
+        raise NeurouteError(f"lkh3 does not solve {instance.variant} here; 'ortools' does")
+    grid = on_vrp_grid(instance)
+    few = fleet(grid.demand, grid.capacity)
+    reason = ""
+    for vehicles, again in ((few, 0), (grid.customers, 0), (grid.customers, 1)):
+        text = _grid_text(instance, grid, vehicles)
+        tour = _run(text, grid.customers + 1, seed + again, seconds, *VEHICLES, f"MAX_TRIALS = {VRP_TRIALS}")
+        solution = from_routes(_routes(tour, grid.customers + 1))
+        reason = fault(instance, 0, solution) or ""
+        if not reason:
+            return solution
+    raise NeurouteError(f"lkh3: no routes found that keep to the constraints ({reason}); 'ortools' may find some")
+
+
+def tour_of_ways(ways: np.ndarray, seed: int, seconds: float | None = None) -> np.ndarray:
+    """Return what `solve` does, of whole distances (n, n), which may differ there and back."""
+    return tour_of_text(matrix_text(ways), len(ways), seed, seconds, float(ways.max()))
+
+
+def tour_of_text(text: str, nodes: int, seed: int, seconds: float | None, largest: float) -> np.ndarray:
+    """Return what `solve` does, of the text of a TSPLIB file of so many nodes and that largest distance.
+
+    Raises NeurouteError if a distance is more than LKH counts with.
+    """
+    return np.array(_run(text, nodes, seed, seconds, *_precision(largest)), dtype=np.int64) - 1
+
+
+def routes_of_ways(
+    ways: np.ndarray, demand: np.ndarray, capacity: int, seed: int, seconds: float | None = None
+) -> list[list[int]]:
+    """Return what `solve_cvrp` does, of whole distances (n, n), which may differ there and back."""
+    kind = "CVRP" if (ways == ways.T).all() else "ACVRP"
+    text = (
+        f"NAME : instance\nTYPE : {kind}\nDIMENSION : {len(ways)}\nCAPACITY : {capacity}\n"
+        f"VEHICLES : {fleet(demand, capacity)}\n{matrix_rows(ways)}"
+        f"DEMAND_SECTION\n{_rows(demand)}\nDEPOT_SECTION\n1\n-1\nEOF\n"
+    )
+    return _routes(_run(text, len(ways), seed, seconds, *VEHICLES, *_precision(float(ways.max()))), len(ways))
+
+
+def _precision(largest: float) -> tuple[str, ...]:
+    """Return the parameter that says in which parts of a distance LKH-3 is to count, unless it is its own.
+
+    Raises NeurouteError for a distance that is too large.
+    """
+    if largest > MOST:
+        raise NeurouteError(f"lkh3: a distance of {largest:,.0f}; give none above {MOST:,}: scale the instance down")
+    return () if largest * PRECISION <= MOST else (f"PRECISION = {int(MOST // largest)}",)
+
+
+def _run(text: str, nodes: int, seed: int, seconds: float | None, *more: str) -> list[int]:
+    """Return LKH's tour: nodes count from 1, and numbers above `nodes` are the depot of further vehicles.
+
+    Raises NeurouteError with LKH's last words, if it has not ended long after its time, or if nodes are missing.
+    """
+    limit = limit_s(nodes) if seconds is None else seconds
+    with tempfile.TemporaryDirectory(prefix="lkh3-") as folder:
+        problem, tour, parameters = (Path(folder) / name for name in ("problem", "tour", "parameters"))
+        problem.write_text(text)
+        lines = [f"PROBLEM_FILE = {problem}", f"TOUR_FILE = {tour}", f"RUNS = {RUNS}", f"SEED = {positive_seed(seed)}"]
+        parameters.write_text("\n".join([*more, *lines, f"TIME_LIMIT = {limit}", "TRACE_LEVEL = 0", ""]))
+        try:
+            done = subprocess.run(
+                ["LKH", str(parameters)],
+                stdin=subprocess.DEVNULL,  # it waits for a key when it fails
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=2 * limit + GRACE_S,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise NeurouteError(
+                f"LKH gave no answer to an instance of {nodes} nodes in {error.timeout:.0f} s"
+            ) from None
+        if done.returncode or not tour.exists():
+            raise NeurouteError(f"LKH failed on an instance of {nodes} nodes: {_last_words(done)}")
+        found = [int(word) for word in tour.read_text().partition("TOUR_SECTION")[2].split() if word != "EOF"]
+    found = found[: found.index(-1)] if -1 in found else found
+    if sorted(node for node in found if node <= nodes) != list(range(1, nodes + 1)):
+        raise NeurouteError(f"LKH wrote no tour of the {nodes} nodes that it was given")
+    return found
+
+
+def _last_words(done: subprocess.CompletedProcess[str]) -> str:
+    said = " ".join(done.stdout.split())[-200:]
+    if done.returncode < 0:
+        return f"ended by {signal.Signals(-done.returncode).name} {said}".strip()
+    return said or f"no tour, exit status {done.returncode}"
+
+
+def _routes(tour: list[int], nodes: int) -> list[list[int]]:
+    """Cut a tour at the depot, node 1, and at its copies; customers count from 1."""
+    routes: list[list[int]] = [[]]
+    for node in tour:
+        if node == 1 or node > nodes:
+            routes.append([])
+        else:
+            routes[-1].append(node - 1)
+    return [route for route in routes if route]
+
+
+def _vrplib_text(coords: np.ndarray, demand: np.ndarray, capacity: int, vehicles: int) -> str:
+    """Return the instance, depot first, put on the grid: distances are rounded to whole grid units."""
+    return (
+        f"NAME : instance\nTYPE : CVRP\nDIMENSION : {len(coords)}\nCAPACITY : {capacity}\nVEHICLES : {vehicles}\n"
+        f"EDGE_WEIGHT_TYPE : EUC_2D\nNODE_COORD_SECTION\n{_rows(on_grid(coords))}\n"
+        f"DEMAND_SECTION\n{_rows(demand)}\nDEPOT_SECTION\n1\n-1\nEOF\n"
+    )
+
+
+def _grid_text(instance: Vrp, grid: GridVrp, vehicles: int) -> str:
+    """Return the instance in grid units, distances rounded up (CEIL_2D) as everywhere in `vrp_grid`."""
+    head = (
+        f"NAME : instance\nTYPE : {TYPES[instance.variant]}\nDIMENSION : {grid.customers + 1}\n"
+        f"CAPACITY : {grid.capacity}\nVEHICLES : {vehicles}\nEDGE_WEIGHT_TYPE : CEIL_2D\n"
+    )
+    head += "" if grid.limit is None else f"DISTANCE : {grid.limit}\n"
+    text = f"{head}NODE_COORD_SECTION\n{_rows(instance.coords[0].astype(np.float64) * GRID)}\n"
+    text += f"DEMAND_SECTION\n{_rows(grid.demand)}\n"
+    if grid.windows is not None:
+        text += f"TIME_WINDOW_SECTION\n{_rows(grid.windows)}\nSERVICE_TIME_SECTION\n{_rows(grid.service)}\n"
+    return f"{text}DEPOT_SECTION\n1\n-1\nEOF\n"
+
+
+def _rows(values: np.ndarray) -> str:
+    """Return a line for each node: its number, from 1, and its values."""
+    rows = np.asarray(values).reshape(len(values), -1).tolist()
+    return "\n".join(" ".join(map(str, [i, *row])) for i, row in enumerate(rows, 1))
+
+
+LKH3 = Solver("lkh3", False, HOW_TO_GET, version, solve, solve_cvrp, solve_vrp)

@@ -1,0 +1,143 @@
+"""What a cluster is asked for on behalf of each job, and what stops before the first one is sent."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from neuroute.accounting.requests import LEAST_MINUTES, SHORT_S, Requests
+from neuroute.accounting.slurm import Asked, check_jobs, check_orphans
+from neuroute.core.errors import NeurouteError
+from plans import ROOT, SCALES, plan_of
+
+Install = Callable[..., None]
+JOB = Asked("train a", None, minutes=60, memory_mb=4000, cpus=8, gpus=1)
+SINFO = ["gpu*|2-00:00:00|256000+|64|gpu:a100:4(S:0-1)", "cpu|infinite|128000|32|(null)", "test|30:00|1000|4|gpu:1"]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """A function that puts a command of SLURM on the path that prints these lines, and nothing else of SLURM."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def add(name: str, *lines: str, status: int = 0) -> None:
+        file = tmp_path / name
+        file.write_text(f"#!{sys.executable}\nimport sys\nprint({chr(10).join(lines)!r})\nsys.exit({status})\n")
+        file.chmod(0o755)
+
+    return add
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_every_job_of_every_scale_asks_for_time_memory_and_processors(scale: str, device: str) -> None:
+    plan = plan_of(scale, device=device, gpus_per_run=2)
+    requests = Requests(plan, 16)
+    most = 60 * plan.config.machine.job_hours
+    jobs = [("labels", j) for j in plan.label_jobs] + [("train", r) for r in plan.runs]
+    for stage, name in [*jobs, *(("evaluate", e) for e in plan.evaluations)]:
+        minutes = [requests.runtime(stage, name, attempt) for attempt in (1, 2, 3)]
+        assert LEAST_MINUTES <= minutes[0] <= minutes[1] <= minutes[2] <= most
+        assert 60 * minutes[0] >= min(60 * most, requests.seconds(stage, name))
+        assert 1000 < requests.mem_mb(stage, name, 1) < requests.mem_mb(stage, name, 2)
+        assert 1 <= requests.threads(stage, name) <= 16
+        gpus = requests.gpus(stage, name)
+        assert gpus in ((0,) if device == "cpu" or stage == "labels" else (1, 2))
+        group = requests.group(stage, name)
+        assert group is None or (gpus == 0 and requests.seconds(stage, name) <= SHORT_S)
+
+
+def test_longer_jobs_may_go_on_more_often() -> None:
+    plan = plan_of("paper", device="cuda")
+    needs = {run: Requests(plan, 16).retries("train", [run]) for run in ("scaling/base_42x512", "pens/small_a_zero")}
+    assert needs["scaling/base_42x512"] > needs["pens/small_a_zero"] == 2
+
+
+def test_jobs_that_are_sent_together_do_not_hang_on_each_other() -> None:
+    plan = plan_of("smoke")
+    requests = Requests(plan, 16)
+    for run in plan.runs.values():
+        if run.start:
+            assert requests.group("train", run.id) != requests.group("train", run.start.partition("@")[0])
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        (replace(JOB, partition="fast"), "no partition fast; set slurm_partition in .*: gpu, cpu, test"),
+        (replace(JOB, gpus=8), "train a asks for 8 GPUs, a node of partition gpu gives 4: set gpus_per_run"),
+        (replace(JOB, partition="cpu"), "train a asks for 1 GPUs, a node of partition cpu gives 0"),
+        (replace(JOB, cpus=65), "65 CPUs, a node of partition gpu gives 64: set cores in"),
+        (replace(JOB, memory_mb=300_000), "300,000 MB of memory, a node of partition gpu gives 256,000"),
+        (replace(JOB, minutes=2881), "2,881 minutes, .* gives 2,880: set `machine: {job_hours: }`"),
+        (replace(JOB, partition="test", cpus=1, memory_mb=9), "60 minutes, a node of partition test gives 30"),
+    ],
+)
+def test_what_no_node_can_take_is_one_line(install: Install, job: Asked, words: str) -> None:
+    install("sinfo", *SINFO)
+    check_jobs([JOB])
+    with pytest.raises(NeurouteError, match=words) as error:
+        check_jobs([JOB, job])
+    assert "\n" not in str(error.value)
+
+
+def test_a_node_without_slurm_or_a_controller_that_is_down_is_one_line(install: Install) -> None:
+    with pytest.raises(NeurouteError, match="no sinfo here: start Snakemake on a node from which jobs are sent"):
+        check_jobs([JOB])
+    install("sinfo", status=1)
+    with pytest.raises(NeurouteError, match="sinfo: failed"):
+        check_jobs([JOB])
+    install("sinfo", "cpu|infinite|128000|32|(null)")
+    with pytest.raises(NeurouteError, match="no default partition; set slurm_partition in .*: cpu"):
+        check_jobs([JOB])
+
+
+def test_jobs_of_a_killed_snakemake_stop_the_next_one(install: Install, tmp_path: Path) -> None:
+    install("squeue", f"7|rule_train|{tmp_path}/other", f"8|interactive|{tmp_path}")
+    check_orphans(tmp_path)
+    install("squeue", f"7|rule_train_wildcards_a|{tmp_path}", f"9|group_short|{tmp_path}")
+    with pytest.raises(NeurouteError, match="2 jobs of an earlier Snakemake.*scancel 7 9$"):
+        check_orphans(tmp_path)
+
+
+@pytest.fixture
+def on_node(tmp_path: Path) -> Callable[..., str]:
+    """A function that checks a node as a job would there; what it says."""
+    folder = tmp_path / "folder"
+    (folder / ".snakemake").mkdir(parents=True)
+    (folder / "Snakefile").touch()
+
+    def check(**commands: str) -> str:
+        for name, body in {"python": "exit 0", **commands}.items():
+            (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+            (tmp_path / name).chmod(0o755)
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+        node = ROOT / "profiles" / "slurm" / "node.sh"
+        done = subprocess.run(["sh", str(node)], cwd=folder, env=environment, capture_output=True, text=True)
+        assert (done.returncode == 0) == (not done.stderr)
+        assert done.stderr.count("\n") <= 1
+        return done.stderr
+
+    return check
+
+
+def test_a_node_that_lacks_something_says_so_before_the_job(on_node: Callable[..., str], tmp_path: Path) -> None:
+    assert on_node() == ""
+    assert list((tmp_path / "folder" / ".snakemake").iterdir()) == []
+    assert re.search(r"node \S+: no environment: .*/python cannot import neuroute", on_node(python="exit 1"))
+    assert "its clock and that of the file system differ by" in on_node(date="echo 1000")
+    (tmp_path / "folder" / "Snakefile").unlink()
+    assert "is not the folder that the job was sent from: it must be shared by all nodes" in on_node(date="exit 0")
+
+
+def test_the_profile_checks_nodes_and_sends_short_jobs_together() -> None:
+    profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "profile.yaml").read_text())
+    assert profile["precommand"] == "sh profiles/slurm/node.sh"
+    assert (ROOT / "profiles/slurm/node.sh").is_file()
+    assert profile["group-components"] == ["short=16"]
+    assert profile["resources"]["gpu"] >= 1

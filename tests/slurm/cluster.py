@@ -1,0 +1,113 @@
+"""A SLURM of one node on this machine: its daemons, and their configuration as a folder; nothing outside it changes."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+DAEMONS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "sinfo", "scancel")
+SBIN = ("/usr/sbin", "/usr/local/sbin")  # often not on the path of users
+CPUS = 32  # claimed, however many there are: the jobs are short, and take turns
+CONFIG = """
+ClusterName=one
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/run/munge.socket
+CredType=cred/munge
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+ReturnToService=2
+SlurmctldPort=26817
+SlurmdPort=26818
+SlurmctldPidFile={folder}/run/slurmctld.pid
+SlurmdPidFile={folder}/run/slurmd.pid
+SlurmctldLogFile={folder}/log/slurmctld.log
+SlurmdLogFile={folder}/log/slurmd.log
+StateSaveLocation={folder}/ctld
+SlurmdSpoolDir={folder}/d
+JobAcctGatherType=jobacct_gather/linux
+AccountingStorageType=accounting_storage/none
+KillWait=5
+MinJobAge=300
+SlurmdParameters=config_overrides
+GresTypes=gpu
+SchedulerParameters=sched_interval=1,batch_sched_delay=0
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} Boards=1 SocketsPerBoard=1 CoresPerSocket={cpus} ThreadsPerCore=1 \\
+    RealMemory=512000 Gres=gpu:8
+PartitionName=main Nodes={host} Default=YES MaxTime=2-00:00:00 State=UP
+"""
+# Snakemake's job steps drop SLURM_CONF before they call srun.
+SRUN = """#!/bin/sh
+SLURM_CONF={folder}/slurm.conf exec {srun} "$@"
+"""
+
+
+def path() -> str:
+    return os.pathsep.join([os.environ.get("PATH", ""), *SBIN])
+
+
+def missing() -> str:
+    """What keeps SLURM from running here; "" if nothing does."""
+    absent = [name for name in DAEMONS if shutil.which(name, path=path()) is None]
+    if absent:
+        return f"no {', '.join(absent)} here: apt-get install slurm-wlm munge"
+    return "" if os.getuid() == 0 else "the daemons of SLURM need root"
+
+
+@contextmanager
+def one_node(folder: Path) -> Iterator[dict[str, str]]:
+    """Run SLURM in a folder; the variables with which commands find it.  It offers pretended GPUs.
+
+    Raises TimeoutError if the node does not come up.
+    """
+    host = socket.gethostname().split(".")[0]
+    for part in ("ctld", "d", "run", "log", "bin"):
+        (folder / part).mkdir(parents=True)
+    (folder / "slurm.conf").write_text(CONFIG.format(folder=folder, host=host, cpus=CPUS))
+    gres = [f"NodeName={host} Name=gpu File={folder}/gpu[0-7]"]
+    for number in range(8):
+        os.mknod(folder / f"gpu{number}", 0o20666, os.makedev(1, 3))  # any character device does
+    (folder / "gres.conf").write_text("\n".join(gres) + "\n")
+    (folder / "munge.key").write_bytes(os.urandom(128))
+    (folder / "munge.key").chmod(0o400)
+    srun = shutil.which("srun", path=path())
+    (folder / "bin" / "srun").write_text(SRUN.format(folder=folder, srun=srun))
+    (folder / "bin" / "srun").chmod(0o755)
+    environment = {"SLURM_CONF": f"{folder}/slurm.conf", "PATH": os.pathsep.join([f"{folder}/bin", path()])}
+    munge = {"key-file": "munge.key", "socket": "run/munge.socket", "pid-file": "run/munged.pid"}
+    munge |= {"log-file": "log/munged.log", "seed-file": "run/munge.seed"}
+    commands = (
+        ["munged", "--force", *(f"--{key}={folder}/{file}" for key, file in munge.items())],
+        ["slurmctld", "-c", "-i"],
+        ["slurmd", "-N", host],
+    )
+    try:
+        for command in commands:
+            subprocess.run(command, check=True, env=os.environ | environment, stdout=subprocess.DEVNULL)
+        _wait_for_node(environment)
+        yield environment
+    finally:
+        for name in ("slurmd", "slurmctld", "munged"):
+            pid = folder / "run" / f"{name}.pid"
+            if pid.exists():
+                subprocess.run(["kill", pid.read_text().strip()], check=False)
+
+
+def _wait_for_node(environment: dict[str, str]) -> None:
+    for _ in range(60):
+        asked = subprocess.run(
+            ["sinfo", "-h", "-o", "%t"], env=os.environ | environment, capture_output=True, text=True, check=False
+        )
+        if asked.stdout.strip() == "idle":
+            return
+        time.sleep(0.5)
+    raise TimeoutError(f"the node does not come up: {asked.stdout} {asked.stderr}")

@@ -1,0 +1,123 @@
+"""The wheel: it holds what an empty folder needs, from `neuroute solve` to a workflow of one's own."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from neuroute.cli import app, workspace
+
+ROOT = Path(__file__).resolve().parents[1]
+FILE = """NAME: a
+TYPE: TSP
+DIMENSION: 5
+EDGE_WEIGHT_TYPE: EUC_2D
+NODE_COORD_SECTION
+1 0 0
+2 0 9
+3 9 9
+4 9 0
+5 4 1
+EOF
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel, and with the packages that these tests run with."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip, source = [sys.executable, "-m", "pip"], folder / "source"
+    others = shutil.ignore_patterns(".*", "work", "results", "build", "__pycache__", "*.egg-info")
+    shutil.copytree(ROOT, source, ignore=others)  # a build leaves files behind
+    done = subprocess.run(
+        [*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, source], capture_output=True, text=True
+    )
+    if done.returncode and "setuptools" in done.stderr:
+        pytest.skip("pip cannot fetch setuptools, which builds the wheel")
+    assert done.returncode == 0, done.stderr
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    python = folder / "venv" / "bin" / "python"
+    query = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    site = Path(subprocess.check_output([python, "-c", query], text=True).strip())
+    (site / "shared.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    (wheel,) = folder.glob("*.whl")
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--target", site, wheel], check=True)
+    return python
+
+
+def run(python: Path, folder: Path, *arguments: object) -> str:
+    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "NEUROUTE_CONFIG")}
+    done = subprocess.run(
+        [python, *map(str, arguments)],
+        cwd=folder,
+        env=environment | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_an_empty_folder_is_enough(python: Path, tmp_path: Path) -> None:
+    cli = ("-m", "neuroute.cli")
+    where = run(python, tmp_path, "-c", "import neuroute; print(neuroute.__file__)")
+    assert str(python.parents[1]) in where
+    script = "import neuroute; i = neuroute.generate('tsp', 10)[0]; print(neuroute.solve(i, 'nearest'))"
+    assert "length" in run(python, tmp_path, "-c", script)
+    assert "TSP" in run(python, tmp_path, *cli, "models")
+    (tmp_path / "a.tsp").write_text(FILE)
+    assert "a: n=5, length " in run(python, tmp_path, *cli, "solve", "a.tsp", "--seconds", "0.1")
+    assert (tmp_path / "a.svg").is_file()
+
+
+@pytest.mark.slow
+def test_it_brings_the_workflow_of_the_tutorial(python: Path, tmp_path: Path) -> None:
+    """`docs/tutorial/add_a_network.md`, typed as it stands there."""
+    assert "next: neuroute plan" in run(python, tmp_path, "-m", "neuroute.cli", "init", "mine")
+    here = tmp_path / "mine"
+    for name in ("Snakefile", "config.yaml", "environment.yml", "workflow/rules/common.smk", "docs/examples/swiglu.py"):
+        assert (here / name).read_text() == (ROOT / name).read_text()
+    page = (ROOT / "docs" / "tutorial" / "add_a_network.md").read_text()
+    for name, language in (("swiglu.py", "python"), ("mine.yaml", "yaml")):
+        (here / name).write_text(re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)[0])
+    (here / "ten.tsp").write_text(FILE)
+    (commands,) = re.findall(r"```bash\n(.*?)```", page, re.DOTALL)
+    programs = {"neuroute": "neuroute.cli", "snakemake": "snakemake"}
+    lines = [shlex.split(line, comments=True) for line in commands.splitlines()]
+    assert [words[0] for words in lines] == ["neuroute", "snakemake", "cat", "neuroute"]
+    planned, _, solved = [run(python, here, "-m", programs[w[0]], *w[1:]) for w in lines if w[0] in programs]
+    assert "train" in planned
+    assert "D=2, W=32" in (here / "results" / "toy" / "table1.md").read_text()
+    assert "a: n=5, length " in solved
+
+
+def test_a_workspace_is_whole_and_overwrites_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def init(folder: Path) -> tuple[int, str]:
+        result = CliRunner().invoke(app, ["init", str(folder)])
+        return result.exit_code, result.output
+
+    code, said = init(tmp_path / "a")
+    assert (code, "this neuroute is a checkout: work in" in said) == (2, True)
+    packed = tmp_path / "packed"
+    (packed / "workflow").mkdir(parents=True)
+    (packed / "workflow" / "x.smk").write_text("x")
+    (packed / "Snakefile").write_text("y")
+    monkeypatch.setattr(workspace, "PACKED", packed)
+    code, said = init(tmp_path / "b")
+    assert code == 0, said
+    assert sorted(path.name for path in (tmp_path / "b").iterdir()) == ["Snakefile", "workflow"]
+    assert (tmp_path / "b" / "workflow" / "x.smk").read_text() == "x"
+    (tmp_path / "b" / "Snakefile").write_text("mine")
+    code, said = init(tmp_path / "b")
+    assert (code, "Snakefile: is there already; name another folder" in said) == (2, True)
+    assert (tmp_path / "b" / "Snakefile").read_text() == "mine"
+    code, said = init(packed / "Snakefile" / "c")
+    assert (code, "cannot be written" in said) == (2, True)
