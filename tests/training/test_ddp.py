@@ -129,5 +129,3 @@ def test_two_processes_learn_what_one_does(name: str, together: Path, stores: li
     assert [summary["threads"] for summary in summaries] == [2, 1]
     for key in ("batches", "updates", "samples"):
         assert summaries[0][key] == summaries[1][key]
-    losses = [[line["loss"] for line in tiny.log_lines(f / "out", "train")] for f in (tmp_path, together / name)]
-    assert losses[1] == pytest.approx(losses[0], rel=1e-2, abs=1e-3)
