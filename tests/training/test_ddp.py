@@ -1,32 +1,133 @@
-"""Two processes under torchrun follow the losses of one, up to rounding."""
+"""Two processes under torchrun learn what one does, in every kind of training."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import torch
+from torch import Tensor
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from tiny import log_lines, make_run, run_training
+import tiny
+import tiny_reinforced
+import tiny_reinforced_vrp
+import tiny_rounds
+from neuroute.plan.objects import Run
+from neuroute.plan.reinforced import Elite
+from neuroute.training import self_improvement
+from neuroute.training.train import Settings, train
+
+
+def runs() -> dict[str, Run]:
+    """One of each kind; batches of odd sizes, so that the two have unequal parts."""
+    rounds = {"rounds": 2, "epochs_per_round": 1, "reconstructions": 2, "batch_size": 9, "samples": 24}
+    rounds |= {"step": "decision", "validations": 2}
+    stages = (
+        tiny_reinforced.stage(batches_per_epoch=1, batch_size=5),
+        tiny_reinforced.stage("varying", batches_per_epoch=1, sizes=(6, 9), batch_size=5),
+        tiny_reinforced.stage("elite", batches_per_epoch=1, batch_size=5, elite=Elite(k=3)),
+    )
+    of_16 = tiny_reinforced_vrp.stage(batches_per_epoch=1)
+    whole = {
+        "experts": {},
+        "hierarchy": {"hierarchy": "step"},
+        "random hierarchy": {"hierarchy": "random", "method": "random"},
+        "expert choice": {"method": "expert-choice"},
+        "soft": {"method": "soft"},
+        "batch norm": {"norm": "batch", "experts": 0},
+        "dense": {"experts": 0},
+    }
+    return {
+        "supervised": tiny.make_run(batch_size=31, step="decision", validations=1),
+        "summed": tiny.make_run(batch_size=31, step="summed", validations=1),
+        "path-tsp": tiny.pens_run("both", batch_size=31, validations=1),
+        "cvrp": tiny.cvrp_run(batch_size=31, step="summed", validations=1),
+        "cvrp experts": tiny.cvrp_run("LehdCvrpLight", batch_size=31, step="decision", validations=1),
+        "self-improvement": tiny.self_improving(epochs=2, instances=20, passes=1, batch_size=9, validations=2),
+        **{f"reconstruction {p}": tiny_rounds.make_run(p, **rounds) for p in tiny_rounds.PROBLEMS},
+        "reinforce tsp": tiny_reinforced.make_run(*stages, kind="icam"),
+        "reinforce cvrp": tiny_reinforced.make_run(*stages, kind="pomo_cvrp", clip=1.0),
+        **{
+            f"reinforce vrp, {name}": tiny_reinforced_vrp.make_run(of_16, network=network, balance=0.1)
+            for name, network in whole.items()
+        },
+    }
+
+
+def gradients(run: Run, folder: Path, stores: list[Path]) -> dict[str, Tensor]:
+    """What the first update of a whole training is made of, by parameter, and the weights that it ends with."""
+    seen: dict[str, Tensor] = {}
+
+    def note(optimizer: torch.optim.Optimizer, _args: object, _kwargs: object) -> None:
+        if not seen:
+            for number, p in enumerate(optimizer.param_groups[0]["params"]):
+                seen[str(number)] = torch.zeros_like(p) if p.grad is None else p.grad.clone()
+
+    hook = register_optimizer_step_pre_hook(note)
+    self_improvement.INSTANCES_PER_PAGE = 8
+    try:
+        train(run, folder / "out", folder / "state", stores, Settings("cpu", threads=2), code="c", network_code="n")
+    finally:
+        hook.remove()
+    return seen
+
 
 SCRIPT = """
-import sys
+import contextlib, faulthandler, os, sys
 from pathlib import Path
+faulthandler.dump_traceback_later(900, exit=True)  # processes that wait for each other would wait for days
 sys.path.insert(0, sys.argv[1])
-from tiny import make_run, run_training
-run_training(make_run(epochs=2), Path(sys.argv[2]), Path(sys.argv[3]))
+import torch
+import torch.distributed as dist
+from neuroute.training import train
+from neuroute.training.distributed import World
+from test_ddp import gradients, runs
+folder, rank = Path(sys.argv[2]), int(os.environ["RANK"])
+for number, (name, run) in enumerate(runs().items()):
+    if number == 1:  # the first joins as trainings do, once a process; the others go on together
+        dist.init_process_group("gloo", init_method=f"file://{folder}/group", rank=rank, world_size=2)
+        train.join = lambda device: contextlib.nullcontext(World(rank, 2))
+    found = gradients(run, folder / name, [Path(store) for store in sys.argv[3:]])
+    torch.save(found, folder / f"{name}.{rank}.pt")
 """
 
 
-def test_two_processes_equal_one(tmp_path: Path, store: Path) -> None:
-    alone = run_training(make_run(epochs=2), tmp_path / "alone", store)
-    script = tmp_path / "script.py"
+@pytest.fixture(scope="module")
+def stores(store: Path, cvrp_store: Path, rounds_store: Path, vrp_store: Path) -> list[Path]:
+    return [store, cvrp_store, rounds_store, vrp_store]
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory, stores: list[Path]) -> Path:
+    """What two processes have left of all kinds."""
+    folder = tmp_path_factory.mktemp("two")
+    script = folder / "script.py"
     script.write_text(SCRIPT)
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    arguments = [str(script), str(Path(__file__).parent), str(tmp_path / "two"), str(store)]
-    done = subprocess.run([*launch, *arguments], capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
-    together = tmp_path / "two" / "out"
-    losses = [[line["loss"] for line in log_lines(out, "train")] for out in (alone, together)]
-    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
-    assert json.loads((together / "run.json").read_text())["world_size"] == 2
+    arguments = [str(script), str(Path(__file__).parent), str(folder), *map(str, stores)]
+    done = subprocess.run(
+        [*launch, *arguments], capture_output=True, text=True, timeout=1200, env=os.environ | {"OMP_NUM_THREADS": "1"}
+    )
+    assert done.returncode == 0, done.stderr[-5000:]
+    return folder
+
+
+@pytest.mark.parametrize("name", runs())
+def test_two_processes_learn_what_one_does(name: str, together: Path, stores: list[Path], tmp_path: Path) -> None:
+    alone = gradients(runs()[name], tmp_path, stores)
+    found = [torch.load(together / f"{name}.{rank}.pt", weights_only=True) for rank in range(2)]
+    scale = max(float(gradient.norm()) for gradient in alone.values())
+    assert scale > 0
+    for key, gradient in alone.items():
+        assert torch.equal(found[0][key], found[1][key])
+        assert float((found[0][key] - gradient).norm()) < 1e-5 * scale, key
+    summaries = [json.loads((folder / "out" / "run.json").read_text()) for folder in (tmp_path, together / name)]
+    assert [summary["world_size"] for summary in summaries] == [1, 2]
+    assert [summary["threads"] for summary in summaries] == [2, 1]
+    for key in ("batches", "updates", "samples"):
+        assert summaries[0][key] == summaries[1][key]
+    losses = [[line["loss"] for line in tiny.log_lines(f / "out", "train")] for f in (tmp_path, together / name)]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-2, abs=1e-3)

@@ -14,7 +14,6 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.construct import construct
 from neuroute.networks.weights import load_checkpoint
 from neuroute.training import reconstruction
-from neuroute.training.distributed import World
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
 from tiny import log_lines, run_training
 from tiny_rounds import N, feasible, lengths, make_run, rounds
@@ -255,8 +254,6 @@ def test_every_step_is_an_update(problem: str, tmp_path: Path, store: Path) -> N
 
 
 def test_what_cannot_be_is_refused_before_training(problem: str, tmp_path: Path, store: Path) -> None:
-    with pytest.raises(NeurouteError, match="gpus_per_run: 1"):
-        rounds(make_run(problem), store, tmp_path, world=World(0, 2))
     with pytest.raises(NeurouteError, match="give a number from 4 to 16"):
         rounds(make_run(problem, longest=17), store, tmp_path)
     with pytest.raises(NeurouteError, match="labels for 24 samples, 30 are needed"):

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.networks.weights import build, load_checkpoint
 from neuroute.plan.objects import Run
 from neuroute.problems.registry import Part
 from neuroute.training import self_improvement
 from neuroute.training.cvrp import CvrpPath, begin_at_depot
-from neuroute.training.distributed import World
 from neuroute.training.self_improvement import SampledTrainingSet, SelfImprovementBatches
 from tiny import N, log_lines, run_training, scheme_of, self_improving
 from validation_gaps import Weights, copy_weights, same_weights, set_gaps
@@ -154,11 +152,6 @@ def test_more_samples_give_shorter_labels(problem: str) -> None:
         data.batch(0, 0, 1)
         means.append(mean_length(data))
     assert means[2] < means[1] < means[0]
-
-
-def test_several_processes_are_refused(problem: str) -> None:
-    with pytest.raises(NeurouteError, match="gpus_per_run: 1"):
-        batches_of(self_improving(problem), world=World(0, 2))
 
 
 def test_bf16_trains(problem: str) -> None:

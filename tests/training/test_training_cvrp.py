@@ -194,7 +194,7 @@ def test_learns_and_is_measured(tmp_path: Path, store: Path) -> None:
 LIGHT = "LehdCvrpLight"
 
 
-def test_batches_are_whole_and_in_one_process(store: Path) -> None:
+def test_batches_are_whole(store: Path) -> None:
     run = cvrp_run(LIGHT)
     found = batches(run, store)
     assert isinstance(found, RoutedBatches)
@@ -202,8 +202,6 @@ def test_batches_are_whole_and_in_one_process(store: Path) -> None:
     assert not isinstance(batches(cvrp_run(), store, memory_gb=1e-4), RoutedBatches)
     with pytest.raises(NeurouteError, match="32 instances of 10 customers take about .* memory_gb is 0.0001"):
         batches(run, store, memory_gb=1e-4)
-    with pytest.raises(NeurouteError, match="set gpus_per_run: 1"):
-        batches(run, store, world=World(0, 2))
 
 
 def test_a_batch_draws_by_its_number(store: Path) -> None:

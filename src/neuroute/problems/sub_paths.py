@@ -40,15 +40,17 @@ def draw_pairs(generator: torch.Generator, instances: int, nodes: int) -> tuple[
     return start, length.sort(descending=True).values, backwards
 
 
-def cut_pairs(coords: Tensor, tours: Tensor, start: Tensor, length: Tensor, backwards: Tensor) -> Tensor:
+def cut_pairs(
+    coords: Tensor, tours: Tensor, start: Tensor, length: Tensor, backwards: Tensor, rows: int | None = None
+) -> Tensor:
     """The coordinates of the drawn stops of each cyclic tour, in visiting order, the last one in the last row.
 
-    coords (batch, n, 2), tours (batch, n), the rest (batch,) as drawn on the host -> (batch, longest, 2); a shorter
-    path's rows before the last repeat stops of the tour that are not on it.
+    coords (batch, n, 2), tours (batch, n), the rest (batch,) as drawn on the host -> (batch, rows, 2), by default as
+    many rows as the longest has; a shorter path's rows before the last repeat stops of the tour that are not on it.
     """
-    longest = int(length.max())
+    rows = rows or int(length.max())
     start, length, backwards = (drawn.to(tours.device) for drawn in (start, length, backwards))
-    place = torch.arange(longest, device=tours.device).repeat(len(tours), 1)
+    place = torch.arange(rows, device=tours.device).repeat(len(tours), 1)
     place[:, -1] = length - 1
     stops = (start[:, None] + torch.where(backwards, -1, 1)[:, None] * place) % tours.shape[1]
     path = tours.gather(1, stops)

@@ -19,7 +19,7 @@ from neuroute.decoding.prefixes import RoutePrefixes
 from neuroute.decoding.sampling import Begin
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.gates import Gate
-from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.blocks.routing import Routing, SharedRouting
 from neuroute.plan.objects import Decoding
 from neuroute.problems.cvrp_sub_paths import Draw, arranged, by_load, draw, draw_within, loads
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
@@ -128,19 +128,15 @@ class CvrpBatches(SupervisedBatches):
 class RoutedBatches(CvrpBatches):
     """Of a network whose gates draw for a whole batch, each from a generator of its own.
 
-    So a batch is learnt from as a whole, in one process: in parts, each would be routed by itself, and other weights
-    would come of other memory.
+    So a batch is learnt from as a whole: in parts, each would be routed by itself, and other weights would come of
+    other memory.  Several processes route their parts as the whole is: see `SharedRouting`.
     """
 
     def __init__(self, scheme: Scheme, data: Labelled) -> None:
         super().__init__(scheme, data)
         t = self.training
-        if self.world.size > 1:
-            raise NeurouteError(
-                f"{self.run.id}: its experts are trained in one process, not in {self.world.size}; set gpus_per_run: 1"
-            )
         # Of each token an FFN has two copies and what experts make of them.
-        need = 4 * 26 * self.net.width * self.net.depth * (self.run.n + 1) * t.batch_size / 1e9
+        need = 4 * 26 * self.net.width * self.net.depth * (self.run.n + 1) * t.batch_size / self.world.size / 1e9
         if need > self.memory_gb:
             raise NeurouteError(
                 f"{self.run.id}: experts learn from whole batches, and {t.batch_size} instances of {self.run.n} "
@@ -148,7 +144,9 @@ class RoutedBatches(CvrpBatches):
             )
 
     def train(self, index: int) -> tuple[Tensor, int]:
-        self._routing = Routing(torch.Generator(self.device).manual_seed(stream_seed(self.run.seed, index)))
+        generator = torch.Generator(self.device).manual_seed(stream_seed(self.run.seed, index))
+        size = self._size(index)
+        self._routing = SharedRouting(generator, size, self.world.own(size), self.world.sum_with_gradient)
         return super().train(index)
 
     def _loss(self, path: CvrpPath, row: int) -> Tensor:
@@ -179,14 +177,14 @@ class RouteRounds(Rounds, CvrpBatches):
 
     def _sub_path(self, index: int, *arrays: Tensor) -> CvrpPath:
         coords, demand, capacity, solutions = arrays
-        drawn = draw_within(self.run.seed, index, self.run.n, 0, len(coords), self.longest)
-        return cut(coords, demand, capacity, solutions, drawn)
+        drawn = draw_within(self.run.seed, index, self.run.n, 0, len(coords) * self.world.size, self.longest)
+        return cut(coords, demand, capacity, solutions, drawn[self.world.rank :: self.world.size])
 
 
 def reconstruction(scheme: Scheme) -> RouteRounds:
     """Self-improved training (sit, Appendix B.3).
 
-    Raises NeurouteError when labels are missing, for several processes, and for sub-paths that cannot be.
+    Raises NeurouteError when labels are missing, and for sub-paths that cannot be.
     """
     return RouteRounds(scheme, ReconstructedSet(scheme, SEARCH))
 
@@ -197,7 +195,9 @@ class RouteSamples(SelfImprovementBatches, CvrpBatches):
     def _sub_path(self, index: int, *arrays: Tensor) -> CvrpPath:
         path = super()._sub_path(index, *arrays)
         generator = torch.Generator().manual_seed(stream_seed(self.run.seed, index))
-        return begin_at_depot(path, torch.randint(2, (len(path),), generator=generator).bool().to(self.device))
+        size = len(path) if self.world.size == 1 else self._size(index)
+        chosen = torch.randint(2, (size,), generator=generator).bool()[self.world.own(size)]
+        return begin_at_depot(path, chosen.to(self.device))
 
 
 def route_prefixes(net: PathNetwork, batch: CvrpBatch, tokens: int) -> Begin:
@@ -206,5 +206,4 @@ def route_prefixes(net: PathNetwork, batch: CvrpBatch, tokens: int) -> Begin:
 
 
 def self_improvement(scheme: Scheme) -> RouteSamples:
-    """Raises NeurouteError for several processes."""
     return RouteSamples(scheme, route_prefixes)

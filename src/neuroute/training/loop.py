@@ -209,14 +209,17 @@ class TrainingLoop:
             log.warning("loss or weights are not finite at batch %d", self.done)
 
     def _validate(self) -> None:
+        gaps, gap = dict[str, float](), math.inf
         if self.world.leads:
             self.net.eval()
             gaps = self.validate()
             gap = next(iter(gaps.values()))
             self.net.train()
-            if self.keep_best and gap < self.best_gap:
-                self.best_gap = gap
-                self.best = {name: value.detach().clone() for name, value in self.net.state_dict().items()}
+        gap = self.world.tell(gap, self.device)
+        if self.keep_best and gap < self.best_gap:
+            self.best_gap = gap
+            self.best = {name: value.detach().clone() for name, value in self.net.state_dict().items()}
+        if self.world.leads:
             self._record(
                 {
                     "kind": "validation",
@@ -229,7 +232,6 @@ class TrainingLoop:
             )
             told = ", ".join(f"{g:.3f} %" for g in gaps.values())
             log.info("batch %d/%d: validation gap %s", self.done, self.total, told)
-        self.world.barrier()
 
     def _show(self) -> None:
         """Let the log be followed while training; what counts for resuming is in the state."""

@@ -52,22 +52,22 @@ class PathTspBatches(SupervisedBatches):
 
     Each instance has a path of 4 to n + 1 rows: shorter ones leave no choice, n + 1 rows are the tour itself, whose
     origin is its destination.  Instances of a batch are sorted by the length of their path and computed in parts, so
-    that few absent rows are: the gradient is that of the whole batch.  Each process draws for its own instances: a run
-    on several GPUs is another sample of the same run.
+    that few absent rows are: the gradient is that of the whole batch.  Each of several processes draws for all of them
+    and keeps what is its own.
     """
 
     def _sub_path(self, index: int, *arrays: Tensor) -> PathTsps:
         coords, tours = arrays
-        number = index * self.world.size + self.world.rank
-        generator = torch.Generator().manual_seed(stream_seed(self.run.seed, number))
-        drawn = draw_pairs(generator, len(tours), self.run.n)
-        stops = cut_pairs(coords, tours, *drawn)
+        generator = torch.Generator().manual_seed(stream_seed(self.run.seed, index))
+        size = len(tours) if self.world.size == 1 else self._size(index)
+        start, lengths, backwards = draw_pairs(generator, size, self.run.n)
+        own, longest = self.world.own(size), int(lengths[0])
+        stops = cut_pairs(coords, tours, start[own], lengths[own], backwards[own], longest)
         noise = None
         if self.net.random_embeddings:
             on = torch.Generator(self.device).manual_seed(int(torch.randint(2**62, (), generator=generator)))
-            shape = (*stops.shape[:2], self.net.width)
-            noise = torch.randn(shape, generator=on, device=self.device)
-        return PathTsps(stops, drawn[1], noise)
+            noise = torch.randn(size, longest, self.net.width, generator=on, device=self.device)[own]
+        return PathTsps(stops, lengths[own], noise)
 
     def _rows(self, path: Any) -> range:
         return range(1)

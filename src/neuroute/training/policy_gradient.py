@@ -45,6 +45,9 @@ class AuxiliaryLoss:
         """What is prepared, for some of the decisions that were sampled, in their order."""
         return prepared
 
+    def skip(self, decisions: Decisions) -> None:
+        """Go on behind decisions that another process learns from."""
+
     def of_decisions(self) -> Tensor | None:
         """A loss of those that were recomputed since it was last asked for."""
         return None

@@ -85,7 +85,7 @@ class ReconstructedSet:
         if self._files.is_dir():
             for file in self._files.glob("*.npz"):
                 if int(file.name.partition("-")[0]) < number:
-                    file.unlink()
+                    file.unlink(missing_ok=True)
 
     # -- re-construction ----------------------------------------------------------------------------------------
 
@@ -105,13 +105,18 @@ class ReconstructedSet:
 
         Raises NeurouteError when the run is asked to stop; what has been done is then kept.
         """
-        began, size = time.monotonic(), max(1, MAX_NODES_PER_BATCH[self.device.type] // self.run.n)
+        began, world = time.monotonic(), self.scheme.world
+        size = min(max(1, MAX_NODES_PER_BATCH[self.device.type] // self.run.n), -(-self.count // world.size))
         before, after, parts = 0.0, 0.0, []
-        for first in range(0, self.count, size):
-            solutions, length = self._improve_part(number, slice(first, min(first + size, self.count)))
+        slices = [slice(first, min(first + size, self.count)) for first in range(0, self.count, size)]
+        own = {rows.start: self._improve_part(number, rows) for rows in slices[world.own(len(slices))]}
+        world.barrier()
+        for rows in slices:
+            # What others have improved lies in their files.
+            solutions, length = own[rows.start] if rows.start in own else self._improve_part(number, rows)
             parts.append(solutions)
             before += length * len(solutions) / self.count
-            after += self._mean_length(slice(first, first + size), solutions) * len(solutions) / self.count
+            after += self._mean_length(rows, solutions) * len(solutions) / self.count
         self.hold(number, np.concatenate(parts))
         seconds = time.monotonic() - began
         log.info(
@@ -210,13 +215,13 @@ class Rounds(SupervisedBatches):
     The moments of the optimizer go on from round to round, as published, unless they are no numbers any more (the
     paper's Appendix C and its code tell of such trainings).
 
-    Raises NeurouteError for several processes, and for sub-paths that instances of this size cannot have.
+    Several processes share the re-construction of a round, too.
+
+    Raises NeurouteError for sub-paths that instances of this size cannot have.
     """
 
     def __init__(self, scheme: Scheme, data: ReconstructedSet) -> None:
         run = scheme.run
-        if scheme.world.size > 1:
-            raise NeurouteError(f"{run.id}: self-improved training runs in one process; set `gpus_per_run: 1`")
         self.rounds = training_of(run)
         self.longest = longest_sub_path(self.rounds.longest, run.n)
         super().__init__(scheme, data)
@@ -273,16 +278,17 @@ class TourRounds(Rounds):
         start, length, backwards = draw_within(generator, self.run.n, self.longest)
         if self.rounds.starts == "batch":
             return cut(coords, tours, start, length, backwards)
-        count = len(tours)
+        count = len(tours) if self.world.size == 1 else self._size(index)
+        own = self.world.own(count)
         starts = torch.randint(self.run.n, (count,), generator=generator)
         turned = torch.randint(2, (count,), generator=generator).bool()
-        return cut_pairs(coords, tours, starts, torch.full((count,), length), turned)
+        return cut_pairs(coords, tours, starts[own], torch.full((count,), length)[own], turned[own])
 
 
 def reconstruction(scheme: Scheme) -> TourRounds:
     """Self-improved training for the TSP (sit, Section 4.3).
 
-    Raises NeurouteError when labels are missing, for several processes, and for sub-paths that cannot be.
+    Raises NeurouteError when labels are missing, and for sub-paths that cannot be.
     """
     return TourRounds(scheme, ReconstructedSet(scheme, SEARCH))
 

@@ -46,13 +46,14 @@ class Drawn(NamedTuple):
 class Reinforcement:
     """Batches of a run: each is a function of (run, index), the weights and the optimizer's moments.
 
-    Several processes share a batch, each with every size-th instance; their gradients are added up.
+    Several processes share a batch, each with its part of the instances; their gradients are added up.
     Weights and moments at the end of each stage are kept in `<state>/stages`.  With `start`, a checkpoint, the
     optimizer goes on with the moments that lie beside it, if they do and the training is not to start `fresh`.
     """
 
     bytes = BYTES  # of a tour and a node while a decision is sampled
     floats = 14  # of a token and a channel in a layer of the encoder
+    sharers = 1  # processes that learn from the same instances, from other moves each
 
     def __init__(self, scheme: Scheme, start: Path | None = None) -> None:
         self.scheme, self.training = scheme, training_of(scheme.run)
@@ -132,28 +133,31 @@ class Reinforcement:
         The loss is the mean over the batch of minus the weighed log-probabilities (icam, Eq. 7 to 11), and what is
         learnt aside.
         """
-        batch, rows = self.batch(drawn), self._rows(drawn)
+        rows = self._rows(drawn)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
-        for part in rows.split(self._instances_per_part(drawn)) if len(rows) else ():
-            total += self._learn(drawn, part, batch[part.to(self.device)])
+        if rows:
+            batch, size = self.batch(drawn, rows), self._instances_per_part(drawn)
+            for first in range(0, len(rows), size):
+                total += self._learn(drawn, rows[first : first + size], batch[first : first + size])
         self._add_up_gradients()
         return total * self.world.size
 
-    def batch(self, drawn: Drawn) -> Batch:
-        """The instances of a batch, of the training stream, in the network's precision."""
+    def batch(self, drawn: Drawn, rows: range | None = None) -> Batch:
+        """Some of the instances of a batch, or all, of the training stream, in the network's precision."""
+        rows = range(drawn.size) if rows is None else rows
         dataset = Dataset(
             problem=self.problem,
             variant=drawn.variant,
             split="train",
             n=drawn.n,
             capacity=drawn.capacity,
-            first=drawn.number * LARGEST_BATCH,
-            count=drawn.size,
+            first=drawn.number * LARGEST_BATCH + rows.start,
+            count=len(rows),
         )
         batch: Batch = self.environment.batch(SPEC.of(self.problem).instances(dataset), self.device)
         return batch.to(next(self.net.parameters()).dtype)
 
-    def _learn(self, drawn: Drawn, rows: Tensor, batch: Batch) -> Tensor:
+    def _learn(self, drawn: Drawn, rows: range, batch: Batch) -> Tensor:
         """Add the gradient of some instances of a batch; returns their share of its loss."""
         starts, elite = batch.start_nodes(self._starts(drawn)), drawn.stage.elite
         with autocast(self.device, self.training.precision):
@@ -165,7 +169,11 @@ class Reinforcement:
         split = SplitBackward(prepared)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         rollout = batch.rollout(starts, prepared.nodes.dtype)
-        for decisions in recompute(rollout, stops, self._moves_per_part(drawn, len(rows))):
+        moves = min(self._moves_per_part(drawn, len(rows)), -(-len(stops) // self.sharers))
+        for number, decisions in enumerate(recompute(rollout, stops, moves)):
+            if not self._learns_from(number):
+                auxiliary.skip(decisions)
+                continue
             with autocast(self.device, self.training.precision):
                 logs = log_probabilities(self.net, auxiliary.again(split.detached()), decisions)
             loss = -(weight.to(logs.dtype)[:, None] * logs.unflatten(1, (-1, starts.shape[1]))).sum()
@@ -173,16 +181,16 @@ class Reinforcement:
                 loss = loss + besides
             loss.backward()
             total += loss.detach()
-        of_encoder = auxiliary.of_encoder()
+        of_encoder = auxiliary.of_encoder() if self._learns_from(0) else None
         split.backward(of_encoder)
         return total if of_encoder is None else total + of_encoder.detach()
 
     def _sample(
-        self, drawn: Drawn, rows: Tensor, batch: Batch, prepared: Any, starts: Tensor
+        self, drawn: Drawn, rows: range, batch: Batch, prepared: Any, starts: Tensor
     ) -> tuple[list[Tensor], Tensor]:
         """The stops of each move (batch, starts), and the lengths (batch, starts) of the solutions."""
         each = (starts.shape[1], self.environment.max_moves(drawn.n))
-        numbers = noise(self.scheme.run.seed, drawn.number, rows.tolist(), each)
+        numbers = noise(self.scheme.run.seed, drawn.number, rows, each)
         recorded = RecordedChoices(sampling(numbers.to(self.device)))
         with torch.no_grad(), autocast(self.device, self.training.precision):
             solutions = roll_out(self.net, prepared, batch, starts, recorded)
@@ -213,9 +221,13 @@ class Reinforcement:
         """What the decisions of instances share, with the graph of its encoder, and what is learnt besides."""
         return self.net.prepare(self.net.encode(*batch.features)), AuxiliaryLoss()
 
-    def _rows(self, drawn: Drawn) -> Tensor:
+    def _rows(self, drawn: Drawn) -> range:
         """The instances of a batch that this process learns from."""
-        return torch.arange(drawn.size)[self.world.rank :: self.world.size]
+        return self.world.part(drawn.size)
+
+    def _learns_from(self, part: int) -> bool:
+        """Whether this process learns from this part of its instances' moves."""
+        return part % self.sharers == self.world.rank % self.sharers
 
     # -- memory -------------------------------------------------------------------------------------------------
 

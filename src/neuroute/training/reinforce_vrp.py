@@ -19,6 +19,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.vrp_stream import BACKHAULS_ONE_IN
 from neuroute.decoding.environment import BYTES, Batch
+from neuroute.decoding.recompute import Decisions
 from neuroute.networks.blocks.gates import Gate
 from neuroute.networks.blocks.norms import BatchNorm
 from neuroute.networks.blocks.routing import Replay, Routing, Tape
@@ -43,9 +44,16 @@ class BalanceLoss(AuxiliaryLoss):
         self._replay: Replay | None = None
 
     def again(self, prepared: Any) -> Any:
+        return prepared._replace(routing=self.again_with())
+
+    def again_with(self) -> Replay:
+        """What was drawn, from the first decision on."""
         if self._replay is None:
             self._replay = self.tape.replay(self.tours, balance=self.weight > 0)
-        return prepared._replace(routing=self._replay)
+        return self._replay
+
+    def skip(self, decisions: Decisions) -> None:
+        self.again_with().skip(decisions.chosen.shape[1] // self.tours)
 
     def of_decisions(self) -> Tensor | None:
         return self._weighed(self._replay)
@@ -62,8 +70,8 @@ class VrpReinforcement(Reinforcement):
 
     Gates look at a whole batch: at how many of its tokens an expert gets, at all of them where an expert chooses, at
     their mean where it is the batch that is routed.  So, of a network with gates or with batch norms, whole batches are
-    learnt from, however many processes there are, by the first of them; the others wait for its gradient.  What has
-    neither, as POMO-MTL, learns in parts and processes as other problems' networks do.
+    sampled and encoded by each of several processes, and learnt from, some moves by each of them.  What has neither, as
+    POMO-MTL, learns in parts and processes as other problems' networks do.
     """
 
     bytes = 2 * BYTES  # ways and times of all nodes are in double precision
@@ -73,6 +81,7 @@ class VrpReinforcement(Reinforcement):
         # Of each token an FFN has two copies and what experts make of them.
         self.floats = 26 if self.whole else Reinforcement.floats
         super().__init__(scheme, scheme.start)
+        self.sharers = self.world.size if self.whole else 1
         for stage in self.training.stages if self.whole else ():
             self._check_memory(stage)
 
@@ -97,10 +106,8 @@ class VrpReinforcement(Reinforcement):
         first = batch.rollout(starts, prepared.nodes.dtype)
         return self.net.begun(prepared, first.context, first.current, first.mask), auxiliary
 
-    def _rows(self, drawn: Drawn) -> Tensor:
-        if not self.whole:
-            return super()._rows(drawn)
-        return torch.arange(drawn.size if self.world.leads else 0)
+    def _rows(self, drawn: Drawn) -> range:
+        return range(drawn.size) if self.whole else super()._rows(drawn)
 
     def _instances_per_part(self, drawn: Drawn) -> int:
         return drawn.size if self.whole else super()._instances_per_part(drawn)

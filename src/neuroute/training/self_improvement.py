@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.environment import ENVIRONMENT, Batch
@@ -40,13 +39,9 @@ class SelfImprovementBatches(SupervisedBatches):
     """Supervised batches whose labels are sampled at the start of each epoch.
 
     A batch is a function of (run, index) and of the solutions of its epoch, which is why these belong to the state.
-    Raises NeurouteError for several processes (each would sample).
     """
 
     def __init__(self, scheme: Scheme, prefixes: PrefixesOf) -> None:
-        run = scheme.run
-        if scheme.world.size > 1:
-            raise NeurouteError(f"{run.id}: self-improvement trains in one process; set `gpus_per_run: 1`")
         self.sampled = SampledTrainingSet(scheme, prefixes)
         super().__init__(scheme, self.sampled)
 
@@ -61,7 +56,8 @@ class SelfImprovementBatches(SupervisedBatches):
 class SampledTrainingSet:
     """Instances of the uniform training stream, new ones each epoch, with the solutions sampled for them.
 
-    Solutions are kept in `<state>/sampled` as they come, so that a killed run does not sample a whole epoch again.
+    Solutions are kept in `<state>/sampled` as they come, so that a killed run does not sample a whole epoch again, and
+    several processes sample a part of them each.
     """
 
     def __init__(self, scheme: Scheme, prefixes: PrefixesOf) -> None:
@@ -70,7 +66,7 @@ class SampledTrainingSet:
             raise TypeError(f"{run.id} is no self-improvement")
         self.run, self.training, self.best, self.prefixes = run, run.training, scheme.best, prefixes
         self.spec, self.environment = spec_of(run.validation), ENVIRONMENT.of(run.validation.dataset.problem)
-        self.device, self.memory_gb = scheme.device, scheme.memory_gb
+        self.device, self.memory_gb, self.world = scheme.device, scheme.memory_gb, scheme.world
         self._policy: Any = copy.deepcopy(scheme.net).eval()
         self._pages = scheme.state_dir / "sampled"
         self.epoch = -1  # none yet
@@ -94,7 +90,7 @@ class SampledTrainingSet:
         if self._pages.is_dir():
             for page in self._pages.glob("*.npy"):
                 if int(page.name.partition("-")[0]) < epoch:
-                    page.unlink()
+                    page.unlink(missing_ok=True)
         self.epoch, self.solutions, self.arrays = epoch, solutions, self.spec.arrays(self._instances(epoch))
         shuffles = np.random.Generator(np.random.Philox(key=[self.run.seed << 32 | epoch, 0]))
         passes = [shuffles.permutation(self.training.instances) for _ in range(self.training.passes)]
@@ -113,24 +109,25 @@ class SampledTrainingSet:
         instances = self._instances(epoch)
         nodes = self.environment.nodes(self.run.n)
         tokens = (nodes + 1) * batch_size_for(self._policy, nodes, Decoding(), self.memory_gb)
-        solutions = np.empty((count, *self.environment.shape(self.run.n)), np.int32)
-        told = began
-        for page, first in enumerate(range(0, count, INSTANCES_PER_PAGE)):
-            rows, kept = slice(first, first + INSTANCES_PER_PAGE), self._pages / f"{epoch}-{page}.npy"
-            if kept.exists():
-                solutions[rows] = np.load(kept, allow_pickle=False)
+        told, firsts = began, range(0, count, INSTANCES_PER_PAGE)
+        kept = [self._pages / f"{epoch}-{page}.npy" for page in range(len(firsts))]
+        for page, first in list(enumerate(firsts))[self.world.own(len(firsts))]:
+            if kept[page].exists():
                 continue
+            rows = slice(first, first + INSTANCES_PER_PAGE)
             batch: Batch = self.environment.batch(instances[rows], self.device)
             seeds = np.random.SeedSequence([self.run.seed, epoch, page]).generate_state(1, np.uint64)
             generator = torch.Generator().manual_seed(int(seeds[0] >> np.uint64(1)))
             with torch.inference_mode(), autocast(self.device, t.precision):
                 begin = self.prefixes(self._policy, batch, tokens)
                 found = sample_shortest(begin, batch.lengths, t.beam, t.rounds, t.sigma, generator)
-            solutions[rows] = done = found.cpu().numpy().astype(np.int32)
-            write_whole(kept, lambda file, done=done: np.save(file, done))  # type: ignore[misc]
+            done = found.cpu().numpy().astype(np.int32)
+            write_whole(kept[page], lambda file, done=done: np.save(file, done))  # type: ignore[misc]
             if time.monotonic() - told > TELL_EVERY_S:
                 told = time.monotonic()
                 log.info("epoch %d: sampled solutions of %d of %d instances", epoch, first + len(done), count)
+        self.world.barrier()
+        solutions = np.concatenate([np.load(page, allow_pickle=False) for page in kept])
         log.info(
             "epoch %d: %d instances, the best of %d sampled solutions each, mean length %.4f, %.1f s",
             epoch,
@@ -148,5 +145,4 @@ def tour_prefixes(net: PathNetwork, batch: TspBatch, tokens: int) -> Begin:
 
 
 def self_improvement(scheme: Scheme) -> SelfImprovementBatches:
-    """Raises NeurouteError for several processes."""
     return SelfImprovementBatches(scheme, tour_prefixes)

@@ -105,9 +105,9 @@ class SupervisedBatches:
     def train(self, index: int) -> tuple[Tensor, int]:
         """Train on batch `index`.  Returns the sum of the losses (a scalar on the device) and the updates made."""
         epoch, within = divmod(index, self.training.batches_per_epoch)
-        size = min(self.training.batch_size, self.training.samples - within * self.training.batch_size)
+        size = self._size(index)
         arrays = self.data.batch(epoch, within * self.training.batch_size, size)
-        own = [torch.from_numpy(array[self.world.rank :: self.world.size]).to(self.device) for array in arrays]
+        own = [torch.from_numpy(array[self.world.own(size)]).to(self.device) for array in arrays]
         path = self._sub_path(index, *own)
         share = len(path) * self.world.size / size  # ranks may hold unequal parts; DDP averages their gradients
         for group in self.optimizer.param_groups:
@@ -121,6 +121,12 @@ class SupervisedBatches:
                 self._update()
                 updates += 1
         return total / max(len(rows), 1) * updates, updates
+
+    def _size(self, index: int) -> int:
+        """Instances of batch `index`, of all processes: what is drawn for each is drawn for all of them."""
+        t = self.training
+        size: int = min(t.batch_size, t.samples - index % t.batches_per_epoch * t.batch_size)
+        return size
 
     def _update(self) -> None:
         self.optimizer.step()

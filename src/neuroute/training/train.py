@@ -16,6 +16,7 @@ from neuroute.core.files import exclusive, write_json, write_text
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.construct import construct
+from neuroute.networks.blocks.hierarchical_gate import Hierarchical
 from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint
 from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.registry import Part
@@ -92,7 +93,7 @@ def _train(
     if not isinstance(t, Reinforced):  # which adds up its gradients itself
         model = DECISION.of(problem)(net)
         model = torch.compile(model, dynamic=True) if settings.compile else model  # type: ignore[assignment]
-        model = world.wrap(model, place)
+        model = world.wrap(model, place, partly=any(isinstance(part, Hierarchical) for part in net.modules()))
     scheme = Scheme(
         run,
         net,

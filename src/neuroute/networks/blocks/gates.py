@@ -98,7 +98,7 @@ class Gate(nn.Module):
             both = _at_least_float32(F.linear(x, torch.cat([self.weight, self.noise])))
             clean, deviation = both.chunk(2, dim=-1)
             deviation = F.softplus(deviation) + NOISE_FLOOR
-            normal = routing.resolve("noise", len(x), lambda generator: _normal(clean, generator))
+            normal = routing.resolve("noise", len(x), lambda generator: routing.normal(clean, generator))
             scores = torch.addcmul(clean, normal, deviation)
         else:
             clean = scores = _at_least_float32(F.linear(x, self.weight))
@@ -118,10 +118,6 @@ class Gate(nn.Module):
         inside, outside = best[..., -1:], best[..., -2:-1]
         threshold = torch.where(scores > inside, inside, outside)
         return Balance(gates.sum(dim=1), torch.special.ndtr((clean - threshold) / deviation).sum(dim=1))
-
-
-def _normal(like: Tensor, generator: torch.Generator | None) -> Tensor:
-    return torch.randn(like.shape, generator=generator, device=like.device, dtype=like.dtype)
 
 
 def _at_least_float32(x: Tensor) -> Tensor:

@@ -37,7 +37,7 @@ class Hierarchical(nn.Module):
         """x (batch, tokens, in) -> (calls, 2): of experts and of the dense layer; None where nothing is learnt."""
         if self.gate is None:
             return None
-        scores: Tensor = self.gate(split_calls(x, routing.calls(x.shape[1])).mean(dim=(1, 2)))
+        scores: Tensor = self.gate(routing.mean(split_calls(x, routing.calls(x.shape[1]))))
         return scores.to(torch.promote_types(scores.dtype, torch.float32)).softmax(dim=-1)
 
     def forward(self, x: Tensor, routing: Routing | None = None, first: Tensor | None = None) -> Tensor:

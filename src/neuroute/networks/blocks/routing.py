@@ -56,6 +56,14 @@ class Routing:
         """Draw random numbers, or decisions that hang on them: (calls, ...), as `make` makes them of a generator."""
         return make(self.generator)
 
+    def normal(self, like: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Gaussian noise of the shape of scores (calls, units, m)."""
+        return torch.randn(like.shape, generator=generator, device=like.device, dtype=like.dtype)
+
+    def mean(self, x: Tensor) -> Tensor:
+        """x (calls, batch, tokens, width) -> its mean over each call's whole batch (calls, width)."""
+        return x.mean(dim=(1, 2))
+
     def loss(self) -> Tensor:
         """The balance loss of all that was reported since it was last asked for, with its graph; to be weighed.
 
@@ -64,6 +72,32 @@ class Routing:
         losses = [report.loss() for report in self.reports]
         self.reports = []
         return torch.stack(losses).sum() if losses else torch.zeros(())
+
+
+class SharedRouting(Routing):
+    """Of one of several processes, for its rows of a batch of `size` instances: as the whole batch is routed.
+
+    add_up: sums a tensor over the processes, with gradients.  For noisy input choice of single tokens or instances and
+    for hierarchical gates; no balance loss.
+    """
+
+    def __init__(
+        self, generator: torch.Generator | None, size: int, rows: slice, add_up: Callable[[Tensor], Tensor]
+    ) -> None:
+        super().__init__(generator)
+        self._size, self._rows, self._add_up = size, rows, add_up
+
+    def normal(self, like: Tensor, generator: torch.Generator | None) -> Tensor:
+        own = len(range(self._size)[self._rows])
+        every = like.new_empty(()).expand(len(like), self._size * (like.shape[1] // own), like.shape[2])
+        noise: Tensor = super().normal(every, generator).unflatten(1, (self._size, -1))[:, self._rows].flatten(1, 2)
+        return noise
+
+    def mean(self, x: Tensor) -> Tensor:
+        if x.shape[1] == self._size:
+            return super().mean(x)
+        total: Tensor = self._add_up(x.sum(dim=(1, 2))) / (self._size * x.shape[2])
+        return total
 
 
 class Tape(Routing):
@@ -92,6 +126,13 @@ class Replay(Routing):
 
     def calls(self, tokens: int) -> int:
         return tokens // self._tours
+
+    def skip(self, calls: int) -> None:
+        """Go on behind so many calls of a layer; where a hierarchical gate runs its experts at some, these draw."""
+        first = self._at.get("sparse", 0)
+        ran = int(self._kept["sparse"][first : first + calls].sum()) if "sparse" in self._kept else calls
+        for what in self._kept:
+            self._at[what] += calls if what == "sparse" else ran
 
     def resolve(self, what: str, calls: int, make: Make) -> Tensor:
         """Raises ValueError if there were not so many calls on the tape."""
