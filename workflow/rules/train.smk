@@ -19,6 +19,8 @@ rule train:
         gpu=lambda w: REQUESTS.gpus("train", w.run),
         runtime=lambda w, attempt: REQUESTS.runtime("train", w.run, attempt),
         mem_mb=lambda w, attempt: REQUESTS.mem_mb("train", w.run, attempt),
+        # Several GPUs of a job are of one node.  Not said of others: jobs that go together would ask for a node each.
+        **({"nodes": 1} if GPUS > 1 else {}),
     params:
         spec=lambda w: PLAN.runs[w.run].canonical(),
         code=lambda w: PLAN.train_code(w.run),
