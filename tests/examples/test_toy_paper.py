@@ -52,7 +52,8 @@ def test_a_paper_of_ones_own_with_one_more_table(tmp_path: Path, monkeypatch: py
     assert list(plan.artifacts) == ["sample/table1", "sample/table2", "sample/figure1"]
     (measured,) = plan.evaluations.values()
     assert [t.decoding.id for t in measured.tests] == ["beam2", "beam4", "greedy"]  # type: ignore[attr-defined]
-    call("label", "sample/labels", "--workers", "1")
+    for job in plan.label_jobs:
+        call("label", job, "--workers", "1")
     call("train", "sample/decoder")
     call("evaluate", measured.id)
     for artifact in plan.artifacts.values():
@@ -92,7 +93,7 @@ def table2(study: Study) -> Table: ...
         (
             "untested",
             "lambda scale: tested(RUN, by_lkh(scale))",
-            "needs untested/decoder/untested, but no label job holds .*_lkh",
+            "needs untested/decoder/all, but no label job holds .*_lkh",
         ),
         ("unscaled", 'lambda scale: tested(RUN, instances(scale, "test"), Decoding(rescale="best"))', "best scaling"),
     ],

@@ -20,7 +20,7 @@ from neuroute.papers.mvmoe.cells import mean_gap_cell
 from neuroute.papers.mvmoe.figures_routing import HATCH
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.rendering import cells, style
-from neuroute.solvers import hgs, lkh, ortools, pyvrp
+from neuroute.solvers import hgs, lkh3, ortools, pyvrp
 from neuroute.solvers.base import Solver
 from neuroute.solvers.registry import SOLVERS
 
@@ -83,15 +83,16 @@ def test_budgets_are_those_of_the_solvers() -> None:
         "hgs": f"{hgs.ITERATIONS:,} iterations",
         "hgs-long": f"{setting(hgs.LONG, 'iterations'):,} iterations",
         "hgs-short": f"{setting(hgs.SHORT, 'iterations')} iterations",
-        "lkh3": f"one run of {lkh.VRP_TRIALS:,} trials",
+        "lkh3": f"one run of {lkh3.VRP_TRIALS:,} trials",
         "ortools": f"{seconds} s a customer",
         "ortools-short": f"{setting(ortools.SHORT, 'budget').solutions} solutions",
         "ortools-x10": f"{10 * seconds:g} s a customer",
         "ortools-network": f"{seconds} s a customer",
         "pyvrp": f"{pyvrp.ITERATIONS:,} iterations",
+        "pyvrp-long": f"{setting(pyvrp.LONG, 'iterations'):,} iterations",
         "pyvrp-short": f"{setting(pyvrp.SHORT, 'iterations')} iterations",
     }
-    assert lkh.RUNS == 1
+    assert lkh3.RUNS == 1
     assert set(methods.BUDGETS) == set(expected) <= set(cells.SOLVERS) & set(SOLVERS)
     for solver, words in expected.items():
         assert methods.BUDGETS[solver].startswith(words), solver

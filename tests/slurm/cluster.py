@@ -1,5 +1,6 @@
 """A SLURM of one node on this machine: its daemons, and their configuration as a folder; nothing outside it changes."""
 
+import importlib.util
 import os
 import shutil
 import socket
@@ -60,6 +61,8 @@ def missing() -> str:
     absent = [name for name in DAEMONS if shutil.which(name, path=path()) is None]
     if absent:
         return f"no {', '.join(absent)} here: apt-get install slurm-wlm munge"
+    if importlib.util.find_spec("snakemake_executor_plugin_slurm") is None:
+        return "Snakemake's plugin for SLURM is missing: pip install 'neuroute[slurm]'"
     return "" if os.getuid() == 0 else "the daemons of SLURM need root"
 
 
