@@ -111,7 +111,7 @@ class Estimates:
         if isinstance(r, GivenRun):
             return Cost("weights", run, path, self.start_s, disk_mb=4 * cost.parameters_of(r.network) / 1e6)
         t = r.training
-        alone = t.kind in ("self-improvement", "reconstruction")  # in one process
+        alone = t.kind in ("self-improvement", "reconstruction", "beam-pool")  # in one process
         flops = training_flops(r)
         drawn = t.batches * self._batch_size(r) * r.n
         weights = cost.parameters_of(r.network)
