@@ -89,21 +89,23 @@ class PoolBatches:
         """Begin with the tours of nearest neighbour; later on new instances come without one."""
         t, n = self.training, self.run.n
         if not len(self.coords):
-            self.coords = self._instances(0, t.pool)
-            tours = np.stack([nearest.solve(each, 0) for each in self.coords.cpu().numpy()])
-            self.tours = torch.from_numpy(tours).to(self.device)
+            instances = self._instances(0, t.pool)
+            tours = np.stack([nearest.solve(each, 0) for each in instances])
+            self.coords, self.tours = (torch.from_numpy(each).to(self.device) for each in (instances, tours))
             self.lengths = tour_lengths(self.coords, self.tours[:, None])[:, 0]
         elif t.renewed:
             done = (index - 1) * t.renewed
             places = torch.arange(done, done + t.renewed, device=self.device) % t.pool
-            self.coords = self.coords.index_copy(0, places, self._instances(t.pool + done, t.renewed))
+            new = torch.from_numpy(self._instances(t.pool + done, t.renewed)).to(self.device)
+            self.coords = self.coords.index_copy(0, places, new)
             self.tours = self.tours.index_copy(0, places, torch.arange(n, device=self.device).repeat(t.renewed, 1))
             self.lengths = self.lengths.index_fill(0, places, torch.inf)
 
-    def _instances(self, first: int, count: int) -> Tensor:
+    def _instances(self, first: int, count: int) -> np.ndarray:
         """Of the training stream: the same for every seed, as labelled training data are."""
         dataset = Dataset(split="train", n=self.run.n, first=first, count=count)
-        return torch.as_tensor(spec_of(self.run.validation).instances(dataset)).to(self.device)
+        coords: np.ndarray = spec_of(self.run.validation).instances(dataset)
+        return coords
 
     @torch.no_grad()
     def _search(self, starts: list[int]) -> None:
