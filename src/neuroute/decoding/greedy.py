@@ -12,9 +12,7 @@ PACK = 8  # of what a network keeps of pairs, the part that may be left behind: 
 
 
 @torch.inference_mode()
-def complete_paths(
-    decide: Decide, rows: Tensor, pairs: Tensor | None = None, arrive: Arrive | None = None
-) -> Tensor:
+def complete_paths(decide: Decide, rows: Tensor, pairs: Tensor | None = None, arrive: Arrive | None = None) -> Tensor:
     """Visit the rows between a fixed first and a fixed last one, always the most probable next.
 
     rows (batch, m, E), in the order [current, available..., destination]; overwritten, as are pairs (batch, C, m, m),

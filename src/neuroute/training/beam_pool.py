@@ -144,7 +144,7 @@ class PoolBatches:
         nodes = self.net.encode(stops)
         if nodes.requires_grad:
             raise NeurouteError(
-                f"{self.run.id}: {type(self.net).__name__} learns what it encodes, and a pool's tours are encoded once; "
+                f"{self.run.id}: {type(self.net).__name__} learns what it encodes, and a pool is encoded once; "
                 "train a network without an encoder, such as Dgl"
             )
         rows, total = torch.cat([nodes, nodes[:, :1]], dim=1), torch.zeros((), device=self.device)

@@ -1,4 +1,4 @@
-"""DGL (Xiao et al., 2025): the nearest open nodes, and training on a small pool that beams improve (pens, Tables 2-4)."""
+"""DGL (Xiao et al., 2025): the nearest open nodes, trained on a small pool that beams improve (pens, Tables 2-4)."""
 
 from neuroute.papers.rivals.rival import Rival, Trained, rival
 from neuroute.plan.config import Config, Scale
