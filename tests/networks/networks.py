@@ -13,6 +13,7 @@ from neuroute.networks.dgl import Dgl
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd, LehdCvrp
 from neuroute.networks.pens import Pens
+from neuroute.networks.pointerformer import Pointerformer
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
 
@@ -51,6 +52,7 @@ WITHOUT_HEADS = {"depth": 2, "width": 24, "feed_forward": 40}
 MULTI_START: Mapping[str, tuple[type[MultiStartNetwork], dict[str, Any]]] = {
     "pomo": (Pomo, SHAPE),
     "pomo cvrp": (PomoCvrp, SHAPE),
+    "pointerformer": (Pointerformer, SHAPE),
     **{
         f"{name} {int(a)}{int(c)}": (kind, WITHOUT_HEADS | {"adaptation": a, "compatibility": c})
         for name, kind in (("icam", Icam), ("icam cvrp", IcamCvrp))
