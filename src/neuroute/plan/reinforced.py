@@ -105,6 +105,8 @@ class Reinforced(Spec):
     balance: float = Field(default=0.0, ge=0)  # weight of the loss that balances experts (mvmoe, Eq. 2: 0.01)
     fresh: bool = False  # a run that starts from another one's weights does not go on with its moments
     precision: Literal["fp32", "bf16"] = "fp32"
+    # Advantages are in standard deviations of their instance's lengths (Pointerformer).
+    standardised: bool = Field(default=False, exclude_if=lambda standardised: not standardised)
 
     @model_validator(mode="after")
     def _stages_have_names_of_their_own(self) -> "Reinforced":

@@ -10,19 +10,25 @@ from neuroute.decoding.recompute import Decisions
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.plan.reinforced import Elite
 
-
-def advantages(lengths: Tensor) -> Tensor:
-    """lengths (batch, solutions) -> by how much each is shorter than its instance's mean (POMO; icam, Eq. 8 and 9)."""
-    return lengths.mean(dim=1, keepdim=True) - lengths
+TINY = 1e-8  # added to a standard deviation, as Pointerformer's code does
 
 
-def weights(lengths: Tensor, elite: Elite | None) -> Tensor:
+def advantages(lengths: Tensor, *, standardised: bool = False) -> Tensor:
+    """lengths (batch, solutions) -> by how much each is shorter than its instance's mean (POMO; icam, Eq. 8 and 9).
+
+    standardised: in standard deviations of the instance's lengths, the biased ones (Pointerformer).
+    """
+    ahead = lengths.mean(dim=1, keepdim=True) - lengths
+    return ahead / (lengths.std(dim=1, correction=0, keepdim=True) + TINY) if standardised else ahead
+
+
+def weights(lengths: Tensor, elite: Elite | None, *, standardised: bool = False) -> Tensor:
     """What the log-probabilities of solutions (batch, solutions) are weighed with, per instance.
 
     The loss of an instance is minus their weighed sum: Eq. 7 of icam, with elites Eq. 11.  Of solutions of one length
     that are not all among the elite, the first ones are.
     """
-    advantage = advantages(lengths)
+    advantage = advantages(lengths, standardised=standardised)
     weight = advantage / lengths.shape[1]
     if elite is None:
         return weight

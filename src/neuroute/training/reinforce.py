@@ -165,7 +165,7 @@ class Reinforcement:
         if not are_finite(field for field in prepared if isinstance(field, Tensor)):
             raise self._diverged(drawn)
         stops, lengths = self._sample(drawn, rows, batch, prepared, starts)
-        weight = weights(lengths, elite) / drawn.size
+        weight = weights(lengths, elite, standardised=self.training.standardised) / drawn.size
         split = SplitBackward(prepared)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         rollout = batch.rollout(starts, prepared.nodes.dtype)
