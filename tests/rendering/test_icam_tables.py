@@ -73,13 +73,8 @@ def test_table1_baselines(work: Path) -> None:
     shown = cell(table, "gap_200_pct", "CVRP", "POMO aug×8")
     assert shown.measured == recorded(work, "icam/pomo_cvrp/icam", set_id("cvrp", 200), "multi-x8", "gap_pct")
     assert shown.published == 4.866
-    for label in ("Att-GCN+MCTS*", "GLOP (more revisions)", "MDAM bs50", "ELG aug×8"):
+    for label in ("Att-GCN+MCTS*", "GLOP (more revisions)", "MDAM bs50", "ELG aug×8", "Pointerformer aug×8"):
         assert all(c.measured is None and c.published is not None for c in row(table, "TSP", label))
-    shown = cell(table, "gap_200_pct", "TSP", "Pointerformer aug×8")
-    assert shown.published == 0.710
-    assert shown.measured == recorded(
-        work, f"{roles.POINTERFORMER}/tests_icam", set_id("tsp", 200), "multi-x8", "gap_pct"
-    )
     assert cell(table, "gap_100_pct", "TSP", "H-TSP") == Cell(None, "−")
     assert cell(table, "time_200_s", "TSP", "ICAM single trajec.").published == "<1s"
     assert cell(table, "gap_1000_pct", "TSP", "ICAM no augment.").published == 1.907
