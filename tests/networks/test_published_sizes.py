@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from neuroute.networks.bq import Bq, BqCvrp
+from neuroute.networks.elg import Elg, ElgCvrp
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd
 from neuroute.networks.mvmoe import MvMoe
@@ -23,6 +24,9 @@ CASES: list[tuple[type[nn.Module], dict[str, Any], int]] = [
     (Lehd, {"depth": 24, "width": 64, "heads": 8, "feed_forward": 256}, 1_251_137),  # scaling, Table 20: an FFN of 4 W
     (Pomo, {}, 1_269_760),
     (PomoCvrp, {}, 1_254_016),
+    (Elg, {}, 1_274_016),
+    (Elg, {"local": False}, 1_269_760),
+    (ElgCvrp, {}, 1_258_304),
     (Icam, {}, ICAM),
     (IcamCvrp, {}, ICAM_CVRP),
     *((kind, {"adaptation": False}, size - 13) for kind, size in ((Icam, ICAM), (IcamCvrp, ICAM_CVRP))),

@@ -185,7 +185,8 @@ class ElgCvrp(Elg):
         assert demand is not None
         load = _of(demand[..., None], near.nodes).squeeze(-1) / context.clamp(min=SLACK)[..., None]
         polar = super()._known(near, offsets, None, context)
-        return torch.cat([polar, load.masked_fill(~near.open, 0).to(polar)[..., None]], dim=-1)
+        is_customer = near.open & (near.nodes > 0)  # nothing is asked of the depot's
+        return torch.cat([polar, load.masked_fill(~is_customer, 0).to(polar)[..., None]], dim=-1)
 
 
 def _nearest(distances: Tensor, mask: Tensor, most: int) -> tuple[Tensor, Tensor, Tensor]:
