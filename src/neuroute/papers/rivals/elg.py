@@ -32,7 +32,7 @@ class ElgBlock(Spec):
     cvrp: ElgTrained
 
 
-def elg(config: Config, scale: Scale, block: ElgBlock) -> list[Rival]:
+def rivals(config: Config, scale: Scale, block: ElgBlock) -> list[Rival]:
     """Of each problem the network without its local policy, and the whole one, which starts from it."""
     return [each for problem, p in _problems(block) for each in _both(config, block, problem, p)]
 

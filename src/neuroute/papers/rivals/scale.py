@@ -1,5 +1,6 @@
 """The sizes of the rival systems: a block each, which a scale may leave out."""
 
+from neuroute.papers.rivals.dgl import DglScale
 from neuroute.papers.rivals.elg import ElgBlock
 from neuroute.papers.rivals.study_block import StudyBlock
 from neuroute.plan.specs import Spec
@@ -10,3 +11,4 @@ class RivalsScale(Spec):
 
     study: StudyBlock | None = None
     elg: ElgBlock | None = None
+    dgl: DglScale | None = None
