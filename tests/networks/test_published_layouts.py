@@ -54,6 +54,7 @@ PATH = {
 }
 STARTS = {
     **_both("POMO", there.pomo, there.pomo_step),
+    **_both("ELG", there.elg, there.elg_step),
     **_both("ICAM", there.icam, there.icam_step),
     "POMO-MTL": Case(MVMOE, "vrp", lambda size: there.mvmoe(0, size), there.pomo_step),
     "MVMoE/4E": Case(MVMOE, "vrp", lambda size: there.mvmoe(4, size), there.pomo_step),
@@ -121,6 +122,8 @@ PRINTED: dict[str, tuple[Shapes, int]] = {
     "BQ CVRP": (dict(there.bq("cvrp", Size(9, 192, 12, 512))), 3_108_116),
     "POMO": (dict(there.pomo("tsp", PUBLISHED)), 1_269_760),
     "POMO CVRP": (dict(there.pomo("cvrp", PUBLISHED)), 1_254_016),
+    "ELG": (dict(there.elg("tsp", PUBLISHED)), 1_274_016),
+    "ELG CVRP": (dict(there.elg("cvrp", PUBLISHED)), 1_258_304),
     "ICAM": (dict(there.icam("tsp", Size(12, 128, 8, 512))), 2_242_446),
     "ICAM CVRP": (dict(there.icam("cvrp", Size(12, 128, 8, 512))), 2_226_702),
     "POMO-MTL": (dict(there.mvmoe(0, PUBLISHED)), 1_254_656),

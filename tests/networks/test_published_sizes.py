@@ -8,6 +8,7 @@ from torch import nn
 
 from neuroute.networks.bq import Bq, BqCvrp
 from neuroute.networks.dgl import Dgl
+from neuroute.networks.elg import Elg, ElgCvrp
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd
 from neuroute.networks.mvmoe import MvMoe
@@ -25,6 +26,9 @@ CASES: list[tuple[type[nn.Module], dict[str, Any], int]] = [
     (Dgl, {}, 807_169),  # of 840,193 in the released files, where two projections of 128 x 128 are never used
     (Pomo, {}, 1_269_760),
     (PomoCvrp, {}, 1_254_016),
+    (Elg, {}, 1_274_016),
+    (Elg, {"local": False}, 1_269_760),
+    (ElgCvrp, {}, 1_258_304),
     (Icam, {}, ICAM),
     (IcamCvrp, {}, ICAM_CVRP),
     *((kind, {"adaptation": False}, size - 13) for kind, size in ((Icam, ICAM), (IcamCvrp, ICAM_CVRP))),
