@@ -1,4 +1,4 @@
-"""The compiled attention gives what the formula says in float64, to float32's digits, and is left out where it must be."""
+"""The compiled attention gives what the formula says, to float32's digits, and is left out where it must be."""
 
 import math
 import os

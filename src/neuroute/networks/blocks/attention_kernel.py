@@ -144,13 +144,14 @@ def _dense(x: Tensor) -> Tensor:
     return x if x.stride(-1) == 1 else x.contiguous()
 
 
+def _like(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None) -> Tensor:
+    """Shapes alone."""
+    batch, heads, queries, channels = q.shape
+    return q.new_empty(batch, queries, heads, channels).transpose(1, 2)
+
+
 _library = torch.library.Library("neuroute", "FRAGMENT")
 _library.define("attention(Tensor q, Tensor k, Tensor v, float scale, Tensor? bias) -> Tensor")
 _library.impl("attention", _run, "CPU")
+_library.impl("attention", _like, "Meta")
 fused: Callable[[Tensor, Tensor, Tensor, float, Tensor | None], Tensor] = torch.ops.neuroute.attention.default
-
-
-@torch.library.register_fake("neuroute::attention")
-def _like(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None) -> Tensor:
-    batch, heads, queries, channels = q.shape
-    return q.new_empty(batch, queries, heads, channels).transpose(1, 2)
