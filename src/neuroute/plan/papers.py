@@ -83,7 +83,7 @@ def borrow_runs(config: "Config", scale: "Scale", ids: Iterable[str]) -> list["R
     wanted = list(ids)
     papers = [load_paper(key) for key in dict.fromkeys(i.partition("/")[0] for i in wanted)]
     lent = {run.id: run for paper in papers for run in (paper.lends or paper.runs)(config, scale)}
-    found: dict[str, "Run"] = {}
+    found: dict[str, Run] = {}
     for run in (lent[name] for name in wanted if name in lent or not is_optional(name)):
         chain = [run]
         while (start := (chain[-1].start or "").partition("@")[0]) in lent:
