@@ -14,6 +14,7 @@ from neuroute.networks.elg import Elg, ElgCvrp
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd, LehdCvrp
 from neuroute.networks.pens import Pens
+from neuroute.networks.pointerformer import Pointerformer
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
 
@@ -52,6 +53,7 @@ WITHOUT_HEADS = {"depth": 2, "width": 24, "feed_forward": 40}
 MULTI_START: Mapping[str, tuple[type[MultiStartNetwork], dict[str, Any]]] = {
     "pomo": (Pomo, SHAPE),
     "pomo cvrp": (PomoCvrp, SHAPE),
+    "pointerformer": (Pointerformer, SHAPE),
     "elg": (Elg, SHAPE | {"neighbours": 3}),
     "elg cvrp": (ElgCvrp, SHAPE | {"neighbours": 3}),
     "elg alone": (Elg, SHAPE | {"neighbours": 3, "local": False}),

@@ -131,6 +131,35 @@ class IcamCvrp(Icam):
     cvrp = True
 
 
+@dataclass(frozen=True)
+class Pointerformer(Counts):
+    """Distances are not counted, nor are visited nodes told from open ones; what these add to a query is."""
+
+    depth: int = 6
+    width: int = 128
+    heads: int = 8
+    feed_forward: int = 512
+    clipping: float = 50.0
+    train_nodes: int = 100
+
+    @property
+    def parameters(self) -> int:
+        """1,288,064 as published."""
+        w, f = self.width, self.feed_forward
+        return self.depth * (4 * w**2 + 2 * w * f + 5 * w + f) + 6 * w**2 + 25 * w
+
+    def encoder(self, nodes: int) -> int:
+        """The embedding of 24 features, the layers, what four kinds of nodes add to a query, projected again, keys."""
+        w, n = self.width, nodes
+        layers = self.depth * transformer_layer(w, self.heads, self.feed_forward, n)
+        return linear(n, 24, w) + layers + 9 * linear(n, w, w)
+
+    def decision(self, tokens: int) -> int:
+        """The sum of what was visited, and the logits, which are clipped."""
+        n = tokens - 1
+        return linear(1, n, self.width) + linear(1, self.width, n) + n
+
+
 NORM_PARAMETERS = {"instance": 2, "batch": 2, "batch-untracked": 2, "layer": 2}  # of a channel
 
 

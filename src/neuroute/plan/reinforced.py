@@ -107,8 +107,9 @@ class Reinforced(Spec):
     balance: float = Field(default=0.0, ge=0)  # weight of the loss that balances experts (mvmoe, Eq. 2: 0.01)
     fresh: bool = False  # a run that starts from another one's weights does not go on with its moments
     precision: Literal["fp32", "bf16"] = "fp32"
-    # Advantages are shares of the largest one of their instance (ELG).
-    scaled: bool = Field(default=False, exclude_if=lambda scaled: not scaled)
+    # Advantages are shares of the largest one of their instance (ELG), or in standard deviations of its lengths
+    # (Pointerformer).
+    scaled: Literal["largest", "deviation"] | None = Field(default=None, exclude_if=lambda scaled: scaled is None)
 
     @model_validator(mode="after")
     def _stages_have_names_of_their_own(self) -> "Reinforced":

@@ -34,7 +34,8 @@ BASELINES: dict[Problem, dict[str, str]] = {  # trained for other papers
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{SIT}/bq_cvrp"},
 }
 ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
-RIVALS: tuple[str, ...] = (*ELG.values(),)  # of `rivals`, where the scale has them
+POINTERFORMER = "rivals/pointerformer"
+RIVALS: tuple[str, ...] = (*ELG.values(), POINTERFORMER)  # of `rivals`, where the scale has them
 Starts = Literal[1, "all"]
 SINGLE = Decoding()
 MULTI = Decoding(starts="all")

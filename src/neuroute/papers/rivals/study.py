@@ -41,7 +41,7 @@ def _run(config: Config, s: StudyBlock, name: str, problem: Problem) -> Run:
         shape.pop("heads")
     if name == "ELG":
         shape["neighbours"] = s.neighbours
-        training = training.model_copy(update={"scaled": True})
+        training = training.model_copy(update={"scaled": "largest"})
     own = run_id(name, problem)
     return Run(
         paper=PAPER,
