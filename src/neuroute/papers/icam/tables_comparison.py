@@ -14,7 +14,7 @@ from neuroute.papers.icam.cells import (
     reference_note,
     sets_of,
 )
-from neuroute.papers.icam.methods import REFERENCE, cited, cited_x8, greedy, rival_x8, ways
+from neuroute.papers.icam.methods import REFERENCE, cited, greedy, rival_x8, ways
 from neuroute.papers.icam.roles import ELG, MULTI, ORIGINAL, OWN, POINTERFORMER, PROBLEMS, SIZES, STAGED, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
