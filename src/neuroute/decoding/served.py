@@ -1,0 +1,45 @@
+"""Routes for networks that read which customers have been served, and not only which ones may come next."""
+
+import torch
+from torch import Tensor
+
+from neuroute.decoding.environment import Batch
+from neuroute.decoding.rollout import Rollout
+from neuroute.networks.base import MultiStartNetwork
+
+
+def begin(net: MultiStartNetwork, batch: Batch, starts: Tensor, dtype: torch.dtype) -> Rollout:
+    """Solutions from starts (batch, tours), with the context that the network reads; dtype: of its nodes."""
+    rollout = batch.rollout(starts, dtype)
+    return WithServed(rollout, starts) if net.sees_served else rollout
+
+
+class WithServed:
+    """A rollout of the CVRP whose context is, besides what is left, -inf at what has been served and 0 elsewhere."""
+
+    def __init__(self, rollout: Rollout, starts: Tensor) -> None:
+        self._rollout = rollout
+        self._served = torch.zeros_like(rollout.mask).scatter_(2, starts[..., None], -torch.inf)
+
+    @property
+    def context(self) -> Tensor:
+        """(batch, tours, 1 + nodes)"""
+        return torch.cat([self._rollout.context[..., None], self._served], dim=-1)
+
+    @property
+    def current(self) -> Tensor:
+        return self._rollout.current
+
+    @property
+    def mask(self) -> Tensor:
+        return self._rollout.mask
+
+    def is_complete(self) -> bool:
+        return self._rollout.is_complete()
+
+    def go(self, stops: Tensor) -> None:
+        self._rollout.go(stops)
+        self._served.scatter_(2, stops[..., None], -torch.inf)
+
+    def solutions(self) -> Tensor:
+        return self._rollout.solutions()
