@@ -21,7 +21,7 @@ def construct(
     """
     environment = ENVIRONMENT.of(problem)
     if net.multi_start:
-        starts = 1 if net.single_start else None  # type: ignore[attr-defined]
+        starts = 1 if net.single_start else None
         return multi_start(environment, net, instances, starts, memory_gb=memory_gb, precision=precision)  # type: ignore[arg-type]
     greedy, device = Decoding(), device_of(net)
     with torch.inference_mode(), autocast(device, precision):

@@ -10,8 +10,8 @@ from torch import Tensor
 def images_of(coords: Tensor, turns: Tensor) -> Tensor:
     """coords (batch, nodes, 2) -> images (images, batch, nodes, 2), the first of which is the instance itself.
 
-    Of the others even ones are rotated and odd ones reflected, by the angles turns (images, batch), in [0, 1); then they
-    are moved and scaled alike on both axes, so that the larger range is 1.  Lengths are to be measured on `coords`.
+    Of the others even ones are rotated and odd ones reflected, by the angles turns (images, batch), in [0, 1); then
+    they are moved and scaled alike on both axes, so that the larger range is 1.  Lengths are those of `coords`.
     """
     angle = (2 * torch.pi * turns.double())[..., None]
     side = 1.0 - 2 * (torch.arange(len(turns), device=coords.device) % 2)[:, None, None]
@@ -26,7 +26,7 @@ def images_of(coords: Tensor, turns: Tensor) -> Tensor:
 def draw_images(draw: int, instances: Iterable[int], images: int) -> Tensor:
     """Uniform numbers in [0, 1): turns, and places to start at, float64 (2, images, instances).
 
-    Those of an instance follow from `draw` and its number in its test set alone, those of an image from its own besides.
+    Those of an instance follow from `draw` and its number in its test set alone; more images have the same first ones.
     """
     streams = (np.random.Philox(key=np.array([draw, number], np.uint64)) for number in instances)
     drawn = [np.random.Generator(stream).random((images, 2)) for stream in streams]

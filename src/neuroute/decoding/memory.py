@@ -38,10 +38,9 @@ def batch_size_for(net: RoutingNetwork, nodes: int, decoding: Decoding, memory_g
         return decoding.batch_size
     pairs = net.pair_channels * (nodes + 1) ** 2
     held = max(1, pair_floats(memory_gb) // pairs) if pairs else 65_535
-    if device_of(net).type == "cpu":
-        enough = 8192 // (tokens * decoding.beam)  # more tokens at once bring no speed, only cache misses
-    else:
-        enough = min(4096, 65_535 // decoding.beam)  # rows of a batch: the limit of a CUDA grid's smaller axes
+    # On a CPU more tokens at once bring no speed, only cache misses; on a GPU a grid's axes are the limit of rows.
+    on_cpu = device_of(net).type == "cpu"
+    enough = 8192 // (tokens * decoding.beam) if on_cpu else min(4096, 65_535 // decoding.beam)
     return max(1, min(int(memory_gb * 1e9 / per_instance), enough, held))
 
 

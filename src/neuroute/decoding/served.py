@@ -18,28 +18,20 @@ class WithServed:
     """A rollout of the CVRP whose context is, besides what is left, -inf at what has been served and 0 elsewhere."""
 
     def __init__(self, rollout: Rollout, starts: Tensor) -> None:
-        self._rollout = rollout
-        self._served = torch.zeros_like(rollout.mask).scatter_(2, starts[..., None], -torch.inf)
-
-    @property
-    def context(self) -> Tensor:
-        """(batch, tours, 1 + nodes)"""
-        return torch.cat([self._rollout.context[..., None], self._served], dim=-1)
-
-    @property
-    def current(self) -> Tensor:
-        return self._rollout.current
-
-    @property
-    def mask(self) -> Tensor:
-        return self._rollout.mask
+        self._rollout, self._served = rollout, torch.zeros_like(rollout.mask)
+        self._show(starts)
 
     def is_complete(self) -> bool:
         return self._rollout.is_complete()
 
     def go(self, stops: Tensor) -> None:
         self._rollout.go(stops)
+        self._show(stops)
+
+    def _show(self, stops: Tensor) -> None:
         self._served.scatter_(2, stops[..., None], -torch.inf)
+        self.current, self.mask = self._rollout.current, self._rollout.mask
+        self.context = torch.cat([self._rollout.context[..., None], self._served], dim=-1)
 
     def solutions(self) -> Tensor:
         return self._rollout.solutions()

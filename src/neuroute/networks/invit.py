@@ -172,6 +172,20 @@ class Invit(MultiStartNetwork):
         views = [self._view(coords, nodes[..., :k], there[..., :k], here, first) for k in (self.actions, *self.sizes)]
         return self._choose(views, nodes[..., : self.actions], there[..., : self.actions], mask)
 
+    def path_rows(self, coords: Tensor) -> Tensor:
+        """coords (batch, nodes, 2) of the TSP are all that `decide_path` reads."""
+        return coords if self.problem == "tsp" else super().path_rows(coords)
+
+    def decide_path(self, rows: Tensor) -> Tensor:
+        """rows (batch, 1 + available + 1, 2) of [current, available..., where the tour closes] -> (batch, available).
+
+        -inf of those that are not among the nearest.
+        """
+        ends = rows.new_zeros(len(rows), 1, rows.shape[1])
+        ends[..., [0, -1]] = -math.inf
+        current = torch.zeros_like(rows[:, :1, 0], dtype=torch.int64)
+        return self.decide(Prepared(rows, None), current + rows.shape[1] - 1, current, ends)[:, 0, 1:-1]
+
     def _view(self, coords: Tensor, nodes: Tensor, there: Tensor, here: Tensor, first: Tensor) -> View:
         seen, at, begun = to_unit_box(points(coords, nodes), there, here, first)
         return View(seen, at, there, begun.clamp(0, 1))
@@ -198,7 +212,7 @@ class Invit(MultiStartNetwork):
         values = self.value(rows).chunk(3, dim=-1)
         for glimpse, k, v in zip(self.glimpses, keys, values, strict=False):
             h = glimpse(h, k, v, hidden[:, None, None])
-        fits = (self.pointer(h) @ last.transpose(1, 2)).squeeze(1) / math.sqrt(self.width)
+        fits: Tensor = (self.pointer(h) @ last.transpose(1, 2)).squeeze(1) / math.sqrt(self.width)
         return self.clipping * fits.tanh()
 
     def _most(self, allowed: Tensor, k: int) -> int:
@@ -211,8 +225,8 @@ class Invit(MultiStartNetwork):
 class InvitCvrp(Invit):
     """Scores the depot and the nearest customers that fit; loads are shares of the capacity.
 
-    A view of k holds these customers and, up to k, the nearest others that have not been served.  It is not clipped: the
-    depot may lie outside.  1,736,064 parameters of two views and two action layers, 2,264,576 of three.
+    A view of k holds these customers and, up to k, the nearest others that have not been served.  It is not clipped:
+    the depot may lie outside.  1,736,064 parameters of two views and two action layers, 2,264,576 of three.
 
     strict: a customer whose demand is all that is left is not offered, as in the published code, whose weights have
     learnt so; at the depot it is, since else an instance with such a customer had no solution.

@@ -24,6 +24,7 @@ PARTS: dict[str, dict[str, str]] = {
         "self-improvement": "neuroute.training.self_improvement:self_improvement",
         "reconstruction": "neuroute.training.reconstruction:reconstruction",
         "reinforce": "neuroute.training.reinforce:reinforce",
+        "rollout-baseline": "neuroute.training.rollout_baseline:reinforce",
     },
     "cvrp": {
         "spec": "neuroute.datasets.problem_specs:CVRP",
@@ -34,6 +35,7 @@ PARTS: dict[str, dict[str, str]] = {
         "self-improvement": "neuroute.training.cvrp:self_improvement",
         "reconstruction": "neuroute.training.cvrp:reconstruction",
         "reinforce": "neuroute.training.reinforce:reinforce",
+        "rollout-baseline": "neuroute.training.rollout_baseline:reinforce",
     },
     "vrp": {
         "spec": "neuroute.datasets.problem_specs:VRP",

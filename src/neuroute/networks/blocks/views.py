@@ -27,8 +27,9 @@ def nearest_beside(
 
 def _squared(coords: Tensor, here: Tensor) -> Tensor:
     """Squared distances (batch, tours, n)."""
-    dx, dy = (coords[:, None, :, axis] - here[..., axis, None] for axis in (0, 1))
-    return dx.square_().add_(dy.square_())
+    squared: Tensor = (coords[:, None, :, 0] - here[..., 0, None]).square_()
+    squared += (coords[:, None, :, 1] - here[..., 1, None]).square_()
+    return squared
 
 
 def _least(apart: Tensor, k: int) -> tuple[Tensor, Tensor]:

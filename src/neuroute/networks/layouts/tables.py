@@ -1,4 +1,4 @@
-"""The published layouts: LEHD, BQ-NCO, SIT, POMO, ICAM and MVMoE, for all problems that their code is for.
+"""The published layouts: LEHD, BQ-NCO, SIT, POMO, ICAM, MVMoE and INViT, for all problems that their code is for.
 
 Left what a tensor is called here, right what it is made of.  Names and shapes are facts about the released code; what
 none of a file's tensors tells (heads, say) is as its authors trained it.
@@ -175,6 +175,36 @@ def _light() -> Iterator[Rule]:
     yield _weight("combine.gate", "decoder.dense_or_moe", how=REVERSED)
 
 
+# -- INViT ------------------------------------------------------------------------------------------------------------
+
+
+def _invit(views: int = 8) -> Iterator[Rule]:
+    """Up to so many views."""
+    encoders = {"action_view": "action_encoder"} | {f"views.{v}": f"state_encoders.{v}" for v in range(views)}
+    for ours, theirs in encoders.items():
+        for here, there in (("nodes", ""), ("here", "_for_last"), ("other", "_for_first")):
+            yield from _linear(f"{ours}.{here}", f"{theirs}.input_emb{there}")
+        layer, attention = f"{ours}.layers.{{i}}", f"{theirs}.encoder.MHA_layers.{{i}}"
+        yield _weight(f"{layer}.qkv", *(f"{attention}.{name}" for name in ("w_qs", "w_ks", "w_vs")))
+        yield _weight(f"{layer}.out", f"{attention}.fc")
+        yield from _linear(f"{layer}.inner_norm", f"{attention}.layer_norm")
+        yield from _linear(f"{layer}.attention_norm", f"{theirs}.encoder.norm1_layers.{{i}}")
+        yield from _linear(f"{layer}.feed_forward_norm", f"{theirs}.encoder.norm2_layers.{{i}}")
+        yield from _linear(f"{layer}.up", f"{theirs}.encoder.linear1_layers.{{i}}")
+        yield from _linear(f"{layer}.down", f"{theirs}.encoder.linear2_layers.{{i}}")
+    glimpse = {"query": "Wq_att", "out": "W0_att", "up": "W1_MLP", "down": "W2_MLP"}
+    glimpse |= {"attention_norm": "BN_att", "feed_forward_norm": "BN_MLP"}
+    for here, there in glimpse.items():
+        yield from _linear(f"glimpses.{{i}}.{here}", f"decoder.decoder_layers.{{i}}.{there}")
+    for here, there in {
+        "pointer": "decoder.Wq_final",
+        "key": "WK_att_decoder",
+        "value": "WV_att_decoder",
+        "query": "query_mlp",
+    }.items():
+        yield from _linear(here, there)
+
+
 # -- all of them ------------------------------------------------------------------------------------------------------
 
 EMBEDDING, DEPOT = "encoder.embedding.weight", "encoder.embedding_depot.weight"
@@ -184,6 +214,7 @@ LAST, COMBINE, LIGHT = (
     "encoder.layers.0.multi_head_combine.weight",
     "decoder.dense_or_moe.weight",
 )
+ACTION_VIEW = "action_encoder.input_emb.weight"
 SPELT_CVRP = "encoder.layers.0.add_n_normalization_1.norm.weight"
 MVMOE = {"constants": {"mean": 0.0, "std": 1.0}, "usual": {"heads": 8, "top": 2, "train_nodes": 100}}  # of its noise
 
@@ -229,6 +260,11 @@ LAYOUTS: tuple[Layout, ...] = (
         "MVMoE with a light decoder", "mvmoe:MvMoe", {LAST: None, COMBINE: None, LIGHT: None},
         _mvmoe(), _linear("layers.{i}.out", "encoder.layers.{i}.multi_head_combine"), _light(), lacks=(EMBEDDING,),
         trained={"hierarchy": "episode"}, **MVMOE,
+    ),
+    _layout("INViT for the TSP", "invit:Invit", {ACTION_VIEW: 2}, _invit(), holder="model_baseline"),
+    _layout(
+        "INViT for the CVRP", "invit:InvitCvrp", {ACTION_VIEW: 3}, _invit(), holder="model_baseline",
+        usual={"heads": 8, "strict": True, "train_nodes": 100},
     ),
 )  # fmt: skip
 
