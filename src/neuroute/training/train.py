@@ -18,7 +18,7 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.construct import construct
 from neuroute.networks.blocks.hierarchical_gate import Hierarchical
 from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint
-from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
+from neuroute.plan.objects import BeamPool, Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.registry import Part
 from neuroute.training.distributed import World, join
 from neuroute.training.loop import Batches, TrainingLoop
@@ -90,7 +90,7 @@ def _train(
     net = net.to(place)
     problem, t = run.validation.dataset.problem, run.training
     model: torch.nn.Module = net
-    if not isinstance(t, Reinforced):  # which adds up its gradients itself
+    if not isinstance(t, BeamPool | Reinforced):  # which see to their gradients themselves
         model = DECISION.of(problem)(net)
         model = torch.compile(model, dynamic=True) if settings.compile else model  # type: ignore[assignment]
         model = world.wrap(model, place, partly=any(isinstance(part, Hierarchical) for part in net.modules()))
