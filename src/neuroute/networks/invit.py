@@ -182,7 +182,7 @@ class Invit(MultiStartNetwork):
         -inf of those that are not among the nearest.
         """
         ends = rows.new_zeros(len(rows), 1, rows.shape[1])
-        ends[..., [0, -1]] = -math.inf
+        ends[..., 0] = ends[..., -1] = -math.inf
         current = torch.zeros_like(rows[:, :1, 0], dtype=torch.int64)
         return self.decide(Prepared(rows, None), current + rows.shape[1] - 1, current, ends)[:, 0, 1:-1]
 
@@ -209,8 +209,8 @@ class Invit(MultiStartNetwork):
     def _point(self, h: Tensor, rows: Tensor, hidden: Tensor) -> Tensor:
         """h (rows, 1, width), actions (rows, a, (v + 1) width), hidden (rows, a) -> logits (rows, a)."""
         *keys, last = self.key(rows).chunk(3, dim=-1)
-        values = self.value(rows).chunk(3, dim=-1)
-        for glimpse, k, v in zip(self.glimpses, keys, values, strict=False):
+        values = self.value(rows)[..., : 2 * self.width].chunk(2, dim=-1)  # the logits need none
+        for glimpse, k, v in zip(self.glimpses, keys, values, strict=True):
             h = glimpse(h, k, v, hidden[:, None, None])
         fits: Tensor = (self.pointer(h) @ last.transpose(1, 2)).squeeze(1) / math.sqrt(self.width)
         return self.clipping * fits.tanh()

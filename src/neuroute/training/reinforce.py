@@ -123,10 +123,9 @@ class Reinforcement:
     def _end_batch(self, drawn: Drawn, within: int) -> None:
         """What follows an update, the one after so many batches of its stage."""
 
-    def _left(self) -> torch.nn.Module:
+    def _left(self) -> Any:
         """The network that a stage leaves."""
-        net: torch.nn.Module = self.net
-        return net
+        return self.net
 
     # -- a batch ------------------------------------------------------------------------------------------------
 

@@ -55,9 +55,8 @@ class RolloutBaseline(Reinforcement):
         self.frozen.load_state_dict(state["frozen"])
         self._number, self._lengths = state["number"], None
 
-    def _left(self) -> torch.nn.Module:
-        frozen: torch.nn.Module = self.frozen
-        return frozen
+    def _left(self) -> Any:
+        return self.frozen
 
     def _end_batch(self, drawn: Drawn, within: int) -> None:
         if (within + 1) % drawn.stage.batches_per_epoch:

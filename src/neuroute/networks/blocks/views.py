@@ -39,7 +39,8 @@ def _least(apart: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 def points(coords: Tensor, nodes: Tensor) -> Tensor:
     """coords (batch, n, E) of nodes (batch, tours, k) int64 -> (batch, tours, k, E)."""
-    return rows_of(coords, nodes.flatten(1)).unflatten(1, nodes.shape[1:])
+    found: Tensor = rows_of(coords, nodes.flatten(1)).unflatten(1, nodes.shape[1:])
+    return found
 
 
 def to_unit_box(seen: Tensor, there: Tensor, here: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
