@@ -270,8 +270,8 @@ class Reinforcement:
 
     def _moves_per_part(self, drawn: Drawn, instances: int) -> int:
         """Moves of so many instances that are learnt from together, in the other half of the memory."""
-        nodes, decisions = self.environment.nodes(drawn.n), instances * self._starts(drawn)
-        encoded = self.net.decision_tokens
+        nodes, encoded = self.environment.nodes(drawn.n), self.net.decision_tokens
+        decisions = instances * self._starts(drawn)
         each = LEARNING_BYTES * nodes + 4 * (16 + 20 * encoded) * self.net.width
         fit = self.scheme.memory_gb * 1e9 / 2 / (decisions * each)
         return max(1, int(min(fit, MAX_NODES_PER_BATCH[self.device.type] / (decisions * (nodes + encoded)))))
@@ -284,9 +284,7 @@ def reinforce(scheme: Scheme) -> Reinforcement:
 
 
 def check(scheme: Scheme) -> None:
-    """Raises NeurouteError for a network that builds a single solution of an instance at a time, and for stages that
-    draw what the problem lacks.
-    """
+    """Raises NeurouteError for a network of a single solution, and for stages that draw what the problem lacks."""
     run, training = scheme.run, training_of(scheme.run)
     capacities = [stage.name for stage in training.stages if stage.capacities]
     if capacities and run.validation.dataset.problem == "tsp":
