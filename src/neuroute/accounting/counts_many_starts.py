@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from neuroute.accounting.counts import Counts, layer_parameters
+from neuroute.accounting.counts_views import Invit as Invit  # looked for here
+from neuroute.accounting.counts_views import InvitCvrp as InvitCvrp
 from neuroute.accounting.flops import attention, ffn, linear, transformer_layer
 from neuroute.networks.mvmoe_shape import ALL, POSITIONS, Inputs, inputs_of, places
+
+LOCAL, LOCAL_HEADS = 32, 4  # of ELG's local policy
 
 
 def _features(nodes: int, width: int, cvrp: bool) -> int:
@@ -58,6 +62,40 @@ class PomoCvrp(Pomo):
 
 
 @dataclass(frozen=True)
+class Elg(Pomo):
+    """POMO and a local policy of 32 channels and 4 heads; distances, angles and the search for what is near are free.
+
+    The policy's products with each neighbour are counted as they are made, with F numbers and not with 32.
+    """
+
+    clipping: float = 50.0
+    neighbours: int = 30
+    local: bool = True
+
+    @property
+    def parameters(self) -> int:
+        """1,274,016 as published for the TSP, 1,258,304 for the CVRP."""
+        return super().parameters + self.local * (LOCAL * (3 if self.cvrp else 2) + 4 * LOCAL**2 + 3 * LOCAL)
+
+    def decision(self, tokens: int) -> int:
+        """As POMO; scores of neighbours for each head, what they give the query, its projections, their logits."""
+        if not self.local:
+            return super().decision(tokens)
+        w, h, f = LOCAL, LOCAL_HEADS, 3 if self.cvrp else 2
+        k = min(self.neighbours, tokens - 1 - self.cvrp) + self.cvrp
+        seen = linear(k, f, h) + linear(h, k, f) + linear(h, f, w) + linear(h, k, w)
+        return (
+            super().decision(tokens) + seen + 2 * linear(1, w, w) + linear(1, w, f) + linear(1, f, k) + linear(1, w, k)
+        )
+
+
+@dataclass(frozen=True)
+class ElgCvrp(Elg):
+    neighbours: int = 40
+    cvrp = True
+
+
+@dataclass(frozen=True)
 class Icam(Counts):
     depth: int = 12
     width: int = 128
@@ -96,56 +134,32 @@ class IcamCvrp(Icam):
 
 
 @dataclass(frozen=True)
-class Invit(Counts):
-    """Every decision encodes its views anew; the search of the nearest nodes, which has no products, is not counted."""
+class Pointerformer(Counts):
+    """Distances are not counted, nor are visited nodes told from open ones; what these add to a query is."""
 
-    depth: int = 2
-    action_depth: int = 2
+    depth: int = 6
     width: int = 128
     heads: int = 8
     feed_forward: int = 512
-    views: Sequence[int] = (35, 50, 65)
-    actions: int = 15
-    clipping: float = 10.0
+    clipping: float = 50.0
     train_nodes: int = 100
-    cvrp: ClassVar[bool] = False
 
     @property
     def parameters(self) -> int:
-        """1,718,528 as published for the TSP with two views, 2,642,816 with three, 2,264,576 for the CVRP."""
-        w, v, features = self.width, len(self.views), 2 + self.cvrp
-        layers = v * self.depth + self.action_depth
-        outside = 2 * (v + 1) * (features + 1) * w + 3 * w * (v + self.cvrp)
-        layers *= layer_parameters(w, self.feed_forward) + 5 * w  # three norms, and a projection without bias
-        query, pairs = (2 * v + 1 + self.cvrp) * w**2 + w, 6 * ((v + 1) * w**2 + w)
-        return outside + layers + query + pairs + 2 * (4 * w**2 + 8 * w) + w**2 + w
+        """1,288,064 as published."""
+        w, f = self.width, self.feed_forward
+        return self.depth * (4 * w**2 + 2 * w * f + 5 * w + f) + 6 * w**2 + 25 * w
+
+    def encoder(self, nodes: int) -> int:
+        """The embedding of 24 features, the layers, what four kinds of nodes add to a query, projected again, keys."""
+        w, n = self.width, nodes
+        layers = self.depth * transformer_layer(w, self.heads, self.feed_forward, n)
+        return linear(n, 24, w) + layers + 9 * linear(n, w, w)
 
     def decision(self, tokens: int) -> int:
-        """Embeddings and layers of each view, the query, keys and values of the actions, two glimpses, the logits.
-
-        A view of an instance of fewer nodes than it may have has all of them but the current stop.
-        """
-        w, most = self.width, tokens - 2
-        sizes = [
-            (min(self.actions, most), self.action_depth, self.cvrp),
-            *((min(k, most), self.depth, True) for k in self.views),
-        ]
-        total = sum(self._view(*size) for size in sizes)
-        v, a = len(self.views), sizes[0][0] + self.cvrp
-        total += linear(1, (2 * v + 1 + self.cvrp) * w, w) + linear(a, (v + 1) * w, 6 * w)
-        glimpse = 2 * linear(1, w, w) + attention(w, self.heads, 1, a) + ffn(1, w, w)
-        return total + 2 * glimpse + linear(1, w, w) + linear(1, w, a) + a
-
-    def _view(self, nodes: int, depth: int, other: bool) -> int:
-        """Of the nodes, the current stop and one node besides, if there is one."""
-        inputs = linear(nodes + 1, 2 + self.cvrp, self.width) + other * linear(1, 2, self.width)
-        return inputs + depth * transformer_layer(self.width, self.heads, self.feed_forward, nodes + 1 + other)
-
-
-@dataclass(frozen=True)
-class InvitCvrp(Invit):
-    strict: bool = False
-    cvrp = True
+        """The sum of what was visited, and the logits, which are clipped."""
+        n = tokens - 1
+        return linear(1, n, self.width) + linear(1, self.width, n) + n
 
 
 NORM_PARAMETERS = {"instance": 2, "batch": 2, "batch-untracked": 2, "layer": 2}  # of a channel

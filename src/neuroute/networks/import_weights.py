@@ -33,6 +33,7 @@ NETWORKS = {
     "mvmoe": "neuroute.networks.mvmoe:MvMoe",
     "invit": "neuroute.networks.invit:Invit",
     "invit-cvrp": "neuroute.networks.invit:InvitCvrp",
+    "pointerformer": "neuroute.networks.pointerformer:Pointerformer",
     "decoder-only": "neuroute.networks.decoder_only:DecoderOnly",
 }
 log = logging.getLogger("neuroute.import")

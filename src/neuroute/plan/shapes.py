@@ -78,7 +78,10 @@ else:
     _StageFields = create_model(
         "StageFields",
         __base__=Strict,
-        **_all_optional(Stage, without={"name", "sizes", "batch_nodes", "capacities", "variants", "starts", "images"}),
+        **_all_optional(
+            Stage,
+            without={"name", "sizes", "batch_nodes", "capacities", "variants", "distributions", "starts", "images"},
+        ),
     )
     _TrainingFields = create_model(
         "TrainingFields",
@@ -88,7 +91,16 @@ else:
             SelfImprovement,
             Reconstruction,
             Reinforced,
-            without={"kind", "stages", "batches_before", "balance", "fresh", "baseline", "decoupled"},
+            without={
+                "kind",
+                "stages",
+                "batches_before",
+                "balance",
+                "fresh",
+                "scaled",
+                "baseline",
+                "decoupled",
+            },
         ),
     )
 

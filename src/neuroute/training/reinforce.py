@@ -20,10 +20,10 @@ from neuroute.decoding.multi_start import roll_out
 from neuroute.decoding.recompute import RecordedChoices, recompute
 from neuroute.decoding.served import begin
 from neuroute.networks.weights import all_finite, are_finite
-from neuroute.plan.objects import Dataset, Run
+from neuroute.plan.objects import Dataset, Distribution, Run
 from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
 from neuroute.training.policy_gradient import AuxiliaryLoss, log_probabilities, weights
-from neuroute.training.sampling_streams import instances_seen, noise, sampling, shapes, variants
+from neuroute.training.sampling_streams import distribution, instances_seen, noise, sampling, shapes, variants
 from neuroute.training.split_backward import SplitBackward
 from neuroute.training.stages import keep_stage, recall_moments
 from neuroute.training.supervised import Scheme
@@ -43,6 +43,7 @@ class Drawn(NamedTuple):
     number: int  # of the batch, which those of earlier runs are counted in
     size: int  # instances, of all processes
     variant: str | None = None  # of a VRP
+    distribution: Distribution = "uniform"
 
 
 class Reinforcement:
@@ -135,7 +136,9 @@ class Reinforcement:
         sizes, capacities = shapes(stage, self.scheme.run.seed, number, 1)
         n = int(sizes[0])
         (variant,) = variants(stage, self.scheme.run.seed, number, 1) if stage.variants else (None,)
-        return Drawn(stage, n, None if capacities is None else int(capacities[0]), number, stage.batch_of(n), variant)
+        capacity = None if capacities is None else int(capacities[0])
+        kind = distribution(stage, self.scheme.run.seed, number)
+        return Drawn(stage, n, capacity, number, stage.batch_of(n), variant, kind)
 
     def accumulate(self, drawn: Drawn) -> Tensor:
         """Leave the gradient of a batch in the parameters; returns this process's share of the loss, times processes.
@@ -158,6 +161,7 @@ class Reinforcement:
         dataset = Dataset(
             problem=self.problem,
             variant=drawn.variant,
+            distribution=drawn.distribution,
             split="train",
             n=drawn.n,
             capacity=drawn.capacity,
@@ -237,7 +241,7 @@ class Reinforcement:
 
     def _weights(self, drawn: Drawn, rows: Sequence[int], batch: Batch, lengths: Tensor) -> Tensor:
         """What log-probabilities (batch, starts) are weighed with, for a loss that is the sum over them."""
-        return weights(lengths, drawn.stage.elite)
+        return weights(lengths, drawn.stage.elite, scaled=self.training.scaled)
 
     def _prepare(self, drawn: Drawn, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
         """What the decisions of instances share, with the graph of its encoder, and what is learnt besides."""

@@ -13,10 +13,12 @@ import torch
 from torch import Tensor
 
 from neuroute.decoding.rollout import Choose
+from neuroute.plan.objects import Distribution
 from neuroute.plan.reinforced import Reinforced, Stage
 
 SHAPES = 1 << 63  # second word of the key of sizes, capacities and variants; that of a batch's noise lies above
-SIZE, CAPACITY, VARIANT = range(3)  # which of a batch's four draws
+SIZE, CAPACITY, VARIANT, DISTRIBUTION = range(4)  # which of a batch's four draws
+BATCHES_PER_BLOCK = 1 << 16  # batches
 
 
 class Draw(IntEnum):
@@ -26,9 +28,6 @@ class Draw(IntEnum):
     START = 1  # where they begin
     BASELINE = 2  # where what they are compared with begins
     IMAGE = 3
-
-
-BATCHES_PER_BLOCK = 1 << 16  # batches
 
 
 def shapes(stage: Stage, seed: int, first: int, batches: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -42,6 +41,12 @@ def variants(stage: Stage, seed: int, first: int, batches: int) -> list[str]:
     """The stage's variants that batches from number `first` on are of, each as likely (mvmoe, Section 5)."""
     raw = _of_batches(seed, first, batches)
     return [stage.variants[i] for i in _between(raw[:, VARIANT], (0, len(stage.variants) - 1))]
+
+
+def distribution(stage: Stage, seed: int, number: int) -> Distribution:
+    """The stage's distribution that a batch is of, each as likely; uniform if it names none."""
+    kinds = stage.distributions or ("uniform",)
+    return kinds[int(_between(_of_batches(seed, number, 1)[:, DISTRIBUTION], (0, len(kinds) - 1))[0])]
 
 
 def _of_batches(seed: int, first: int, batches: int) -> np.ndarray:

@@ -25,7 +25,14 @@ def read_arguments(network: str, tensors: Tensors) -> dict[str, Any]:
     Raises KeyError or IndexError if a tensor is missing, or has fewer axes, that would tell.
     """
     module = network.partition(":")[0].rpartition(".")[2]
-    readers = {"sit": _sit, "icam": _icam, "mvmoe": _mvmoe, "decoder_only": _decoder_only, "invit": _invit}
+    readers = {
+        "sit": _sit,
+        "icam": _icam,
+        "elg": _elg,
+        "mvmoe": _mvmoe,
+        "invit": _invit,
+        "decoder_only": _decoder_only,
+    }
     return readers.get(module, _residual)(tensors)
 
 
@@ -73,6 +80,10 @@ def _invit(tensors: Tensors) -> dict[str, Any]:
         "feed_forward": len(tensors["action_view.layers.0.up.weight"]),
         "views": [35 + 15 * view for view in range(_depth(tensors, "views"))],
     }
+
+
+def _elg(tensors: Tensors) -> dict[str, Any]:
+    return _residual(tensors) | {"local": "local.state" in tensors}
 
 
 def _mvmoe(tensors: Tensors) -> dict[str, Any]:
