@@ -275,6 +275,13 @@ RUNS: dict[str, tuple[str, Run]] = {
         ),
     ),
     **{
+        f"rollouts {kind}": (
+            "cvrp_store" if kind.endswith("cvrp") else "store",
+            tiny_reinforced.rollout_run(kind),
+        )
+        for kind in tiny_reinforced.ROLLOUTS
+    },
+    **{
         f"reinforce vrp {way}": (
             "vrp_store",
             tiny_reinforced_vrp.make_run(tiny_reinforced_vrp.stage(batches_per_epoch=1), network=way, balance=0.01),
