@@ -40,7 +40,8 @@ BASELINES = {  # those of `scaling` where it has them
 POMO_RUNS: dict[Problem, str] = {"tsp": "icam/pomo_tsp", "cvrp": "icam/pomo_cvrp"}  # as its authors train it
 ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
 ELG_NODES = 5000  # the largest instances of the libraries that it solved in print
-RIVALS: tuple[str, ...] = (*ELG.values(),)  # of `rivals`, where the scale has them
+INVIT: dict[Problem, str] = {"tsp": "rivals/invit_3v", "cvrp": "rivals/invit_cvrp"}
+RIVALS: tuple[str, ...] = (*ELG.values(), *INVIT.values())  # of `rivals`, where the scale has them
 POMO_SIZES = (1000, 5000)  # in print; out of memory above
 AUGMENTED = Decoding(starts="all", augment=True)
 SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit:SitCvrp"}
