@@ -19,7 +19,7 @@ from neuroute.plan.objects import Decoding, Evaluation
 from neuroute.rendering.cells import MEAN_OF_GAPS, printed
 from neuroute.rendering.render import render
 from neuroute.rendering.table import Cell
-from table_cells import cell, of, recorded, row
+from table_cells import cell, of, recorded
 from table_checks import same_together
 
 RECORDS = FABRIC

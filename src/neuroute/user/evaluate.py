@@ -183,7 +183,8 @@ def evaluate(
     if not isinstance(model, Model):
         model = load_model(model, device)
     if decoding is None:
-        decoding = Decoding(starts="all", augment=True) if model.net.multi_start else Decoding()
+        many = model.net.multi_start and not model.net.single_start
+        decoding = Decoding(starts="all", augment=True) if many else Decoding()
     check_evaluation(model, instances, decoding, out)
     budget = devices.memory_budget_gb(model.place, memory_gb)
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1)})
