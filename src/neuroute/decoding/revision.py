@@ -1,0 +1,119 @@
+"""GLOP's revision: tours are cut into blocks of a fixed size, again and again at other places, and blocks are rebuilt.
+
+Any network of paths may rebuild them (Ye et al., 2024, take one reviser for each size).
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from neuroute.core.errors import NeurouteError
+from neuroute.decoding.decode import solve_with
+from neuroute.decoding.greedy import Decide, complete_paths
+from neuroute.decoding.search import blocks_per_batch
+from neuroute.decoding.tsp import TspBatch, decide_for, encode_again
+from neuroute.networks.base import PathNetwork
+from neuroute.plan.objects import Decoding
+from neuroute.problems.sub_paths import path_lengths
+
+Encode = Callable[[Tensor], Tensor]
+START = 2**32  # numbers of instances between the seeds of two insertions
+FLIPS = ((0, 0), (1, 0), (0, 1), (1, 1))  # whether x is mirrored, and y
+
+
+def revise_batch(net: PathNetwork, batch: TspBatch, decoding: Decoding, memory_gb: float, first: int) -> Tensor:
+    """The revised tours (batch, n) of random insertions.  first: the number of the batch's first instance.
+
+    Raises NeurouteError for instances smaller than all blocks, and for networks with random embeddings.
+    """
+    assert decoding.revision is not None
+    how, n = decoding.revision, batch.coords.shape[1]
+    blocks = [(nodes, iterations) for nodes, iterations in how.blocks if nodes <= n]
+    if not blocks:
+        least = min(nodes for nodes, _ in how.blocks)
+        raise NeurouteError(f"blocks of {least} nodes and more for a tour of {n}: give a smaller block too")
+    if net.random_embeddings:
+        raise NeurouteError("revision is not for networks with random embeddings; take method 'rrc'")
+    device, several = batch.coords.device, batch.repeat(how.width)
+    insertions = [solve_with("tsp", "insertion", batch.coords, first + START * i) for i in range(how.width)]
+    tours = torch.cat(insertions).to(device)
+    if how.flips == "tours":
+        several, tours = TspBatch(mirrored(several.coords).flatten(0, 1)), tours.repeat(len(FLIPS), 1)
+    for number, (nodes, iterations) in enumerate(blocks):
+        tours = revise(
+            decide_for(net, decoding, max(nodes, net.train_nodes)),
+            partial(encode_again, net, decoding=decoding),
+            several.coords,
+            tours,
+            nodes,
+            iterations,
+            flips=how.flips == "blocks",
+            batch_size=blocks_per_batch(net, memory_gb, nodes),
+        )
+        if number == len(blocks) - 1 or (number == 0 and how.prune):
+            tours, several = _best(several, tours, len(batch)), batch
+    return tours
+
+
+def _best(several: TspBatch, tours: Tensor, count: int) -> Tensor:
+    """The shortest tour (count, n) of each instance; several: the instances, as often as they have tours."""
+    lengths = several.lengths(tours[:, None]).view(-1, count)
+    return tours.unflatten(0, (-1, count))[lengths.argmin(dim=0), torch.arange(count, device=tours.device)]
+
+
+@torch.no_grad()
+def revise(
+    decide: Decide,
+    encode: Encode,
+    coords: Tensor,
+    tours: Tensor,
+    nodes: int,
+    iterations: int,
+    *,
+    flips: bool = True,
+    batch_size: int | None = None,
+) -> Tensor:
+    """The tours (batch, n) after so many iterations over blocks of so many nodes, none longer than before.
+
+    coords (batch, n, 2).  Each iteration begins nodes // iterations stops further on, at least one, and cuts
+    floor(n / nodes) blocks; the rest stays.  batch_size: paths that are built at a time; None: all.
+    """
+    stops = tours.shape[1] // nodes * nodes
+    for _ in range(iterations):
+        tours = tours.roll(-max(nodes // iterations, 1), dims=1)
+        old = tours[:, :stops].reshape(-1, nodes)
+        instance = torch.arange(len(tours), device=tours.device).repeat_interleave(stops // nodes)[:, None]
+        size = max(1, (batch_size or len(old) * 8) // (2 * len(FLIPS) if flips else 2))
+        parts = zip(instance.split(size), old.split(size), strict=True)
+        new = [path.gather(1, rebuild(decide, encode, coords[i, path], flips=flips)) for i, path in parts]
+        tours = torch.cat([torch.cat(new).view(len(tours), stops), tours[:, stops:]], dim=1)
+    return tours
+
+
+def rebuild(decide: Decide, encode: Encode, points: Tensor, *, flips: bool) -> Tensor:
+    """The best order (batch, m) of the points (batch, m, 2) of paths whose ends stay: as given, unless one is as short.
+
+    Of each path, and with `flips` of its mirror images, one is built from either end.
+    """
+    batch, m = points.shape[:2]
+    seen = mirrored(points).flatten(0, 1) if flips else points
+    rows = encode(seen)
+    there, back = complete_paths(decide, torch.cat([rows, rows.flip(1)])).chunk(2)
+    orders = torch.cat([there, (m - 1 - back).flip(1)]).view(-1, batch, m)
+    exact = points.double()
+    every = exact.expand(len(orders), -1, -1, -1).gather(2, orders[..., None].expand(-1, -1, -1, 2))
+    lengths, which = path_lengths(every.flatten(0, 1)).view(-1, batch).min(dim=0)
+    best = orders[which, torch.arange(batch, device=points.device)]
+    as_given = torch.arange(m, device=points.device)
+    return torch.where((lengths <= path_lengths(exact))[:, None], best, as_given)
+
+
+def mirrored(points: Tensor) -> Tensor:
+    """points (batch, m, 2) -> (4, batch, m, 2): themselves, and mirrored in x, in y and in both, within their box."""
+    both = points.amin(dim=1, keepdim=True) + points.amax(dim=1, keepdim=True)
+    turned = both - points
+    return torch.stack([torch.stack([(points, turned)[f][..., a] for a, f in enumerate(flip)], -1) for flip in FLIPS])
+
+
