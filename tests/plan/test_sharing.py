@@ -53,6 +53,17 @@ def test_mvmoe_takes_lehd_and_its_labels_from_others() -> None:
     assert {labels.dataset.problem for job in own for labels in job.labels} == {"vrp"}
 
 
+@pytest.mark.parametrize("block", [{}, None], ids=["empty", "missing"])
+def test_a_scale_may_do_without_rivals(block: dict[str, object] | None, tmp_path: Path) -> None:
+    """Nothing else of the plan changes but what would show them."""
+    values = yaml.safe_load((ROOT / "workflow" / "scales" / "smoke.yaml").read_text())
+    values.pop("rivals")
+    plan = plan_of(write_scale(tmp_path, values | ({} if block is None else {"rivals": block})), ("sit",))
+    assert not [run for run in plan.runs if run.startswith("rivals/")]
+    assert plan.runs.items() <= plan_of("smoke", ("sit",)).runs.items()
+    assert plan.artifacts.keys() == plan_of("smoke", ("sit",)).artifacts.keys()
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_no_training_waits_for_labels_of_a_test_set(scale: str) -> None:
     plan = plan_of(scale)
@@ -112,11 +123,11 @@ def test_two_papers_may_borrow_from_each_other() -> None:
     for own, lent in (("sit", "icam/pomo_cvrp"), ("icam", "sit/bq_cvrp")):
         alone, together = plan_of("smoke", (own,)), plan_of("smoke", ("sit", "icam"))
         assert alone.runs[lent] == together.runs[lent]
-        assert {run.partition("/")[0] for run in alone.runs} == {"scaling", "sit", "icam"}
+        assert {run.partition("/")[0] for run in alone.runs} - {"rivals"} == {"scaling", "sit", "icam"}
         assert alone.label_jobs_of_run(lent)
         assert f"{lent}/all" in alone.evaluations
-    assert with_lenders(["sit"]) == ["scaling", "icam", "sit"]
-    assert with_lenders(["icam", "sit"]) == ["scaling", "sit", "icam"]
+    assert with_lenders(["sit"]) == ["scaling", "rivals", "icam", "sit"]
+    assert with_lenders(["icam", "sit"]) == ["scaling", "rivals", "sit", "icam"]
 
 
 def test_a_paper_depends_on_its_own_part_of_a_scale() -> None:

@@ -128,6 +128,12 @@ def test_files_of_many_hold_instances_by_index(tmp_path: Path) -> None:
         neuroute.load(tmp_path / "many.npz", 3)
 
 
+def test_a_notebook_shows_a_drawing_without_pyplot() -> None:
+    instance = neuroute.Instance.from_arrays(POINTS)
+    for drawing in (instance.plot(), neuroute.Solution(instance, np.arange(12)).plot()):
+        assert drawing._repr_png_().startswith(b"\x89PNG")  # what IPython asks an object for
+
+
 def test_solutions_are_drawn_and_kept(tmp_path: Path) -> None:
     instance = neuroute.Instance.from_arrays(POINTS, name="dozen")
     solution = neuroute.Solution(instance, np.arange(12))

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.changes import can_be_met, change_networks, give_weights, lost_runs
+from neuroute.plan.changes import can_be_met, change_networks, give_weights, left_out, lost_runs
 from neuroute.plan.config import Config, load_scale
 from neuroute.plan.label_blocks import drop_repeated, separate
 from neuroute.plan.objects import (
@@ -37,30 +37,36 @@ def build_plan(config: Config) -> Plan:
     artifacts: list[Artifact] = []
     needs: dict[str, Needs] = {}
     lost: set[str] = set()
+    left: set[str] = set()
     for paper in papers.values():
         own = [give_weights(config, run) for run in change_networks(config, paper.runs(config, scale))]
         of_paper = {run.id: run for run in own}
         lost |= lost_runs(own)
         runs += [run for run in own if run.id not in lost]
         label_jobs += paper.label_jobs(scale, own)
-        wanted = paper.needs(scale).items()
-        needs[paper.key] = {d: [need for need in each if can_be_met(need, of_paper, lost)] for d, each in wanted}
+        declared = paper.needs(scale)
+        left |= left_out((need for each in declared.values() for need in each), of_paper)
+        absent = lost | left
+        needs[paper.key] = {
+            d: [need for need in each if can_be_met(need, of_paper, absent)] for d, each in declared.items()
+        }
         measured = paper.evaluations(scale, needs[paper.key])
         evaluations += [e for e in measured if can_be_met(e, of_paper, lost)]  # those on demand too
-    left = drop_repeated(separate(label_jobs, scale.evaluate_together))
+    labels = drop_repeated(separate(label_jobs, scale.evaluate_together))
     for paper in papers.values():
-        artifacts += paper.artifacts(scale, left, needs[paper.key])
+        artifacts += paper.artifacts(scale, labels, needs[paper.key])
     if scale.evaluate_together:
         evaluations, artifacts = _together(evaluations, artifacts)
     plan = Plan(
         config=config,
         scale=scale,
-        label_jobs={b.id: b for b in left},
+        label_jobs={b.id: b for b in labels},
         runs={r.id: r for r in runs},
         evaluations={e.id: e for e in evaluations},
         artifacts={a.id: a for a in artifacts},
         papers=papers,
         lost=frozenset(lost),
+        left_out=frozenset(left),
     )
     _check(plan)
     _check_test_files(plan)

@@ -17,6 +17,7 @@ from neuroute.plan.digest import code_digest
 from neuroute.plan.evaluations import StageEvaluation
 from neuroute.plan.needs import Need, Solved
 from neuroute.plan.objects import GivenRun, Network, Run
+from neuroute.plan.papers import is_optional
 from neuroute.plan.yaml_files import validate
 
 T = TypeVar("T", bound=BaseModel)
@@ -98,6 +99,12 @@ def lost_runs(runs: Iterable[Run]) -> set[str]:
         if run.id not in given and ((stage and start in given) or start in lost):
             lost.add(run.id)
     return lost
+
+
+def left_out(needs: Iterable[Need], runs: Container[str]) -> set[str]:
+    """Ids of runs of optional papers that are needed, and that the scale does not have."""
+    named = {need.run for need in needs if not isinstance(need, Solved)}
+    return {run for run in named if run not in runs and is_optional(run)}
 
 
 def can_be_met(need: Need, runs: Mapping[str, Run], lost: Container[str]) -> bool:

@@ -42,6 +42,8 @@ class Paper:
     borrows: tuple[str, ...] = ()
     lends: Callable[[Config, Scale], list[Run]] | None = None  # default: its runs
     headline: bool = False
+    # A scale may do without its block, or any of its runs: what others would show of them is then not measured.
+    optional: bool = False
     # The labelled test set of a size, for papers that borrow it.
     test_set: Callable[[Scale, int], Labels] | None = None
     # Its test sets as it describes them, beside those here.

@@ -76,11 +76,17 @@ def with_lenders(keys: Iterable[str]) -> list[str]:
 
 
 def borrow_runs(config: "Config", scale: "Scale", ids: Iterable[str]) -> list["Run"]:
-    """Runs of other papers by id, as these papers declare them."""
+    """Runs of other papers by id, as these papers declare them; an optional paper may lack some at a scale."""
     wanted = list(ids)
     papers = [load_paper(key) for key in dict.fromkeys(i.partition("/")[0] for i in wanted)]
     lent = {run.id: run for paper in papers for run in (paper.lends or paper.runs)(config, scale)}
-    return [lent[run] for run in wanted]
+    return [lent[run] for run in wanted if run in lent or not is_optional(run)]
+
+
+def is_optional(run: str) -> bool:
+    """Whether a scale may do without this run (its id)."""
+    key = run.partition("/")[0]
+    return key in paper_folders() and load_paper(key).optional
 
 
 def borrow_test_set(scale: "Scale", paper: str, size: int) -> "Labels":

@@ -45,6 +45,7 @@ class Plan:
     artifacts: Mapping[str, Artifact]
     papers: Mapping[str, Paper]
     lost: frozenset[str] = frozenset()  # runs that are not trained, since what they start from is not there
+    left_out: frozenset[str] = frozenset()  # runs of optional papers that the scale does not have
 
     @property
     def titles(self) -> dict[str, str]:
@@ -147,7 +148,7 @@ class Plan:
     def needs(self) -> Mapping[str, list[Need]]:
         """What each artifact needs, as it is declared."""
         return {
-            f"{key}/{d.name}": [need for need in needs if can_be_met(need, self.runs, self.lost)]
+            f"{key}/{d.name}": [need for need in needs if can_be_met(need, self.runs, self.lost | self.left_out)]
             for key, paper in self.papers.items()
             for d, needs in paper.needs(self.scale).items()
         }

@@ -194,8 +194,8 @@ def parse_scale(values: dict[str, Any], papers: Iterable[str] | None = None, whe
     blocks: dict[str, Spec] = {}
     wanted = list(raw if papers is None else papers)
     for key in with_lenders(wanted):
-        if key not in raw:
+        if key not in raw and not load_paper(key).optional:
             users = [f"which {user} borrows from" for user in wanted if key in with_lenders([user]) and key != user]
             raise NeurouteError(f"{where}: no block '{key}', {(users or ['which config.yaml asks for'])[0]}")
-        blocks[key] = validate(load_paper(key).scale, raw[key], where, key)
+        blocks[key] = validate(load_paper(key).scale, raw.get(key, {}), where, key)
     return Scale.model_construct(**common.__dict__, blocks=blocks)

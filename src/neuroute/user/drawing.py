@@ -1,6 +1,7 @@
 """Drawings of instances and their solutions, at their own aspect ratio."""
 
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,16 @@ NODE, TOUR = "#222222", "#3b6ea5"
 ROUTES = ("#3b6ea5", "#c2603a", "#4f8a5b", "#8a5a9e", "#b08a2e", "#4aa0a8", "#a34a68", "#6b6b6b")  # in turn
 
 
-def draw(instance: "Instance", solution: Any, path: str | Path | None, title: str | None) -> Figure:
+class Drawing(Figure):
+    """A figure that notebooks show as it is; they draw matplotlib's own once pyplot, which keeps state, is set up."""
+
+    def _repr_png_(self) -> bytes:
+        picture = BytesIO()
+        self.savefig(picture, format="png")
+        return picture.getvalue()
+
+
+def draw(instance: "Instance", solution: Any, path: str | Path | None, title: str | None) -> Drawing:
     """Do what `Instance.plot` says."""
     if path is not None and Path(path).suffix not in PICTURES:
         raise NeurouteError(f"{path}: the drawing must end in {', '.join(PICTURES[:-1])} or {PICTURES[-1]}")
@@ -40,14 +50,14 @@ def draw(instance: "Instance", solution: Any, path: str | Path | None, title: st
     return figure
 
 
-def draw_nodes(coords: np.ndarray, title: str, depot: bool) -> Figure:
+def draw_nodes(coords: np.ndarray, title: str, depot: bool) -> Drawing:
     """Draw nodes (n, 2); `depot`: the first is one, a square."""
     figure, axes = _canvas(title)
     _nodes(axes, coords, depot)
     return figure
 
 
-def draw_tour(coords: np.ndarray, tour: np.ndarray, title: str) -> Figure:
+def draw_tour(coords: np.ndarray, tour: np.ndarray, title: str) -> Drawing:
     """Draw a closed tour (n,) over nodes (n, 2)."""
     figure, axes = _canvas(title)
     closed = coords[np.append(tour, tour[0])]
@@ -56,7 +66,7 @@ def draw_tour(coords: np.ndarray, tour: np.ndarray, title: str) -> Figure:
     return figure
 
 
-def draw_routes(coords: np.ndarray, routes: Sequence[Sequence[int]], title: str, home: bool = True) -> Figure:
+def draw_routes(coords: np.ndarray, routes: Sequence[Sequence[int]], title: str, home: bool = True) -> Drawing:
     """Draw routes of customers over nodes (1 + n, 2), the depot first.
 
     Lines to and from the depot, the square, are thin, so that routes can be told apart; `home`: routes lead back to it.
@@ -78,8 +88,8 @@ def _nodes(axes: Axes, coords: np.ndarray, depot: bool) -> None:
         axes.scatter(coords[0, 0], coords[0, 1], s=36, color=NODE, marker="s", zorder=4)
 
 
-def _canvas(title: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(6, 6), layout="constrained")
+def _canvas(title: str) -> tuple[Drawing, Axes]:
+    figure = Drawing(figsize=(6, 6), layout="constrained")
     axes = figure.add_subplot()
     axes.set_aspect("equal")
     axes.set_axis_off()

@@ -24,7 +24,7 @@ from neuroute.user.instances import File, Group
 from neuroute.user.vrp_data import LATE
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from neuroute.user.drawing import Drawing
 
 
 LIBRARIES: dict[type, str] = {TsplibInstance: "tsplib", VrplibInstance: "cvrplib", SolomonInstance: "solomon"}
@@ -215,7 +215,7 @@ class Instance:
             return None
         return 100 * (self._length(self.stops_of(solution), rounded=True) / self.best_known - 1)
 
-    def plot(self, solution: Any = None, path: str | Path | None = None, title: str | None = None) -> "Figure":
+    def plot(self, solution: Any = None, path: str | Path | None = None, title: str | None = None) -> "Drawing":
         """Draw the nodes, and a solution if one is given.
 
         Args:

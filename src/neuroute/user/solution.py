@@ -15,7 +15,7 @@ from neuroute.problems.vrp import to_routes
 from neuroute.user.instance import Instance
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from neuroute.user.drawing import Drawing
 
 ENDINGS = {"tsp": ".tour", "cvrp": ".sol", "vrp": ".sol"}  # of solution files
 
@@ -74,7 +74,7 @@ class Solution:
         """Raises NeurouteError if it is no solution of the instance."""
         self.instance.check(self.stops)
 
-    def plot(self, path: str | Path | None = None, title: str | None = None) -> "Figure":
+    def plot(self, path: str | Path | None = None, title: str | None = None) -> "Drawing":
         """Draw it (see `Instance.plot`)."""
         return self.instance.plot(self, path, title)
 

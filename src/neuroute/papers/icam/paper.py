@@ -36,9 +36,9 @@ def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
-    """Its own, and baselines as `scaling` and `sit` train them."""
+    """Its own, and baselines as `scaling`, `sit` and `rivals` train them."""
     wanted = [run for of_problem in BASELINES.values() for run in of_problem.values()]
-    return [*own_runs(config, scale), *borrow_runs(config, scale, wanted)]
+    return [*own_runs(config, scale), *borrow_runs(config, scale, [*wanted, *roles.RIVALS])]
 
 
 def own_runs(config: Config, scale: Scale) -> list[Run]:
@@ -115,7 +115,7 @@ PAPER = Paper(
     scale=IcamScale,
     runs=runs,
     label_jobs=label_jobs,
-    borrows=("scaling", "sit"),
+    borrows=("scaling", "sit", "rivals"),
     lends=own_runs,
     protocol=protocol,
 )

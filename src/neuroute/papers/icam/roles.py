@@ -33,6 +33,7 @@ BASELINES: dict[Problem, dict[str, str]] = {  # trained for other papers
     "tsp": {"LEHD": f"{SCALING}/lehd_6x128", "BQ": f"{SCALING}/bq"},
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{SIT}/bq_cvrp"},
 }
+RIVALS: tuple[str, ...] = ()  # of `rivals`, where the scale has them
 Starts = Literal[1, "all"]
 SINGLE = Decoding()
 MULTI = Decoding(starts="all")

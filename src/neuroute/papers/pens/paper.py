@@ -39,7 +39,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         _run(config, scale, name, 20, {"positions": positions, "initial": initial}, p.small_network, p.small_training)
         for name, (positions, initial) in SMALL.items()
     ]
-    baselines = borrow_runs(config, scale, (BQ, LEHD))
+    baselines = borrow_runs(config, scale, (BQ, LEHD, *roles.RIVALS))
     if (here := p.sizes[100]) != (there := baselines[0].n):
         raise NeurouteError(
             f"scale {scale.name}: pens.sizes.100 is {here}, but {BQ} and {LEHD} are trained at {there} nodes: "
@@ -80,6 +80,6 @@ PAPER = Paper(
     runs=runs,
     label_jobs=label_jobs,
     group="uniform",
-    borrows=("scaling",),
+    borrows=("scaling", "rivals"),
     protocol=protocol,
 )

@@ -24,6 +24,7 @@ SMALL = {  # Figure 5: name -> (positions, initial embeddings)
     "small_r_gauss": ("rope", "gaussian"),
 }
 MAPPED = ("coordns", "pens_a", "pens_r")  # Figure 6
+RIVALS: tuple[str, ...] = ()  # of `rivals`, where the scale has them
 BQ, LEHD = "scaling/bq", "scaling/lehd_6x128"  # the same trainings as there
 GREEDY, ESF = Decoding(), Decoding(esf=True)
 TIMED = Decoding(batch_size=1)  # one instance at a time, as the paper times (Section 5.1)

@@ -58,9 +58,9 @@ def solver_rows(scale: Scale, problem: Problem) -> list[Labels]:
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
-    """Its own, and baselines as `scaling` and `icam` train them."""
+    """Its own, and baselines as `scaling`, `icam` and `rivals` train them."""
     wanted = [run for of_problem in BASELINES.values() for run in of_problem.values()]
-    lent = [run for run in (*wanted, *POMO_RUNS.values()) if not run.startswith(f"{roles.PAPER}/")]
+    lent = [run for run in (*wanted, *POMO_RUNS.values(), *roles.RIVALS) if not run.startswith(f"{roles.PAPER}/")]
     return [*own_runs(config, scale), *borrow_runs(config, scale, lent)]
 
 
@@ -185,7 +185,7 @@ PAPER = Paper(
     scale=SitScale,
     runs=runs,
     label_jobs=label_jobs,
-    borrows=("scaling", "icam"),
+    borrows=("scaling", "icam", "rivals"),
     lends=own_runs,
     protocol=protocol,
 )

@@ -38,6 +38,7 @@ BASELINES = {  # those of `scaling` where it has them
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{PAPER}/bq_cvrp", "SIGD": f"{PAPER}/sigd_cvrp"},
 }
 POMO_RUNS: dict[Problem, str] = {"tsp": "icam/pomo_tsp", "cvrp": "icam/pomo_cvrp"}  # as its authors train it
+RIVALS: tuple[str, ...] = ()  # of `rivals`, where the scale has them
 POMO_SIZES = (1000, 5000)  # in print; out of memory above
 AUGMENTED = Decoding(starts="all", augment=True)
 SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit:SitCvrp"}

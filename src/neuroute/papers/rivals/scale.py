@@ -1,0 +1,7 @@
+"""The sizes of the rival systems: a block each, which a scale may leave out."""
+
+from neuroute.plan.specs import Spec
+
+
+class RivalsScale(Spec):
+    """What rival systems of the papers' tables are trained and tested on; one that is left out is not trained."""
