@@ -185,7 +185,7 @@ class Plan:
         r = self.runs[run]
         if isinstance(r, GivenRun):
             return code_digest("neuroute.networks.given_weights:take_weights", r.network.kind)
-        decision = () if isinstance(r.training, Reinforced) else ("decision",)
+        decision = () if r.training.kind in ("reinforce", "revising", "partitioning") else ("decision",)
         problem = entries([r.validation.dataset.problem], "spec", "environment", *decision, r.training.scheme)
         return code_digest("neuroute.training.train:train", r.network.kind, *problem)
 

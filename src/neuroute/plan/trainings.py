@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Protocol
 from pydantic import Field, model_validator
 
 from neuroute.plan.reinforced import Reinforced
+from neuroute.plan.revised import Partitioning, Revising
 from neuroute.plan.specs import Spec
 
 Positive = Annotated[int, Field(ge=1)]
@@ -190,4 +191,6 @@ class Reconstruction(InEpochs, Spec):
         return self.batches_per_epoch * self.epochs_per_round
 
 
-Training = Annotated[Supervised | SelfImprovement | Reconstruction | Reinforced, Field(discriminator="kind")]
+Training = Annotated[
+    Supervised | SelfImprovement | Reconstruction | Reinforced | Revising | Partitioning, Field(discriminator="kind")
+]

@@ -25,6 +25,7 @@ PARTS: dict[str, dict[str, str]] = {
         "self-improvement": "neuroute.training.self_improvement:self_improvement",
         "reconstruction": "neuroute.training.reconstruction:reconstruction",
         "reinforce": "neuroute.training.reinforce:reinforce",
+        "revising": "neuroute.training.revising:revising",
     },
     "cvrp": {
         "spec": "neuroute.datasets.problem_specs:CVRP",
@@ -36,6 +37,7 @@ PARTS: dict[str, dict[str, str]] = {
         "self-improvement": "neuroute.training.cvrp:self_improvement",
         "reconstruction": "neuroute.training.cvrp:reconstruction",
         "reinforce": "neuroute.training.reinforce:reinforce",
+        "partitioning": "neuroute.training.partitioning:partitioning",
     },
     "vrp": {
         "spec": "neuroute.datasets.problem_specs:VRP",

@@ -1,4 +1,4 @@
-"""Greedy rollouts of earlier weights as the baseline of REINFORCE (Kool et al., 2019).
+"""Greedy rollouts of earlier weights as the baseline of what builds paths from both ends (Kool et al., 2019; GLOP).
 
 The first epoch's baseline is a running mean of costs.  After each epoch the present weights take the place of the
 baseline's where their greedy solutions are shorter on average and a paired t-test says so.
