@@ -241,7 +241,7 @@ def instances_per_batch(net: RoutingNetwork, nodes: int, decoding: Decoding, mem
         images, starts = 8 if decoding.augment else 1, starts_of(decoding) or nodes - environment.depots
         return environment.batch_sizes(net, nodes, images * starts, images, memory_gb, decoding.batch_size)[1]
     if decoding.method in OWN:
-        width = 4 * decoding.revision.width if decoding.revision else 1  # tours, and their flips
+        width = 4 * getattr(decoding.revision, "width", 10)  # tours, and their flips
         return decoding.batch_size or max(1, MAX_NODES_PER_BATCH // (nodes * width))
     if decoding.method != "prc":
         return batch_size_for(net, nodes, decoding, memory_gb)

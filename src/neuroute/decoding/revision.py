@@ -15,10 +15,11 @@ from neuroute.decoding.greedy import Decide, complete_paths
 from neuroute.decoding.search import blocks_per_batch
 from neuroute.decoding.tsp import TspBatch, decide_for, encode_again
 from neuroute.networks.base import PathNetwork
-from neuroute.plan.objects import Decoding
+from neuroute.plan.decodings import Decoding, Revision
 from neuroute.problems.sub_paths import path_lengths
 
 Encode = Callable[[Tensor], Tensor]
+LARGE = 5000  # nodes from which on tours start from a single insertion
 START = 2**32  # numbers of instances between the seeds of two insertions
 FLIPS = ((0, 0), (1, 0), (0, 1), (1, 1))  # whether x is mirrored, and y
 
@@ -26,10 +27,11 @@ FLIPS = ((0, 0), (1, 0), (0, 1), (1, 1))  # whether x is mirrored, and y
 def revise_batch(net: PathNetwork, batch: TspBatch, decoding: Decoding, memory_gb: float, first: int) -> Tensor:
     """The revised tours (batch, n) of random insertions.  first: the number of the batch's first instance.
 
-    Raises NeurouteError for instances smaller than all blocks, and for networks with random embeddings.
+    Raises NeurouteError for instances smaller than all blocks, for networks with random embeddings, and for those
+    without blocks of their own where none are stated.
     """
-    assert decoding.revision is not None
-    how, n = decoding.revision, batch.coords.shape[1]
+    n = batch.coords.shape[1]
+    how = decoding.revision if isinstance(decoding.revision, Revision) else published(net, n, decoding.revision)
     blocks = [(nodes, iterations) for nodes, iterations in how.blocks if nodes <= n]
     if not blocks:
         least = min(nodes for nodes, _ in how.blocks)
@@ -55,6 +57,27 @@ def revise_batch(net: PathNetwork, batch: TspBatch, decoding: Decoding, memory_g
         if number == len(blocks) - 1 or (number == 0 and how.prune):
             tours, several = _best(several, tours, len(batch)), batch
     return tours
+
+
+def published(net: PathNetwork, n: int, what: str) -> Revision:
+    """How tours of n nodes are revised as published, by the blocks of the network.
+
+    what: "library" for TSPLIB's, "usual" for drawn ones.  Iterations are the part of a block's nodes that they are of
+    the published ones.  Raises NeurouteError for a network without blocks.
+    """
+    blocks: tuple[int, ...] = getattr(net, "blocks", ())
+    if not blocks:
+        raise NeurouteError(f"{type(net).__name__} has no blocks of its own: state them, as in --revise 100x20,50x25")
+    if what == "library":
+        parts, how = (10, 5, 4), Revision(blocks=((4, 1),), width=128, prune=False)
+    elif n <= blocks[0]:
+        parts, how = (5, 5, 2, 2), Revision(blocks=((4, 1),), width=35, prune=False, flips="tours")
+    elif n < LARGE:
+        parts, how = (5, 2, 4), Revision(blocks=((4, 1),), width=10)
+    else:
+        parts, how = (2, 2, 4), Revision(blocks=((4, 1),))
+    iterations = tuple((block, max(1, block // part)) for block, part in zip(blocks, parts, strict=False))
+    return how.model_copy(update={"blocks": iterations})
 
 
 def _best(several: TspBatch, tours: Tensor, count: int) -> Tensor:

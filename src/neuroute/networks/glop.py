@@ -115,10 +115,10 @@ class Reviser(nn.Module):
 
 
 class Glop(PathNetwork):
-    """A reviser for each size of block.
+    """A reviser for each size of block; where they are `shared`, one for all.
 
     A path goes to the reviser of the smallest block that is no shorter than it, or of the largest.  It is moved and
-    scaled as `fit_to_square` says, so one reviser may serve blocks of several sizes: it is then given alone.
+    scaled as `fit_to_square` says, so that one reviser can serve blocks of several sizes.
     """
 
     def __init__(
@@ -129,6 +129,7 @@ class Glop(PathNetwork):
         feed_forward: int = 512,
         clipping: float = 10.0,
         blocks: Sequence[int] = (100, 50, 20),
+        shared: bool = False,
         train_nodes: int = 100,
     ) -> None:
         super().__init__()
@@ -137,12 +138,13 @@ class Glop(PathNetwork):
         if list(blocks) != sorted(set(blocks), reverse=True) or not blocks or min(blocks) < 4:
             raise ValueError(f"blocks {list(blocks)} must be falling numbers of at least 4 nodes")
         self.width, self.depth, self.train_nodes, self.blocks = width, depth, train_nodes, tuple(blocks)
-        self.revisers = nn.ModuleList(Reviser(depth, width, heads, feed_forward, clipping) for _ in blocks)
+        self.revisers = nn.ModuleList(Reviser(depth, width, heads, feed_forward, clipping) for _ in blocks[: 1 if shared else None])
 
     def reviser(self, nodes: int) -> Reviser:
         """The one for paths of so many nodes."""
         fitting = [i for i, block in enumerate(self.blocks) if block >= nodes]
-        found: Reviser = self.revisers[fitting[-1] if fitting else 0]  # type: ignore[assignment]
+        number = fitting[-1] if fitting and len(self.revisers) > 1 else 0
+        found: Reviser = self.revisers[number]  # type: ignore[assignment]
         return found
 
     def encode(self, coords: Tensor) -> Tensor:

@@ -53,8 +53,9 @@ class Decoding(Spec):
     draw: int = Field(default=0, ge=0)  # which random embeddings, of a network that has some
     repeats: int = Field(default=1, ge=1)  # solutions of each instance, draws from `draw` on: lengths are their means
     cached: bool = True  # what does not change from step to step is computed once; no other tours
-    # Of method 'revise'.  Left out of the text of other methods, which is as old as they are.
-    revision: Revision | None = Field(default=None, exclude_if=lambda revision: revision is None)
+    # Of method 'revise': as published for drawn instances, or for TSPLIB, with the network's blocks; or stated.  The
+    # default is left out of the text, which is as old as the other methods are.
+    revision: Revision | Literal["usual", "library"] = Field(default="usual", exclude_if=lambda how: how == "usual")
 
     @model_validator(mode="after")
     def _only_prc_starts_elsewhere(self) -> "Decoding":
@@ -64,8 +65,8 @@ class Decoding(Spec):
 
     @model_validator(mode="after")
     def _revisions_say_how(self) -> "Decoding":
-        if (self.revision is None) == (self.method == "revise"):
-            raise ValueError(f"revision is what method 'revise' needs, and no other; the method is '{self.method}'")
+        if self.revision != "usual" and self.method != "revise":
+            raise ValueError(f"revision is for method 'revise', not '{self.method}'")
         if self.method == "revise" and (self.start != "insertion" or self.starts != 1 or self.augment):
             raise ValueError("revise starts from `start: insertion`; `width` and `flips` of its revision say the rest")
         return self
@@ -85,7 +86,7 @@ class Decoding(Spec):
             "beam": f"beam{self.beam}" + self._from_starts,
             "rrc": f"rrc{self.iterations}{self._from_starts}{self._up_to}" if self.iterations else self._greedy,
             "prc": self._prc,
-            "revise": f"revise{self.revision.id}" if self.revision else "",
+            "revise": f"revise{self.revision.id}" if isinstance(self.revision, Revision) else f"revise-{self.revision}",
             "partition": "partition",
         }[self.method]
         name += ("" if self.log_n else "-nolog") + ("-esf" if self.esf else "")
@@ -138,8 +139,12 @@ class Test(Spec):
 
 
 def revise(*blocks: tuple[int, int], **how: Any) -> Decoding:
-    """GLOP's revision from random insertion: (nodes of a block, iterations), ...; `how`: what else `Revision` says."""
-    return Decoding(method="revise", start="insertion", revision=Revision(blocks=blocks, **how))
+    """GLOP's revision from random insertion: (nodes of a block, iterations), ...; `how`: what else `Revision` says.
+
+    Without blocks as published.
+    """
+    revision: dict[str, Any] = {"revision": Revision(blocks=blocks, **how)} if blocks else {}
+    return Decoding(method="revise", start="insertion", **revision)
 
 
 def beam_search(width: int) -> Decoding:

@@ -57,7 +57,7 @@ class Revising(Spec):
     weight_decay: float = 0.0
     precision: Literal["fp32", "bf16"] = "fp32"
     validations: int = Field(default=20, ge=1)
-    revision: Revision  # how validation tours are revised
+    revision: Revision | None = None  # how validation tours are revised; None: as published
 
     @model_validator(mode="after")
     def _paths_fit_their_tours(self) -> "Revising":

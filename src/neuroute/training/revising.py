@@ -83,7 +83,7 @@ class RevisingBatches:
 
     def solve(self, instances: np.ndarray) -> np.ndarray:
         """Revised tours (count, n), by which the run is validated."""
-        how = Decoding(method="revise", start="insertion", revision=self.training.revision)
+        how = Decoding(method="revise", start="insertion", revision=self.training.revision or "usual")
         limits = (self.scheme.memory_gb, self.training.precision)
         return decode("tsp", self.net, instances, how, *limits).numpy()
 
