@@ -20,7 +20,7 @@ from neuroute.accounting.slurm import PROFILE, Asked, check_jobs, check_orphans
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
 from neuroute.core.job import SOCKET_ENV
-from neuroute.datasets.stand_ins import settle
+from neuroute.datasets.stand_ins import check_solvers, settle
 from neuroute.plan.build import build_plan
 from neuroute.plan.captions import describe_measured
 from neuroute.plan.config import CONFIG_ENV, parse_config

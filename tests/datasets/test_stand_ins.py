@@ -7,11 +7,11 @@ import pytest
 
 from neuroute.accounting.estimate import describe
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.labels import check_solvers, make_labels
-from neuroute.datasets.stand_ins import settle
+from neuroute.datasets.labels import make_labels
+from neuroute.datasets.stand_ins import check_solvers, settle
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import Config, parse_config
-from neuroute.solvers import doctor
+from neuroute.solvers import base, doctor
 from neuroute.solvers.registry import SOLVERS, get
 from neuroute.solvers.stand_ins import NEXT_BEST, stand_in
 
@@ -131,3 +131,22 @@ def test_solvers_that_are_there_are_asked_in_their_order(hide_solvers: Hide) -> 
     assert stand_in("ortools") is None
     hide_solvers("elkai", "hygese", "pyvrp")
     assert stand_in("hgs") == stand_in("pyvrp") == "ortools"
+
+
+def test_an_instance_that_fills_more_than_the_memory_stops_before_the_first_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base, "machine_memory", lambda: 100.0)
+    plan = build_plan(config(tmp_path, papers=["mvmoe"]))
+    job = "mvmoe/labels-train"
+    check_solvers(plan, job, here=False)
+    with pytest.raises(
+        NeurouteError, match=r"^hgs-short: an instance of .* in the scale file .* insertion-angle"
+    ) as error:
+        check_solvers(plan, job)
+    assert "\n" not in str(error.value)
+    for labels in plan.label_jobs[job].labels:
+        monkeypatch.setattr(base, "machine_memory", lambda: 1e9)
+        make_labels(labels, plan.label_store, [], workers=1, progress=False)
+    monkeypatch.setattr(base, "machine_memory", lambda: 100.0)
+    check_solvers(plan, job)  # nothing is left to solve

@@ -66,6 +66,22 @@ def test_jobs_that_are_sent_together_do_not_hang_on_each_other() -> None:
             assert requests.group("train", run.id) != requests.group("train", run.start.partition("@")[0])
 
 
+def test_weights_that_are_given_ask_for_what_reading_them_takes(tmp_path: Path) -> None:
+    file = tmp_path / "weights.pt"
+    file.write_bytes(b"")
+    given = {run: {"weights": str(file)} for run in ("icam/icam_tsp", "scaling/sigd")}
+    requests = Requests(plan_of("paper", device="cuda", runs=given), 16)
+    before = requests.mem_mb("train", "icam/icam_tsp")
+    for run in given:
+        assert requests.runtime("train", run) <= LEAST_MINUTES + 1
+        assert (requests.gpus("train", run), requests.group("train", run)) == (0, "train0")
+    with file.open("r+b") as opened:
+        opened.truncate(10**9)
+    assert requests.mem_mb("train", "icam/icam_tsp") == before
+    again = Requests(requests.plan, 16)
+    assert again.mem_mb("train", "icam/icam_tsp") == pytest.approx(before + 1500, abs=1)
+
+
 @pytest.mark.parametrize(
     ("job", "words"),
     [

@@ -75,15 +75,12 @@ def check_cluster():
 
 
 def check_label_jobs():
-    """Stop before the first job when a solver that is needed now is missing; a dry run shows the plan without it."""
+    """Stop before the first job when a solver that is needed now is missing or needs more memory than there is."""
     manifests = {str(PLAN.manifest(job)): job for job in PLAN.label_jobs}
     outputs = {str(file) for job in workflow.dag.needrun_jobs() for file in job.output}
     waiting = [job for manifest, job in manifests.items() if manifest in outputs]
-    if waiting:
-        from neuroute.datasets.labels import check_solvers  # loads numpy, so only where it is needed
-
-        for job in waiting:
-            check_solvers(PLAN, job)
+    for job in waiting:
+        check_solvers(PLAN, job, here=workflow.local_exec)
 
 
 def check_weights():

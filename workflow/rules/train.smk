@@ -59,8 +59,12 @@ rule import_weights:
         f"{PLAN.work}/logs/train/{{run}}.log",
     wildcard_constraints:
         run=one_of(GIVEN),
+    group: lambda w: group_of("train", w.run)
     conda:
         "../../environment.yml"
+    resources:
+        runtime=lambda w, attempt: REQUESTS.runtime("train", w.run, attempt),
+        mem_mb=lambda w, attempt: REQUESTS.mem_mb("train", w.run, attempt),
     params:
         spec=lambda w: PLAN.runs[w.run].canonical(),
         code=lambda w: PLAN.train_code(w.run),

@@ -109,7 +109,9 @@ class Estimates:
         r = self.plan.runs[run]
         path = self.plan.run_dir(run) / "model.safetensors"
         if isinstance(r, GivenRun):
-            return Cost("weights", run, path, self.start_s, disk_mb=4 * cost.parameters_of(r.network) / 1e6)
+            megabytes = 4 * cost.parameters_of(r.network) / 1e6
+            read = PROCESS_MB + Path(r.weights).stat().st_size / 1e6  # a file may hold an optimizer's state, too
+            return Cost("weights", run, path, self.start_s, memory_mb=read + 2 * megabytes, disk_mb=megabytes)
         t = r.training
         alone = t.kind in ("self-improvement", "reconstruction", "revising", "partitioning")  # in one process
         flops = training_flops(r)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from neuroute.accounting.jobs import Cost, Estimates
+from neuroute.plan.objects import GivenRun
 from neuroute.plan.plan import Plan
 
 MARGIN = 2.0  # estimates have been off by less, mostly: docs/speed.md
@@ -89,6 +90,7 @@ class Requests:
     def _depth(self, stage: str, name: str) -> int:
         """How many jobs of the same stage come before it, one after the other."""
         if stage == "train":
-            start = self.plan.runs[name].start
+            run = self.plan.runs[name]
+            start = None if isinstance(run, GivenRun) else run.start
             return 0 if start is None else 1 + self._depth(stage, start.partition("@")[0])
         return int(stage == "evaluate" and self.plan.rescaling_of_evaluation(name) is not None)

@@ -30,9 +30,8 @@ def label(
     """
     from neuroute.core.files import write_json
     from neuroute.datasets.chunks import solver_pool
-    from neuroute.datasets.labels import make_labels, rows_missing, solve_part
-    from neuroute.solvers.base import fitting_workers
-    from neuroute.solvers.registry import get
+    from neuroute.datasets.labels import make_labels, solve_part
+    from neuroute.datasets.stand_ins import workers_that_fit
 
     share = parse_part(part)
     p = load_plan(config, scale)
@@ -43,9 +42,7 @@ def label(
 
             import_test_set(labels, p.scale.source_of(labels.dataset), p.label_store)
     n_workers = workers or p.config.label_workers or os.cpu_count() or 1
-    for labels in job.labels:
-        if rows_missing(labels, [p.label_store, *map(Path, p.config.label_caches)]):
-            n_workers = fitting_workers(get(labels.solver), labels.dataset.nodes, n_workers)
+    n_workers = workers_that_fit(p, job.id, n_workers)
     caches = [Path(c) for c in p.config.label_caches]
     if share:
         with solver_pool(n_workers) as pool:

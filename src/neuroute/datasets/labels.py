@@ -34,9 +34,7 @@ from neuroute.datasets.shard_files import (
     write_shard,
 )
 from neuroute.plan.objects import SHARD, Labels
-from neuroute.plan.plan import Plan
 from neuroute.solvers.registry import get
-from neuroute.solvers.stand_ins import stand_in
 
 log = logging.getLogger(__name__)
 
@@ -139,24 +137,6 @@ def solve_part(
                     count += len(rows)
             pages.save()
     return count
-
-
-def check_solvers(plan: Plan, job: str) -> None:
-    """Raises NeurouteError if labels of a label job have yet to be solved and their solver is not installed."""
-    for solver in dict.fromkeys(labels.solver for labels in plan.label_jobs[job].labels):
-        if rows_missing_of(plan, job, solver):
-            try:
-                get(solver).version()
-            except NeurouteError as error:
-                other = stand_in(solver)
-                choice = f"; or set `substitutes: {{{solver}: {other}}}` in config.yaml: {other} then solves instead"
-                raise NeurouteError(f"{error}{choice if other else ''}") from None
-
-
-def rows_missing_of(plan: Plan, job: str, solver: str) -> int:
-    """Count the rows of a label job that this solver has yet to solve: no cache that the config names has them."""
-    folders = [plan.label_store, *map(Path, plan.config.label_caches)]
-    return sum(rows_missing(labels, folders) for labels in plan.label_jobs[job].labels if labels.solver == solver)
 
 
 def rows_missing(labels: Labels, folders: Sequence[Path]) -> int:

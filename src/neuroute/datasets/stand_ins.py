@@ -1,11 +1,16 @@
-"""Settle who solves what: a solver that is missing, and that has work left, is replaced in the whole plan.
+"""Who solves what, and whether it can: a solver that is missing, and that has work left, is replaced in the whole plan.
 
 Its name then stands nowhere in labels, records or tables: they name the solver that ran, and notes say for whom.
 """
 
-from neuroute.datasets.labels import rows_missing_of
+from pathlib import Path
+
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.labels import rows_missing
 from neuroute.plan.build import build_plan
 from neuroute.plan.plan import Plan
+from neuroute.solvers.base import fitting_workers
+from neuroute.solvers.registry import get
 from neuroute.solvers.stand_ins import is_installed, stand_in
 
 
@@ -20,6 +25,40 @@ def settle(plan: Plan) -> Plan:
     return build_plan(plan.config.model_copy(update={"substitutes": found})) if found else plan
 
 
+def check_solvers(plan: Plan, job: str, here: bool = True) -> None:
+    """Check that the labels of a label job that have yet to be solved can be; `here`: in this machine's memory.
+
+    Raises NeurouteError if their solver is not installed, or if an instance does not fit.
+    """
+    for solver in dict.fromkeys(labels.solver for labels in plan.label_jobs[job].labels):
+        if rows_missing_of(plan, job, solver):
+            try:
+                get(solver).version()
+            except NeurouteError as error:
+                other = stand_in(solver)
+                choice = f"; or set `substitutes: {{{solver}: {other}}}` in config.yaml: {other} then solves instead"
+                raise NeurouteError(f"{error}{choice if other else ''}") from None
+    if here:
+        workers_that_fit(plan, job, 1)
+
+
+def workers_that_fit(plan: Plan, job: str, workers: int) -> int:
+    """Return how many of so many workers can solve what is left of a label job at once, in this machine's memory.
+
+    Raises NeurouteError if not even one can.
+    """
+    for labels in plan.label_jobs[job].labels:
+        if rows_missing(labels, _folders(plan)):
+            workers = fitting_workers(get(labels.solver), labels.dataset.nodes, workers)
+    return workers
+
+
+def rows_missing_of(plan: Plan, job: str, solver: str) -> int:
+    """Count the rows of a label job that this solver has yet to solve: no cache that the config names has them."""
+    folders = _folders(plan)
+    return sum(rows_missing(labels, folders) for labels in plan.label_jobs[job].labels if labels.solver == solver)
+
+
 def _lacking(plan: Plan) -> list[str]:
     """Return the solvers that are not installed and have labels yet to make."""
     of: dict[str, list[str]] = {}
@@ -32,3 +71,7 @@ def _lacking(plan: Plan) -> list[str]:
         for name, jobs in of.items()
         if not is_installed(name) and any(rows_missing_of(plan, job, name) for job in dict.fromkeys(jobs))
     ]
+
+
+def _folders(plan: Plan) -> list[Path]:
+    return [plan.label_store, *map(Path, plan.config.label_caches)]

@@ -65,8 +65,8 @@ def fitting_workers(solver: Solver, nodes: int, workers: int) -> int:
     if needed > there:
         raise NeurouteError(
             f"{solver.name}: an instance of {nodes:,} nodes takes {needed / 1e9:.0f} GB, and this machine has "
-            f"{there / 1e9:.0f}; label on a larger one (`neuroute label`), or name another solver in the scale file, "
-            "such as lkh3"
+            f"{there / 1e9:.0f}; label on a larger one (`neuroute label`, docs/how-to/offline.md), or name a solver in "
+            "the scale file that needs little: insertion-angle for the CVRP, as scale gpu has it"
         )
     return max(1, min(workers, int(there / needed)))
 
