@@ -141,10 +141,12 @@ class Test(Spec):
 def revise(*blocks: tuple[int, int], **how: Any) -> Decoding:
     """GLOP's revision from random insertion: (nodes of a block, iterations), ...; `how`: what else `Revision` says.
 
-    Without blocks as published.
+    Without blocks as published, for drawn instances.
     """
-    revision: dict[str, Any] = {"revision": Revision(blocks=blocks, **how)} if blocks else {}
-    return Decoding(method="revise", start="insertion", **revision)
+    return Decoding(method="revise", start="insertion", revision=Revision(blocks=blocks, **how) if blocks else "usual")
+
+
+REVISED_LIBRARY = revise().model_copy(update={"revision": "library"})  # as published for TSPLIB
 
 
 def beam_search(width: int) -> Decoding:

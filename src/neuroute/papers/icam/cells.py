@@ -47,5 +47,7 @@ def baselines_note(study: Study, problems: Sequence[Problem] = PROBLEMS) -> str:
     """Which baselines are trained here, and on what."""
     own = [(f"POMO ({problem.upper()})", run_id(ORIGINAL[problem])) for problem in problems]
     others = [(f"{name} ({p.upper()})", run) for p in problems for name, run in BASELINES[p].items()]
+    rivals = {"tsp": [("GLOP", roles.GLOP)], "cvrp": [("GLOP-G", roles.GLOP_G), ("GLOP-G, larger", roles.GLOP_G_2K)]}
+    others += [each for p in problems for each in rivals[p]]
     found = [f"{name} at n={study.runs[run].n}" for name, run in (*own, *others) if run in study.runs]
     return f"Baselines trained here, each by its own recipe: {', '.join(found) or 'none'}. The others are as printed."

@@ -13,8 +13,8 @@ from neuroute.papers.icam.cells import (
     reference_note,
     sets_of,
 )
-from neuroute.papers.icam.methods import REFERENCE, cited, cited_x8, greedy, ways
-from neuroute.papers.icam.roles import MULTI, ORIGINAL, OWN, PROBLEMS, SIZES, STAGED, run_id
+from neuroute.papers.icam.methods import REFERENCE, cited, cited_x8, glop, glop_g, greedy, ways
+from neuroute.papers.icam.roles import GLOP_G, MULTI, ORIGINAL, OWN, PROBLEMS, SIZES, STAGED, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Problem
@@ -42,9 +42,8 @@ CITED: dict[Problem, tuple[str, ...]] = {  # from their own papers, or run by th
         "SO-mixed*",
         "DIFUSCO greedy+2-opt*",
         "H-TSP",
-        "GLOP (more revisions)",
     ),
-    "cvrp": ("GLOP-G (LKH3)",),
+    "cvrp": (),
 }
 # What Table 7 compares: names of the runs, what is said of them, and their printed name.
 TRAINED = (
@@ -130,6 +129,7 @@ def _compared(problem: Problem) -> list[Method]:
     return [
         *CLASSICAL[problem],
         *cited(*CITED[problem]),
+        glop() if problem == "tsp" else glop_g({1000: GLOP_G}),
         *(greedy(name, problem, SIZES) for name in ("BQ", "LEHD")),
         Method("MDAM bs50", {"method": "MDAM"}),
         ways("POMO", ORIGINAL[problem], SIZES)[2],

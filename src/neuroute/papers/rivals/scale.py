@@ -1,7 +1,10 @@
 """The sizes of the rival systems: a block each, which a scale may leave out."""
 
+from neuroute.papers.rivals.glop import GlopBlock
 from neuroute.plan.specs import Spec
 
 
 class RivalsScale(Spec):
     """What rival systems of the papers' tables are trained and tested on; one that is left out is not trained."""
+
+    glop: GlopBlock | None = None
