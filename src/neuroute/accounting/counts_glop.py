@@ -16,6 +16,7 @@ class Glop(Counts):
     clipping: float = 10.0
     blocks: Sequence[int] = (100, 50, 20)
     shared: bool = False
+    insertions: Sequence[int] = (35, 10, 1, 128)
     train_nodes: int = 100
 
     @property

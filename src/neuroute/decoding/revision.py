@@ -5,6 +5,7 @@ Any network of paths may rebuild them (Ye et al., 2024, take one reviser for eac
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -68,16 +69,16 @@ def published(net: PathNetwork, n: int, what: str) -> Revision:
     blocks: tuple[int, ...] = getattr(net, "blocks", ())
     if not blocks:
         raise NeurouteError(f"{type(net).__name__} has no blocks of its own: state them, as in --revise 100x20,50x25")
+    of_small, of_others, of_large, of_library = net.insertions  # type: ignore[misc]
+    how: dict[str, Any]
     if what == "library":
-        parts, how = (10, 5, 4), Revision(blocks=((4, 1),), width=128, prune=False)
+        parts, how = (10, 5, 4), {"width": of_library, "prune": False}
     elif n <= blocks[0]:
-        parts, how = (5, 5, 2, 2), Revision(blocks=((4, 1),), width=35, prune=False, flips="tours")
-    elif n < LARGE:
-        parts, how = (5, 2, 4), Revision(blocks=((4, 1),), width=10)
+        parts, how = (5, 5, 2, 2), {"width": of_small, "prune": False, "flips": "tours"}
     else:
-        parts, how = (2, 2, 4), Revision(blocks=((4, 1),))
-    iterations = tuple((block, max(1, block // part)) for block, part in zip(blocks, parts, strict=False))
-    return how.model_copy(update={"blocks": iterations})
+        parts, how = ((5, 2, 4), {"width": of_others}) if n < LARGE else ((2, 2, 4), {"width": of_large})
+    each = zip(blocks, parts, strict=False)
+    return Revision(blocks=tuple((block, max(1, block // part)) for block, part in each), **how)
 
 
 def _best(several: TspBatch, tours: Tensor, count: int) -> Tensor:

@@ -118,7 +118,9 @@ class Glop(PathNetwork):
     """A reviser for each size of block; where they are `shared`, one for all.
 
     A path goes to the reviser of the smallest block that is no shorter than it, or of the largest.  It is moved and
-    scaled as `fit_to_square` says, so that one reviser can serve blocks of several sizes.
+    scaled as `fit_to_square` says, so that one reviser can serve blocks of several sizes.  How many random insertions
+    a revision starts from, where nothing else is said, are `insertions`: of tours no longer than the largest block, of
+    longer ones, of large ones, and of TSPLIB's.
     """
 
     def __init__(
@@ -130,6 +132,7 @@ class Glop(PathNetwork):
         clipping: float = 10.0,
         blocks: Sequence[int] = (100, 50, 20),
         shared: bool = False,
+        insertions: Sequence[int] = (35, 10, 1, 128),
         train_nodes: int = 100,
     ) -> None:
         super().__init__()
@@ -137,7 +140,8 @@ class Glop(PathNetwork):
             raise ValueError(f"width {width} is not divisible by {heads} heads")
         if list(blocks) != sorted(set(blocks), reverse=True) or not blocks or min(blocks) < 4:
             raise ValueError(f"blocks {list(blocks)} must be falling numbers of at least 4 nodes")
-        self.width, self.depth, self.train_nodes, self.blocks = width, depth, train_nodes, tuple(blocks)
+        self.width, self.depth, self.train_nodes = width, depth, train_nodes
+        self.blocks, self.insertions = tuple(blocks), tuple(insertions)
         self.revisers = nn.ModuleList(Reviser(depth, width, heads, feed_forward, clipping) for _ in blocks[: 1 if shared else None])
 
     def reviser(self, nodes: int) -> Reviser:

@@ -21,6 +21,10 @@ class ReviserShape(BaselineShape):
 
     blocks: Annotated[list[int], Field(min_length=1, description="nodes of blocks, falling")]
     shared: Annotated[bool, Field(description="one reviser, trained on the largest blocks, for all")] = False
+    insertions: Annotated[
+        tuple[int, int, int, int],
+        Field(description="that tours start from: small ones, others, large ones, TSPLIB's"),
+    ] = (35, 10, 1, 128)
 
 
 class PartitionShape(Spec):
