@@ -18,7 +18,7 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.construct import construct
 from neuroute.networks.blocks.hierarchical_gate import Hierarchical
 from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint
-from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
+from neuroute.plan.objects import BeamPool, Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.registry import Part
 from neuroute.training.distributed import World, join
 from neuroute.training.loop import Batches, TrainingLoop
@@ -27,7 +27,7 @@ from neuroute.training.supervised import Scheme
 
 DECISION = Part[Callable[[Any], torch.nn.Module]]("decision")  # what is trained of a network: one decision
 # Kinds of training that add up gradients themselves, or learn from whole solutions.
-GRADIENTS_OF_THEIR_OWN = ("reinforce", "revising", "partitioning")
+GRADIENTS_OF_THEIR_OWN = ("reinforce", "beam-pool", "revising", "partitioning")
 CHECKPOINT, LOG, SUMMARY = "model.safetensors", "log.jsonl", "run.json"
 
 

@@ -1,5 +1,6 @@
 """The sizes of the rival systems: a block each, which a scale may leave out."""
 
+from neuroute.papers.rivals.dgl import DglScale
 from neuroute.papers.rivals.glop import GlopBlock
 from neuroute.plan.specs import Spec
 
@@ -8,3 +9,4 @@ class RivalsScale(Spec):
     """What rival systems of the papers' tables are trained and tested on; one that is left out is not trained."""
 
     glop: GlopBlock | None = None
+    dgl: DglScale | None = None
