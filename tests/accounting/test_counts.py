@@ -87,6 +87,8 @@ def ids(value: Any) -> str:
         ("pomo:Pomo", 1_269_760),
         ("pomo:PomoCvrp", 1_254_016),
         ("icam:Icam", 2_242_446),
+        ("glop:Glop", 3 * 1_301_888),
+        ("glop_partition:GlopPartition", 148_513),
         ("icam:IcamCvrp", 2_226_702),
         ("mvmoe:MvMoe", 3_682_176),
         ("pens:Pens", 2_842_560),  # 2.8M (pens, Section 5.1); the paper does not print the digits
@@ -115,6 +117,9 @@ def test_published_sizes_of_other_shapes() -> None:
         *STARTS,
         *((name, {}) for name in ("lehd:Lehd", "bq:Bq", "bq:BqCvrp", "lehd:LehdCvrp", "pens:Pens")),
         *(("mvmoe:MvMoe", HEADS | case) for case in MIXTURES),
+        ("glop:Glop", HEADS | {"blocks": [9, 5]}),
+        ("glop:Glop", HEADS | {"blocks": [9, 5], "shared": True}),
+        ("glop_partition:GlopPartition", {"depth": 3, "width": 24}),
         ("lehd:LehdCvrpLight", HEADS),
         ("lehd:LehdCvrpLight", HEADS | {"experts": 3, "top": 1}),
     ],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from neuroute.accounting import cost, flops, revised
 from neuroute.plan.objects import BeamPool, Dataset, Decoding, Reconstruction, Reinforced, Run, SelfImprovement
-from neuroute.plan.revised import Partitioning, Revising
+from neuroute.plan.rivals.glop import Partitioning, Revising
 from neuroute.problems.longest import longest_sub_path
 
 GREEDY = Decoding()

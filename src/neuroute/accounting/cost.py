@@ -8,7 +8,7 @@ from neuroute.accounting.counts import Counts
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import BeamPool, Network, Reconstruction, Reinforced, Run, SelfImprovement
-from neuroute.plan.revised import Partitioning, Revising
+from neuroute.plan.rivals.glop import Partitioning, Revising
 from neuroute.problems.longest import longest_sub_path
 
 

@@ -3,7 +3,7 @@
 from neuroute.accounting.counts import Counts
 from neuroute.plan.decodings import Revision
 from neuroute.plan.objects import Run
-from neuroute.plan.revised import Partitioning, Phase, Revising
+from neuroute.plan.rivals.glop import Partitioning, Phase, Revising
 
 TOURS = 10  # that a revision starts from, where it is not stated
 

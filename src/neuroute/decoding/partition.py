@@ -49,9 +49,7 @@ def walk(net: GlopPartition, heat: Heat, batch: CvrpBatch, tours: int, choose: C
     return rollout.solutions()
 
 
-def partition_batch(
-    net: GlopPartition, batch: CvrpBatch, decoding: Decoding, memory_gb: float, first: int
-) -> Tensor:
+def partition_batch(net: GlopPartition, batch: CvrpBatch, decoding: Decoding, memory_gb: float, first: int) -> Tensor:
     """Solutions (batch, 2, V): the likeliest partition, whose routes LKH solves.
 
     Instances are heated one at a time: an instance of 10,000 customers and 200 neighbours has two million edges.

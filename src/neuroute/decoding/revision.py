@@ -40,7 +40,8 @@ def revise_batch(net: PathNetwork, batch: TspBatch, decoding: Decoding, memory_g
     if net.random_embeddings:
         raise NeurouteError("revision is not for networks with random embeddings; take method 'rrc'")
     device, several = batch.coords.device, batch.repeat(how.width)
-    insertions = [solve_with("tsp", "insertion", batch.coords, first + START * i) for i in range(how.width)]
+    host = batch.coords.cpu().numpy()
+    insertions = [solve_with("tsp", "insertion", host, first + START * i) for i in range(how.width)]
     tours = torch.cat(insertions).to(device)
     if how.flips == "tours":
         several, tours = TspBatch(mirrored(several.coords).flatten(0, 1)), tours.repeat(len(FLIPS), 1)
@@ -70,6 +71,7 @@ def published(net: PathNetwork, n: int, what: str) -> Revision:
     if not blocks:
         raise NeurouteError(f"{type(net).__name__} has no blocks of its own: state them, as in --revise 100x20,50x25")
     of_small, of_others, of_large, of_library = net.insertions  # type: ignore[misc]
+    parts: tuple[int, ...]
     how: dict[str, Any]
     if what == "library":
         parts, how = (10, 5, 4), {"width": of_library, "prune": False}
@@ -84,7 +86,8 @@ def published(net: PathNetwork, n: int, what: str) -> Revision:
 def _best(several: TspBatch, tours: Tensor, count: int) -> Tensor:
     """The shortest tour (count, n) of each instance; several: the instances, as often as they have tours."""
     lengths = several.lengths(tours[:, None]).view(-1, count)
-    return tours.unflatten(0, (-1, count))[lengths.argmin(dim=0), torch.arange(count, device=tours.device)]
+    best: Tensor = tours.unflatten(0, (-1, count))[lengths.argmin(dim=0), torch.arange(count, device=tours.device)]
+    return best
 
 
 @torch.no_grad()
@@ -139,5 +142,3 @@ def mirrored(points: Tensor) -> Tensor:
     both = points.amin(dim=1, keepdim=True) + points.amax(dim=1, keepdim=True)
     turned = both - points
     return torch.stack([torch.stack([(points, turned)[f][..., a] for a, f in enumerate(flip)], -1) for flip in FLIPS])
-
-

@@ -1,4 +1,4 @@
-"""GLOP's revisers: attention models that rebuild a path of a fixed number of nodes (Ye et al., 2024; Kool et al., 2019).
+"""GLOP's revisers: attention models that rebuild a path of so many nodes (Ye et al., 2024; Kool et al., 2019).
 
 A reviser is for blocks of one size.  `Glop` holds one for each size, and takes paths as every path network does.
 """
@@ -59,6 +59,8 @@ class Reviser(nn.Module):
     starts, or where it ends if it is built backwards.  The destination shows by its absence from the glimpse alone.
     What the model says before its first step is a parameter that the given start makes idle.
     """
+
+    channels: Tensor
 
     def __init__(self, depth: int, width: int, heads: int, feed_forward: int, clipping: float) -> None:
         super().__init__()
@@ -142,7 +144,9 @@ class Glop(PathNetwork):
             raise ValueError(f"blocks {list(blocks)} must be falling numbers of at least 4 nodes")
         self.width, self.depth, self.train_nodes = width, depth, train_nodes
         self.blocks, self.insertions = tuple(blocks), tuple(insertions)
-        self.revisers = nn.ModuleList(Reviser(depth, width, heads, feed_forward, clipping) for _ in blocks[: 1 if shared else None])
+        self.revisers = nn.ModuleList(
+            Reviser(depth, width, heads, feed_forward, clipping) for _ in blocks[: 1 if shared else None]
+        )
 
     def reviser(self, nodes: int) -> Reviser:
         """The one for paths of so many nodes."""

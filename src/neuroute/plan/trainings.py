@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal, Protocol
 from pydantic import Field, model_validator
 
 from neuroute.plan.reinforced import Reinforced
-from neuroute.plan.revised import Partitioning, Revising
+from neuroute.plan.rivals.glop import Partitioning, Revising
 from neuroute.plan.specs import Spec
 
 Positive = Annotated[int, Field(ge=1)]

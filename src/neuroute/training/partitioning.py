@@ -20,7 +20,7 @@ from neuroute.networks.glop_partition import GlopPartition
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.decodings import Decoding, Revision
 from neuroute.plan.objects import Dataset
-from neuroute.plan.revised import Partitioning
+from neuroute.plan.rivals.glop import Partitioning
 from neuroute.problems.sub_paths import path_lengths
 from neuroute.problems.vrp import to_routes
 from neuroute.solvers.insertion import insert_in_order
@@ -39,7 +39,8 @@ class PartitioningBatches:
     """
 
     def __init__(self, scheme: Scheme, revisers: Glop) -> None:
-        assert isinstance(scheme.run.training, Partitioning) and isinstance(scheme.net, GlopPartition)
+        assert isinstance(scheme.run.training, Partitioning)
+        assert isinstance(scheme.net, GlopPartition)
         self.scheme, self.training, self.net, self.revisers = scheme, scheme.run.training, scheme.net, revisers
         self.device = scheme.device
         self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(

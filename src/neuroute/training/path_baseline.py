@@ -40,7 +40,8 @@ class RolloutBaseline:
     ) -> None:
         self.net, self.costs, self.draw, self.significance = net, costs, draw, significance
         self.tested, self.warm_up = tested or costs, warm_up
-        self.number, self.mean = 0, None
+        self.number = 0
+        self.mean: Tensor | None = None
         self.frozen = self._copy()
         self.epochs = 0
 
@@ -48,8 +49,10 @@ class RolloutBaseline:
         """The baseline of instances whose sampled solutions have these costs (any shape): (count,), or one number."""
         if self.epochs == 0:
             mean = costs.detach().mean()
-            self.mean = mean if self.mean is None else self.warm_up * self.mean + (1 - self.warm_up) * mean
-            return self.mean
+            if self.mean is not None:
+                mean = self.warm_up * self.mean + (1 - self.warm_up) * mean
+            self.mean = mean
+            return mean
         return self.costs(self.frozen, instances)
 
     def end_epoch(self) -> bool:

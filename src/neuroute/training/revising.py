@@ -20,7 +20,7 @@ from neuroute.decoding.revision import rebuild
 from neuroute.networks.glop import Glop, Prepared, Reviser, fit_to_square
 from neuroute.plan.decodings import Decoding
 from neuroute.plan.objects import Dataset
-from neuroute.plan.revised import Phase, Revising
+from neuroute.plan.rivals.glop import Phase, Revising
 from neuroute.problems.sub_paths import path_lengths
 from neuroute.training.path_baseline import RolloutBaseline
 from neuroute.training.supervised import Scheme
@@ -36,7 +36,8 @@ class RevisingBatches:
     """
 
     def __init__(self, scheme: Scheme) -> None:
-        assert isinstance(scheme.run.training, Revising) and isinstance(scheme.net, Glop)
+        assert isinstance(scheme.run.training, Revising)
+        assert isinstance(scheme.net, Glop)
         self.scheme, self.training, self.net = scheme, scheme.run.training, scheme.net
         self.device, self.seed = scheme.device, scheme.run.seed
         self.optimizer: torch.optim.Optimizer = torch.optim.Adam(
@@ -266,5 +267,7 @@ def _read(file: Path) -> Tensor:
 def revising(scheme: Scheme) -> RevisingBatches:
     """Raises NeurouteError for a network without revisers."""
     if not isinstance(scheme.net, Glop):
-        raise NeurouteError(f"{scheme.run.id}: training of kind 'revising' is for Glop, not {type(scheme.net).__name__}")
+        raise NeurouteError(
+            f"{scheme.run.id}: training of kind 'revising' is for Glop, not {type(scheme.net).__name__}"
+        )
     return RevisingBatches(scheme)

@@ -18,7 +18,7 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.construct import construct
 from neuroute.networks.blocks.hierarchical_gate import Hierarchical
 from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint
-from neuroute.plan.objects import BeamPool, Network, Reconstruction, Reinforced, Run, SelfImprovement
+from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.registry import Part
 from neuroute.training.distributed import World, join
 from neuroute.training.loop import Batches, TrainingLoop

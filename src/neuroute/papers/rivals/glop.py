@@ -8,7 +8,7 @@ from neuroute.papers.rivals.rival import PAPER, Rival, Trained, rival
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.decodings import Decoding, revise
 from neuroute.plan.objects import Network
-from neuroute.plan.revised import Partitioning, Revising
+from neuroute.plan.rivals.glop import Partitioning, Revising
 from neuroute.plan.shapes import BaselineShape, names_each
 from neuroute.plan.specs import Spec
 
