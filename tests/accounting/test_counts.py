@@ -41,6 +41,7 @@ PATHS: list[tuple[str, dict[str, Any]]] = [
 STARTS = [
     ("pomo:Pomo", HEADS),
     ("pomo:PomoCvrp", HEADS),
+    ("pointerformer:Pointerformer", HEADS),
     *(
         (name, SHAPE | {"adaptation": adaptation, "compatibility": compatibility})
         for name in ("icam:Icam", "icam:IcamCvrp")

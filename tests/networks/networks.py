@@ -10,10 +10,12 @@ from neuroute.networks.base import MultiStartNetwork, PathNetwork
 from neuroute.networks.bq import Bq, BqCvrp
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.networks.dgl import Dgl
+from neuroute.networks.elg import Elg, ElgCvrp
 from neuroute.networks.glop import Glop
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd, LehdCvrp
 from neuroute.networks.pens import Pens
+from neuroute.networks.pointerformer import Pointerformer
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
 
@@ -53,6 +55,10 @@ WITHOUT_HEADS = {"depth": 2, "width": 24, "feed_forward": 40}
 MULTI_START: Mapping[str, tuple[type[MultiStartNetwork], dict[str, Any]]] = {
     "pomo": (Pomo, SHAPE),
     "pomo cvrp": (PomoCvrp, SHAPE),
+    "pointerformer": (Pointerformer, SHAPE),
+    "elg": (Elg, SHAPE | {"neighbours": 3}),
+    "elg cvrp": (ElgCvrp, SHAPE | {"neighbours": 3}),
+    "elg alone": (Elg, SHAPE | {"neighbours": 3, "local": False}),
     **{
         f"{name} {int(a)}{int(c)}": (kind, WITHOUT_HEADS | {"adaptation": a, "compatibility": c})
         for name, kind in (("icam", Icam), ("icam cvrp", IcamCvrp))

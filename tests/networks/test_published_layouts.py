@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 import dgl_by_the_book as dgl
+import pointerformer_by_the_book as pointerformer
 import published_code as there
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
@@ -54,7 +55,9 @@ PATH = {
 }
 STARTS = {
     **_both("POMO", there.pomo, there.pomo_step),
+    **_both("ELG", there.elg, there.elg_step),
     **_both("ICAM", there.icam, there.icam_step),
+    "Pointerformer": Case("Pointerformer for the TSP", "tsp", pointerformer.shapes, pointerformer.step),
     "POMO-MTL": Case(MVMOE, "vrp", lambda size: there.mvmoe(0, size), there.pomo_step),
     "MVMoE/4E": Case(MVMOE, "vrp", lambda size: there.mvmoe(4, size), there.pomo_step),
     "MVMoE/8E": Case(MVMOE, "vrp", lambda size: there.mvmoe(8, size), there.pomo_step),
@@ -91,6 +94,8 @@ def state_of(case: Case) -> State:
 
 
 def content_of(case: Case, state: State) -> dict[str, Any]:
+    if case.layout.startswith("Pointerformer"):
+        return {"epoch": 499, "global_step": 3, "state_dict": state}
     return there.trained_bq(state) if case.layout.startswith("BQ") else there.trained(state)
 
 
@@ -121,6 +126,9 @@ PRINTED: dict[str, tuple[Shapes, int]] = {
     "BQ CVRP": (dict(there.bq("cvrp", Size(9, 192, 12, 512))), 3_108_116),
     "POMO": (dict(there.pomo("tsp", PUBLISHED)), 1_269_760),
     "POMO CVRP": (dict(there.pomo("cvrp", PUBLISHED)), 1_254_016),
+    "Pointerformer": (dict(pointerformer.shapes(PUBLISHED)), 1_288_064),
+    "ELG": (dict(there.elg("tsp", PUBLISHED)), 1_274_016),
+    "ELG CVRP": (dict(there.elg("cvrp", PUBLISHED)), 1_258_304),
     "ICAM": (dict(there.icam("tsp", Size(12, 128, 8, 512))), 2_242_446),
     "ICAM CVRP": (dict(there.icam("cvrp", Size(12, 128, 8, 512))), 2_226_702),
     "POMO-MTL": (dict(there.mvmoe(0, PUBLISHED)), 1_254_656),

@@ -104,7 +104,7 @@ def test_the_gradient_is_that_of_a_plain_loop(
 
 
 @pytest.mark.usefixtures("rounded_lengths")
-@pytest.mark.parametrize("kind", ["pomo", "icam_cvrp"])
+@pytest.mark.parametrize("kind", ["pomo", "icam_cvrp", "elg", "elg_cvrp"])
 @pytest.mark.parametrize("elite", [None, Elite(k=4)])
 def test_in_parts_is_as_a_whole(
     tmp_path: Path, elite: Elite | None, kind: str, monkeypatch: pytest.MonkeyPatch
@@ -153,6 +153,13 @@ def test_advantages_over_the_shared_baseline_sum_to_zero() -> None:
     torch.testing.assert_close(found.sum(1), torch.zeros(5, dtype=torch.float64), atol=1e-12, rtol=0)
     assert torch.equal(found.argmax(1), lengths.argmin(1))  # the shorter, the better
     torch.testing.assert_close(weights(lengths, None), found / 9)
+
+
+def test_advantages_in_standard_deviations() -> None:
+    lengths = torch.tensor([[3.0, 1, 2, 6], [4, 4, 4, 4]], dtype=torch.float64)
+    found = weights(lengths, None, scaled="deviation")
+    torch.testing.assert_close(found[0], torch.tensor([0.0, 2, 1, -3]).double() / 3.5**0.5 / 4, rtol=1e-7, atol=0)
+    assert not found[1].any()  # and no division by 0
 
 
 def test_elites_count_once_more() -> None:

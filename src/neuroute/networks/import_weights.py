@@ -31,6 +31,7 @@ NETWORKS = {
     "icam": "neuroute.networks.icam:Icam",
     "icam-cvrp": "neuroute.networks.icam:IcamCvrp",
     "mvmoe": "neuroute.networks.mvmoe:MvMoe",
+    "pointerformer": "neuroute.networks.pointerformer:Pointerformer",
     "decoder-only": "neuroute.networks.decoder_only:DecoderOnly",
 }
 log = logging.getLogger("neuroute.import")

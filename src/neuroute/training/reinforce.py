@@ -18,10 +18,10 @@ from neuroute.decoding.memory import autocast
 from neuroute.decoding.multi_start import roll_out
 from neuroute.decoding.recompute import RecordedChoices, recompute
 from neuroute.networks.weights import all_finite, are_finite
-from neuroute.plan.objects import Dataset, Run
+from neuroute.plan.objects import Dataset, Distribution, Run
 from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
 from neuroute.training.policy_gradient import AuxiliaryLoss, log_probabilities, weights
-from neuroute.training.sampling_streams import instances_seen, noise, sampling, shapes, variants
+from neuroute.training.sampling_streams import distribution, instances_seen, noise, sampling, shapes, variants
 from neuroute.training.split_backward import SplitBackward
 from neuroute.training.stages import keep_stage, recall_moments
 from neuroute.training.supervised import Scheme
@@ -41,6 +41,7 @@ class Drawn(NamedTuple):
     number: int  # of the batch, which those of earlier runs are counted in
     size: int  # instances, of all processes
     variant: str | None = None  # of a VRP
+    distribution: Distribution = "uniform"
 
 
 class Reinforcement:
@@ -125,7 +126,9 @@ class Reinforcement:
         sizes, capacities = shapes(stage, self.scheme.run.seed, number, 1)
         n = int(sizes[0])
         (variant,) = variants(stage, self.scheme.run.seed, number, 1) if stage.variants else (None,)
-        return Drawn(stage, n, None if capacities is None else int(capacities[0]), number, stage.batch_of(n), variant)
+        capacity = None if capacities is None else int(capacities[0])
+        kind = distribution(stage, self.scheme.run.seed, number)
+        return Drawn(stage, n, capacity, number, stage.batch_of(n), variant, kind)
 
     def accumulate(self, drawn: Drawn) -> Tensor:
         """Leave the gradient of a batch in the parameters; returns this process's share of the loss, times processes.
@@ -148,6 +151,7 @@ class Reinforcement:
         dataset = Dataset(
             problem=self.problem,
             variant=drawn.variant,
+            distribution=drawn.distribution,
             split="train",
             n=drawn.n,
             capacity=drawn.capacity,
@@ -165,7 +169,7 @@ class Reinforcement:
         if not are_finite(field for field in prepared if isinstance(field, Tensor)):
             raise self._diverged(drawn)
         stops, lengths = self._sample(drawn, rows, batch, prepared, starts)
-        weight = weights(lengths, elite) / drawn.size
+        weight = weights(lengths, elite, scaled=self.training.scaled) / drawn.size
         split = SplitBackward(prepared)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         rollout = batch.rollout(starts, prepared.nodes.dtype)

@@ -1,4 +1,4 @@
-"""The published layouts: LEHD, BQ-NCO, SIT, DGL, POMO, ICAM and MVMoE, for all problems that their code is for.
+"""The published layouts: LEHD, BQ-NCO, SIT, DGL, POMO, ELG, ICAM, MVMoE, Pointerformer, for all problems of their code.
 
 Left what a tensor is called here, right what it is made of.  Names and shapes are facts about the released code; what
 none of a file's tensors tells (heads, say) is as its authors trained it.
@@ -31,6 +31,7 @@ def _below(tensor: Tensor, arguments: Arguments, parts: int) -> list[Tensor]:
 
 ROWS = Join(lambda parts: parts[0] if len(parts) == 1 else torch.cat(parts), _below)
 REPEATED = Join(torch.cat, lambda tensor, arguments, _: tensor.chunk(arguments["representatives"]))
+WHOLE = Join(lambda parts: parts[0], lambda tensor, *_: [tensor])
 STACKED = Join(torch.stack, lambda tensor, *_: tensor.unbind())
 SCALAR = Join(lambda parts: parts[0].reshape(()), lambda tensor, *_: [tensor.reshape(1)])
 TRANSPOSED = Join(lambda parts: parts[0].T, lambda tensor, *_: [tensor.T])
@@ -157,6 +158,15 @@ def _adaptation() -> Iterator[Rule]:
     yield Rule("compatibility_alpha", ("decoder.alpha2",), SCALAR)
 
 
+def _local(theirs: str) -> Iterator[Rule]:
+    """ELG's local policy."""
+    yield Rule("local.state", (f"{theirs}.cur_token_emb",), ROWS)
+    yield from _linear("local.embed", f"{theirs}.init_emb")
+    yield _weight("local.query", f"{theirs}.Wq")
+    yield _weight("local.key_value", f"{theirs}.Wk", f"{theirs}.Wv")
+    yield from _linear("local.out", f"{theirs}.multi_head_combine")
+
+
 def _mixture(ours: str, theirs: str, *layers: tuple[str, str]) -> Iterator[Rule]:
     """Gates and experts, whose layers are called so here and there."""
     yield Rule(f"{ours}.gate.weight", (f"{theirs}.w_gate",), TRANSPOSED)
@@ -179,6 +189,29 @@ def _light() -> Iterator[Rule]:
     yield _weight("combine.gate", "decoder.dense_or_moe", how=REVERSED)
 
 
+# -- Pointerformer ----------------------------------------------------------------------------------------------------
+
+
+def _batch_norm(ours: str, theirs: str) -> Iterator[Rule]:
+    yield from _linear(f"{ours}.norm", theirs)
+    for kept in ("running_mean", "running_var", "num_batches_tracked"):
+        yield Rule(f"{ours}.norm.{kept}", (f"{theirs}.{kept}",), WHOLE)
+
+
+def _pointerformer() -> Iterator[Rule]:
+    ours, theirs = "layers.{i}", "encoder.sequence.reversible_blocks.{i}"
+    yield from _batch_norm(f"{ours}.attention_norm", f"{theirs}.f_block.mixing_layer_norm")
+    yield Rule(f"{ours}.qkv.weight", (f"{theirs}.f_block.mha.in_proj_weight",), ROWS)
+    yield _weight(f"{ours}.out", f"{theirs}.f_block.mha.out_proj")
+    yield from _batch_norm(f"{ours}.feed_forward_norm", f"{theirs}.g_block.output_layer_norm")
+    yield from _linear(f"{ours}.up", f"{theirs}.g_block.feed_forward")
+    yield from _linear(f"{ours}.down", f"{theirs}.g_block.output_dense")
+    yield from _linear("embed", "encoder.init_projection_layer")
+    yield _weight("parts", *(f"decoder.{name}" for name in ("Wq_graph", "Wq_first", "Wq_last", "W_visited")))
+    yield _weight("query", "decoder.wq")
+    yield _weight("key", "decoder.Wk")
+
+
 # -- all of them ------------------------------------------------------------------------------------------------------
 
 EMBEDDING, DEPOT = "encoder.embedding.weight", "encoder.embedding_depot.weight"
@@ -190,6 +223,8 @@ LAST, COMBINE, LIGHT = (
 )
 DGL_IDLE = tuple(f"decoder.{name}.{part}" for name in ("embedding_last_node_pos", "k_1") for part in ("weight", "bias"))
 SPELT_CVRP = "encoder.layers.0.add_n_normalization_1.norm.weight"
+LOCAL = {"tsp": "decoder.local_policy_0", "cvrp": "decoder.local_policies.0"}  # of ELG, each code in its own words
+ELG = {"heads": 8, "train_nodes": 100}
 MVMOE = {"constants": {"mean": 0.0, "std": 1.0}, "usual": {"heads": 8, "top": 2, "train_nodes": 100}}  # of its noise
 
 
@@ -216,6 +251,14 @@ LAYOUTS: tuple[Layout, ...] = (
     *_path("tsp", 2),
     *_path("cvrp", 3),
     _layout(
+        "ELG for the TSP", "elg:Elg", {EMBEDDING: 2, f"{LOCAL['tsp']}.cur_token_emb": None},
+        _tsp(), _combined(), _local(LOCAL["tsp"]), usual=ELG | {"neighbours": 30},
+    ),
+    _layout(
+        "ELG for the CVRP", "elg:ElgCvrp", {SPELT_CVRP: None, f"{LOCAL['cvrp']}.cur_token_emb": None},
+        _routes("cvrp"), _combined(), _local(LOCAL["cvrp"]), usual=ELG | {"neighbours": 40},
+    ),
+    _layout(
         "DGL for the TSP", "dgl:Dgl", {EMBEDDING: 7, "decoder.embedding_last_node.weight": None}, _lehd_layers(),
         lacks=(FIRST,), usual={"heads": 8, "nearest": 30, "train_nodes": 100}, idle=DGL_IDLE,
     ),
@@ -238,6 +281,11 @@ LAYOUTS: tuple[Layout, ...] = (
         "MVMoE with a light decoder", "mvmoe:MvMoe", {LAST: None, COMBINE: None, LIGHT: None},
         _mvmoe(), _linear("layers.{i}.out", "encoder.layers.{i}.multi_head_combine"), _light(), lacks=(EMBEDDING,),
         trained={"hierarchy": "episode"}, **MVMOE,
+    ),
+    _layout(
+        "Pointerformer for the TSP", "pointerformer:Pointerformer",
+        {"encoder.init_projection_layer.weight": 24, "decoder.W_visited.weight": None}, _pointerformer(),
+        holder="state_dict",
     ),
 )  # fmt: skip
 

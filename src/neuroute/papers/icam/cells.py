@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.roles import BASELINES, ORIGINAL, PROBLEMS, SIZES, run_id
+from neuroute.papers.icam.roles import BASELINES, ORIGINAL, PROBLEMS, RIVALS, SIZES, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Labels, Problem
 from neuroute.rendering.grid import Tests
@@ -47,7 +47,6 @@ def baselines_note(study: Study, problems: Sequence[Problem] = PROBLEMS) -> str:
     """Which baselines are trained here, and on what."""
     own = [(f"POMO ({problem.upper()})", run_id(ORIGINAL[problem])) for problem in problems]
     others = [(f"{name} ({p.upper()})", run) for p in problems for name, run in BASELINES[p].items()]
-    rivals = {"tsp": [("GLOP", roles.GLOP)], "cvrp": [("GLOP-G", roles.GLOP_G), ("GLOP-G, larger", roles.GLOP_G_2K)]}
-    others += [each for p in problems for each in rivals[p]]
-    found = [f"{name} at n={study.runs[run].n}" for name, run in (*own, *others) if run in study.runs]
+    rivals = [(str(study.runs[run].role["method"]), run) for run in RIVALS if run in study.runs]
+    found = [f"{name} at n={study.runs[run].n}" for name, run in (*own, *others, *rivals) if run in study.runs]
     return f"Baselines trained here, each by its own recipe: {', '.join(found) or 'none'}. The others are as printed."

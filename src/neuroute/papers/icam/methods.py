@@ -1,6 +1,7 @@
 """The methods that the tables of paper `icam` compare, and what of them is measured here."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from neuroute.papers.icam.roles import AUGMENTED, BASELINES, GLOP, MULTI, PARTED, REVISED, SINGLE, SIZES, run_id
 from neuroute.plan.objects import Decoding, Problem
@@ -51,6 +52,11 @@ def glop_g(runs: Mapping[int, str]) -> Method:
 
 def cited(*labels: str) -> list[Method]:
     return [Method(label, {"method": label.removesuffix("*")}) for label in labels]
+
+
+def rival_x8(name: str, run: str, sizes: Sequence[int]) -> Method:
+    """Another system that is trained here, by the id of its run."""
+    return replace(cited_x8(name), runs=dict.fromkeys(sizes, run), decoding=AUGMENTED)
 
 
 def cited_x8(name: str) -> Method:

@@ -35,7 +35,8 @@ BASELINES: dict[Problem, dict[str, str]] = {  # trained for other papers
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{SIT}/bq_cvrp"},
 }
 GLOP, GLOP_G, GLOP_G_2K = "rivals/glop", "rivals/glop_g", "rivals/glop_g_2k"
-RIVALS: tuple[str, ...] = (GLOP, GLOP_G, GLOP_G_2K)  # of `rivals`, where the scale has them
+POINTERFORMER = "rivals/pointerformer"
+RIVALS: tuple[str, ...] = (POINTERFORMER, GLOP, GLOP_G, GLOP_G_2K)  # of `rivals`, where the scale has them
 Starts = Literal[1, "all"]
 SINGLE = Decoding()
 MULTI = Decoding(starts="all")

@@ -13,8 +13,8 @@ from neuroute.papers.icam.cells import (
     reference_note,
     sets_of,
 )
-from neuroute.papers.icam.methods import REFERENCE, cited, cited_x8, glop, glop_g, greedy, ways
-from neuroute.papers.icam.roles import GLOP_G, MULTI, ORIGINAL, OWN, PROBLEMS, SIZES, STAGED, run_id
+from neuroute.papers.icam.methods import REFERENCE, cited, cited_x8, glop, glop_g, greedy, rival_x8, ways
+from neuroute.papers.icam.roles import GLOP_G, MULTI, ORIGINAL, OWN, POINTERFORMER, PROBLEMS, SIZES, STAGED, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Problem
@@ -125,7 +125,7 @@ def _amounts_note(study: Study) -> list[str]:
 
 def _compared(problem: Problem) -> list[Method]:
     """The rows of Table 1, in its order."""
-    pointerformer = [cited_x8("Pointerformer")] if problem == "tsp" else []
+    pointerformer = [rival_x8("Pointerformer", POINTERFORMER, SIZES)] if problem == "tsp" else []
     return [
         *CLASSICAL[problem],
         *cited(*CITED[problem]),

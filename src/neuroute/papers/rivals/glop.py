@@ -60,7 +60,7 @@ class GlopBlock(Spec):
     _named = names_each(cvrp=PARTITIONS)
 
 
-def glop(config: Config, scale: Scale, block: GlopBlock) -> list[Rival]:
+def rivals(config: Config, scale: Scale, block: GlopBlock) -> list[Rival]:
     """The revisers, and the partitions that are trained by them."""
     tsp = block.tsp
     shape = tsp.network.model_dump() | {"train_nodes": tsp.network.blocks[0]}

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from neuroute.papers.rivals import dgl, glop
+from neuroute.papers.rivals import dgl, elg, glop, pointerformer
 from neuroute.papers.rivals.rival import Rival
 from neuroute.papers.rivals.scale import RivalsScale
 from neuroute.plan.config import Config, Scale
 
 # Name of a system's block in `RivalsScale` -> its networks: (config, scale, block) -> [Rival].
 SYSTEMS: dict[str, Callable[[Config, Scale, Any], list[Rival]]] = {
+    "elg": elg.rivals,
     "dgl": dgl.rivals,
-    "glop": glop.glop,
+    "glop": glop.rivals,
+    "pointerformer": pointerformer.rivals,
 }
 
 
