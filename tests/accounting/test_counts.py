@@ -48,6 +48,10 @@ STARTS = [
         for adaptation in (True, False)
         for compatibility in (True, False)
     ),
+    *(
+        (name, HEADS | {"action_depth": 1, "views": [5, 7], "actions": 4})
+        for name in ("invit:Invit", "invit:InvitCvrp")
+    ),
 ]
 MIXTURES: list[dict[str, Any]] = [
     {"experts": 0},
@@ -91,6 +95,7 @@ def ids(value: Any) -> str:
         ("glop:Glop", 3 * 1_301_888),
         ("glop_partition:GlopPartition", 148_513),
         ("icam:IcamCvrp", 2_226_702),
+        ("invit:InvitCvrp", 2_264_576),
         ("mvmoe:MvMoe", 3_682_176),
         ("pens:Pens", 2_842_560),  # 2.8M (pens, Section 5.1); the paper does not print the digits
     ],

@@ -107,6 +107,7 @@ class AnyLogits:
     """A network without an opinion: `choose` sees only what is masked."""
 
     nodes = torch.zeros(1, 1, 1)
+    sees_served = False
 
     def decide(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         assert ((context >= 0) & (context <= 1)).all()

@@ -36,6 +36,7 @@ class AnyLogits:
     """A network without an opinion, which fails where nothing is open."""
 
     nodes = torch.zeros(1, 1, 1)
+    sees_served = False
 
     def decide(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         assert (mask == 0).any(-1).all()

@@ -20,6 +20,7 @@ from neuroute.networks.layouts.tables import LAYOUTS, recognise
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Dataset, Decoding, Network
 from published_code import Shapes, Size, State, parameters
+from published_invit import invit
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -86,7 +87,12 @@ STARTS = {
         )
     },
 }
-CASES = PATH | STARTS
+# Whose decisions are compared in `test_invit`.
+VIEWS = {
+    f"INViT {p}": Case(f"INViT for the {p.upper()}", p, lambda size, p=p: invit(p, size), there.pomo_step)
+    for p in ("tsp", "cvrp")
+}
+CASES = PATH | STARTS | VIEWS
 
 
 def state_of(case: Case) -> State:
@@ -94,6 +100,8 @@ def state_of(case: Case) -> State:
 
 
 def content_of(case: Case, state: State) -> dict[str, Any]:
+    if case.layout.startswith("INViT"):
+        return {"epoch": 7, "time": 1.5, "tot_time": 9.0, "model_baseline": state, "model_train": state}
     if case.layout.startswith("Pointerformer"):
         return {"epoch": 499, "global_step": 3, "state_dict": state}
     return there.trained_bq(state) if case.layout.startswith("BQ") else there.trained(state)
@@ -273,7 +281,7 @@ def test_every_layout_has_a_case() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["LEHD cvrp", "SIT tsp", "BQ tsp", "POMO cvrp", "ICAM tsp", "MVMoE/4E", "MVMoE/4E-L moe"]
+    "name", ["LEHD cvrp", "SIT tsp", "BQ tsp", "POMO cvrp", "ICAM tsp", "MVMoE/4E", "MVMoE/4E-L moe", "INViT cvrp"]
 )
 def test_wrong_files_name_what_differs(tmp_path: Path, name: str) -> None:
     case = CASES[name]

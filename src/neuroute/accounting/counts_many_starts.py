@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from neuroute.accounting.counts import Counts, layer_parameters
+from neuroute.accounting.counts_views import Invit as Invit  # looked for here
+from neuroute.accounting.counts_views import InvitCvrp as InvitCvrp
 from neuroute.accounting.flops import attention, ffn, linear, transformer_layer
 from neuroute.networks.mvmoe_shape import ALL, POSITIONS, Inputs, inputs_of, places
 

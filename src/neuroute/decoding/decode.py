@@ -74,6 +74,8 @@ def decode_timed(
             instances,
             starts_of(decoding),
             augment=decoding.augment,
+            images=decoding.images,
+            draw=decoding.draw,
             memory_gb=memory_gb,
             precision=precision,
             batch_size=decoding.batch_size,
@@ -238,7 +240,7 @@ def instances_per_batch(net: RoutingNetwork, nodes: int, decoding: Decoding, mem
     """
     if net.multi_start and decoding.method == "greedy":
         environment = ENVIRONMENT.of(net.problem)
-        images, starts = 8 if decoding.augment else 1, starts_of(decoding) or nodes - environment.depots
+        images, starts = decoding.number_of_images, starts_of(decoding) or nodes - environment.depots
         return environment.batch_sizes(net, nodes, images * starts, images, memory_gb, decoding.batch_size)[1]
     if decoding.method in OWN:
         width = 4 * getattr(decoding.revision, "width", 10)  # tours, and their flips

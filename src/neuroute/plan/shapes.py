@@ -79,7 +79,8 @@ else:
         "StageFields",
         __base__=Strict,
         **_all_optional(
-            Stage, without={"name", "sizes", "batch_nodes", "capacities", "variants", "distributions", "starts"}
+            Stage,
+            without={"name", "sizes", "batch_nodes", "capacities", "variants", "distributions", "starts", "images"},
         ),
     )
     _TrainingFields = create_model(
@@ -90,7 +91,16 @@ else:
             SelfImprovement,
             Reconstruction,
             Reinforced,
-            without={"kind", "stages", "batches_before", "balance", "fresh", "scaled"},
+            without={
+                "kind",
+                "stages",
+                "batches_before",
+                "balance",
+                "fresh",
+                "scaled",
+                "baseline",
+                "decoupled",
+            },
         ),
     )
 

@@ -27,6 +27,7 @@ PARTS: dict[str, dict[str, str]] = {
         "beam-pool": "neuroute.training.beam_pool:beam_pool",
         "reinforce": "neuroute.training.reinforce:reinforce",
         "revising": "neuroute.training.revising:revising",
+        "rollout-baseline": "neuroute.training.rollout_baseline:reinforce",
     },
     "cvrp": {
         "spec": "neuroute.datasets.problem_specs:CVRP",
@@ -39,6 +40,7 @@ PARTS: dict[str, dict[str, str]] = {
         "reconstruction": "neuroute.training.cvrp:reconstruction",
         "reinforce": "neuroute.training.reinforce:reinforce",
         "partitioning": "neuroute.training.partitioning:partitioning",
+        "rollout-baseline": "neuroute.training.rollout_baseline:reinforce",
     },
     "vrp": {
         "spec": "neuroute.datasets.problem_specs:VRP",

@@ -5,6 +5,7 @@ decisions again, some moves at a time, and adds up their gradients: exactly what
 construction gives, in memory that does not grow with its length.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from neuroute.decoding.environment import BYTES, ENVIRONMENT, Batch
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.multi_start import roll_out
 from neuroute.decoding.recompute import RecordedChoices, recompute
+from neuroute.decoding.served import begin
 from neuroute.networks.weights import all_finite, are_finite
 from neuroute.plan.objects import Dataset, Distribution, Run
 from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
@@ -62,7 +64,7 @@ class Reinforcement:
         self.environment = ENVIRONMENT.of(self.problem)
         self.net: Any = scheme.net
         self.device, self.world = scheme.device, scheme.world
-        self.optimizer: torch.optim.Optimizer = torch.optim.Adam(
+        self.optimizer: torch.optim.Optimizer = (torch.optim.AdamW if self.training.decoupled else torch.optim.Adam)(
             self.net.parameters(),
             lr=self.training.learning_rate(0),
             weight_decay=self.training.weight_decay,
@@ -114,9 +116,17 @@ class Reinforcement:
         self.optimizer.zero_grad(set_to_none=True)
         if not all_finite(self.net):
             raise self._diverged(drawn)
+        self._end_batch(drawn, within)
         if index + 1 == self.training.ends[number] and self.world.leads:
-            keep_stage(self.scheme.state_dir, drawn.stage.name, self.net, self.optimizer)
+            keep_stage(self.scheme.state_dir, drawn.stage.name, self._left(), self.optimizer)
         return loss, 1
+
+    def _end_batch(self, drawn: Drawn, within: int) -> None:
+        """What follows an update, the one after so many batches of its stage."""
+
+    def _left(self) -> Any:
+        """The network that a stage leaves."""
+        return self.net
 
     # -- a batch ------------------------------------------------------------------------------------------------
 
@@ -161,18 +171,18 @@ class Reinforcement:
         batch: Batch = self.environment.batch(SPEC.of(self.problem).instances(dataset), self.device)
         return batch.to(next(self.net.parameters()).dtype)
 
-    def _learn(self, drawn: Drawn, rows: range, batch: Batch) -> Tensor:
+    def _learn(self, drawn: Drawn, rows: Sequence[int], batch: Batch) -> Tensor:
         """Add the gradient of some instances of a batch; returns their share of its loss."""
-        starts, elite = batch.start_nodes(self._starts(drawn)), drawn.stage.elite
+        starts = self._first_stops(drawn, rows, batch)
         with autocast(self.device, self.training.precision):
-            prepared, auxiliary = self._prepare(drawn, batch, starts)
+            prepared, auxiliary = self._prepare(drawn, rows, batch, starts)
         if not are_finite(field for field in prepared if isinstance(field, Tensor)):
             raise self._diverged(drawn)
         stops, lengths = self._sample(drawn, rows, batch, prepared, starts)
-        weight = weights(lengths, elite, scaled=self.training.scaled) / drawn.size
+        weight = self._weights(drawn, rows, batch, lengths) / drawn.size
         split = SplitBackward(prepared)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
-        rollout = batch.rollout(starts, prepared.nodes.dtype)
+        rollout = begin(self.net, batch, starts, prepared.nodes.dtype)
         moves = min(self._moves_per_part(drawn, len(rows)), -(-len(stops) // self.sharers))
         for number, decisions in enumerate(recompute(rollout, stops, moves)):
             if not self._learns_from(number):
@@ -190,10 +200,10 @@ class Reinforcement:
         return total if of_encoder is None else total + of_encoder.detach()
 
     def _sample(
-        self, drawn: Drawn, rows: range, batch: Batch, prepared: Any, starts: Tensor
+        self, drawn: Drawn, rows: Sequence[int], batch: Batch, prepared: Any, starts: Tensor
     ) -> tuple[list[Tensor], Tensor]:
         """The stops of each move (batch, starts), and the lengths (batch, starts) of the solutions."""
-        each = (starts.shape[1], self.environment.max_moves(drawn.n))
+        each = (starts.shape[1], self._moves(drawn))
         numbers = noise(self.scheme.run.seed, drawn.number, rows, each)
         recorded = RecordedChoices(sampling(numbers.to(self.device)))
         with torch.no_grad(), autocast(self.device, self.training.precision):
@@ -221,7 +231,19 @@ class Reinforcement:
         """Solutions of an instance."""
         return drawn.stage.starts_of(drawn.n)
 
-    def _prepare(self, drawn: Drawn, batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
+    def _first_stops(self, drawn: Drawn, rows: Sequence[int], batch: Batch) -> Tensor:
+        """Where the solutions (batch, starts) begin."""
+        return batch.start_nodes(self._starts(drawn))
+
+    def _moves(self, drawn: Drawn) -> int:
+        """The most decisions that a solution takes."""
+        return self.environment.max_moves(drawn.n)
+
+    def _weights(self, drawn: Drawn, rows: Sequence[int], batch: Batch, lengths: Tensor) -> Tensor:
+        """What log-probabilities (batch, starts) are weighed with, for a loss that is the sum over them."""
+        return weights(lengths, drawn.stage.elite, scaled=self.training.scaled)
+
+    def _prepare(self, drawn: Drawn, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
         """What the decisions of instances share, with the graph of its encoder, and what is learnt besides."""
         return self.net.prepare(self.net.encode(*batch.features)), AuxiliaryLoss()
 
@@ -252,17 +274,21 @@ class Reinforcement:
 
     def _moves_per_part(self, drawn: Drawn, instances: int) -> int:
         """Moves of so many instances that are learnt from together, in the other half of the memory."""
-        nodes, decisions = self.environment.nodes(drawn.n), instances * self._starts(drawn)
-        fit = self.scheme.memory_gb * 1e9 / 2 / (decisions * (LEARNING_BYTES * nodes + 4 * 16 * self.net.width))
-        return max(1, int(min(fit, MAX_NODES_PER_BATCH[self.device.type] / (decisions * nodes))))
+        nodes, encoded = self.environment.nodes(drawn.n), self.net.decision_tokens
+        decisions = instances * self._starts(drawn)
+        each = LEARNING_BYTES * nodes + 4 * (16 + 20 * encoded) * self.net.width
+        fit = self.scheme.memory_gb * 1e9 / 2 / (decisions * each)
+        return max(1, int(min(fit, MAX_NODES_PER_BATCH[self.device.type] / (decisions * (nodes + encoded)))))
 
 
 def reinforce(scheme: Scheme) -> Reinforcement:
-    """Reinforcement learning for the TSP and the CVRP: solutions from every node, or every customer (POMO; icam).
+    """Reinforcement learning for the TSP and the CVRP: solutions from every node, or every customer (POMO; icam)."""
+    check(scheme)
+    return Reinforcement(scheme, scheme.start)
 
-    Raises NeurouteError for a network that builds a single solution of an instance at a time, and for stages that draw
-    what the problem lacks.
-    """
+
+def check(scheme: Scheme) -> None:
+    """Raises NeurouteError for a network of a single solution, and for stages that draw what the problem lacks."""
     run, training = scheme.run, training_of(scheme.run)
     capacities = [stage.name for stage in training.stages if stage.capacities]
     if capacities and run.validation.dataset.problem == "tsp":
@@ -271,7 +297,6 @@ def reinforce(scheme: Scheme) -> Reinforcement:
         raise NeurouteError(f"{run.id}: reinforcement learning takes a network with many starts, such as Pomo")
     if any(stage.variants for stage in training.stages) or training.balance:
         raise NeurouteError(f"{run.id}: `variants` and `balance` are for problem 'vrp' and its experts; leave them out")
-    return Reinforcement(scheme, scheme.start)
 
 
 def training_of(run: Run) -> Reinforced:

@@ -35,8 +35,15 @@ BASELINES: dict[Problem, dict[str, str]] = {  # trained for other papers
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{SIT}/bq_cvrp"},
 }
 GLOP, GLOP_G, GLOP_G_2K = "rivals/glop", "rivals/glop_g", "rivals/glop_g_2k"
+ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
 POINTERFORMER = "rivals/pointerformer"
-RIVALS: tuple[str, ...] = (POINTERFORMER, GLOP, GLOP_G, GLOP_G_2K)  # of `rivals`, where the scale has them
+RIVALS: tuple[str, ...] = (
+    *ELG.values(),
+    POINTERFORMER,
+    GLOP,
+    GLOP_G,
+    GLOP_G_2K,
+)  # of `rivals`, where the scale has them
 Starts = Literal[1, "all"]
 SINGLE = Decoding()
 MULTI = Decoding(starts="all")
@@ -158,9 +165,9 @@ def at_stages(scale: Scale) -> StageEvaluation:
 
 
 def on_set_x(scale: Scale, run: str) -> BenchmarkEvaluation:
-    """Table 2: from many starts where a model has them, whose axes are then scaled one by one."""
+    """Table 2: from many starts where a model has them; POMO and ICAM have each axis scaled by itself."""
     least, below = scale[IcamScale].cvrp.benchmark_nodes
-    many = run.startswith(f"{PAPER}/")
+    own = run.startswith(f"{PAPER}/")
     return BenchmarkEvaluation(
         run=run,
         group=group(run, "cvrplib"),
@@ -168,8 +175,8 @@ def on_set_x(scale: Scale, run: str) -> BenchmarkEvaluation:
         min_nodes=least,
         max_nodes=below,
         sets=("X",),
-        decodings=(MULTI if many else SINGLE,),
-        per_axis=many,
+        decodings=(MULTI if own or run in ELG.values() else SINGLE,),
+        per_axis=own,
     )
 
 

@@ -36,7 +36,7 @@ def study_runs(config: Config, scale: Scale) -> list[Run]:
 
 def _run(config: Config, s: StudyBlock, name: str, problem: Problem) -> Run:
     shape = s.network.model_dump() | {"train_nodes": s.nodes}
-    training = s.training
+    training = s.training[problem]
     if name == "ICAM":
         shape.pop("heads")
     if name == "ELG":

@@ -42,7 +42,13 @@ POMO_RUNS: dict[Problem, str] = {"tsp": "icam/pomo_tsp", "cvrp": "icam/pomo_cvrp
 GLOP = "rivals/glop"
 # The paper's size -> GLOP-G's partition; in print it is out of memory above.  0: CVRPLIB's.
 GLOP_G = {1000: "rivals/glop_g", 5000: "rivals/glop_g_2k", 10_000: "rivals/glop_g_2k", 0: "rivals/glop_g_cvrplib"}
-RIVALS: tuple[str, ...] = (GLOP, *dict.fromkeys(GLOP_G.values()))  # of `rivals`, where the scale has them
+ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
+ELG_NODES = 5000  # the largest instances of the libraries that it solved in print
+RIVALS: tuple[str, ...] = (
+    *ELG.values(),
+    GLOP,
+    *dict.fromkeys(GLOP_G.values()),
+)  # of `rivals`, where the scale has them
 POMO_SIZES = (1000, 5000)  # in print; out of memory above
 AUGMENTED = Decoding(starts="all", augment=True)
 REVISED, PARTED = revise(), Decoding(method="partition")
@@ -205,6 +211,15 @@ def glop_on_benchmark(scale: Scale, problem: Problem) -> BenchmarkEvaluation:
     """Table 2: GLOP by its recipe for TSPLIB, GLOP-G by its partition of CVRPLIB."""
     run, how = (GLOP, REVISED_LIBRARY) if problem == "tsp" else (GLOP_G[0], PARTED)
     return on_benchmark(scale, problem, run).model_copy(update={"decodings": (how,)})
+
+
+def elg_on_benchmark(scale: Scale, problem: Problem) -> BenchmarkEvaluation:
+    """Table 2: from every node of all eight images, both axes scaled alike."""
+    run = ELG[problem]
+    all_of_it = on_benchmark(scale, problem, run)
+    return all_of_it.model_copy(
+        update={"max_nodes": min(ELG_NODES + 1, all_of_it.max_nodes), "decodings": (AUGMENTED,)}
+    )
 
 
 def search_on_benchmark(scale: Scale, problem: Problem, method: str) -> BenchmarkEvaluation:
