@@ -9,7 +9,7 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import decode, solve_with
-from neuroute.decoding.revision import mirrored, published, rebuild, revise, revise_batch
+from neuroute.decoding.glop.revision import mirrored, published, rebuild, revise, revise_batch
 from neuroute.decoding.tsp import TspBatch, tour_lengths
 from neuroute.networks.glop import Glop
 from neuroute.networks.lehd import Lehd

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from networks import awake
 from neuroute.decoding.cvrp import CvrpBatch
-from neuroute.decoding.partition import walk
+from neuroute.decoding.glop.partition import walk
 from neuroute.networks.blocks.gated_graph import GatedGraphLayer
 from neuroute.networks.glop import Glop, Prepared, Reviser, fit_to_square
 from neuroute.networks.glop_partition import FLOOR, GlopPartition, Heat

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch
-from neuroute.decoding.partition import PartitionRollout, partition_batch, solve_routes
+from neuroute.decoding.glop.partition import PartitionRollout, partition_batch, solve_routes
 from neuroute.networks.glop import Glop, Prepared
 from neuroute.networks.glop_partition import FLOOR, Heat
 from neuroute.networks.weights import build

@@ -12,9 +12,9 @@ from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode
-from neuroute.decoding.partition import PartitionRollout, walk
+from neuroute.decoding.glop.partition import PartitionRollout, walk
+from neuroute.decoding.glop.revision import revise
 from neuroute.decoding.recompute import RecordedChoices, recompute
-from neuroute.decoding.revision import revise
 from neuroute.networks.glop import Glop
 from neuroute.networks.glop_partition import GlopPartition
 from neuroute.networks.weights import load_checkpoint

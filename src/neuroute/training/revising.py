@@ -14,9 +14,9 @@ from neuroute.core.files import write_whole
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode, solve_with
+from neuroute.decoding.glop.revision import rebuild
 from neuroute.decoding.greedy import complete_paths
 from neuroute.decoding.memory import autocast
-from neuroute.decoding.revision import rebuild
 from neuroute.networks.glop import Glop, Prepared, Reviser, fit_to_square
 from neuroute.plan.decodings import Decoding
 from neuroute.plan.objects import Dataset
