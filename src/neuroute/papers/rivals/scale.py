@@ -2,7 +2,11 @@
 
 from neuroute.papers.rivals.dgl import DglScale
 from neuroute.papers.rivals.elg import ElgBlock
+<<<<<<< HEAD
 from neuroute.papers.rivals.invit import InvitScale
+=======
+from neuroute.papers.rivals.glop import GlopBlock
+>>>>>>> main
 from neuroute.papers.rivals.pointerformer import PointerformerScale
 from neuroute.papers.rivals.study_block import StudyBlock
 from neuroute.plan.specs import Spec
@@ -11,6 +15,7 @@ from neuroute.plan.specs import Spec
 class RivalsScale(Spec):
     """What rival systems of the papers' tables are trained and tested on; one that is left out is not trained."""
 
+    glop: GlopBlock | None = None
     study: StudyBlock | None = None
     elg: ElgBlock | None = None
     dgl: DglScale | None = None
