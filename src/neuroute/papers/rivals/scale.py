@@ -2,11 +2,8 @@
 
 from neuroute.papers.rivals.dgl import DglScale
 from neuroute.papers.rivals.elg import ElgBlock
-<<<<<<< HEAD
-from neuroute.papers.rivals.invit import InvitScale
-=======
 from neuroute.papers.rivals.glop import GlopBlock
->>>>>>> main
+from neuroute.papers.rivals.invit import InvitScale
 from neuroute.papers.rivals.pointerformer import PointerformerScale
 from neuroute.papers.rivals.study_block import StudyBlock
 from neuroute.plan.specs import Spec

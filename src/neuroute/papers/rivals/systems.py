@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-<<<<<<< HEAD
-from neuroute.papers.rivals import dgl, elg, invit, pointerformer
-=======
-from neuroute.papers.rivals import dgl, elg, glop, pointerformer
->>>>>>> main
+from neuroute.papers.rivals import dgl, elg, glop, invit, pointerformer
 from neuroute.papers.rivals.rival import Rival
 from neuroute.papers.rivals.scale import RivalsScale
 from neuroute.plan.config import Config, Scale
@@ -18,11 +14,8 @@ from neuroute.plan.config import Config, Scale
 SYSTEMS: dict[str, Callable[[Config, Scale, Any], list[Rival]]] = {
     "elg": elg.rivals,
     "dgl": dgl.rivals,
-<<<<<<< HEAD
     "invit": invit.rivals,
-=======
     "glop": glop.rivals,
->>>>>>> main
     "pointerformer": pointerformer.rivals,
 }
 

@@ -222,15 +222,9 @@ def _baselines(study: Study) -> str:
         f"Baselines trained here, each by its own recipe: {', '.join(trained)}; greedy up to the paper's 10K, random "
         f"re-construct up to {s.rrc_max_nodes:,} nodes (of at most {s.rrc_longest:,} stops at a time: the times "
         f"printed at 5K and 10K leave none for more), beams up to {s.beam_max_nodes:,}. The "
-<<<<<<< HEAD
-        "others (DIFUSCO, H-TSP, GLOP) are as printed: OOM is out of memory, N/A "
+        "others (DIFUSCO, H-TSP) are as printed: OOM is out of memory, N/A "
         "beyond the time limit or infeasible, — not reported; DIFUSCO's (*) are its authors'. "
-        f"{_pomo_note(study)} {_elg_note(study)} {_invit_note(study)}"
-=======
-        "others (DIFUSCO, H-TSP, INViT) are as printed: OOM is out of memory, N/A "
-        "beyond the time limit or infeasible, — not reported; DIFUSCO's (*) are its authors'. "
-        f"{_pomo_note(study)} {_elg_note(study)} {_glop_note(study, *PROBLEMS)}"
->>>>>>> main
+        f"{_pomo_note(study)} {_elg_note(study)} {_invit_note(study)} {_glop_note(study, *PROBLEMS)}"
     )
 
 
@@ -323,11 +317,7 @@ def table9(study: Study) -> Table:
         f"Times are totals over the test set. {TIMES}",
         "The text finds Ours as fast as the others or faster in most groups, excepting TSP300; in print H-TSP is "
         "faster at TSP700, too (29.1 against 36 s).",
-<<<<<<< HEAD
-        f"{_pomo_note(study)} {_invit_note(study)} GLOP and H-TSP are not trained here.",
-=======
-        f"{_pomo_note(study)} {_glop_note(study, 'tsp')} INViT and H-TSP are not trained here.",
->>>>>>> main
+        f"{_pomo_note(study)} {_invit_note(study)} {_glop_note(study, 'tsp')} H-TSP is not trained here.",
         INSERTION,
         CONSTRUCTION,
     )
