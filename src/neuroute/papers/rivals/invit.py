@@ -23,8 +23,8 @@ RUNS = {  # run -> problem, views
 }
 
 
-class InvitShape(BaselineShape):
-    """Depth is that of each view's encoder."""
+class InvitTrained(Trained):
+    """One of the two problems."""
 
     views: Annotated[tuple[Positive, Positive, Positive], Field(description="nodes of the views; 2V has the first two")]
     actions: Annotated[int, Field(ge=1, description="nearest nodes that are chosen from")]
@@ -33,11 +33,11 @@ class InvitShape(BaselineShape):
 class InvitScale(Spec):
     """How INViT is trained here."""
 
-    network: InvitShape
+    network: Annotated[BaselineShape, Field(description="depth: of each view's encoder")]
     action_depths: Annotated[dict[str, Positive], Field(description="layers of the action encoder, of each run")]
     images: Annotated[int, Field(ge=1, description="images of an instance as its authors decode; the best counts")]
-    tsp: Trained
-    cvrp: Trained
+    tsp: InvitTrained
+    cvrp: InvitTrained
     training: dict[Problem, Reinforced]
 
 
@@ -48,7 +48,7 @@ def rivals(config: Config, scale: Scale, block: InvitScale) -> list[Rival]:
         if name not in block.action_depths:
             raise NeurouteError(f"{PAPER}.invit.action_depths: says nothing of {name}; give its layers")
         trained = block.tsp if problem == "tsp" else block.cvrp
-        shape = block.network.model_dump() | {"views": list(block.network.views[:views])}
+        shape = block.network.model_dump() | {"views": list(trained.views[:views]), "actions": trained.actions}
         shape |= {"action_depth": block.action_depths[name], "train_nodes": trained.nodes}
         found.append(
             rival(
