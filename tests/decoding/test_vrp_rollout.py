@@ -16,6 +16,7 @@ from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start import multi_start, roll_out
 from neuroute.decoding.vrp import LENGTH, LOAD, OPEN, TIME, VRP, VrpBatch, VrpRollout, open_or_closed_lengths
 from neuroute.plan.objects import Dataset
+from neuroute.networks.base import MultiStartNetwork
 from neuroute.problems.vrp import Vrp, lengths, number_of_starts
 from neuroute.problems.vrp_checker import valid
 from neuroute.problems.vrp_servable import check_instances
@@ -36,6 +37,7 @@ class AnyLogits:
     """A network without an opinion, which fails where nothing is open."""
 
     nodes = torch.zeros(1, 1, 1)
+    decide_best = MultiStartNetwork.decide_best
 
     def decide(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         assert (mask == 0).any(-1).all()
