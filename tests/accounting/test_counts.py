@@ -23,6 +23,8 @@ PATHS: list[tuple[str, dict[str, Any]]] = [
     ("decoder_only:DecoderOnly", OURS),
     ("decoder_only:DecoderOnly", OURS | {"gate": False, "rezero": False}),
     ("lehd:Lehd", HEADS),
+    ("dgl:Dgl", HEADS | {"nearest": 5}),
+    ("dgl:Dgl", HEADS),
     ("bq:Bq", HEADS),
     ("lehd:LehdCvrp", HEADS),
     ("bq:BqCvrp", HEADS),

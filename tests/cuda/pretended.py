@@ -52,6 +52,7 @@ READS = {
     "networks.weights:are_finite": "once a line of the log, and a batch of reinforcement: divergence stops it",
     "networks.weights:save_checkpoint.<locals>.<dictcomp>": "weights, at the end of a run",
     "problems.cvrp_sub_paths:_longest_first": "how many pieces there are, once an iteration",
+    "training.beam_pool:PoolBatches.train": "the mean length of the pool's tours, once an epoch",
     "training.loop:TrainingLoop._log_loss": "once a line of the log",
     "training.loop:TrainingLoop._save": "the loss so far, with a state",
     "training.reconstruction:ReconstructedSet._improve_part.<locals>.at_hand": "solutions, when they are kept",

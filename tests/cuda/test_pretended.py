@@ -241,6 +241,7 @@ RUNS: dict[str, tuple[str, Run]] = {
         "cvrp_store",
         tiny.self_improving("cvrp", epochs=2, instances=20, rounds=2, validations=2),
     ),
+    "beam-pool": ("store", tiny.pooled()),
     **{
         f"reconstruction {problem}": (
             "rounds_store",

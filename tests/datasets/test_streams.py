@@ -1,6 +1,7 @@
 """Instance streams: the same bits for an instance however it is reached, and the shapes of the distributions."""
 
 import hashlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -159,3 +160,31 @@ def test_shared_labels_belong_to_the_streams(shared):
         tours = np.load(shared / "labels" / f"tsp_uniform_train_n100_s{shard}_lkh.npy")[:200]
         mean = tour_length(coordinates("uniform", "train", 100, shard * SHARD, 200), tours).mean()
         assert mean == pytest.approx(7.766, abs=0.07)
+
+
+@pytest.mark.parametrize("kind", ["elg-cluster", "elg-mixed"])
+def test_customers_around_centres(kind: Any) -> None:
+    """ELG's training instances: any range is the same, the square holds all, and nodes are nearer than uniform ones."""
+    many = Dataset(problem="cvrp", distribution=kind, n=60, count=40, first=SHARD - 20)
+    whole, alone = cvrp_dataset(many), cvrp_dataset(many.model_copy(update={"first": SHARD + 3, "count": 2}))
+    assert np.array_equal(whole.coords[23:25], alone.coords)
+    assert np.array_equal(whole.demand[23:25], alone.demand)
+    assert whole.coords.shape == (40, 61, 2)
+    assert whole.coords.min() >= 0
+    assert whole.coords.max() <= 1
+    assert (whole.demand[:, 0] == 0).all()
+    uniform = cvrp_dataset(many.model_copy(update={"distribution": "uniform"}))
+    assert nearest(whole.coords) < 0.9 * nearest(uniform.coords)
+
+
+def test_a_depot_may_be_anywhere_in_a_cluster() -> None:
+    """Clusters are parts in the order of nodes; whichever of them is the depot changes places with the first."""
+    coords = cvrp_dataset(Dataset(problem="cvrp", distribution="elg-cluster", n=59, count=200)).coords
+    middles = coords[:, 1:20].mean(axis=1)
+    near = np.linalg.norm(coords[:, 0] - middles, axis=1) < 0.15
+    assert 40 < near.sum() < 140  # a third, and those whose clusters overlap
+
+
+def nearest(coords: np.ndarray) -> float:
+    apart = np.linalg.norm(coords[:, :, None] - coords[:, None], axis=-1)
+    return float(np.where(apart > 0, apart, 9).min(axis=2).mean())

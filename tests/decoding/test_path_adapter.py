@@ -16,6 +16,7 @@ from neuroute.decoding.path_adapter import PathAdapter
 from neuroute.decoding.prefixes import TourPrefixes
 from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.decoding.tsp_search import SEARCH
+from neuroute.networks.elg import Elg
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Decoding
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 KINDS: dict[str, tuple[type, dict[str, Any]]] = {
     "pomo": (Pomo, {"heads": 3}),
+    "elg": (Elg, {"neighbours": 4}),
     "icam": (Icam, {}),
     "afm": (Icam, {"adaptation": False, "compatibility": False}),
     "afm+cab": (Icam, {"adaptation": False}),

@@ -9,6 +9,8 @@ from torch import Tensor
 from neuroute.networks.base import MultiStartNetwork, PathNetwork
 from neuroute.networks.bq import Bq, BqCvrp
 from neuroute.networks.decoder_only import DecoderOnly
+from neuroute.networks.dgl import Dgl
+from neuroute.networks.elg import Elg, ElgCvrp
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd, LehdCvrp
 from neuroute.networks.pens import Pens
@@ -27,6 +29,8 @@ PATH: Mapping[str, tuple[type[PathNetwork], dict[str, Any]]] = {
     "decoder-only": (DecoderOnly, {"depth": 3, "width": 32, "heads": 4}),
     "bq": (Bq, DEEPER),
     "lehd": (Lehd, DEEPER),
+    "dgl": (Dgl, DEEPER | {"nearest": 25}),
+    "dgl near": (Dgl, SHAPE | {"nearest": 5}),
     **{f"pens {p}": (Pens, DEEPER | {"positions": p, "train_nodes": 20}) for p in ("alibi", "rope", "both")},
     "pens coordinates": (Pens, DEEPER | {"positions": "coordinates", "train_nodes": 20}),
     "sit": (Sit, DEEPER | FOLDING),
@@ -48,6 +52,9 @@ WITHOUT_HEADS = {"depth": 2, "width": 24, "feed_forward": 40}
 MULTI_START: Mapping[str, tuple[type[MultiStartNetwork], dict[str, Any]]] = {
     "pomo": (Pomo, SHAPE),
     "pomo cvrp": (PomoCvrp, SHAPE),
+    "elg": (Elg, SHAPE | {"neighbours": 3}),
+    "elg cvrp": (ElgCvrp, SHAPE | {"neighbours": 3}),
+    "elg alone": (Elg, SHAPE | {"neighbours": 3, "local": False}),
     **{
         f"{name} {int(a)}{int(c)}": (kind, WITHOUT_HEADS | {"adaptation": a, "compatibility": c})
         for name, kind in (("icam", Icam), ("icam cvrp", IcamCvrp))
@@ -83,7 +90,9 @@ def decision(net: PathNetwork, batch: int = 6, rows: int = 20, capacity: float =
     torch.manual_seed(1)
     coords = torch.rand(batch, rows, 2, dtype=torch.float64)
     if net.problem == "tsp":
-        return (net.encode(coords).detach(),)
+        seen = net.encode(coords).detach()
+        net.arrive(seen)
+        return (seen,)
     demand = torch.rand(batch, rows, dtype=torch.float64)
     demand[:, 0] = 0
     left = capacity - torch.rand(batch, dtype=torch.float64)

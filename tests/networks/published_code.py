@@ -6,6 +6,7 @@ from the descriptions of the papers and of the released code.
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,7 @@ def _norms(name: str, spelt: str, width: int) -> Iterator[tuple[str, tuple[int, 
         yield f"{name}.{spelt.format(number)}.norm.bias", (width,)
 
 
+LOCAL = {"tsp": "decoder.local_policy_0", "cvrp": "decoder.local_policies.0"}
 CAMEL, SNAKE = ("addAndNormalization{}", "feedForward"), ("add_n_normalization_{}", "feed_forward")
 
 
@@ -104,6 +106,17 @@ def pomo(problem: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield from _feed_forward(f"encoder.layers.{i}.{feed}", size)
     yield from _ends(problem, size)
     yield from _linear("decoder.multi_head_combine", size.width, size.width)
+
+
+def elg(problem: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """POMO's names, and those of the local policy, whose width is 32."""
+    yield from pomo(problem, size)
+    local = LOCAL[problem]
+    yield f"{local}.cur_token_emb", (32,)
+    yield from _linear(f"{local}.init_emb", 32, 2 if problem == "tsp" else 3)
+    for part in ("Wq", "Wk", "Wv"):
+        yield from _linear(f"{local}.{part}", 32, 32, bias=False)
+    yield from _linear(f"{local}.multi_head_combine", 32, 32)
 
 
 def icam(problem: str, size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -387,6 +400,59 @@ def pomo_step(
     else:
         seen = mixture(p, combine, seen) if f"{combine}.w_gate" in p else linear(p, combine, seen)
     return torch.softmax(10 * torch.tanh(seen @ h.transpose(1, 2) / math.sqrt(WIDTH)) + mask, -1)
+
+
+def elg_step(p: State, features: tuple[Tensor, ...], known: Tensor, current: Tensor, mask: Tensor) -> Tensor:
+    """Each tour by itself: what is near, in which order, and every weight of the local policy written out."""
+    cvrp = len(features) > 1
+    local, spelt = (LOCAL["cvrp"], SNAKE) if cvrp else (LOCAL["tsp"], CAMEL)
+
+    def mix(name: str, h: Tensor) -> Tensor:
+        q, k, v = (linear(p, f"{name}.{part}", h) for part in ("Wq", "Wk", "Wv"))
+        return linear(p, f"{name}.multi_head_combine", attention(q, k, v, SCALE))
+
+    def code(rank: int) -> Tensor:
+        angles = [rank * 10_000 ** (-i / 15) for i in range(16)]
+        return torch.tensor([*map(math.sin, angles), *map(math.cos, angles)]).double()  # kept in single precision
+
+    def scores(place: Tensor, demand: Tensor | None, left: Tensor, here: int, closed: Tensor) -> Tensor:
+        apart = [math.dist(place[here].tolist(), there.tolist()) for there in place]
+        open_ = [j for j in range(int(cvrp), len(place)) if closed[j] == 0]
+        near = sorted(open_, key=lambda j: apart[j])[: 40 if cvrp else 30]
+        farthest = max((apart[j] for j in near), default=apart[0]) if cvrp else max(apart[j] for j in near) + 1e-6
+        near = ([0] if cvrp else []) + near
+        added = torch.full((len(place),), -1.0).double()
+        seen, embedded = [], []
+        for rank, j in enumerate(near):
+            added[j] = -apart[j] / farthest
+            dx, dy = (place[j] - place[here]).tolist()
+            numbers = [apart[j] / farthest, math.atan2(dy, dx)]
+            if demand is not None:
+                numbers.append(float(demand[j] / left))
+            embedded.append(linear(p, f"{local}.init_emb", torch.tensor(numbers, dtype=torch.float64)) + code(rank))
+            if closed[j] == 0:
+                seen.append(embedded[-1])
+        e = torch.stack(seen)[None, None]
+        q, k, v = (
+            p[f"{local}.cur_token_emb"] @ p[f"{local}.Wq.weight"].T,
+            *(linear(p, f"{local}.{x}", e[0]) for x in ("Wk", "Wv")),
+        )
+        parts = [
+            torch.softmax(q[at] @ k[0, :, at].T / 8**0.5, -1) @ v[0, :, at]
+            for at in (slice(i, i + 8) for i in range(0, 32, 8))
+        ]
+        wanted = linear(p, f"{local}.multi_head_combine", torch.cat(parts))
+        for each, j in zip(embedded, near, strict=True):
+            added[j] += wanted @ each / 32**0.5
+        return added
+
+    h = encode(p, embed(p, *features), mix, spelt)
+    seen = attention(query(p, h, known, current), linear(p, "decoder.Wk", h), linear(p, "decoder.Wv", h), SCALE, mask)
+    fits = linear(p, "decoder.multi_head_combine", seen) @ h.transpose(1, 2) / math.sqrt(WIDTH)
+    for b, t in product(*map(range, current.shape)):
+        demand = features[1][b, :, 0] * (torch.arange(h.shape[1]) > 0) if cvrp else None
+        fits[b, t] += scores(features[0][b], demand, known[b, t].squeeze(), int(current[b, t]), mask[b, t])
+    return torch.softmax(50 * torch.tanh(fits) + mask, -1)
 
 
 def icam_step(p: State, features: tuple[Tensor, ...], known: Tensor, current: Tensor, mask: Tensor) -> Tensor:

@@ -114,7 +114,7 @@ def test_decoding_gives_tours_and_a_beam_of_one_is_greedy(name: str) -> None:
     for how in (Decoding(method="beam", beam=4), Decoding(method="rrc", iterations=5)):
         assert is_tours(decode("tsp", net, coords, how), 13), how.id
     if name in SIZE_FREE:
-        prefixes = TourPrefixes(net.decide, net.encode(coords))
+        prefixes = TourPrefixes(net.decide, net.encode(coords), arrive=net.arrive)
         assert torch.equal(search_beams(prefixes, TspBatch(coords).lengths, 1)[0], greedy)
         assert torch.equal(decode("tsp", net, coords, Decoding(log_n=False)), greedy)
         assert torch.equal(torch.cat([decode("tsp", net, one[None], Decoding()) for one in coords]), greedy)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import dgl_by_the_book as dgl
 import published_code as there
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
@@ -49,9 +50,11 @@ PATH = {
     **_both("LEHD", there.lehd, there.lehd_step),
     **_both("SIT", there.sit, there.sit_step),
     **_both("BQ", there.bq, there.bq_step),
+    "DGL": Case("DGL for the TSP", "tsp", dgl.shapes, dgl.step, {"nearest": dgl.NEAREST}),
 }
 STARTS = {
     **_both("POMO", there.pomo, there.pomo_step),
+    **_both("ELG", there.elg, there.elg_step),
     **_both("ICAM", there.icam, there.icam_step),
     "POMO-MTL": Case(MVMOE, "vrp", lambda size: there.mvmoe(0, size), there.pomo_step),
     "MVMoE/4E": Case(MVMOE, "vrp", lambda size: there.mvmoe(4, size), there.pomo_step),
@@ -114,10 +117,13 @@ PRINTED: dict[str, tuple[Shapes, int]] = {
     "LEHD": (dict(there.lehd("tsp", PUBLISHED)), 1_431_681),
     "SIT": (dict(there.sit("tsp", PUBLISHED)), 2_633_217),
     "SIT CVRP": (dict(there.sit("cvrp", PUBLISHED)), 2_635_522),
+    "DGL": (dict(dgl.shapes(Size(3, 128, 8, 512), idle=True)), 840_193),
     "BQ": (dict(there.bq("tsp", Size(9, 192, 12, 512))), 3_107_539),
     "BQ CVRP": (dict(there.bq("cvrp", Size(9, 192, 12, 512))), 3_108_116),
     "POMO": (dict(there.pomo("tsp", PUBLISHED)), 1_269_760),
     "POMO CVRP": (dict(there.pomo("cvrp", PUBLISHED)), 1_254_016),
+    "ELG": (dict(there.elg("tsp", PUBLISHED)), 1_274_016),
+    "ELG CVRP": (dict(there.elg("cvrp", PUBLISHED)), 1_258_304),
     "ICAM": (dict(there.icam("tsp", Size(12, 128, 8, 512))), 2_242_446),
     "ICAM CVRP": (dict(there.icam("cvrp", Size(12, 128, 8, 512))), 2_226_702),
     "POMO-MTL": (dict(there.mvmoe(0, PUBLISHED)), 1_254_656),
@@ -139,6 +145,16 @@ def test_shapes_add_up_to_the_printed_sizes(name: str) -> None:
 # -- the same probabilities -------------------------------------------------------------------------------------------
 
 
+def walk(net: Any, rows: Tensor, visited: list[int]) -> Tensor:
+    """Tell the rows of all nodes of the stops so far, of which the last is the current one."""
+    for stop in visited:
+        places = [stop, *(i for i in range(N) if i != stop), visited[0]]
+        seen = rows[:, places]
+        net.arrive(seen)
+        rows[:, places[:-1]] = seen[:, :-1]
+    return rows
+
+
 @pytest.mark.parametrize("name", PATH)
 def test_path_networks_give_the_published_probabilities(tmp_path: Path, name: str) -> None:
     case = CASES[name]
@@ -151,7 +167,7 @@ def test_path_networks_give_the_published_probabilities(tmp_path: Path, name: st
     of_cvrp = case.problem == "cvrp"
     for visited in ([0], [0, 4, 7], [0, 3, 1, 2, 8, 5, 6]):
         open_ = [i for i in range(N) if i not in visited]
-        rows = net.encode(coords, demand) if of_cvrp else net.encode(coords)
+        rows = net.encode(coords, demand) if of_cvrp else walk(net, net.encode(coords), visited)
         rows = rows[:, [visited[-1], *open_, visited[0]]]
         logits = net.decide(rows, left) if of_cvrp else net.decide(rows)
         expected = case.step(p, coords, *((demand, visited, left) if of_cvrp else (None, visited, None)))
@@ -227,6 +243,17 @@ def test_imported_networks_decode(tmp_path: Path, name: str) -> None:
     instances = spec.instances(dataset)
     found = decode(case.problem, net, instances, Decoding()).numpy()
     assert spec.lengths(instances, found).min() > 0  # raises for what is no solution
+
+
+def test_what_dgl_never_uses_is_left_behind(tmp_path: Path) -> None:
+    """33,024 numbers as published; all else is the same network."""
+    case = CASES["DGL"]
+    state = there.weights(dict(dgl.shapes(SMALL, idle=True)))
+    used = {name: state[name] for name in dict(dgl.shapes(SMALL))}
+    assert len(state) - len(used) == 4
+    whole, less = (imported(tmp_path, case, there.trained(each)) for each in (state, used))
+    for name, tensor in less.state_dict().items():
+        assert torch.equal(whole.state_dict()[name], tensor), name
 
 
 def test_every_layout_has_a_case() -> None:

@@ -7,6 +7,8 @@ import torch
 from torch import nn
 
 from neuroute.networks.bq import Bq, BqCvrp
+from neuroute.networks.dgl import Dgl
+from neuroute.networks.elg import Elg, ElgCvrp
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd
 from neuroute.networks.mvmoe import MvMoe
@@ -21,8 +23,12 @@ CASES: list[tuple[type[nn.Module], dict[str, Any], int]] = [
     (BqCvrp, {}, BQ + 2 * 192 + 193),  # two more inputs and one more logit
     (Lehd, {"depth": 6, "width": 128, "heads": 8, "feed_forward": 512}, 1_431_681),  # the released model
     (Lehd, {"depth": 24, "width": 64, "heads": 8, "feed_forward": 256}, 1_251_137),  # scaling, Table 20: an FFN of 4 W
+    (Dgl, {}, 807_169),  # of 840,193 in the released files, where two projections of 128 x 128 are never used
     (Pomo, {}, 1_269_760),
     (PomoCvrp, {}, 1_254_016),
+    (Elg, {}, 1_274_016),
+    (Elg, {"local": False}, 1_269_760),
+    (ElgCvrp, {}, 1_258_304),
     (Icam, {}, ICAM),
     (IcamCvrp, {}, ICAM_CVRP),
     *((kind, {"adaptation": False}, size - 13) for kind, size in ((Icam, ICAM), (IcamCvrp, ICAM_CVRP))),

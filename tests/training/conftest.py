@@ -18,4 +18,6 @@ def problem(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def rounded_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let lengths have nine decimals: of one tour from two starts, rounding may not choose which is of the elite."""
-    monkeypatch.setattr(reinforce, "weights", lambda lengths, elite: weights(lengths.round(decimals=9), elite))
+    monkeypatch.setattr(
+        reinforce, "weights", lambda lengths, elite, **more: weights(lengths.round(decimals=9), elite, **more)
+    )

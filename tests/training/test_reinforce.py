@@ -104,7 +104,7 @@ def test_the_gradient_is_that_of_a_plain_loop(
 
 
 @pytest.mark.usefixtures("rounded_lengths")
-@pytest.mark.parametrize("kind", ["pomo", "icam_cvrp"])
+@pytest.mark.parametrize("kind", ["pomo", "icam_cvrp", "elg", "elg_cvrp"])
 @pytest.mark.parametrize("elite", [None, Elite(k=4)])
 def test_in_parts_is_as_a_whole(
     tmp_path: Path, elite: Elite | None, kind: str, monkeypatch: pytest.MonkeyPatch

@@ -12,7 +12,8 @@ from neuroute.plan.reinforced import Elite, Reinforced, single_size, three_stage
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.problems.vrp import Vrp
-from neuroute.training.sampling_streams import instances_seen, noise, sampling, shapes
+from neuroute.training.policy_gradient import advantages, weights
+from neuroute.training.sampling_streams import distribution, instances_seen, noise, sampling, shapes
 from tiny_reinforced import batches_of, make_run, stage
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -119,3 +120,21 @@ def test_no_batch_sees_what_another_saw(tmp_path: Path) -> None:
     assert torch.equal(noise(0, 3, [4], (8, 6)), noise(0, 3, range(6), (8, 6))[4:5])
     assert not torch.equal(noise(0, 3, [4], (8, 6)), noise(1, 3, [4], (8, 6)))
     assert float(numbers.mean()) == pytest.approx(0.5, abs=0.03)
+
+
+def test_scaled_advantages_are_shares_of_the_largest() -> None:
+    """ELG; where all solutions are as long none counts, and nothing is divided by 0."""
+    lengths = torch.tensor([[3.0, 1.0, 2.0, 6.0], [5.0, 5.0, 5.0, 5.0]], dtype=torch.float64)
+    found = weights(lengths, None, scaled=True) * 4
+    torch.testing.assert_close(found[0], advantages(lengths)[0] / 2)
+    assert not found[1].any()
+    assert torch.equal(weights(lengths, None, scaled=False), weights(lengths, None))
+
+
+def test_distributions_are_drawn_evenly_and_by_number_alone() -> None:
+    mixed = stage(distributions=("uniform", "elg-cluster", "elg-mixed"))
+    drawn = [distribution(mixed, 3, number) for number in range(300)]
+    assert all(80 < drawn.count(name) < 120 for name in mixed.distributions)
+    assert distribution(stage(), 3, 5) == "uniform"
+    batches = batches_of(make_run(mixed.model_copy(update={"epochs": 4}), kind="elg_cvrp"), Path())
+    assert [batches.drawn(i).distribution for i in range(8)] == [distribution(mixed, 0, i) for i in range(8)]

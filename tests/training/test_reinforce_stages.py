@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from neuroute.core.errors import NeurouteError
-from neuroute.networks.weights import load_checkpoint
+from neuroute.networks.weights import build, load_checkpoint
 from neuroute.plan.reinforced import Elite
 from neuroute.training.stages import beside, recall_moments
+from neuroute.training.train import _weights_to_start
 from reinforcing import Alone, close, gradients, same
 from tiny import log_lines, run_training
 from tiny_reinforced import STAGES, batches_of, make_run, stage
@@ -121,3 +122,22 @@ def test_two_processes_equal_one(tmp_path: Path) -> None:
     for name, value in alone.net.state_dict().items():
         assert torch.equal(first[name], second[name])
         torch.testing.assert_close(first[name], value, rtol=1e-8, atol=1e-8)
+
+
+def test_a_local_policy_joins(tmp_path: Path, store: Path) -> None:
+    """ELG: a run with it starts from the weights of one without, and with moments of its own."""
+    without = make_run(kind="elg")
+    network = without.network.model_copy(update={"arguments": without.network.arguments | {"local": False}})
+    first = run_training(without.model_copy(update={"network": network}), tmp_path / "first", store)
+    then = make_run(kind="elg", batches_before=2, fresh=True).model_copy(update={"start": "icam/tiny"})
+    start = checkpoint_in(first)
+    net = build(then.network)
+    found = _weights_to_start(then, net, start)
+    shared = weights_of(first).state_dict()
+    assert {name for name in found if name not in shared} == {name for name in found if name.startswith("local.")}
+    assert all(torch.equal(found[name], tensor) for name, tensor in shared.items())
+    joined = weights_of(run_training(then, tmp_path / "then", store, start)).state_dict()
+    assert joined.keys() == net.state_dict().keys()
+    other = make_run(kind="pomo").model_copy(update={"start": "icam/tiny"})
+    with pytest.raises(NeurouteError, match="let it start from a run with the same network"):
+        _weights_to_start(other, build(other.network), start)

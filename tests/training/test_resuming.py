@@ -16,7 +16,7 @@ import tiny_rounds
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import Run
 from neuroute.training.loop import TrainingLoop
-from tiny import cvrp_run, killed_training, make_run, pens_run, run_training, self_improving
+from tiny import cvrp_run, killed_training, make_run, pens_run, pooled, run_training, self_improving
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -85,6 +85,7 @@ SCHEMES: dict[str, tuple[Callable[[], Run], str, tuple[int, ...]]] = {
     # The second stop comes after the first epoch, whose tours came from the first weights.
     "self-improvement": (lambda: self_improving(epochs=3), "store", (1, 7)),
     "self-improvement-cvrp": (lambda: self_improving("cvrp", epochs=3), "cvrp_store", (1, 7)),
+    "pool": (pooled, "store", (0, 3)),
     "rounds, TSP": (lambda: tiny_rounds.make_run("tsp"), "rounds_store", (3, 5, 8, 15)),
     "rounds, CVRP": (lambda: tiny_rounds.make_run("cvrp"), "rounds_store", (3, 5, 8, 15)),
     # Inside of each stage and at the end of two.

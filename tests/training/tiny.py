@@ -14,7 +14,7 @@ import torch
 
 from neuroute.datasets.labels import make_labels
 from neuroute.networks.weights import build
-from neuroute.plan.objects import Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
+from neuroute.plan.objects import BeamPool, Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
 from neuroute.training.data import TrainingSet
 from neuroute.training.distributed import World
 from neuroute.training.supervised import Scheme
@@ -95,7 +95,7 @@ def scheme_of(run: Run, net: Any = None, folder: Path | None = None, **more: Any
     """What a run is trained from: a network of its seed, no labels, nothing that asks to stop."""
     torch.manual_seed(run.seed)
     net = build(run.network) if net is None else net
-    reinforced = isinstance(run.training, Reinforced)
+    reinforced = isinstance(run.training, BeamPool | Reinforced)
     settings: dict[str, Any] = {
         "model": net if reinforced else DECISION.of(run.validation.dataset.problem)(net),
         "label_dirs": [],
@@ -107,6 +107,15 @@ def scheme_of(run: Run, net: Any = None, folder: Path | None = None, **more: Any
         "memory_gb": 4.0,
     }
     return Scheme(run=run, net=net, **(settings | more))
+
+
+def pooled(**training: object) -> Run:
+    """DGL on a pool that is renewed within four loops."""
+    settings = {"pool": 8, "epochs": 2, "loops": 3, "renewed": 2, "beam": 2, "starts": 3, "learning_rate": 2e-3}
+    spec = BeamPool.model_validate(settings | {"decay_every": 1, "validations": 2} | training)
+    arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 24, "nearest": 5, "train_nodes": N}
+    network = Network(kind="neuroute.networks.dgl:Dgl", arguments=arguments)
+    return make_run().model_copy(update={"network": network, "training": spec, "data": ()})
 
 
 def training_set(run: Run, store: Path) -> TrainingSet:

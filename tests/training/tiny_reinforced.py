@@ -28,6 +28,8 @@ STAGES = (
 KINDS = {
     "pomo": ("neuroute.networks.pomo:Pomo", {"heads": 2}),
     "icam": ("neuroute.networks.icam:Icam", {}),
+    "elg": ("neuroute.networks.elg:Elg", {"heads": 2, "neighbours": 4}),
+    "elg_cvrp": ("neuroute.networks.elg:ElgCvrp", {"heads": 2, "neighbours": 4}),
     "pomo_cvrp": ("neuroute.networks.pomo:PomoCvrp", {"heads": 2}),
     "icam_cvrp": ("neuroute.networks.icam:IcamCvrp", {}),
 }

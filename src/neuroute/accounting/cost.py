@@ -7,7 +7,7 @@ from neuroute.accounting import flops
 from neuroute.accounting.counts import Counts
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
-from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
+from neuroute.plan.objects import BeamPool, Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.longest import longest_sub_path
 
 
@@ -64,6 +64,9 @@ def training_per_sample(run: Run) -> float:
         return reconstruction_per_sample(c, run.n, t, cvrp=cvrp)
     if isinstance(t, Reinforced):
         return reinforced_per_sample(c, t, cvrp=cvrp)
+    if isinstance(t, BeamPool):
+        learnt = 3 * sum(c.decision(tokens) for tokens in range(3, run.n + 2))
+        return learnt + t.starts * flops.solution(c.decision, run.n, t.beam)
     lengths = flops.lengths_of(run.n, t.sub_paths, cvrp=cvrp)
     trained = flops.trained_sample(c.decision, c.encoder, lengths, t.step, cvrp=cvrp)
     return trained + (sampling_per_sample(c, run.n + cvrp, t) if isinstance(t, SelfImprovement) else 0)

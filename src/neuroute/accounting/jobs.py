@@ -113,7 +113,7 @@ class Estimates:
             read = PROCESS_MB + Path(r.weights).stat().st_size / 1e6  # a file may hold an optimizer's state, too
             return Cost("weights", run, path, self.start_s, memory_mb=read + 2 * megabytes, disk_mb=megabytes)
         t = r.training
-        alone = t.kind in ("self-improvement", "reconstruction")  # in one process
+        alone = t.kind in ("self-improvement", "reconstruction", "beam-pool")  # in one process
         flops = training_flops(r)
         drawn = t.batches * self._batch_size(r) * r.n
         weights = cost.parameters_of(r.network)

@@ -23,18 +23,21 @@ The shapes follow INViT (Fang et al., 2024), which scaling, Section D.2, takes u
 are shifted and scaled at the end, alike on both axes, so that they span the unit square's longer side.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 from scipy.special import log1p, ndtri
 
 from neuroute.core.errors import NeurouteError
+from neuroute.datasets import mixtures
 from neuroute.datasets.published import read_coordinates, read_vehicles
 from neuroute.plan.objects import SHARD, Dataset
 from neuroute.problems.vrp import Vrp
 
 SPLITS = {"train": 1, "val": 2, "test": 3}
 DISTRIBUTIONS = {"uniform": 0, "cluster": 1, "explosion": 2, "implosion": 3}
+MIXTURES = {"elg-cluster": 4, "elg-mixed": 5}  # CVRP; see `mixtures`
 POINTS, INSTANCE, NODES = 0, 1, 2
 CUSTOMERS, DEPOT, DEMANDS = 3, 4, 5
 
@@ -83,30 +86,37 @@ def coordinates(distribution: str, split: str, n: int, first: int, count: int) -
 def cvrp_dataset(dataset: Dataset) -> Vrp:
     """Return CVRP instances of n customers; any two calls agree bit for bit on the instances they share.
 
-    Depot and customers are uniform in the unit square, in float32.  Raises NeurouteError for other distributions.
+    Depot and customers are uniform in the unit square, or around centres (`mixtures`), in float32.  Raises
+    NeurouteError for other distributions.
     """
     if dataset.file is not None:
         return read_vehicles(dataset)
-    d, n, word = dataset, dataset.n, check_customers("CVRP", dataset)
+    d, n, word = dataset, dataset.n, check_customers("CVRP", dataset, MIXTURES)
     coords = np.empty((d.count, n + 1, 2), dtype=np.float32)
     demand = np.empty((d.count, n + 1), dtype=np.int64)
     done = 0
     for shard, first, stop in d.shards():
         rows = slice(done, done + stop - first)
-        coords[rows], demand[rows] = draw_customers(drawer(word, shard, first, stop - first), n)
+        draw = drawer(word, shard, first, stop - first)
+        coords[rows], demand[rows] = draw_customers(draw, n)
+        if d.distribution in MIXTURES:
+            coords[rows] = mixtures.points(d.distribution, _named(draw), n)
         done = rows.stop
     return Vrp(coords, demand, np.full(d.count, d.capacity or cvrp_capacity(n), dtype=np.int64))
 
 
-def check_customers(problem: str, dataset: Dataset) -> int:
-    """Return the first word of the key of a stream of customers.  Raises NeurouteError if there is no such stream."""
-    d = dataset
-    if d.distribution != "uniform":
-        raise NeurouteError(f"no {problem} stream '{d.distribution}'; the only distribution is uniform")
+def check_customers(problem: str, dataset: Dataset, others: Mapping[str, int] = MappingProxyType({})) -> int:
+    """Return the first word of the key of a stream of customers, uniform or one of the `others`.
+
+    Raises NeurouteError if there is no such stream.
+    """
+    d, known = dataset, {"uniform": 0, **others}
+    if d.distribution not in known:
+        raise NeurouteError(f"no {problem} stream '{d.distribution}'; there is {', '.join(known)}")
     if not 0 < d.n < 2**32 or d.first < 0 or d.count < 0:
         last = d.first + d.count
         raise NeurouteError(f"no {problem} instances {d.first}..{last} with {d.n} customers; give counts from 1")
-    return DISTRIBUTIONS[d.distribution] << 40 | SPLITS[d.split] << 32 | d.n
+    return known[d.distribution] << 40 | SPLITS[d.split] << 32 | d.n
 
 
 def draw_customers(draw: Draw, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -131,6 +141,12 @@ def drawer(word: int, shard: int, row: int, rows: int) -> Draw:
         return stream.random_raw(skip + rows * width)[skip:].reshape(rows, width)
 
     return draw
+
+
+def _named(draw: Draw) -> mixtures.Unit:
+    """Draws by the names of their fields, strictly inside (0, 1)."""
+    fields = {"DEPOT": DEPOT, "CUSTOMERS": CUSTOMERS, "INSTANCE": INSTANCE, "NODES": NODES}
+    return lambda field, width: _open_unit(draw(fields[field], width))
 
 
 def _uniform(draw: Draw, n: int) -> np.ndarray:

@@ -7,11 +7,12 @@ from torch import Tensor
 
 # rows (batch, 1 + available + 1, E) -> logits (batch, available); a network that reads pairs of rows takes them second
 Decide = Callable[..., Tensor]
+Arrive = Callable[[Tensor], None]  # rows (batch, 1 + available + 1, E), in place: their first is the current stop now
 PACK = 8  # of what a network keeps of pairs, the part that may be left behind: one over this
 
 
 @torch.inference_mode()
-def complete_paths(decide: Decide, rows: Tensor, pairs: Tensor | None = None) -> Tensor:
+def complete_paths(decide: Decide, rows: Tensor, pairs: Tensor | None = None, arrive: Arrive | None = None) -> Tensor:
     """Visit the rows between a fixed first and a fixed last one, always the most probable next.
 
     rows (batch, m, E), in the order [current, available..., destination]; overwritten, as are pairs (batch, C, m, m),
@@ -30,6 +31,8 @@ def complete_paths(decide: Decide, rows: Tensor, pairs: Tensor | None = None) ->
     for step in range(m - 3):  # the last decision has a single candidate
         if pairs is not None and PACK * (step - left) > pairs.shape[-1]:
             pairs, left = pairs[:, :, step - left :, step - left :].contiguous(), step
+        if arrive is not None:
+            arrive(rows[:, step:])
         seen = (rows[:, step:],) if pairs is None else (rows[:, step:], pairs[:, :, step - left :, step - left :])
         chosen = decide(*seen).argmax(dim=1) + (step + 1)
         for array in (rows, order):
@@ -52,10 +55,15 @@ def closed_tour_rows(nodes: Tensor) -> Tensor:
     return torch.cat([nodes, nodes[:, :1]], dim=1)
 
 
-def greedy_tours(decide: Decide, nodes: Tensor, pairs_of: Callable[[Tensor], Tensor | None] | None = None) -> Tensor:
+def greedy_tours(
+    decide: Decide,
+    nodes: Tensor,
+    pairs_of: Callable[[Tensor], Tensor | None] | None = None,
+    arrive: Arrive | None = None,
+) -> Tensor:
     """nodes (batch, n, E) -> tours (batch, n), each from node 0 (LEHD's convention, which scaling builds on).
 
     pairs_of(rows) is asked once for what does not change from step to step.
     """
     rows = closed_tour_rows(nodes)
-    return complete_paths(decide, rows, pairs_of(rows) if pairs_of else None)[:, :-1]
+    return complete_paths(decide, rows, pairs_of(rows) if pairs_of else None, arrive)[:, :-1]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from neuroute.decoding.greedy import Decide, complete_paths
+from neuroute.decoding.greedy import Arrive, Decide, complete_paths
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import draw_within, path_lengths
 
@@ -23,6 +23,7 @@ def prc(
     longest: int | None = None,
     most_blocks: int | None = None,
     blocks_per_batch: Callable[[int], int] | None = None,
+    arrive: Arrive | None = None,
     seed: int = 0,
     done: int = 0,
 ) -> Iterator[Tensor]:
@@ -51,7 +52,7 @@ def prc(
             now = (now.flip(1) if backwards else now).roll(-start, dims=1)
             stops = length * min(n // length, most_blocks or n)
             size = blocks_per_batch(length) if blocks_per_batch else len(now) * n
-            blocks = rebuild(decide_for(length), encode, coords, now[:, :stops], length, size)
+            blocks = rebuild(decide_for(length), encode, coords, now[:, :stops], length, size, arrive)
             now = torch.cat([blocks, now[:, stops:]], dim=1)
             yield now
 
@@ -60,14 +61,20 @@ def prc(
 
 @torch.no_grad()
 def rebuild(
-    decide: Decide, encode: Callable[[Tensor], Tensor], coords: Tensor, tours: Tensor, length: int, batch_size: int
+    decide: Decide,
+    encode: Callable[[Tensor], Tensor],
+    coords: Tensor,
+    tours: Tensor,
+    length: int,
+    batch_size: int,
+    arrive: Arrive | None = None,
 ) -> Tensor:
     """The first stops of tours, (batch, blocks * length), with each block rebuilt where that makes it shorter."""
     batch, stops = tours.shape
     instance = torch.arange(batch, device=tours.device).repeat_interleave(stops // length)[:, None]
     kept = []
     for i, old in zip(instance.split(batch_size), tours.reshape(-1, length).split(batch_size), strict=True):
-        new = old.gather(1, complete_paths(decide, encode(coords[i, old])))
+        new = old.gather(1, complete_paths(decide, encode(coords[i, old]), arrive=arrive))
         before, after = (path_lengths(coords[i, path].double()) for path in (old, new))
         kept.append(torch.where((after < before)[:, None], new, old))
     return torch.cat(kept).reshape(batch, stops)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from neuroute.decoding.greedy import closed_tour_rows
+from neuroute.decoding.greedy import Arrive, closed_tour_rows
 
 ANY = 1 << 62  # tokens: no limit
 
@@ -73,7 +73,9 @@ class Prefixes(ABC):
         order = self.order[:, :, self.step :]
         batch, live, m = order.shape
         limit = max(1, self._tokens // m)
-        given: list[Any] = [self._instance.repeat_interleave(live, dim=0), order.flatten(0, 1)]
+        of_rows = torch.arange(len(self._rows), device=order.device)[:, None]  # of an instance, or of each of its own
+        of_rows = of_rows.repeat_interleave(batch * live // len(self._rows), dim=0)
+        given: list[Any] = [of_rows, order.flatten(0, 1)]
         given += [each.flatten() for each in state]
         parts = zip(*(each.split(limit) for each in given), strict=True)
         logits: Tensor = torch.cat([self._decide(self._rows[i, o], *more) for i, o, *more in parts])
@@ -81,7 +83,32 @@ class Prefixes(ABC):
 
 
 class TourPrefixes(Prefixes):
-    """Of tours of the TSP, from node 0; the last of a tour's stops goes without saying."""
+    """Of tours of the TSP, from node 0; the last of a tour's stops goes without saying.
+
+    With `arrive`, for a network that remembers, each partial tour has rows of its own.
+    """
+
+    def __init__(
+        self, decide: Callable[..., Tensor], nodes: Tensor, tokens: int = ANY, arrive: Arrive | None = None
+    ) -> None:
+        super().__init__(decide, nodes, tokens)
+        self._arrive = arrive
+        self._arrived()
+
+    def go(self, parent: Tensor, option: Tensor) -> None:
+        if self._arrive is not None:
+            own = self._rows.unflatten(0, (len(self._instance), -1))
+            self._rows = own[self._instance, parent].flatten(0, 1)
+        super().go(parent, option)
+        self._arrived()
+
+    def _arrived(self) -> None:
+        if self._arrive is not None:
+            order = self.order[:, :, self.step :].flatten(0, 1)
+            each = torch.arange(len(order), device=order.device)[:, None]
+            rows = self._rows[each, order]
+            self._arrive(rows)
+            self._rows[each, order] = rows
 
     @property
     def decisions(self) -> int:

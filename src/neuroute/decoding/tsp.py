@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from neuroute.decoding.environment import Environment
-from neuroute.decoding.greedy import Decide, greedy_tours
+from neuroute.decoding.greedy import Arrive, Decide, greedy_tours
 from neuroute.decoding.memory import pair_floats
 from neuroute.decoding.rollout import empty_mask, mask_stops
 from neuroute.networks.base import PathNetwork
@@ -97,7 +97,7 @@ class TspEnvironment(Environment[TspBatch]):
         if decoding.cached:
             pairs = partial(net.pairs, floats=pair_floats(memory_gb))
         decide = decide_for(net, decoding, batch.coords.shape[1])
-        return greedy_tours(decide, encode(net, batch.coords, decoding, first), pairs)
+        return greedy_tours(decide, encode(net, batch.coords, decoding, first), pairs, arrive_of(net))
 
 
 def encode(net: PathNetwork, coords: Tensor, decoding: Decoding, first: int) -> Tensor:
@@ -127,6 +127,11 @@ def decide_for(net: PathNetwork, decoding: Decoding, nodes: int) -> Decide:
         return lambda rows, *pairs: net.decide(rows, math.log(rows.shape[1]) / math.log(net.train_nodes), *pairs)
     scale = net.attention_scale(nodes) if decoding.log_n else 1.0
     return lambda rows, *pairs: net.decide(rows, scale, *pairs)
+
+
+def arrive_of(net: PathNetwork) -> Arrive | None:
+    """How rows learn of a new stop, where the network remembers."""
+    return net.arrive if net.remembers else None
 
 
 def tour_lengths(coords: Tensor, tours: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from neuroute.decoding.path_adapter import PathAdapter
 from neuroute.decoding.prc import prc
 from neuroute.decoding.prefixes import TourPrefixes
 from neuroute.decoding.search import Search, blocks_per_batch
-from neuroute.decoding.tsp import TSP, TspBatch, decide_for, encode, encode_again
+from neuroute.decoding.tsp import TSP, TspBatch, arrive_of, decide_for, encode, encode_again
 from neuroute.networks.base import PathNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
 
@@ -44,7 +44,7 @@ class TspSearch(Search[TspBatch]):
         best, least = None, torch.full((len(coords),), torch.inf, dtype=torch.float64, device=coords.device)
         for start in range(TSP.count_starts(coords, starts_of(decoding))):
             moved = TspBatch(coords.roll(-start, dims=1))
-            prefixes = TourPrefixes(decide, rows.roll(-start, dims=1))
+            prefixes = TourPrefixes(decide, rows.roll(-start, dims=1), arrive=arrive_of(net))
             tours, lengths = search_beams(prefixes, moved.lengths, decoding.beam)
             tours = (tours + start) % n
             best = tours if best is None else torch.where((lengths < least)[:, None], tours, best)
@@ -78,6 +78,7 @@ class TspSearch(Search[TspBatch]):
             batch.coords,
             solutions,
             decoding.iterations,
+            arrive=arrive_of(net),
             seed=seed,
             done=done,
         )

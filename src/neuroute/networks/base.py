@@ -51,15 +51,20 @@ class PathNetwork(RoutingNetwork):
 
     A network with `random_embeddings` draws them from `draw` and the place of the batch's first instance, `first`.  One
     with `variable_lengths` takes paths of different lengths, `decide(rows, lengths=...)`, and `encode(coords, noise)`.
+    The rows of one that `remembers` change with every stop: it has to `arrive` there before it decides.
     """
 
     variable_lengths: ClassVar[bool] = False
+    remembers: ClassVar[bool] = False
     draw: int = 0  # which random embeddings: each instance is solved with several
     first: int = 0  # place in its test set of the first instance that is encoded
 
     def attention_scale(self, nodes: int) -> float:
         """The factor of the attention scores for instances of `nodes` nodes; 1 if it does not depend on the size."""
         return 1.0
+
+    def arrive(self, rows: Tensor) -> None:
+        """Let rows (batch, 1 + available + 1, E), in place, know that their first has become the current stop."""
 
     def hidden(self, *args: Any, **kwargs: Any) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of what `decide` takes, for analyses of representations.

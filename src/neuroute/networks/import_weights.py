@@ -25,6 +25,7 @@ NETWORKS = {
     "bq-cvrp": "neuroute.networks.bq:BqCvrp",
     "sit": "neuroute.networks.sit:Sit",
     "sit-cvrp": "neuroute.networks.sit:SitCvrp",
+    "dgl": "neuroute.networks.dgl:Dgl",
     "pomo": "neuroute.networks.pomo:Pomo",
     "pomo-cvrp": "neuroute.networks.pomo:PomoCvrp",
     "icam": "neuroute.networks.icam:Icam",

@@ -23,11 +23,12 @@ from neuroute.plan.evaluations import (
 )
 from neuroute.plan.reinforced import Elite, Reinforced, Stage
 from neuroute.plan.specs import SHARD, Dataset, Distribution, LabelJob, Labels, Network, Problem, Spec, Split
-from neuroute.plan.trainings import Reconstruction, SelfImprovement, Supervised, Training
+from neuroute.plan.trainings import BeamPool, Reconstruction, SelfImprovement, Supervised, Training
 
 __all__ = [
     "SHARD",
     "Artifact",
+    "BeamPool",
     "Benchmark",
     "BenchmarkEvaluation",
     "CombinedEvaluation",

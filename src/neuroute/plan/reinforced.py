@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from neuroute.plan.specs import Problem, Spec
+from neuroute.plan.specs import Distribution, Problem, Spec
 from neuroute.problems.vrp_variants import Variant
 
 LARGEST_BATCH = 4096  # instances; the stream keeps as many for each batch
@@ -35,6 +35,8 @@ class Stage(Spec):
     batch_nodes: int | None = Field(default=None, ge=1)
     capacities: tuple[int, int] | None = None  # CVRP: smallest and largest; None: the rule for n customers
     variants: tuple[str, ...] = ()  # VRP: each batch draws one; none for other problems
+    # CVRP: each batch draws one; none: uniform.  Left out of the text of other stages, as are all later fields.
+    distributions: tuple[Distribution, ...] = Field(default=(), exclude_if=lambda found: not found)
     starts: int | None = Field(
         default=None, ge=2
     )  # solutions of an instance, one from each of its first nodes; None: all
@@ -105,6 +107,8 @@ class Reinforced(Spec):
     balance: float = Field(default=0.0, ge=0)  # weight of the loss that balances experts (mvmoe, Eq. 2: 0.01)
     fresh: bool = False  # a run that starts from another one's weights does not go on with its moments
     precision: Literal["fp32", "bf16"] = "fp32"
+    # Advantages are shares of the largest one of their instance (ELG).
+    scaled: bool = Field(default=False, exclude_if=lambda scaled: not scaled)
 
     @model_validator(mode="after")
     def _stages_have_names_of_their_own(self) -> "Reinforced":

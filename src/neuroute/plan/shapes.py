@@ -78,7 +78,9 @@ else:
     _StageFields = create_model(
         "StageFields",
         __base__=Strict,
-        **_all_optional(Stage, without={"name", "sizes", "batch_nodes", "capacities", "variants", "starts"}),
+        **_all_optional(
+            Stage, without={"name", "sizes", "batch_nodes", "capacities", "variants", "distributions", "starts"}
+        ),
     )
     _TrainingFields = create_model(
         "TrainingFields",
@@ -88,7 +90,7 @@ else:
             SelfImprovement,
             Reconstruction,
             Reinforced,
-            without={"kind", "stages", "batches_before", "balance", "fresh"},
+            without={"kind", "stages", "batches_before", "balance", "fresh", "scaled"},
         ),
     )
 

@@ -19,7 +19,7 @@ COUNTS = ("neuroute.accounting.counts", "neuroute.accounting.counts_many_starts"
 SHARD = 10_000  # instances in one shard of an instance stream
 
 Problem = Literal["tsp", "cvrp", "vrp"]
-Distribution = Literal["uniform", "cluster", "explosion", "implosion"]
+Distribution = Literal["uniform", "cluster", "explosion", "implosion", "elg-cluster", "elg-mixed"]
 Split = Literal["train", "val", "test"]
 
 

@@ -1,6 +1,6 @@
 """How models are trained: one spec for each training scheme."""
 
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, ClassVar, Literal, Protocol
 
 from pydantic import Field, model_validator
 
@@ -190,4 +190,51 @@ class Reconstruction(InEpochs, Spec):
         return self.batches_per_epoch * self.epochs_per_round
 
 
-Training = Annotated[Supervised | SelfImprovement | Reconstruction | Reinforced, Field(discriminator="kind")]
+class BeamPool(InEpochs, Spec):
+    """Training without labels on a small pool of instances that changes as it goes (DGL; Xiao et al., 2025).
+
+    Each of an epoch's `loops` replaces some instances of the pool by new ones, searches all with beams from several
+    starts, keeps a tour where it is shorter than the best so far, and imitates the best tours: one update for each
+    decision.  Defaults are those of the published code for the TSP, where the rate falls every fifth epoch only, and
+    the weights after the last update are the model.
+    """
+
+    keep: ClassVar[str] = "last"
+
+    kind: Literal["beam-pool"] = "beam-pool"
+    pool: int = Field(256, ge=1)  # instances
+    epochs: int = Field(100, ge=1)
+    loops: int = Field(100, ge=1)  # of an epoch
+    renewed: int = Field(32, ge=0)  # instances that a loop replaces
+    beam: int = Field(4, ge=1)
+    starts: int = Field(16, ge=1)  # drawn for each loop, the same for all instances
+    learning_rate: float = Field(1e-4, gt=0)
+    decay_gamma: float = Field(0.97, gt=0)
+    decay_every: int = Field(5, ge=1)  # epochs
+    weight_decay: float = Field(1e-6, ge=0)
+    precision: Literal["fp32", "bf16"] = "fp32"
+    validations: int = Field(100, ge=1)
+
+    @model_validator(mode="after")
+    def _the_pool_holds_what_is_renewed(self) -> "BeamPool":
+        if self.renewed > self.pool:
+            raise ValueError(f"renewed: {self.renewed} of a pool of {self.pool} instances; give at most as many")
+        return self
+
+    @property
+    def scheme(self) -> str:
+        """The room of a problem that trains so."""
+        return self.kind
+
+    @property
+    def batch_size(self) -> int:
+        """Instances of a loop."""
+        return self.pool
+
+    @property
+    def samples(self) -> int:
+        """Instances of an epoch, counted anew in each loop."""
+        return self.pool * self.loops
+
+
+Training = Annotated[Supervised | SelfImprovement | Reconstruction | BeamPool | Reinforced, Field(discriminator="kind")]

@@ -23,6 +23,7 @@ PARTS: dict[str, dict[str, str]] = {
         "path-tsp": "neuroute.training.path_tsp:path_tsp",
         "self-improvement": "neuroute.training.self_improvement:self_improvement",
         "reconstruction": "neuroute.training.reconstruction:reconstruction",
+        "beam-pool": "neuroute.training.beam_pool:beam_pool",
         "reinforce": "neuroute.training.reinforce:reinforce",
     },
     "cvrp": {

@@ -16,13 +16,17 @@ def advantages(lengths: Tensor) -> Tensor:
     return lengths.mean(dim=1, keepdim=True) - lengths
 
 
-def weights(lengths: Tensor, elite: Elite | None) -> Tensor:
+def weights(lengths: Tensor, elite: Elite | None, *, scaled: bool = False) -> Tensor:
     """What the log-probabilities of solutions (batch, solutions) are weighed with, per instance.
 
     The loss of an instance is minus their weighed sum: Eq. 7 of icam, with elites Eq. 11.  Of solutions of one length
-    that are not all among the elite, the first ones are.
+    that are not all among the elite, the first ones are.  scaled: advantages are shares of the largest one of their
+    instance (ELG), and stay 0 where all solutions are as long.
     """
     advantage = advantages(lengths)
+    if scaled:
+        largest = advantage.amax(dim=1, keepdim=True)
+        advantage = advantage / torch.where(largest > 0, largest, 1)
     weight = advantage / lengths.shape[1]
     if elite is None:
         return weight

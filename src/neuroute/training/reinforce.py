@@ -19,7 +19,7 @@ from neuroute.decoding.multi_start import roll_out
 from neuroute.decoding.recompute import RecordedChoices, recompute
 from neuroute.decoding.rollout import precision_of
 from neuroute.networks.weights import all_finite, are_finite
-from neuroute.plan.objects import Dataset, Run
+from neuroute.plan.objects import Dataset, Distribution, Run
 from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
 from neuroute.training import sampling_streams as streams
 from neuroute.training.budget import Budget
@@ -38,6 +38,7 @@ class Drawn(NamedTuple):
     number: int  # of the batch, which those of earlier runs are counted in
     size: int  # instances, of all processes
     variant: str | None = None  # of a VRP
+    distribution: Distribution = "uniform"
 
 
 class Reinforcement:
@@ -122,7 +123,9 @@ class Reinforcement:
         sizes, capacities = streams.shapes(stage, self.scheme.run.seed, number, 1)
         n = int(sizes[0])
         (variant,) = streams.variants(stage, self.scheme.run.seed, number, 1) if stage.variants else (None,)
-        return Drawn(stage, n, None if capacities is None else int(capacities[0]), number, stage.batch_of(n), variant)
+        capacity = None if capacities is None else int(capacities[0])
+        kind = streams.distribution(stage, self.scheme.run.seed, number)
+        return Drawn(stage, n, capacity, number, stage.batch_of(n), variant, kind)
 
     def accumulate(self, drawn: Drawn) -> Tensor:
         """Leave the gradient of a batch in the parameters; returns this process's share of the loss, times processes.
@@ -136,7 +139,7 @@ class Reinforcement:
             batch, size = self.batch(drawn, rows), self._instances_per_part(drawn, len(rows))
             for first in range(0, len(rows), size):
                 total += self._learn(drawn, rows[first : first + size], batch[first : first + size])
-        self._add_up_gradients()
+        self.world.sum_gradients(self.net)
         return total * self.world.size
 
     def batch(self, drawn: Drawn, rows: range | None = None) -> Batch:
@@ -145,6 +148,7 @@ class Reinforcement:
         dataset = Dataset(
             problem=self.problem,
             variant=drawn.variant,
+            distribution=drawn.distribution,
             split="train",
             n=drawn.n,
             capacity=drawn.capacity,
@@ -182,7 +186,7 @@ class Reinforcement:
                 stops = draw(probabilities)
                 logs.append(LogProbability.apply(logits, probabilities, stops))  # type: ignore[no-untyped-call]
                 rollout.go(stops)
-        weight = weights(batch.lengths(rollout.solutions()), drawn.stage.elite) / drawn.size
+        weight = self._weights(drawn, batch.lengths(rollout.solutions()))
         loss = -(weight.to(logs[0].dtype) * torch.stack(logs).sum(dim=0)).sum()
         if (besides := auxiliary.of_decisions()) is not None:
             loss = loss + besides
@@ -197,7 +201,7 @@ class Reinforcement:
         recorded = RecordedChoices(streams.sampling(self._noise(drawn, rows, starts)))
         with torch.no_grad(), autocast(self.device, self.training.precision):
             lengths = batch.lengths(roll_out(self.net, prepared, batch, starts, recorded))
-        stops, weight = recorded.stops, weights(lengths, drawn.stage.elite) / drawn.size
+        stops, weight = recorded.stops, self._weights(drawn, lengths)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         rollout = batch.rollout(starts, precision_of(prepared))
         moves = min(self._budget(drawn).moves_of(len(rows)), -(-len(stops) // self.sharers))
@@ -214,6 +218,9 @@ class Reinforcement:
             total += loss.detach()
         return total
 
+    def _weights(self, drawn: Drawn, lengths: Tensor) -> Tensor:
+        return weights(lengths, drawn.stage.elite, scaled=self.training.scaled) / drawn.size
+
     def _noise(self, drawn: Drawn, rows: range, starts: Tensor) -> Tensor:
         """What the choices of these instances' solutions are drawn with: (batch, starts, moves)."""
         each = (starts.shape[1], self.environment.max_moves(drawn.n))
@@ -224,15 +231,6 @@ class Reinforcement:
             f"{self.scheme.run.id}: diverged at batch {drawn.number}, in stage '{drawn.stage.name}': weights or scores "
             "are no finite numbers; lower the stage's learning rate, or limit gradients with `clip`"
         )
-
-    def _add_up_gradients(self) -> None:
-        """Add up the gradients of all processes."""
-        if self.world.size == 1:
-            return
-        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.net.parameters()]
-        together = self.world.sum(torch.cat([gradient.flatten() for gradient in gradients]))
-        for parameter, part in zip(self.net.parameters(), together.split([g.numel() for g in gradients]), strict=True):
-            parameter.grad = part.view_as(parameter)
 
     # -- what may differ from batch to batch --------------------------------------------------------------------
 

@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from neuroute.decoding.rollout import Choose
+from neuroute.plan.objects import Distribution
 from neuroute.plan.reinforced import Reinforced, Stage
 
 SHAPES = 1 << 63  # second word of the key of sizes, capacities and variants; that of a batch's noise lies above
-SIZE, CAPACITY, VARIANT = range(3)  # which of a batch's four draws
+SIZE, CAPACITY, VARIANT, DISTRIBUTION = range(4)  # which of a batch's four draws
 BATCHES_PER_BLOCK = 1 << 16  # batches
 
 
@@ -30,6 +31,12 @@ def variants(stage: Stage, seed: int, first: int, batches: int) -> list[str]:
     """The stage's variants that batches from number `first` on are of, each as likely (mvmoe, Section 5)."""
     raw = _of_batches(seed, first, batches)
     return [stage.variants[i] for i in _between(raw[:, VARIANT], (0, len(stage.variants) - 1))]
+
+
+def distribution(stage: Stage, seed: int, number: int) -> Distribution:
+    """The stage's distribution that a batch is of, each as likely; uniform if it names none."""
+    kinds = stage.distributions or ("uniform",)
+    return kinds[int(_between(_of_batches(seed, number, 1)[:, DISTRIBUTION], (0, len(kinds) - 1))[0])]
 
 
 def _of_batches(seed: int, first: int, batches: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.construct import construct
 from neuroute.networks.blocks.hierarchical_gate import Hierarchical
 from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint
-from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
+from neuroute.plan.objects import BeamPool, Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.registry import Part
 from neuroute.training.distributed import World, join
 from neuroute.training.loop import Batches, TrainingLoop
@@ -86,11 +86,11 @@ def _train(
     torch.manual_seed(run.seed)
     net = build(run.network)
     if start is not None:
-        net.load_state_dict(_weights_to_start(run, start))
+        net.load_state_dict(_weights_to_start(run, net, start))
     net = net.to(place)
     problem, t = run.validation.dataset.problem, run.training
     model: torch.nn.Module = net
-    if not isinstance(t, Reinforced):  # which adds up its gradients itself
+    if not isinstance(t, BeamPool | Reinforced):  # which see to their gradients themselves
         model = DECISION.of(problem)(net)
         model = torch.compile(model, dynamic=True) if settings.compile else model  # type: ignore[assignment]
         model = world.wrap(model, place, partly=any(isinstance(part, Hierarchical) for part in net.modules()))
@@ -126,20 +126,24 @@ def _train(
     return loop, net
 
 
-def _weights_to_start(run: Run, checkpoint: Path) -> dict[str, torch.Tensor]:
-    """Raises NeurouteError for another architecture; the size that it was trained on may be another."""
-    net, about = load_checkpoint(checkpoint, trusted=(run.network.kind,))
+def _weights_to_start(run: Run, net: torch.nn.Module, checkpoint: Path) -> dict[str, torch.Tensor]:
+    """The checkpoint's weights, and those of `net` for parts that join it: arguments that its class names in `joins`.
+
+    Raises NeurouteError for another architecture; the size that it was trained on may be another.
+    """
+    joins: tuple[str, ...] = getattr(net, "joins", ())
+    before, about = load_checkpoint(checkpoint, trusted=(run.network.kind,))
     found = Network.model_validate(about["network"])
-    if _without_size(found) != _without_size(run.network):
+    if _without(found, "train_nodes", *joins) != _without(run.network, "train_nodes", *joins):
         raise NeurouteError(
             f"{checkpoint}: holds {describe(found)}, but {run.id} is a {describe(run.network)}: "
             "let it start from a run with the same network"
         )
-    return net.state_dict()
+    return {**net.state_dict(), **before.state_dict()} if joins else before.state_dict()
 
 
-def _without_size(network: Network) -> Network:
-    return Network(kind=network.kind, arguments={k: v for k, v in network.arguments.items() if k != "train_nodes"})
+def _without(network: Network, *names: str) -> Network:
+    return Network(kind=network.kind, arguments={k: v for k, v in network.arguments.items() if k not in names})
 
 
 def _export(

@@ -25,7 +25,7 @@ def read_arguments(network: str, tensors: Tensors) -> dict[str, Any]:
     Raises KeyError or IndexError if a tensor is missing, or has fewer axes, that would tell.
     """
     module = network.partition(":")[0].rpartition(".")[2]
-    readers = {"sit": _sit, "icam": _icam, "mvmoe": _mvmoe, "decoder_only": _decoder_only}
+    readers = {"sit": _sit, "icam": _icam, "elg": _elg, "mvmoe": _mvmoe, "decoder_only": _decoder_only}
     return readers.get(module, _residual)(tensors)
 
 
@@ -62,6 +62,10 @@ def _sit(tensors: Tensors) -> dict[str, Any]:
 def _icam(tensors: Tensors) -> dict[str, Any]:
     has = {"adaptation": "alpha" in tensors, "compatibility": "compatibility_alpha" in tensors}
     return _residual(tensors) | has
+
+
+def _elg(tensors: Tensors) -> dict[str, Any]:
+    return _residual(tensors) | {"local": "local.state" in tensors}
 
 
 def _mvmoe(tensors: Tensors) -> dict[str, Any]:

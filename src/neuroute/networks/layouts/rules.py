@@ -52,6 +52,7 @@ class Layout(NamedTuple):
     trained: Arguments = {}  # arguments that the code fixes: with others these weights are another network
     holder: str = "model_state_dict"  # the key of the file that holds the tensors
     constants: Mapping[str, float] = {}  # buffers beside each gate, which nothing computes with
+    idle: tuple[str, ...] = ()  # tensors that nothing computes with: they are neither taken over nor written
     heads: str = ""  # a tensor whose first axis is the heads
 
     def fits(self, tensors: Mapping[str, Tensor]) -> bool:
@@ -67,7 +68,7 @@ def rename(layout: Layout, tensors: dict[str, Tensor], file: Path) -> dict[str, 
 
     Raises NeurouteError that names what is missing, left over or does not fit its neighbours.
     """
-    for name in [name for name in tensors if name.rpartition(".")[2] in layout.constants]:
+    for name in [name for name in tensors if name.rpartition(".")[2] in layout.constants or name in layout.idle]:
         del tensors[name]
     named: dict[str, Tensor] = {}
     missing: list[str] = []

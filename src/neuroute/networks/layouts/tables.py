@@ -1,4 +1,4 @@
-"""The published layouts: LEHD, BQ-NCO, SIT, POMO, ICAM and MVMoE, for all problems that their code is for.
+"""The published layouts: LEHD, BQ-NCO, SIT, DGL, POMO, ELG, ICAM and MVMoE, for the problems that their code is for.
 
 Left what a tensor is called here, right what it is made of.  Names and shapes are facts about the released code; what
 none of a file's tensors tells (heads, say) is as its authors trained it.
@@ -72,14 +72,18 @@ def _feed_forward(ours: str, theirs: str) -> Iterator[Rule]:
     yield from _linear(f"{ours}.down", f"{theirs}.W2")
 
 
-def _lehd() -> Iterator[Rule]:
+def _lehd_layers() -> Iterator[Rule]:
     for ours, theirs in (("encoder", "encoder.layers.0"), ("layers.{i}", "decoder.layers.{i}")):
         yield from _attention(ours, theirs)
         yield from _feed_forward(ours, f"{theirs}.feedForward")
     yield from _linear("embed", "encoder.embedding")
-    yield from _linear("start", "decoder.embedding_first_node")
     yield from _linear("current", "decoder.embedding_last_node")
     yield from _linear("head", "decoder.Linear_final")
+
+
+def _lehd() -> Iterator[Rule]:
+    yield from _lehd_layers()
+    yield from _linear("start", "decoder.embedding_first_node")
 
 
 def _sit() -> Iterator[Rule]:
@@ -153,6 +157,15 @@ def _adaptation() -> Iterator[Rule]:
     yield Rule("compatibility_alpha", ("decoder.alpha2",), SCALAR)
 
 
+def _local(theirs: str) -> Iterator[Rule]:
+    """ELG's local policy."""
+    yield Rule("local.state", (f"{theirs}.cur_token_emb",), ROWS)
+    yield from _linear("local.embed", f"{theirs}.init_emb")
+    yield _weight("local.query", f"{theirs}.Wq")
+    yield _weight("local.key_value", f"{theirs}.Wk", f"{theirs}.Wv")
+    yield from _linear("local.out", f"{theirs}.multi_head_combine")
+
+
 def _mixture(ours: str, theirs: str, *layers: tuple[str, str]) -> Iterator[Rule]:
     """Gates and experts, whose layers are called so here and there."""
     yield Rule(f"{ours}.gate.weight", (f"{theirs}.w_gate",), TRANSPOSED)
@@ -184,7 +197,10 @@ LAST, COMBINE, LIGHT = (
     "encoder.layers.0.multi_head_combine.weight",
     "decoder.dense_or_moe.weight",
 )
+DGL_IDLE = tuple(f"decoder.{name}.{part}" for name in ("embedding_last_node_pos", "k_1") for part in ("weight", "bias"))
 SPELT_CVRP = "encoder.layers.0.add_n_normalization_1.norm.weight"
+LOCAL = {"tsp": "decoder.local_policy_0", "cvrp": "decoder.local_policies.0"}  # of ELG, each code in its own words
+ELG = {"heads": 8, "train_nodes": 100}
 MVMOE = {"constants": {"mean": 0.0, "std": 1.0}, "usual": {"heads": 8, "top": 2, "train_nodes": 100}}  # of its noise
 
 
@@ -210,6 +226,18 @@ def _path(problem: str, columns: int) -> Iterator[Layout]:
 LAYOUTS: tuple[Layout, ...] = (
     *_path("tsp", 2),
     *_path("cvrp", 3),
+    _layout(
+        "ELG for the TSP", "elg:Elg", {EMBEDDING: 2, f"{LOCAL['tsp']}.cur_token_emb": None},
+        _tsp(), _combined(), _local(LOCAL["tsp"]), usual=ELG | {"neighbours": 30},
+    ),
+    _layout(
+        "ELG for the CVRP", "elg:ElgCvrp", {SPELT_CVRP: None, f"{LOCAL['cvrp']}.cur_token_emb": None},
+        _routes("cvrp"), _combined(), _local(LOCAL["cvrp"]), usual=ELG | {"neighbours": 40},
+    ),
+    _layout(
+        "DGL for the TSP", "dgl:Dgl", {EMBEDDING: 7, "decoder.embedding_last_node.weight": None}, _lehd_layers(),
+        lacks=(FIRST,), usual={"heads": 8, "nearest": 30, "train_nodes": 100}, idle=DGL_IDLE,
+    ),
     _layout("POMO for the TSP", "pomo:Pomo", {EMBEDDING: 2, LAST: None, COMBINE: None}, _tsp(), _combined()),
     _layout("POMO for the CVRP", "pomo:PomoCvrp", {SPELT_CVRP: None, COMBINE: None}, _routes("cvrp"), _combined()),
     _layout(

@@ -21,6 +21,12 @@ def sets_of(scale: Scale, sizes: Iterable[int]) -> dict[int, Labels]:
     return {size: roles.reference(scale, size) for size in sizes}
 
 
+def not_trained(study: Study) -> str:
+    """Name the solvers of Tables 2 and 3 that this artifact has no run of; nothing if it has all."""
+    others = [m.name for m in roles.methods(study.scale) if m.run not in study.runs]
+    return f" Not trained here: {', '.join(others)}." if others else ""
+
+
 def gap_notes(study: Study, runs: Iterable[str], sets: Collection[Dataset], *decodings: Decoding) -> list[str]:
     """What a gap is here: of several solutions of each instance, and how far these are apart, over these cells."""
     spreads = [study.value("gap_spread_pct", run, d, how) for run in runs for d in sets for how in decodings]

@@ -24,7 +24,8 @@ SMALL = {  # Figure 5: name -> (positions, initial embeddings)
     "small_r_gauss": ("rope", "gaussian"),
 }
 MAPPED = ("coordns", "pens_a", "pens_r")  # Figure 6
-RIVALS: tuple[str, ...] = ()  # of `rivals`, where the scale has them
+DGL = "rivals/dgl"
+RIVALS: tuple[str, ...] = (DGL,)  # of `rivals`, where the scale has them
 BQ, LEHD = "scaling/bq", "scaling/lehd_6x128"  # the same trainings as there
 GREEDY, ESF = Decoding(), Decoding(esf=True)
 TIMED = Decoding(batch_size=1)  # one instance at a time, as the paper times (Section 5.1)
@@ -97,7 +98,7 @@ def attention(scale: Scale, name: str) -> list[Need]:
 
 
 def on_tsplib(scale: Scale, run: str) -> BenchmarkEvaluation:
-    decodings = {BQ: (Decoding(), ESF), LEHD: (Decoding(),)}.get(run, (repeated(scale), rescaled(scale)))
+    decodings = {BQ: (GREEDY, ESF), LEHD: (GREEDY,), DGL: (GREEDY,)}.get(run, (repeated(scale), rescaled(scale)))
     group, limit = group_of(PAPER, run, "tsplib"), scale[PensScale].tsplib_max_nodes
     return BenchmarkEvaluation(run=run, group=group, max_nodes=limit, decodings=decodings)
 
@@ -131,7 +132,8 @@ def methods(scale: Scale) -> tuple[Method, ...]:
         Method("BQ-NCO", BQ, f"{BQ}/tsplib_{PAPER}"),
         Method("BQ-NCO + ESF", BQ, f"{BQ}/tsplib_{PAPER}", ESF),
         Method("LEHD", LEHD, f"{LEHD}/tsplib_{PAPER}"),
-        *(Method(name) for name in ("INViT-2V", "INViT-3V", "DGL")),
+        *(Method(name) for name in ("INViT-2V", "INViT-3V")),
+        Method("DGL", DGL, f"{DGL}/tsplib_{PAPER}"),
     )
     own = (
         Method(NAMES[name], run_id(name), f"{run_id(name)}/tsplib", repeated(scale), rescaled(scale))

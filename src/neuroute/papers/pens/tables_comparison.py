@@ -9,9 +9,10 @@ from neuroute.accounting.counts import Pens
 from neuroute.core.lazy import pd
 from neuroute.datasets.benchmarks import studied
 from neuroute.papers.pens import roles
-from neuroute.papers.pens.cells import gap_notes, reference_notes
+from neuroute.papers.pens.cells import gap_notes, not_trained, reference_notes
 from neuroute.papers.pens.roles import (
     BQ,
+    DGL,
     LEHD,
     NAMES,
     SIZES,
@@ -128,7 +129,7 @@ def _comparison(view: _View, rows: list[Row], remarks: tuple[str, ...]) -> Table
         group, key = f"TSPLIB {name}", name.replace("-", "_")
         columns.append(Column(f"gap_tsplib_{key}_pct", "Gap", "%", fixed(2), group, at))
         columns.append(Column(f"time_tsplib_{key}_s", "Time", "", duration, group, at))
-    measured = [m for m in methods(study.scale) if m.run]
+    measured = [m for m in methods(study.scale) if m.run in study.runs]
     decodings = dict.fromkeys(how for m in measured for how in (m.decoding, m.rescaled) if how)
     limit = study.scale[PensScale].tsplib_max_nodes
     return Table(
@@ -146,7 +147,7 @@ def _comparison(view: _View, rows: list[Row], remarks: tuple[str, ...]) -> Table
             f"below {limit:,} nodes. Scaling factors are interpolated by the number of nodes.",
             *not_measured(view.tsplib.records, limit, {m.name: m.run for m in measured if m.run}),
             "BQ-NCO and LEHD are trained here, each by its own recipe; the paper takes their authors' code. BQ-NCO + "
-            "ESF has the weights of BQ-NCO. INViT and DGL are not trained here.",
+            f"ESF has the weights of BQ-NCO.{not_trained(study)}",
             *remarks,
             "Papers differ on the same models: greedy at TSP1000, paper `scaling` prints 3.168 % for LEHD and 2.274 % "
             "for BQ-NCO where this one has 3.06 % and 2.19 %.",
@@ -170,7 +171,7 @@ def _scaled_where(study: Study) -> str:
 def _table4_needs(scale: Scale) -> Iterator[Need]:
     for name in NAMES:
         yield from tested(run_id(name), reference(scale, SIZES[0]), repeated(scale))
-    for run in (BQ, LEHD):
+    for run in (BQ, LEHD, DGL):
         yield from tested(run, reference(scale, SIZES[0]))
 
 
@@ -179,7 +180,7 @@ def table4(study: Study) -> Table:
     """Graph type, parameters, venue and original decoding of the solvers."""
     frame = study.published(4)
     facts = dict(zip(frame.key, frame.value, strict=True))
-    runs = {"LEHD": LEHD, "BQ-NCO": BQ, "BQ-NCO+ESF": BQ, "PENS": run_id("pens_a")}
+    runs = {"LEHD": LEHD, "BQ-NCO": BQ, "BQ-NCO+ESF": BQ, "DGL": DGL, "PENS": run_id("pens_a")}
     own = roles.reference(study.scale, SIZES[0]).dataset
 
     def row(name: str) -> Row:

@@ -14,6 +14,8 @@ Where a scale has no block, these rows show the printed numbers, so nothing else
 
 from neuroute.papers.rivals.rival import PAPER as KEY
 from neuroute.papers.rivals.scale import RivalsScale
+from neuroute.papers.rivals.study import PROBLEMS, study_runs
+from neuroute.papers.rivals.study import tests as study_tests
 from neuroute.papers.rivals.systems import rivals
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import longest
@@ -22,7 +24,7 @@ from neuroute.plan.paper import Paper
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
-    return [each.run for each in rivals(config, scale)]
+    return [*(each.run for each in rivals(config, scale)), *study_runs(config, scale)]
 
 
 def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
@@ -30,6 +32,7 @@ def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     read = [labels for r in runs for labels in (*r.data, r.validation, *r.also_validation)]
     tests = [each.test for each in rivals(Config(), scale)]
     tests += [labels.model_copy(update={"solver": "nearest"}) for labels in tests]
+    tests += [labels for problem in PROBLEMS for labels in study_tests(scale, problem).values()]
     jobs = {"trainings": read, "tests": tests}
     return [LabelJob(paper=KEY, name=name, labels=tuple(longest(labels))) for name, labels in jobs.items() if labels]
 

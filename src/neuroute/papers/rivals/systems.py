@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from neuroute.papers.rivals import dgl, elg
 from neuroute.papers.rivals.rival import Rival
 from neuroute.papers.rivals.scale import RivalsScale
 from neuroute.plan.config import Config, Scale
 
 # Name of a system's block in `RivalsScale` -> its networks: (config, scale, block) -> [Rival].
-SYSTEMS: dict[str, Callable[[Config, Scale, Any], list[Rival]]] = {}
+SYSTEMS: dict[str, Callable[[Config, Scale, Any], list[Rival]]] = {
+    "elg": elg.rivals,
+    "dgl": dgl.rivals,
+}
 
 
 def rivals(config: Config, scale: Scale) -> list[Rival]:

@@ -1,0 +1,55 @@
+"""ELG (Gao et al., 2024): POMO with a local policy, which joins for the last steps; without it, ELG's own ablation."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from neuroute.papers.rivals.rival import PAPER, Rival, Trained, rival
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.objects import Decoding, Network, Problem, Reinforced
+from neuroute.plan.shapes import BaselineShape
+from neuroute.plan.specs import Spec
+
+ELG = {"tsp": "neuroute.networks.elg:Elg", "cvrp": "neuroute.networks.elg:ElgCvrp"}
+AUGMENTED = Decoding(starts="all", augment=True)
+
+
+class ElgTrained(Trained):
+    """One of the two problems."""
+
+    neighbours: Annotated[int, Field(ge=1, description="nearest nodes of the penalty and the local policy")]
+    without_local: Annotated[Reinforced, Field(description="the first steps, without the local policy")]
+    training: Annotated[Reinforced, Field(description="the last steps, with it and a new optimizer")]
+
+
+class ElgBlock(Spec):
+    """ELG's encoder and decoder are POMO's; its local policy is as published at all scales."""
+
+    network: BaselineShape
+    tsp: ElgTrained
+    cvrp: ElgTrained
+
+
+def rivals(config: Config, scale: Scale, block: ElgBlock) -> list[Rival]:
+    """Of each problem the network without its local policy, and the whole one, which starts from it."""
+    return [each for problem, p in _problems(block) for each in _both(config, block, problem, p)]
+
+
+def _problems(block: ElgBlock) -> list[tuple[Problem, ElgTrained]]:
+    return [("tsp", block.tsp), ("cvrp", block.cvrp)]
+
+
+def _both(config: Config, block: ElgBlock, problem: Problem, p: ElgTrained) -> list[Rival]:
+    def network(**switch: bool) -> Network:
+        shape = block.network.model_dump() | {"neighbours": p.neighbours, "train_nodes": p.nodes}
+        return Network(kind=ELG[problem], arguments=shape | switch)
+
+    name, without = f"elg_{problem}", f"elg_{problem}_global"
+    before = p.training.model_copy(update={"batches_before": p.without_local.batches, "fresh": True})
+    more: dict[str, Any] = {"start": f"{PAPER}/{without}"}
+    first = rival(
+        config, "ELG without its local policy", without, problem, p, network(local=False), p.without_local, AUGMENTED
+    )
+    return [first, rival(config, "ELG", name, problem, p, network(), before, AUGMENTED, **more)]

@@ -1,0 +1,120 @@
+"""Tables 1 and 2: every rival on the size that it is trained on, and the study of equal budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from neuroute.papers.rivals.scale import RivalsScale
+from neuroute.papers.rivals.study import DECODINGS, KINDS, PROBLEMS, run_id, tests
+from neuroute.papers.rivals.systems import rivals
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.needs import Log, Need, Solved, artifact, tested
+from neuroute.rendering.cells import RANGES, gap_cell, solver_name
+from neuroute.rendering.columns import WHOLE, described, joined
+from neuroute.rendering.solver_cells import Solvers
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
+from neuroute.rendering.trainings import drawn_instances
+
+LEGEND = "Measured here; nothing is quoted."
+ONE = "One training of each network (one seed)."
+
+
+def _table1_needs(scale: Scale) -> Iterator[Need]:
+    for each in rivals(Config(), scale):
+        yield from tested(each.run.id, each.test, each.decoding)
+        yield Log(each.run.id)
+        yield Solved(each.test)
+        yield Solved(each.test.model_copy(update={"solver": "nearest"}))
+
+
+@artifact("Rival systems on the size that they are trained on", needs=_table1_needs)
+def table1(study: Study) -> Table:
+    """Parameters, training and gap of every network, beside the gap of nearest neighbour."""
+    columns = (
+        Column("parameters", "Parameters", "", WHOLE),
+        Column("updates", "Updates", "", WHOLE),
+        Column("training_s", "Training", "", duration),
+        Column("first_validation_pct", "Gap at the first validation", "%", fixed(2)),
+        Column("gap_pct", "Gap", "%", fixed(2)),
+        Column("nearest_pct", "Nearest neighbour", "%", fixed(2)),
+    )
+    solvers, rows = Solvers.of(study), list[Row]()
+    for each in rivals(Config(), study.scale):
+        if each.run.id not in study.runs:
+            continue
+        run, dataset = each.run.id, each.test.dataset
+        summary, log = study.summary(run), study.log(run, "validation")
+        cells = (
+            Cell(study.value("parameters", run, dataset, each.decoding)),
+            Cell(summary.get("updates")),
+            Cell(summary.get("wall_time_s")),
+            Cell(float(log.gap_pct.iloc[0]) if len(log) else None),
+            gap_cell(study, run, dataset, None, each.decoding),
+            Cell(solvers.gap(each.test, "nearest")),
+        )
+        rows.append(Row((each.system, described(dataset), each.decoding.id), cells))
+    notes = (
+        f"{ONE} {RANGES}",
+        "Decoded as its authors do: `multi-x8` takes the best of one solution from each start of each of the eight "
+        "symmetric images. Validation is greedy, of one solution. The first one comes after a part of the training.",
+    )
+    return Table(study.artifact.title, ("System", "Test set", "Decoding"), columns, tuple(rows), notes, LEGEND)
+
+
+def _study_needs(scale: Scale) -> Iterator[Need]:
+    for problem in PROBLEMS:
+        for name in KINDS:
+            for labels in tests(scale, problem).values():
+                yield from tested(run_id(name, problem), labels, *DECODINGS.values())
+            if scale[RivalsScale].study is not None:
+                yield Log(run_id(name, problem))
+
+
+@artifact("Equal budgets: networks trained alike, on larger instances", needs=_study_needs)
+def table2(study: Study) -> Table:
+    """Gaps by size of networks that have seen the same instances, and what their trainings took."""
+    sets = {problem: tests(study.scale, problem) for problem in PROBLEMS}
+    columns = [
+        Column("parameters", "Parameters", "", WHOLE),
+        Column("instances", "Instances", "", WHOLE),
+        Column("training_s", "Training", "", duration),
+    ]
+    for n in sets["tsp"]:
+        at = joined(described(of_size[n].dataset) for of_size in sets.values())
+        columns.append(Column(f"gap_{n}_pct", f"n={n}", "%", fixed(2), "Gap", at))
+    rows = []
+    for problem in PROBLEMS:
+        for name in KINDS:
+            run = run_id(name, problem)
+            if run not in study.runs:
+                continue
+            summary = study.summary(run)
+            for words, decoding in DECODINGS.items():
+                gaps = [gap_cell(study, run, labels.dataset, None, decoding) for labels in sets[problem].values()]
+                first = next(iter(sets[problem].values())).dataset
+                cells = (
+                    Cell(study.value("parameters", run, first, decoding)),
+                    Cell(drawn_instances(study.runs[run])),
+                    Cell(summary.get("wall_time_s")),
+                    *gaps,
+                )
+                rows.append(Row((problem.upper(), name, words), cells))
+    return Table(
+        study.artifact.title, ("Problem", "Network", "Decoding"), tuple(columns), tuple(rows), notes_of(study), LEGEND
+    )
+
+
+def notes_of(study: Study) -> tuple[str, ...]:
+    """What all of the study's artifacts have in common."""
+    s = study.scale[RivalsScale].study
+    if s is None:
+        return ("This scale has no study.",)
+    solvers = joined(f"{p.upper()} by {solver_name(s.references[p])}" for p in PROBLEMS)
+    return (
+        f"All networks of a problem are trained by REINFORCE on the same instances of n={s.nodes}, in the same "
+        f"batches, at the same rate. {ONE} Training times are of this machine, with whatever else ran on it.",
+        "ELG's advantages are scaled, as published; its local policy takes part from the first batch, not from 6/7 of "
+        "the training on. ICAM is without its stages of varying sizes and without elites.",
+        f"References: {solvers}. {RANGES}",
+    )

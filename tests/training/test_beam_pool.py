@@ -1,0 +1,154 @@
+"""Training on a pool: what is in it, what is kept of a search, what is imitated, and refusals."""
+
+import dataclasses
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.problem_spec import spec_of
+from neuroute.decoding.tsp import tour_lengths
+from neuroute.networks.lehd import Lehd
+from neuroute.networks.pomo import Pomo
+from neuroute.plan.objects import BeamPool, Dataset
+from neuroute.solvers import nearest
+from neuroute.training.beam_pool import PoolBatches, beam_pool, log_of_first
+from neuroute.training.distributed import World
+from tiny import N, pooled, scheme_of
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def batches_of(**training: object) -> PoolBatches:
+    return beam_pool(scheme_of(pooled(**training)))
+
+
+def stream(batches: PoolBatches, first: int, count: int) -> torch.Tensor:
+    dataset = Dataset(split="train", n=N, first=first, count=count)
+    return torch.from_numpy(spec_of(batches.run.validation).instances(dataset))
+
+
+def test_the_oldest_instances_are_replaced() -> None:
+    """Of 8 instances 3 a loop, from the second loop on: which of the stream's are in which place."""
+    batches = batches_of(renewed=3, epochs=4, validations=1)
+    wanted = list(range(8))
+    new, oldest = 8, 0
+    for loop in range(8):
+        if loop:
+            for _ in range(3):
+                wanted[oldest % 8] = new
+                new, oldest = new + 1, oldest + 1
+        batches._renew(loop)
+        assert torch.equal(batches.coords, torch.cat([stream(batches, i, 1) for i in wanted]))
+
+
+def test_a_pool_begins_with_nearest_neighbour_and_new_instances_with_nothing() -> None:
+    batches = batches_of()
+    batches._renew(0)
+    for coords, tour in zip(batches.coords.numpy(), batches.tours.numpy(), strict=True):
+        np.testing.assert_array_equal(tour, nearest.solve(coords, 0))
+    assert torch.equal(batches.lengths, tour_lengths(batches.coords, batches.tours[:, None])[:, 0])
+    batches._renew(1)
+    assert batches.lengths[:2].isinf().all()
+    assert batches.lengths[2:].isfinite().all()
+
+
+def test_tours_become_no_longer_and_lengths_are_theirs() -> None:
+    batches = batches_of(renewed=0)
+    before = None
+    for loop in range(3):
+        loss, updates = batches.train(loop)
+        assert updates == N - 1
+        assert loss > 0
+        assert torch.equal(batches.tours.sort(dim=1).values, torch.arange(N).expand(8, N))
+        torch.testing.assert_close(batches.lengths, tour_lengths(batches.coords, batches.tours[:, None])[:, 0])
+        assert before is None or (batches.lengths <= before + 1e-12).all()
+        before = batches.lengths
+
+
+def test_wide_beams_from_all_starts_find_the_optimum_of_five_nodes() -> None:
+    """24 tours from a start: a beam that wide holds them all, whatever the network says."""
+    batches = batches_of()
+    batches.run = batches.run.model_copy(update={"n": 5})
+    batches.training = batches.training.model_copy(update={"beam": 24})
+    batches._renew(0)
+    batches._search([2])
+    every = torch.tensor([[0, *rest] for rest in permutations(range(1, 5))])
+    torch.testing.assert_close(batches.lengths, tour_lengths(batches.coords, every.expand(8, -1, -1)).min(1).values)
+
+
+def test_images_are_rotated_and_half_of_them_reflected() -> None:
+    """Distances stay; the first instance stays as it is."""
+    batches = batches_of(pool=64, renewed=0)
+    batches._renew(0)
+    stops = batches.coords.gather(1, batches.tours[..., None].expand(-1, -1, 2))
+    images = batches._images(torch.Generator().manual_seed(0))
+    assert torch.equal(images[0], stops[0])
+    torch.testing.assert_close(torch.cdist(images, images), torch.cdist(stops, stops), rtol=1e-5, atol=1e-5)
+
+    def sides(x: torch.Tensor) -> torch.Tensor:
+        (a, b), (c, d) = (x[:, 1] - x[:, 0]).unbind(-1), (x[:, 2] - x[:, 0]).unbind(-1)
+        return torch.sign(a * d - b * c)
+
+    reflected = sides(images) != sides(stops)
+    assert 0 < reflected.sum() < 64
+    assert not torch.allclose(images[1:], stops[1:], atol=1e-2)
+
+
+def test_an_update_is_that_of_one_decision() -> None:
+    """The first one, against Adam's own step on the mean of the first decision's losses."""
+    batches = batches_of()
+    batches._renew(0)
+    net = batches.net
+    stops = batches.coords.gather(1, batches.tours[..., None].expand(-1, -1, 2))
+    rows = net.encode(stops)
+    rows = torch.cat([rows, rows[:, :1]], dim=1)
+    net.arrive(rows)
+    chances = torch.softmax(net.decide(rows).double(), dim=1)[:, 0]
+    wanted = torch.autograd.grad(-(chances + 1e-7 * (chances <= 1e-5)).log().mean(), list(net.parameters()))
+    found = []
+    step = batches.optimizer.step
+    batches.optimizer.step = lambda: (found.append([p.grad.clone() for p in net.parameters()]), step())[1]  # type: ignore[method-assign, assignment, union-attr, func-returns-value]
+    _, updates = batches._imitate(stops)
+    assert len(found) == updates == N - 1
+    for a, b in zip(found[0], wanted, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
+    assert not any(g.any() for g in found[-1])  # one stop is left
+
+
+def test_what_is_closed_has_no_gradient() -> None:
+    logits = torch.tensor([[-torch.inf, 1.0, 2.0], [0.0, 1.0, 2.0]], requires_grad=True)
+    log_of_first(logits).sum().backward()
+    assert logits.grad is not None
+    assert not logits.grad[0].any()
+    assert logits.grad[1].all()
+    assert float(log_of_first(logits.detach())[0].exp()) == pytest.approx(1e-7)
+
+
+def test_the_rate_falls_every_so_many_epochs() -> None:
+    batches = batches_of(epochs=5, decay_every=2, decay_gamma=0.5, validations=1)
+    rates = [batches.learning_rate(3 * epoch + 2) / 2e-3 for epoch in range(5)]
+    assert rates == [1, 1, 0.5, 0.5, 0.25]
+
+
+def test_the_published_defaults_are_a_million_updates() -> None:
+    spec = BeamPool()
+    assert (spec.batches, spec.samples, spec.renewed / spec.pool) == (10_000, 25_600, 0.125)
+
+
+def test_refusals() -> None:
+    for run, more, message in (
+        (pooled(starts=N + 1), {}, f"{N + 1} starts of instances of {N} nodes"),
+        (pooled(), {"world": World(0, 2)}, "one process, not 2"),
+        (pooled(), {"net": Pomo(1, 8, 2, 8)}, "builds one path"),
+    ):
+        with pytest.raises(NeurouteError, match=message) as refused:
+            beam_pool(scheme_of(run, **more))
+        assert "\n" not in str(refused.value)
+    with pytest.raises(ValueError, match="renewed: 9 of a pool of 8"):
+        pooled(renewed=9)
+    learnt = beam_pool(dataclasses.replace(scheme_of(pooled(), net=Lehd(1, 16, 2, 24))))
+    with pytest.raises(NeurouteError, match="Lehd learns what it encodes"):
+        learnt.train(0)
