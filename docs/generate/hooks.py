@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "docs"), str(ROOT / "src")]
 
 import cards  # noqa: E402
+import coverage  # noqa: E402
 import imports  # noqa: E402
 import kept  # noqa: E402
 import layers  # noqa: E402
@@ -29,6 +30,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are no files of the folder docs."""
     pages = {f"reference/{name}.md": make() for name, make in reference.PAGES.items()}
     pages["models.md"] = cards.page()
+    pages["results/coverage.md"] = coverage.page()
     pages["results/protocols.md"] = protocols.page()
     pages |= {f"tutorial/{file.stem}.md": notebook.page(file) for file in (ROOT / "docs/tutorial").glob("*.ipynb")}
     pages |= {f"project/{name}.md": from_root(ROOT / file) for name, file in PROJECT.items()}

@@ -41,11 +41,16 @@ PATHS: list[tuple[str, dict[str, Any]]] = [
 STARTS = [
     ("pomo:Pomo", HEADS),
     ("pomo:PomoCvrp", HEADS),
+    ("pointerformer:Pointerformer", HEADS),
     *(
         (name, SHAPE | {"adaptation": adaptation, "compatibility": compatibility})
         for name in ("icam:Icam", "icam:IcamCvrp")
         for adaptation in (True, False)
         for compatibility in (True, False)
+    ),
+    *(
+        (name, HEADS | {"action_depth": 1, "views": [5, 7], "actions": 4})
+        for name in ("invit:Invit", "invit:InvitCvrp")
     ),
 ]
 MIXTURES: list[dict[str, Any]] = [
@@ -88,6 +93,7 @@ def ids(value: Any) -> str:
         ("pomo:PomoCvrp", 1_254_016),
         ("icam:Icam", 2_242_446),
         ("icam:IcamCvrp", 2_226_702),
+        ("invit:InvitCvrp", 2_264_576),
         ("mvmoe:MvMoe", 3_682_176),
         ("pens:Pens", 2_842_560),  # 2.8M (pens, Section 5.1); the paper does not print the digits
     ],

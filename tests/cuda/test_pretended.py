@@ -20,7 +20,7 @@ from neuroute.decoding.decode import decode, improve
 from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.weights import load_checkpoint
-from neuroute.plan.objects import Dataset, Decoding, Run
+from neuroute.plan.objects import Dataset, Decoding, Network, Run
 from neuroute.plan.reinforced import Elite
 from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_checker import valid
@@ -227,6 +227,10 @@ def test_decoding_of_16_problems(variant: str, way: dict[str, Any]) -> None:
 
 # -- training -------------------------------------------------------------------------------------------------------
 
+POINTERFORMER = Network(
+    kind="neuroute.networks.pointerformer:Pointerformer",
+    arguments={"depth": 1, "width": 16, "heads": 2, "feed_forward": 24},
+)
 RUNS: dict[str, tuple[str, Run]] = {
     "supervised": ("store", tiny.make_run(batch_size=60, validations=1)),
     "summed": ("store", tiny.make_run(batch_size=60, step="summed", precision="bf16", validations=1)),
@@ -263,6 +267,19 @@ RUNS: dict[str, tuple[str, Run]] = {
             ),
         )
         for kind in tiny_reinforced.KINDS
+    },
+    "reinforce pointerformer": (
+        "store",
+        tiny_reinforced.make_run(tiny_reinforced.stage(batches_per_epoch=1), scaled="deviation").model_copy(
+            update={"network": POINTERFORMER}
+        ),
+    ),
+    **{
+        f"rollouts {kind}": (
+            "cvrp_store" if kind.endswith("cvrp") else "store",
+            tiny_reinforced.rollout_run(kind),
+        )
+        for kind in tiny_reinforced.ROLLOUTS
     },
     **{
         f"reinforce vrp {way}": (

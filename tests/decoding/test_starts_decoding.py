@@ -74,9 +74,11 @@ def test_a_network_of_one_solution_refuses_them(kind: Any) -> None:
     problem = "tsp" if kind is Lehd else "cvrp"
     instances = case_of("pomo" if problem == "tsp" else "pomo_cvrp").instances()
     for decoding in (Decoding(starts=2), ALL, Decoding(augment=True)):
-        with pytest.raises(NeurouteError, match=f"{kind.__name__} builds one solution .* leave `starts` and `augment`"):
+        with pytest.raises(
+            NeurouteError, match=f"{kind.__name__} builds one solution .* leave `starts`, `augment` and `images`"
+        ):
             decode(problem, net, instances, decoding)
-        with pytest.raises(NeurouteError, match="leave `starts` and `augment`"):
+        with pytest.raises(NeurouteError, match="leave `starts`, `augment` and `images`"):
             improve(problem, net, instances, decoding.model_copy(update={"milestones": (0,)}))
 
 

@@ -38,6 +38,7 @@ class AnyLogits:
 
     nodes = torch.zeros(1, 1, 1)
     decide_best = MultiStartNetwork.decide_best
+    sees_served = False
 
     def decide(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         assert (mask == 0).any(-1).all()

@@ -12,8 +12,10 @@ from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.networks.dgl import Dgl
 from neuroute.networks.elg import Elg, ElgCvrp
 from neuroute.networks.icam import Icam, IcamCvrp
+from neuroute.networks.invit import Invit, InvitCvrp
 from neuroute.networks.lehd import Lehd, LehdCvrp
 from neuroute.networks.pens import Pens
+from neuroute.networks.pointerformer import Pointerformer
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
 
@@ -52,6 +54,7 @@ WITHOUT_HEADS = {"depth": 2, "width": 24, "feed_forward": 40}
 MULTI_START: Mapping[str, tuple[type[MultiStartNetwork], dict[str, Any]]] = {
     "pomo": (Pomo, SHAPE),
     "pomo cvrp": (PomoCvrp, SHAPE),
+    "pointerformer": (Pointerformer, SHAPE),
     "elg": (Elg, SHAPE | {"neighbours": 3}),
     "elg cvrp": (ElgCvrp, SHAPE | {"neighbours": 3}),
     "elg alone": (Elg, SHAPE | {"neighbours": 3, "local": False}),
@@ -59,6 +62,10 @@ MULTI_START: Mapping[str, tuple[type[MultiStartNetwork], dict[str, Any]]] = {
         f"{name} {int(a)}{int(c)}": (kind, WITHOUT_HEADS | {"adaptation": a, "compatibility": c})
         for name, kind in (("icam", Icam), ("icam cvrp", IcamCvrp))
         for a, c in SWITCHES
+    },
+    **{
+        name: (kind, SHAPE | {"depth": 1, "views": (10, 12), "actions": 9})
+        for name, kind in (("invit", Invit), ("invit cvrp", InvitCvrp))
     },
 }
 N = 9  # nodes of an instance for networks of many starts
@@ -109,11 +116,16 @@ def features(net: MultiStartNetwork, batch: int = 2) -> tuple[Tensor, ...]:
 
 
 def midway(net: MultiStartNetwork, batch: int = 2) -> tuple[Tensor, Tensor, Tensor]:
-    """Where three tours began or what they have left, where they are, and -inf at what they have visited."""
+    """Where three tours began or what they have left, where they are, and -inf at what they have visited.
+
+    What is left comes with that where the network reads what has been served.
+    """
     torch.manual_seed(2)
     tours = torch.stack([torch.stack([torch.randperm(N)[:4] for _ in range(3)]) for _ in range(batch)])
     closed = torch.zeros(batch, 3, N, dtype=torch.float64).scatter(2, tours, -torch.inf)
     known = tours[..., 0] if net.problem == "tsp" else torch.rand(batch, 3, dtype=torch.float64)
+    if net.sees_served:
+        known = torch.cat([known[..., None], closed], dim=-1)
     return known, tours[..., -1], closed
 
 

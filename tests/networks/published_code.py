@@ -186,8 +186,12 @@ def _gate(name: str, width: int, experts: int) -> Iterator[tuple[str, tuple[int,
 
 
 def parameters(shapes: Shapes) -> int:
-    """Without the constants beside gates."""
-    return sum(math.prod(shape) for name, shape in shapes.items() if not name.endswith((".mean", ".std")))
+    """Without the constants beside gates, and what norms remember."""
+    return sum(
+        math.prod(shape)
+        for name, shape in shapes.items()
+        if not name.endswith((".mean", ".std", "running_mean", "running_var", "num_batches_tracked"))
+    )
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
@@ -200,6 +204,8 @@ def weights(shapes: Shapes, seed: int = 3) -> State:
     for name, shape in shapes.items():
         if name.endswith((".mean", ".std")):
             state[name] = torch.full(shape, float(name.endswith(".std")))
+        elif name.endswith("num_batches_tracked"):
+            state[name] = torch.tensor(7)
         elif "norm" in name.lower() or "alpha" in name:
             state[name] = 0.7 + 0.3 * torch.rand(shape, generator=generator)
         else:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 import dgl_by_the_book as dgl
+import pointerformer_by_the_book as pointerformer
 import published_code as there
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
@@ -19,6 +20,7 @@ from neuroute.networks.layouts.tables import LAYOUTS, recognise
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Dataset, Decoding, Network
 from published_code import Shapes, Size, State, parameters
+from published_invit import invit
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -56,6 +58,7 @@ STARTS = {
     **_both("POMO", there.pomo, there.pomo_step),
     **_both("ELG", there.elg, there.elg_step),
     **_both("ICAM", there.icam, there.icam_step),
+    "Pointerformer": Case("Pointerformer for the TSP", "tsp", pointerformer.shapes, pointerformer.step),
     "POMO-MTL": Case(MVMOE, "vrp", lambda size: there.mvmoe(0, size), there.pomo_step),
     "MVMoE/4E": Case(MVMOE, "vrp", lambda size: there.mvmoe(4, size), there.pomo_step),
     "MVMoE/8E": Case(MVMOE, "vrp", lambda size: there.mvmoe(8, size), there.pomo_step),
@@ -84,7 +87,12 @@ STARTS = {
         )
     },
 }
-CASES = PATH | STARTS
+# Whose decisions are compared in `test_invit`.
+VIEWS = {
+    f"INViT {p}": Case(f"INViT for the {p.upper()}", p, lambda size, p=p: invit(p, size), there.pomo_step)
+    for p in ("tsp", "cvrp")
+}
+CASES = PATH | STARTS | VIEWS
 
 
 def state_of(case: Case) -> State:
@@ -92,6 +100,10 @@ def state_of(case: Case) -> State:
 
 
 def content_of(case: Case, state: State) -> dict[str, Any]:
+    if case.layout.startswith("INViT"):
+        return {"epoch": 7, "time": 1.5, "tot_time": 9.0, "model_baseline": state, "model_train": state}
+    if case.layout.startswith("Pointerformer"):
+        return {"epoch": 499, "global_step": 3, "state_dict": state}
     return there.trained_bq(state) if case.layout.startswith("BQ") else there.trained(state)
 
 
@@ -122,6 +134,7 @@ PRINTED: dict[str, tuple[Shapes, int]] = {
     "BQ CVRP": (dict(there.bq("cvrp", Size(9, 192, 12, 512))), 3_108_116),
     "POMO": (dict(there.pomo("tsp", PUBLISHED)), 1_269_760),
     "POMO CVRP": (dict(there.pomo("cvrp", PUBLISHED)), 1_254_016),
+    "Pointerformer": (dict(pointerformer.shapes(PUBLISHED)), 1_288_064),
     "ELG": (dict(there.elg("tsp", PUBLISHED)), 1_274_016),
     "ELG CVRP": (dict(there.elg("cvrp", PUBLISHED)), 1_258_304),
     "ICAM": (dict(there.icam("tsp", Size(12, 128, 8, 512))), 2_242_446),
@@ -268,7 +281,7 @@ def test_every_layout_has_a_case() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["LEHD cvrp", "SIT tsp", "BQ tsp", "POMO cvrp", "ICAM tsp", "MVMoE/4E", "MVMoE/4E-L moe"]
+    "name", ["LEHD cvrp", "SIT tsp", "BQ tsp", "POMO cvrp", "ICAM tsp", "MVMoE/4E", "MVMoE/4E-L moe", "INViT cvrp"]
 )
 def test_wrong_files_name_what_differs(tmp_path: Path, name: str) -> None:
     case = CASES[name]

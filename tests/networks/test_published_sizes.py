@@ -13,6 +13,7 @@ from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pens import Pens
+from neuroute.networks.pointerformer import Pointerformer
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
 from neuroute.networks.weights import parameters
@@ -26,6 +27,7 @@ CASES: list[tuple[type[nn.Module], dict[str, Any], int]] = [
     (Dgl, {}, 807_169),  # of 840,193 in the released files, where two projections of 128 x 128 are never used
     (Pomo, {}, 1_269_760),
     (PomoCvrp, {}, 1_254_016),
+    (Pointerformer, {}, 1_288_064),
     (Elg, {}, 1_274_016),
     (Elg, {"local": False}, 1_269_760),
     (ElgCvrp, {}, 1_258_304),

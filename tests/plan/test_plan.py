@@ -65,9 +65,12 @@ def test_all_that_is_needed_is_there_whatever_the_papers(papers: tuple[str, ...]
         assert all(len(made) == 1 for made in counts.values())
 
 
-@pytest.mark.parametrize(("paper", "most"), {"scaling": 110, "pens": 48, "sit": 70, "icam": 52, "mvmoe": 90}.items())
+@pytest.mark.parametrize(("paper", "most"), {"scaling": 110, "pens": 48, "sit": 70, "icam": 60, "mvmoe": 90}.items())
 def test_a_paper_at_smoke_takes_few_jobs(paper: str, most: int) -> None:
-    """Label jobs, runs, evaluations and artifacts, each once; benchmarks, the report and the target `all`."""
+    """Label jobs, runs, evaluations and artifacts, each once; benchmarks, the report and the target `all`.
+
+    A rival system that a paper borrows is a training and an evaluation more.
+    """
     plan = plan_of("smoke", (paper,))
     jobs = [(cost.stage, cost.id) for cost in costs(plan, None)]
     assert len(set(jobs)) == len(jobs)
@@ -78,7 +81,8 @@ def test_a_paper_at_smoke_takes_few_jobs(paper: str, most: int) -> None:
     assert stages["evaluate"] == len(evaluations)
     assert stages["train"] >= len(runs)  # with those that these start from
     benchmarks = {b for e in evaluations for b in plan.benchmarks_of_evaluation(e)}
-    assert len(jobs) + len(benchmarks) + 2 <= most
+    rivals = [run for run in plan.runs if run.startswith("rivals/")]
+    assert len(jobs) + len(benchmarks) + 2 <= most + 2 * len(rivals)
 
 
 def test_code_digests_keep_stages_and_networks_apart(monkeypatch: pytest.MonkeyPatch) -> None:

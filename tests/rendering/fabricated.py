@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from neuroute.core.dotted import resolve
 from neuroute.datasets.benchmarks import Known, studied
 from neuroute.evaluation.records import COLUMNS
+from neuroute.plan.changes import can_be_met, left_out
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
 from neuroute.plan.objects import (
     Artifact,
@@ -33,7 +34,7 @@ from neuroute.plan.objects import (
     RunEvaluation,
     Test,
 )
-from neuroute.plan.paper import Paper
+from neuroute.plan.paper import Needs, Paper
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
 
@@ -85,11 +86,18 @@ class Fabric:
 
     @cached_property
     def artifacts(self) -> dict[str, Artifact]:
-        return {a.name: a for a in self.paper.artifacts(self.scale, self.label_jobs)}
+        return {a.name: a for a in self.paper.artifacts(self.scale, self.label_jobs, self.needs)}
 
     @cached_property
     def evaluations(self) -> list[RunEvaluation]:
-        return self.paper.evaluations(self.scale)
+        return self.paper.evaluations(self.scale, self.needs)
+
+    @cached_property
+    def needs(self) -> Needs:
+        """Without those of rivals that the scale does not have."""
+        runs, declared = {run.id: run for run in self.runs}, self.paper.needs(self.scale)
+        absent = left_out((need for each in declared.values() for need in each), runs)
+        return {d: [need for need in each if can_be_met(need, runs, absent)] for d, each in declared.items()}
 
     @cached_property
     def label_jobs(self) -> list[LabelJob]:

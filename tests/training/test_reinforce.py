@@ -159,6 +159,13 @@ def test_advantages_over_the_shared_baseline_sum_to_zero() -> None:
     torch.testing.assert_close(weights(lengths, None), found / 9)
 
 
+def test_advantages_in_standard_deviations() -> None:
+    lengths = torch.tensor([[3.0, 1, 2, 6], [4, 4, 4, 4]], dtype=torch.float64)
+    found = weights(lengths, None, scaled="deviation")
+    torch.testing.assert_close(found[0], torch.tensor([0.0, 2, 1, -3]).double() / 3.5**0.5 / 4, rtol=1e-7, atol=0)
+    assert not found[1].any()  # and no division by 0
+
+
 def test_elites_count_once_more() -> None:
     lengths = torch.tensor([[3.0, 1, 2, 6], [4, 4, 0, 4]], dtype=torch.float64)
     found = weights(lengths, Elite(k=2, beta=0.5))

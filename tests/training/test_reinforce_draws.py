@@ -125,10 +125,10 @@ def test_no_batch_sees_what_another_saw(tmp_path: Path) -> None:
 def test_scaled_advantages_are_shares_of_the_largest() -> None:
     """ELG; where all solutions are as long none counts, and nothing is divided by 0."""
     lengths = torch.tensor([[3.0, 1.0, 2.0, 6.0], [5.0, 5.0, 5.0, 5.0]], dtype=torch.float64)
-    found = weights(lengths, None, scaled=True) * 4
+    found = weights(lengths, None, scaled="largest") * 4
     torch.testing.assert_close(found[0], advantages(lengths)[0] / 2)
     assert not found[1].any()
-    assert torch.equal(weights(lengths, None, scaled=False), weights(lengths, None))
+    assert torch.equal(weights(lengths, None, scaled=None), weights(lengths, None))
 
 
 def test_distributions_are_drawn_evenly_and_by_number_alone() -> None:

@@ -91,6 +91,9 @@ SCHEMES: dict[str, tuple[Callable[[], Run], str, tuple[int, ...]]] = {
     # Inside of each stage and at the end of two.
     "stages, TSP": (lambda: staged("pomo"), "store", (1, 2, 4, 6, 8)),
     "stages, CVRP": (lambda: staged("icam_cvrp"), "cvrp_store", (4,)),
+    # Inside of an epoch and at the end of one, where the baseline is replaced or not.
+    "rollouts, TSP": (tiny_reinforced.rollout_run, "store", (0, 1, 2)),
+    "rollouts, CVRP": (lambda: tiny_reinforced.rollout_run("invit_cvrp"), "cvrp_store", (3,)),
     "VRP": (vrp_run, "vrp_store", (0, 3)),
     "VRP, a light decoder": (lambda: vrp_run(hierarchy="step"), "vrp_store", (0, 3)),
     "VRP, random gates": (lambda: vrp_run(method="random"), "vrp_store", (0, 3)),

@@ -7,8 +7,10 @@ import torch
 
 from neuroute.networks.weights import build
 from neuroute.plan.objects import Network, Run
-from neuroute.plan.reinforced import Elite, Reinforced, Stage
+from neuroute.plan.reinforced import Elite, GreedyBaseline, Reinforced, Stage
+from neuroute.training import rollout_baseline
 from neuroute.training.reinforce import Reinforcement, reinforce
+from neuroute.training.rollout_baseline import RolloutBaseline
 from tiny import N, cvrp_labels, labels, scheme_of
 
 
@@ -35,8 +37,14 @@ KINDS = {
 }
 
 
+ROLLOUTS = {  # networks of a single start, whose baseline is a greedy rollout
+    name: (f"neuroute.networks.invit:{kind}", {"heads": 2, "views": [5, 7], "actions": 4})
+    for name, kind in (("invit", "Invit"), ("invit_cvrp", "InvitCvrp"))
+}
+
+
 def make_run(*stages: Stage, depth: int = 1, kind: str = "pomo", **training: Any) -> ReinforcedRun:
-    name, more = KINDS[kind]
+    name, more = (KINDS | ROLLOUTS)[kind]
     arguments = {"depth": depth, "width": 16, "feed_forward": 32, "train_nodes": N} | more
     return ReinforcedRun(
         paper="icam",
@@ -53,3 +61,17 @@ def batches_of(run: Run, folder: Path, *, double: bool = False, net: Any = None,
     torch.manual_seed(run.seed)
     net = net or (build(run.network).double() if double else build(run.network))
     return reinforce(scheme_of(run, net, folder, **more))
+
+
+def rollout_run(kind: str = "invit", *, images: int = 2, **training: Any) -> ReinforcedRun:
+    """Three epochs of two batches."""
+    one = stage(epochs=3, batch_size=4, starts=1, images=images, learning_rate=1e-2, decay=0.5)
+    how = {"baseline": GreedyBaseline(instances=6), "decoupled": True, "weight_decay": 0.01} | training
+    return make_run(one, kind=kind, **how)
+
+
+def rollouts_of(run: Run, folder: Path, *, double: bool = False, **more: Any) -> RolloutBaseline:
+    torch.manual_seed(run.seed)
+    return rollout_baseline.reinforce(
+        scheme_of(run, build(run.network).to(torch.float64 if double else None), folder, **more)
+    )

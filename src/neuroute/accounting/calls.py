@@ -52,7 +52,7 @@ class CallPrice:
     def construct(self, dataset: Dataset, decoding: Decoding = GREEDY) -> float:
         """Calls to build the first solutions of all instances."""
         starts = dataset.n if decoding.starts == "all" else decoding.starts
-        rows = dataset.count * starts * decoding.beam * (8 if decoding.augment else 1)
+        rows = dataset.count * starts * decoding.beam * decoding.number_of_images
         return decoding.repeats * self.chunks(rows, dataset.nodes) * self.solution(dataset.n)
 
     def improve(self, dataset: Dataset, decoding: Decoding) -> float:

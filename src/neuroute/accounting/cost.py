@@ -93,12 +93,12 @@ def reconstruction_per_sample(c: Counts, stops: int, training: Reconstruction, *
 def reinforced_per_sample(c: Counts, training: Reinforced, *, cvrp: bool) -> float:
     """Count the mean over all sizes: solutions are sampled, and all their decisions made once more to be learnt.
 
-    Ways back to the depot are not counted.
+    With a greedy baseline its solutions are built too.  Ways back to the depot are not counted.
     """
-    total = 0.0
+    total, more = 0.0, training.baseline is not None
     for stage in training.stages:
         for n, instances in stage.expected_instances().items():
             nodes, moves = n + cvrp, n if cvrp else n - 2
             decisions = stage.starts_of(n) * moves * c.decision(nodes + 1)
-            total += instances * (3 * c.encoder(nodes) + 4 * decisions)
+            total += instances * stage.images * ((3 + more) * c.encoder(nodes) + (4 + more) * decisions)
     return total / (training.samples * training.epochs)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from neuroute.accounting.counts import Counts, layer_parameters
+from neuroute.accounting.counts_views import Invit as Invit  # looked for here
+from neuroute.accounting.counts_views import InvitCvrp as InvitCvrp
 from neuroute.accounting.flops import attention, ffn, linear, transformer_layer
 from neuroute.networks.mvmoe_shape import ALL, POSITIONS, Inputs, inputs_of, places
 
@@ -137,6 +139,35 @@ class Icam(Counts):
 @dataclass(frozen=True)
 class IcamCvrp(Icam):
     cvrp = True
+
+
+@dataclass(frozen=True)
+class Pointerformer(Counts):
+    """Distances are not counted, nor are visited nodes told from open ones; what these add to a query is."""
+
+    depth: int = 6
+    width: int = 128
+    heads: int = 8
+    feed_forward: int = 512
+    clipping: float = 50.0
+    train_nodes: int = 100
+
+    @property
+    def parameters(self) -> int:
+        """1,288,064 as published."""
+        w, f = self.width, self.feed_forward
+        return self.depth * (4 * w**2 + 2 * w * f + 5 * w + f) + 6 * w**2 + 25 * w
+
+    def encoder(self, nodes: int) -> int:
+        """The embedding of 24 features, the layers, what four kinds of nodes add to a query, projected again, keys."""
+        w, n = self.width, nodes
+        layers = self.depth * transformer_layer(w, self.heads, self.feed_forward, n)
+        return linear(n, 24, w) + layers + 9 * linear(n, w, w)
+
+    def decision(self, tokens: int) -> int:
+        """The sum of what was visited, and the logits, which are clipped."""
+        n = tokens - 1
+        return linear(1, n, self.width) + linear(1, self.width, n) + n
 
 
 NORM_PARAMETERS = {"instance": 2, "batch": 2, "batch-untracked": 2, "layer": 2}  # of a channel

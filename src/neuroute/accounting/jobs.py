@@ -226,7 +226,7 @@ class ModelPrice:
 
     def construct(self, dataset: Dataset, decoding: Decoding = GREEDY) -> float:
         starts = dataset.n if decoding.starts == "all" else decoding.starts
-        images = 8 if decoding.augment else 1
+        images = decoding.number_of_images
         # Models that are trained from many starts mask nodes instead of dropping them.
         shrinks = decoding.method == "beam" or not isinstance(self.run.training, Reinforced)
         at_a_time = images * starts * decoding.beam

@@ -115,7 +115,9 @@ def _many_starts(net: RoutingNetwork, tokens: int) -> tuple[int, int]:
     _, encoder = _flops(lambda: net.prepare(net.encode(*_features(net.problem, tokens))))
     prepared = net.prepare(net.encode(*_features(net.problem, nodes)))
     current = torch.ones(1, 1, dtype=torch.int64)
-    context = {"tsp": current, "cvrp": torch.ones(1, 1), "vrp": torch.ones(1, 1, 4)}[net.problem]
+    # What is left, and of some networks what has been served.
+    left = torch.zeros(1, 1, 1 + nodes) if net.sees_served else torch.ones(1, 1)
+    context = {"tsp": current, "cvrp": left, "vrp": torch.ones(1, 1, 4)}[net.problem]
     _, decision = _flops(lambda: net.decide(prepared, context, current, torch.zeros(1, 1, nodes)))
     return encoder, decision
 

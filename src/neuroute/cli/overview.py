@@ -41,6 +41,9 @@ def doctor(
 
     for finding in examine():
         print(finding.line())
+    from neuroute.networks.blocks.attention_kernel import describe
+
+    print(f"attention on this CPU: {describe()}")
 
 
 def schema(

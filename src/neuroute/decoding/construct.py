@@ -15,10 +15,14 @@ from neuroute.plan.objects import Decoding
 def construct(
     problem: str, net: RoutingNetwork, instances: Any, memory_gb: float = 4.0, precision: str = "fp32"
 ) -> Tensor:
-    """The greedy solutions (count, ...) int64 on the CPU; of a network of many starts the best of all."""
+    """The greedy solutions (count, ...) int64 on the CPU; of a network of many starts the best of all.
+
+    One with a `single_start` builds a single one.
+    """
     environment = ENVIRONMENT.of(problem)
     if net.multi_start:
-        return multi_start(environment, net, instances, memory_gb=memory_gb, precision=precision)  # type: ignore[arg-type]
+        starts = 1 if net.single_start else None
+        return multi_start(environment, net, instances, starts, memory_gb=memory_gb, precision=precision)  # type: ignore[arg-type]
     greedy, device = Decoding(), device_of(net)
     with torch.inference_mode(), autocast(device, precision):
         size = batch_size_for(net, environment.nodes(environment.size(instances)), greedy, memory_gb)

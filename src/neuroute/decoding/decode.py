@@ -71,6 +71,8 @@ def decode_timed(
             instances,
             starts_of(decoding),
             augment=decoding.augment,
+            images=decoding.images,
+            draw=decoding.draw,
             memory_gb=memory_gb,
             precision=precision,
             batch_size=decoding.batch_size,
@@ -232,7 +234,7 @@ def instances_per_batch(net: RoutingNetwork, nodes: int, decoding: Decoding, mem
     """
     if net.multi_start and decoding.method == "greedy":
         environment = ENVIRONMENT.of(net.problem)
-        images, starts = 8 if decoding.augment else 1, starts_of(decoding) or nodes - environment.depots
+        images, starts = decoding.number_of_images, starts_of(decoding) or nodes - environment.depots
         return environment.batch_sizes(net, nodes, images * starts, images, memory_gb, decoding.batch_size)[1]
     if decoding.method != "prc":
         return batch_size_for(net, nodes, decoding, memory_gb)

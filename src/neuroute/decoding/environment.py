@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.decoding.memory import batch_size_for
+from neuroute.decoding.memory import batch_size_for, bytes_of_decision
 from neuroute.decoding.rollout import Rollout
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
@@ -104,7 +104,7 @@ class Environment(ABC, Generic[B]):
         tours: of one instance, those of all its `images` together; instances: as many, or, if None, as fit.  Raises
         NeurouteError if the activations of one image's encoder are more than all the memory.
         """
-        most = max(1, int(memory_gb * 1e9 / (BYTES * nodes)))
+        most = max(1, int(memory_gb * 1e9 / (BYTES * nodes + bytes_of_decision(net))))
         encoded = batch_size_for(net, nodes, Decoding(), memory_gb)
         return most, instances or max(1, min(most // tours, encoded // images))
 

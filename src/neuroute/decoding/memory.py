@@ -26,7 +26,8 @@ def batch_size_for(net: RoutingNetwork, nodes: int, decoding: Decoding, memory_g
     What a network keeps of pairs of tokens has a quarter of the memory to itself.  Raises NeurouteError if the
     activations of one instance are more than all of it.
     """
-    per_instance = 4 * 16 * net.width * (nodes + 1) * decoding.beam
+    tokens = net.decision_tokens or nodes + 1
+    per_instance = 4 * 16 * net.width * tokens * decoding.beam
     if per_instance > memory_gb * 1e9:
         beam = f" with beam {decoding.beam}" if decoding.beam > 1 else ""
         raise NeurouteError(
@@ -37,11 +38,15 @@ def batch_size_for(net: RoutingNetwork, nodes: int, decoding: Decoding, memory_g
         return decoding.batch_size
     pairs = net.pair_channels * (nodes + 1) ** 2
     held = max(1, pair_floats(memory_gb) // pairs) if pairs else 65_535
-    if device_of(net).type == "cpu":
-        enough = 8192 // ((nodes + 1) * decoding.beam)  # more tokens at once bring no speed, only cache misses
-    else:
-        enough = min(4096, 65_535 // decoding.beam)  # rows of a batch: the limit of a CUDA grid's smaller axes
+    # On a CPU more tokens at once bring no speed, only cache misses; on a GPU a grid's axes are the limit of rows.
+    on_cpu = device_of(net).type == "cpu"
+    enough = 8192 // (tokens * decoding.beam) if on_cpu else min(4096, 65_535 // decoding.beam)
     return max(1, min(int(memory_gb * 1e9 / per_instance), enough, held))
+
+
+def bytes_of_decision(net: RoutingNetwork) -> int:
+    """Activations of what one decision of one tour encodes anew."""
+    return 4 * 16 * net.width * net.decision_tokens
 
 
 def pair_floats(memory_gb: float) -> int:

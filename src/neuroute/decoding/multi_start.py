@@ -1,4 +1,4 @@
-"""Solutions from many starts of an instance at once, and from its eight symmetric images (POMO; Kwon et al., 2020)."""
+"""Solutions from many starts of an instance at once, and from images of it (POMO; Kwon et al., 2020)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,8 +8,10 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import Batch, Environment
+from neuroute.decoding.images import draw_images, images_of
 from neuroute.decoding.memory import autocast, device_of
 from neuroute.decoding.rollout import Choose, complete, precision_of
+from neuroute.decoding.served import begin
 from neuroute.networks.base import MultiStartNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
 
@@ -31,7 +33,7 @@ def roll_out(
 
     batch: what `prepared` is of.  starts: the first stops; with a depot 0 where the network is to choose.
     """
-    return complete(net, prepared, batch.rollout(starts, precision_of(prepared)), choose)
+    return complete(net, prepared, begin(net, batch, starts, precision_of(prepared)), choose)
 
 
 def multi_start(
@@ -41,6 +43,8 @@ def multi_start(
     starts: int | None = None,
     *,
     augment: bool = False,
+    images: int = 1,
+    draw: int = 0,
     memory_gb: float = 4.0,
     precision: str = "fp32",
     batch_size: int | None = None,
@@ -48,19 +52,27 @@ def multi_start(
     """The shortest greedy solutions (count, ...) int64 on the CPU.
 
     Of each instance, those that start at the first `starts` of its possible ones (None: at each of them), with
-    `augment` those of its eight images too, which only the network sees; the first of equally short ones.  Of one
-    start, the first customer is the network's choice, as published.  As many tours at a time as the memory budget
-    holds, of as many instances or of `batch_size`: how many that are does not change them, unless the network
-    `is_batch_dependent`.  Raises NeurouteError if there are no starts, or not so many.
+    `augment` those of its eight images too, or those of so many random `images`, which only the network sees; the first
+    of equally short ones.  Of one start, the first customer is the network's choice, as published; a tour of a network
+    with a `single_start` begins at a random node, another one in each image.  `draw` is which random images and starts.
+    As many tours at a time as the memory budget holds, of as many instances or of `batch_size`: how many that are does
+    not change them, unless the network `is_batch_dependent`.  Raises NeurouteError if there are no starts, or not so
+    many.
     """
-    device, n, images = device_of(net), environment.size(instances), 8 if augment else 1
+    device, n, images = device_of(net), environment.size(instances), 8 if augment else images
     number = environment.count_starts(instances, starts)
     tours, size = environment.batch_sizes(net, environment.nodes(n), number * images, images, memory_gb, batch_size)
 
     def solve(first: int) -> Tensor:
         part: Batch = environment.batch(instances[first : first + size], device)
-        same = part.repeat(images)
+        same, free = part.repeat(images), torch.zeros(images * len(part), 1, dtype=torch.int64, device=device)
         seen = same.at(augment8(part.coords).flatten(0, 1)) if augment else same
+        if net.single_start or (images > 1 and not augment):
+            turns, places = draw_images(draw, range(first, first + len(part)), images).to(device)
+            if images > 1 and not augment:
+                seen = same.at(images_of(part.coords, turns).flatten(0, 1))
+            if net.single_start and not environment.depots:
+                free = (places * n).long().view(-1, 1)
         prepared = environment.prepare(net, seen, first)
 
         def build(starts: Tensor) -> tuple[Tensor, Tensor]:
@@ -68,7 +80,6 @@ def multi_start(
             solutions = roll_out(net, prepared, same, starts)
             return solutions, same.lengths(solutions)
 
-        free = torch.zeros(len(same), 1, dtype=torch.int64, device=device)
         return shortest(build, free if starts == 1 else same.start_nodes(number), tours, images)
 
     with torch.inference_mode(), autocast(device, precision):
@@ -84,10 +95,10 @@ def starts_of(decoding: Decoding) -> int | None:
 def check_starts(net: RoutingNetwork, decoding: Decoding) -> None:
     """Raises NeurouteError if this kind of network cannot be decoded that way."""
     if not net.multi_start:
-        if decoding.starts != 1 or decoding.augment:
+        if decoding.starts != 1 or decoding.augment or decoding.images > 1:
             raise NeurouteError(
                 f"{type(net).__name__} builds one solution of an instance; several starts and symmetric images are for "
-                "networks such as Pomo and Icam, so leave `starts` and `augment` out"
+                "networks such as Pomo and Icam, so leave `starts`, `augment` and `images` out"
             )
     elif decoding.rescale != 1 or decoding.esf:
         raise NeurouteError(

@@ -85,7 +85,7 @@ def _flops(loaded: LoadedModel, dataset: Dataset, decoding: Decoding, places: in
     """
     if not loaded.net.multi_start:
         return cost.per_solution(loaded.run.network, dataset.nodes, decoding.beam)
-    images, starts = 8 if decoding.augment else 1, min(starts_of(decoding) or places, places)
+    images, starts = decoding.number_of_images, min(starts_of(decoding) or places, places)
     solutions, searches = decoding.beam * starts * images, decoding.method != "greedy"
     return cost.per_solution(loaded.run.network, dataset.nodes, solutions, images, shrinks=searches)
 

@@ -21,6 +21,7 @@ class RoutingNetwork(nn.Module, ABC):
     depth: int  # layers; with the width, an estimate of a batch's memory
     train_nodes: int  # size of the training instances
     pair_channels: int = 0  # numbers that are kept of each pair of nodes at a time
+    decision_tokens: int = 0  # tokens, times layers, that each decision of one tour encodes anew
     random_embeddings: bool = False
 
     @property
@@ -88,9 +89,15 @@ class MultiStartNetwork(RoutingNetwork):
     decide(prepared, context, current, mask) -> logits (batch, tours, nodes), -inf where the mask is.
     context (batch, tours): where a tour began (TSP), or the share of the capacity that is left (CVRP);
     current (batch, tours) int64: where it is; mask (batch, tours, nodes): -inf where it may not go, 0 elsewhere.
+
+    One with a `single_start` is trained and validated with a single solution of an instance, which begins at a random
+    node (TSP) or where the network says (CVRP).  One of the CVRP that `sees_served` gets, as its context, what is left
+    and then -inf at each node that has been served, 0 elsewhere: (batch, tours, 1 + nodes).
     """
 
     multi_start: ClassVar[bool] = True
+    single_start: ClassVar[bool] = False
+    sees_served: ClassVar[bool] = False
 
     @abstractmethod
     def prepare(self, *args: Any, **kwargs: Any) -> Any:

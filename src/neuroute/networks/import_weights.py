@@ -31,6 +31,9 @@ NETWORKS = {
     "icam": "neuroute.networks.icam:Icam",
     "icam-cvrp": "neuroute.networks.icam:IcamCvrp",
     "mvmoe": "neuroute.networks.mvmoe:MvMoe",
+    "invit": "neuroute.networks.invit:Invit",
+    "invit-cvrp": "neuroute.networks.invit:InvitCvrp",
+    "pointerformer": "neuroute.networks.pointerformer:Pointerformer",
     "decoder-only": "neuroute.networks.decoder_only:DecoderOnly",
 }
 log = logging.getLogger("neuroute.import")

@@ -122,10 +122,10 @@ class LightLayer(ResidualLayer):
             nn.Linear(width, feed_forward), nn.ReLU(), nn.Linear(feed_forward, width)
         )
 
-    def feed(self, h: Tensor, *given: Any) -> Tensor:
+    def add_feed(self, h: Tensor, *given: Any) -> Tensor:
         """given: the `Routing`."""
         fed: Tensor = self.light(h, *given)
-        return fed
+        return h + fed
 
 
 class LehdCvrpLight(LehdCvrp):

@@ -12,7 +12,13 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 
-HOLDERS = ("model_state_dict", "state_dict", "model", "net")  # keys under which training scripts keep the weights
+HOLDERS = (
+    "model_state_dict",
+    "state_dict",
+    "model",
+    "net",
+    "model_baseline",
+)  # keys under which training scripts keep the weights
 # Numbers of numpy's, which training logs beside the weights may hold, as numpy 2 calls them and as it did before.
 SCALARS: list[Any] = [
     np.dtype,

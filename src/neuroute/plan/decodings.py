@@ -33,6 +33,8 @@ class Decoding(Spec):
     # Of a network of many: the best is taken, or what rrc starts from; a beam searches from each.
     starts: Annotated[int, Field(ge=1)] | Literal["all"] = 1
     augment: bool = False  # with the eight symmetric images of each instance (POMO)
+    # With so many random images of each instance, itself the first (INViT).
+    images: int = Field(default=1, ge=1, exclude_if=lambda images: images == 1)
     draw: int = Field(default=0, ge=0)  # which random embeddings, of a network that has some
     repeats: int = Field(default=1, ge=1)  # solutions of each instance, draws from `draw` on: lengths are their means
     cached: bool = True  # what does not change from step to step is computed once; no other tours
@@ -47,8 +49,10 @@ class Decoding(Spec):
     def _some_methods_have_one_start(self) -> "Decoding":
         if self.starts != 1 and self.method == "prc":
             raise ValueError("starts: re-construction in parallel begins with one solution; leave starts out")
-        if self.augment and self.method != "greedy":
-            raise ValueError(f"augment is for method 'greedy', not '{self.method}'")
+        if (self.augment or self.images > 1) and self.method != "greedy":
+            raise ValueError(f"augment and images are for method 'greedy', not '{self.method}'")
+        if self.augment and self.images > 1:
+            raise ValueError("augment has eight images of its own; leave `images` out")
         return self
 
     @property
@@ -66,8 +70,9 @@ class Decoding(Spec):
 
     @property
     def _greedy(self) -> str:
-        """greedy, multi, multi5, multi-x8."""
-        return (self._from_starts.removeprefix("-") or "greedy") + ("-x8" if self.augment else "")
+        """greedy, multi, multi5, multi-x8, greedy-i16."""
+        images = "-x8" if self.augment else f"-i{self.images}" if self.images > 1 else ""
+        return (self._from_starts.removeprefix("-") or "greedy") + images
 
     @property
     def _from_starts(self) -> str:
@@ -88,6 +93,11 @@ class Decoding(Spec):
         name += self._up_to
         name += "" if self.rule == "cut-off" else f"-{self.rule}"
         return name + (f"-m{self.most_blocks}" if self.most_blocks else "")
+
+    @property
+    def number_of_images(self) -> int:
+        """That each instance is solved in."""
+        return 8 if self.augment else self.images
 
     def draws(self) -> list["Decoding"]:
         """One decoding for each repeat."""

@@ -76,11 +76,20 @@ def with_lenders(keys: Iterable[str]) -> list[str]:
 
 
 def borrow_runs(config: "Config", scale: "Scale", ids: Iterable[str]) -> list["Run"]:
-    """Runs of other papers by id, as these papers declare them; an optional paper may lack some at a scale."""
+    """Runs of other papers by id, as these papers declare them, each after the one that it starts from.
+
+    An optional paper may lack some at a scale.
+    """
     wanted = list(ids)
     papers = [load_paper(key) for key in dict.fromkeys(i.partition("/")[0] for i in wanted)]
     lent = {run.id: run for paper in papers for run in (paper.lends or paper.runs)(config, scale)}
-    return [lent[run] for run in wanted if run in lent or not is_optional(run)]
+    found: dict[str, Run] = {}
+    for run in (lent[name] for name in wanted if name in lent or not is_optional(name)):
+        chain = [run]
+        while (start := (chain[-1].start or "").partition("@")[0]) in lent:
+            chain.append(lent[start])
+        found |= {each.id: each for each in reversed(chain)}
+    return list(found.values())
 
 
 def is_optional(run: str) -> bool:

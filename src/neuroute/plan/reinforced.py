@@ -20,6 +20,19 @@ class Elite(Spec):
     beta: float = Field(default=0.1, ge=0)  # weight of their loss
 
 
+class GreedyBaseline(Spec):
+    """Solutions are compared with greedy ones of a frozen copy of the best weights so far (Kool et al., 2019).
+
+    At the end of each epoch the weights take its place if their greedy solutions of `instances` instances, drawn anew
+    after each replacement, are shorter by more than `margin` on average (INViT) and, with `alpha`, if a paired
+    one-sided t-test says so at that level (Kool et al., 2019).
+    """
+
+    instances: int = Field(default=640, ge=2)
+    margin: float = Field(default=0.0, ge=0)
+    alpha: float | None = Field(default=None, gt=0, lt=1)
+
+
 class Stage(Spec):
     """Batches that are drawn and weighed alike.  Each draws its size, and its capacity, for all of its instances.
 
@@ -37,12 +50,14 @@ class Stage(Spec):
     variants: tuple[str, ...] = ()  # VRP: each batch draws one; none for other problems
     # CVRP: each batch draws one; none: uniform.  Left out of the text of other stages, as are all later fields.
     distributions: tuple[Distribution, ...] = Field(default=(), exclude_if=lambda found: not found)
-    starts: int | None = Field(
-        default=None, ge=2
-    )  # solutions of an instance, one from each of its first nodes; None: all
+    # Solutions of an instance, one from each of its first nodes; None: all.  With a `baseline` they start at random.
+    starts: int | None = Field(default=None, ge=1)
+    # With a `baseline`: each instance is seen in so many random images, itself the first (INViT).
+    images: int = Field(default=1, ge=1, exclude_if=lambda images: images == 1)
     learning_rate: float = Field(default=1e-4, gt=0)
     drops: tuple[int, ...] = ()  # after each of these numbers of epochs the rate falls to `drop` of what it was
     drop: float = Field(default=0.1, gt=0)
+    decay: float = Field(default=1.0, gt=0, le=1, exclude_if=lambda decay: decay == 1)  # of the rate, after each epoch
     elite: Elite | None = None
     validations: int = Field(default=1, ge=1)  # greedy ones, evenly spaced; the last is at the end
 
@@ -82,7 +97,7 @@ class Stage(Spec):
         return n if self.starts is None else self.starts
 
     def rate(self, epoch: int) -> float:
-        return self.learning_rate * self.drop ** bisect_right(self.drops, epoch)
+        return self.learning_rate * self.drop ** bisect_right(self.drops, epoch) * self.decay**epoch
 
     @property
     def batches(self) -> int:
@@ -90,7 +105,8 @@ class Stage(Spec):
 
 
 class Reinforced(Spec):
-    """REINFORCE with a baseline that the solutions of an instance share, in stages (Kwon et al., 2020; icam, 3.3).
+    """REINFORCE with a baseline that the solutions of an instance share, in stages (Kwon et al., 2020; icam, 3.3), or
+    with greedy solutions as `baseline`.
 
     Instances are drawn, never stored: those of a batch follow from its number alone, its size, capacity and samples
     from the seed too.  `batches_before` is the number of the first one: a run that goes on where another ends then
@@ -107,8 +123,24 @@ class Reinforced(Spec):
     balance: float = Field(default=0.0, ge=0)  # weight of the loss that balances experts (mvmoe, Eq. 2: 0.01)
     fresh: bool = False  # a run that starts from another one's weights does not go on with its moments
     precision: Literal["fp32", "bf16"] = "fp32"
-    # Advantages are shares of the largest one of their instance (ELG).
-    scaled: bool = Field(default=False, exclude_if=lambda scaled: not scaled)
+    # Advantages are shares of the largest one of their instance (ELG), or in standard deviations of its lengths
+    # (Pointerformer).
+    scaled: Literal["largest", "deviation"] | None = Field(default=None, exclude_if=lambda scaled: scaled is None)
+    # What solutions are compared with; None: the mean over those of their instance.
+    baseline: GreedyBaseline | None = Field(default=None, exclude_if=lambda baseline: baseline is None)
+    # Weight decay beside the gradient (AdamW), not in it.
+    decoupled: bool = Field(default=False, exclude_if=lambda decoupled: not decoupled)
+
+    @model_validator(mode="after")
+    def _stages_fit_the_baseline(self) -> "Reinforced":
+        if self.baseline and self.scaled:
+            raise ValueError("scaled: advantages over the others of an instance; with a `baseline` leave it out")
+        for stage in self.stages:
+            if self.baseline is None and (stage.starts == 1 or stage.images > 1):
+                raise ValueError(f"stages: {stage.name} has a single start, or images: these are for a `baseline`")
+            if self.baseline is not None and (stage.starts is None or stage.elite):
+                raise ValueError(f"stages: {stage.name}: with a `baseline` give `starts`, such as 1, and no elite")
+        return self
 
     @model_validator(mode="after")
     def _stages_have_names_of_their_own(self) -> "Reinforced":
@@ -120,7 +152,7 @@ class Reinforced(Spec):
     @property
     def scheme(self) -> str:
         """The room of a problem that trains so."""
-        return self.kind
+        return "rollout-baseline" if self.baseline else self.kind
 
     @property
     def ends(self) -> list[int]:

@@ -8,7 +8,7 @@ from pydantic import Field, create_model, model_validator
 from neuroute.plan.reinforced import Reinforced, Stage
 from neuroute.plan.specs import Spec
 from neuroute.plan.specs import Spec as Strict
-from neuroute.plan.trainings import Reconstruction, SelfImprovement, Supervised
+from neuroute.plan.trainings import BeamPool, Reconstruction, SelfImprovement, Supervised
 
 Positive = Annotated[int, Field(ge=1)]
 Nodes = Annotated[int, Field(ge=4, description="nodes of an instance")]
@@ -79,7 +79,8 @@ else:
         "StageFields",
         __base__=Strict,
         **_all_optional(
-            Stage, without={"name", "sizes", "batch_nodes", "capacities", "variants", "distributions", "starts"}
+            Stage,
+            without={"name", "sizes", "batch_nodes", "capacities", "variants", "distributions", "starts", "images"},
         ),
     )
     _TrainingFields = create_model(
@@ -89,8 +90,18 @@ else:
             Supervised,
             SelfImprovement,
             Reconstruction,
+            BeamPool,
             Reinforced,
-            without={"kind", "stages", "batches_before", "balance", "fresh", "scaled"},
+            without={
+                "kind",
+                "stages",
+                "batches_before",
+                "balance",
+                "fresh",
+                "scaled",
+                "baseline",
+                "decoupled",
+            },
         ),
     )
 

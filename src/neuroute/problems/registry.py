@@ -25,6 +25,7 @@ PARTS: dict[str, dict[str, str]] = {
         "reconstruction": "neuroute.training.reconstruction:reconstruction",
         "beam-pool": "neuroute.training.beam_pool:beam_pool",
         "reinforce": "neuroute.training.reinforce:reinforce",
+        "rollout-baseline": "neuroute.training.rollout_baseline:reinforce",
     },
     "cvrp": {
         "spec": "neuroute.datasets.problem_specs:CVRP",
@@ -35,6 +36,7 @@ PARTS: dict[str, dict[str, str]] = {
         "self-improvement": "neuroute.training.cvrp:self_improvement",
         "reconstruction": "neuroute.training.cvrp:reconstruction",
         "reinforce": "neuroute.training.reinforce:reinforce",
+        "rollout-baseline": "neuroute.training.rollout_baseline:reinforce",
     },
     "vrp": {
         "spec": "neuroute.datasets.problem_specs:VRP",

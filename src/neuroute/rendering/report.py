@@ -15,8 +15,11 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json, write_json, write_text
 from neuroute.plan.config import Scale
 from neuroute.rendering.claims import RULE, Judged
+from neuroute.rendering.coverage import HEADS as COVERAGE_HEADS
+from neuroute.rendering.coverage import LEGEND as COVERAGE_LEGEND
+from neuroute.rendering.coverage import coverage_lines
 from neuroute.rendering.protocol import HEADS, LEGEND, Line
-from neuroute.rendering.report_claims import Overview, shown_claim, summary, thumbnail
+from neuroute.rendering.report_claims import Overview, covered, shown_claim, summary, thumbnail
 from neuroute.rendering.style import with_suffix
 
 __all__ = ["Overview", "describe", "write_report"]
@@ -41,11 +44,13 @@ def write_report(
     a file of a drawn artifact is missing.
     """
     titles, overviews, protocols = titles or {}, overviews or {}, protocols or {}
+    coverage = covered(stems)
     papers: list[dict[str, Any]] = [
         {
             "title": titles.get(paper, paper),
             "anchor": paper,
             "protocol": [line.cells() for line in protocols.get(paper, ())],
+            "coverage": coverage_lines({_number(name): found for name, found in coverage[paper].items()}),
             "artifacts": [_artifact(paper, stem, out, scale) for stem in paper_stems],
             "claims": [_claim(paper, judged) for judged in overviews.get(paper, Overview()).claims],
             "pictures": _pictures(paper, paper_stems, overviews.get(paper, Overview()).figures),
@@ -55,12 +60,14 @@ def write_report(
     scales = {a["scale"] for paper in papers for a in paper["artifacts"] if a.get("other_scale")}
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string((files("neuroute.rendering") / "report.html").read_text(encoding="utf-8"))
-    told = summary(scale.name, overviews, titles, (stem for paper_stems in stems.values() for stem in paper_stems))
+    told = summary(scale.name, overviews, titles, coverage)
     shown = {
         "verdicts": told["verdicts"],
         "rule": RULE,
         "protocol_heads": HEADS,
         "protocol_legend": LEGEND,
+        "coverage_heads": COVERAGE_HEADS,
+        "coverage_legend": COVERAGE_LEGEND,
         "claimed": bool(told["claims"]),
         "other_scales": sorted(scales),
     }

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from neuroute.core.lazy import pd
 from neuroute.rendering.claims import VERDICTS, Finding, Judged
+from neuroute.rendering.coverage import Coverage
 from neuroute.rendering.style import with_suffix
 from neuroute.rendering.table import Cell, Format
 
@@ -74,33 +74,41 @@ def thumbnail(stem: Path) -> str:
 
 
 def summary(
-    scale: str, overviews: Mapping[str, Overview], titles: Mapping[str, str], stems: Iterable[Path]
+    scale: str,
+    overviews: Mapping[str, Overview],
+    titles: Mapping[str, str],
+    coverage: Mapping[str, Mapping[str, Coverage]],
 ) -> dict[str, Any]:
-    """Verdicts, and how many artifacts and numbers stand behind them.
+    """Verdicts, and how many numbers stand behind them.
 
-    stems: of all artifacts, without suffix; a number is a measured cell of a table.
+    coverage: paper -> table -> its cells; a number is a measured cell of a table.
     """
-    tables = [with_suffix(stem, "csv") for stem in stems if with_suffix(stem, "json").is_file()]
-    tables = [path for path in tables if path.name.startswith("table")]
     judged = [(paper, each) for paper, overview in overviews.items() for each in overview.claims]
-    counts = [_counts(pd.read_csv(path)) for path in tables]
+    counts = [found for tables in coverage.values() for found in tables.values()]
     return {
         "scale": scale,
         "verdicts": {verdict: sum(each.verdict == verdict for _, each in judged) for verdict in VERDICTS},
-        "numbers": {"measured": sum(m for m, _ in counts), "beside_printed": sum(b for _, b in counts)},
+        "numbers": {
+            "measured": sum(found.measured for found in counts),
+            "beside_printed": sum(found.beside for found in counts),
+        },
+        "coverage": {
+            paper: {name: found._asdict() for name, found in tables.items()} for paper, tables in coverage.items()
+        },
         "claims": [_line(paper, titles.get(paper, paper), each) for paper, each in judged],
     }
 
 
-def _counts(table: pd.DataFrame) -> tuple[int, int]:
-    """Count the measured cells of a table, and those of them that have a printed number beside them."""
-    measured = beside = 0
-    for name in table.columns[table.columns.str.endswith("_measured")]:
-        there = table[name].notna()
-        measured += int(there.sum())
-        printed = f"{name.removesuffix('_measured')}_published"
-        beside += int((there & table[printed].notna()).sum()) if printed in table else 0
-    return measured, beside
+def covered(stems: Mapping[str, Iterable[Path]]) -> dict[str, dict[str, Coverage]]:
+    """Count the cells of all tables that are drawn; stems: paper -> artifacts, without suffix."""
+    return {
+        paper: {
+            stem.name: Coverage.of(with_suffix(stem, "csv"))
+            for stem in of_paper
+            if stem.name.startswith("table") and all(with_suffix(stem, kind).is_file() for kind in ("json", "csv"))
+        }
+        for paper, of_paper in stems.items()
+    }
 
 
 def _line(paper: str, title: str, judged: Judged) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 LEARNING_BYTES = 128  # of a decision and a node while it is learnt from
 GRAPH_BYTES, GRAPH_CHANNEL_BYTES = 32, 64  # of a decision that is kept to be learnt from: of each node, each channel
+ENCODED_BYTES = 80  # of a token's channel that a decision encodes anew
 # Nodes of the decisions that are learnt from together: enough to keep the device busy; on a CPU more of them bring
 # cache misses only.
 MAX_NODES_PER_BATCH = {"cpu": 1 << 19, "cuda": 1 << 27}
@@ -15,19 +16,23 @@ LEAST_NODES = 1 << 15  # of them that keep a CPU busy
 
 @dataclass(frozen=True)
 class Budget:
-    """Of instances with so many nodes, solutions and, at most, moves of each of these; width: channels."""
+    """Of instances with so many nodes, solutions and, at most, moves of each of these.
+
+    width: channels; encoded: tokens, times layers, that each decision encodes anew.
+    """
 
     nodes: int
     starts: int
     moves: int
     width: int
+    encoded: int
     memory_gb: float
     device: str
 
     @property
     def graphs(self) -> int:
         """Instances whose whole constructions keep their graphs: one pass is enough for so many."""
-        each = GRAPH_BYTES * self.nodes + GRAPH_CHANNEL_BYTES * self.width
+        each = GRAPH_BYTES * self.nodes + (GRAPH_CHANNEL_BYTES + ENCODED_BYTES * self.encoded) * self.width
         return int(self._half / (self.starts * self.moves * each))
 
     def instances(self, count: int, each: float) -> int:
@@ -42,8 +47,9 @@ class Budget:
     def moves_of(self, instances: int) -> int:
         """Moves of so many instances that are learnt from together where one pass is too much."""
         decisions = instances * self.starts
-        fit = self._half / (decisions * (LEARNING_BYTES * self.nodes + 4 * 16 * self.width))
-        return max(1, int(min(fit, self._most / (decisions * self.nodes))))
+        each = LEARNING_BYTES * self.nodes + (GRAPH_CHANNEL_BYTES + ENCODED_BYTES * self.encoded) * self.width
+        fit = self._half / (decisions * each)
+        return max(1, int(min(fit, self._most / (decisions * (self.nodes + self.encoded)))))
 
     @property
     def _half(self) -> float:

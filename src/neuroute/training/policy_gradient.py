@@ -1,6 +1,6 @@
 """The loss of REINFORCE: log-probabilities of sampled solutions, weighed by their advantages over the others."""
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -10,23 +10,32 @@ from neuroute.decoding.recompute import Decisions
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.plan.reinforced import Elite
 
-
-def advantages(lengths: Tensor) -> Tensor:
-    """lengths (batch, solutions) -> by how much each is shorter than its instance's mean (POMO; icam, Eq. 8 and 9)."""
-    return lengths.mean(dim=1, keepdim=True) - lengths
+Scaled = Literal["largest", "deviation"]
+TINY = 1e-8  # added to a standard deviation, as Pointerformer's code does
 
 
-def weights(lengths: Tensor, elite: Elite | None, *, scaled: bool = False) -> Tensor:
+def advantages(lengths: Tensor, scaled: Scaled | None = None) -> Tensor:
+    """lengths (batch, solutions) -> by how much each is shorter than its instance's mean (POMO; icam, Eq. 8 and 9).
+
+    scaled: as shares of the largest one of their instance (ELG), which stay 0 where all solutions are as long, or in
+    biased standard deviations of its lengths (Pointerformer).
+    """
+    ahead = lengths.mean(dim=1, keepdim=True) - lengths
+    if scaled == "largest":
+        largest = ahead.amax(dim=1, keepdim=True)
+        return ahead / torch.where(largest > 0, largest, 1)
+    if scaled == "deviation":
+        return ahead / (lengths.std(dim=1, correction=0, keepdim=True) + TINY)
+    return ahead
+
+
+def weights(lengths: Tensor, elite: Elite | None, *, scaled: Scaled | None = None) -> Tensor:
     """What the log-probabilities of solutions (batch, solutions) are weighed with, per instance.
 
     The loss of an instance is minus their weighed sum: Eq. 7 of icam, with elites Eq. 11.  Of solutions of one length
-    that are not all among the elite, the first ones are.  scaled: advantages are shares of the largest one of their
-    instance (ELG), and stay 0 where all solutions are as long.
+    that are not all among the elite, the first ones are.  scaled: see `advantages`.
     """
-    advantage = advantages(lengths)
-    if scaled:
-        largest = advantage.amax(dim=1, keepdim=True)
-        advantage = advantage / torch.where(largest > 0, largest, 1)
+    advantage = advantages(lengths, scaled)
     weight = advantage / lengths.shape[1]
     if elite is None:
         return weight

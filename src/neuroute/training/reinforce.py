@@ -5,6 +5,7 @@ the first samples solutions without a graph, the second makes the same decisions
 up their gradients: what one graph gives, but for rounding, in memory that does not grow with the length.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from neuroute.decoding.memory import autocast
 from neuroute.decoding.multi_start import roll_out
 from neuroute.decoding.recompute import RecordedChoices, recompute
 from neuroute.decoding.rollout import precision_of
+from neuroute.decoding.served import begin
 from neuroute.networks.weights import all_finite, are_finite
 from neuroute.plan.objects import Dataset, Distribution, Run
 from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
@@ -59,7 +61,7 @@ class Reinforcement:
         self.environment = ENVIRONMENT.of(self.problem)
         self.net: Any = scheme.net
         self.device, self.world = scheme.device, scheme.world
-        self.optimizer: torch.optim.Optimizer = torch.optim.Adam(
+        self.optimizer: torch.optim.Optimizer = (torch.optim.AdamW if self.training.decoupled else torch.optim.Adam)(
             self.net.parameters(),
             lr=self.training.learning_rate(0),
             weight_decay=self.training.weight_decay,
@@ -111,9 +113,17 @@ class Reinforcement:
         self.optimizer.zero_grad(set_to_none=True)
         if not all_finite(self.net):
             raise self._diverged(drawn)
+        self._end_batch(drawn, within)
         if index + 1 == self.training.ends[number] and self.world.leads:
-            keep_stage(self.scheme.state_dir, drawn.stage.name, self.net, self.optimizer)
+            keep_stage(self.scheme.state_dir, drawn.stage.name, self._left(), self.optimizer)
         return loss, 1
+
+    def _end_batch(self, drawn: Drawn, within: int) -> None:
+        """What follows an update, the one after so many batches of its stage."""
+
+    def _left(self) -> Any:
+        """The network that a stage leaves."""
+        return self.net
 
     # -- a batch ------------------------------------------------------------------------------------------------
 
@@ -158,11 +168,11 @@ class Reinforcement:
         batch: Batch = self.environment.batch(SPEC.of(self.problem).instances(dataset), self.device)
         return batch.to(next(self.net.parameters()).dtype)
 
-    def _learn(self, drawn: Drawn, rows: range, batch: Batch) -> Tensor:
+    def _learn(self, drawn: Drawn, rows: Sequence[int], batch: Batch) -> Tensor:
         """Add the gradient of some instances of a batch; returns their share of its loss."""
-        starts = batch.start_nodes(self._starts(drawn))
+        starts = self._first_stops(drawn, rows, batch)
         with autocast(self.device, self.training.precision):
-            prepared, auxiliary = self._prepare(drawn, batch, starts)
+            prepared, auxiliary = self._prepare(drawn, rows, batch, starts)
         if not are_finite(field for field in prepared if isinstance(field, Tensor)):
             raise self._diverged(drawn)
         split = SplitBackward(prepared)
@@ -173,11 +183,17 @@ class Reinforcement:
         return total if of_encoder is None else total + of_encoder.detach()
 
     def _learn_once(
-        self, drawn: Drawn, rows: range, batch: Batch, starts: Tensor, split: SplitBackward, auxiliary: AuxiliaryLoss
+        self,
+        drawn: Drawn,
+        rows: Sequence[int],
+        batch: Batch,
+        starts: Tensor,
+        split: SplitBackward,
+        auxiliary: AuxiliaryLoss,
     ) -> Tensor:
         """Sample solutions with their graph; returns the decisions' share of the loss."""
         draw, logs = streams.drawing(self._noise(drawn, rows, starts)), []
-        rollout = batch.rollout(starts, precision_of(split.prepared))
+        rollout = begin(self.net, batch, starts, precision_of(split.prepared))
         with autocast(self.device, self.training.precision):
             while not rollout.is_complete():
                 prepared = auxiliary.once(split.detached())
@@ -186,7 +202,7 @@ class Reinforcement:
                 stops = draw(probabilities)
                 logs.append(LogProbability.apply(logits, probabilities, stops))  # type: ignore[no-untyped-call]
                 rollout.go(stops)
-        weight = self._weights(drawn, batch.lengths(rollout.solutions()))
+        weight = self._weights(drawn, rows, batch, batch.lengths(rollout.solutions())) / drawn.size
         loss = -(weight.to(logs[0].dtype) * torch.stack(logs).sum(dim=0)).sum()
         if (besides := auxiliary.of_decisions()) is not None:
             loss = loss + besides
@@ -194,16 +210,22 @@ class Reinforcement:
         return loss.detach().double()
 
     def _learn_again(
-        self, drawn: Drawn, rows: range, batch: Batch, starts: Tensor, split: SplitBackward, auxiliary: AuxiliaryLoss
+        self,
+        drawn: Drawn,
+        rows: Sequence[int],
+        batch: Batch,
+        starts: Tensor,
+        split: SplitBackward,
+        auxiliary: AuxiliaryLoss,
     ) -> Tensor:
         """Sample solutions, then make the same decisions with their graph; returns the decisions' share of the loss."""
         prepared = split.prepared
         recorded = RecordedChoices(streams.sampling(self._noise(drawn, rows, starts)))
         with torch.no_grad(), autocast(self.device, self.training.precision):
             lengths = batch.lengths(roll_out(self.net, prepared, batch, starts, recorded))
-        stops, weight = recorded.stops, self._weights(drawn, lengths)
+        stops, weight = recorded.stops, self._weights(drawn, rows, batch, lengths) / drawn.size
         total = torch.zeros((), dtype=torch.float64, device=self.device)
-        rollout = batch.rollout(starts, precision_of(prepared))
+        rollout = begin(self.net, batch, starts, precision_of(prepared))
         moves = min(self._budget(drawn).moves_of(len(rows)), -(-len(stops) // self.sharers))
         for number, decisions in enumerate(recompute(rollout, stops, moves)):
             if not self._learns_from(number):
@@ -218,12 +240,9 @@ class Reinforcement:
             total += loss.detach()
         return total
 
-    def _weights(self, drawn: Drawn, lengths: Tensor) -> Tensor:
-        return weights(lengths, drawn.stage.elite, scaled=self.training.scaled) / drawn.size
-
-    def _noise(self, drawn: Drawn, rows: range, starts: Tensor) -> Tensor:
+    def _noise(self, drawn: Drawn, rows: Sequence[int], starts: Tensor) -> Tensor:
         """What the choices of these instances' solutions are drawn with: (batch, starts, moves)."""
-        each = (starts.shape[1], self.environment.max_moves(drawn.n))
+        each = (starts.shape[1], self._moves(drawn))
         return streams.noise(self.scheme.run.seed, drawn.number, rows, each).to(self.device)
 
     def _diverged(self, drawn: Drawn) -> NeurouteError:
@@ -238,7 +257,19 @@ class Reinforcement:
         """Solutions of an instance."""
         return drawn.stage.starts_of(drawn.n)
 
-    def _prepare(self, drawn: Drawn, batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
+    def _first_stops(self, drawn: Drawn, rows: Sequence[int], batch: Batch) -> Tensor:
+        """Where the solutions (batch, starts) begin."""
+        return batch.start_nodes(self._starts(drawn))
+
+    def _moves(self, drawn: Drawn) -> int:
+        """The most decisions that a solution takes."""
+        return self.environment.max_moves(drawn.n)
+
+    def _weights(self, drawn: Drawn, rows: Sequence[int], batch: Batch, lengths: Tensor) -> Tensor:
+        """What log-probabilities (batch, starts) are weighed with, for a loss that is the sum over them."""
+        return weights(lengths, drawn.stage.elite, scaled=self.training.scaled)
+
+    def _prepare(self, drawn: Drawn, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
         """What the decisions of instances share, with the graph of its encoder, and what is learnt besides."""
         return self.net.prepare(self.net.encode(*batch.features)), AuxiliaryLoss()
 
@@ -253,8 +284,9 @@ class Reinforcement:
     # -- memory -------------------------------------------------------------------------------------------------
 
     def _budget(self, drawn: Drawn) -> Budget:
-        nodes, moves = self.environment.nodes(drawn.n), self.environment.max_moves(drawn.n)
-        return Budget(nodes, self._starts(drawn), moves, self.net.width, self.scheme.memory_gb, self.device.type)
+        nodes, channels, encoded = self.environment.nodes(drawn.n), self.net.width, self.net.decision_tokens
+        sizes = nodes, self._starts(drawn), self._moves(drawn), channels, encoded
+        return Budget(*sizes, self.scheme.memory_gb, self.device.type)
 
     def _in_one_pass(self, drawn: Drawn, instances: int) -> bool:
         """Whether so many instances are learnt from in one pass: not where processes share their moves."""
@@ -275,11 +307,13 @@ class Reinforcement:
 
 
 def reinforce(scheme: Scheme) -> Reinforcement:
-    """Reinforcement learning for the TSP and the CVRP: solutions from every node, or every customer (POMO; icam).
+    """Reinforcement learning for the TSP and the CVRP: solutions from every node, or every customer (POMO; icam)."""
+    check(scheme)
+    return Reinforcement(scheme, scheme.start)
 
-    Raises NeurouteError for a network that builds a single solution of an instance at a time, and for stages that draw
-    what the problem lacks.
-    """
+
+def check(scheme: Scheme) -> None:
+    """Raises NeurouteError for a network of a single solution, and for stages that draw what the problem lacks."""
     run, training = scheme.run, training_of(scheme.run)
     capacities = [stage.name for stage in training.stages if stage.capacities]
     if capacities and run.validation.dataset.problem == "tsp":
@@ -288,7 +322,6 @@ def reinforce(scheme: Scheme) -> Reinforcement:
         raise NeurouteError(f"{run.id}: reinforcement learning takes a network with many starts, such as Pomo")
     if any(stage.variants for stage in training.stages) or training.balance:
         raise NeurouteError(f"{run.id}: `variants` and `balance` are for problem 'vrp' and its experts; leave them out")
-    return Reinforcement(scheme, scheme.start)
 
 
 def training_of(run: Run) -> Reinforced:

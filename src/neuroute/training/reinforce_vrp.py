@@ -10,6 +10,7 @@ draw the same in both, see `networks.routing`, as in one with gradients; the dra
 seeded by the run and the number of the batch, so a run that is killed ends with the same weights.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -104,7 +105,7 @@ class VrpReinforcement(Reinforcement):
         assert drawn.variant is not None
         return min(drawn.stage.starts_of(drawn.n), most_starts(drawn.variant, drawn.n))
 
-    def _prepare(self, drawn: Drawn, batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
+    def _prepare(self, drawn: Drawn, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
         generator = torch.Generator(self.device).manual_seed(stream_seed(self.scheme.run.seed, drawn.number))
         auxiliary = BalanceLoss(self.training.balance, generator, starts.shape[1])
         prepared = self.net.prepare(self.net.encode(*batch.features, auxiliary.encoder), auxiliary.tape)

@@ -5,6 +5,7 @@ nothing of those before it, and an instance's noise nothing of those beside it.
 """
 
 from collections.abc import Sequence
+from enum import IntEnum
 from itertools import count
 
 import numpy as np
@@ -18,6 +19,15 @@ from neuroute.plan.reinforced import Reinforced, Stage
 SHAPES = 1 << 63  # second word of the key of sizes, capacities and variants; that of a batch's noise lies above
 SIZE, CAPACITY, VARIANT, DISTRIBUTION = range(4)  # which of a batch's four draws
 BATCHES_PER_BLOCK = 1 << 16  # batches
+
+
+class Draw(IntEnum):
+    """What is drawn of each row of a batch."""
+
+    SAMPLE = 0  # its decisions
+    START = 1  # where they begin
+    BASELINE = 2  # where what they are compared with begins
+    IMAGE = 3
 
 
 def shapes(stage: Stage, seed: int, first: int, batches: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -65,17 +75,17 @@ def instances_seen(training: Reinforced, seed: int) -> np.ndarray:
     return np.cumsum(seen)
 
 
-def noise(seed: int, batch: int, instances: Sequence[int], each: tuple[int, ...]) -> Tensor:
+def noise(seed: int, batch: int, instances: Sequence[int], each: tuple[int, ...], what: Draw = Draw.SAMPLE) -> Tensor:
     """Uniform numbers in [0, 1) of these instances of a batch: float32 (instances, *each)."""
     size = int(np.prod(each))
-    words = np.stack([_stream(seed, SHAPES + 1 + batch, i).random_raw(-(-size // 2)) for i in instances])
+    words = np.stack([_stream(seed, SHAPES + 1 + batch, i, what).random_raw(-(-size // 2)) for i in instances])
     halves = words.astype("<u8", copy=False).view("<u4")[:, :size]
     return torch.from_numpy((halves >> 8).astype(np.float32) * np.float32(2.0**-24)).view(-1, *each)
 
 
-def _stream(seed: int, word: int, row: int = 0) -> np.random.Philox:
-    """Rows of one key lie 2^64 steps of the counter apart."""
-    return np.random.Philox(key=np.array([seed, word], np.uint64), counter=np.array([0, row, 0, 0], np.uint64))
+def _stream(seed: int, word: int, row: int = 0, what: Draw = Draw.SAMPLE) -> np.random.Philox:
+    """Rows of one key lie 2^64 steps of the counter apart, and what is drawn 2^128."""
+    return np.random.Philox(key=np.array([seed, word], np.uint64), counter=np.array([0, row, what, 0], np.uint64))
 
 
 def sampling(uniform: Tensor) -> Choose:

@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from neuroute.networks.blocks import attention_kernel as kernel
+
 Bias = Callable[[int, int], Tensor]  # (first, stop) -> what is added to the scores of these queries
 
 
@@ -14,6 +16,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None = 
 
     bias broadcasts to (batch, heads, queries, keys); -inf hides a key.
     """
+    if not torch.is_grad_enabled() and kernel.fits(q, k, v):
+        return kernel.fused(q, k, v, scale, bias)
     if q.device.type == "cpu" and q.dtype == torch.bfloat16 and torch.is_grad_enabled():
         # The fused CPU kernel's bf16 backward pass takes two to nine times as long as these two products.
         scores = q @ k.transpose(-1, -2) * scale

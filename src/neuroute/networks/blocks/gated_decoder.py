@@ -3,11 +3,10 @@
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.attention import attend
-from neuroute.networks.blocks.rezero import alpha, scaled_linear
+from neuroute.networks.blocks.rezero import add_feed_forward, add_linear, alpha, scaled_linear
 
 
 class GatedDecoderLayer(nn.Module):
@@ -43,9 +42,10 @@ class GatedDecoderLayer(nn.Module):
         attended = attend(q, k, v, attention_scale / math.sqrt(d_k))
         attended = attended.transpose(1, 2).reshape(rows, tokens, width)
         # The ReZero scalars multiply the last weight of their branch (W^2 products) instead of its output (k W).
-        branch = scaled_linear(attended, self.out, self.alpha1)
-        return x + branch if self.gate is None else torch.addcmul(x, torch.sigmoid(self.gate(x)), branch)
+        if self.gate is None:
+            return add_linear(x, attended, self.out, self.alpha1)
+        return torch.addcmul(x, torch.sigmoid(self.gate(x)), scaled_linear(attended, self.out, self.alpha1))
 
     def feed_forward(self, x: Tensor) -> Tensor:
-        """x + a2 * FFN(x)"""
-        return x + scaled_linear(F.relu(self.up(x)), self.down, self.alpha2)
+        """x + a2 * FFN(x); may overwrite x."""
+        return add_feed_forward(x, self.up, self.down, self.alpha2)

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.attention import attend
-from neuroute.networks.blocks.rezero import alpha, scaled_linear
+from neuroute.networks.blocks.rezero import add_feed_forward, add_linear, alpha
 
 
 class ResidualLayer(nn.Module):
@@ -19,7 +19,7 @@ class ResidualLayer(nn.Module):
               the key's: it adds the same to all scores of a query.)
     `scaled`  scores are divided by sqrt(d_k).
 
-    With feed_forward 0 there is no FFN: whoever builds on this brings another `feed`.
+    With feed_forward 0 there is no FFN: whoever builds on this brings another `add_feed`.
     """
 
     def __init__(
@@ -46,19 +46,18 @@ class ResidualLayer(nn.Module):
         self.alpha1 = alpha() if rezero else None
         self.alpha2 = alpha() if rezero else None
 
-    def feed(self, h: Tensor, *given: Any) -> Tensor:
-        """h (rows, tokens, width) -> same shape: what is added to it."""
-        return scaled_linear(F.relu(self.up(h)), self.down, self.alpha2)
+    def add_feed(self, h: Tensor, *given: Any) -> Tensor:
+        """h (rows, tokens, width) -> same shape; may overwrite it."""
+        return add_feed_forward(h, self.up, self.down, self.alpha2)
 
     def forward(self, x: Tensor, attention_scale: float = 1.0, *given: Any) -> Tensor:
         """x (rows, tokens, width) -> same shape.  Scores are multiplied by attention_scale besides their own scale.
 
-        given: to `feed`, which may ask for more than tokens.
+        given: to `add_feed`, which may ask for more than tokens.
         """
         rows, tokens, width = x.shape
         bias = None if self.key_value_bias is None else F.pad(self.key_value_bias, (width, 0))  # none for the query
         qkv = F.linear(x, self.qkv.weight, bias).view(rows, tokens, 3, self.heads, width // self.heads)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)
         attended = attend(q, k, v, attention_scale * self.scale).transpose(1, 2).reshape(rows, tokens, width)
-        x = x + scaled_linear(attended, self.out, self.alpha1)
-        return x + self.feed(x, *given)
+        return self.add_feed(add_linear(x, attended, self.out, self.alpha1), *given)

@@ -25,7 +25,14 @@ def read_arguments(network: str, tensors: Tensors) -> dict[str, Any]:
     Raises KeyError or IndexError if a tensor is missing, or has fewer axes, that would tell.
     """
     module = network.partition(":")[0].rpartition(".")[2]
-    readers = {"sit": _sit, "icam": _icam, "elg": _elg, "mvmoe": _mvmoe, "decoder_only": _decoder_only}
+    readers = {
+        "sit": _sit,
+        "icam": _icam,
+        "elg": _elg,
+        "mvmoe": _mvmoe,
+        "invit": _invit,
+        "decoder_only": _decoder_only,
+    }
     return readers.get(module, _residual)(tensors)
 
 
@@ -62,6 +69,17 @@ def _sit(tensors: Tensors) -> dict[str, Any]:
 def _icam(tensors: Tensors) -> dict[str, Any]:
     has = {"adaptation": "alpha" in tensors, "compatibility": "compatibility_alpha" in tensors}
     return _residual(tensors) | has
+
+
+def _invit(tensors: Tensors) -> dict[str, Any]:
+    """How many nodes the views have is as published: 15 to choose from, and 35, 50, 65."""
+    return {
+        "depth": _depth(tensors, "views.0.layers"),
+        "action_depth": _depth(tensors, "action_view.layers"),
+        "width": len(tensors["pointer.weight"]),
+        "feed_forward": len(tensors["action_view.layers.0.up.weight"]),
+        "views": [35 + 15 * view for view in range(_depth(tensors, "views"))],
+    }
 
 
 def _elg(tensors: Tensors) -> dict[str, Any]:

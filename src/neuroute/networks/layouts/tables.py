@@ -1,4 +1,4 @@
-"""The published layouts: LEHD, BQ-NCO, SIT, DGL, POMO, ELG, ICAM and MVMoE, for the problems that their code is for.
+"""The published layouts: LEHD, BQ-NCO, SIT, DGL, POMO, ELG, ICAM, MVMoE, INViT, Pointerformer, for all their problems.
 
 Left what a tensor is called here, right what it is made of.  Names and shapes are facts about the released code; what
 none of a file's tensors tells (heads, say) is as its authors trained it.
@@ -7,96 +7,63 @@ none of a file's tensors tells (heads, say) is as its authors trained it.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from neuroute.networks.layouts.rules import Arguments, Join, Layout, Rule
-
-# -- how tensors become one -------------------------------------------------------------------------------------------
-
-
-def _of_heads(weight: Tensor) -> Tensor:
-    """(heads, inputs, d_k) -> (heads d_k, inputs)."""
-    return weight.transpose(1, 2).flatten(0, 1)
-
-
-def _chunks(tensor: Tensor, heads: int, parts: int) -> list[Tensor]:
-    """(parts heads d_k, ...) -> parts of (heads, d_k, ...)."""
-    return [part.unflatten(0, (heads, -1)) for part in tensor.chunk(parts)]
-
-
-def _below(tensor: Tensor, arguments: Arguments, parts: int) -> list[Tensor]:
-    return list(tensor.chunk(parts))
-
-
-ROWS = Join(lambda parts: parts[0] if len(parts) == 1 else torch.cat(parts), _below)
-REPEATED = Join(torch.cat, lambda tensor, arguments, _: tensor.chunk(arguments["representatives"]))
-STACKED = Join(torch.stack, lambda tensor, *_: tensor.unbind())
-SCALAR = Join(lambda parts: parts[0].reshape(()), lambda tensor, *_: [tensor.reshape(1)])
-TRANSPOSED = Join(lambda parts: parts[0].T, lambda tensor, *_: [tensor.T])
-REVERSED = Join(lambda parts: parts[0].flip(0), lambda tensor, *_: [tensor.flip(0)])
-HEADS = Join(
-    lambda parts: torch.cat([_of_heads(part) for part in parts]),
-    lambda tensor, arguments, parts: [p.transpose(1, 2) for p in _chunks(tensor, arguments["heads"], parts)],
+from neuroute.networks.layouts.invit import invit
+from neuroute.networks.layouts.joins import (
+    HEAD_BIAS,
+    HEADS,
+    OF_HEADS,
+    REPEATED,
+    REVERSED,
+    ROWS,
+    SCALAR,
+    STACKED,
+    TRANSPOSED,
+    WHOLE,
+    linear,
+    weight,
 )
-OF_HEADS = Join(  # the output projection, whose inputs are the heads' channels
-    lambda parts: _of_heads(parts[0]).T,
-    lambda tensor, arguments, _: [_chunks(tensor.T, arguments["heads"], 1)[0].transpose(1, 2)],
-)
-HEAD_BIAS = Join(
-    lambda parts: torch.cat([part.flatten() for part in parts]),
-    lambda tensor, arguments, parts: _chunks(tensor, arguments["heads"], parts),
-)
-
-
-def _weight(ours: str, *theirs: str, how: Join = ROWS) -> Rule:
-    return Rule(f"{ours}.weight", tuple(f"{name}.weight" for name in theirs), how)
-
-
-def _linear(ours: str, *theirs: str, how: Join = ROWS) -> Iterator[Rule]:
-    """A linear layer with its bias."""
-    yield _weight(ours, *theirs, how=how)
-    yield Rule(f"{ours}.bias", tuple(f"{name}.bias" for name in theirs), how)
-
+from neuroute.networks.layouts.rules import Layout, Rule
 
 # -- LEHD and SIT: one kind of layer ----------------------------------------------------------------------------------
 
 
 def _attention(ours: str, theirs: str) -> Iterator[Rule]:
-    yield _weight(f"{ours}.qkv", *(f"{theirs}.{name}" for name in ("Wq", "Wk", "Wv")))
-    yield from _linear(f"{ours}.out", f"{theirs}.multi_head_combine")
+    yield weight(f"{ours}.qkv", *(f"{theirs}.{name}" for name in ("Wq", "Wk", "Wv")))
+    yield from linear(f"{ours}.out", f"{theirs}.multi_head_combine")
 
 
 def _feed_forward(ours: str, theirs: str) -> Iterator[Rule]:
-    yield from _linear(f"{ours}.up", f"{theirs}.W1")
-    yield from _linear(f"{ours}.down", f"{theirs}.W2")
+    yield from linear(f"{ours}.up", f"{theirs}.W1")
+    yield from linear(f"{ours}.down", f"{theirs}.W2")
 
 
 def _lehd_layers() -> Iterator[Rule]:
     for ours, theirs in (("encoder", "encoder.layers.0"), ("layers.{i}", "decoder.layers.{i}")):
         yield from _attention(ours, theirs)
         yield from _feed_forward(ours, f"{theirs}.feedForward")
-    yield from _linear("embed", "encoder.embedding")
-    yield from _linear("current", "decoder.embedding_last_node")
-    yield from _linear("head", "decoder.Linear_final")
+    yield from linear("embed", "encoder.embedding")
+    yield from linear("current", "decoder.embedding_last_node")
+    yield from linear("head", "decoder.Linear_final")
 
 
 def _lehd() -> Iterator[Rule]:
     yield from _lehd_layers()
-    yield from _linear("start", "decoder.embedding_first_node")
+    yield from linear("start", "decoder.embedding_first_node")
 
 
 def _sit() -> Iterator[Rule]:
     for half, suffix in (("gather", ""), ("spread", "_2")):
         ours, theirs = f"decoder.layers.{{i}}.{half}", "decoder.layers.{i}"
-        yield _weight(f"{ours}.query", f"{theirs}.Wq{suffix}")
-        yield _weight(f"{ours}.key_value", f"{theirs}.Wk{suffix}", f"{theirs}.Wv{suffix}")
-        yield from _linear(f"{ours}.out", f"{theirs}.multi_head_combine{suffix}")
+        yield weight(f"{ours}.query", f"{theirs}.Wq{suffix}")
+        yield weight(f"{ours}.key_value", f"{theirs}.Wk{suffix}", f"{theirs}.Wv{suffix}")
+        yield from linear(f"{ours}.out", f"{theirs}.multi_head_combine{suffix}")
         yield from _feed_forward(ours, f"{theirs}.feedForward{suffix}")
-    yield from _linear("embed", "encoder.embedding")
-    yield from _linear("decoder.start", "decoder.embedding_first_node")
-    yield from _linear("decoder.current", "decoder.embedding_last_node{s}", how=REPEATED)
-    yield from _linear("head", "decoder.Linear_final")
+    yield from linear("embed", "encoder.embedding")
+    yield from linear("decoder.start", "decoder.embedding_first_node")
+    yield from linear("decoder.current", "decoder.embedding_last_node{s}", how=REPEATED)
+    yield from linear("head", "decoder.Linear_final")
 
 
 # -- BQ ---------------------------------------------------------------------------------------------------------------
@@ -109,11 +76,11 @@ def _bq() -> Iterator[Rule]:
     yield Rule(f"{ours}.out.weight", (f"{theirs}.theta2",), OF_HEADS)
     for number in (1, 2):
         yield Rule(f"{ours}.alpha{number}", (f"encoder.{{i}}.res_norm{number}.alpha",), SCALAR)
-    yield from _linear(f"{ours}.up", "encoder.{i}.linear1")
-    yield from _linear(f"{ours}.down", "encoder.{i}.linear2")
-    yield from _linear("embed", "input_emb")
-    yield _weight("ends", "begin_end_tokens")
-    yield from _linear("head", "scores_projection")
+    yield from linear(f"{ours}.up", "encoder.{i}.linear1")
+    yield from linear(f"{ours}.down", "encoder.{i}.linear2")
+    yield from linear("embed", "input_emb")
+    yield weight("ends", "begin_end_tokens")
+    yield from linear("head", "scores_projection")
 
 
 # -- POMO, ICAM, MVMoE: one encoder -----------------------------------------------------------------------------------
@@ -125,30 +92,30 @@ FEED = {"tsp": "feedForward", "cvrp": "feed_forward"}
 def _encoder(spelling: str) -> Iterator[Rule]:
     """Projections, norms and FFNs; POMO and ICAM spell those of the CVRP otherwise."""
     ours, theirs = "layers.{i}", "encoder.layers.{i}"
-    yield _weight(f"{ours}.qkv", *(f"{theirs}.{name}" for name in ("Wq", "Wk", "Wv")))
-    yield from _linear(f"{ours}.attention_norm", f"{theirs}.{NORM[spelling].format(1)}")
-    yield from _linear(f"{ours}.feed_forward_norm", f"{theirs}.{NORM[spelling].format(2)}")
+    yield weight(f"{ours}.qkv", *(f"{theirs}.{name}" for name in ("Wq", "Wk", "Wv")))
+    yield from linear(f"{ours}.attention_norm", f"{theirs}.{NORM[spelling].format(1)}")
+    yield from linear(f"{ours}.feed_forward_norm", f"{theirs}.{NORM[spelling].format(2)}")
     yield from _feed_forward(ours, f"{theirs}.{FEED[spelling]}")
-    yield _weight("key_value", "decoder.Wk", "decoder.Wv")
+    yield weight("key_value", "decoder.Wk", "decoder.Wv")
 
 
 def _tsp() -> Iterator[Rule]:
     yield from _encoder("tsp")
-    yield from _linear("embed", "encoder.embedding")
-    yield _weight("context.ends", "decoder.Wq_first", "decoder.Wq_last")
+    yield from linear("embed", "encoder.embedding")
+    yield weight("context.ends", "decoder.Wq_first", "decoder.Wq_last")
 
 
 def _routes(spelling: str) -> Iterator[Rule]:
     yield from _encoder(spelling)
-    yield from _linear("embed.depot", "encoder.embedding_depot")
-    yield from _linear("embed.customers", "encoder.embedding_node")
-    yield _weight("context.project", "decoder.Wq_last")
+    yield from linear("embed.depot", "encoder.embedding_depot")
+    yield from linear("embed.customers", "encoder.embedding_node")
+    yield weight("context.project", "decoder.Wq_last")
 
 
 def _combined() -> Iterator[Rule]:
     """What POMO has and ICAM has not: projections of what attention gives."""
-    yield from _linear("layers.{i}.out", "encoder.layers.{i}.multi_head_combine")
-    yield from _linear("combine", "decoder.multi_head_combine")
+    yield from linear("layers.{i}.out", "encoder.layers.{i}.multi_head_combine")
+    yield from linear("combine", "decoder.multi_head_combine")
 
 
 def _adaptation() -> Iterator[Rule]:
@@ -160,10 +127,10 @@ def _adaptation() -> Iterator[Rule]:
 def _local(theirs: str) -> Iterator[Rule]:
     """ELG's local policy."""
     yield Rule("local.state", (f"{theirs}.cur_token_emb",), ROWS)
-    yield from _linear("local.embed", f"{theirs}.init_emb")
-    yield _weight("local.query", f"{theirs}.Wq")
-    yield _weight("local.key_value", f"{theirs}.Wk", f"{theirs}.Wv")
-    yield from _linear("local.out", f"{theirs}.multi_head_combine")
+    yield from linear("local.embed", f"{theirs}.init_emb")
+    yield weight("local.query", f"{theirs}.Wq")
+    yield weight("local.key_value", f"{theirs}.Wk", f"{theirs}.Wv")
+    yield from linear("local.out", f"{theirs}.multi_head_combine")
 
 
 def _mixture(ours: str, theirs: str, *layers: tuple[str, str]) -> Iterator[Rule]:
@@ -171,7 +138,7 @@ def _mixture(ours: str, theirs: str, *layers: tuple[str, str]) -> Iterator[Rule]
     yield Rule(f"{ours}.gate.weight", (f"{theirs}.w_gate",), TRANSPOSED)
     yield Rule(f"{ours}.gate.noise", (f"{theirs}.w_noise",), TRANSPOSED)
     for here, there in layers or (("", ""),):
-        yield from _linear(f"{ours}.experts{here}", f"{theirs}.experts.{{j}}{there}", how=STACKED)
+        yield from linear(f"{ours}.experts{here}", f"{theirs}.experts.{{j}}{there}", how=STACKED)
 
 
 def _mvmoe() -> Iterator[Rule]:
@@ -184,8 +151,31 @@ def _mvmoe() -> Iterator[Rule]:
 
 def _light() -> Iterator[Rule]:
     yield from _mixture("combine.sparse", "decoder.multi_head_combine_moe")
-    yield from _linear("combine.dense", "decoder.multi_head_combine_dense")
-    yield _weight("combine.gate", "decoder.dense_or_moe", how=REVERSED)
+    yield from linear("combine.dense", "decoder.multi_head_combine_dense")
+    yield weight("combine.gate", "decoder.dense_or_moe", how=REVERSED)
+
+
+# -- Pointerformer ----------------------------------------------------------------------------------------------------
+
+
+def _batch_norm(ours: str, theirs: str) -> Iterator[Rule]:
+    yield from linear(f"{ours}.norm", theirs)
+    for kept in ("running_mean", "running_var", "num_batches_tracked"):
+        yield Rule(f"{ours}.norm.{kept}", (f"{theirs}.{kept}",), WHOLE)
+
+
+def _pointerformer() -> Iterator[Rule]:
+    ours, theirs = "layers.{i}", "encoder.sequence.reversible_blocks.{i}"
+    yield from _batch_norm(f"{ours}.attention_norm", f"{theirs}.f_block.mixing_layer_norm")
+    yield Rule(f"{ours}.qkv.weight", (f"{theirs}.f_block.mha.in_proj_weight",), ROWS)
+    yield weight(f"{ours}.out", f"{theirs}.f_block.mha.out_proj")
+    yield from _batch_norm(f"{ours}.feed_forward_norm", f"{theirs}.g_block.output_layer_norm")
+    yield from linear(f"{ours}.up", f"{theirs}.g_block.feed_forward")
+    yield from linear(f"{ours}.down", f"{theirs}.g_block.output_dense")
+    yield from linear("embed", "encoder.init_projection_layer")
+    yield weight("parts", *(f"decoder.{name}" for name in ("Wq_graph", "Wq_first", "Wq_last", "W_visited")))
+    yield weight("query", "decoder.wq")
+    yield weight("key", "decoder.Wk")
 
 
 # -- all of them ------------------------------------------------------------------------------------------------------
@@ -197,6 +187,7 @@ LAST, COMBINE, LIGHT = (
     "encoder.layers.0.multi_head_combine.weight",
     "decoder.dense_or_moe.weight",
 )
+ACTION_VIEW = "action_encoder.input_emb.weight"
 DGL_IDLE = tuple(f"decoder.{name}.{part}" for name in ("embedding_last_node_pos", "k_1") for part in ("weight", "bias"))
 SPELT_CVRP = "encoder.layers.0.add_n_normalization_1.norm.weight"
 LOCAL = {"tsp": "decoder.local_policy_0", "cvrp": "decoder.local_policies.0"}  # of ELG, each code in its own words
@@ -214,7 +205,7 @@ def _path(problem: str, columns: int) -> Iterator[Layout]:
     """Networks that see what is left: of nodes so many numbers."""
     net, where, lehd = problem.capitalize() if problem == "cvrp" else "", f"for the {problem.upper()}", [_lehd()]
     if problem == "tsp":
-        lehd.append(_linear("unused", "decoder.k_1"))
+        lehd.append(linear("unused", "decoder.k_1"))
     yield _layout(f"LEHD {where}", f"lehd:Lehd{net}", {EMBEDDING: columns, FIRST: None}, *lehd, lacks=(SPREAD,))
     sit = {EMBEDDING: columns, SPREAD: None}
     yield _layout(f"SIT {where}", f"sit:Sit{net}", sit, _sit(), usual={"heads": 8, "train_nodes": 1000})
@@ -255,8 +246,18 @@ LAYOUTS: tuple[Layout, ...] = (
     ),
     _layout(
         "MVMoE with a light decoder", "mvmoe:MvMoe", {LAST: None, COMBINE: None, LIGHT: None},
-        _mvmoe(), _linear("layers.{i}.out", "encoder.layers.{i}.multi_head_combine"), _light(), lacks=(EMBEDDING,),
+        _mvmoe(), linear("layers.{i}.out", "encoder.layers.{i}.multi_head_combine"), _light(), lacks=(EMBEDDING,),
         trained={"hierarchy": "episode"}, **MVMOE,
+    ),
+    _layout("INViT for the TSP", "invit:Invit", {ACTION_VIEW: 2}, invit(), holder="model_baseline"),
+    _layout(
+        "INViT for the CVRP", "invit:InvitCvrp", {ACTION_VIEW: 3}, invit(), holder="model_baseline",
+        usual={"heads": 8, "strict": True, "train_nodes": 100},
+    ),
+    _layout(
+        "Pointerformer for the TSP", "pointerformer:Pointerformer",
+        {"encoder.init_projection_layer.weight": 24, "decoder.W_visited.weight": None}, _pointerformer(),
+        holder="state_dict",
     ),
 )  # fmt: skip
 

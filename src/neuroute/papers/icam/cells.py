@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.roles import BASELINES, ORIGINAL, PROBLEMS, SIZES, run_id
+from neuroute.papers.icam.roles import BASELINES, ORIGINAL, PROBLEMS, RIVALS, SIZES, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Labels, Problem
 from neuroute.rendering.grid import Tests
@@ -14,6 +14,10 @@ WAYS_NOTE = (
     "Single trajec.: one solution of each instance, of the TSP the one from node 0, of the CVRP one whose first "
     "customer the model chooses, as the published code does. No augment.: the best of one solution from each node, "
     "which the paper's tables call by the model's bare name. Aug×8: the best of these over the eight symmetric images."
+)
+ELG_NOTE = (
+    "ELG, where it is measured here, starts from every node, whatever the size (its published code: from 100), and "
+    "scales a library's instances by one factor for both axes."
 )
 ALPHAS = (
     "As in the published code, each encoder layer, the decoder's module and the compatibility have an alpha of their "
@@ -47,5 +51,8 @@ def baselines_note(study: Study, problems: Sequence[Problem] = PROBLEMS) -> str:
     """Which baselines are trained here, and on what."""
     own = [(f"POMO ({problem.upper()})", run_id(ORIGINAL[problem])) for problem in problems]
     others = [(f"{name} ({p.upper()})", run) for p in problems for name, run in BASELINES[p].items()]
-    found = [f"{name} at n={study.runs[run].n}" for name, run in (*own, *others) if run in study.runs]
+    lent = [(study.runs[run], run) for run in RIVALS if run in study.runs]
+    kinds = [(r.role["method"], r.validation.dataset.problem, run) for r, run in lent]
+    rivals = [(f"{name} ({problem.upper()})", run) for name, problem, run in kinds if problem in problems]
+    found = [f"{name} at n={study.runs[run].n}" for name, run in (*own, *others, *rivals) if run in study.runs]
     return f"Baselines trained here, each by its own recipe: {', '.join(found) or 'none'}. The others are as printed."

@@ -1,6 +1,7 @@
 """The methods that the tables of paper `icam` compare, and what of them is measured here."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from neuroute.papers.icam.roles import AUGMENTED, BASELINES, MULTI, SINGLE, run_id
 from neuroute.plan.objects import Decoding, Problem
@@ -39,6 +40,11 @@ def ways(name: str, run: str, sizes: Sequence[int], *, label: str = "") -> list[
 
 def cited(*labels: str) -> list[Method]:
     return [Method(label, {"method": label.removesuffix("*")}) for label in labels]
+
+
+def rival_x8(name: str, run: str, sizes: Sequence[int]) -> Method:
+    """Another system that is trained here, by the id of its run."""
+    return replace(cited_x8(name), runs=dict.fromkeys(sizes, run), decoding=AUGMENTED)
 
 
 def cited_x8(name: str) -> Method:

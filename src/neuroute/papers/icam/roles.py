@@ -33,7 +33,9 @@ BASELINES: dict[Problem, dict[str, str]] = {  # trained for other papers
     "tsp": {"LEHD": f"{SCALING}/lehd_6x128", "BQ": f"{SCALING}/bq"},
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{SIT}/bq_cvrp"},
 }
-RIVALS: tuple[str, ...] = ()  # of `rivals`, where the scale has them
+ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
+POINTERFORMER = "rivals/pointerformer"
+RIVALS: tuple[str, ...] = (*ELG.values(), POINTERFORMER)  # of `rivals`, where the scale has them
 Starts = Literal[1, "all"]
 SINGLE = Decoding()
 MULTI = Decoding(starts="all")
@@ -154,9 +156,9 @@ def at_stages(scale: Scale) -> StageEvaluation:
 
 
 def on_set_x(scale: Scale, run: str) -> BenchmarkEvaluation:
-    """Table 2: from many starts where a model has them, whose axes are then scaled one by one."""
+    """Table 2: from many starts where a model has them; POMO and ICAM have each axis scaled by itself."""
     least, below = scale[IcamScale].cvrp.benchmark_nodes
-    many = run.startswith(f"{PAPER}/")
+    own = run.startswith(f"{PAPER}/")
     return BenchmarkEvaluation(
         run=run,
         group=group(run, "cvrplib"),
@@ -164,8 +166,8 @@ def on_set_x(scale: Scale, run: str) -> BenchmarkEvaluation:
         min_nodes=least,
         max_nodes=below,
         sets=("X",),
-        decodings=(MULTI if many else SINGLE,),
-        per_axis=many,
+        decodings=(MULTI if own or run in ELG.values() else SINGLE,),
+        per_axis=own,
     )
 
 

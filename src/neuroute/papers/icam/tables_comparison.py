@@ -6,6 +6,7 @@ from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import (
     ALPHAS,
     CVRP_CONTEXT,
+    ELG_NOTE,
     OTHER_PAPERS,
     TOTALS,
     WAYS_NOTE,
@@ -13,8 +14,8 @@ from neuroute.papers.icam.cells import (
     reference_note,
     sets_of,
 )
-from neuroute.papers.icam.methods import REFERENCE, cited, cited_x8, greedy, ways
-from neuroute.papers.icam.roles import MULTI, ORIGINAL, OWN, PROBLEMS, SIZES, STAGED, run_id
+from neuroute.papers.icam.methods import REFERENCE, cited, greedy, rival_x8, ways
+from neuroute.papers.icam.roles import ELG, MULTI, ORIGINAL, OWN, POINTERFORMER, PROBLEMS, SIZES, STAGED, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Problem
@@ -126,14 +127,14 @@ def _amounts_note(study: Study) -> list[str]:
 
 def _compared(problem: Problem) -> list[Method]:
     """The rows of Table 1, in its order."""
-    pointerformer = [cited_x8("Pointerformer")] if problem == "tsp" else []
+    pointerformer = [rival_x8("Pointerformer", POINTERFORMER, SIZES)] if problem == "tsp" else []
     return [
         *CLASSICAL[problem],
         *cited(*CITED[problem]),
         *(greedy(name, problem, SIZES) for name in ("BQ", "LEHD")),
         Method("MDAM bs50", {"method": "MDAM"}),
         ways("POMO", ORIGINAL[problem], SIZES)[2],
-        cited_x8("ELG"),
+        rival_x8("ELG", ELG[problem], SIZES),
         *pointerformer,
         *ways("ICAM", OWN[problem], SIZES),
     ]
@@ -159,6 +160,7 @@ def table1(study: Study) -> Table:
         study,
         table1_grids(study.scale),
         TOTALS,
+        ELG_NOTE,
         f"{baselines_note(study)} Rows with an asterisk are those methods' own numbers; − is not reported.",
         "Gaps of rows with an asterisk are their papers', against other reference solutions: DIMES at TSP500 is 1.93 % "
         "above the Concorde of this table (printed 1.76 %), DIFUSCO 1.69 % (1.49 %), SO-mixed at TSP200 0.78 % (0.636 "

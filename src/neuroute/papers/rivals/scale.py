@@ -2,6 +2,7 @@
 
 from neuroute.papers.rivals.dgl import DglScale
 from neuroute.papers.rivals.elg import ElgBlock
+from neuroute.papers.rivals.pointerformer import PointerformerScale
 from neuroute.papers.rivals.study_block import StudyBlock
 from neuroute.plan.specs import Spec
 
@@ -12,3 +13,4 @@ class RivalsScale(Spec):
     study: StudyBlock | None = None
     elg: ElgBlock | None = None
     dgl: DglScale | None = None
+    pointerformer: PointerformerScale | None = None

@@ -36,12 +36,12 @@ def study_runs(config: Config, scale: Scale) -> list[Run]:
 
 def _run(config: Config, s: StudyBlock, name: str, problem: Problem) -> Run:
     shape = s.network.model_dump() | {"train_nodes": s.nodes}
-    training = s.training
+    training = s.training[problem]
     if name == "ICAM":
         shape.pop("heads")
     if name == "ELG":
         shape["neighbours"] = s.neighbours
-        training = training.model_copy(update={"scaled": True})
+        training = training.model_copy(update={"scaled": "largest"})
     own = run_id(name, problem)
     return Run(
         paper=PAPER,

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.shapes import BaselineShape, Nodes, Positive
-from neuroute.plan.specs import Spec
+from neuroute.plan.specs import Problem, Spec
 
 
 class StudyBlock(Spec):
@@ -15,7 +15,9 @@ class StudyBlock(Spec):
     nodes: Annotated[Nodes, Field(description="nodes, or customers, of the training instances")]
     network: Annotated[BaselineShape, Field(description="of all networks; ICAM has no heads")]
     neighbours: Annotated[int, Field(ge=1, description="ELG's nearest nodes")]
-    training: Annotated[Reinforced, Field(description="of all networks; ELG's advantages are scaled, as published")]
+    training: Annotated[
+        dict[Problem, Reinforced], Field(description="of all networks; ELG's advantages are scaled, as published")
+    ]
     test_counts: Annotated[dict[int, Positive], Field(description="nodes, or customers -> test instances")]
     validation_count: Positive
     references: Annotated[dict[str, str], Field(description="tsp, cvrp -> solver of the reference solutions")]

@@ -38,7 +38,9 @@ BASELINES = {  # those of `scaling` where it has them
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{PAPER}/bq_cvrp", "SIGD": f"{PAPER}/sigd_cvrp"},
 }
 POMO_RUNS: dict[Problem, str] = {"tsp": "icam/pomo_tsp", "cvrp": "icam/pomo_cvrp"}  # as its authors train it
-RIVALS: tuple[str, ...] = ()  # of `rivals`, where the scale has them
+ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
+ELG_NODES = 5000  # the largest instances of the libraries that it solved in print
+RIVALS: tuple[str, ...] = (*ELG.values(),)  # of `rivals`, where the scale has them
 POMO_SIZES = (1000, 5000)  # in print; out of memory above
 AUGMENTED = Decoding(starts="all", augment=True)
 SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit:SitCvrp"}
@@ -193,6 +195,15 @@ def on_benchmark(scale: Scale, problem: Problem, run: str) -> BenchmarkEvaluatio
         min_nodes=least,
         max_nodes=most,
         decodings=(Decoding(), *([prc_of(scale, problem, 1000)] if own else [])),
+    )
+
+
+def elg_on_benchmark(scale: Scale, problem: Problem) -> BenchmarkEvaluation:
+    """Table 2: from every node of all eight images, both axes scaled alike."""
+    run = ELG[problem]
+    all_of_it = on_benchmark(scale, problem, run)
+    return all_of_it.model_copy(
+        update={"max_nodes": min(ELG_NODES + 1, all_of_it.max_nodes), "decodings": (AUGMENTED,)}
     )
 
 

@@ -1,0 +1,34 @@
+"""A page of how many cells of the papers' tables are measured, from the results that docs/measured keeps."""
+
+from pathlib import Path
+
+from neuroute.plan.papers import all_papers
+from neuroute.rendering.coverage import HEADS, LEGEND, Coverage, coverage_lines
+
+MEASURED = Path(__file__).resolve().parents[1] / "measured"
+HEADLINE = "scaling"  # whose artifacts lie in the folder of the scale itself
+HEAD = f"""# Measured, quoted, impossible
+
+{LEGEND} Of the results that are kept in docs/measured; `results/summary.json` has the same of every run, and its report
+shows it.
+"""
+
+
+def page() -> str:
+    """A table for each scale and paper that anything is kept of."""
+    parts = [HEAD]
+    for scale in sorted(path for path in MEASURED.iterdir() if path.is_dir()):
+        for paper in all_papers():
+            folder = scale if paper == HEADLINE else scale / paper
+            files = sorted(folder.glob("table*.csv"), key=_place)
+            lines = coverage_lines({file.stem: Coverage.of(file) for file in files})
+            if lines:
+                rows = [HEADS, tuple("---" for _ in HEADS), *lines]
+                table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+                parts.append(f"\n## `{paper}` at scale {scale.name}\n\n{table}\n")
+    return "".join(parts)
+
+
+def _place(file: Path) -> tuple[str, int]:
+    word = file.stem.rstrip("0123456789")
+    return word, int(file.stem[len(word) :] or 0)

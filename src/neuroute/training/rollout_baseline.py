@@ -1,0 +1,152 @@
+"""REINFORCE with a greedy rollout as baseline: of a frozen copy of the best weights so far (Kool et al., 2019; INViT).
+
+A sampled solution is weighed by how much shorter it is than the copy's greedy one of the same instance.  At the end of
+each epoch the weights take the copy's place if they build shorter solutions of instances that neither learns from.  The
+copy is what is left of a stage, and of the run.
+"""
+
+import copy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.stats import ttest_rel
+from torch import Tensor
+
+from neuroute.datasets.problem_spec import SPEC
+from neuroute.decoding.environment import Batch
+from neuroute.decoding.images import images_of
+from neuroute.decoding.memory import autocast, bytes_of_decision
+from neuroute.decoding.multi_start import multi_start, roll_out
+from neuroute.plan.objects import Dataset
+from neuroute.plan.reinforced import GreedyBaseline, Stage
+from neuroute.training.policy_gradient import AuxiliaryLoss
+from neuroute.training.reinforce import Drawn, Reinforcement, check
+from neuroute.training.sampling_streams import Draw, noise
+from neuroute.training.supervised import Scheme
+
+CHALLENGES = 1 << 32  # number of the first instance that weights are compared on: far behind those of validation
+
+
+class RolloutBaseline(Reinforcement):
+    """Solutions of each of an instance's images, as many as the stage has `starts`.
+
+    Starts of the TSP are random nodes, others for the copy than for what is sampled; routes of the CVRP begin where the
+    network says.
+    """
+
+    def __init__(self, scheme: Scheme, start: Path | None = None) -> None:
+        super().__init__(scheme, start)
+        assert self.training.baseline is not None
+        self.rule: GreedyBaseline = self.training.baseline
+        self.frozen = copy.deepcopy(self.net).eval().requires_grad_(False)
+        self._most_images = max(stage.images for stage in self.training.stages)
+        self._number = 0  # of replacements
+        self._lengths: np.ndarray | None = None  # the copy's, of the present challenge
+
+    # -- what the training loop asks for ------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        return {"frozen": self.frozen.state_dict(), "number": self._number}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.frozen.load_state_dict(state["frozen"])
+        self._number, self._lengths = state["number"], None
+
+    def _left(self) -> Any:
+        return self.frozen
+
+    def _end_batch(self, drawn: Drawn, within: int) -> None:
+        if (within + 1) % drawn.stage.batches_per_epoch:
+            return
+        if self._lengths is None:
+            self._lengths = self._greedy_lengths(self.frozen, drawn.stage)
+        found = self._greedy_lengths(self.net, drawn.stage)
+        # Rounding may differ from process to process: the first one decides.
+        replaced = self.world.tell(float(is_shorter(found, self._lengths, self.rule)), self.device) > 0
+        if replaced:
+            self.frozen.load_state_dict(self.net.state_dict())
+            self._number, self._lengths = self._number + 1, None
+        self._notes.append({"kind": "baseline", "length": float(found.mean()), "replaced": replaced})
+
+    def _greedy_lengths(self, net: Any, stage: Stage) -> np.ndarray:
+        """The best of the images, (instances,), on those of the present challenge."""
+        dataset = Dataset(
+            problem=self.problem,
+            split="val",
+            n=stage.sizes[1],
+            capacity=stage.capacities and stage.capacities[1],
+            first=CHALLENGES + self._number * self.rule.instances,
+            count=self.rule.instances,
+        )
+        spec, training = SPEC.of(self.problem), net.training
+        instances = spec.instances(dataset)
+        solutions = multi_start(
+            self.environment,
+            net.eval(),
+            instances,
+            1,
+            images=stage.images,
+            memory_gb=self.scheme.memory_gb,
+            precision=self.training.precision,
+        )
+        net.train(training)
+        return spec.lengths(instances, solutions.numpy())
+
+    # -- a batch ------------------------------------------------------------------------------------------------
+
+    def _learn(self, drawn: Drawn, rows: Sequence[int], batch: Batch) -> Tensor:
+        """Every image is a row of its own, the first ones of all instances before the second ones."""
+        images = drawn.stage.images
+        each = [row * images + image for image in range(images) for row in rows]
+        return super()._learn(drawn, each, batch.repeat(images))
+
+    def _first_stops(self, drawn: Drawn, rows: Sequence[int], batch: Batch) -> Tensor:
+        return self._draw_starts(drawn, rows, Draw.START)
+
+    def _draw_starts(self, drawn: Drawn, rows: Sequence[int], what: Draw) -> Tensor:
+        drawn_here = noise(self.scheme.run.seed, drawn.number, rows, (drawn.stage.starts_of(drawn.n),), what)
+        return (drawn_here.to(self.device) * (0 if self.environment.depots else drawn.n)).long()
+
+    def _moves(self, drawn: Drawn) -> int:
+        """The first customer is a decision too."""
+        return super()._moves(drawn) + self.environment.depots
+
+    def _in_images(self, drawn: Drawn, rows: Sequence[int], batch: Batch) -> Batch:
+        """The images."""
+        images = drawn.stage.images
+        if images == 1:
+            return batch
+        turns = noise(self.scheme.run.seed, drawn.number, rows, (1,), Draw.IMAGE).view(images, -1).to(self.device)
+        return batch.at(images_of(batch.coords[: len(batch) // images], turns).flatten(0, 1))
+
+    def _prepare(self, drawn: Drawn, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
+        return super()._prepare(drawn, rows, self._in_images(drawn, rows, batch), starts)
+
+    def _weights(self, drawn: Drawn, rows: Sequence[int], batch: Batch, lengths: Tensor) -> Tensor:
+        with torch.no_grad(), autocast(self.device, self.training.precision):
+            prepared = self.frozen.prepare(self.frozen.encode(*self._in_images(drawn, rows, batch).features))
+            starts = self._draw_starts(drawn, rows, Draw.BASELINE)
+            greedy = batch.lengths(roll_out(self.frozen, prepared, batch, starts))
+        return (greedy.mean(dim=1, keepdim=True) - lengths) / (lengths.shape[1] * drawn.stage.images)
+
+    # -- memory -------------------------------------------------------------------------------------------------
+
+    def _bytes_of(self, n: int, starts: int) -> int:
+        """Of one instance: all images, and all that their decisions encode."""
+        return self._most_images * (super()._bytes_of(n, starts) + starts * bytes_of_decision(self.net))
+
+
+def is_shorter(found: np.ndarray, best: np.ndarray, rule: GreedyBaseline) -> bool:
+    """Whether lengths (instances,) are so much shorter than the best so far as the rule asks for."""
+    if not found.mean() < best.mean() - rule.margin:
+        return False
+    return rule.alpha is None or bool(ttest_rel(found, best, alternative="less").pvalue < rule.alpha)
+
+
+def reinforce(scheme: Scheme) -> RolloutBaseline:
+    """Raises NeurouteError for networks and stages that `Reinforcement` is not for."""
+    check(scheme)
+    return RolloutBaseline(scheme, scheme.start)

@@ -1,0 +1,187 @@
+"""The compiled attention gives what the formula says, to float32's digits, and is left out where it must be."""
+
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from neuroute.networks.blocks import attention_kernel as kernel
+from neuroute.networks.blocks.attention import attend
+
+SCALE = 0.37
+compiled = pytest.mark.skipif(kernel._compiled() is None, reason=kernel.describe())
+
+
+def dense(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None) -> Tensor:
+    """In float64; queries that see no key give 0."""
+    q, k, v = q.double(), k.double(), v.double()
+    scores = q @ k.transpose(-1, -2) * SCALE
+    scores = scores if bias is None else scores + bias.double()
+    return torch.softmax(scores, dim=-1).nan_to_num(0.0) @ v
+
+
+def drawn(batch: int, heads: int, queries: int, keys: int, channels: int, size: float = 2.0) -> tuple[Tensor, ...]:
+    """As a layer has them: of one product, so that a head's tokens are no neighbours."""
+    generator = torch.Generator().manual_seed(channels + keys)
+    q, k, v = torch.randn(batch, max(queries, keys), 3, heads, channels, generator=generator).permute(2, 0, 3, 1, 4)
+    return size * q[:, :, :queries], k[:, :, :keys], v[:, :, :keys]
+
+
+@compiled
+@pytest.mark.parametrize("channels", [4, 8, 16, 20, 32, 48, 64])
+@pytest.mark.parametrize(("queries", "keys"), [(1, 1), (3, 17), (16, 16), (33, 100), (11, 513), (2, 1100), (0, 5)])
+def test_equals_the_formula(channels: int, queries: int, keys: int) -> None:
+    q, k, v = drawn(2, 3, queries, keys, channels)
+    with torch.inference_mode():
+        assert kernel.fits(q, k, v)
+        found = attend(q, k, v, SCALE)
+    torch.testing.assert_close(found.double(), dense(q, k, v), rtol=1e-5, atol=1e-5)
+
+
+def biases(batch: int, heads: int, queries: int, keys: int) -> dict[str, Tensor]:
+    generator = torch.Generator().manual_seed(2)
+    full = -5 * torch.rand(batch, heads, queries, keys, generator=generator)
+    closed = torch.where(torch.rand(batch, 1, queries, keys, generator=generator) < 0.5, -math.inf, 0.0)
+    kept = -torch.rand(batch, heads, queries + 5, keys + 5, generator=generator)
+    return {
+        "of heads": full,
+        "of all heads": full[:, :1],
+        "of all instances": full[:1],
+        "closing keys of a query": closed,
+        "closing keys of all": closed[:, :, :1],
+        "first keys closed": torch.where(torch.arange(keys) < keys - 3, -math.inf, 0.0).expand(1, 1, 1, -1),
+        "a corner of more": kept[:, :, 5:, 5:],
+        "turned": full.transpose(2, 3).contiguous().transpose(2, 3),
+        "in float64": full.double(),
+        "with a query that sees nothing": full.masked_fill((torch.arange(queries) == 1)[:, None], -math.inf),
+    }
+
+
+@compiled
+@pytest.mark.parametrize("keys", [31, 1030])
+@pytest.mark.parametrize("name", biases(1, 1, 2, 4))
+def test_a_bias(name: str, keys: int) -> None:
+    shape = (2, 3, 13, keys)
+    q, k, v = drawn(*shape, channels=16)
+    bias = biases(*shape)[name]
+    with torch.inference_mode():
+        found = attend(q, k, v, SCALE, bias)
+    torch.testing.assert_close(found.double(), dense(q, k, v, bias), rtol=1e-5, atol=1e-5)
+
+
+@compiled
+@pytest.mark.parametrize("keys", [7, 100, 600])
+def test_half_precision_is_rounded_once(keys: int) -> None:
+    """What comes in is exact in float32; what goes out is the nearest number but for float32's own error."""
+    q, k, v = (each.bfloat16() for each in drawn(2, 3, 9, keys, 16))
+    with torch.inference_mode():
+        found = attend(q, k, v, SCALE)
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.double(), dense(q, k, v), rtol=2**-8, atol=1e-5)
+
+
+@compiled
+def test_scores_far_apart_and_numbers_that_are_none() -> None:
+    q, k, v = drawn(1, 2, 5, 40, 16, size=300.0)
+    with torch.inference_mode():
+        torch.testing.assert_close(attend(q, k, v, SCALE).double(), dense(q, k, v), rtol=1e-4, atol=1e-4)
+        broken = q.clone()
+        broken[0, 1, 2, 3] = math.nan
+        found = attend(broken, k, v, SCALE).isnan().all(dim=-1)
+    wanted = torch.zeros(1, 2, 5, dtype=torch.bool)
+    wanted[0, 1, 2] = True
+    assert torch.equal(found, wanted)
+
+
+@compiled
+def test_threads_do_not_change_a_bit() -> None:
+    threads = torch.get_num_threads()
+    found = []
+    for batch, heads in ((4, 8), (1, 1)):
+        q, k, v = drawn(batch, heads, 300, 300, 16)
+        for number in (1, 2, 3):
+            torch.set_num_threads(number)
+            with torch.inference_mode():
+                found.append(attend(q, k, v, SCALE))
+        assert torch.equal(found[-1], found[-3])
+        assert torch.equal(found[-2], found[-3])
+    torch.set_num_threads(threads)
+
+
+@compiled
+def test_shapes_alone_and_torch_s_checks() -> None:
+    q, k, v = drawn(2, 3, 5, 7, 8)
+    with torch.inference_mode():
+        real = kernel.fused(q, k, v, SCALE, None)
+    with FakeTensorMode() as fake, torch.no_grad():
+        shown = kernel.fused(*(fake.from_tensor(each) for each in (q, k, v)), SCALE, None)
+    assert (shown.shape, shown.stride(), shown.dtype) == (real.shape, real.stride(), real.dtype)
+    torch.library.opcheck(kernel.fused, (q, k, v, SCALE, None), test_utils=("test_schema", "test_faketensor"))
+
+
+@compiled
+def test_what_it_is_not_for() -> None:
+    q, k, v = drawn(2, 2, 5, 7, 16)
+    assert kernel.fits(q, k, v)
+    assert not kernel.fits(q.double(), k.double(), v.double())
+    assert not kernel.fits(q, k.bfloat16(), v.bfloat16())
+    assert not kernel.fits(*drawn(1, 1, 2, 2, 128))
+    assert not kernel.fits(*(each.to("meta") for each in (q, k, v)))
+    with sdpa_kernel(SDPBackend.MATH):
+        assert not kernel.fits(q, k, v)
+
+
+TELL = """
+import torch
+from neuroute.networks.blocks import attention_kernel as kernel
+from neuroute.networks.blocks.attention import attend
+q, k, v = torch.arange(48.0).view(3, 1, 1, 2, 8).sin()
+with torch.inference_mode():
+    print(round(float(attend(q, k, v, 0.5).sum()), 4), kernel.describe(), sep=";")
+"""
+
+
+def told(**environment: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", TELL], env=os.environ | environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip().split(";") + done.stderr.splitlines()[:1]
+
+
+@pytest.mark.parametrize(
+    ("environment", "wanted"),
+    [
+        (lambda _: {"NEUROUTE_KERNELS": "off"}, "torch's own: NEUROUTE_KERNELS=off"),
+        (lambda folder: {"PATH": str(folder)}, "torch's own: no C compiler (cc)"),
+        (lambda _: {"ATEN_CPU_CAPABILITY": "default"}, "torch's own: no AVX2"),
+    ],
+)
+def test_without_it_torch_s_attention_does_the_work(
+    environment: Callable[[Path], dict[str, str]], wanted: str, tmp_path: Path
+) -> None:
+    assert told(**environment(tmp_path)) == [told()[0], wanted]
+
+
+@compiled
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "neuroute").write_text("a file where the folder should be")
+    found = told(XDG_CACHE_HOME=str(tmp_path))
+    assert found[:2] == [told()[0], "torch's own: it could not be compiled"]
+    assert "its kernel cannot be made" in found[2]
+
+
+@compiled
+def test_it_is_compiled_once(tmp_path: Path) -> None:
+    first = told(XDG_CACHE_HOME=str(tmp_path))
+    made = {path: path.stat().st_mtime_ns for path in (tmp_path / "neuroute").iterdir()}
+    assert len(made) == 1
+    assert told(XDG_CACHE_HOME=str(tmp_path)) == first
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "neuroute").iterdir()} == made

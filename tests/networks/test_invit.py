@@ -1,0 +1,336 @@
+"""INViT: its views and decisions against formulas, what they do not depend on, and what they cost."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import published_invit as there
+from networks import awake
+from neuroute.accounting.cost import counts
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.problem_spec import SPEC
+from neuroute.decoding.cvrp import CvrpBatch
+from neuroute.decoding.decode import decode
+from neuroute.decoding.environment import ENVIRONMENT
+from neuroute.decoding.multi_start import multi_start, roll_out
+from neuroute.decoding.served import begin
+from neuroute.decoding.tsp import TSP
+from neuroute.networks.blocks.views import nearest, to_unit_box
+from neuroute.networks.import_weights import import_weights
+from neuroute.networks.invit import Invit, InvitCvrp, Prepared
+from neuroute.networks.weights import build, load_checkpoint
+from neuroute.plan.objects import Dataset, Decoding, Network
+from neuroute.problems.cvrp import is_feasible
+from neuroute.problems.tsp import is_permutation
+from neuroute.problems.vrp import Vrp
+from published_code import HEADS, Size, parameters, weights
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+EXACT = {"rtol": 1e-9, "atol": 1e-9}
+SMALL: dict[str, Any] = {"depth": 1, "action_depth": 2, "width": 16, "heads": 2, "feed_forward": 24}
+VIEWS: dict[str, Any] = {"views": (6, 9), "actions": 4}
+
+
+def net(kind: type[Invit] = Invit, **more: Any) -> Any:
+    return awake(kind, **SMALL | VIEWS | more)
+
+
+def points(n: int, batch: int = 2, seed: int = 1) -> Tensor:
+    return torch.rand(batch, n, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def closed_at(n: int, *tours: list[int]) -> Tensor:
+    """(1, tours, n)"""
+    mask = torch.zeros(1, len(tours), n, dtype=torch.float64)
+    for number, visited in enumerate(tours):
+        mask[0, number, visited] = -torch.inf
+    return mask
+
+
+# -- against formulas -------------------------------------------------------------------------------------------------
+
+
+def published(folder: Path, problem: str, size: Size | None = None) -> tuple[dict[str, Tensor], Any]:
+    """Weights, and the network that they are imported as."""
+    state = weights(dict(there.invit(problem, size or Size())))
+    state = {
+        name: tensor + 0.7 if ".BN_" in name and name.endswith("weight") else tensor for name, tensor in state.items()
+    }
+    torch.save({"epoch": 7, "time": 1.5, "model_train": {}, "model_baseline": state}, folder / "theirs.pt")
+    import_weights(folder / "theirs.pt", folder / "ours.safetensors", None, {"heads": HEADS})
+    imported, _ = load_checkpoint(folder / "ours.safetensors")
+    return {name: tensor.double() for name, tensor in state.items()}, imported.double()
+
+
+def compare(logits: Tensor, wanted: dict[int, float]) -> None:
+    """One tour's: everything that is not among the wanted has no probability."""
+    expected = torch.zeros_like(logits)
+    for node, probability in wanted.items():
+        expected[node] = probability
+    torch.testing.assert_close(torch.softmax(logits, -1), expected, **EXACT)
+
+
+@pytest.mark.parametrize("visited", [[3], [0, 4, 7], list(range(9, 80)), list(range(1, 79)), list(range(99))])
+def test_decisions_of_the_tsp_are_the_published_ones(tmp_path: Path, visited: list[int]) -> None:
+    state, ours = published(tmp_path, "tsp")
+    assert ours.sizes == [35, 50]
+    coords, n = points(100, 1), 100
+    first, here = torch.tensor([[visited[0]]]), torch.tensor([[visited[-1]]])
+    with torch.no_grad():
+        logits = ours.decide(ours.prepare(ours.encode(coords)), first, here, closed_at(n, visited))[0, 0]
+    open_ = [i for i in range(n) if i not in visited]
+    compare(logits, there.step(state, coords[0], visited[-1], visited[0], open_, open_))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(("visited", "left"), [([], 20), ([5], 12), ([5, 7], 3), (list(range(1, 50)), 2), ([8], 9)])
+def test_decisions_of_the_cvrp_are_the_published_ones(
+    tmp_path: Path, visited: list[int], left: int, strict: bool
+) -> None:
+    """Strictly: a demand that is all that is left is not offered, unless the vehicle is full."""
+    state, ours = published(tmp_path, "cvrp")
+    assert ours.strict
+    ours.strict = strict
+    coords, n = points(61, 1), 61
+    demand = torch.randint(1, 10, (1, n), generator=torch.Generator().manual_seed(2))
+    demand[0, 0], demand[0, 10:13] = 0, left
+    share, here = demand.double() / 20, visited[-1] if visited else 0
+    unserved = [i for i in range(1, n) if i not in visited]
+    able = [i for i in unserved if demand[0, i] <= left]
+    mask = closed_at(n, [i for i in range(n) if i not in able and i > 0] + ([] if here else [0]))
+    context = torch.cat([torch.tensor([[[left / 20]]], dtype=torch.float64), closed_at(n, visited)], dim=-1)
+    with torch.no_grad():
+        logits = ours.decide(Prepared(coords, share), context, torch.tensor([[here]]), mask)[0, 0]
+    fit = [i for i in able if not strict or demand[0, i] < left or left == 20]
+    compare(logits, there.step(state, coords[0], here, 0, fit, unserved, demand=share[0], left=left / 20))
+
+
+SIZES = [
+    ("tsp", 2, 2, 1_718_528),
+    ("tsp", 2, 4, 2_114_560),
+    ("tsp", 3, 4, 2_642_816),
+    ("cvrp", 2, 2, 1_736_064),
+    ("cvrp", 3, 2, 2_264_576),
+]
+
+
+@pytest.mark.parametrize(("problem", "views", "action_depth", "size"), SIZES)
+def test_published_sizes(problem: str, views: int, action_depth: int, size: int) -> None:
+    """Of the tensors, of the network and of the formula (pens, Table 4: 1.7M and 2.6M)."""
+    shapes = dict(there.invit(problem, Size(2, 128, 8, 512), views, action_depth))
+    assert parameters(shapes) == size
+    kind = f"neuroute.networks.invit:Invit{'Cvrp' if problem == 'cvrp' else ''}"
+    arguments = {"action_depth": action_depth, "views": [35, 50, 65][:views]}
+    with torch.device("meta"):
+        assert sum(p.numel() for p in build(Network(kind=kind, arguments=arguments)).parameters()) == size
+    assert counts(Network(kind=kind, arguments=arguments)).parameters == size
+
+
+# -- views ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_nearest_are_those_of_a_plain_sort() -> None:
+    coords = points(40, 3)
+    here, allowed = coords[:, :5], torch.rand(3, 5, 40, generator=torch.Generator().manual_seed(3)) < 0.3
+    nodes, are_there = nearest(coords, here, allowed, 12)
+    for b in range(3):
+        for t in range(5):
+            open_ = [i for i in range(40) if allowed[b, t, i]]
+            wanted = sorted(open_, key=lambda i: float((coords[b, i] - here[b, t]).norm()))[:12]
+            assert nodes[b, t][are_there[b, t]].tolist() == wanted
+
+
+def test_views_of_one_place_have_no_size() -> None:
+    """Coincident nodes: a range of 0 counts as 1."""
+    seen, here, other = to_unit_box(
+        torch.ones(1, 1, 4, 2), torch.ones(1, 1, 4, dtype=torch.bool), torch.ones(1, 1, 2), torch.zeros(1, 1, 2)
+    )
+    assert not seen.any()
+    assert not here.any()
+    assert torch.equal(other, -torch.ones(1, 1, 2))
+
+
+# -- what decisions depend on -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [Invit, InvitCvrp])
+def test_moved_and_scaled_instances_are_decided_alike(kind: type[Invit]) -> None:
+    logits = decided(net(kind), points(30))
+    for moved in (points(30) + 5, 7 * points(30), 0.01 * points(30) - 3):
+        torch.testing.assert_close(decided(net(kind), moved), logits, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [Invit, InvitCvrp])
+def test_turned_instances_have_the_same_candidates(kind: type[Invit]) -> None:
+    """A view's nodes do not change with a rotation; their coordinates do, which is what images are for."""
+    logits, angle = decided(net(kind), points(30)), torch.tensor(0.7, dtype=torch.float64)
+    turn = torch.stack([torch.stack([angle.cos(), -angle.sin()]), torch.stack([angle.sin(), angle.cos()])])
+    turned = decided(net(kind), points(30) @ turn.T)
+    assert torch.equal(turned.isfinite(), logits.isfinite())
+    assert not torch.allclose(turned[turned.isfinite()], logits[logits.isfinite()])
+
+
+def decided(network: Any, coords: Tensor) -> Tensor:
+    """Of three tours each, some steps on."""
+    n, generator = coords.shape[1], torch.Generator().manual_seed(5)
+    tours = torch.stack([torch.stack([torch.randperm(n, generator=generator)[:8] for _ in range(3)]) for _ in coords])
+    mask = torch.zeros(len(coords), 3, n, dtype=torch.float64).scatter(2, tours, -torch.inf)
+    if network.problem == "tsp":
+        return network.decide(network.encode(coords), tours[..., 0], tours[..., -1], mask)
+    share = torch.rand(len(coords), n, dtype=torch.float64, generator=generator) / 2
+    context = torch.cat([torch.full((len(coords), 3, 1), 0.4, dtype=torch.float64), mask], dim=-1)
+    fits = mask.masked_fill(share[:, None] > 0.4, -torch.inf)
+    fits[..., 0] = 0
+    return network.decide(network.encode(coords, share), context, tours[..., -1], fits)
+
+
+def test_far_nodes_and_other_tours_change_nothing() -> None:
+    coords, network = points(30, 1), net()
+    first, here, mask = torch.tensor([[2, 5]]), torch.tensor([[2, 5]]), closed_at(30, [2], [5])
+    logits = network.decide(network.encode(coords), first, here, mask)
+    near, there_ = nearest(coords, coords[:, [2]], mask[:, :1] == 0, 9)
+    moved = coords.clone()
+    far = [i for i in range(30) if i not in near.flatten().tolist() and i not in (2, 5)]
+    moved[0, far] += 100
+    assert bool(there_.all())
+    found = network.decide(network.encode(moved), first[:, :1], here[:, :1], mask[:, :1])
+    torch.testing.assert_close(found[0, 0], logits[0, 0], **EXACT)
+
+
+def test_paths_are_decided_as_tours_are() -> None:
+    network, coords = net(), points(12, 1)
+    visited = [3, 8, 1]
+    logits = network.decide(network.encode(coords), torch.tensor([[3]]), torch.tensor([[1]]), closed_at(12, visited))
+    open_ = [i for i in range(12) if i not in visited]
+    paths = network.decide_path(network.path_rows(coords[:, [1, *open_, 3]]))
+    torch.testing.assert_close(paths, logits[:, 0, open_], **EXACT)
+    with pytest.raises(NeurouteError, match="path_rows"):
+        net(InvitCvrp).path_rows(coords)
+
+
+# -- what it takes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["Invit", "InvitCvrp"])
+def test_a_decision_costs_the_same_for_any_size(kind: str) -> None:
+    """FLOPs by the formula, and the tokens that encoders get while it runs; of the search n numbers a tour."""
+    count = counts(Network(kind=f"neuroute.networks.invit:{kind}", arguments={}))
+    assert len({count.decision(n + 1) for n in (67, 1_000, 10_000, 100_000)}) == 1
+    assert count.decision(40) < count.decision(67)
+    network, tokens = net(Invit if kind == "Invit" else InvitCvrp), list[int]()
+    for view in (network.action_view, *network.views):
+        view.layers[0].register_forward_hook(lambda _, given, __: tokens.append(given[0].shape[1]))
+    for n in (30, 300):
+        decided(network, points(n))
+    assert tokens[:3] == tokens[3:]
+
+
+def test_sizes_below_a_view_and_bad_shapes() -> None:
+    for n in (3, 4, 5, 9):
+        tours = multi_start(TSP, net(), points(n, 3).numpy(), 1)
+        assert is_permutation(tours.numpy()).all()
+    for views, actions in (((3,), 4), ((), 1), ((5,), 0)):
+        with pytest.raises(NeurouteError, match="each must hold"):
+            build(Network(kind="neuroute.networks.invit:Invit", arguments={"views": views, "actions": actions}))
+
+
+# -- solutions --------------------------------------------------------------------------------------------------------
+
+
+def vehicles(n: int, count: int, capacity: int = 10, seed: int = 4) -> Vrp:
+    generator = torch.Generator().manual_seed(seed)
+    demand = torch.randint(1, 11, (count, n + 1), generator=generator)
+    demand[:, 0] = 0
+    coords = torch.rand(count, n + 1, 2, generator=generator)
+    coords[0] = coords[0, :1]  # all at the depot
+    return Vrp(coords.numpy(), demand.numpy(), torch.full((count,), capacity).numpy())
+
+
+def in_double(instances: Vrp) -> Vrp:
+    return Vrp(instances.coords.astype(np.float64), instances.demand, instances.capacity)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("starts", [1, "all"])
+def test_routes_are_feasible_though_a_customer_fills_a_vehicle(strict: bool, starts: Any) -> None:
+    """Demands up to the capacity, n below and above a view's size, and coincident nodes."""
+    for n in (5, 14):
+        instances = vehicles(n, 4)
+        found = decode("cvrp", net(InvitCvrp, strict=strict).float(), instances, Decoding(starts=starts)).numpy()
+        assert is_feasible(instances, found).all()
+
+
+def test_strict_routes_never_end_empty() -> None:
+    """Demands of 10 and a capacity of 50: no route has five customers, though five would fit."""
+    instances = vehicles(12, 2, capacity=50)
+    instances.demand[:, 1:] = 10
+    lengths = {}
+    for strict in (False, True):
+        found = decode("cvrp", net(InvitCvrp, strict=strict).float(), instances, Decoding()).numpy()
+        assert is_feasible(instances, found).all()
+        starts = [[i for i, flag in enumerate(via) if flag] + [12] for via in found[:, 1]]
+        lengths[strict] = max(b - a for each in starts for a, b in pairwise(each))
+    assert lengths[True] <= 4
+    assert lengths[False] <= 5
+
+
+@pytest.mark.parametrize("images", [1, 5])
+@pytest.mark.parametrize("problem", ["tsp", "cvrp"])
+def test_instances_do_not_meet(problem: str, images: int) -> None:
+    """Together as one by one, of a draw; another draw starts elsewhere."""
+    network = net(Invit if problem == "tsp" else InvitCvrp)
+    instances = points(17, 4).numpy() if problem == "tsp" else in_double(vehicles(16, 4))
+    every = decode(problem, network, instances, Decoding(images=images, draw=3))
+    alone = decode(problem, network, instances, Decoding(images=images, draw=3, batch_size=1))
+    assert torch.equal(every, alone)
+    if problem == "tsp" and images == 1:
+        assert len({tuple(decode(problem, network, instances, Decoding(draw=d))[:, 0].tolist()) for d in range(4)}) > 1
+        assert len(set(every[:, 0].tolist())) > 1
+
+
+def test_more_images_are_no_longer() -> None:
+    network, coords = net(), points(17, 6).numpy()
+    one, four, eight = (
+        TSP.batch(coords, torch.device("cpu")).lengths(decode("tsp", network, coords, Decoding(images=images))[:, None])
+        for images in (1, 4, 8)
+    )
+    assert (four <= one).all()
+    assert (eight <= four).all()
+    assert (eight < one).any()
+
+
+def test_what_has_been_served_is_told() -> None:
+    batch = CvrpBatch.of(vehicles(6, 2, capacity=30), torch.device("cpu"))
+    rollout = begin(net(InvitCvrp), batch, torch.tensor([[0], [3]]), torch.float32)
+    rollout.go(torch.tensor([[2], [5]]))
+    assert rollout.context.shape == (2, 1, 8)
+    assert [set((row[0, 1:] < 0).nonzero().flatten().tolist()) - {0} for row in rollout.context] == [{2}, {3, 5}]
+
+
+def test_all_of_it_learns() -> None:
+    for kind in (Invit, InvitCvrp):
+        network, log_p = net(kind), list[Tensor]()
+
+        def sample(logits: Tensor) -> Tensor:
+            chosen = torch.distributions.Categorical(logits=logits).sample()
+            log_p.append(logits.log_softmax(-1).gather(2, chosen[..., None])[..., 0])  # noqa: B023
+            return chosen
+
+        instances = points(14).numpy() if kind is Invit else vehicles(13, 2)
+        batch = ENVIRONMENT.of(network.problem).batch(instances, torch.device("cpu")).to(torch.float64)
+        roll_out(network, network.prepare(network.encode(*batch.features)), batch, batch.start_nodes(3), sample)
+        (torch.stack(log_p).sum(0) * torch.randn(log_p[0].shape, dtype=torch.float64)).mean().backward()
+        assert all(p.grad is not None and p.grad.isfinite().all() and p.grad.any() for p in network.parameters())
+
+
+def test_a_test_set_of_the_stream_is_decoded_from_random_nodes() -> None:
+    instances = SPEC.of("tsp").instances(Dataset(n=11, count=40))
+    tours = decode("tsp", net().float(), instances, Decoding()).numpy()
+    assert len(set(tours[:, 0].tolist())) > 5
+    assert is_permutation(tours).all()

@@ -1,0 +1,68 @@
+"""Pointerformer: features at the edges of the square, what decisions know, and whose statistics norms use."""
+
+import math
+
+import pytest
+import torch
+
+from networks import SHAPE, features, make, midway
+from neuroute.networks.pointerformer import FEATURES, features_of
+from pointerformer_by_the_book import features as by_the_book
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def test_features_are_numbers_at_all_corners() -> None:
+    """There some angles are of no direction: 0 here, no number in the published code."""
+    edge = [0.0, 0.25, 1.0]
+    points = [(x, y) for x in edge for y in edge]
+    found = features_of(torch.tensor([points], dtype=torch.float64))
+    assert found.shape == (1, 9, FEATURES)
+    torch.testing.assert_close(found[0], torch.tensor([by_the_book(*p) for p in points], dtype=torch.float64))
+    assert found[0, 0, 0] == 0
+    assert found[0, 2, 0] == math.pi / 2
+
+
+def test_coincident_nodes_and_corners_give_scores() -> None:
+    net = make("pointerformer")
+    coords = torch.tensor([[[0.0, 0], [1, 1], [1, 1], [1, 0], [0, 1], [0.5, 0.5], [0.5, 0.5], [0, 0], [1, 0]]]).double()
+    known, current, mask = (part[:1] for part in midway(net, 1))
+    logits = net.decide(net.prepare(net.encode(coords)), known, current, mask)
+    assert torch.equal(logits.isfinite(), mask == 0)
+
+
+def test_distances_are_those_of_the_features() -> None:
+    """About sqrt(8) times those in the plane, and the angles besides: never less."""
+    net, seen = make("pointerformer"), features(make("pointerformer"))
+    apart = net.prepare(net.encode(*seen)).distances
+    plane = torch.cdist(*[seen[0]] * 2)
+    assert (apart >= math.sqrt(8) * plane - 1e-9).all()
+    assert (apart > math.sqrt(8) * plane + 1e-3).any()
+
+
+def test_what_was_visited_is_known() -> None:
+    """Two tours that are at the same stop from the same start, but came another way."""
+    net = make("pointerformer")
+    (coords,) = features(net, 1)
+    mask = torch.zeros(1, 2, coords.shape[1]).double()
+    mask[0, 0, [0, 1, 2]] = mask[0, 1, [0, 3, 2]] = -torch.inf
+    zero, two = torch.zeros(1, 2, dtype=torch.long), torch.full((1, 2), 2)
+    logits = net.decide(net.prepare(net.encode(coords)), zero, two, mask)
+    assert (logits[0, 0, 4:] - logits[0, 1, 4:]).abs().min() > 1e-6
+
+
+def test_norms_learn_from_the_batch_and_remember() -> None:
+    net = make("pointerformer").train()
+    norm = net.layers[0].attention_norm.norm
+    assert not norm.running_mean.any()
+    (coords,) = features(net, 4)
+    together = net.encode(coords).nodes
+    assert norm.running_mean.any()
+    assert not torch.allclose(together[:1], net.encode(coords[:1]).nodes, atol=1e-3)
+    net.eval()
+    torch.testing.assert_close(net.encode(coords).nodes[:1], net.encode(coords[:1]).nodes, rtol=1e-12, atol=1e-12)
+
+
+def test_a_width_that_heads_do_not_divide_is_refused() -> None:
+    with pytest.raises(ValueError, match="24 is not divisible by 5 heads"):
+        make("pointerformer", **SHAPE | {"heads": 5})

@@ -1,0 +1,45 @@
+"""Rivals at paper scale: trained as their published code trains them."""
+
+from typing import Any
+
+import pytest
+
+from neuroute.accounting.cost import parameters_of
+from neuroute.papers.rivals.systems import rivals
+from neuroute.plan.config import Config, load_scale, parse_config
+from neuroute.plan.objects import BeamPool, Reinforced, Run
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, Run]:
+    return {each.run.name: each.run for each in rivals(Config(), load_scale("paper"))}
+
+
+def test_dgl(runs: dict[str, Run]) -> None:
+    """256 instances, 100 x 100 loops of 99 updates; a beam of 4 from 16 starts; an eighth is new; x0.97 in 5 epochs."""
+    training, network = runs["dgl"].training, runs["dgl"].network
+    assert training == BeamPool()
+    wanted: dict[str, Any] = {"pool": 256, "epochs": 100, "loops": 100, "renewed": 32, "beam": 4, "starts": 16}
+    wanted |= {"learning_rate": 1e-4, "weight_decay": 1e-6, "decay_gamma": 0.97, "decay_every": 5, "keep": "last"}
+    assert {name: getattr(training, name) for name in wanted} == wanted
+    assert (runs["dgl"].n, network.arguments["nearest"], runs["dgl"].data) == (100, 30, ())
+    assert parameters_of(network) == 807_169
+
+
+def test_a_pool_can_be_changed_in_the_config() -> None:
+    config = parse_config({"runs": {"rivals/dgl": {"training": {"pool": 40, "renewed": 3, "learning_rate": 1e-3}}}})
+    found = {each.run.id: each.run.training for each in rivals(config, load_scale("smoke"))}["rivals/dgl"]
+    assert isinstance(found, BeamPool)
+    assert (found.pool, found.renewed, found.learning_rate) == (40, 3, 1e-3)
+
+
+def test_pointerformer(runs: dict[str, Run]) -> None:
+    """500 epochs of 100,000 instances in batches of 64, all starts, a constant rate."""
+    training = runs["pointerformer"].training
+    assert isinstance(training, Reinforced)
+    (stage,) = training.stages
+    assert (training.scaled, training.weight_decay, training.clip) == ("deviation", 1e-6, None)
+    assert (stage.epochs, stage.batch_size, stage.sizes, stage.starts) == (500, 64, (100, 100), None)
+    assert 0 <= stage.batches_per_epoch * stage.batch_size - 100_000 < 64
+    assert {training.learning_rate(index) for index in range(0, training.batches, 50_000)} == {1e-4}
+    assert parameters_of(runs["pointerformer"].network) == 1_288_064

@@ -1,0 +1,221 @@
+"""REINFORCE with a greedy rollout as baseline: its gradient, its draws, the frozen copy, what is left and refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import tiny_reinforced
+from neuroute.core.errors import NeurouteError
+from neuroute.decoding.images import draw_images, images_of
+from neuroute.decoding.multi_start import roll_out
+from neuroute.networks.weights import load_checkpoint
+from neuroute.plan.reinforced import GreedyBaseline, Reinforced
+from neuroute.training import rollout_baseline
+from neuroute.training.rollout_baseline import RolloutBaseline, is_shorter
+from neuroute.training.sampling_streams import Draw, noise, sampling
+from reinforcing import Alone, close, gradients, same
+from tiny import N, run_training
+from tiny_reinforced import ROLLOUTS, make_run, rollout_run, rollouts_of, stage
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+# -- the gradient ---------------------------------------------------------------------------------------------------
+
+
+def plain_gradient(batches: RolloutBaseline, index: int) -> tuple[float, dict[str, Tensor]]:
+    """With one graph through each image's whole construction, one image at a time."""
+    drawn, total = batches.drawn(index), torch.zeros((), dtype=torch.float64)
+    batch, images, cvrp = batches.batch(drawn), drawn.stage.images, batches.problem == "cvrp"
+    moves = 2 * drawn.n - 1 if cvrp else drawn.n - 2
+    for row in range(drawn.size):
+        one = batch[slice(row, row + 1)]
+        for image in range(images):
+            at = [row * images + image]
+            turns = [noise(0, index, [row * images + i], (1,), Draw.IMAGE) for i in range(images)]
+            seen = one.at(images_of(one.coords, torch.cat(turns))[image])
+            starts = [
+                (noise(0, index, at, (1,), what) * (0 if cvrp else drawn.n)).long()
+                for what in (Draw.START, Draw.BASELINE)
+            ]
+            choose, log_p = sampling(noise(0, index, at, (1, moves))), list[Tensor]()
+
+            def sample(logits: Tensor) -> Tensor:
+                chosen = choose(logits.detach())  # noqa: B023
+                log_p.append(logits.log_softmax(-1).gather(2, chosen[..., None]).squeeze())  # noqa: B023
+                return chosen
+
+            found = roll_out(batches.net, batches.net.encode(*seen.features), one, starts[0], sample)
+            with torch.no_grad():
+                greedy = roll_out(batches.frozen, batches.frozen.encode(*seen.features), one, starts[1])
+            advantage = float(one.lengths(greedy) - one.lengths(found))
+            total = total - advantage * torch.stack(log_p).sum() / (drawn.size * images)
+    total.backward()
+    wanted = {name: p.grad.clone() for name, p in batches.net.named_parameters() if p.grad is not None}
+    batches.net.zero_grad(set_to_none=True)
+    return float(total.detach()), wanted
+
+
+@pytest.mark.parametrize("kind", ROLLOUTS)
+@pytest.mark.parametrize("images", [1, 3])
+def test_the_gradient_is_that_of_a_plain_loop(tmp_path: Path, kind: str, images: int) -> None:
+    """The copy has other weights, and lengths are those of the instance, whatever its image."""
+    batches = rollouts_of(rollout_run(kind, images=images), tmp_path, double=True)
+    for parameter in batches.frozen.parameters():
+        parameter.add_(0.1 * torch.randn_like(parameter))
+    loss, wanted = plain_gradient(batches, 1)
+    value, found = gradients(batches, 1)
+    assert value == pytest.approx(loss, rel=1e-9)
+    assert max(float(g.abs().max()) for g in wanted.values()) > 1e-3
+    close(found, wanted, 1e-9)
+
+
+@pytest.mark.parametrize("kind", ROLLOUTS)
+def test_processes_and_little_memory_make_no_difference(tmp_path: Path, kind: str) -> None:
+    run = rollout_run(kind)
+    loss, whole = gradients(rollouts_of(run, tmp_path, double=True))
+    part_loss, parts = gradients(rollouts_of(run, tmp_path, double=True, memory_gb=1e-9))
+    assert part_loss == pytest.approx(loss, rel=1e-9)
+    close(parts, whole, 1e-9)
+    shares = [gradients(rollouts_of(run, tmp_path, double=True, world=Alone(rank, 2)))[1] for rank in range(2)]
+    close({name: shares[0][name] + shares[1][name] for name in whole}, whole, 1e-9)
+
+
+# -- draws ----------------------------------------------------------------------------------------------------------
+
+
+def test_sampled_and_greedy_tours_start_elsewhere(tmp_path: Path) -> None:
+    batches = rollouts_of(rollout_run(), tmp_path)
+    drawn = batches.drawn(0)
+    sampled, greedy = (batches._draw_starts(drawn, range(200), what) for what in (Draw.START, Draw.BASELINE))
+    assert set(sampled.flatten().tolist()) == set(greedy.flatten().tolist()) == set(range(8))
+    assert 0.05 < float((sampled == greedy).double().mean()) < 0.25
+    assert not rollouts_of(rollout_run("invit_cvrp"), tmp_path)._draw_starts(drawn, range(200), Draw.START).any()
+
+
+def test_images_are_turned_instances() -> None:
+    """Distances are those of the instance times a factor; the first is itself, odd ones are reflected."""
+    coords = torch.rand(3, 7, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    images = images_of(coords, draw_images(5, range(3), 6)[0])
+    assert torch.equal(images[0], coords)
+    apart = torch.cdist(coords, coords)
+    for number, image in enumerate(images):
+        scale = torch.cdist(image, image).amax((1, 2), keepdim=True) / apart.amax((1, 2), keepdim=True)
+        torch.testing.assert_close(torch.cdist(image, image), apart * scale, rtol=1e-9, atol=1e-9)
+        if number:
+            ranges = image.amax(1) - image.amin(1)
+            torch.testing.assert_close(ranges.amax(1), torch.ones(3, dtype=torch.float64))
+            assert image.amin() == 0
+        sides = torch.stack([image[:, 1] - image[:, 0], image[:, 2] - image[:, 0]], -1).det()
+        before = torch.stack([coords[:, 1] - coords[:, 0], coords[:, 2] - coords[:, 0]], -1).det()
+        assert torch.equal(sides.sign(), before.sign() * (-1) ** number)
+    few = draw_images(5, [1], 3)
+    assert torch.equal(few[:, :, 0], draw_images(5, range(3), 6)[:, :3, 1])  # of its number alone
+    assert not images_of(torch.ones(1, 4, 2), torch.rand(3, 1))[1:].any()  # nothing to scale by
+
+
+# -- the frozen copy ------------------------------------------------------------------------------------------------
+
+
+def test_when_lengths_are_shorter() -> None:
+    best = np.array([4.0, 5.0, 6.0, 7.0])
+    for margin, wanted in ((0.0, True), (0.05, True), (0.2, False)):
+        assert is_shorter(best - 0.1, best, GreedyBaseline(margin=margin)) == wanted
+    assert not is_shorter(best, best, GreedyBaseline())
+    uneven = best - np.array([0.1, -1.0, 1.2, -0.1])  # shorter on average, by chance as likely as not
+    assert is_shorter(uneven, best, GreedyBaseline())
+    assert not is_shorter(uneven, best, GreedyBaseline(alpha=0.05))
+    assert is_shorter(best - np.array([0.1, 0.11, 0.09, 0.1]), best, GreedyBaseline(alpha=0.05))
+
+
+def test_shorter_weights_take_the_copys_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the end of an epoch; then on other instances.  The learning rate falls by an epoch."""
+    batches = rollouts_of(rollout_run(), tmp_path)
+    asked = list[tuple[bool, int]]()
+    lengths = iter([5.0, 4.0, 5.0, 6.0, 4.9])  # copy, net; copy, net; net
+
+    def greedy(self: RolloutBaseline, net: Any, one: Any) -> np.ndarray:
+        asked.append((net is self.frozen, self._number))
+        return np.full(6, next(lengths))
+
+    monkeypatch.setattr(RolloutBaseline, "_greedy_lengths", greedy)
+    replaced = []
+    for index in range(6):
+        before = {name: p.clone() for name, p in batches.frozen.state_dict().items()}
+        batches.train(index)
+        if index % 2 == 0:
+            assert all(torch.equal(p, before[name]) for name, p in batches.frozen.state_dict().items())
+        notes = [note for note in batches.notes() if note["kind"] == "baseline"]
+        replaced += [note["replaced"] for note in notes]
+        assert same(batches.net, batches.frozen) == (index % 2 == 1 and replaced[-1])
+    assert replaced == [True, False, True]
+    assert asked == [(True, 0), (False, 0), (True, 1), (False, 1), (False, 1)]
+    assert [batches.learning_rate(i) for i in (0, 2, 4)] == [1e-2, 5e-3, 2.5e-3]
+
+
+def test_the_copy_is_compared_on_instances_of_its_own(tmp_path: Path) -> None:
+    batches = rollouts_of(rollout_run(), tmp_path)
+    one = batches.training.stages[0]
+    first, again = (batches._greedy_lengths(batches.net, one) for _ in range(2))
+    batches._number = 1
+    assert np.array_equal(first, again)
+    assert not np.isclose(first, batches._greedy_lengths(batches.net, one)).any()
+    assert batches.net.training
+
+
+@pytest.mark.parametrize("kind", ROLLOUTS)
+def test_the_copy_is_what_is_left(tmp_path: Path, kind: str, request: pytest.FixtureRequest) -> None:
+    store = request.getfixturevalue("cvrp_store" if kind.endswith("cvrp") else "store")
+    kept = dict[str, Any]()
+    with pytest.MonkeyPatch.context() as patch:
+        end = RolloutBaseline._end_batch
+
+        def watch(self: RolloutBaseline, drawn: Any, within: int) -> None:
+            end(self, drawn, within)
+            for name in ("frozen", "net"):
+                kept[name] = {key: p.clone() for key, p in getattr(self, name).state_dict().items()}
+
+        patch.setattr(RolloutBaseline, "_end_batch", watch)
+        patch.setattr(rollout_baseline, "is_shorter", lambda *_: False)
+        out = run_training(rollout_run(kind), tmp_path, store)
+    net, _ = load_checkpoint(out / "model.safetensors")
+    assert all(torch.equal(tensor, kept["frozen"][name]) for name, tensor in net.state_dict().items())
+    assert not all(torch.equal(tensor, kept["net"][name]) for name, tensor in net.state_dict().items())
+
+
+# -- what is refused ------------------------------------------------------------------------------------------------
+
+
+def test_decay_beside_the_gradient(tmp_path: Path) -> None:
+    assert type(rollouts_of(rollout_run(), tmp_path).optimizer) is torch.optim.AdamW
+    assert type(rollouts_of(rollout_run(decoupled=False), tmp_path).optimizer) is torch.optim.Adam
+
+
+def test_stages_that_do_not_fit_the_baseline() -> None:
+    for more in ({"starts": 1}, {"starts": 3, "images": 2}):
+        with pytest.raises(ValueError, match="single start, or images"):
+            Reinforced(stages=(stage(**more),))
+    with pytest.raises(ValueError, match="give `starts`"):
+        Reinforced(stages=(stage(),), baseline=GreedyBaseline())
+
+
+def test_a_path_network_is_refused(tmp_path: Path) -> None:
+    run = rollout_run().model_copy(
+        update={
+            "network": make_run().network.model_copy(
+                update={"kind": "neuroute.networks.lehd:Lehd", "arguments": {"train_nodes": N}}
+            )
+        }
+    )
+    with pytest.raises(NeurouteError, match="many starts"):
+        rollouts_of(run, tmp_path)
+
+
+def test_texts_of_other_trainings_stay_as_they_were() -> None:
+    """What is new is left out where it says nothing."""
+    text = make_run(*tiny_reinforced.STAGES).canonical()
+    assert not {"baseline", "decoupled", "images", "decay"} & set(text.replace('"', " ").split())
