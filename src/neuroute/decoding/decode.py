@@ -1,7 +1,7 @@
 """Decode a whole test set, as many instances at a time as the memory budget holds."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,8 +18,11 @@ from neuroute.decoding.search import SEARCH, Search
 from neuroute.networks.base import PathNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import longest_sub_path
+from neuroute.problems.registry import Part
 from neuroute.solvers.registry import get
 
+# Ways of GLOP: (network, batch, decoding, memory_gb, number of the first instance) -> solutions (batch, ...).
+OWN = {name: Part[Callable[[Any, Any, Decoding, float, int], Tensor]](name) for name in ("revise", "partition")}
 MAX_NODES_PER_BATCH = 1 << 20  # of the instances whose blocks parallel re-construction gives to the network
 
 
@@ -190,6 +193,9 @@ def _improving(
     elif decoding.method == "beam" and decoding.beam > 1:
         yield search.search_beams(net, batch, decoding, first)
         return
+    elif decoding.method in OWN:
+        yield OWN[decoding.method].of(problem)(net, batch, decoding, memory_gb, first)
+        return
     else:
         if decoding.start == "greedy":
             solutions = start_greedily(search, net, batch, decoding, memory_gb, first)
@@ -236,6 +242,9 @@ def instances_per_batch(net: RoutingNetwork, nodes: int, decoding: Decoding, mem
         environment = ENVIRONMENT.of(net.problem)
         images, starts = decoding.number_of_images, starts_of(decoding) or nodes - environment.depots
         return environment.batch_sizes(net, nodes, images * starts, images, memory_gb, decoding.batch_size)[1]
+    if decoding.method in OWN:
+        width = 4 * getattr(decoding.revision, "width", 10)  # tours, and their flips
+        return decoding.batch_size or max(1, MAX_NODES_PER_BATCH // (nodes * width))
     if decoding.method != "prc":
         return batch_size_for(net, nodes, decoding, memory_gb)
     longest_sub_path(decoding.longest, nodes)
