@@ -62,6 +62,20 @@ def test_what_is_known_and_where_tours_are_matter(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MULTI_START)
+def test_the_best_is_the_most_probable(name: str) -> None:
+    """Whether or not scores are so large that several are clipped alike; ties apart."""
+    for scale in (1.0, 30.0):
+        net = make(name)
+        known, current, closed = midway(net)
+        prepared = net.prepare(net.encode(*features(net)))
+        prepared = prepared._replace(nodes=scale * prepared.nodes)
+        logits = net.decide(prepared, known, current, closed)
+        best = net.decide_best(prepared, known, current, closed)
+        assert best.shape == current.shape
+        torch.testing.assert_close(logits.gather(2, best[..., None])[..., 0], logits.amax(2), rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("name", MULTI_START)
 def test_all_of_it_learns_along_trajectories(name: str) -> None:
     """What training needs: log-probabilities of whole sampled tours, with gradients."""
     net = make(name)
