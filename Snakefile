@@ -48,6 +48,7 @@ GPUS = gpus(PLAN.config)
 REQUESTS = Requests(PLAN, workflow.resource_settings.cores or 16)
 GIVEN = [run for run, r in PLAN.runs.items() if isinstance(r, GivenRun)]
 RUNNING = contextlib.ExitStack()
+os.environ.pop(SOCKET_ENV, None)  # of the machine that sent this job, if it was sent
 os.environ[CONFIG_ENV] = json.dumps(config)  # the jobs read the same config, --config overrides included
 # Jobs run the code that planned them, in the environment that runs Snakemake, activated or not.
 os.environ.update(

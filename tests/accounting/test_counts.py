@@ -41,6 +41,8 @@ PATHS: list[tuple[str, dict[str, Any]]] = [
 STARTS = [
     ("pomo:Pomo", HEADS),
     ("pomo:PomoCvrp", HEADS),
+    *((name, HEADS | {"neighbours": k}) for name in ("elg:Elg", "elg:ElgCvrp") for k in (5, 30)),
+    ("elg:Elg", HEADS | {"local": False}),
     ("pointerformer:Pointerformer", HEADS),
     *(
         (name, SHAPE | {"adaptation": adaptation, "compatibility": compatibility})
@@ -91,7 +93,11 @@ def ids(value: Any) -> str:
         ("sit:SitCvrp", 2_635_522),
         ("pomo:Pomo", 1_269_760),
         ("pomo:PomoCvrp", 1_254_016),
+        ("elg:Elg", 1_274_016),
+        ("elg:ElgCvrp", 1_258_304),
         ("icam:Icam", 2_242_446),
+        ("glop:Glop", 3 * 1_301_888),
+        ("glop_partition:GlopPartition", 148_513),
         ("icam:IcamCvrp", 2_226_702),
         ("invit:InvitCvrp", 2_264_576),
         ("mvmoe:MvMoe", 3_682_176),
@@ -121,6 +127,9 @@ def test_published_sizes_of_other_shapes() -> None:
         *STARTS,
         *((name, {}) for name in ("lehd:Lehd", "bq:Bq", "bq:BqCvrp", "lehd:LehdCvrp", "pens:Pens")),
         *(("mvmoe:MvMoe", HEADS | case) for case in MIXTURES),
+        ("glop:Glop", HEADS | {"blocks": [9, 5]}),
+        ("glop:Glop", HEADS | {"blocks": [9, 5], "shared": True}),
+        ("glop_partition:GlopPartition", {"depth": 3, "width": 24}),
         ("lehd:LehdCvrpLight", HEADS),
         ("lehd:LehdCvrpLight", HEADS | {"experts": 3, "top": 1}),
     ],

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 import tiny
+import tiny_glop
 import tiny_reinforced
 import tiny_reinforced_vrp
 import tiny_rounds
@@ -20,6 +21,7 @@ from neuroute.decoding.decode import decode, improve
 from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.weights import load_checkpoint
+from neuroute.plan.decodings import revise
 from neuroute.plan.objects import Dataset, Decoding, Network, Run
 from neuroute.plan.reinforced import Elite
 from neuroute.problems.vrp import Vrp
@@ -110,7 +112,10 @@ def test_path_networks(name: str) -> None:
     net, moved = net.to(PLACE), [part.to(PLACE) for part in seen]
     with torch.inference_mode():
         torch.testing.assert_close(held(net.decide(*moved)), wanted)
-    learn(net, net.train().decide(*moved))
+    logits = net.train().decide(*moved)
+    if not logits.requires_grad:  # rows hold all that is learnt
+        logits = net.decide(net.encode(torch.rand(3, 9, 2, dtype=torch.float64).to(PLACE)))
+    learn(net, logits)
 
 
 @pytest.mark.usefixtures("gpu")
@@ -164,6 +169,7 @@ TSP_WAYS = (
     Decoding(method="beam", beam=2),
     Decoding(method="rrc", iterations=1),
     Decoding(method="prc", iterations=1),
+    revise((6, 2), (4, 2)),
 )
 ROUTE_WAYS = (
     Decoding(),
@@ -246,6 +252,8 @@ RUNS: dict[str, tuple[str, Run]] = {
         tiny.self_improving("cvrp", epochs=2, instances=20, rounds=2, validations=2),
     ),
     "beam-pool": ("store", tiny.pooled()),
+    "revising": ("store", tiny_glop.revising_run(precision="bf16")),
+    "partitioning": ("cvrp_store", tiny_glop.partitioning_run()),
     **{
         f"reconstruction {problem}": (
             "rounds_store",
@@ -297,10 +305,10 @@ def test_whole_trainings(
 ) -> None:
     """Batches, validations, what is kept and what is exported."""
     fixture, run = RUNS[kind]
-    store = request.getfixturevalue(fixture)
+    store, start = request.getfixturevalue(fixture), tiny_glop.revisers(tmp_path) if run.start else None
     with pretended_gpu(monkeypatch):
         settings = Settings("cuda", threads=1)
-        train(run, tmp_path / "out", tmp_path / "state", [store], settings, code="c", network_code="n")
+        train(run, tmp_path / "out", tmp_path / "state", [store], settings, code="c", network_code="n", start=start)
     done = json.loads((tmp_path / "out" / "run.json").read_text())
     assert done["device"] == "cuda"
     assert done["batches"] == run.training.batches

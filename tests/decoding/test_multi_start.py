@@ -16,6 +16,7 @@ from neuroute.decoding.environment import BYTES
 from neuroute.decoding.multi_start import augment8, roll_out
 from neuroute.decoding.recompute import RecordedChoices, recompute
 from neuroute.decoding.tsp import TSP, TspBatch
+from neuroute.networks.base import MultiStartNetwork
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.problems.vrp_variants import SWITCHES
@@ -107,6 +108,7 @@ class AnyLogits:
     """A network without an opinion: `choose` sees only what is masked."""
 
     nodes = torch.zeros(1, 1, 1)
+    decide_best = MultiStartNetwork.decide_best
     sees_served = False
 
     def decide(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:

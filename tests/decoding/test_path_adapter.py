@@ -18,6 +18,7 @@ from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.decoding.tsp_search import SEARCH
 from neuroute.networks.elg import Elg
 from neuroute.networks.icam import Icam
+from neuroute.networks.pointerformer import Pointerformer
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Decoding
 from neuroute.problems.tsp import is_permutation, tour_length
@@ -27,6 +28,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 KINDS: dict[str, tuple[type, dict[str, Any]]] = {
     "pomo": (Pomo, {"heads": 3}),
     "elg": (Elg, {"neighbours": 4}),
+    "pointerformer": (Pointerformer, {"heads": 3}),
     "icam": (Icam, {}),
     "afm": (Icam, {"adaptation": False, "compatibility": False}),
     "afm+cab": (Icam, {"adaptation": False}),

@@ -15,6 +15,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start import multi_start, roll_out
 from neuroute.decoding.vrp import LENGTH, LOAD, OPEN, TIME, VRP, VrpBatch, VrpRollout, open_or_closed_lengths
+from neuroute.networks.base import MultiStartNetwork
 from neuroute.plan.objects import Dataset
 from neuroute.problems.vrp import Vrp, lengths, number_of_starts
 from neuroute.problems.vrp_checker import valid
@@ -36,6 +37,7 @@ class AnyLogits:
     """A network without an opinion, which fails where nothing is open."""
 
     nodes = torch.zeros(1, 1, 1)
+    decide_best = MultiStartNetwork.decide_best
     sees_served = False
 
     def decide(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from neuroute.networks.bq import Bq, BqCvrp
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.networks.dgl import Dgl
 from neuroute.networks.elg import Elg, ElgCvrp
+from neuroute.networks.glop import Glop
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.invit import Invit, InvitCvrp
 from neuroute.networks.lehd import Lehd, LehdCvrp
@@ -31,6 +32,7 @@ PATH: Mapping[str, tuple[type[PathNetwork], dict[str, Any]]] = {
     "decoder-only": (DecoderOnly, {"depth": 3, "width": 32, "heads": 4}),
     "bq": (Bq, DEEPER),
     "lehd": (Lehd, DEEPER),
+    "glop": (Glop, SHAPE | {"blocks": (30,)}),
     "dgl": (Dgl, DEEPER | {"nearest": 25}),
     "dgl near": (Dgl, SHAPE | {"nearest": 5}),
     **{f"pens {p}": (Pens, DEEPER | {"positions": p, "train_nodes": 20}) for p in ("alibi", "rope", "both")},

@@ -20,7 +20,8 @@ def test_logits_are_clipped_and_closed_where_the_mask_is(name: str) -> None:
     known, current, closed = midway(net)
     logits = net.decide(net.prepare(net.encode(*features(net))), known, current, closed)
     assert torch.equal(logits == -torch.inf, closed == -torch.inf)
-    assert logits[logits > -torch.inf].abs().max() <= (50 if name.startswith("icam") else 10)  # the papers' clipping
+    clipping = 50 if name.startswith(("icam", "elg", "pointerformer")) else 10  # the papers'
+    assert logits[logits > -torch.inf].abs().max() <= clipping
 
 
 @pytest.mark.parametrize("name", MULTI_START)
@@ -58,6 +59,20 @@ def test_what_is_known_and_where_tours_are_matter(name: str) -> None:
     if net.problem == "cvrp":
         seen[1][:, 0] = 7
         assert torch.equal(net.decide(net.prepare(net.encode(*seen)), known, current, closed)[open_], logits)
+
+
+@pytest.mark.parametrize("name", MULTI_START)
+def test_the_best_is_the_most_probable(name: str) -> None:
+    """Whether or not scores are so large that several are clipped alike; ties apart."""
+    for scale in (1.0, 30.0):
+        net = make(name)
+        known, current, closed = midway(net)
+        prepared = net.prepare(net.encode(*features(net)))
+        prepared = prepared._replace(nodes=scale * prepared.nodes)
+        logits = net.decide(prepared, known, current, closed)
+        best = net.decide_best(prepared, known, current, closed)
+        assert best.shape == current.shape
+        torch.testing.assert_close(logits.gather(2, best[..., None])[..., 0], logits.amax(2), rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize("name", MULTI_START)

@@ -47,6 +47,14 @@ def moves(count: int, batch: int = 3) -> list[tuple[Tensor, Tensor, Tensor, Tens
     return made
 
 
+@pytest.mark.parametrize("network", [{}, {"experts": 0}], ids=str)
+def test_the_best_is_the_most_probable(network: dict[str, Any]) -> None:
+    net = small(**network).eval()
+    prepared, (known, current, closed, _) = net.prepare(net.encode(*case())), moves(1)[0]
+    logits = net.decide(prepared, known, current, closed)
+    assert torch.equal(net.decide_best(prepared, known, current, closed), logits.argmax(2))
+
+
 def test_without_experts_and_for_the_cvrp_it_is_pomo() -> None:
     net, pomo = small(experts=0, inputs="CVRP"), PomoCvrp(**SHAPE).double()
     pomo.load_state_dict(net.state_dict())

@@ -8,6 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuroute.networks import pens
+from neuroute.networks.blocks.attention import attend
 from neuroute.networks.pens import Pens
 
 POSITIONS = ("alibi", "rope", "both", "coordinates")
@@ -181,6 +183,30 @@ def test_chunked_equals_unchunked(monkeypatch: pytest.MonkeyPatch, positions: st
         for pairs in (many, few, none):
             found = net.decide(rows, pairs=pairs, lengths=lengths)
             torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_the_bias_is_cast_once_for_all_layers(monkeypatch: pytest.MonkeyPatch, padded: bool) -> None:
+    """In bf16, with the bits that come of a cast in each layer."""
+    net, rows = tiny("alibi").float(), tiny("alibi").encode(paths()).float()
+    lengths = torch.tensor([13, 11, 8, 5]) if padded else None
+    given: list[torch.dtype] = []
+
+    def watched(*arguments: Tensor, bias: Tensor, **more: Tensor) -> Tensor:
+        given.append(bias.dtype)
+        return attend(*arguments, bias=bias, **more)
+
+    monkeypatch.setattr(pens, "attend", watched)
+    found = []
+    for cast in (pens._in_products, lambda bias: bias):
+        monkeypatch.setattr(pens, "_in_products", cast)
+        with torch.autocast("cpu", torch.bfloat16):
+            found.append(net.decide(rows, lengths=lengths))
+    assert torch.equal(*found)
+    half = len(given) // 2
+    assert given == [torch.bfloat16] * half + [torch.float32] * half
+    monkeypatch.undo()
+    assert net.decide(rows, lengths=lengths).dtype == torch.float32
 
 
 def test_the_bias_is_never_there_as_a_whole_when_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:

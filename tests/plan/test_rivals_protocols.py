@@ -6,7 +6,7 @@ import pytest
 
 from neuroute.accounting.cost import parameters_of
 from neuroute.papers.rivals.systems import rivals
-from neuroute.plan.config import Config, load_scale
+from neuroute.plan.config import Config, load_scale, parse_config
 from neuroute.plan.objects import BeamPool, Reinforced, Run
 
 
@@ -24,6 +24,13 @@ def test_dgl(runs: dict[str, Run]) -> None:
     assert {name: getattr(training, name) for name in wanted} == wanted
     assert (runs["dgl"].n, network.arguments["nearest"], runs["dgl"].data) == (100, 30, ())
     assert parameters_of(network) == 807_169
+
+
+def test_a_pool_can_be_changed_in_the_config() -> None:
+    config = parse_config({"runs": {"rivals/dgl": {"training": {"pool": 40, "renewed": 3, "learning_rate": 1e-3}}}})
+    found = {each.run.id: each.run.training for each in rivals(config, load_scale("smoke"))}["rivals/dgl"]
+    assert isinstance(found, BeamPool)
+    assert (found.pool, found.renewed, found.learning_rate) == (40, 3, 1e-3)
 
 
 def test_pointerformer(runs: dict[str, Run]) -> None:

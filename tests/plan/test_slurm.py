@@ -128,11 +128,11 @@ def on_node(tmp_path: Path) -> Callable[..., str]:
     (folder / ".snakemake").mkdir(parents=True)
     (folder / "Snakefile").touch()
 
-    def check(**commands: str) -> str:
+    def check(home: Path | str | None = None, **commands: str) -> str:
         for name, body in {"python": "exit 0", **commands}.items():
             (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
             (tmp_path / name).chmod(0o755)
-        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"} | ({"HOME": str(home)} if home else {})
         node = ROOT / "profiles" / "slurm" / "node.sh"
         done = subprocess.run(["sh", str(node)], cwd=folder, env=environment, capture_output=True, text=True)
         assert (done.returncode == 0) == (not done.stderr)
@@ -146,6 +146,10 @@ def test_a_node_that_lacks_something_says_so_before_the_job(on_node: Callable[..
     assert on_node() == ""
     assert list((tmp_path / "folder" / ".snakemake").iterdir()) == []
     assert re.search(r"node \S+: no environment: .*/python cannot import neuroute", on_node(python="exit 1"))
+    assert on_node(home=tmp_path) == ""
+    assert "node.sh/.cache cannot be written, as where the home folder is not shared: export" in on_node(
+        home=ROOT / "profiles/slurm/node.sh"  # no folder, so not even root makes one in it
+    )
     assert "its clock and that of the file system differ by" in on_node(date="echo 1000")
     (tmp_path / "folder" / "Snakefile").unlink()
     assert "is not the folder that the job was sent from: it must be shared by all nodes" in on_node(date="exit 0")
@@ -157,3 +161,9 @@ def test_the_profile_checks_nodes_and_sends_short_jobs_together() -> None:
     assert (ROOT / "profiles/slurm/node.sh").is_file()
     assert profile["group-components"] == ["short=16"]
     assert profile["resources"]["gpu"] >= 1
+
+
+def test_drawings_are_made_where_snakemake_runs() -> None:
+    _, *rules = re.split(r"^(?:use )?rule ", (ROOT / "workflow/rules/render.smk").read_text(), flags=re.MULTILINE)
+    assert len(rules) == 4
+    assert all("localrule: True" in rule for rule in rules)

@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,8 +28,8 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 ReturnToService=2
-SlurmctldPort=26817
-SlurmdPort=26818
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
 SlurmctldPidFile={folder}/run/slurmctld.pid
 SlurmdPidFile={folder}/run/slurmd.pid
 SlurmctldLogFile={folder}/log/slurmctld.log
@@ -46,6 +47,8 @@ NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} Boards=1 SocketsPerBoard=1 CoresP
     RealMemory=512000 Gres=gpu:8
 PartitionName=main Nodes={host} Default=YES MaxTime=2-00:00:00 State=UP
 """
+# How Snakemake sends jobs there: by the profile as shipped.
+SENT = ("--workflow-profile", "profiles/slurm", "--cores", "16", "--slurm-status-command", "squeue")
 # Snakemake's job steps drop SLURM_CONF before they call srun.
 SRUN = """#!/bin/sh
 SLURM_CONF={folder}/slurm.conf exec {srun} "$@"
@@ -72,10 +75,10 @@ def one_node(folder: Path) -> Iterator[dict[str, str]]:
 
     Raises TimeoutError if the node does not come up.
     """
-    host = socket.gethostname().split(".")[0]
+    host = _host()
     for part in ("ctld", "d", "run", "log", "bin"):
         (folder / part).mkdir(parents=True)
-    (folder / "slurm.conf").write_text(CONFIG.format(folder=folder, host=host, cpus=CPUS))
+    (folder / "slurm.conf").write_text(CONFIG.format(folder=folder, host=host, cpus=CPUS, ports=_ports()))
     gres = [f"NodeName={host} Name=gpu File={folder}/gpu[0-7]"]
     for number in range(8):
         os.mknod(folder / f"gpu{number}", 0o20666, os.makedev(1, 3))  # any character device does
@@ -85,18 +88,18 @@ def one_node(folder: Path) -> Iterator[dict[str, str]]:
     srun = shutil.which("srun", path=path())
     (folder / "bin" / "srun").write_text(SRUN.format(folder=folder, srun=srun))
     (folder / "bin" / "srun").chmod(0o755)
-    environment = {"SLURM_CONF": f"{folder}/slurm.conf", "PATH": os.pathsep.join([f"{folder}/bin", path()])}
+    places = [f"{folder}/bin", os.path.dirname(sys.executable), path()]
+    environment = {"SLURM_CONF": f"{folder}/slurm.conf", "PATH": os.pathsep.join(places)}
     munge = {"key-file": "munge.key", "socket": "run/munge.socket", "pid-file": "run/munged.pid"}
     munge |= {"log-file": "log/munged.log", "seed-file": "run/munge.seed"}
     commands = (
         ["munged", "--force", *(f"--{key}={folder}/{file}" for key, file in munge.items())],
         ["slurmctld", "-c", "-i"],
-        ["slurmd", "-N", host],
     )
     try:
         for command in commands:
             subprocess.run(command, check=True, env=os.environ | environment, stdout=subprocess.DEVNULL)
-        _wait_for_node(environment)
+        start_node(environment)
         yield environment
     finally:
         for name in ("slurmd", "slurmctld", "munged"):
@@ -105,12 +108,35 @@ def one_node(folder: Path) -> Iterator[dict[str, str]]:
                 subprocess.run(["kill", pid.read_text().strip()], check=False)
 
 
-def _wait_for_node(environment: dict[str, str]) -> None:
+def start_node(environment: dict[str, str]) -> None:
+    """Start the node's daemon.  Raises TimeoutError if the node does not come up."""
+    command = ["slurmd", "-N", _host()]
+    subprocess.run(command, check=True, env=os.environ | environment, stdout=subprocess.DEVNULL)
     for _ in range(60):
-        asked = subprocess.run(
-            ["sinfo", "-h", "-o", "%t"], env=os.environ | environment, capture_output=True, text=True, check=False
-        )
-        if asked.stdout.strip() == "idle":
+        if (state := ask(environment, "sinfo", "-h", "-o", "%t").strip()) in ("idle", "mix"):
             return
         time.sleep(0.5)
-    raise TimeoutError(f"the node does not come up: {asked.stdout} {asked.stderr}")
+    raise TimeoutError(f"the node does not come up: {state}")
+
+
+def node_pid(environment: dict[str, str]) -> int:
+    """The process of the node's daemon."""
+    return int(Path(environment["SLURM_CONF"]).with_name("run").joinpath("slurmd.pid").read_text())
+
+
+def ask(environment: dict[str, str], *command: str) -> str:
+    """What a command of SLURM prints.  Raises CalledProcessError if it fails."""
+    run = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
+    return run.stdout
+
+
+def _ports() -> list[int]:
+    """Two that nobody uses."""
+    with socket.socket() as one, socket.socket() as other:
+        for each in (one, other):
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in (one, other)]
+
+
+def _host() -> str:
+    return socket.gethostname().split(".")[0]

@@ -6,28 +6,21 @@ makes: targets, or papers whose artifacts are all made ("pens sit"); without it 
 
 import os
 import random
-import subprocess
-import sys
+import re
 import threading
-from collections.abc import Iterator
+import time
 from pathlib import Path
 
 import pytest
 from chaos_jobs import snapshot
 
 from checkout import copy_checkout, snakemake_in
-from cluster import missing, one_node
+from cluster import SENT, ask, missing
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 PAPERS = ("scaling", "pens", "sit", "icam", "mvmoe")
 WANTED = os.environ.get("NEUROUTE_SLURM", "results/table12.csv").split()
 CANCELLED = int(os.environ.get("NEUROUTE_SLURM_CANCELS", "6"))  # jobs of SLURM, at random moments
-
-
-@pytest.fixture(scope="module")
-def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    with one_node(tmp_path_factory.mktemp("slurm")) as environment:
-        yield environment
 
 
 def checkout(folder: Path) -> list[str]:
@@ -42,10 +35,8 @@ def cancel_now_and_then(environment: dict[str, str], chance: random.Random, done
     """Cancel running jobs, a random one after random seconds each time; how many."""
     cancelled = 0
     while cancelled < CANCELLED and not done.wait(chance.uniform(5, 40)):
-        asked = ["squeue", "-h", "-t", "R", "-o", "%i"]
-        running = subprocess.run(asked, env=os.environ | environment, capture_output=True, text=True, check=True)
-        if jobs := running.stdout.split():
-            subprocess.run(["scancel", chance.choice(jobs)], env=os.environ | environment, check=True)
+        if jobs := ask(environment, "squeue", "-h", "-t", "R", "-o", "%i").split():
+            ask(environment, "scancel", chance.choice(jobs))
             cancelled += 1
     return cancelled
 
@@ -54,32 +45,37 @@ def test_cancelled_jobs_go_on_and_end_with_the_same_results(slurm: dict[str, str
     local, sent = tmp_path / "local", tmp_path / "sent"
     checkout(local)
     targets = checkout(sent)
+    began = time.monotonic()
     snakemake_in(local)(*targets)
+    seconds = [time.monotonic() - began]
     done, counts = threading.Event(), []
     chance = random.Random(15)
     thread = threading.Thread(target=lambda: counts.append(cancel_now_and_then(slurm, chance, done)))
     with pytest.MonkeyPatch.context() as patch:
         for key, value in slurm.items():
             patch.setenv(key, value)
-        patch.setenv("PATH", os.pathsep.join([os.path.dirname(sys.executable), slurm["PATH"]]))
         run = snakemake_in(sent)
-        options = ("--workflow-profile", "profiles/slurm", "--cores", "16", "--slurm-status-command", "squeue")
-        options += ("--slurm-init-seconds-before-status-checks", "5")
         thread.start()
+        began = time.monotonic()
         try:
             for attempt in range(1, 6):
-                ended = run(*options, *targets, check=False)
+                ended = run(*SENT, *targets, check=False)
                 started = attempt
                 if not ended.returncode:
                     break
         finally:
             done.set()
             thread.join()
+    seconds.append(time.monotonic() - began)
     assert not ended.returncode, ended.stdout[-3000:] + ended.stderr[-3000:]
     here, there = (snapshot(folder, results=False) for folder in (local, sent))
     assert [name for name in here if here[name] != there.get(name)] == []
     assert set(here) == set(there)
+    assert not list((sent / ".snakemake" / "slurm_logs").glob("rule_render*"))  # seconds each: made here
+    (log,) = (local / ".snakemake" / "log").glob("*.log")
+    jobs = re.findall(r"of (\d+) steps", log.read_text())[-1]
     print(f"{len(here)} files equal; {counts[0]} jobs cancelled, Snakemake started {started} times")
+    print(f"{jobs} jobs: here {seconds[0]:.0f} s, by SLURM {seconds[1]:.0f} s")
 
 
 def test_a_partition_or_gpus_that_are_not_there_stop_before_the_first_job(
@@ -88,15 +84,13 @@ def test_a_partition_or_gpus_that_are_not_there_stop_before_the_first_job(
     checkout(tmp_path / "sent")
     for key, value in slurm.items():
         monkeypatch.setenv(key, value)
-    monkeypatch.setenv("PATH", os.pathsep.join([os.path.dirname(sys.executable), slurm["PATH"]]))
     run = snakemake_in(tmp_path / "sent")
-    profile = ("--workflow-profile", "profiles/slurm", "--cores", "16", "results/table12.csv")
     for more, words in (
         (("--default-resources", "slurm_partition=fast"), "no partition fast"),
         (("--config", "device=cuda", "gpus_per_run=9"), "gpus_per_run: 9, but all jobs together may hold 8"),
         (("--resources", "gpu=9", "--config", "device=cuda", "gpus_per_run=9"), "asks for 9 GPUs, a node of partition"),
     ):
-        ended = run(*profile, *more, check=False)
+        ended = run(*SENT, "results/table12.csv", *more, check=False)
         assert ended.returncode
         assert words in ended.stderr + ended.stdout
     assert not (tmp_path / "sent" / "work" / "micro" / "runs").exists()

@@ -18,7 +18,7 @@ from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.networks.icam import Icam
 from neuroute.plan.reinforced import Elite
 from neuroute.problems.tsp import tour_length
-from neuroute.training import reinforce as reinforcement
+from neuroute.training import budget
 from neuroute.training.policy_gradient import advantages, weights
 from neuroute.training.reinforce import Reinforcement
 from neuroute.training.sampling_streams import noise
@@ -109,21 +109,25 @@ def test_the_gradient_is_that_of_a_plain_loop(
 def test_in_parts_is_as_a_whole(
     tmp_path: Path, elite: Elite | None, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """One pass, two passes, two passes by parts: the same draws, solutions and gradients."""
     run = make_run(stage(batch_size=7, elite=elite), kind=kind)
-    loss, whole = gradients(batches_of(run, tmp_path, double=True))
+    whole_batch = batches_of(run, tmp_path, double=True)
+    assert whole_batch._in_one_pass(whole_batch.drawn(0), 7)
+    loss, whole = gradients(whole_batch)
     calls = []
-    learn = Reinforcement._learn
+    learn = Reinforcement._learn_again
 
-    def counted(self: Reinforcement, drawn: Any, rows: Tensor, instances: Any) -> Tensor:
-        calls.append((len(rows), self._moves_per_part(drawn, len(rows))))
-        return learn(self, drawn, rows, instances)
+    def counted(self: Reinforcement, drawn: Any, rows: range, *given: Any) -> Tensor:
+        calls.append((len(rows), self._budget(drawn).moves_of(len(rows))))
+        return learn(self, drawn, rows, *given)
 
-    monkeypatch.setattr(Reinforcement, "_learn", counted)
+    monkeypatch.setattr(Reinforcement, "_in_one_pass", lambda *_: False)
+    monkeypatch.setattr(Reinforcement, "_learn_again", counted)
     # Instances one by one and each move alone, some of both, all instances and some moves.
     nodes = 8 + kind.endswith("cvrp")
     for memory_gb, together in ((1e-9, 1), (1e-4, 1 << 19), (4.0, 7 * 8 * nodes * 3)):
         calls.clear()
-        monkeypatch.setitem(reinforcement.MAX_NODES_PER_BATCH, "cpu", together)
+        monkeypatch.setitem(budget.MAX_NODES_PER_BATCH, "cpu", together)
         part_loss, parts = gradients(batches_of(run, tmp_path, double=True, memory_gb=memory_gb))
         assert part_loss == pytest.approx(loss, rel=1e-11)
         close(parts, whole, 1e-12)
@@ -235,8 +239,8 @@ def test_memory_at_500_nodes_is_bounded(tmp_path: Path) -> None:
     batches = batches_of(run, tmp_path, net=Icam())
     drawn = batches.drawn(0)
     assert drawn.size == 6
-    instances = batches._instances_per_part(drawn)
-    moves = batches._moves_per_part(drawn, instances)
-    decisions = moves * instances * 500
-    assert decisions * 500 <= reinforcement.MAX_NODES_PER_BATCH["cpu"]
-    assert decisions * 500 * reinforcement.LEARNING_BYTES < 1e8
+    instances = batches._instances_per_part(drawn, 6)
+    assert not batches._in_one_pass(drawn, instances)
+    decisions = batches._budget(drawn).moves_of(instances) * instances * 500
+    assert decisions * 500 <= budget.MAX_NODES_PER_BATCH["cpu"]
+    assert decisions * 500 * budget.LEARNING_BYTES < 1e8

@@ -23,7 +23,7 @@ from neuroute.problems.registry import Part
 from neuroute.problems.vrp import Vrp, lengths, number_of_starts
 from neuroute.problems.vrp_checker import valid
 from neuroute.problems.vrp_variants import SWITCHES
-from neuroute.training import reinforce as reinforcement
+from neuroute.training import budget
 from neuroute.training.policy_gradient import weights
 from neuroute.training.reinforce import Reinforcement
 from neuroute.training.reinforce import reinforce as reinforce_tsp
@@ -158,7 +158,7 @@ def one_graph(batches: VrpReinforcement, number: int, balance: float) -> tuple[T
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
-def test_two_passes_learn_what_one_graph_does(tmp_path: Path, way: dict[str, Any], monkeypatch: Any) -> None:
+def test_one_pass_and_two_learn_what_one_graph_does(tmp_path: Path, way: dict[str, Any], monkeypatch: Any) -> None:
     """With the balance loss, whatever the gates; whichever the number of moves that are learnt from together."""
     run = make_run(stage(), network=way, balance=0.7)
     batches = batches_of(run, tmp_path)
@@ -169,8 +169,11 @@ def test_two_passes_learn_what_one_graph_does(tmp_path: Path, way: dict[str, Any
         way.get("method", "input-choice") == "input-choice" and way.get("level") != "problem" and "experts" not in way
     )
     assert (float(aside.detach()) > 0) == balanced
-    for together in (1 << 19, 5 * 8 * 9 * 3, 1):
-        monkeypatch.setitem(reinforcement.MAX_NODES_PER_BATCH, "cpu", together)
+    assert batches._in_one_pass(batches.drawn(1), 5)
+    for together in (None, 1 << 19, 5 * 8 * 9 * 3, 1):
+        if together is not None:
+            monkeypatch.setattr(VrpReinforcement, "_in_one_pass", lambda *_: False)
+            monkeypatch.setitem(budget.MAX_NODES_PER_BATCH, "cpu", together)
         value, found = gradients(batches_of(run, tmp_path), 1)
         assert value == pytest.approx(float(loss.detach()), rel=1e-9)
         close(found, wanted, 1e-9)
@@ -222,7 +225,7 @@ def test_what_depends_on_a_batch_learns_from_all_of_it(
     tmp_path: Path, network: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = make_run(network=network)
-    monkeypatch.setitem(reinforcement.MAX_NODES_PER_BATCH, "cpu", 1)
+    monkeypatch.setitem(budget.MAX_NODES_PER_BATCH, "cpu", 1)
     assert learnt(run, tmp_path, monkeypatch)[1] == [5]
     with pytest.raises(NeurouteError, match=r"5 instances of 8 customers take about .* GB; memory_gb is 0.0001"):
         batches_of(run, tmp_path, memory_gb=1e-4)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+import tiny_glop
 import tiny_reinforced
 import tiny_reinforced_vrp
 import tiny_rounds
@@ -86,6 +87,8 @@ SCHEMES: dict[str, tuple[Callable[[], Run], str, tuple[int, ...]]] = {
     "self-improvement": (lambda: self_improving(epochs=3), "store", (1, 7)),
     "self-improvement-cvrp": (lambda: self_improving("cvrp", epochs=3), "cvrp_store", (1, 7)),
     "pool": (pooled, "store", (0, 3)),
+    # At the end of an epoch and of phases, whose paths are drawn, or made once.
+    "revisers": (tiny_glop.revising_run, "store", (1, 3, 6, 9)),
     "rounds, TSP": (lambda: tiny_rounds.make_run("tsp"), "rounds_store", (3, 5, 8, 15)),
     "rounds, CVRP": (lambda: tiny_rounds.make_run("cvrp"), "rounds_store", (3, 5, 8, 15)),
     # Inside of each stage and at the end of two.

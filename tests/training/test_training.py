@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ import torch
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
 from neuroute.networks.weights import load_checkpoint
-from neuroute.plan.objects import Run
+from neuroute.plan.objects import Labels, Run
 from neuroute.problems import sub_paths
+from neuroute.training import data as data_module
 from neuroute.training import decisions
 from neuroute.training.data import TrainingSet
 from neuroute.training.supervised import SupervisedBatches
@@ -161,6 +163,32 @@ def test_training_set_batches_do_not_depend_on_history(store: Path) -> None:
         assert len(np.unique(rows.reshape(120, -1), axis=0)) == 120  # every sample once an epoch
     np.testing.assert_array_equal(late[0], again.batch(2, 96, 24)[0])
     assert not np.array_equal(again.batch(0, 0, 24)[0], again.batch(1, 0, 24)[0])
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_thread_loads_the_next_shard_and_each_is_checked_once(
+    ahead: bool, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(epochs=3)
+    blocks = [
+        labels.model_copy(update={"dataset": labels.dataset.model_copy(update={"first": first, "count": 40})})
+        for labels in run.data
+        for first in (0, 40, 80)
+    ]
+    loads: list[tuple[int, bool]] = []
+    load = data_module.load_tours
+
+    def counted(labels: Labels, *rest: Any, check: bool) -> np.ndarray:
+        loads.append((labels.dataset.first, check))
+        return load(labels, *rest, check=check)
+
+    monkeypatch.setattr(data_module, "load_tours", counted)
+    plain, data = (TrainingSet(blocks, [store], 0, shuffle=True, ahead=each) for each in (False, ahead))
+    for epoch in range(3):
+        for start in range(0, 120, 24):
+            for expected, found in zip(plain.batch(epoch, start, 24), data.batch(epoch, start, 24), strict=True):
+                np.testing.assert_array_equal(expected, found)
+    assert sorted(first for first, check in loads if check) == [0, 0, 40, 40, 80, 80]  # by both of them
 
 
 @pytest.mark.parametrize(("keep", "number"), [("best", 1), ("last", 3)])

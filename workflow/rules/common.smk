@@ -14,8 +14,12 @@ def source_folder():
 
 
 def start_warm_process():
-    """Jobs on this machine are then copies of one process; it ends with this one, whose end of a pipe it holds."""
-    if not PLAN.scale.warm_jobs or not workflow.local_exec or not hasattr(os, "pidfd_open"):
+    """Jobs on this machine are then copies of one process; it ends with this one, whose end of a pipe it holds.
+
+    Of jobs that go to a cluster those are left that are made where they are sent from, tables and figures; the others
+    know nothing of that process, on whatever node they run.
+    """
+    if not PLAN.scale.warm_jobs or not hasattr(os, "pidfd_open"):
         return
     place = RUNNING.enter_context(tempfile.TemporaryDirectory(prefix="neuroute-"))
     os.environ[SOCKET_ENV] = f"{place}/socket"

@@ -60,6 +60,7 @@ use rule render_table as render_figure with:
         multiext(f"{PLAN.config.results_dir}/{{artifact}}", ".pdf", ".png", ".csv", ".json"),
     wildcard_constraints:
         artifact=artifacts_of("figure"),
+    localrule: True  # which is not inherited
 
 
 rule report:

@@ -35,7 +35,7 @@ rule train:
 # are what takes longest in the end.
 use rule train as train_self_improved with:
     wildcard_constraints:
-        run=runs_of("self-improvement", "reconstruction", "beam-pool"),
+        run=runs_of("self-improvement", "reconstruction", "beam-pool", "revising", "partitioning"),
     priority: 1
 
 

@@ -5,8 +5,9 @@ A call is one layer's forward pass, or its part of an update.
 
 from dataclasses import dataclass
 
-from neuroute.accounting import cost, flops
+from neuroute.accounting import cost, flops, revised
 from neuroute.plan.objects import BeamPool, Dataset, Decoding, Reconstruction, Reinforced, Run, SelfImprovement
+from neuroute.plan.rivals.glop import Partitioning, Revising
 from neuroute.problems.longest import longest_sub_path
 
 GREEDY = Decoding()
@@ -67,7 +68,9 @@ def training_calls(run: Run, *, gpu: bool) -> tuple[float, float]:
     """Calls in updates; and forward, to make what is learnt and to validate."""
     price, t = CallPrice(run, gpu), run.training
     updates = total = 0.0
-    if isinstance(t, Reinforced):
+    if isinstance(t, Revising | Partitioning):
+        updates, total = revised.calls(run)
+    elif isinstance(t, Reinforced):
         for stage in t.stages:
             mean = sum(stage.sizes) / 2
             total += stage.batches * price.solution(mean)  # sampled, then learnt

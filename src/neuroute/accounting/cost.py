@@ -3,11 +3,12 @@
 import json
 from functools import cache
 
-from neuroute.accounting import flops
+from neuroute.accounting import flops, revised
 from neuroute.accounting.counts import Counts
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import BeamPool, Network, Reconstruction, Reinforced, Run, SelfImprovement
+from neuroute.plan.rivals.glop import Partitioning, Revising
 from neuroute.problems.longest import longest_sub_path
 
 
@@ -64,6 +65,8 @@ def training_per_sample(run: Run) -> float:
         return reconstruction_per_sample(c, run.n, t, cvrp=cvrp)
     if isinstance(t, Reinforced):
         return reinforced_per_sample(c, t, cvrp=cvrp)
+    if isinstance(t, Revising | Partitioning):
+        return revised.per_sample(c, run)
     if isinstance(t, BeamPool):
         learnt = 3 * sum(c.decision(tokens) for tokens in range(3, run.n + 2))
         return learnt + t.starts * flops.solution(c.decision, run.n, t.beam)

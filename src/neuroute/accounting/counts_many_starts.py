@@ -28,6 +28,11 @@ def _outside(width: int, cvrp: bool) -> int:
     return 3 * width**2 + 8 * width if cvrp else 4 * width**2 + 3 * width
 
 
+def _folded(nodes: int, width: int) -> int:
+    """Count `pointer.fold`: a projection of the nodes, and its bias."""
+    return linear(nodes, width, width) + linear(nodes, width, 1)
+
+
 @dataclass(frozen=True)
 class Pomo(Counts):
     depth: int = 6
@@ -45,15 +50,18 @@ class Pomo(Counts):
         return self.depth * layer + _outside(w, self.cvrp) + w**2 + w
 
     def encoder(self, nodes: int) -> int:
-        """The embedding, the layers, and keys, values and what nodes add to the queries (of the CVRP one fewer)."""
+        """The embedding, the layers, and keys, values and what nodes add to the queries (of the CVRP one fewer).
+
+        So are nodes projected, instead of what each decision multiplies them with.
+        """
         layers = self.depth * transformer_layer(self.width, self.heads, self.feed_forward, nodes)
-        shared = (3 if self.cvrp else 4) * linear(nodes, self.width, self.width)
+        shared = (3 if self.cvrp else 4) * linear(nodes, self.width, self.width) + _folded(nodes, self.width)
         return layers + _features(nodes, self.width, self.cvrp) + shared
 
     def decision(self, tokens: int) -> int:
-        """Attention to all nodes, the projection, and the logits, which are clipped."""
+        """Attention to all nodes, and the logits, which are clipped."""
         w, n = self.width, tokens - 1
-        return attention(w, self.heads, 1, n) + linear(1, w, w) + linear(1, w, n) + n
+        return attention(w, self.heads, 1, n) + linear(1, w, n) + n
 
 
 @dataclass(frozen=True)
@@ -78,15 +86,17 @@ class Elg(Pomo):
         return super().parameters + self.local * (LOCAL * (3 if self.cvrp else 2) + 4 * LOCAL**2 + 3 * LOCAL)
 
     def decision(self, tokens: int) -> int:
-        """As POMO; scores of neighbours for each head, what they give the query, its projections, their logits."""
+        """As POMO, and the local policy: scores of neighbours for each head, what they give the query, their logits.
+
+        What all tours share, the query's products with the keys, is counted as if each made it.
+        """
         if not self.local:
             return super().decision(tokens)
         w, h, f = LOCAL, LOCAL_HEADS, 3 if self.cvrp else 2
         k = min(self.neighbours, tokens - 1 - self.cvrp) + self.cvrp
-        seen = linear(k, f, h) + linear(h, k, f) + linear(h, f, w) + linear(h, k, w)
-        return (
-            super().decision(tokens) + seen + 2 * linear(1, w, w) + linear(1, w, f) + linear(1, f, k) + linear(1, w, k)
-        )
+        fits = linear(1, w, w) + linear(h, w, f) + linear(k, f, h) + linear(k, w, h) + h * k
+        seen = linear(h, k, f) + linear(h, f, w) + linear(h, k, w) + 2 * linear(1, w, w)
+        return super().decision(tokens) + fits + seen + linear(1, w, f) + linear(k, f, 1) + linear(1, w, k)
 
 
 @dataclass(frozen=True)
@@ -228,20 +238,22 @@ class MvMoe(Counts):
         embedding = self._at("raw", 1, 2, w, linear(1, 2, w)) + self._at("raw", n - 1, f, w, linear(1, f, w))
         layers = self.depth * (4 * linear(n, w, w) + attention(w, self.heads, n, n))
         feeds = sum(self._at(f"enc{i}", n, w, w, ffn(1, w, self.feed_forward)) for i in range(self.depth))
-        return embedding + layers + feeds + 3 * linear(n, w, w)
+        return embedding + layers + feeds + 3 * linear(n, w, w) + (0 if "dec" in self._places else _folded(n, w))
 
     def decision(self, tokens: int) -> int:
         return self.step(tokens - 1)
 
     def step(self, nodes: int, tours: int = 1, *, sparse: bool = True) -> int:
-        """One decision of each of so many tours: what is known of it, attention, a projection, clipped logits.
+        """One decision of each of so many tours: what is known of it, attention, its experts, clipped logits.
 
         sparse: whether a hierarchical gate, 4 W, sends the step to the experts.
         """
         w, n = self.width, nodes
         each = linear(1, len(self._inputs.columns), w) + attention(w, self.heads, 1, n) + linear(1, w, n) + n
         row = linear(1, w, w)
-        combine = self._at("dec", tours, w, w, row) if sparse or not self._light else tours * row
+        combine = 0
+        if "dec" in self._places:
+            combine = self._at("dec", tours, w, w, row) if sparse or not self._light else tours * row
         return tours * each + combine + (4 * w if self._light and self.hierarchy != "random" else 0)
 
     def _at(self, place: str, tokens: int, inputs: int, outputs: int, row: int) -> int:

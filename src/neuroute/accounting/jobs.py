@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from neuroute.accounting import cost
+from neuroute.accounting import cost, revised
 from neuroute.accounting.calls import GREEDY, CallPrice, training_calls
 from neuroute.accounting.flops import reconstruction
 from neuroute.accounting.rates import LIMITS, Rates, at_size, rates_of
@@ -113,7 +113,13 @@ class Estimates:
             read = PROCESS_MB + Path(r.weights).stat().st_size / 1e6  # a file may hold an optimizer's state, too
             return Cost("weights", run, path, self.start_s, memory_mb=read + 2 * megabytes, disk_mb=megabytes)
         t = r.training
-        alone = t.kind in ("self-improvement", "reconstruction", "beam-pool")  # in one process
+        alone = t.kind in (
+            "self-improvement",
+            "reconstruction",
+            "beam-pool",
+            "revising",
+            "partitioning",
+        )  # in one process
         flops = training_flops(r)
         drawn = t.batches * self._batch_size(r) * r.n
         weights = cost.parameters_of(r.network)
@@ -234,6 +240,9 @@ class ModelPrice:
 
     def improve(self, dataset: Dataset, decoding: Decoding) -> float:
         network = self.run.network
+        if decoding.method == "revise":
+            blocks = tuple(network.arguments.get("blocks", (100, 50, 20)))
+            return dataset.count * revised.revision(cost.counts(network), dataset.n, decoding.revision, blocks)
         if decoding.method == "prc":
             c, longest = cost.counts(network), longest_sub_path(decoding.longest, dataset.n)
             cvrp, most = dataset.problem == "cvrp", decoding.most_blocks

@@ -145,18 +145,19 @@ def rows_missing(labels: Labels, folders: Sequence[Path]) -> int:
     return sum(max(stop - _rows_at_hand(labels, shard, folders), 0) for shard, _, stop in parts)
 
 
-def load_tours(labels: Labels, directories: Sequence[Path]) -> np.ndarray:
+def load_tours(labels: Labels, directories: Sequence[Path], check: bool = True) -> np.ndarray:
     """Return the tours of a data set: (count, n), uint8 for n <= 256; with vehicles solutions (count, 2, n).
 
-    Raises NeurouteError if some are missing.
+    Raises NeurouteError if some are missing, or, unless they have been checked before, are none.
     """
-    return np.concatenate([solutions for _, solutions in iterate_shards(labels, directories)])
+    return np.concatenate([solutions for _, solutions in iterate_shards(labels, directories, check)])
 
 
-def iterate_shards(labels: Labels, directories: Sequence[Path]) -> Iterator[tuple[int, np.ndarray]]:
+def iterate_shards(labels: Labels, directories: Sequence[Path], check: bool = True) -> Iterator[tuple[int, np.ndarray]]:
     """Yield (number of the first instance, solutions (rows, ...)) of each shard, one in memory at a time.
 
-    The first directory that holds enough rows serves.  Raises NeurouteError if none does.
+    The first directory that holds enough rows serves.  Raises NeurouteError if none does, or, with `check`, if a
+    solution is none.
     """
     kind = spec_of(labels)
     for shard, first, stop in labels.dataset.shards():
@@ -164,8 +165,8 @@ def iterate_shards(labels: Labels, directories: Sequence[Path]) -> Iterator[tupl
             file = ShardFile.open(labels, shard, directory)
             if file and len(file.solutions) >= stop:
                 solutions = np.array(file.solutions[first:stop])
-                valid = kind.valid(kind.instances(stream_part(labels, shard, first, stop)), solutions)
-                if not valid.all():
+                instances = kind.instances(stream_part(labels, shard, first, stop)) if check else None
+                if instances is not None and not (valid := kind.valid(instances, solutions)).all():
                     raise NeurouteError(
                         f"{file.path}: row {first + int(np.argmin(valid))} is not a {kind.noun}; delete the file and "
                         "run `neuroute label` for its label job"

@@ -1,7 +1,7 @@
 """Decode a whole test set, as many instances at a time as the memory budget holds."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,8 +18,11 @@ from neuroute.decoding.search import SEARCH, Search
 from neuroute.networks.base import PathNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import longest_sub_path
+from neuroute.problems.registry import Part
 from neuroute.solvers.registry import get
 
+# Ways of GLOP: (network, batch, decoding, memory_gb, number of the first instance) -> solutions (batch, ...).
+OWN = {name: Part[Callable[[Any, Any, Decoding, float, int], Tensor]](name) for name in ("revise", "partition")}
 MAX_NODES_PER_BATCH = 1 << 20  # of the instances whose blocks parallel re-construction gives to the network
 
 
@@ -63,6 +66,7 @@ def decode_timed(
     """What `decode` returns, and its seconds, those before an interruption included."""
     search = SEARCH.of(problem)
     search.check(net, decoding)
+    check_own(net, decoding)
     if net.multi_start and decoding.method == "greedy":
         began = time.perf_counter()
         solutions = multi_start(
@@ -97,7 +101,15 @@ def improve(
     Raises NeurouteError if solutions of such a network are not improved that way.
     """
     SEARCH.of(problem).check(net, decoding, improves=True)
+    check_own(net, decoding)
     return _solve(problem, net, instances, decoding, sorted(decoding.milestones), memory_gb, precision, keeper)
+
+
+def check_own(net: RoutingNetwork, decoding: Decoding) -> None:
+    """Raises NeurouteError for a network that is decoded in a way of its own, unless that is it."""
+    own = getattr(net, "own_method", None)
+    if own is not None and decoding.method != own:
+        raise NeurouteError(f"{type(net).__name__} is decoded by method '{own}' alone, not by '{decoding.method}'")
 
 
 @dataclass
@@ -190,6 +202,9 @@ def _improving(
     elif decoding.method == "beam" and decoding.beam > 1:
         yield search.search_beams(net, batch, decoding, first)
         return
+    elif decoding.method in OWN:
+        yield OWN[decoding.method].of(problem)(net, batch, decoding, memory_gb, first)
+        return
     else:
         if decoding.start == "greedy":
             solutions = start_greedily(search, net, batch, decoding, memory_gb, first)
@@ -236,6 +251,9 @@ def instances_per_batch(net: RoutingNetwork, nodes: int, decoding: Decoding, mem
         environment = ENVIRONMENT.of(net.problem)
         images, starts = decoding.number_of_images, starts_of(decoding) or nodes - environment.depots
         return environment.batch_sizes(net, nodes, images * starts, images, memory_gb, decoding.batch_size)[1]
+    if decoding.method in OWN:
+        width = 4 * getattr(decoding.revision, "width", 10)  # tours, and their flips
+        return decoding.batch_size or max(1, MAX_NODES_PER_BATCH // (nodes * width))
     if decoding.method != "prc":
         return batch_size_for(net, nodes, decoding, memory_gb)
     longest_sub_path(decoding.longest, nodes)

@@ -10,7 +10,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import Batch, Environment
 from neuroute.decoding.images import draw_images, images_of
 from neuroute.decoding.memory import autocast, device_of
-from neuroute.decoding.rollout import Choose, choose_best, complete
+from neuroute.decoding.rollout import Choose, complete, precision_of
 from neuroute.decoding.served import begin
 from neuroute.networks.base import MultiStartNetwork, RoutingNetwork
 from neuroute.plan.objects import Decoding
@@ -27,13 +27,13 @@ def augment8(coords: Tensor) -> Tensor:
 
 
 def roll_out(
-    net: MultiStartNetwork, prepared: Any, batch: Batch, starts: Tensor, choose: Choose = choose_best
+    net: MultiStartNetwork, prepared: Any, batch: Batch, starts: Tensor, choose: Choose | None = None
 ) -> Tensor:
-    """Solutions (batch, tours, ...) int64 from starts (batch, tours), each decision made by `choose`.
+    """Solutions (batch, tours, ...) int64 from starts (batch, tours), each decision made by `choose`; see `complete`.
 
     batch: what `prepared` is of.  starts: the first stops; with a depot 0 where the network is to choose.
     """
-    return complete(net, prepared, begin(net, batch, starts, prepared.nodes.dtype), choose)
+    return complete(net, prepared, begin(net, batch, starts, precision_of(prepared)), choose)
 
 
 def multi_start(

@@ -72,7 +72,7 @@ def _measure_test(loaded: LoadedModel, group: str, test: Test, name: str) -> tup
         if feasible is not None:
             values["reference_feasible_pct"] = 100 * float(feasible.mean())
         values |= describe_repeats(loaded, decoding, dataset.n, repeats, reference)
-        if decoding.method not in ("rrc", "prc"):
+        if decoding.method not in ("rrc", "prc", "revise"):
             values |= _flops(loaded, dataset, decoding, spec.starts(instances) if spec.starts else dataset.n)
         rows += loaded.rows(group, about, decoding, values, seconds)
     return rows, lengths

@@ -103,6 +103,13 @@ class MultiStartNetwork(RoutingNetwork):
     def prepare(self, *args: Any, **kwargs: Any) -> Any:
         """Compute what the decisions of an instance share."""
 
+    def decide_best(self, *state: Any) -> Tensor:
+        """The most probable next stop of each tour (batch, tours), of what `decide` takes.
+
+        A network may know it without the probabilities.
+        """
+        return self.decide(*state).max(dim=-1).indices  # `argmax` takes four times as long on a CPU
+
     def path_rows(self, coords: Tensor) -> Tensor:
         """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, E): all that `decide_path` reads.
 

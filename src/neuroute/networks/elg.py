@@ -1,14 +1,13 @@
 """ELG: POMO with a distance penalty and a local policy over the nearest nodes (Gao et al., 2024), for TSP and CVRP."""
 
-import math
 from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
-from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, rows_of
 from neuroute.networks.blocks.local_policy import LocalPolicy
+from neuroute.networks.blocks.pointer import fits
 from neuroute.networks.blocks.positions import pairwise_distances
 from neuroute.networks.pomo import Pomo
 
@@ -27,7 +26,8 @@ class Encoded(NamedTuple):
 class Prepared(NamedTuple):
     """What the decisions of an instance share."""
 
-    nodes: Tensor  # (batch, nodes, width), as encoded; logits are products with them
+    nodes: Tensor  # (batch, nodes, width): logits are products with them
+    offsets: Tensor  # (batch, 1, nodes): which are added to these
     keys: Tensor  # (batch, heads, nodes, d_k)
     values: Tensor
     of_context: Tensor  # what a tour's query gets of where it began, or of a full vehicle; see `contexts`
@@ -87,37 +87,34 @@ class Elg(Pomo):
         nodes, coords, demand = encoded
         return Prepared(*super().prepare(nodes), coords, pairwise_distances(coords, coords), demand)
 
-    def decide(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]
-        """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go; see `Pomo.decide`."""
-        p = prepared
+    def _fits(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]
+        """How well each node fits each tour, with its scores: (batch, tours, nodes)."""
         distances = rows_of(p.distances, current)
         near = self._near(distances, mask)
         offsets = _of(p.coords, near.nodes) - rows_of(p.coords, current)[:, :, None]
         known = self._known(near, offsets, p.demand, context)
-        query: Tensor = self.context.query(p.of_context, p.of_current, context, current)
-        fits = self._fits_near(query, p.nodes, p.keys, p.values, mask[:, None], self._scores(near, known, distances))
-        return torch.add(mask, fits, alpha=self.clipping)
+        return super()._fits(p, context, current, mask) + self._scores(near, known, distances)  # type: ignore[arg-type]
 
     def path_rows(self, coords: Tensor) -> Tensor:
-        """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, 5 width + 2): all that `decide_path` reads."""
+        """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, 5 width + 3): all that `decide_path` reads."""
         p = self.prepare(self.encode(coords))
         keys, values = (part.transpose(1, 2).flatten(2) for part in (p.keys, p.values))
-        return torch.cat([p.nodes, keys, values, p.of_context, p.of_current, coords], dim=-1)
+        return torch.cat([p.nodes, keys, values, p.of_context, p.of_current, p.offsets.transpose(1, 2), coords], dim=-1)
 
     def decide_path(self, rows: Tensor) -> Tensor:
-        """rows (batch, 1 + available + 1, 5 width + 2) of [current, available..., where the tour closes] -> logits.
+        """rows (batch, 1 + available + 1, 5 width + 3) of [current, available..., where the tour closes] -> logits.
 
         These (batch, available) are those of `decide` of a tour that began at the last row.
         """
-        nodes, keys, values, of_first, of_current, place = rows.split([*[self.width] * 5, 2], dim=-1)
+        nodes, keys, values, of_first, of_current, offsets, place = rows.split([*[self.width] * 5, 1, 2], dim=-1)
         here, there = place[:, :1], place[:, 1:-1]
         distances = pairwise_distances(here, there)
         near = self._near(distances, torch.zeros_like(distances))
         known = self._known(near, _of(there, near.nodes) - here[:, :, None], None, distances)
         query = of_first[:, -1:] + of_current[:, :1]
         keys, values = (self._heads(part[:, 1:-1]) for part in (keys, values))
-        fits = self._fits_near(query, nodes[:, 1:-1], keys, values, None, self._scores(near, known, distances))
-        return self.clipping * fits[:, 0]
+        found = fits(self._seen(query, keys, values, None), nodes[:, 1:-1], offsets[:, 1:-1].transpose(1, 2))
+        return self.clipping * (found + self._scores(near, known, distances))[:, 0].tanh_()
 
     def _near(self, distances: Tensor, mask: Tensor) -> Near:
         """distances, mask (batch, tours, nodes) -> the neighbours of where each tour is."""
@@ -134,14 +131,6 @@ class Elg(Pomo):
         if self.local is not None:
             score = score + self.local(known, near.open)
         return torch.full_like(like, FAR).scatter(2, near.nodes, score.to(like))
-
-    def _fits_near(
-        self, query: Tensor, nodes: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, scores: Tensor
-    ) -> Tensor:
-        """How well each node fits each query, within -1 and 1, as `_fits`, with scores (batch, tours, nodes) of it."""
-        seen = attend(self._heads(query), keys, values, 1 / math.sqrt(self.width // self.heads), bias)
-        query = self.combine(seen.transpose(1, 2).flatten(2)) * (1 / math.sqrt(self.width))
-        return ((query @ nodes.transpose(1, 2)).to(scores) + scores).tanh()
 
 
 class ElgCvrp(Elg):

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.aafm import AafmLayer, aafm, one_alpha, slope, weigh
 from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding, rows_of
+from neuroute.networks.blocks.pointer import best_of, clipped
 from neuroute.networks.blocks.positions import pairwise_distances
 
 
@@ -93,10 +94,11 @@ class Icam(MultiStartNetwork):
 
     def decide(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go; see `Pomo.decide`."""
-        p = prepared
-        distances = None if p.distances is None else rows_of(p.distances, current)
-        query = self.context.query(p.of_context, p.of_current, context, current)
-        return self._logits(query, p.nodes, p.pairs, mask, distances, p.log_n)
+        return clipped(self._fits(prepared, context, current, mask), mask, self.clipping)
+
+    def decide_best(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
+        """What `decide` finds best: (batch, tours)."""
+        return best_of(self._fits(prepared, context, current, mask), mask)
 
     def path_rows(self, coords: Tensor) -> Tensor:
         """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, 5 width + 2): all that `decide_path` reads.
@@ -115,17 +117,23 @@ class Icam(MultiStartNetwork):
         nodes, pairs, of_first, of_current, place = rows.split([width, 2 * width, width, width, 2], dim=-1)
         query = of_first[:, -1:] + of_current[:, :1]
         distances = pairwise_distances(place[:, :1], place[:, 1:-1])
-        logits = self._logits(query, nodes[:, 1:-1], pairs[:, 1:-1], torch.zeros_like(distances), distances, 1.0)
-        return logits[:, 0]
+        mask = torch.zeros_like(distances)
+        fits = self._fits_of(query, nodes[:, 1:-1], pairs[:, 1:-1], mask, distances, 1.0)
+        return clipped(fits, mask, self.clipping)[:, 0]
 
-    def _logits(
+    def _fits(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
+        """How well each node fits each tour: (batch, tours, nodes)."""
+        distances = None if p.distances is None else rows_of(p.distances, current)
+        query = self.context.query(p.of_context, p.of_current, context, current)
+        return self._fits_of(query, p.nodes, p.pairs, mask, distances, p.log_n)
+
+    def _fits_of(
         self, query: Tensor, nodes: Tensor, pairs: Tensor, mask: Tensor, distances: Tensor | None, log_n: float
     ) -> Tensor:
         """query (batch, tours, width), nodes and pairs of the instance; distances and mask (batch, tours, nodes)."""
         query = aafm(query, pairs, _biased(mask, distances, self.alpha, log_n))
         fits = (query * (1 / math.sqrt(self.width))) @ nodes.transpose(1, 2)
-        fits = _biased(fits.to(mask.dtype), distances, self.compatibility_alpha, log_n)
-        return torch.add(mask, fits.tanh_(), alpha=self.clipping)
+        return _biased(fits.to(mask.dtype), distances, self.compatibility_alpha, log_n)
 
 
 def _biased(x: Tensor, distances: Tensor | None, alpha: Tensor | None, log_n: float) -> Tensor:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import MultiStartNetwork
@@ -13,6 +12,7 @@ from neuroute.networks.blocks.experts import Experts, LinearExperts, Mixture, Ml
 from neuroute.networks.blocks.gates import Gate, Level, Method
 from neuroute.networks.blocks.hierarchical_gate import HIERARCHIES, Hierarchical, Hierarchy
 from neuroute.networks.blocks.norms import NORMS, Norm, NormName, UntrackedBatchNorm
+from neuroute.networks.blocks.pointer import best_of, clipped, fits, fold
 from neuroute.networks.blocks.post_norm_layer import PostNormLayer
 from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.blocks.vrp_inputs import VrpContext, VrpEmbedding, through
@@ -22,7 +22,8 @@ from neuroute.networks.mvmoe_shape import ALL, POSITIONS, inputs_of, places
 class Prepared(NamedTuple):
     """What the decisions of an instance share."""
 
-    nodes: Tensor  # (batch, nodes, width), as encoded; logits are products with them
+    nodes: Tensor  # (batch, nodes, width): logits are products with them
+    offsets: Tensor  # (batch, 1, nodes): which are added to these
     keys: Tensor  # (batch, heads, nodes, d_k)
     values: Tensor
     of_context: Tensor  # what a tour's query gets of load, time, length, open; see `vrp_inputs`
@@ -145,8 +146,13 @@ class MvMoe(MultiStartNetwork):
     def prepare(self, encoded: Tensor, routing: Routing | None = None) -> Prepared:
         """encoded (batch, nodes, width) -> what is computed once for all decisions.  routing: theirs."""
         keys, values = (self._heads(part) for part in self.key_value(encoded).chunk(2, dim=-1))
+        scale = 1 / math.sqrt(self.width)
+        if isinstance(self.combine, nn.Linear):
+            nodes, offsets = fold(encoded, self.combine, scale)
+        else:
+            nodes, offsets = encoded * scale, encoded.new_zeros(())
         of_context, of_current = self.context(encoded)
-        return Prepared(encoded, keys, values, of_context, of_current, routing or Routing())
+        return Prepared(nodes, offsets, keys, values, of_context, of_current, routing or Routing())
 
     def begun(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Prepared:
         """As it was prepared, and what the first decision (see `decide`) adds for those that follow.
@@ -167,9 +173,15 @@ class MvMoe(MultiStartNetwork):
         current (batch, tours) int64: where it is; mask (batch, tours, nodes): -inf where it may not go, 0 elsewhere.
         With gradients `mask` must not be overwritten before they are taken.
         """
-        p = prepared
-        seen = self._combined(p, self._seen(p, context, current, mask)) * (1 / math.sqrt(self.width))
-        return torch.add(mask, (seen.to(mask.dtype) @ p.nodes.transpose(1, 2)).tanh_(), alpha=self.clipping)
+        return clipped(self._fits(prepared, context, current, mask), mask, self.clipping)
+
+    def decide_best(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
+        """What `decide` finds best: (batch, tours)."""
+        return best_of(self._fits(prepared, context, current, mask), mask)
+
+    def _fits(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
+        """How well each node fits each tour: (batch, tours, nodes)."""
+        return fits(self._combined(p, self._seen(p, context, current, mask)), p.nodes, p.offsets)
 
     def _seen(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """What the attention of each tour brings together: (batch, tours, width)."""
@@ -178,6 +190,9 @@ class MvMoe(MultiStartNetwork):
         return attend(query, p.keys, p.values, scale, mask[:, None]).transpose(1, 2).flatten(2)
 
     def _combined(self, p: Prepared, seen: Tensor) -> Tensor:
+        """What the experts make of it; a dense layer is part of the nodes already."""
+        if isinstance(self.combine, nn.Linear):
+            return seen
         if not isinstance(self.combine, Hierarchical):
             return through(self.combine, seen, p.routing)
         first = p.first

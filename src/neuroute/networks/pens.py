@@ -177,9 +177,10 @@ class Pens(PathNetwork):
         if pairs is not None and pairs.shape[1] < self.heads and batch * self.heads * tokens**2 <= self.DENSE:
             pairs = self._bias(pairs)
         if pairs is not None and pairs.shape[1] == self.heads:
-            if pairs.device.type == "cuda":  # the fused kernel loads aligned rows: of a corner it would copy each layer
-                pairs = F.pad(pairs, (0, -tokens % 8))[..., :tokens]
-            return partial(attend, bias=pairs if hidden is None else pairs + hidden)
+            whole = _in_products(pairs if hidden is None else pairs + hidden)
+            if whole.device.type == "cuda":  # the fused kernel loads aligned rows: of a corner it would copy each layer
+                whole = F.pad(whole, (0, -tokens % 8))[..., :tokens]
+            return partial(attend, bias=whole)
 
         def bias(first: int, stop: int) -> Tensor:
             if pairs is None:
@@ -191,6 +192,12 @@ class Pens(PathNetwork):
 
         floats = self.PART * (1 if rows.device.type == "cpu" else self.GPU_PARTS)
         return partial(attend_in_parts, bias=bias, queries=max(1, floats // (batch * self.heads * tokens)))
+
+
+def _in_products(bias: Tensor) -> Tensor:
+    """The bias in the precision in which autocast computes products: cast once, not by each layer."""
+    device = bias.device.type
+    return bias.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else bias
 
 
 def _present(rows: Tensor, lengths: Tensor) -> Tensor:

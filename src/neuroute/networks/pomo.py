@@ -9,13 +9,15 @@ from torch import Tensor, nn
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding
+from neuroute.networks.blocks.pointer import best_of, clipped, fits, fold
 from neuroute.networks.blocks.post_norm_layer import PostNormLayer
 
 
 class Prepared(NamedTuple):
     """What the decisions of an instance share."""
 
-    nodes: Tensor  # (batch, nodes, width), as encoded; logits are products with them
+    nodes: Tensor  # (batch, nodes, width): logits are products with them
+    offsets: Tensor  # (batch, 1, nodes): which are added to these
     keys: Tensor  # (batch, heads, nodes, d_k)
     values: Tensor
     of_context: Tensor  # what a tour's query gets of where it began, or of a full vehicle; see `contexts`
@@ -68,7 +70,7 @@ class Pomo(MultiStartNetwork):
     def prepare(self, encoded: Tensor) -> Prepared:
         """encoded (batch, nodes, width) -> what is computed once for all decisions."""
         keys, values = (self._heads(part) for part in self.key_value(encoded).chunk(2, dim=-1))
-        return Prepared(encoded, keys, values, *self.context(encoded))
+        return Prepared(*fold(encoded, self.combine, 1 / math.sqrt(self.width)), keys, values, *self.context(encoded))
 
     def decide(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go.
@@ -77,32 +79,38 @@ class Pomo(MultiStartNetwork):
         current (batch, tours) int64: where it is; mask (batch, tours, nodes): -inf at what it has visited or what
         does not fit, 0 elsewhere.  With gradients `mask` must not be overwritten before they are taken.
         """
-        p = prepared
+        return clipped(self._fits(prepared, context, current, mask), mask, self.clipping)
+
+    def decide_best(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
+        """What `decide` finds best: (batch, tours)."""
+        return best_of(self._fits(prepared, context, current, mask), mask)
+
+    def _fits(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
+        """How well each node fits each tour: (batch, tours, nodes)."""
         query: Tensor = self.context.query(p.of_context, p.of_current, context, current)
-        return torch.add(mask, self._fits(query, p.nodes, p.keys, p.values, mask[:, None]), alpha=self.clipping)
+        return fits(self._seen(query, p.keys, p.values, mask[:, None]), p.nodes, p.offsets)
 
     def path_rows(self, coords: Tensor) -> Tensor:
-        """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, 5 width): all that `decide_path` reads."""
+        """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, 5 width + 1): all that `decide_path` reads."""
         p = self.prepare(self.encode(coords))
         keys, values = (part.transpose(1, 2).flatten(2) for part in (p.keys, p.values))
-        return torch.cat([p.nodes, keys, values, p.of_context, p.of_current], dim=-1)
+        return torch.cat([p.nodes, keys, values, p.of_context, p.of_current, p.offsets.transpose(1, 2)], dim=-1)
 
     def decide_path(self, rows: Tensor) -> Tensor:
-        """rows (batch, 1 + available + 1, 5 width) of [current, available..., where the tour closes] -> logits.
+        """rows (batch, 1 + available + 1, 5 width + 1) of [current, available..., where the tour closes] -> logits.
 
         These (batch, available) are those of `decide` of a tour that began at the last row.
         """
-        nodes, keys, values, of_first, of_current = rows.chunk(5, dim=-1)
+        nodes, keys, values, of_first, of_current, offsets = rows.split([*[self.width] * 5, 1], dim=-1)
         query = of_first[:, -1:] + of_current[:, :1]
         keys, values = (self._heads(part[:, 1:-1]) for part in (keys, values))
-        return self.clipping * self._fits(query, nodes[:, 1:-1], keys, values, None)[:, 0]
+        found = fits(self._seen(query, keys, values, None), nodes[:, 1:-1], offsets[:, 1:-1].transpose(1, 2))
+        return self.clipping * found[:, 0].tanh_()
 
-    def _fits(self, query: Tensor, nodes: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> Tensor:
-        """How well each node fits each query, within -1 and 1: query (batch, tours, width) -> (batch, tours, nodes)."""
-        scale = 1 / math.sqrt(self.width // self.heads)
-        seen = attend(self._heads(query), keys, values, scale, bias)
-        query = self.combine(seen.transpose(1, 2).flatten(2)) * (1 / math.sqrt(self.width))
-        return (query @ nodes.transpose(1, 2)).tanh_()
+    def _seen(self, query: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> Tensor:
+        """What the attention of each query (batch, tours, width) brings together: same shape."""
+        seen = attend(self._heads(query), keys, values, 1 / math.sqrt(self.width // self.heads), bias)
+        return seen.transpose(1, 2).flatten(2)
 
     def _heads(self, x: Tensor) -> Tensor:
         out: Tensor = x.unflatten(2, (self.heads, -1)).transpose(1, 2)

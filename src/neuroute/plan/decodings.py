@@ -1,6 +1,6 @@
 """How solutions are built from a model, and on which labelled test set."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -10,6 +10,23 @@ from neuroute.plan.specs import Labels, Spec
 Start = Literal["greedy", "insertion", "insertion-angle", "insertion-published", "nearest"]
 
 
+class Revision(Spec):
+    """How GLOP rebuilds tours in blocks of fixed sizes (Ye et al., 2024)."""
+
+    # Nodes of a block, and how often tours are cut into such blocks; one size after the other.
+    blocks: tuple[tuple[Annotated[int, Field(ge=4)], Annotated[int, Field(ge=1)]], ...] = Field(min_length=1)
+    width: int = Field(default=1, ge=1)  # random insertions that tours start from
+    prune: bool = True  # only the best of them goes on after the blocks of the first size
+    flips: Literal["none", "blocks", "tours"] = "blocks"  # what is mirrored: each block four times, or each first tour
+
+    @property
+    def id(self) -> str:
+        """100x20-50x25-20x5-w10-all-noflips."""
+        name = "-".join(f"{nodes}x{iterations}" for nodes, iterations in self.blocks)
+        name += (f"-w{self.width}" if self.width > 1 else "") + ("" if self.prune else "-all")
+        return name + {"none": "-noflips", "blocks": "", "tours": "-tourflips"}[self.flips]
+
+
 class Decoding(Spec):
     """How solutions are built from a model.
 
@@ -17,10 +34,10 @@ class Decoding(Spec):
     starts from) included; each becomes a record of its own.
     """
 
-    method: Literal["greedy", "beam", "rrc", "prc"] = "greedy"
+    method: Literal["greedy", "beam", "rrc", "prc", "revise", "partition"] = "greedy"
     beam: int = 1
     iterations: int = 0  # of random (rrc, after greedy) or parallel local (prc) re-construction
-    start: Start = "greedy"  # of prc
+    start: Start = "greedy"  # of prc; revise always starts from insertion
     # Most stops of a sub-path; None: prc has l_max 1000, or all stops of shorter solutions; rrc has all.
     longest: int | None = Field(default=None, ge=4)
     rule: Literal["cut-off", "from-the-end"] = "cut-off"  # by which prc cuts CVRP solutions: the paper's, the code's
@@ -38,11 +55,22 @@ class Decoding(Spec):
     draw: int = Field(default=0, ge=0)  # which random embeddings, of a network that has some
     repeats: int = Field(default=1, ge=1)  # solutions of each instance, draws from `draw` on: lengths are their means
     cached: bool = True  # what does not change from step to step is computed once; no other tours
+    # Of method 'revise': as published for drawn instances, or for TSPLIB, with the network's blocks; or stated.  The
+    # default is left out of the text, which is as old as the other methods are.
+    revision: Revision | Literal["usual", "library"] = Field(default="usual", exclude_if=lambda how: how == "usual")
 
     @model_validator(mode="after")
     def _only_prc_starts_elsewhere(self) -> "Decoding":
-        if self.start != "greedy" and self.method != "prc":
+        if self.start != "greedy" and self.method not in ("prc", "revise"):
             raise ValueError(f"start: {self.start} is for method 'prc', not '{self.method}'")
+        return self
+
+    @model_validator(mode="after")
+    def _revisions_say_how(self) -> "Decoding":
+        if self.revision != "usual" and self.method != "revise":
+            raise ValueError(f"revision is for method 'revise', not '{self.method}'")
+        if self.method == "revise" and (self.start != "insertion" or self.starts != 1 or self.augment):
+            raise ValueError("revise starts from `start: insertion`; `width` and `flips` of its revision say the rest")
         return self
 
     @model_validator(mode="after")
@@ -62,11 +90,18 @@ class Decoding(Spec):
             "beam": f"beam{self.beam}" + self._from_starts,
             "rrc": f"rrc{self.iterations}{self._from_starts}{self._up_to}" if self.iterations else self._greedy,
             "prc": self._prc,
+            "revise": f"revise{self.revision.id}" if isinstance(self.revision, Revision) else f"revise-{self.revision}",
+            "partition": "partition",
         }[self.method]
         name += ("" if self.log_n else "-nolog") + ("-esf" if self.esf else "")
         name += "" if self.rescale == 1 else f"-x{self.rescale}"
         name += (f"-d{self.draw}" if self.draw else "") + (f"-r{self.repeats}" if self.repeats > 1 else "")
         return name + (f"-b{self.batch_size}" if self.batch_size else "") + ("" if self.cached else "-uncached")
+
+    @property
+    def solvers(self) -> tuple[str, ...]:
+        """The solvers that have a part in it: of what is improved, and of a partition's routes."""
+        return (*((self.start,) if self.start != "greedy" else ()), *(("lkh",) if self.method == "partition" else ()))
 
     @property
     def _greedy(self) -> str:
@@ -111,6 +146,17 @@ class Test(Spec):
 
     labels: Labels
     decoding: Decoding = Decoding()
+
+
+def revise(*blocks: tuple[int, int], **how: Any) -> Decoding:
+    """GLOP's revision from random insertion: (nodes of a block, iterations), ...; `how`: what else `Revision` says.
+
+    Without blocks as published, for drawn instances.
+    """
+    return Decoding(method="revise", start="insertion", revision=Revision(blocks=blocks, **how) if blocks else "usual")
+
+
+REVISED_LIBRARY = revise().model_copy(update={"revision": "library"})  # as published for TSPLIB
 
 
 def beam_search(width: int) -> Decoding:

@@ -185,7 +185,7 @@ class Plan:
         r = self.runs[run]
         if isinstance(r, GivenRun):
             return code_digest("neuroute.networks.given_weights:take_weights", r.network.kind)
-        decision = () if isinstance(r.training, Reinforced) else ("decision",)
+        decision = () if r.training.kind in ("reinforce", "revising", "partitioning") else ("decision",)
         problem = entries([r.validation.dataset.problem], "spec", "environment", *decision, r.training.scheme)
         return code_digest("neuroute.training.train:train", r.network.kind, *problem)
 
@@ -203,7 +203,9 @@ class Plan:
         networks = (run.network, *timed)
         kinds = dict.fromkeys(network.kind for network in networks)
         counts = dict.fromkeys(entry for network in networks if (entry := network.counts_entry))
-        starts = sorted({_solver_entry(d.start) for d in e.decodings_used() if d.start != "greedy"})
+        starts = sorted({_solver_entry(solver) for d in e.decodings_used() for solver in d.solvers})
+        own = {d.method for d in e.decodings_used()} & {"revise", "partition"}
+        starts += [entry for method in sorted(own) for entry in entries([run.validation.dataset.problem], method)]
         measures = dict.fromkeys(member.entry for member in e.members())
         digest = code_digest(
             "neuroute.evaluation.driver:evaluate", *measures, *kinds, *counts, *problem, *libraries, *starts

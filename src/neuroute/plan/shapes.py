@@ -8,7 +8,7 @@ from pydantic import Field, create_model, model_validator
 from neuroute.plan.reinforced import Reinforced, Stage
 from neuroute.plan.specs import Spec
 from neuroute.plan.specs import Spec as Strict
-from neuroute.plan.trainings import Reconstruction, SelfImprovement, Supervised
+from neuroute.plan.trainings import BeamPool, Reconstruction, SelfImprovement, Supervised
 
 Positive = Annotated[int, Field(ge=1)]
 Nodes = Annotated[int, Field(ge=4, description="nodes of an instance")]
@@ -90,6 +90,7 @@ else:
             Supervised,
             SelfImprovement,
             Reconstruction,
+            BeamPool,
             Reinforced,
             without={
                 "kind",

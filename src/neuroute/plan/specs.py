@@ -15,7 +15,11 @@ from neuroute.plan.digest import exists, without_modules
 from neuroute.problems.vrp_variants import Variant
 
 # A class there counts the network of its name.
-COUNTS = ("neuroute.accounting.counts", "neuroute.accounting.counts_many_starts")
+COUNTS = (
+    "neuroute.accounting.counts",
+    "neuroute.accounting.counts_many_starts",
+    "neuroute.accounting.counts_glop",
+)
 SHARD = 10_000  # instances in one shard of an instance stream
 
 Problem = Literal["tsp", "cvrp", "vrp"]

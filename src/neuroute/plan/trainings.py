@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal, Protocol
 from pydantic import Field, model_validator
 
 from neuroute.plan.reinforced import Reinforced
+from neuroute.plan.rivals.glop import Partitioning, Revising
 from neuroute.plan.specs import Spec
 
 Positive = Annotated[int, Field(ge=1)]
@@ -237,4 +238,7 @@ class BeamPool(InEpochs, Spec):
         return self.pool * self.loops
 
 
-Training = Annotated[Supervised | SelfImprovement | Reconstruction | BeamPool | Reinforced, Field(discriminator="kind")]
+Training = Annotated[
+    Supervised | SelfImprovement | Reconstruction | BeamPool | Reinforced | Revising | Partitioning,
+    Field(discriminator="kind"),
+]

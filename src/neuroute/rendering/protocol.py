@@ -24,6 +24,14 @@ from neuroute.rendering.cells import solver_name
 ASPECTS = ("source", "instances", "reference", "averaging", "budget", "precision")
 HEADS = ("where", "test set", *ASPECTS)
 NO_GAPS = "no gaps"
+WORDS = {  # method -> as it is called
+    "greedy": "greedy",
+    "beam": "beam",
+    "rrc": "RRC",
+    "prc": "PRC",
+    "revise": "GLOP's revision",
+    "partition": "GLOP-G's partition with LKH",
+}
 LEGEND = "What is tested here, and in parentheses what the paper has where that is not the same."
 
 
@@ -192,10 +200,11 @@ def _words(d: Decoding) -> tuple[str, str, int]:
     """What it is called, how it is made, and its beam or iterations, 0 for none."""
     starts = {1: "", "all": "from all starts"}.get(d.starts, f"from {d.starts} starts")
     more = [starts, "of 8 images" * d.augment, f"from {d.start}" * (d.start != "greedy")]
+    more += ["by the recipe for TSPLIB" * (d.revision == "library")]
     more += [f"with l_max {d.longest}" * bool(d.longest), "with ESF" * d.esf, "without log(n)" * (not d.log_n)]
     more += ["rescaled" * (d.rescale != 1), f"{d.repeats} times" * (d.repeats > 1)]
     more += [f"in batches of {d.batch_size}" * bool(d.batch_size)]
-    name = {"greedy": "greedy", "beam": "beam", "rrc": "RRC", "prc": "PRC"}[d.method]
+    name = WORDS[d.method]
     return name, " ".join(filter(None, more)), d.beam if d.method == "beam" else d.iterations
 
 

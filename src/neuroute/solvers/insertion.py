@@ -33,6 +33,12 @@ def solve(coords: np.ndarray, seed: int) -> np.ndarray:
     return tour
 
 
+def insert_in_order(points: np.ndarray) -> np.ndarray:
+    """Insert points (n, 2) float64 one after the other as they come; return the tour (n,) of places."""
+    tour: np.ndarray = _insert(points)
+    return tour
+
+
 @numba.njit(cache=True)
 def _insert(points: np.ndarray) -> np.ndarray:
     """Insert points (n, 2) in their order; return the tour (n,) as positions in that order.

@@ -47,6 +47,15 @@ class World:
             dist.all_reduce(value)
         return value
 
+    def sum_gradients(self, net: nn.Module) -> None:
+        """Add up the parameters' gradients over the processes."""
+        if self.size == 1:
+            return
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in net.parameters()]
+        together = self.sum(torch.cat([gradient.flatten() for gradient in gradients]))
+        for parameter, part in zip(net.parameters(), together.split([g.numel() for g in gradients]), strict=True):
+            parameter.grad = part.view_as(parameter)
+
     def sum_with_gradient(self, value: Tensor) -> Tensor:
         """Sum over the processes; the gradient that it gets in each of them counts."""
         return value if self.size == 1 else _Sum.apply(value)  # type: ignore[no-untyped-call]

@@ -51,8 +51,29 @@ def log_probabilities(net: MultiStartNetwork, prepared: Any, decisions: Decision
     return -F.cross_entropy(logits, decisions.chosen.flatten(), reduction="none").view_as(decisions.chosen)
 
 
+class LogProbability(torch.autograd.Function):
+    """log p of what was chosen, by probabilities that sampling has computed already."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, probabilities: Tensor, chosen: Tensor) -> Tensor:
+        """logits and their probabilities (batch, tours, nodes), chosen (batch, tours) -> (batch, tours)."""
+        ctx.save_for_backward(probabilities, chosen[..., None])
+        ctx.dtype = logits.dtype
+        return probabilities.gather(2, chosen[..., None]).squeeze(2).log()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        probabilities, chosen = ctx.saved_tensors
+        gradient = gradients[0][..., None]
+        return (probabilities * -gradient).scatter_add_(2, chosen, gradient).to(ctx.dtype), None, None
+
+
 class AuxiliaryLoss:
     """What a batch is learnt from besides its solutions: nothing, unless a network's own draws come with a loss."""
+
+    def once(self, prepared: Any) -> Any:
+        """What is prepared, for decisions that are sampled with their graph."""
+        return prepared
 
     def again(self, prepared: Any) -> Any:
         """What is prepared, for some of the decisions that were sampled, in their order."""
@@ -62,7 +83,7 @@ class AuxiliaryLoss:
         """Go on behind decisions that another process learns from."""
 
     def of_decisions(self) -> Tensor | None:
-        """A loss of those that were recomputed since it was last asked for."""
+        """A loss of those with a graph since it was last asked for."""
         return None
 
     def of_encoder(self) -> Tensor | None:

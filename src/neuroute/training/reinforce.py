@@ -1,8 +1,8 @@
 """REINFORCE with multiple optima: sampled solutions from many starts, and a baseline that they share (POMO; icam, 3.3).
 
-A batch is learnt from in two passes.  The first samples solutions without a graph.  The second makes the same
-decisions again, some moves at a time, and adds up their gradients: exactly what one graph through the whole
-construction gives, in memory that does not grow with its length.
+Where the memory holds the graph of a whole construction, a batch is learnt from in one pass.  Elsewhere it takes two:
+the first samples solutions without a graph, the second makes the same decisions again, some moves at a time, and adds
+up their gradients: what one graph gives, but for rounding, in memory that does not grow with the length.
 """
 
 from collections.abc import Sequence
@@ -18,20 +18,17 @@ from neuroute.decoding.environment import BYTES, ENVIRONMENT, Batch
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.multi_start import roll_out
 from neuroute.decoding.recompute import RecordedChoices, recompute
+from neuroute.decoding.rollout import precision_of
 from neuroute.decoding.served import begin
 from neuroute.networks.weights import all_finite, are_finite
 from neuroute.plan.objects import Dataset, Distribution, Run
 from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
-from neuroute.training.policy_gradient import AuxiliaryLoss, log_probabilities, weights
-from neuroute.training.sampling_streams import distribution, instances_seen, noise, sampling, shapes, variants
+from neuroute.training import sampling_streams as streams
+from neuroute.training.budget import Budget
+from neuroute.training.policy_gradient import AuxiliaryLoss, LogProbability, log_probabilities, weights
 from neuroute.training.split_backward import SplitBackward
 from neuroute.training.stages import keep_stage, recall_moments
 from neuroute.training.supervised import Scheme
-
-LEARNING_BYTES = 128  # of a decision and a node while it is learnt from
-# Nodes of the decisions that are learnt from together: enough to keep the device busy; on a CPU more of them bring
-# cache misses only.
-MAX_NODES_PER_BATCH = {"cpu": 1 << 19, "cuda": 1 << 27}
 
 
 class Drawn(NamedTuple):
@@ -73,7 +70,7 @@ class Reinforcement:
         )
         if start is not None and not self.training.fresh:
             recall_moments(start, self.net, self.optimizer)
-        self._seen = instances_seen(self.training, scheme.run.seed)
+        self._seen = streams.instances_seen(self.training, scheme.run.seed)
         self._notes: list[dict[str, Any]] = []
 
     # -- what the training loop asks for ------------------------------------------------------------------------
@@ -133,11 +130,11 @@ class Reinforcement:
     def drawn(self, index: int) -> Drawn:
         stage = self.training.stages[self.training.place(index)[0]]
         number = self.training.batches_before + index
-        sizes, capacities = shapes(stage, self.scheme.run.seed, number, 1)
+        sizes, capacities = streams.shapes(stage, self.scheme.run.seed, number, 1)
         n = int(sizes[0])
-        (variant,) = variants(stage, self.scheme.run.seed, number, 1) if stage.variants else (None,)
+        (variant,) = streams.variants(stage, self.scheme.run.seed, number, 1) if stage.variants else (None,)
         capacity = None if capacities is None else int(capacities[0])
-        kind = distribution(stage, self.scheme.run.seed, number)
+        kind = streams.distribution(stage, self.scheme.run.seed, number)
         return Drawn(stage, n, capacity, number, stage.batch_of(n), variant, kind)
 
     def accumulate(self, drawn: Drawn) -> Tensor:
@@ -149,10 +146,10 @@ class Reinforcement:
         rows = self._rows(drawn)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         if rows:
-            batch, size = self.batch(drawn, rows), self._instances_per_part(drawn)
+            batch, size = self.batch(drawn, rows), self._instances_per_part(drawn, len(rows))
             for first in range(0, len(rows), size):
                 total += self._learn(drawn, rows[first : first + size], batch[first : first + size])
-        self._add_up_gradients()
+        self.world.sum_gradients(self.net)
         return total * self.world.size
 
     def batch(self, drawn: Drawn, rows: range | None = None) -> Batch:
@@ -178,12 +175,58 @@ class Reinforcement:
             prepared, auxiliary = self._prepare(drawn, rows, batch, starts)
         if not are_finite(field for field in prepared if isinstance(field, Tensor)):
             raise self._diverged(drawn)
-        stops, lengths = self._sample(drawn, rows, batch, prepared, starts)
-        weight = self._weights(drawn, rows, batch, lengths) / drawn.size
         split = SplitBackward(prepared)
+        learn = self._learn_once if self._in_one_pass(drawn, len(rows)) else self._learn_again
+        total = learn(drawn, rows, batch, starts, split, auxiliary)
+        of_encoder = auxiliary.of_encoder() if self._learns_from(0) else None
+        split.backward(of_encoder)
+        return total if of_encoder is None else total + of_encoder.detach()
+
+    def _learn_once(
+        self,
+        drawn: Drawn,
+        rows: Sequence[int],
+        batch: Batch,
+        starts: Tensor,
+        split: SplitBackward,
+        auxiliary: AuxiliaryLoss,
+    ) -> Tensor:
+        """Sample solutions with their graph; returns the decisions' share of the loss."""
+        draw, logs = streams.drawing(self._noise(drawn, rows, starts)), []
+        rollout = begin(self.net, batch, starts, precision_of(split.prepared))
+        with autocast(self.device, self.training.precision):
+            while not rollout.is_complete():
+                prepared = auxiliary.once(split.detached())
+                logits = self.net.decide(prepared, rollout.context, rollout.current, rollout.mask)
+                probabilities = streams.probabilities_of(logits.detach())
+                stops = draw(probabilities)
+                logs.append(LogProbability.apply(logits, probabilities, stops))  # type: ignore[no-untyped-call]
+                rollout.go(stops)
+        weight = self._weights(drawn, rows, batch, batch.lengths(rollout.solutions())) / drawn.size
+        loss = -(weight.to(logs[0].dtype) * torch.stack(logs).sum(dim=0)).sum()
+        if (besides := auxiliary.of_decisions()) is not None:
+            loss = loss + besides
+        loss.backward()
+        return loss.detach().double()
+
+    def _learn_again(
+        self,
+        drawn: Drawn,
+        rows: Sequence[int],
+        batch: Batch,
+        starts: Tensor,
+        split: SplitBackward,
+        auxiliary: AuxiliaryLoss,
+    ) -> Tensor:
+        """Sample solutions, then make the same decisions with their graph; returns the decisions' share of the loss."""
+        prepared = split.prepared
+        recorded = RecordedChoices(streams.sampling(self._noise(drawn, rows, starts)))
+        with torch.no_grad(), autocast(self.device, self.training.precision):
+            lengths = batch.lengths(roll_out(self.net, prepared, batch, starts, recorded))
+        stops, weight = recorded.stops, self._weights(drawn, rows, batch, lengths) / drawn.size
         total = torch.zeros((), dtype=torch.float64, device=self.device)
-        rollout = begin(self.net, batch, starts, prepared.nodes.dtype)
-        moves = min(self._moves_per_part(drawn, len(rows)), -(-len(stops) // self.sharers))
+        rollout = begin(self.net, batch, starts, precision_of(prepared))
+        moves = min(self._budget(drawn).moves_of(len(rows)), -(-len(stops) // self.sharers))
         for number, decisions in enumerate(recompute(rollout, stops, moves)):
             if not self._learns_from(number):
                 auxiliary.skip(decisions)
@@ -195,35 +238,18 @@ class Reinforcement:
                 loss = loss + besides
             loss.backward()
             total += loss.detach()
-        of_encoder = auxiliary.of_encoder() if self._learns_from(0) else None
-        split.backward(of_encoder)
-        return total if of_encoder is None else total + of_encoder.detach()
+        return total
 
-    def _sample(
-        self, drawn: Drawn, rows: Sequence[int], batch: Batch, prepared: Any, starts: Tensor
-    ) -> tuple[list[Tensor], Tensor]:
-        """The stops of each move (batch, starts), and the lengths (batch, starts) of the solutions."""
+    def _noise(self, drawn: Drawn, rows: Sequence[int], starts: Tensor) -> Tensor:
+        """What the choices of these instances' solutions are drawn with: (batch, starts, moves)."""
         each = (starts.shape[1], self._moves(drawn))
-        numbers = noise(self.scheme.run.seed, drawn.number, rows, each)
-        recorded = RecordedChoices(sampling(numbers.to(self.device)))
-        with torch.no_grad(), autocast(self.device, self.training.precision):
-            solutions = roll_out(self.net, prepared, batch, starts, recorded)
-            return recorded.stops, batch.lengths(solutions)
+        return streams.noise(self.scheme.run.seed, drawn.number, rows, each).to(self.device)
 
     def _diverged(self, drawn: Drawn) -> NeurouteError:
         return NeurouteError(
             f"{self.scheme.run.id}: diverged at batch {drawn.number}, in stage '{drawn.stage.name}': weights or scores "
             "are no finite numbers; lower the stage's learning rate, or limit gradients with `clip`"
         )
-
-    def _add_up_gradients(self) -> None:
-        """Add up the gradients of all processes."""
-        if self.world.size == 1:
-            return
-        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.net.parameters()]
-        together = self.world.sum(torch.cat([gradient.flatten() for gradient in gradients]))
-        for parameter, part in zip(self.net.parameters(), together.split([g.numel() for g in gradients]), strict=True):
-            parameter.grad = part.view_as(parameter)
 
     # -- what may differ from batch to batch --------------------------------------------------------------------
 
@@ -257,28 +283,27 @@ class Reinforcement:
 
     # -- memory -------------------------------------------------------------------------------------------------
 
-    def _instances_per_part(self, drawn: Drawn) -> int:
-        """Instances whose encoder's graph, and whose solutions while they are sampled, fit half of the memory."""
-        nodes, starts = self.environment.nodes(drawn.n), self._starts(drawn)
-        fit = self.scheme.memory_gb * 1e9 / 2 / self._bytes_of(drawn.n, starts)
-        return max(1, int(min(fit, MAX_NODES_PER_BATCH[self.device.type] / (starts * nodes))))
+    def _budget(self, drawn: Drawn) -> Budget:
+        nodes, channels, encoded = self.environment.nodes(drawn.n), self.net.width, self.net.decision_tokens
+        sizes = nodes, self._starts(drawn), self._moves(drawn), channels, encoded
+        return Budget(*sizes, self.scheme.memory_gb, self.device.type)
+
+    def _in_one_pass(self, drawn: Drawn, instances: int) -> bool:
+        """Whether so many instances are learnt from in one pass: not where processes share their moves."""
+        return self.sharers == 1 and instances <= self._budget(drawn).graphs
+
+    def _instances_per_part(self, drawn: Drawn, count: int) -> int:
+        """How many of so many instances are in hand at a time."""
+        return self._budget(drawn).instances(count, self._bytes_of(drawn.n, self._starts(drawn)))
 
     def _bytes_of(self, n: int, starts: int) -> int:
-        """Of one instance and its solutions.
+        """Of the encoder's graph of one instance, and of its solutions while they are sampled.
 
         About `floats` per token, channel and layer, and 4 per pair of tokens and layer where attention has a bias.
         """
         nodes = self.environment.nodes(n)
         encoded: int = 4 * self.net.depth * nodes * (self.floats * self.net.width + 4 * nodes)
         return encoded + starts * (self.bytes * nodes + 12 * self.environment.max_moves(n))
-
-    def _moves_per_part(self, drawn: Drawn, instances: int) -> int:
-        """Moves of so many instances that are learnt from together, in the other half of the memory."""
-        nodes, encoded = self.environment.nodes(drawn.n), self.net.decision_tokens
-        decisions = instances * self._starts(drawn)
-        each = LEARNING_BYTES * nodes + 4 * (16 + 20 * encoded) * self.net.width
-        fit = self.scheme.memory_gb * 1e9 / 2 / (decisions * each)
-        return max(1, int(min(fit, MAX_NODES_PER_BATCH[self.device.type] / (decisions * (nodes + encoded)))))
 
 
 def reinforce(scheme: Scheme) -> Reinforcement:

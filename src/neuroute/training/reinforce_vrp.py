@@ -5,8 +5,8 @@ loss of the batch and, weighed by `Reinforced.balance`, the sum over encoder lay
 (Equations 3 and 19), as in the published code.  There the last way back to the depot, which is certain, is a decision
 more; here it goes without saying.
 
-Gates draw: noise of each token, and whether a light decoder runs its experts.  In both passes over a batch they draw
-the same, see `networks.routing`, as if there were one pass with gradients; the draws are those of a generator that is
+Gates draw: noise of each token, and whether a light decoder runs its experts.  Where a batch takes two passes, they
+draw the same in both, see `networks.routing`, as in one with gradients; the draws are those of a generator that is
 seeded by the run and the number of the batch, so a run that is killed ends with the same weights.
 """
 
@@ -21,6 +21,7 @@ from neuroute.core.seeds import stream_seed
 from neuroute.datasets.vrp_stream import BACKHAULS_ONE_IN
 from neuroute.decoding.environment import BYTES, Batch
 from neuroute.decoding.recompute import Decisions
+from neuroute.decoding.rollout import precision_of
 from neuroute.networks.blocks.gates import Gate
 from neuroute.networks.blocks.norms import BatchNorm
 from neuroute.networks.blocks.routing import Replay, Routing, Tape
@@ -37,12 +38,16 @@ def most_starts(variant: str, n: int) -> int:
 
 
 class BalanceLoss(AuxiliaryLoss):
-    """The loss that balances experts, and gates that draw in the second pass what they drew in the first."""
+    """The loss that balances experts, and gates that draw in a second pass what they drew in the first."""
 
     def __init__(self, weight: float, generator: torch.Generator, tours: int) -> None:
         self.weight, self.tours = weight, tours
         self.encoder, self.tape = Routing(generator, balance=weight > 0), Tape(generator)
         self._replay: Replay | None = None
+        self._once = Routing(generator, balance=weight > 0)
+
+    def once(self, prepared: Any) -> Any:
+        return prepared._replace(routing=self._once)
 
     def again(self, prepared: Any) -> Any:
         return prepared._replace(routing=self.again_with())
@@ -57,7 +62,7 @@ class BalanceLoss(AuxiliaryLoss):
         self.again_with().skip(decisions.chosen.shape[1] // self.tours)
 
     def of_decisions(self) -> Tensor | None:
-        return self._weighed(self._replay)
+        return self._weighed(self._replay or self._once)
 
     def of_encoder(self) -> Tensor | None:
         return self._weighed(self.encoder)
@@ -104,14 +109,14 @@ class VrpReinforcement(Reinforcement):
         generator = torch.Generator(self.device).manual_seed(stream_seed(self.scheme.run.seed, drawn.number))
         auxiliary = BalanceLoss(self.training.balance, generator, starts.shape[1])
         prepared = self.net.prepare(self.net.encode(*batch.features, auxiliary.encoder), auxiliary.tape)
-        first = batch.rollout(starts, prepared.nodes.dtype)
+        first = batch.rollout(starts, precision_of(prepared))
         return self.net.begun(prepared, first.context, first.current, first.mask), auxiliary
 
     def _rows(self, drawn: Drawn) -> range:
         return range(drawn.size) if self.whole else super()._rows(drawn)
 
-    def _instances_per_part(self, drawn: Drawn) -> int:
-        return drawn.size if self.whole else super()._instances_per_part(drawn)
+    def _instances_per_part(self, drawn: Drawn, count: int) -> int:
+        return drawn.size if self.whole else super()._instances_per_part(drawn, count)
 
 
 def reinforce(scheme: Scheme) -> VrpReinforcement:

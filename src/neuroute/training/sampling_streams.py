@@ -89,20 +89,30 @@ def _stream(seed: int, word: int, row: int = 0, what: Draw = Draw.SAMPLE) -> np.
 
 
 def sampling(uniform: Tensor) -> Choose:
-    """Chooses by the probabilities of the logits; uniform (batch, tours, decisions) in [0, 1) decides.
+    """Chooses by the probabilities of the logits, as `drawing` does."""
+    draw = drawing(uniform)
+    return lambda logits: draw(probabilities_of(logits))
+
+
+def probabilities_of(logits: Tensor) -> Tensor:
+    """In at least float32."""
+    return torch.softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1)
+
+
+def drawing(uniform: Tensor) -> Choose:
+    """Chooses by probabilities (batch, tours, nodes); uniform (batch, tours, decisions) in [0, 1) decides.
 
     By the inverse of the distribution function.  What is closed, or so improbable that its probability is 0, is never
     chosen.
     """
     decisions = count()
 
-    def choose(logits: Tensor) -> Tensor:
-        probabilities = torch.softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1)
+    def choose(probabilities: Tensor) -> Tensor:
         below = probabilities.cumsum(dim=-1)
         at = uniform[..., next(decisions)].to(below.dtype) * below[..., -1]
-        chosen = torch.searchsorted(below, at[..., None], right=True).clamp_(max=logits.shape[-1] - 1)
+        chosen = torch.searchsorted(below, at[..., None], right=True).clamp_(max=below.shape[-1] - 1)
         # Where a GPU sums in parallel, rounding may let the sum rise at a probability of 0.
         possible = probabilities.gather(-1, chosen) > 0
-        return torch.where(possible, chosen, probabilities.argmax(dim=-1, keepdim=True)).squeeze(-1)
+        return torch.where(possible, chosen, probabilities.max(dim=-1, keepdim=True).indices).squeeze(-1)
 
     return choose

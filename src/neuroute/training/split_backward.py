@@ -13,7 +13,7 @@ class SplitBackward:
 
     def __init__(self, prepared: Any) -> None:
         """prepared: a NamedTuple.  Leaves gather gradients in at least float32."""
-        self._prepared = prepared
+        self.prepared = prepared
         self._leaves = [
             field.detach().to(torch.promote_types(field.dtype, torch.float32)).requires_grad_()
             if isinstance(field, Tensor) and field.requires_grad
@@ -23,12 +23,12 @@ class SplitBackward:
 
     def detached(self) -> Any:
         """What is prepared, on the leaves: anew for each part."""
-        pairs = zip(self._prepared, self._leaves, strict=True)
-        return type(self._prepared)(*(field if leaf is None else leaf.to(field.dtype) for field, leaf in pairs))
+        pairs = zip(self.prepared, self._leaves, strict=True)
+        return type(self.prepared)(*(field if leaf is None else leaf.to(field.dtype) for field, leaf in pairs))
 
     def backward(self, loss: Tensor | None = None) -> None:
         """Carry the leaves' gradients through the encoder, and those of a loss of its own."""
-        pairs = zip(self._prepared, self._leaves, strict=True)
+        pairs = zip(self.prepared, self._leaves, strict=True)
         roots: list[tuple[Tensor, Tensor | None]] = [
             (field, leaf.grad.to(field.dtype)) for field, leaf in pairs if leaf is not None and leaf.grad is not None
         ]

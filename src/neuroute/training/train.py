@@ -18,7 +18,7 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.construct import construct
 from neuroute.networks.blocks.hierarchical_gate import Hierarchical
 from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint
-from neuroute.plan.objects import BeamPool, Network, Reconstruction, Reinforced, Run, SelfImprovement
+from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.registry import Part
 from neuroute.training.distributed import World, join
 from neuroute.training.loop import Batches, TrainingLoop
@@ -26,6 +26,8 @@ from neuroute.training.stages import export_stages
 from neuroute.training.supervised import Scheme
 
 DECISION = Part[Callable[[Any], torch.nn.Module]]("decision")  # what is trained of a network: one decision
+# Kinds of training that add up gradients themselves, or learn from whole solutions.
+GRADIENTS_OF_THEIR_OWN = ("reinforce", "beam-pool", "revising", "partitioning")
 CHECKPOINT, LOG, SUMMARY = "model.safetensors", "log.jsonl", "run.json"
 
 
@@ -85,12 +87,12 @@ def _train(
     budget = devices.memory_budget_gb(place, settings.memory_gb, settings.jobs_per_gpu)
     torch.manual_seed(run.seed)
     net = build(run.network)
-    if start is not None:
+    if start is not None and run.training.kind != "partitioning":  # which is judged by the networks that it starts from
         net.load_state_dict(_weights_to_start(run, net, start))
     net = net.to(place)
     problem, t = run.validation.dataset.problem, run.training
     model: torch.nn.Module = net
-    if not isinstance(t, BeamPool | Reinforced):  # which see to their gradients themselves
+    if t.kind not in GRADIENTS_OF_THEIR_OWN:
         model = DECISION.of(problem)(net)
         model = torch.compile(model, dynamic=True) if settings.compile else model  # type: ignore[assignment]
         model = world.wrap(model, place, partly=any(isinstance(part, Hierarchical) for part in net.modules()))
@@ -112,7 +114,7 @@ def _train(
         net,
         batches,
         total=t.batches,
-        validate=_validation(run, net, label_dirs, budget),
+        validate=_validation(run, net, label_dirs, budget, getattr(batches, "solve", None)),
         validate_after=t.validate_after,
         state_dir=state,
         world=world,
@@ -183,8 +185,13 @@ def _export(
     write_json(out / SUMMARY, summary)
 
 
-def _validation(run: Run, net: torch.nn.Module, label_dirs: list[Path], memory_gb: float):  # type: ignore[no-untyped-def]
-    """A function that decodes the validation sets greedily: data set id -> gap (ratio of means) in percent."""
+def _validation(  # type: ignore[no-untyped-def]
+    run: Run, net: torch.nn.Module, label_dirs: list[Path], memory_gb: float, solve: Callable[[Any], Any] | None
+):
+    """A function that decodes the validation sets: data set id -> gap (ratio of means) in percent.
+
+    Greedily, unless the training brings a way to `solve` instances.
+    """
     sets = []
     for labels in (run.validation, *run.also_validation):
         spec = spec_of(labels)
@@ -195,7 +202,10 @@ def _validation(run: Run, net: torch.nn.Module, label_dirs: list[Path], memory_g
     def validate() -> dict[str, float]:
         gaps = {}
         for dataset, spec, instances, best in sets:
-            found = construct(dataset.problem, net, instances, memory_gb, run.training.precision).numpy()  # type: ignore[arg-type]
+            if solve is not None:
+                found = solve(instances)
+            else:
+                found = construct(dataset.problem, net, instances, memory_gb, run.training.precision).numpy()  # type: ignore[arg-type]
             gaps[dataset.id] = 100 * (float(np.mean(spec.lengths(instances, found))) / best - 1)
         return gaps
 

@@ -1,9 +1,9 @@
 """The methods that the tables of paper `icam` compare, and what of them is measured here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from neuroute.papers.icam.roles import AUGMENTED, BASELINES, MULTI, SINGLE, run_id
+from neuroute.papers.icam.roles import AUGMENTED, BASELINES, GLOP, MULTI, PARTED, REVISED, SINGLE, SIZES, run_id
 from neuroute.plan.objects import Decoding, Problem
 from neuroute.rendering.grid import Method
 
@@ -36,6 +36,18 @@ def ways(name: str, run: str, sizes: Sequence[int], *, label: str = "") -> list[
         )
         for way, (decoding, images, here) in WAYS.items()
     ]
+
+
+def glop() -> Method:
+    """GLOP's revision of random insertion."""
+    name = "GLOP (more revisions)"
+    return Method(name, {"method": name}, runs=dict.fromkeys(SIZES, GLOP), decoding=REVISED)
+
+
+def glop_g(runs: Mapping[int, str]) -> Method:
+    """GLOP-G with LKH on its routes; runs: the paper's size -> the partition."""
+    name = "GLOP-G (LKH3)"
+    return Method(name, {"method": name}, runs=runs, decoding=PARTED)
 
 
 def cited(*labels: str) -> list[Method]:

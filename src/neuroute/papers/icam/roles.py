@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 from neuroute.papers.icam.scale import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem, IcamScale
 from neuroute.plan.config import Scale
+from neuroute.plan.decodings import revise
 from neuroute.plan.evaluations import Price, RunEvaluation
 from neuroute.plan.needs import Need, group_of
 from neuroute.plan.objects import (
@@ -33,14 +34,22 @@ BASELINES: dict[Problem, dict[str, str]] = {  # trained for other papers
     "tsp": {"LEHD": f"{SCALING}/lehd_6x128", "BQ": f"{SCALING}/bq"},
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{SIT}/bq_cvrp"},
 }
+GLOP, GLOP_G, GLOP_G_2K = "rivals/glop", "rivals/glop_g", "rivals/glop_g_2k"
 ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
 POINTERFORMER = "rivals/pointerformer"
-RIVALS: tuple[str, ...] = (*ELG.values(), POINTERFORMER)  # of `rivals`, where the scale has them
+RIVALS: tuple[str, ...] = (
+    *ELG.values(),
+    POINTERFORMER,
+    GLOP,
+    GLOP_G,
+    GLOP_G_2K,
+)  # of `rivals`, where the scale has them
 Starts = Literal[1, "all"]
 SINGLE = Decoding()
 MULTI = Decoding(starts="all")
 AUGMENTED = Decoding(starts="all", augment=True)
 DECODINGS = (SINGLE, MULTI, AUGMENTED)  # of Tables 1 and 7
+REVISED, PARTED = revise(), Decoding(method="partition")  # GLOP, GLOP-G
 
 
 group = partial(group_of, PAPER)  # (run, name of what is measured, if it is not tests) -> group

@@ -14,8 +14,8 @@ from neuroute.papers.icam.cells import (
     reference_note,
     sets_of,
 )
-from neuroute.papers.icam.methods import REFERENCE, cited, greedy, rival_x8, ways
-from neuroute.papers.icam.roles import ELG, MULTI, ORIGINAL, OWN, POINTERFORMER, PROBLEMS, SIZES, STAGED, run_id
+from neuroute.papers.icam.methods import REFERENCE, cited, glop, glop_g, greedy, rival_x8, ways
+from neuroute.papers.icam.roles import ELG, GLOP_G, MULTI, ORIGINAL, OWN, POINTERFORMER, PROBLEMS, SIZES, STAGED, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Problem
@@ -43,9 +43,8 @@ CITED: dict[Problem, tuple[str, ...]] = {  # from their own papers, or run by th
         "SO-mixed*",
         "DIFUSCO greedy+2-opt*",
         "H-TSP",
-        "GLOP (more revisions)",
     ),
-    "cvrp": ("GLOP-G (LKH3)",),
+    "cvrp": (),
 }
 # What Table 7 compares: names of the runs, what is said of them, and their printed name.
 TRAINED = (
@@ -131,6 +130,7 @@ def _compared(problem: Problem) -> list[Method]:
     return [
         *CLASSICAL[problem],
         *cited(*CITED[problem]),
+        glop() if problem == "tsp" else glop_g({1000: GLOP_G}),
         *(greedy(name, problem, SIZES) for name in ("BQ", "LEHD")),
         Method("MDAM bs50", {"method": "MDAM"}),
         ways("POMO", ORIGINAL[problem], SIZES)[2],

@@ -2,8 +2,8 @@
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import CVRP_CONTEXT, WAYS_NOTE, baselines_note, reference_note
-from neuroute.papers.icam.methods import REFERENCE, cited, greedy, ways
-from neuroute.papers.icam.roles import ELG, LARGE_SIZES, MULTI, ORIGINAL, OWN, TAM_SIZES, run_id
+from neuroute.papers.icam.methods import REFERENCE, cited, glop_g, greedy, ways
+from neuroute.papers.icam.roles import ELG, GLOP_G, GLOP_G_2K, LARGE_SIZES, MULTI, ORIGINAL, OWN, TAM_SIZES, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem, Reinforced
@@ -29,7 +29,8 @@ def table3_grid(scale: Scale) -> Grid:
     )
     methods = [
         REFERENCE["cvrp"],
-        *cited("TAM-AM*", "TAM-LKH3*", "TAM-HGS*", "GLOP-G (LKH3)"),
+        *cited("TAM-AM*", "TAM-LKH3*", "TAM-HGS*"),
+        glop_g({size: GLOP_G if size == 1000 else GLOP_G_2K for size in TAM_SIZES}),
         *(greedy(name, "cvrp", TAM_SIZES) for name in ("LEHD", "BQ")),
         *ways("ICAM", OWN["cvrp"], TAM_SIZES)[:2],
     ]

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.memory import autocast
-from neuroute.decoding.rollout import choose_best
+from neuroute.decoding.rollout import choose_best, precision_of
 from neuroute.decoding.vrp import VrpBatch
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
@@ -118,7 +118,7 @@ def statistics(net: MvMoe, instances: Vrp, steps: int, place: torch.device) -> t
     batch, routing = VrpBatch.of(instances, place), Routing(_seeded(place), balance=True)
     prepared = net.prepare(net.encode(batch.coords, batch.share, batch.windows, routing), routing)
     encoder, routing.reports = routing.reports, []
-    rollout = batch.rollout(batch.start_nodes(number_of_starts(instances)), prepared.nodes.dtype)
+    rollout = batch.rollout(batch.start_nodes(number_of_starts(instances)), precision_of(prepared))
     decisions, chances = 0, []
     with tap_inputs([net.combine], _first_input) as seen:
         while not rollout.is_complete():
@@ -218,7 +218,7 @@ def one_decision(net: MvMoe, instance: Vrp, place: torch.device) -> Arrays:
     """
     batch, routing = VrpBatch.of(instance, place), Routing(_seeded(place))
     prepared = net.prepare(net.encode(batch.coords, batch.share, batch.windows, routing), routing)
-    rollout = batch.rollout(batch.start_nodes(number_of_starts(instance)), prepared.nodes.dtype)
+    rollout = batch.rollout(batch.start_nodes(number_of_starts(instance)), precision_of(prepared))
     prefix = [0, int(rollout.current[0, 0])]
     while sum(node > 0 for node in prefix) < max(1, instance.customers // 3):
         rollout.go(choose_best(net.decide(prepared, rollout.context, rollout.current, rollout.mask)))

@@ -7,6 +7,7 @@ from neuroute.papers.sit.scale import SIZES as SIZES
 from neuroute.papers.sit.scale import TAM_SIZES as TAM_SIZES
 from neuroute.papers.sit.scale import SitProblem, SitScale
 from neuroute.plan.config import Scale
+from neuroute.plan.decodings import REVISED_LIBRARY, revise
 from neuroute.plan.evaluations import Price, RunEvaluation
 from neuroute.plan.needs import Need, group_of
 from neuroute.plan.objects import (
@@ -38,11 +39,19 @@ BASELINES = {  # those of `scaling` where it has them
     "cvrp": {"LEHD": f"{SCALING}/lehd_cvrp", "BQ": f"{PAPER}/bq_cvrp", "SIGD": f"{PAPER}/sigd_cvrp"},
 }
 POMO_RUNS: dict[Problem, str] = {"tsp": "icam/pomo_tsp", "cvrp": "icam/pomo_cvrp"}  # as its authors train it
+GLOP = "rivals/glop"
+# The paper's size -> GLOP-G's partition; in print it is out of memory above.  0: CVRPLIB's.
+GLOP_G = {1000: "rivals/glop_g", 5000: "rivals/glop_g_2k", 10_000: "rivals/glop_g_2k", 0: "rivals/glop_g_cvrplib"}
 ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
 ELG_NODES = 5000  # the largest instances of the libraries that it solved in print
-RIVALS: tuple[str, ...] = (*ELG.values(),)  # of `rivals`, where the scale has them
+RIVALS: tuple[str, ...] = (
+    *ELG.values(),
+    GLOP,
+    *dict.fromkeys(GLOP_G.values()),
+)  # of `rivals`, where the scale has them
 POMO_SIZES = (1000, 5000)  # in print; out of memory above
 AUGMENTED = Decoding(starts="all", augment=True)
+REVISED, PARTED = revise(), Decoding(method="partition")
 SIT = {"tsp": "neuroute.networks.sit:Sit", "cvrp": "neuroute.networks.sit:SitCvrp"}
 LEHD, BQ = "neuroute.networks.lehd:Lehd", "neuroute.networks.bq:Bq"
 POMO = "neuroute.networks.pomo:Pomo"
@@ -196,6 +205,12 @@ def on_benchmark(scale: Scale, problem: Problem, run: str) -> BenchmarkEvaluatio
         max_nodes=most,
         decodings=(Decoding(), *([prc_of(scale, problem, 1000)] if own else [])),
     )
+
+
+def glop_on_benchmark(scale: Scale, problem: Problem) -> BenchmarkEvaluation:
+    """Table 2: GLOP by its recipe for TSPLIB, GLOP-G by its partition of CVRPLIB."""
+    run, how = (GLOP, REVISED_LIBRARY) if problem == "tsp" else (GLOP_G[0], PARTED)
+    return on_benchmark(scale, problem, run).model_copy(update={"decodings": (how,)})
 
 
 def elg_on_benchmark(scale: Scale, problem: Problem) -> BenchmarkEvaluation:

@@ -46,7 +46,9 @@ class _Benchmark:
     @cached_property
     def runs(self) -> dict[str, str]:
         """Printed name -> the model that is measured here."""
-        return {"Ours": run_id(f"{self.problem}_1k")} | BASELINES[self.problem]
+        glop = roles.glop_on_benchmark(self.study.scale, self.problem).run
+        rivals = {"GLOP": glop} if glop in self.study.runs else {}
+        return {"Ours": run_id(f"{self.problem}_1k")} | BASELINES[self.problem] | rivals
 
     @property
     def here(self) -> Nodes:
@@ -111,7 +113,12 @@ class _Benchmark:
         label = with_budget(f"Ours PRC{best:,}", best, s.prc[best])
         prc = roles.prc_of(self.study.scale, self.problem, best)
         return [
-            Method("GLOP", {"method": "GLOP"}),
+            Method(
+                "GLOP",
+                {"method": "GLOP"},
+                runs=self.runs.get("GLOP", {}),
+                decoding=roles.glop_on_benchmark(self.study.scale, self.problem).decodings[0],
+            ),
             Method("ELG aug×8", {"method": "ELG"}, runs=roles.ELG[self.problem], decoding=roles.AUGMENTED),
             Method(
                 with_budget("BQ bs16", 16, s.beam),
@@ -139,6 +146,7 @@ def _table2_needs(scale: Scale) -> Iterator[Need]:
             yield roles.on_benchmark(scale, problem, run)
         for name in SEARCHED:
             yield roles.search_on_benchmark(scale, problem, name)
+        yield roles.glop_on_benchmark(scale, problem)
         yield roles.elg_on_benchmark(scale, problem)
 
 

@@ -30,16 +30,25 @@ AUGMENTED = {"decoding": "multistart_greedy"}
 def methods(scale: Scale, problem: Problem) -> list[Method]:
     """The rows of Table 1, in its order; besides, the model after the warm-up alone, and the control."""
     classical = [Method(name, {"method": name}, solvers=names) for name, names in CLASSICAL[problem].items()]
-    cited = ("DIFUSCO", "H-TSP", "GLOP") if problem == "tsp" else ("GLOP-G (LKH3)",)
+    cited = ("DIFUSCO", "H-TSP") if problem == "tsp" else ()
     return [
         *classical,
         *(Method(f"{name}*" if name == "DIFUSCO" else name, {"method": name}) for name in cited),
+        glop(problem, SIZES if problem == "tsp" else SIZES[:3]),
         _pomo(problem, POMO_SIZES),
         _elg(problem),
         *_searched(scale, problem),
         *greedy(problem, SIZES[:3]),
         *_own(scale, problem),
     ]
+
+
+def glop(problem: Problem, sizes: Sequence[int]) -> Method:
+    """GLOP on random insertion, GLOP-G with LKH on its routes."""
+    if problem == "tsp":
+        return Method("GLOP", {"method": "GLOP"}, runs=dict.fromkeys(sizes, roles.GLOP), decoding=roles.REVISED)
+    name, runs = "GLOP-G (LKH3)", {size: roles.GLOP_G[size] for size in sizes}
+    return Method(name, {"method": name}, runs=runs, decoding=roles.PARTED)
 
 
 def _pomo(problem: Problem, sizes: Sequence[int]) -> Method:
@@ -201,10 +210,23 @@ def _baselines(study: Study) -> str:
         f"Baselines trained here, each by its own recipe: {', '.join(trained)}; greedy up to the paper's 10K, random "
         f"re-construct up to {s.rrc_max_nodes:,} nodes (of at most {s.rrc_longest:,} stops at a time: the times "
         f"printed at 5K and 10K leave none for more), beams up to {s.beam_max_nodes:,}. The "
-        "others (DIFUSCO, H-TSP, GLOP, INViT) are as printed: OOM is out of memory, N/A "
+        "others (DIFUSCO, H-TSP, INViT) are as printed: OOM is out of memory, N/A "
         "beyond the time limit or infeasible, — not reported; DIFUSCO's (*) are its authors'. "
-        f"{_pomo_note(study)} {_elg_note(study)}"
+        f"{_pomo_note(study)} {_elg_note(study)} {_glop_note(study, *PROBLEMS)}"
     )
+
+
+def _glop_note(study: Study, *problems: Problem) -> str:
+    """How GLOP and GLOP-G are measured here, if they are."""
+    if roles.GLOP not in study.runs:
+        return "GLOP is as printed."
+    arguments = study.runs[roles.GLOP].network.arguments
+    blocks, shared = joined(str(block) for block in arguments["blocks"]), arguments.get("shared", False)
+    note = f"GLOP revises random insertion in blocks of {blocks} nodes{' by one reviser' if shared else ''}."
+    if "cvrp" in problems:
+        sizes = dict.fromkeys(study.runs[run].n for run in roles.GLOP_G.values() if run in study.runs)
+        note += f" GLOP-G is trained on CVRP{joined(str(n) for n in sizes)}; its routes are solved by LKH (elkai)."
+    return note
 
 
 # -- Table 8 ----------------------------------------------------------------------------------------------------------
@@ -283,7 +305,7 @@ def table9(study: Study) -> Table:
         f"Times are totals over the test set. {TIMES}",
         "The text finds Ours as fast as the others or faster in most groups, excepting TSP300; in print H-TSP is "
         "faster at TSP700, too (29.1 against 36 s).",
-        f"{_pomo_note(study)} INViT, GLOP and H-TSP are not trained here.",
+        f"{_pomo_note(study)} {_glop_note(study, 'tsp')} INViT and H-TSP are not trained here.",
         INSERTION,
         CONSTRUCTION,
     )
@@ -297,7 +319,7 @@ def _small_methods(scale: Scale, problem: Problem) -> list[Method]:
         others = [
             Method("Concorde", {"method": "Concorde"}, solvers=("concorde", "lkh", "lkh-long", "lkh3")),
             Method("H-TSP", {"method": "H-TSP"}),
-            Method("GLOP", {"method": "GLOP"}),
+            glop(problem, SMALL_SIZES),
             pomo,
             invit,
             *trained,

@@ -1,0 +1,273 @@
+"""Training of GLOP's revisers: paths with both ends given, built from either end, by REINFORCE (Ye et al., 2024)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import write_whole
+from neuroute.core.seeds import stream_seed
+from neuroute.datasets.problem_spec import SPEC
+from neuroute.decoding.decode import decode, solve_with
+from neuroute.decoding.glop.revision import rebuild
+from neuroute.decoding.greedy import complete_paths
+from neuroute.decoding.memory import autocast
+from neuroute.networks.glop import Glop, Prepared, Reviser, fit_to_square
+from neuroute.plan.decodings import Decoding
+from neuroute.plan.objects import Dataset
+from neuroute.plan.rivals.glop import Phase, Revising
+from neuroute.problems.sub_paths import path_lengths
+from neuroute.training.path_baseline import RolloutBaseline
+from neuroute.training.supervised import Scheme
+
+PATHS_AT_ONCE = 4096  # that are built without gradients
+PATHS, CHALLENGES, NOISE = range(3)  # streams of draws, each of a phase
+
+
+class RevisingBatches:
+    """Batches of a run: each is a function of (run, index), the weights, the moments and the baseline.
+
+    Adam begins anew with each phase.  Every process learns from all of a batch: its norms are over all of it.
+    """
+
+    def __init__(self, scheme: Scheme) -> None:
+        assert isinstance(scheme.run.training, Revising)
+        assert isinstance(scheme.net, Glop)
+        self.scheme, self.training, self.net = scheme, scheme.run.training, scheme.net
+        self.device, self.seed = scheme.device, scheme.run.seed
+        self.optimizer: torch.optim.Optimizer = torch.optim.Adam(
+            self.net.parameters(),
+            lr=self.training.phases[0].learning_rate,
+            weight_decay=self.training.weight_decay,
+            fused=self.device.type == "cuda",
+            foreach=self.device.type != "cuda",
+        )
+        self._notes: list[dict[str, Any]] = []
+        self._phase = -1  # whose paths and baseline are at hand
+        self._paths: Tensor | None = None  # (samples, block, 2) of a phase whose paths stay
+        self._baseline: RolloutBaseline | None = None
+
+    # -- what the training loop asks for ------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        return {"phase": self._phase, "baseline": self._baseline.state() if self._baseline else {}}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        if state["phase"] >= 0:
+            self._begin(state["phase"])
+            assert self._baseline is not None
+            self._baseline.restore(state["baseline"])
+
+    def notes(self) -> list[dict[str, Any]]:
+        """Where a phase begins, and after each epoch whether the baseline was replaced."""
+        notes, self._notes = self._notes, []
+        return notes
+
+    def learning_rate(self, index: int) -> float:
+        number, within = self.training.place(index)
+        phase = self.training.phases[number]
+        return phase.learning_rate * phase.decay ** (within // phase.batches_per_epoch)
+
+    def samples(self, batches: int) -> int:
+        """Paths in the first so many batches."""
+        seen = 0
+        for phase in self.training.phases:
+            epochs, within = divmod(min(batches, phase.batches), phase.batches_per_epoch)
+            seen += epochs * phase.samples + min(within * phase.batch_size, phase.samples)
+            batches -= min(batches, phase.batches)
+        return seen
+
+    def solve(self, instances: np.ndarray) -> np.ndarray:
+        """Revised tours (count, n), by which the run is validated."""
+        how = Decoding(method="revise", start="insertion", revision=self.training.revision or "usual")
+        limits = (self.scheme.memory_gb, self.training.precision)
+        return decode("tsp", self.net, instances, how, *limits).numpy()
+
+    def train(self, index: int) -> tuple[Tensor, int]:
+        """Train on batch `index`; returns the loss (a scalar on the device) and the number of updates, 1."""
+        number, within = self.training.place(index)
+        phase = self.training.phases[number]
+        if within == 0:
+            self._begin(number)
+            self.optimizer.state.clear()
+            told = {"block": phase.block, "paths": phase.source}
+            self._notes.append({"kind": "stage", "stage": f"{phase.source}{phase.block}", **told})
+        assert self._baseline is not None
+        points = self._points(number, within)
+        with autocast(self.device, self.training.precision):
+            lengths, logs = self._sample(points, stream_seed(self._stream(number, NOISE), within))
+            baseline = self._baseline.of(points, lengths)
+        loss = ((lengths - baseline).to(logs.dtype) * logs).sum(dim=0).mean()
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate(index)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        if self.training.clip is not None:
+            torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.training.clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        if (within + 1) % phase.batches_per_epoch == 0:
+            self._notes.append({"kind": "baseline", "replaced": self._baseline.end_epoch()})
+        return loss.detach().double(), 1
+
+    # -- a batch ------------------------------------------------------------------------------------------------
+
+    def _sample(self, points: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+        """Lengths (2, batch), float64, and log-probabilities (2, batch) of paths built from either end."""
+        reviser, (batch, m) = self.net.reviser(points.shape[1]), points.shape[:2]
+        prepared = reviser.prepare(points)
+        generator = torch.Generator(self.device).manual_seed(seed)
+        rows = Prepared(*(part.detach() for part in prepared)).rows()
+        orders = complete_paths(_sampling(reviser, generator), torch.cat([rows, rows.flip(1)])).clone()
+        orders = torch.cat([orders[:batch], m - 1 - orders[batch:]])  # places in the path as it was given
+        twice = orders[..., None]
+        along = Prepared(*(part.repeat(2, 1, 1).gather(1, twice.expand(-1, -1, part.shape[2])) for part in prepared))
+        logits = reviser.decide_all(along, _open(m, points.device)).float()
+        target = torch.arange(1, m - 2, device=points.device).expand(2 * batch, -1)
+        logs = -F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none").view(2, batch, -1).sum(-1)
+        return _lengths(points, orders).view(2, batch), logs
+
+    def _points(self, number: int, within: int) -> Tensor:
+        """The paths (batch, block, 2) of a batch of a phase."""
+        phase = self.training.phases[number]
+        epoch, batch = divmod(within, phase.batches_per_epoch)
+        first = batch * phase.batch_size
+        size = min(phase.batch_size, phase.samples - first)
+        if self._paths is None:
+            return draw_paths(size, phase.block, stream_seed(self._stream(number, PATHS), within)).to(self.device)
+        shuffled = torch.Generator().manual_seed(stream_seed(self._stream(number, PATHS), epoch))
+        rows = torch.randperm(len(self._paths), generator=shuffled)[first : first + size]
+        return fit_to_square(self._paths[rows].to(self.device))
+
+    def _stream(self, number: int, what: int) -> int:
+        return (self.seed * len(self.training.phases) + number) * 3 + what
+
+    # -- a phase ------------------------------------------------------------------------------------------------
+
+    def _begin(self, number: int) -> None:
+        """Have the phase's paths, if they stay, and a baseline of the weights as they are."""
+        phase = self.training.phases[number]
+        self._phase = number
+        self._paths = self._revised_paths(number) if phase.source == "revised" else None
+        count = self.training.baseline_samples
+
+        def draw(challenge: int) -> Tensor:
+            seed = stream_seed(self._stream(number, CHALLENGES), challenge)
+            if self._paths is None:
+                return draw_paths(count, phase.block, seed).to(self.device)
+            rows = torch.randperm(len(self._paths), generator=torch.Generator().manual_seed(seed))[:count]
+            return fit_to_square(self._paths[rows].to(self.device))
+
+        self._baseline = RolloutBaseline(
+            self.net.reviser(phase.block),
+            lambda reviser, points: greedy_lengths(reviser, points).mean(dim=0),
+            draw,
+            significance=self.training.significance,
+            tested=lambda reviser, points: greedy_lengths(reviser, points).amin(dim=0),
+            warm_up=self.training.warm_up,
+        )
+
+    def _revised_paths(self, number: int) -> Tensor:
+        """The paths (samples, block, 2) of a phase, made when it begins and kept where a kill leaves them."""
+        file = self.scheme.state_dir / f"paths{number}.pt"
+        if not file.exists():
+            paths = self._make_paths(self.training.phases[number])
+            write_whole(file, lambda opened: torch.save(paths, opened))
+        return _read(file)
+
+    def _make_paths(self, phase: Phase) -> Tensor:
+        larger = sorted({p.block for p in self.training.phases if p.source == "revised" and p.block > phase.block})
+        if not larger:
+            return torch.cat(list(self._insertion_paths(phase)))[: phase.samples]
+        before = next(p for p in self.training.phases if p.source == "revised" and p.block == larger[0])
+        pieces = before.block // phase.block
+        count = min(before.samples, -(-phase.samples // pieces))
+        paths = self._make_paths(before.model_copy(update={"samples": count}))
+        was_training = self.net.training
+        self.net.eval()
+        revised = torch.cat([self._rebuilt(part) for part in paths.split(PATHS_AT_ONCE)])
+        self.net.train(was_training)
+        cut = revised[:, : pieces * phase.block].reshape(-1, phase.block, 2)
+        return cut[: phase.samples]
+
+    @torch.no_grad()
+    def _rebuilt(self, points: Tensor) -> Tensor:
+        points = points.to(self.device)
+        order = rebuild(self.net.decide, self.net.encode, points, flips=False)
+        return points.gather(1, order[..., None].expand(-1, -1, 2)).cpu()
+
+    def _insertion_paths(self, phase: Phase) -> Iterator[Tensor]:
+        """As many paths as the phase has, or more: those of random insertion's tours, cut at every place of a block."""
+        pieces = phase.nodes // phase.block
+        count = -(-phase.samples // (pieces * phase.block))
+        coords = SPEC.of("tsp").instances(Dataset(split="train", n=phase.nodes, count=count))
+        tours = solve_with("tsp", "insertion", coords, 0)
+        along = torch.from_numpy(coords).gather(1, tours[..., None].expand(-1, -1, 2))
+        for shift in range(phase.block):
+            yield along.roll(-shift, dims=1)[:, : pieces * phase.block].reshape(-1, phase.block, 2)
+
+
+def draw_paths(count: int, nodes: int, seed: int) -> Tensor:
+    """Uniform paths (count, nodes, 2) float32 in boxes 1 wide and of a height from 0 to 1 each; on the CPU."""
+    generator = torch.Generator().manual_seed(seed)
+    heights = torch.rand(count, 1, generator=generator)
+    points = torch.rand(count, nodes, 2, generator=generator)
+    return torch.stack([points[..., 0], points[..., 1] * heights], dim=-1)
+
+
+@torch.no_grad()
+def greedy_lengths(reviser: nn.Module, points: Tensor) -> Tensor:
+    """Lengths (2, batch), float64, of the greedy paths from either end."""
+    assert isinstance(reviser, Reviser)
+    found = []
+    for part in points.split(PATHS_AT_ONCE):
+        rows = reviser.prepare(part).rows()
+        there, back = complete_paths(reviser.decide, torch.cat([rows, rows.flip(1)])).chunk(2)
+        orders = torch.cat([there, part.shape[1] - 1 - back])
+        found.append(_lengths(part, orders).view(2, -1))
+    return torch.cat(found, dim=1)
+
+
+def _lengths(points: Tensor, orders: Tensor) -> Tensor:
+    """points (batch, m, 2), orders (2 batch, m) -> float64 (2 batch,)."""
+    return path_lengths(points.double().repeat(2, 1, 1).gather(1, orders[..., None].expand(-1, -1, 2)))
+
+
+def _open(m: int, device: torch.device) -> Tensor:
+    """What decisions 0 to m - 4 of a path may choose, in the order in which they chose: 0, -inf elsewhere."""
+    step, node = torch.arange(m - 3, device=device)[:, None], torch.arange(m, device=device)
+    closed = (node <= step) | (node == m - 1)
+    return torch.zeros(m - 3, m, device=device).masked_fill(closed, -torch.inf)
+
+
+def _sampling(reviser: Reviser, generator: torch.Generator):  # type: ignore[no-untyped-def]
+    """Decisions of which the largest is a draw by their probabilities (Gumbel)."""
+
+    def decide(rows: Tensor) -> Tensor:
+        logits = reviser.decide(rows)
+        noise = torch.empty_like(logits).exponential_(generator=generator)
+        return logits - noise.log()
+
+    return decide
+
+
+def _read(file: Path) -> Tensor:
+    try:
+        paths: Tensor = torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds for a damaged file
+        raise NeurouteError(f"{file}: unreadable paths ({error}); delete the folder to train anew") from None
+    return paths
+
+
+def revising(scheme: Scheme) -> RevisingBatches:
+    """Raises NeurouteError for a network without revisers."""
+    if not isinstance(scheme.net, Glop):
+        raise NeurouteError(
+            f"{scheme.run.id}: training of kind 'revising' is for Glop, not {type(scheme.net).__name__}"
+        )
+    return RevisingBatches(scheme)
