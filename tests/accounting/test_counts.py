@@ -41,6 +41,8 @@ PATHS: list[tuple[str, dict[str, Any]]] = [
 STARTS = [
     ("pomo:Pomo", HEADS),
     ("pomo:PomoCvrp", HEADS),
+    *((name, HEADS | {"neighbours": k}) for name in ("elg:Elg", "elg:ElgCvrp") for k in (5, 30)),
+    ("elg:Elg", HEADS | {"local": False}),
     ("pointerformer:Pointerformer", HEADS),
     *(
         (name, SHAPE | {"adaptation": adaptation, "compatibility": compatibility})
@@ -91,6 +93,8 @@ def ids(value: Any) -> str:
         ("sit:SitCvrp", 2_635_522),
         ("pomo:Pomo", 1_269_760),
         ("pomo:PomoCvrp", 1_254_016),
+        ("elg:Elg", 1_274_016),
+        ("elg:ElgCvrp", 1_258_304),
         ("icam:Icam", 2_242_446),
         ("glop:Glop", 3 * 1_301_888),
         ("glop_partition:GlopPartition", 148_513),

@@ -18,15 +18,11 @@ from neuroute.networks.pomo import Pomo
 from neuroute.networks.sit import Sit
 from neuroute.plan.decodings import REVISED_LIBRARY, Decoding, Revision
 from neuroute.plan.decodings import revise as revised
+from neuroute.problems.tsp import is_permutation
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 SHAPE: dict[str, Any] = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 16}
 HOW = revised((8, 2), (5, 5))
-
-
-def is_tour(tours: np.ndarray, n: int) -> np.ndarray:
-    found: np.ndarray = (np.sort(tours, axis=1) == np.arange(n)).all(1)
-    return found
 
 
 def in_order(rows: Tensor) -> Tensor:
@@ -73,7 +69,7 @@ def test_no_tour_gets_longer(flips: bool) -> None:
     before = tour_lengths(coords, tours[:, None])
     for _ in range(5):
         tours = revise(at_random, same, coords, tours, 6, 3, flips=flips)
-        assert is_tour(tours.numpy(), 21).all()
+        assert is_permutation(tours.numpy()).all()
         now = tour_lengths(coords, tours[:, None])
         assert bool((now <= before + 1e-12).all())
         before = now
@@ -149,7 +145,7 @@ def test_any_network_of_paths_revises(revisers: Any) -> None:
     coords, _ = start(3, 21)
     insertions = solve_with("tsp", "insertion", coords, 0)
     tours = decode("tsp", net(revisers[0], **revisers[1]), coords.numpy(), HOW)
-    assert is_tour(tours.numpy(), 21).all()
+    assert is_permutation(tours.numpy()).all()
     before, after = (tour_lengths(coords, each[:, None]) for each in (insertions, tours))
     assert bool((after <= before + 1e-12).all())
 
@@ -194,7 +190,7 @@ def test_recipes_are_the_published_ones() -> None:
 
 def test_blocks_larger_than_the_tour_are_left_out() -> None:
     coords, _ = start(2, 6)
-    assert is_tour(decode("tsp", net(blocks=(8, 5)), coords.numpy(), HOW).numpy(), 6).all()
+    assert is_permutation(decode("tsp", net(blocks=(8, 5)), coords.numpy(), HOW).numpy()).all()
 
 
 def test_fewer_nodes_than_every_block_are_refused() -> None:
@@ -207,7 +203,7 @@ def test_nodes_in_one_place() -> None:
     coords = np.zeros((2, 12, 2))
     coords[1, 6:] = 1.0
     tours = decode("tsp", net(blocks=(8, 5)), coords, HOW)
-    assert is_tour(tours.numpy(), 12).all()
+    assert is_permutation(tours.numpy()).all()
 
 
 def test_networks_that_have_no_blocks_or_draw_are_refused() -> None:

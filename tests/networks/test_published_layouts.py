@@ -270,7 +270,8 @@ def test_what_dgl_never_uses_is_left_behind(tmp_path: Path) -> None:
 
 
 def test_every_layout_has_a_case() -> None:
-    assert {case.layout for case in CASES.values()} == {layout.name for layout in LAYOUTS}
+    elsewhere = {"GLOP's reviser", "GLOP-G's partition"}  # test_glop_layouts.py
+    assert {case.layout for case in CASES.values()} == {layout.name for layout in LAYOUTS} - elsewhere
     for case in CASES.values():
         found = recognise(state_of(case))
         assert found is not None

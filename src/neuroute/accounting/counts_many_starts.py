@@ -86,15 +86,17 @@ class Elg(Pomo):
         return super().parameters + self.local * (LOCAL * (3 if self.cvrp else 2) + 4 * LOCAL**2 + 3 * LOCAL)
 
     def decision(self, tokens: int) -> int:
-        """As POMO; scores of neighbours for each head, what they give the query, its projections, their logits."""
+        """As POMO, and the local policy: scores of neighbours for each head, what they give the query, their logits.
+
+        What all tours share, the query's products with the keys, is counted as if each made it.
+        """
         if not self.local:
             return super().decision(tokens)
         w, h, f = LOCAL, LOCAL_HEADS, 3 if self.cvrp else 2
         k = min(self.neighbours, tokens - 1 - self.cvrp) + self.cvrp
-        seen = linear(k, f, h) + linear(h, k, f) + linear(h, f, w) + linear(h, k, w)
-        return (
-            super().decision(tokens) + seen + 2 * linear(1, w, w) + linear(1, w, f) + linear(1, f, k) + linear(1, w, k)
-        )
+        fits = linear(1, w, w) + linear(h, w, f) + linear(k, f, h) + linear(k, w, h) + h * k
+        seen = linear(h, k, f) + linear(h, f, w) + linear(h, k, w) + 2 * linear(1, w, w)
+        return super().decision(tokens) + fits + seen + linear(1, w, f) + linear(k, f, 1) + linear(1, w, k)
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,7 @@ def decode_timed(
     """What `decode` returns, and its seconds, those before an interruption included."""
     search = SEARCH.of(problem)
     search.check(net, decoding)
+    check_own(net, decoding)
     if net.multi_start and decoding.method == "greedy":
         began = time.perf_counter()
         solutions = multi_start(
@@ -100,7 +101,15 @@ def improve(
     Raises NeurouteError if solutions of such a network are not improved that way.
     """
     SEARCH.of(problem).check(net, decoding, improves=True)
+    check_own(net, decoding)
     return _solve(problem, net, instances, decoding, sorted(decoding.milestones), memory_gb, precision, keeper)
+
+
+def check_own(net: RoutingNetwork, decoding: Decoding) -> None:
+    """Raises NeurouteError for a network that is decoded in a way of its own, unless that is it."""
+    own = getattr(net, "own_method", None)
+    if own is not None and decoding.method != own:
+        raise NeurouteError(f"{type(net).__name__} is decoded by method '{own}' alone, not by '{decoding.method}'")
 
 
 @dataclass

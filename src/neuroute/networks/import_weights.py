@@ -34,6 +34,8 @@ NETWORKS = {
     "invit": "neuroute.networks.invit:Invit",
     "invit-cvrp": "neuroute.networks.invit:InvitCvrp",
     "pointerformer": "neuroute.networks.pointerformer:Pointerformer",
+    "glop": "neuroute.networks.glop:Glop",
+    "glop-g": "neuroute.networks.glop_partition:GlopPartition",
     "decoder-only": "neuroute.networks.decoder_only:DecoderOnly",
 }
 log = logging.getLogger("neuroute.import")

@@ -29,6 +29,7 @@ from neuroute.user.model import SOLVES, Model, load_model
 from neuroute.user.options import check_decoding
 from neuroute.user.outputs import check_records
 from neuroute.user.sources import gather
+from neuroute.user.usual import usual_decoding
 
 
 @dataclass(frozen=True)
@@ -182,8 +183,7 @@ def evaluate(
     instances = gather(instances)
     if not isinstance(model, Model):
         model = load_model(model, device)
-    if decoding is None:
-        decoding = Decoding(starts="all", augment=True) if model.net.multi_start else Decoding()
+    decoding = usual_decoding(model.net, decoding)
     check_evaluation(model, instances, decoding, out)
     budget = devices.memory_budget_gb(model.place, memory_gb)
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1)})
@@ -217,7 +217,7 @@ def check_evaluation(model: Model, instances: Instances, decoding: Decoding, out
 def _measure(model: Model, group: Group, decoding: Decoding, memory_gb: float, progress: Progress) -> GroupResult:
     # Where something is drawn by an instance's number in the call, a group is solved in one: re-construct of the CVRP,
     # solutions that insertion starts with, random embeddings, and gates that draw for a batch.
-    drawn = decoding.method == "prc" or (model.problem == "cvrp" and decoding.method == "rrc")
+    drawn = decoding.method in ("prc", "revise") or (model.problem == "cvrp" and decoding.method == "rrc")
     whole = drawn or model.net.random_embeddings or model.net.is_batch_dependent
     step = group.count if whole else instances_per_batch(model.net, group.coords.shape[1], decoding, memory_gb)
     lengths, rounded, seconds = [], [], 0.0

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.progress import Progress
-from neuroute.decoding.decode import instances_per_batch
+from neuroute.decoding.decode import OWN, instances_per_batch
 from neuroute.decoding.environment import Batch, Environment
 from neuroute.decoding.memory import batch_size_for, device_of
 from neuroute.decoding.multi_start import augment8, roll_out
@@ -79,11 +79,16 @@ def solve_for(
     if there is a `start`.
     """
     search = SEARCH.of(net.problem)
-    if net.multi_start and net.problem != "tsp":
+    parts = getattr(net, "own_method", None) == "partition"
+    if parts or (net.multi_start and net.problem != "tsp"):
         if start is not None:
             raise NeurouteError(f"{type(net).__name__} builds solutions and improves none; leave the start out")
         places = search.environment.count_starts(instance, None)
-        found = _from_many_starts(net, search.environment, places, memory_gb, seed)
+        found = (
+            _by_partition(net, memory_gb)
+            if parts
+            else _from_many_starts(net, search.environment, places, memory_gb, seed)
+        )
     else:
         found = _by_reconstruction(net, search, decoding, memory_gb, seed, start, seconds)
     with torch.inference_mode():
@@ -158,6 +163,16 @@ def _by_reconstruction(
             seen = several.at(images[(torch.arange(copies) + number) % IMAGES])
             own = seed * SEEDS + number
             yield (solutions := next(search.reconstruct(paths, seen, solutions, once, memory_gb, seed=own)))
+
+    return found
+
+
+def _by_partition(net: Any, memory_gb: float) -> Found:
+    """The partition of each of the eight images, whose routes are solved."""
+
+    def found(batch: Batch) -> Iterator[Tensor]:
+        for coords in augment8(batch.coords):
+            yield OWN["partition"].of(net.problem)(net, batch.at(coords), Decoding(method="partition"), memory_gb, 0)
 
     return found
 

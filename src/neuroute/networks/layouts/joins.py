@@ -37,6 +37,10 @@ OF_HEADS = Join(  # the output projection, whose inputs are the heads' channels
     lambda parts: _of_heads(parts[0]).T,
     lambda tensor, arguments, _: [_chunks(tensor.T, arguments["heads"], 1)[0].transpose(1, 2)],
 )
+FROM_HEADS = Join(  # the same, as (heads, d_k, outputs)
+    lambda parts: parts[0].flatten(0, 1).T,
+    lambda tensor, arguments, _: [tensor.T.unflatten(0, (arguments["heads"], -1))],
+)
 HEAD_BIAS = Join(
     lambda parts: torch.cat([part.flatten() for part in parts]),
     lambda tensor, arguments, parts: _chunks(tensor, arguments["heads"], parts),

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
+from neuroute.networks.layouts.glop import QUERY, partition, reviser
 from neuroute.networks.layouts.invit import invit
 from neuroute.networks.layouts.joins import (
     HEAD_BIAS,
@@ -215,6 +216,14 @@ def _path(problem: str, columns: int) -> Iterator[Layout]:
 
 
 LAYOUTS: tuple[Layout, ...] = (
+    _layout(
+        "GLOP's reviser", "glop:Glop", {QUERY: None, "init_embed.weight": 2}, reviser(), holder="model", heads=QUERY,
+        usual={"blocks": [100], "train_nodes": 100}, constants={"pe": 0.0},
+    ),
+    _layout(
+        "GLOP-G's partition", "glop_partition:GlopPartition", {"emb_net.v_lin0.weight": 3}, partition(),
+        usual={"neighbours": 100, "near": False, "train_nodes": 1000}, constants={"_dummy": 0.0},
+    ),
     *_path("tsp", 2),
     *_path("cvrp", 3),
     _layout(
