@@ -102,6 +102,26 @@ def test_scores_far_apart_and_numbers_that_are_none() -> None:
 
 
 @compiled
+@pytest.mark.parametrize("channels", [8, 16, 20, 48])
+@pytest.mark.parametrize(("queries", "keys"), [(1, 1), (3, 17), (33, 50), (11, 513), (2, 1100)])
+@pytest.mark.parametrize("name", ["none", "of heads", "closing keys of a query"])
+def test_gradients_are_the_formula_s(name: str, channels: int, queries: int, keys: int) -> None:
+    shape = (2, 3, queries, keys)
+    bias = None if name == "none" else biases(*shape)[name]
+    given = torch.randn(2, 3, queries, channels, generator=torch.Generator().manual_seed(7))
+    found = [each.clone().requires_grad_() for each in drawn(*shape, channels, size=1.0)]
+    exact = [each.detach().double().requires_grad_() for each in found]
+    out = attend(*found, SCALE, bias)
+    assert "Trained" in type(out.grad_fn).__name__
+    (out * given).sum().backward()
+    (dense(*exact, bias) * given.double()).sum().backward()
+    for ours, wanted in zip(found, exact, strict=True):
+        assert ours.grad is not None
+        assert wanted.grad is not None
+        torch.testing.assert_close(ours.grad.double(), wanted.grad.nan_to_num(0.0), rtol=1e-4, atol=2e-5)
+
+
+@compiled
 def test_threads_do_not_change_a_bit() -> None:
     threads = torch.get_num_threads()
     found = []

@@ -114,54 +114,75 @@ INLINE void transpose(vec *rows) {
     }
 }
 
-INLINE void pack(const task *t, const room *r, int64_t batch, int64_t head, int half) {
-    int64_t keys = t->keys, wide = up(keys), channels = t->channels, deep = up(channels);
+/* Tokens of a head as columns, (channels, up(keys)), and as rows, (keys, up(channels)): either may be left out. */
+INLINE void pack(const view *from, float *columns, float *rows, int64_t keys, int64_t channels, int64_t batch, int64_t head,
+                 int half) {
+    int64_t wide = up(keys), deep = up(channels);
     for (int64_t c = 0; c < deep; c += LANES) {
-        for (int64_t first = 0; first < wide; first += LANES) {
-            vec rows[LANES];
-            UNROLL for (int i = 0; i < LANES; i++)
-                rows[i] = first + i < keys ? fetch(row(&t->k, batch, head, first + i, half), c, channels, half) : (vec){};
-            transpose(rows);
-            UNROLL for (int i = 0; i < LANES; i++)
-                if (c + i < channels) store(r->keys + (c + i) * wide + first, rows[i]);
-        }
-        for (int64_t i = 0; i < keys; i++)
-            store(r->values + i * deep + c, fetch(row(&t->v, batch, head, i, half), c, channels, half));
+        if (columns)
+            for (int64_t first = 0; first < wide; first += LANES) {
+                vec part[LANES];
+                UNROLL for (int i = 0; i < LANES; i++)
+                    part[i] = first + i < keys ? fetch(row(from, batch, head, first + i, half), c, channels, half) : (vec){};
+                transpose(part);
+                UNROLL for (int i = 0; i < LANES; i++)
+                    if (c + i < channels) store(columns + (c + i) * wide + first, part[i]);
+            }
+        if (rows)
+            for (int64_t i = 0; i < keys; i++)
+                store(rows + i * deep + c, fetch(row(from, batch, head, i, half), c, channels, half));
     }
 }
 
 /* Scores of n queries and `vectors` vectors of keys from `first` on. */
-INLINE void score(const room *r, int64_t channels, int64_t wide, int64_t first, int64_t at, const int n, const int vectors) {
+INLINE void score(float *to, const float *q, const float *keys, int64_t channels, int64_t wide, int64_t first, int64_t at,
+                  const int n, const int vectors) {
     vec sum[8][2];
     UNROLL for (int i = 0; i < n; i++)
         UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (vec){};
     for (int64_t c = 0; c < channels; c++) {
         vec k[2];
-        UNROLL for (int j = 0; j < vectors; j++) k[j] = load(r->keys + c * wide + first + j * LANES);
+        UNROLL for (int j = 0; j < vectors; j++) k[j] = load(keys + c * wide + first + j * LANES);
         UNROLL for (int i = 0; i < n; i++) {
-            vec q = fill(r->q[i * channels + c]);
-            UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += q * k[j];
+            vec x = fill(q[i * channels + c]);
+            UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += x * k[j];
         }
     }
     UNROLL for (int i = 0; i < n; i++)
-        UNROLL for (int j = 0; j < vectors; j++) store(r->scores + i * ROW + at + j * LANES, sum[i][j]);
+        UNROLL for (int j = 0; j < vectors; j++) store(to + i * ROW + at + j * LANES, sum[i][j]);
+}
+
+/* As it, of `count` keys: a block. */
+INLINE void scores(float *to, const float *q, const float *keys, int64_t channels, int64_t wide, int64_t first, int64_t count,
+                   const int n) {
+    int64_t full = up(count), at = 0;
+    for (; at + 2 * LANES <= full; at += 2 * LANES) score(to, q, keys, channels, wide, first + at, at, n, 2);
+    if (at < full) score(to, q, keys, channels, wide, first + at, at, n, 1);
 }
 
 /* sums += probabilities of `count` keys from `first` on, times their values: of `vectors` vectors of channels. */
-INLINE void gather(const room *r, int64_t deep, int64_t first, int64_t count, int64_t c, const int n, const int vectors) {
+INLINE void gather(float *sums, const float *p, const float *values, int64_t deep, int64_t first, int64_t count, int64_t c,
+                   const int n, const int vectors) {
     vec sum[8][2];
     UNROLL for (int i = 0; i < n; i++)
-        UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = load(r->sums + i * deep + c + j * LANES);
+        UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = load(sums + i * deep + c + j * LANES);
     for (int64_t k = 0; k < count; k++) {
         vec v[2];
-        UNROLL for (int j = 0; j < vectors; j++) v[j] = load(r->values + (first + k) * deep + c + j * LANES);
+        UNROLL for (int j = 0; j < vectors; j++) v[j] = load(values + (first + k) * deep + c + j * LANES);
         UNROLL for (int i = 0; i < n; i++) {
-            vec p = fill(r->scores[i * ROW + k]);
-            UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += p * v[j];
+            vec x = fill(p[i * ROW + k]);
+            UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += x * v[j];
         }
     }
     UNROLL for (int i = 0; i < n; i++)
-        UNROLL for (int j = 0; j < vectors; j++) store(r->sums + i * deep + c + j * LANES, sum[i][j]);
+        UNROLL for (int j = 0; j < vectors; j++) store(sums + i * deep + c + j * LANES, sum[i][j]);
+}
+
+/* As it, of all channels. */
+INLINE void gathered(float *sums, const float *p, const float *values, int64_t deep, int64_t first, int64_t count, const int n) {
+    int64_t c = 0;
+    for (; c + 2 * LANES <= deep; c += 2 * LANES) gather(sums, p, values, deep, first, count, c, n, 2);
+    if (c < deep) gather(sums, p, values, deep, first, count, c, n, 1);
 }
 
 INLINE void see(const task *t, const room *r, int64_t batch, int64_t head, int64_t first, const int n, int half) {
@@ -174,9 +195,8 @@ INLINE void see(const task *t, const room *r, int64_t batch, int64_t head, int64
         most[i] = -INFINITY, total[i] = 0;
     }
     for (int64_t begin = 0; begin < keys; begin += BLOCK) {
-        int64_t count = keys - begin < BLOCK ? keys - begin : BLOCK, full = up(count), at = 0;
-        for (; at + 2 * LANES <= full; at += 2 * LANES) score(r, channels, wide, begin + at, at, n, 2);
-        if (at < full) score(r, channels, wide, begin + at, at, n, 1);
+        int64_t count = keys - begin < BLOCK ? keys - begin : BLOCK, full = up(count);
+        scores(r->scores, r->q, r->keys, channels, wide, begin, count, n);
         for (int i = 0; i < n; i++) {
             float *s = r->scores + i * ROW;
             const float *b = t->bias.data ? (const float *)row(&t->bias, batch, head, first + i, 0) + begin : 0;
@@ -210,9 +230,7 @@ INLINE void see(const task *t, const room *r, int64_t batch, int64_t head, int64
             }
             for (int j = 0; j < LANES; j++) total[i] += part[j];
         }
-        int64_t c = 0;
-        for (; c + 2 * LANES <= deep; c += 2 * LANES) gather(r, deep, begin, count, c, n, 2);
-        if (c < deep) gather(r, deep, begin, count, c, n, 1);
+        gathered(r->sums, r->scores, r->values, deep, begin, count, n);
     }
     for (int i = 0; i < n; i++) {
         char *out = (char *)row(&t->out, batch, head, first + i, half);
@@ -224,7 +242,8 @@ INLINE void see(const task *t, const room *r, int64_t batch, int64_t head, int64
 
 static void head(const task *t, const room *r, int64_t which, int64_t first, int64_t stop, int half) {
     int64_t batch = which / t->heads, h = which % t->heads;
-    pack(t, r, batch, h, half);
+    pack(&t->k, r->keys, 0, t->keys, t->channels, batch, h, half);
+    pack(&t->v, 0, r->values, t->keys, t->channels, batch, h, half);
     for (; first + QUERIES <= stop; first += QUERIES) see(t, r, batch, h, first, QUERIES, half);
     for (; first + 2 <= stop; first += 2) see(t, r, batch, h, first, 2, half);
     for (; first < stop; first++) see(t, r, batch, h, first, 1, half);
@@ -250,6 +269,120 @@ int attention(const task *t) {
                 int64_t first = i % parts * each, stop = first + each < t->queries ? first + each : t->queries;
                 if (t->half) head(t, &r, i / parts, first, stop, 1);
                 else head(t, &r, i / parts, first, stop, 0);
+            }
+            free(own);
+        } else
+            failed = 1;
+    }
+    return failed;
+}
+
+typedef struct {
+    task forward;
+    view given, dq, dk, dv; /* given: the gradient of out */
+} back;
+
+/* What a thread works with, on the way back. */
+typedef struct {
+    float *keys, *values;       /* as columns */
+    float *key_rows;            /* (keys, up(channels)) */
+    float *dk, *dv;             /* the same */
+    float *p, *ds;              /* (QUERIES, ROW) */
+    float *q, *g;               /* (QUERIES, channels): queries times the scale and log2(e), and the gradient of out */
+    float *q_rows, *g_rows, *dq; /* (QUERIES, up(channels)) */
+} back_room;
+
+/* to[k] += sum over queries of x[query, k] rows[query], of `vectors` vectors of channels. */
+INLINE void spread(float *to, const float *x, const float *rows, int64_t deep, int64_t count, const int n) {
+    for (int64_t c = 0; c < deep; c += LANES) {
+        vec row[8];
+        UNROLL for (int i = 0; i < n; i++) row[i] = load(rows + i * deep + c);
+        for (int64_t k = 0; k < count; k++) {
+            vec sum = load(to + k * deep + c);
+            UNROLL for (int i = 0; i < n; i++) sum += fill(x[i * ROW + k]) * row[i];
+            store(to + k * deep + c, sum);
+        }
+    }
+}
+
+INLINE void learn(const back *b, const back_room *r, int64_t batch, int64_t head, int64_t first, const int n, int half) {
+    const task *t = &b->forward;
+    int64_t channels = t->channels, keys = t->keys, wide = up(keys), deep = up(channels);
+    float delta[8];
+    for (int i = 0; i < n; i++) {
+        const char *q = row(&t->q, batch, head, first + i, half), *g = row(&b->given, batch, head, first + i, half);
+        const char *out = row(&t->out, batch, head, first + i, half);
+        delta[i] = 0;
+        for (int64_t c = 0; c < deep; c++) r->dq[i * deep + c] = r->q_rows[i * deep + c] = r->g_rows[i * deep + c] = 0;
+        for (int64_t c = 0; c < channels; c++) {
+            float x = element(q, c, half) * t->scale, y = element(g, c, half);
+            r->q[i * channels + c] = x * (float)M_LOG2E, r->g[i * channels + c] = y;
+            r->q_rows[i * deep + c] = x, r->g_rows[i * deep + c] = y;
+            delta[i] += y * element(out, c, half);
+        }
+    }
+    for (int64_t begin = 0; begin < keys; begin += BLOCK) {
+        int64_t count = keys - begin < BLOCK ? keys - begin : BLOCK, full = up(count);
+        scores(r->p, r->q, r->keys, channels, wide, begin, count, n);
+        scores(r->ds, r->g, r->values, channels, wide, begin, count, n);
+        for (int i = 0; i < n; i++) {
+            float *p = r->p + i * ROW, *ds = r->ds + i * ROW;
+            float logsum = t->logsum[(batch * t->heads + head) * t->queries + first + i];
+            vec from = fill(logsum == -INFINITY ? 0 : logsum), d = fill(delta[i]);
+            if (t->bias.data) {
+                const float *bias = (const float *)row(&t->bias, batch, head, first + i, 0) + begin;
+                for (int64_t k = 0; k < count; k++) p[k] += bias[k] * (float)M_LOG2E;
+            }
+            for (int64_t k = 0; k < full; k += LANES) {
+                vec x = exp2_of(load(p + k) - from);
+                store(p + k, x);
+                store(ds + k, x * (load(ds + k) - d));
+            }
+        }
+        gathered(r->dq, r->ds, r->key_rows, deep, begin, count, n);
+        spread(r->dk + begin * deep, r->ds, r->q_rows, deep, count, n);
+        spread(r->dv + begin * deep, r->p, r->g_rows, deep, count, n);
+    }
+    for (int i = 0; i < n; i++) {
+        char *dq = (char *)row(&b->dq, batch, head, first + i, half);
+        for (int64_t c = 0; c < channels; c++) put(dq, c, r->dq[i * deep + c] * t->scale, half);
+    }
+}
+
+static void learn_head(const back *b, const back_room *r, int64_t which, int half) {
+    const task *t = &b->forward;
+    int64_t batch = which / t->heads, h = which % t->heads, deep = up(t->channels), i = 0;
+    pack(&t->k, r->keys, r->key_rows, t->keys, t->channels, batch, h, half);
+    pack(&t->v, r->values, 0, t->keys, t->channels, batch, h, half);
+    for (int64_t k = 0; k < t->keys * deep; k++) r->dk[k] = r->dv[k] = 0;
+    for (; i + QUERIES <= t->queries; i += QUERIES) learn(b, r, batch, h, i, QUERIES, half);
+    for (; i + 2 <= t->queries; i += 2) learn(b, r, batch, h, i, 2, half);
+    for (; i < t->queries; i++) learn(b, r, batch, h, i, 1, half);
+    for (int64_t k = 0; k < t->keys; k++) {
+        char *dk = (char *)row(&b->dk, batch, h, k, half), *dv = (char *)row(&b->dv, batch, h, k, half);
+        for (int64_t c = 0; c < t->channels; c++) put(dk, c, r->dk[k * deep + c], half), put(dv, c, r->dv[k * deep + c], half);
+    }
+}
+
+/* 0, or 1 where memory was short.  forward.out, .logsum and .bias are what `attention` made and was given. */
+int attention_backward(const back *b) {
+    const task *t = &b->forward;
+    int64_t columns = t->channels * up(t->keys), rows = t->keys * up(t->channels), few = QUERIES * up(t->channels);
+    int64_t sizes[] = {columns, columns, rows, rows, rows, QUERIES * ROW, QUERIES * ROW, few, few, few, few, few};
+    int64_t floats = 0;
+    for (int i = 0; i < 12; i++) floats += up(sizes[i]);
+    int failed = 0;
+#pragma omp parallel num_threads(t->threads) if (t->threads > 1)
+    {
+        float *own = aligned_alloc(64, (size_t)(4 * floats + 63) / 64 * 64);
+        if (own) {
+            float *at[12], *next = own;
+            for (int i = 0; i < 12; i++) at[i] = next, next += up(sizes[i]);
+            back_room r = {at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7], at[8], at[9], at[10], at[11]};
+#pragma omp for schedule(static)
+            for (int64_t i = 0; i < t->batch * t->heads; i++) {
+                if (t->half) learn_head(b, &r, i, 1);
+                else learn_head(b, &r, i, 0);
             }
             free(own);
         } else

@@ -7,6 +7,7 @@ attention does the same work: equal to rounding.  NEUROUTE_KERNELS=off turns it 
 import ctypes
 import hashlib
 import logging
+import math
 import os
 import shutil
 import subprocess
@@ -14,9 +15,11 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
@@ -53,6 +56,10 @@ class _Task(ctypes.Structure):
         ("half", ctypes.c_int),
         ("threads", ctypes.c_int),
     )
+
+
+class _Back(ctypes.Structure):
+    _fields_ = (("forward", _Task), *((name, _View) for name in ("given", "dq", "dk", "dv")))
 
 
 def fits(q: Tensor, k: Tensor, v: Tensor) -> bool:
@@ -94,6 +101,7 @@ def _compiled() -> ctypes.CDLL | None:
         log.warning("attention is torch's own, which is slower: its kernel cannot be made (%s)", error)
         return None
     library.attention.argtypes = [ctypes.POINTER(_Task)]
+    library.attention_backward.argtypes = [ctypes.POINTER(_Back)]
     return library
 
 
@@ -122,21 +130,59 @@ def _compile(command: list[str], path: Path) -> None:
 
 
 def _run(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None) -> Tensor:
+    return _forward(q, k, v, scale, bias, None)
+
+
+def _forward(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None, logsum: Tensor | None) -> Tensor:
     library = _compiled()
     assert library is not None
-    batch, heads, queries, channels = q.shape
-    keys = k.shape[2]
-    q, k, v = (_dense(each) for each in (q, k, v))
-    if bias is not None:
-        bias = _dense(bias.to(torch.float32)).expand(batch, heads, queries, keys)
-    # As (batch, queries, heads, channels): what follows joins the heads.
-    out = q.new_empty(batch, queries, heads, channels).transpose(1, 2)
-    shape = (batch, heads, queries, keys, channels)
-    threads = torch.get_num_threads() if batch * heads * queries * keys * channels > PARALLEL else 1
-    views = (_View.of(each) for each in (q, k, v, out, bias))
-    if library.attention(ctypes.byref(_Task(*views, None, *shape, scale, q.dtype == torch.bfloat16, threads))):
+    out = _like(q, k, v, scale, bias)
+    # Copies have to live until the call is over.
+    q, k, v, bias = (*(_dense(each) for each in (q, k, v)), _wide(bias, q, k))
+    if library.attention(ctypes.byref(_task(q, k, v, out, scale, bias, logsum))):
         raise MemoryError("attention: no memory for a thread's keys and values")
     return out
+
+
+def _task(
+    q: Tensor, k: Tensor, v: Tensor, out: Tensor, scale: float, bias: Tensor | None, logsum: Tensor | None
+) -> _Task:
+    batch, heads, queries, channels = q.shape
+    shape = (batch, heads, queries, k.shape[2], channels)
+    threads = torch.get_num_threads() if math.prod(shape) > PARALLEL else 1
+    views = (_View.of(each) for each in (q, k, v, out, bias))
+    half = q.dtype == torch.bfloat16
+    return _Task(*views, None if logsum is None else logsum.data_ptr(), *shape, scale, half, threads)
+
+
+def _wide(bias: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
+    """In float32, one for each head, query and key."""
+    return None if bias is None else _dense(bias.to(torch.float32)).expand(*q.shape[:3], k.shape[2])
+
+
+class Trained(torch.autograd.Function):
+    """The kernel forward and backward; a bias has no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None) -> Tensor:
+        logsum = q.new_empty(q.shape[:3], dtype=torch.float32)
+        out = _forward(q, k, v, scale, bias, logsum)
+        ctx.save_for_backward(q, k, v, out, logsum, bias)
+        ctx.scale = scale
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, given: Tensor) -> tuple[Tensor | None, ...]:
+        library = _compiled()
+        assert library is not None
+        q, k, v, out, logsum, bias = ctx.saved_tensors
+        gradients = [_like(each, k, v, ctx.scale, bias) for each in (q, k, v)]
+        q, k, v, given, bias = (*(_dense(each) for each in (q, k, v, given)), _wide(bias, q, k))
+        task = _task(q, k, v, out, ctx.scale, bias, logsum)
+        if library.attention_backward(ctypes.byref(_Back(task, *(_View.of(each) for each in (given, *gradients))))):
+            raise MemoryError("attention: no memory for a thread's keys and values")
+        return (*gradients, None, None)
 
 
 def _dense(x: Tensor) -> Tensor:
