@@ -30,7 +30,7 @@ def _one_per_entry(shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any)
 
 
 def _product(added_to: Any, a: Any, b: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
-    return 2 * math.prod(a) * int(b[-1])
+    return 2 * int(math.prod(a)) * int(b[-1])
 
 
 # Besides the products that torch counts: those that are added in place, and one FLOP for each entry of a softmax, and
