@@ -8,6 +8,7 @@ from neuroute.accounting.cost import parameters_of
 from neuroute.papers.rivals.systems import rivals
 from neuroute.plan.config import Config, load_scale, parse_config
 from neuroute.plan.objects import BeamPool, Reinforced, Run
+from neuroute.plan.reinforced import GreedyBaseline
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +44,19 @@ def test_pointerformer(runs: dict[str, Run]) -> None:
     assert 0 <= stage.batches_per_epoch * stage.batch_size - 100_000 < 64
     assert {training.learning_rate(index) for index in range(0, training.batches, 50_000)} == {1e-4}
     assert parameters_of(runs["pointerformer"].network) == 1_288_064
+
+
+def test_invit(runs: dict[str, Run]) -> None:
+    """8 instances in 16 images, 300 batches an epoch, x0.99 after each, AdamW; compared on 80 batches of 8."""
+    sizes = {"invit_2v": 1_718_528, "invit_3v": 2_642_816, "invit_cvrp": 2_264_576}  # pens, Table 4: 1.7M, 2.6M
+    for name, size in sizes.items():
+        training, network = runs[name].training, runs[name].network
+        assert isinstance(training, Reinforced)
+        (stage,) = training.stages
+        assert (training.decoupled, training.weight_decay, training.clip) == (True, 0.01, None)
+        assert training.baseline == GreedyBaseline(instances=80 * 8, margin=1e-3)
+        assert (stage.batch_size, stage.images, stage.starts, stage.sizes) == (8, 16, 1, (100, 100))
+        assert (stage.epochs, stage.batches_per_epoch, stage.learning_rate, stage.decay) == (400, 300, 1e-4, 0.99)
+        assert network.arguments["views"] == [35, 50, 65][: 2 if name == "invit_2v" else 3]
+        assert network.arguments["actions"] == 15
+        assert parameters_of(network) == size

@@ -65,7 +65,7 @@ class LoadedModel:
         if decoding.rescale == "best":
             sizes, best = self.best_factors or read_best(self.context.rescaling, self.run.id)
             change["rescale"] = factor_for(nodes, sizes, best)
-        if not self.net.random_embeddings:
+        if not (self.net.random_embeddings or self.net.single_start):
             change["repeats"] = 1
         return decoding.model_copy(update=change)
 

@@ -17,6 +17,7 @@ class RoutingNetwork(nn.Module, ABC):
 
     problem: ClassVar[str] = "tsp"  # or "cvrp", "vrp"
     multi_start: ClassVar[bool] = False
+    single_start: ClassVar[bool] = False  # of one of many starts: see there
     width: int  # channels of a token
     depth: int  # layers; with the width, an estimate of a batch's memory
     train_nodes: int  # size of the training instances
@@ -96,7 +97,6 @@ class MultiStartNetwork(RoutingNetwork):
     """
 
     multi_start: ClassVar[bool] = True
-    single_start: ClassVar[bool] = False
     sees_served: ClassVar[bool] = False
 
     @abstractmethod

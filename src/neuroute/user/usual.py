@@ -16,4 +16,5 @@ def usual_decoding(net: RoutingNetwork, asked: Decoding | None = None) -> Decodi
             return revise()
     if asked is not None:
         return asked
-    return Decoding(starts="all", augment=True) if net.multi_start else Decoding()
+    many = net.multi_start and not net.single_start
+    return Decoding(starts="all", augment=True) if many else Decoding()

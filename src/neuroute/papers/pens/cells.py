@@ -29,6 +29,8 @@ def not_trained(study: Study) -> str:
 
 def gap_notes(study: Study, runs: Iterable[str], sets: Collection[Dataset], *decodings: Decoding) -> list[str]:
     """What a gap is here: of several solutions of each instance, and how far these are apart, over these cells."""
+    runs = list(runs)
+    random = "embeddings" + (" (INViT: starts)" if set(runs) & set(roles.INVIT.values()) else "")
     spreads = [study.value("gap_spread_pct", run, d, how) for run in runs for d in sets for how in decodings]
     found = [spread for spread in spreads if spread is not None]
     repeats = study.scale[PensScale].repeats
@@ -37,7 +39,7 @@ def gap_notes(study: Study, runs: Iterable[str], sets: Collection[Dataset], *dec
         apart = f"; their gaps' standard deviation is {max(found):.3f} points at most" if found else ""
         notes.append(
             f"Gaps are means of the instances' gaps, over {repeats} solutions of each instance with different random "
-            f"embeddings{apart}. Models without random embeddings would give the same tour each time, so they "
+            f"{random}{apart}. Models without random {random} would give the same tour each time, so they "
             "solve each instance once."
         )
     else:

@@ -25,7 +25,8 @@ SMALL = {  # Figure 5: name -> (positions, initial embeddings)
 }
 MAPPED = ("coordns", "pens_a", "pens_r")  # Figure 6
 DGL = "rivals/dgl"
-RIVALS: tuple[str, ...] = (DGL,)  # of `rivals`, where the scale has them
+INVIT = {"INViT-2V": "rivals/invit_2v", "INViT-3V": "rivals/invit_3v"}
+RIVALS: tuple[str, ...] = (DGL, *INVIT.values())  # of `rivals`, where the scale has them
 BQ, LEHD = "scaling/bq", "scaling/lehd_6x128"  # the same trainings as there
 GREEDY, ESF = Decoding(), Decoding(esf=True)
 TIMED = Decoding(batch_size=1)  # one instance at a time, as the paper times (Section 5.1)
@@ -98,7 +99,8 @@ def attention(scale: Scale, name: str) -> list[Need]:
 
 
 def on_tsplib(scale: Scale, run: str) -> BenchmarkEvaluation:
-    decodings = {BQ: (GREEDY, ESF), LEHD: (GREEDY,), DGL: (GREEDY,)}.get(run, (repeated(scale), rescaled(scale)))
+    alone = {BQ: (GREEDY, ESF), LEHD: (GREEDY,), DGL: (GREEDY,)} | dict.fromkeys(INVIT.values(), (repeated(scale),))
+    decodings = alone.get(run, (repeated(scale), rescaled(scale)))
     group, limit = group_of(PAPER, run, "tsplib"), scale[PensScale].tsplib_max_nodes
     return BenchmarkEvaluation(run=run, group=group, max_nodes=limit, decodings=decodings)
 
@@ -132,7 +134,7 @@ def methods(scale: Scale) -> tuple[Method, ...]:
         Method("BQ-NCO", BQ, f"{BQ}/tsplib_{PAPER}"),
         Method("BQ-NCO + ESF", BQ, f"{BQ}/tsplib_{PAPER}", ESF),
         Method("LEHD", LEHD, f"{LEHD}/tsplib_{PAPER}"),
-        *(Method(name) for name in ("INViT-2V", "INViT-3V")),
+        *(Method(name, run, f"{run}/tsplib_{PAPER}", repeated(scale)) for name, run in INVIT.items()),
         Method("DGL", DGL, f"{DGL}/tsplib_{PAPER}"),
     )
     own = (

@@ -13,6 +13,7 @@ from neuroute.papers.pens.cells import gap_notes, not_trained, reference_notes
 from neuroute.papers.pens.roles import (
     BQ,
     DGL,
+    INVIT,
     LEHD,
     NAMES,
     SIZES,
@@ -28,7 +29,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset
 from neuroute.rendering.benchmark import Nodes, Solved, not_measured
-from neuroute.rendering.cells import UNTRAINED, mean_of_gaps_cell, model_here, number, printed
+from neuroute.rendering.cells import mean_of_gaps_cell, model_here, number, printed
 from neuroute.rendering.columns import HERE, described
 from neuroute.rendering.settings import parse
 from neuroute.rendering.study import Study
@@ -173,6 +174,8 @@ def _table4_needs(scale: Scale) -> Iterator[Need]:
         yield from tested(run_id(name), reference(scale, SIZES[0]), repeated(scale))
     for run in (BQ, LEHD, DGL):
         yield from tested(run, reference(scale, SIZES[0]))
+    for run in INVIT.values():
+        yield from tested(run, reference(scale, SIZES[0]), repeated(scale))
 
 
 @artifact("Overview of the solvers", needs=_table4_needs)
@@ -191,7 +194,8 @@ def table4(study: Study) -> Table:
             Cell(count / 1e6 if count is not None else None, parse(facts[f"{name}.params_m"])),
             *(Cell(None, fact if (fact := facts[f"{name}.{key}"]) != "-" else None) for key in ("venue", DECODING)),
         )
-        return Row((name, model_here(study, run) if run else UNTRAINED), cells)
+        both = tuple(INVIT.values()) if name == "INViT-2V/3V" else (run,)
+        return Row((name, model_here(study, *both)), cells)
 
     return Table(
         study.artifact.title,
@@ -214,15 +218,16 @@ def table4(study: Study) -> Table:
 
 
 def _counted(study: Study, run: str) -> str:
-    return roles.repeated(study.scale).id if run.startswith(f"{roles.PAPER}/") else "greedy"
+    own = run.startswith(f"{roles.PAPER}/") or run in INVIT.values()
+    return roles.repeated(study.scale).id if own else "greedy"
 
 
 def _counts(study: Study, dataset: Dataset) -> list[str]:
     """The parameters of the other models trained here."""
     found = []
-    for name in NAMES:
-        count = study.value("parameters", run_id(name), dataset, _counted(study, run_id(name)))
-        found += [f"{NAMES[name]} {count:,.0f}"] if count is not None else []
+    for name, run in ({NAMES[name]: run_id(name) for name in NAMES} | INVIT).items():
+        count = study.value("parameters", run, dataset, _counted(study, run)) if run in study.runs else None
+        found += [f"{name} {count:,.0f}"] if count is not None else []
     return [f"Here: {', '.join(found)}."] if found else []
 
 

@@ -3,6 +3,7 @@
 from neuroute.papers.rivals.dgl import DglScale
 from neuroute.papers.rivals.elg import ElgBlock
 from neuroute.papers.rivals.glop import GlopBlock
+from neuroute.papers.rivals.invit import InvitScale
 from neuroute.papers.rivals.pointerformer import PointerformerScale
 from neuroute.papers.rivals.study_block import StudyBlock
 from neuroute.plan.specs import Spec
@@ -15,4 +16,5 @@ class RivalsScale(Spec):
     study: StudyBlock | None = None
     elg: ElgBlock | None = None
     dgl: DglScale | None = None
+    invit: InvitScale | None = None
     pointerformer: PointerformerScale | None = None

@@ -44,11 +44,9 @@ GLOP = "rivals/glop"
 GLOP_G = {1000: "rivals/glop_g", 5000: "rivals/glop_g_2k", 10_000: "rivals/glop_g_2k", 0: "rivals/glop_g_cvrplib"}
 ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
 ELG_NODES = 5000  # the largest instances of the libraries that it solved in print
-RIVALS: tuple[str, ...] = (
-    *ELG.values(),
-    GLOP,
-    *dict.fromkeys(GLOP_G.values()),
-)  # of `rivals`, where the scale has them
+INVIT: dict[Problem, str] = {"tsp": "rivals/invit_3v", "cvrp": "rivals/invit_cvrp"}
+# Of `rivals`, where the scale has them.
+RIVALS: tuple[str, ...] = (*ELG.values(), GLOP, *dict.fromkeys(GLOP_G.values()), *INVIT.values())
 POMO_SIZES = (1000, 5000)  # in print; out of memory above
 AUGMENTED = Decoding(starts="all", augment=True)
 REVISED, PARTED = revise(), Decoding(method="partition")

@@ -63,7 +63,8 @@ class _Benchmark:
     def searches(self) -> list[str]:
         """The evaluations of searches that end at fewer nodes."""
         searched = [roles.search_on_benchmark(self.study.scale, self.problem, name).id for name in SEARCHED]
-        return [*searched, roles.elg_on_benchmark(self.study.scale, self.problem).id]
+        invit = roles.on_benchmark(self.study.scale, self.problem, roles.INVIT[self.problem])
+        return [*searched, roles.elg_on_benchmark(self.study.scale, self.problem).id, invit.id]
 
     @cached_property
     def solved(self) -> Solved:
@@ -133,8 +134,12 @@ class _Benchmark:
                 decoding=roles.search_of(self.study.scale, "LEHD"),
             ),
             *(
-                Method(f"{name} greedy", {"method": name, "decoding": "greedy"}, runs=self.runs.get(name, {}))
-                for name in ("SIGD", "BQ", "INViT", "LEHD", "Ours")
+                Method(f"{name} greedy", {"method": name, "decoding": "greedy"}, runs=run)
+                for name, run in (
+                    *((name, self.runs[name]) for name in ("SIGD", "BQ")),
+                    ("INViT", roles.INVIT[self.problem]),
+                    *((name, self.runs[name]) for name in ("LEHD", "Ours")),
+                )
             ),
             Method(label, {"method": "Ours", "decoding": "PRC", "iters": best}, runs=self.runs["Ours"], decoding=prc),
         ]
@@ -148,6 +153,7 @@ def _table2_needs(scale: Scale) -> Iterator[Need]:
             yield roles.search_on_benchmark(scale, problem, name)
         yield roles.glop_on_benchmark(scale, problem)
         yield roles.elg_on_benchmark(scale, problem)
+        yield roles.on_benchmark(scale, problem, roles.INVIT[problem])
 
 
 @artifact("TSPLIB and CVRPLIB above 1,000 nodes", needs=_table2_needs)

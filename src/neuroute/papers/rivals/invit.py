@@ -1,0 +1,65 @@
+"""INViT (Fang et al., 2024), of sit's Tables 1, 2 and 9 and pens' Tables 2 to 4: two views for the TSP, three for both.
+
+The published networks of the TSP have two and four layers in their action encoders, which is what pens' Table 4 counts.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from neuroute.core.errors import NeurouteError
+from neuroute.papers.rivals.rival import PAPER, Rival, Trained, rival
+from neuroute.plan.config import Config, Scale
+from neuroute.plan.objects import Decoding, Network, Problem
+from neuroute.plan.reinforced import Reinforced
+from neuroute.plan.shapes import BaselineShape, Positive
+from neuroute.plan.specs import Spec
+
+KINDS: dict[Problem, str] = {"tsp": "neuroute.networks.invit:Invit", "cvrp": "neuroute.networks.invit:InvitCvrp"}
+RUNS = {  # run -> problem, views
+    "invit_2v": ("tsp", 2),
+    "invit_3v": ("tsp", 3),
+    "invit_cvrp": ("cvrp", 3),
+}
+
+
+class InvitTrained(Trained):
+    """One of the two problems."""
+
+    views: Annotated[tuple[Positive, Positive, Positive], Field(description="nodes of the views; 2V has the first two")]
+    actions: Annotated[int, Field(ge=1, description="nearest nodes that are chosen from")]
+
+
+class InvitScale(Spec):
+    """How INViT is trained here."""
+
+    network: Annotated[BaselineShape, Field(description="depth: of each view's encoder")]
+    action_depths: Annotated[dict[str, Positive], Field(description="layers of the action encoder, of each run")]
+    images: Annotated[int, Field(ge=1, description="images of an instance as its authors decode; the best counts")]
+    tsp: InvitTrained
+    cvrp: InvitTrained
+    training: dict[Problem, Reinforced]
+
+
+def rivals(config: Config, scale: Scale, block: InvitScale) -> list[Rival]:
+    """Raises NeurouteError if a run's action encoder has no depth."""
+    found = []
+    for name, (problem, views) in RUNS.items():
+        if name not in block.action_depths:
+            raise NeurouteError(f"{PAPER}.invit.action_depths: says nothing of {name}; give its layers")
+        trained = block.tsp if problem == "tsp" else block.cvrp
+        shape = block.network.model_dump() | {"views": list(trained.views[:views]), "actions": trained.actions}
+        shape |= {"action_depth": block.action_depths[name], "train_nodes": trained.nodes}
+        found.append(
+            rival(
+                config,
+                f"INViT-{views}V",
+                name,
+                problem,  # type: ignore[arg-type]
+                trained,
+                Network(kind=KINDS[problem], arguments=shape),  # type: ignore[index]
+                block.training[problem],  # type: ignore[index]
+                Decoding(images=block.images),
+            )
+        )
+    return found
