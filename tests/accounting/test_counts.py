@@ -164,14 +164,14 @@ def test_decisions_of_many_starts_take_what_is_counted(name: str, arguments: dic
 
 
 # Attention's softmax is another function than that of gates, which is not counted.
-MIXED = {function: count for function, count in measured.ENTRIES.items() if function != torch.ops.aten._softmax}
+MIXED = {function: count for function, count in measured.COUNTED.items() if function != torch.ops.aten._softmax}
 
 
 @pytest.mark.parametrize("case", MIXTURES, ids=str)
 def test_mixtures_take_what_is_counted_while_they_run(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     from neuroute.networks.blocks.routing import Routing
 
-    monkeypatch.setattr(measured, "ENTRIES", MIXED)
+    monkeypatch.setattr(measured, "COUNTED", MIXED)
     torch.manual_seed(0)
     net: Any = build(network("mvmoe:MvMoe", HEADS | case)).eval()
     count, n, tours = counts_many_starts.MvMoe(**HEADS, **case), 9, 4
@@ -191,7 +191,7 @@ def test_light_layers_take_what_is_counted_while_they_run(sparse: bool, monkeypa
     from neuroute.networks.blocks.hierarchical_gate import Hierarchical
     from neuroute.networks.blocks.routing import Routing
 
-    monkeypatch.setattr(measured, "ENTRIES", MIXED)
+    monkeypatch.setattr(measured, "COUNTED", MIXED)
     net: Any = build(network("lehd:LehdCvrpLight", HEADS)).eval()
     for gate in (module.gate for module in net.modules() if isinstance(module, Hierarchical)):
         with torch.no_grad():
@@ -260,7 +260,7 @@ def test_arguments_that_a_network_does_not_take() -> None:
 
 def test_torchs_counter_knows_the_functions_that_are_counted() -> None:
     x = torch.rand(3, 5)
-    with FlopCounterMode(display=False, custom_mapping=measured.ENTRIES) as counter:
+    with FlopCounterMode(display=False, custom_mapping=measured.COUNTED) as counter:
         for function in (torch.relu, torch.tanh, lambda x: x.softmax(-1), torch.nn.functional.silu):
             function(x)
     assert counter.get_total_flops() == 4 * 15

@@ -29,9 +29,15 @@ def _one_per_entry(shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any)
     return math.prod(shape)
 
 
-# Besides the products that torch counts: one FLOP for each entry of a softmax, and for each output of these functions.
+def _product(added_to: Any, a: Any, b: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
+    return 2 * int(math.prod(a)) * int(b[-1])
+
+
+# Besides the products that torch counts: those that are added in place, and one FLOP for each entry of a softmax, and
+# for each output of these functions.
 SOFTMAX = (aten._softmax, aten._safe_softmax)
-ENTRIES = dict.fromkeys((*SOFTMAX, aten.relu, aten.relu_, aten.silu, aten.gelu, aten.tanh, aten.tanh_), _one_per_entry)
+OUTPUTS = (*SOFTMAX, aten.relu, aten.relu_, aten.silu, aten.gelu, aten.tanh, aten.tanh_)
+COUNTED: dict[Any, Callable[..., int]] = {aten.addmm_: _product} | dict.fromkeys(OUTPUTS, _one_per_entry)
 
 
 @dataclass(frozen=True)
@@ -130,7 +136,7 @@ def _features(problem: str, nodes: int) -> list[Tensor]:
 
 def _flops(call: Callable[[], Any]) -> tuple[Any, int]:
     """What a call returns, and its FLOPs."""
-    with torch.no_grad(), _all_products(), FlopCounterMode(display=False, custom_mapping=ENTRIES) as counter:
+    with torch.no_grad(), _all_products(), FlopCounterMode(display=False, custom_mapping=COUNTED) as counter:
         found = call()
     return found, int(counter.get_total_flops())
 
