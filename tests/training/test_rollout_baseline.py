@@ -15,7 +15,8 @@ from neuroute.decoding.multi_start import roll_out
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.reinforced import GreedyBaseline, Reinforced
 from neuroute.training import rollout_baseline
-from neuroute.training.rollout_baseline import RolloutBaseline, is_shorter
+from neuroute.training.challenge import is_shorter
+from neuroute.training.rollout_baseline import RolloutBaseline
 from neuroute.training.sampling_streams import Draw, noise, sampling
 from reinforcing import Alone, close, gradients, same
 from tiny import N, run_training
@@ -124,12 +125,12 @@ def test_images_are_turned_instances() -> None:
 def test_when_lengths_are_shorter() -> None:
     best = np.array([4.0, 5.0, 6.0, 7.0])
     for margin, wanted in ((0.0, True), (0.05, True), (0.2, False)):
-        assert is_shorter(best - 0.1, best, GreedyBaseline(margin=margin)) == wanted
-    assert not is_shorter(best, best, GreedyBaseline())
+        assert is_shorter(best - 0.1, best, None, margin) == wanted
+    assert not is_shorter(best, best, None)
     uneven = best - np.array([0.1, -1.0, 1.2, -0.1])  # shorter on average, by chance as likely as not
-    assert is_shorter(uneven, best, GreedyBaseline())
-    assert not is_shorter(uneven, best, GreedyBaseline(alpha=0.05))
-    assert is_shorter(best - np.array([0.1, 0.11, 0.09, 0.1]), best, GreedyBaseline(alpha=0.05))
+    assert is_shorter(uneven, best, None)
+    assert not is_shorter(uneven, best, 0.05)
+    assert is_shorter(best - np.array([0.1, 0.11, 0.09, 0.1]), best, 0.05)
 
 
 def test_shorter_weights_take_the_copys_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,9 +8,9 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from scipy.stats import ttest_rel
 from torch import Tensor, nn
+
+from neuroute.training.challenge import is_shorter
 
 Instances = Any
 Costs = Callable[[nn.Module, Instances], Tensor]  # greedy costs (count,) of instances by a network
@@ -77,12 +77,3 @@ class RolloutBaseline:
 
     def _copy(self) -> nn.Module:
         return copy.deepcopy(self.net).eval().requires_grad_(False)
-
-
-def is_shorter(present: np.ndarray, before: np.ndarray, significance: float) -> bool:
-    """Whether costs (count,) are lower than those before, in the mean and by a one-sided paired t-test."""
-    if not present.mean() < before.mean():
-        return False
-    if np.ptp(present - before) == 0:  # no spread, no doubt
-        return True
-    return bool(ttest_rel(present, before, alternative="less").pvalue < significance)

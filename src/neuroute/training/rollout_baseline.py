@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import ttest_rel
 from torch import Tensor
 
 from neuroute.datasets.problem_spec import SPEC
@@ -22,6 +21,7 @@ from neuroute.decoding.memory import autocast, bytes_of_decision
 from neuroute.decoding.multi_start import multi_start, roll_out
 from neuroute.plan.objects import Dataset
 from neuroute.plan.reinforced import GreedyBaseline, Stage
+from neuroute.training.challenge import is_shorter
 from neuroute.training.policy_gradient import AuxiliaryLoss
 from neuroute.training.reinforce import Drawn, Reinforcement, check
 from neuroute.training.sampling_streams import Draw, noise
@@ -65,7 +65,8 @@ class RolloutBaseline(Reinforcement):
             self._lengths = self._greedy_lengths(self.frozen, drawn.stage)
         found = self._greedy_lengths(self.net, drawn.stage)
         # Rounding may differ from process to process: the first one decides.
-        replaced = self.world.tell(float(is_shorter(found, self._lengths, self.rule)), self.device) > 0
+        shorter = is_shorter(found, self._lengths, self.rule.alpha, self.rule.margin)
+        replaced = self.world.tell(float(shorter), self.device) > 0
         if replaced:
             self.frozen.load_state_dict(self.net.state_dict())
             self._number, self._lengths = self._number + 1, None
@@ -137,13 +138,6 @@ class RolloutBaseline(Reinforcement):
     def _bytes_of(self, n: int, starts: int) -> int:
         """Of one instance: all images, and all that their decisions encode."""
         return self._most_images * (super()._bytes_of(n, starts) + starts * bytes_of_decision(self.net))
-
-
-def is_shorter(found: np.ndarray, best: np.ndarray, rule: GreedyBaseline) -> bool:
-    """Whether lengths (instances,) are so much shorter than the best so far as the rule asks for."""
-    if not found.mean() < best.mean() - rule.margin:
-        return False
-    return rule.alpha is None or bool(ttest_rel(found, best, alternative="less").pvalue < rule.alpha)
 
 
 def reinforce(scheme: Scheme) -> RolloutBaseline:
