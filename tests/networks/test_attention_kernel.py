@@ -1,5 +1,6 @@
 """The compiled attention gives what the formula says, to float32's digits, and is left out where it must be."""
 
+import hashlib
 import math
 import os
 import subprocess
@@ -18,6 +19,11 @@ from neuroute.networks.blocks.attention import attend
 
 SCALE = 0.37
 compiled = pytest.mark.skipif(kernel._compiled() is None, reason=kernel.describe())
+
+
+def test_code_digests_follow_its_source() -> None:
+    """They read Python: an edit of the C file changes a constant there."""
+    assert hashlib.sha256(kernel.SOURCE.read_bytes()).hexdigest()[:16] == kernel.VERSION
 
 
 def dense(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None) -> Tensor:

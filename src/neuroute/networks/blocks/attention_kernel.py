@@ -27,6 +27,7 @@ from neuroute.core.files import write_whole
 log = logging.getLogger(__name__)
 SWITCH = "NEUROUTE_KERNELS"
 SOURCE = Path(__file__).with_name("attention.c")
+VERSION = "7b77a65601bef611"  # the start of its sha256: code digests read Python, and an edit there must change them
 # What torch says of the CPU (ATEN_CPU_CAPABILITY may name less) -> the instructions to use, and floats of a vector.
 TARGETS = {"AVX512": ("x86-64-v4", 16), "AVX2": ("x86-64-v3", 8)}
 FLAGS = ("-O3", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fopenmp", "-fPIC")
@@ -92,7 +93,7 @@ def _compiled() -> ctypes.CDLL | None:
     command = [str(compiler), *FLAGS, f"-march={march}", f"-DLANES={lanes}"]
     about = compiler.stat()
     key = [*command, str(about.st_size), str(about.st_mtime_ns), SOURCE.read_text()]
-    path = _folder() / f"attention-{hashlib.sha256(chr(0).join(key).encode()).hexdigest()[:16]}.so"
+    path = _folder() / f"attention-{VERSION}-{hashlib.sha256(chr(0).join(key).encode()).hexdigest()[:16]}.so"
     try:
         if not path.exists():
             _compile(command, path)
