@@ -92,7 +92,7 @@ def test_what_does_not_go_together_is_one_line_and_writes_nothing(tmp_path: Path
     (tmp_path / "own.sol").write_text("".join(f"Route #{i}: {i}\n" for i in range(1, NODES)))
     cases: list[tuple[tuple[object, ...], str]] = [
         ((tsp, "--model", one, "--starts", "all"), "Lehd builds one solution of an instance"),
-        ((tsp, "--model", one, "--augment"), "leave `starts` and `augment` out"),
+        ((tsp, "--model", one, "--augment"), "leave `starts`, `augment` and `images` out"),
         ((tsp, "--model", many, "--starts", "0"), "--starts 0: a number from 1 on, or all, is expected"),
         ((tsp, "--model", many, "--starts", "some"), "--starts some: a number from 1 on, or all"),
         ((tsp, "--model", many, "--starts", NODES + 1), "mine: --starts 15 is more than its 14 stops"),
