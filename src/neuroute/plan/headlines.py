@@ -31,7 +31,8 @@ def headlines(plan: Plan, most: int = 3) -> list[str]:
         verdicts = ", ".join(f"{verdict} {count}" for verdict, count in told["verdicts"].items())
         lines.append(f"{len(told['claims'])} claims at scale {told['scale']}: {verdicts}")
     lines.append(f"{numbers['measured']:,} numbers measured, {numbers['beside_printed']:,} of them beside printed ones")
-    gaps = (_best_gap(list(_gaps(plan, paper))) for paper in plan.papers)
+    printed = sorted(plan.papers, key=lambda paper: plan.papers[paper].optional)  # of whom nothing is printed come last
+    gaps = (_best_gap(list(_gaps(plan, paper))) for paper in printed)
     return [*lines, *[line for line in gaps if line][:most]]
 
 
