@@ -20,6 +20,7 @@ from neuroute.decoding.tsp import TspBatch, arrive_of, tour_lengths
 from neuroute.networks.base import PathNetwork
 from neuroute.plan.objects import BeamPool, Dataset, Decoding, Run
 from neuroute.solvers import nearest
+from neuroute.training.optimizer import adam
 from neuroute.training.supervised import Scheme
 
 UNLIKELY, FLOOR = 1e-5, 1e-7  # to probabilities up to the first the second is added, before the logarithm is taken
@@ -36,12 +37,8 @@ class PoolBatches:
         self.run, self.training = scheme.run, training_of(scheme.run)
         self.device, self.memory_gb = scheme.device, scheme.memory_gb
         self.net: PathNetwork = scheme.net  # type: ignore[assignment]
-        self.optimizer: torch.optim.Optimizer = torch.optim.Adam(
-            self.net.parameters(),
-            lr=self.training.learning_rate,
-            weight_decay=self.training.weight_decay,
-            fused=self.device.type == "cuda",
-            foreach=self.device.type != "cuda",
+        self.optimizer = adam(
+            self.net, self.device, self.training.learning_rate, self.training.weight_decay, decoupled=False
         )
         self.coords = torch.empty(0, self.run.n, 2, device=self.device)  # (pool, n, 2), none yet
         self.tours = torch.empty(0, self.run.n, dtype=torch.long, device=self.device)

@@ -24,6 +24,7 @@ from neuroute.plan.rivals.glop import Partitioning
 from neuroute.problems.sub_paths import path_lengths
 from neuroute.problems.vrp import to_routes
 from neuroute.solvers.insertion import insert_in_order
+from neuroute.training.optimizer import adam
 from neuroute.training.policy_gradient import log_probabilities
 from neuroute.training.split_backward import SplitBackward
 from neuroute.training.supervised import Scheme
@@ -43,12 +44,8 @@ class PartitioningBatches:
         assert isinstance(scheme.net, GlopPartition)
         self.scheme, self.training, self.net, self.revisers = scheme, scheme.run.training, scheme.net, revisers
         self.device = scheme.device
-        self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(
-            self.net.parameters(),
-            lr=self.training.learning_rate,
-            weight_decay=self.training.weight_decay,
-            fused=self.device.type == "cuda",
-            foreach=self.device.type != "cuda",
+        self.optimizer = adam(
+            self.net, self.device, self.training.learning_rate, self.training.weight_decay, decoupled=True
         )
 
     def state(self) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from neuroute.plan.objects import Dataset, Distribution, Run
 from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
 from neuroute.training import sampling_streams as streams
 from neuroute.training.budget import Budget
+from neuroute.training.optimizer import adam
 from neuroute.training.policy_gradient import AuxiliaryLoss, LogProbability, log_probabilities, weights
 from neuroute.training.split_backward import SplitBackward
 from neuroute.training.stages import keep_stage, recall_moments
@@ -61,12 +62,12 @@ class Reinforcement:
         self.environment = ENVIRONMENT.of(self.problem)
         self.net: Any = scheme.net
         self.device, self.world = scheme.device, scheme.world
-        self.optimizer: torch.optim.Optimizer = (torch.optim.AdamW if self.training.decoupled else torch.optim.Adam)(
-            self.net.parameters(),
-            lr=self.training.learning_rate(0),
-            weight_decay=self.training.weight_decay,
-            fused=self.device.type == "cuda",
-            foreach=self.device.type != "cuda",
+        self.optimizer = adam(
+            self.net,
+            self.device,
+            self.training.learning_rate(0),
+            self.training.weight_decay,
+            decoupled=self.training.decoupled,
         )
         if start is not None and not self.training.fresh:
             recall_moments(start, self.net, self.optimizer)

@@ -22,6 +22,7 @@ from neuroute.plan.decodings import Decoding
 from neuroute.plan.objects import Dataset
 from neuroute.plan.rivals.glop import Phase, Revising
 from neuroute.problems.sub_paths import path_lengths
+from neuroute.training.optimizer import adam
 from neuroute.training.path_baseline import RolloutBaseline
 from neuroute.training.supervised import Scheme
 
@@ -40,12 +41,8 @@ class RevisingBatches:
         assert isinstance(scheme.net, Glop)
         self.scheme, self.training, self.net = scheme, scheme.run.training, scheme.net
         self.device, self.seed = scheme.device, scheme.run.seed
-        self.optimizer: torch.optim.Optimizer = torch.optim.Adam(
-            self.net.parameters(),
-            lr=self.training.phases[0].learning_rate,
-            weight_decay=self.training.weight_decay,
-            fused=self.device.type == "cuda",
-            foreach=self.device.type != "cuda",
+        self.optimizer = adam(
+            self.net, self.device, self.training.phases[0].learning_rate, self.training.weight_decay, decoupled=False
         )
         self._notes: list[dict[str, Any]] = []
         self._phase = -1  # whose paths and baseline are at hand

@@ -19,6 +19,7 @@ from neuroute.problems import sub_paths
 from neuroute.training import decisions
 from neuroute.training.data import TrainingSet
 from neuroute.training.distributed import World
+from neuroute.training.optimizer import adam
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,8 @@ class SupervisedBatches:
                 f"{self.run.id}: the last batch is smaller than {self.world.size} processes; "
                 "change samples or batch_size"
             )
-        self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(
-            self.model.parameters(),
-            lr=self.training.learning_rate,
-            weight_decay=self.training.weight_decay,
-            fused=self.device.type == "cuda",
-            foreach=self.device.type != "cuda",
+        self.optimizer = adam(
+            self.model, self.device, self.training.learning_rate, self.training.weight_decay, decoupled=True
         )
 
     def state(self) -> dict[str, Any]:
