@@ -57,6 +57,14 @@ class BaselineShape(DeepNarrow):
     feed_forward: Annotated[int, Field(ge=1, description="width of the FFN's hidden layer")]
 
 
+class IcamShape(Strict):
+    """The shape of an ICAM network, which has no heads."""
+
+    depth: Annotated[int, Field(ge=1, description="encoder layers")]
+    width: Annotated[int, Field(ge=1, description="embedding dimension")]
+    feed_forward: Annotated[int, Field(ge=1, description="width of the FFN's hidden layer")]
+
+
 def _all_optional(*kinds: type[Spec], without: set[str]) -> dict[str, Any]:
     """Fields of these kinds, as `create_model` takes them; left out is as it was.  Of one name the first kind's."""
     fields: dict[str, Any] = {}

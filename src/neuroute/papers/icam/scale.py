@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from neuroute.plan.reinforced import Reinforced, Stage
-from neuroute.plan.shapes import BaselineShape, Nodes, Positive, names_each
+from neuroute.plan.shapes import BaselineShape, IcamShape, Nodes, Positive, names_each
 from neuroute.plan.specs import Spec as Strict
 
 SIZES = (100, 200, 500, 1000)
@@ -15,14 +15,6 @@ KS, BETAS = (20, 50, 100), (0.0, 0.1, 0.5, 0.9)  # Table 10
 MAIN = (20, 0.1)  # k and beta of the main run (Table 5)
 STAGES = ["stage1", "stage2", "stage3"]
 LARGEST_DEMAND = 9  # as in `datasets.streams`: a smaller vehicle could not serve every customer
-
-
-class IcamShape(Strict):
-    """An ICAM network, which has no heads."""
-
-    depth: Annotated[int, Field(ge=1, description="encoder layers")]
-    width: Annotated[int, Field(ge=1, description="embedding dimension")]
-    feed_forward: Annotated[int, Field(ge=1, description="width of the FFN's hidden layer")]
 
 
 class IcamProblem(Strict):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from neuroute.papers.zoo.scale import PathBlock, ZooScale
+from neuroute.papers.zoo.scale import TestedBlock, ZooScale
 from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import longest, training_blocks
+from neuroute.plan.label_blocks import longest
 from neuroute.plan.objects import Dataset, LabelJob, Labels, Network, Problem, Reinforced, Run, Split, Supervised
 from neuroute.problems.vrp_variants import SWITCHES
 
@@ -16,13 +16,13 @@ VARIANTS = tuple(SWITCHES)
 
 def labels(scale: Scale, problem: Problem, split: Split, n: int, count: int) -> Labels:
     """Solved instances of the TSP or the CVRP to validate, or to test, on."""
-    block: PathBlock = scale[ZooScale].tsp if problem == "tsp" else scale[ZooScale].cvrp
+    block: TestedBlock = scale[ZooScale].tsp if problem == "tsp" else scale[ZooScale].cvrp
     return Labels(dataset=Dataset(problem=problem, split=split, n=n, count=count), solver=block.reference)
 
 
 def test_sets(scale: Scale, problem: Problem) -> dict[int, Labels]:
     """Nodes, or customers -> the test set of that size."""
-    block: PathBlock = scale[ZooScale].tsp if problem == "tsp" else scale[ZooScale].cvrp
+    block: TestedBlock = scale[ZooScale].tsp if problem == "tsp" else scale[ZooScale].cvrp
     return {n: labels(scale, problem, "test", n, count) for n, count in block.test_counts.items()}
 
 
@@ -40,17 +40,15 @@ def runs(config: Config, scale: Scale) -> list[Run]:
 
 def _tsp(config: Config, scale: Scale) -> Run:
     t = scale[ZooScale].tsp
-    training = apply_changes(config, TSP, Supervised, t.training)
     return Run(
         paper=PAPER,
         name="tsp",
         network=Network(
-            kind="neuroute.networks.decoder_only:DecoderOnly",
-            arguments=t.network.model_dump() | {"train_nodes": t.nodes},
+            kind="neuroute.networks.icam:Icam", arguments=t.network.model_dump() | {"train_nodes": t.nodes}
         ),
-        training=training,
+        training=apply_changes(config, TSP, Reinforced, t.training),
         n=t.nodes,
-        data=training_blocks(t.nodes, training.samples, scale.label_solver),
+        data=(),
         validation=labels(scale, "tsp", "val", t.nodes, t.validation_count),
         seed=seed_of(config, TSP),
     )

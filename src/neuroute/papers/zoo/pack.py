@@ -60,8 +60,9 @@ def about(plan: Plan, run: Run) -> dict[str, Any]:
 def _trained_on(run: Run) -> str:
     t = run.training
     if isinstance(t, Reinforced):
-        low, high = t.stages[0].sizes
-        return f"{t.samples * t.epochs:,} instances of {low} to {high} customers, by REINFORCE"
+        sizes = [size for stage in t.stages for size in stage.sizes]
+        stops = "nodes" if run.id == TSP else "customers"
+        return f"{t.samples * t.epochs:,} instances of {min(sizes)} to {max(sizes)} {stops}, by REINFORCE"
     return f"{t.samples:,} solutions of {run.n} nodes by {run.data[0].solver}"
 
 

@@ -5,28 +5,28 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from neuroute.plan.reinforced import Reinforced
-from neuroute.plan.shapes import BaselineShape, DeepNarrow, Nodes, Positive
+from neuroute.plan.shapes import BaselineShape, IcamShape, Nodes, Positive
 from neuroute.plan.specs import Spec
 from neuroute.plan.trainings import Supervised
 
 Solver = Annotated[str, Field(description="solver of the reference solutions")]
 
 
-class PathBlock(Spec):
-    """A network that is trained on labelled solutions, and what it is tested on."""
+class TestedBlock(Spec):
+    """What a network of one problem is trained for and tested on."""
 
-    nodes: Annotated[Nodes, Field(description="nodes, or customers, of the training instances")]
-    training: Supervised
+    nodes: Annotated[Nodes, Field(description="nodes, or customers, of the validation instances")]
     reference: Solver
     validation_count: Positive
     test_counts: Annotated[dict[int, Positive], Field(description="nodes, or customers -> test instances")]
     prc: Annotated[int, Field(ge=1, description="iterations of parallel re-construction in the tables")]
 
 
-class TspBlock(PathBlock):
-    """The decoder-only network of `scaling`."""
+class TspBlock(TestedBlock):
+    """ICAM."""
 
-    network: DeepNarrow
+    network: IcamShape
+    training: Reinforced
 
 
 class SitShape(BaselineShape):
@@ -35,10 +35,11 @@ class SitShape(BaselineShape):
     representatives: Annotated[int, Field(ge=1, description="repetitions of the current stop")]
 
 
-class CvrpBlock(PathBlock):
-    """The network of `sit`."""
+class CvrpBlock(TestedBlock):
+    """The network of `sit`, trained on labelled solutions of so many customers."""
 
     network: SitShape
+    training: Supervised
     label_solver: Annotated[str, Field(description="solver of the training labels")]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from neuroute.papers.zoo.declare import CVRP, TSP, VARIANTS, VRP, test_sets, vrp_labels
-from neuroute.papers.zoo.scale import ZooScale
+from neuroute.papers.zoo.scale import TestedBlock, ZooScale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Labels, Start
 from neuroute.rendering.benchmark import Solved, not_measured
@@ -28,14 +28,15 @@ ONE = "One training of each network."
 
 
 def _decodings(scale: Scale, run: str) -> dict[str, Decoding]:
-    """How a network of paths is measured: row -> decoding."""
-    block = scale[ZooScale].tsp if run == TSP else scale[ZooScale].cvrp
+    """How a network of the TSP or the CVRP is measured: row -> decoding."""
+    block: TestedBlock = scale[ZooScale].tsp if run == TSP else scale[ZooScale].cvrp
     starts: tuple[Start, ...] = ("greedy", "insertion" if run == TSP else "insertion-angle")
     improved = {
         f"{start}, then {block.prc} re-constructions": Decoding(method="prc", iterations=block.prc, start=start)
         for start in starts
     }
-    return {"greedy": GREEDY, **improved}
+    many = {"all starts": STARTS, "all starts of eight images": IMAGES} if run == TSP else {}
+    return {"greedy": GREEDY, **many, **improved}
 
 
 def _sized_needs(run: str, scale: Scale) -> Iterator[Need]:
