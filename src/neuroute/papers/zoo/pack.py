@@ -14,7 +14,7 @@ import pandas as pd
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
-from neuroute.papers.zoo.declare import CVRP, PAPER, TSP, VRP
+from neuroute.papers.zoo.declare import CVRP, PAPER, TSP, VARIANTS, VRP
 from neuroute.papers.zoo.scale import ZooScale
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
@@ -42,7 +42,7 @@ def about(plan: Plan, run: Run) -> dict[str, Any]:
     t = run.training
     return {
         "name": run.name,
-        "variants": list(t.stages[0].variants) if isinstance(t, Reinforced) else None,
+        "variants": list(VARIANTS) if run.id == VRP else None,
         "trained_on": _trained_on(run),
         "steps": summary["updates"],
         "epochs": t.epochs,
