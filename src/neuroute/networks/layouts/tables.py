@@ -1,4 +1,4 @@
-"""The published layouts: LEHD, BQ-NCO, SIT, DGL, POMO, ELG, ICAM, MVMoE, INViT, MDAM and others, for all their problems.
+"""The published layouts: LEHD, BQ-NCO, SIT, DGL, POMO, ELG, ICAM, INViT, MDAM and others, for all their problems.
 
 Left what a tensor is called here, right what it is made of.  Names and shapes are facts about the released code; what
 none of a file's tensors tells (heads, say) is as its authors trained it.
