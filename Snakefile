@@ -1,6 +1,7 @@
 # The whole product as one DAG: instances -> labels -> training -> evaluation -> tables and figures -> report.
 # What there is to do comes from the plan (src/neuroute/plan); the rules only say how each kind of thing is made.
 import contextlib
+import gc
 import json
 import os
 import re
@@ -30,6 +31,7 @@ from neuroute.plan.preflight import check, check_gpus, gpus, has_gpu
 from neuroute.dag.progress import show_progress
 
 min_version("9.20")
+gc.set_threshold(100_000, 20, 20)  # nearly all objects of a plan and a DAG stay: looked through seldom
 
 
 configfile: "config.yaml"
