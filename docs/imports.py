@@ -18,7 +18,7 @@ LAYERS = (
     ("accounting", "decoding"),
     ("training", "evaluation"),
     ("user", "rendering"),
-    ("papers",),
+    ("papers", "comparison"),
     ("cli",),
 )
 Edge = tuple[str, str]  # importing module, imported module, as "folder.file"
