@@ -142,7 +142,8 @@ def test_methods_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_bad_input_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], said: str) -> None:
     monkeypatch.chdir(tmp_path)
     tsp_file(Path("own.tsp"), 9)
-    done = CliRunner().invoke(app, ["compare", "--benchmarks", ".", "--device", "cpu", "--method", "nearest", *options])
+    named = [] if "--method" in options else ["--method", "nearest"]
+    done = CliRunner().invoke(app, ["compare", "--benchmarks", ".", "--device", "cpu", *named, *options])
     lines = [line for line in done.output.splitlines() if line.startswith("error: ")]
     assert (done.exit_code, len(lines)) == (2, 1), done.output
     assert said in lines[0]
