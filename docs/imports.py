@@ -19,6 +19,7 @@ LAYERS = (
     ("training", "evaluation"),
     ("user", "rendering"),
     ("papers",),
+    ("dag",),
     ("cli",),
 )
 Edge = tuple[str, str]  # importing module, imported module, as "folder.file"

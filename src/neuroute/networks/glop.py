@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.attention import attend
-from neuroute.networks.blocks.norms import BatchNorm
-from neuroute.networks.blocks.post_norm_layer import PostNormLayer
+from neuroute.networks.blocks.post_norm_layer import KoolLayer
 
 LEAST_EXTENT = 1e-10  # of a path whose nodes coincide
 
@@ -27,14 +26,6 @@ def fit_to_square(points: Tensor) -> Tensor:
     extent = points.amax(dim=1, keepdim=True)
     points = torch.where(extent[..., 1:] > extent[..., :1], points.flip(2), points)
     return points / (extent.amax(dim=2, keepdim=True) + LEAST_EXTENT)
-
-
-class KoolLayer(PostNormLayer):
-    """The layer of Kool's encoder: batch norm, and no bias in attention.  4 W^2 + 2 W F + 5 W + F parameters."""
-
-    def __init__(self, width: int, heads: int, feed_forward: int) -> None:
-        super().__init__(width, heads, feed_forward, BatchNorm)
-        self.out = nn.Linear(width, width, bias=False)
 
 
 class Prepared(NamedTuple):
