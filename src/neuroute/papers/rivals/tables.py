@@ -18,6 +18,7 @@ from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 from neuroute.rendering.trainings import drawn_instances
 
 LEGEND = "Measured here; nothing is quoted."
+STUDIED = ("Budget", "Problem", "Network", "Solution")
 ONE = "One training of each network (one seed)."
 
 
@@ -85,17 +86,18 @@ def _study_needs(scale: Scale) -> Iterator[Need]:
 def table2(study: Study) -> Table:
     """Gaps by size of networks that have seen the same instances, or have learnt for as long."""
     s = study.scale[RivalsScale].study
-    problems = () if s is None else problems_of(s)
+    if s is None:
+        return Table(study.artifact.title, STUDIED, (), (), notes_of(study), LEGEND)
     columns = [
         Column("parameters", "Parameters", "", WHOLE),
         Column("instances", "Instances", "", WHOLE),
         Column("training_s", "Training", "", duration),
     ]
-    for n in () if s is None else s.test_counts:
-        at = joined(described(tests(s, problem)[n].dataset) for problem in problems)
+    for n in s.test_counts:
+        at = joined(described(tests(s, problem)[n].dataset) for problem in problems_of(s))
         columns.append(Column(f"gap_{n}_pct", f"n={n}", "%", fixed(2), "Gap", at))
     rows = []
-    for each in () if s is None else studied(s):
+    for each in studied(s):
         if each.run not in study.runs:
             continue
         for words, decoding in decodings(s, each.name).items():
@@ -107,8 +109,7 @@ def table2(study: Study) -> Table:
                 *(gap_cell(study, each.run, dataset, None, decoding) for dataset in sets),
             )
             rows.append(Row((each.budget, each.problem.upper(), each.name, words), cells))
-    labels = ("Budget", "Problem", "Network", "Solution")
-    return Table(study.artifact.title, labels, tuple(columns), tuple(rows), notes_of(study), LEGEND)
+    return Table(study.artifact.title, STUDIED, tuple(columns), tuple(rows), notes_of(study), LEGEND)
 
 
 def notes_of(study: Study) -> tuple[str, ...]:
