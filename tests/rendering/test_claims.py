@@ -11,10 +11,10 @@ from scipy.stats import ttest_1samp
 from conftest import Write
 from fabricated import Fabric
 from neuroute.core.errors import NeurouteError
+from neuroute.dag.headlines import headlines
 from neuroute.plan.build import build_plan
 from neuroute.plan.claims import Claim
 from neuroute.plan.config import parse_config
-from neuroute.plan.headlines import headlines
 from neuroute.rendering.claims import Finding, Judged, Side, above, judge, less, mean_interval, slope_interval
 from neuroute.rendering.report import Overview, write_report
 from neuroute.rendering.table import Cell

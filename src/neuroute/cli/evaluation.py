@@ -180,7 +180,7 @@ def solve(
     """
     from neuroute.datasets.explicit import is_explicit
     from neuroute.plan.config import load_config
-    from neuroute.user.compare import solve_by, split_names
+    from neuroute.user.by_solvers import solve_by, split_names
     from neuroute.user.options import choose_decoding
     from neuroute.user.solve import solve_file
 

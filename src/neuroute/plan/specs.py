@@ -19,6 +19,7 @@ COUNTS = (
     "neuroute.accounting.counts",
     "neuroute.accounting.counts_many_starts",
     "neuroute.accounting.counts_glop",
+    "neuroute.accounting.counts_mdam",
 )
 SHARD = 10_000  # instances in one shard of an instance stream
 
