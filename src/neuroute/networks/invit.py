@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.base import MultiStartNetwork
+from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.blocks.norms import LayerNorm
@@ -64,8 +65,8 @@ class ViewEncoder(nn.Module):
 
     def __init__(self, features: int, other: bool, depth: int, width: int, heads: int, feed_forward: int) -> None:
         super().__init__()
-        self.nodes, self.here = nn.Linear(features, width), nn.Linear(features, width)
-        self.other = nn.Linear(2, width) if other else None
+        self.nodes, self.here = FullLinear(features, width), FullLinear(features, width)
+        self.other = FullLinear(2, width) if other else None
         self.layers = nn.ModuleList(InvitLayer(width, heads, feed_forward) for _ in range(depth))
 
     def forward(self, view: View) -> tuple[Tensor, Tensor]:
@@ -212,7 +213,7 @@ class Invit(MultiStartNetwork):
         values = self.value(rows)[..., : 2 * self.width].chunk(2, dim=-1)  # the logits need none
         for glimpse, k, v in zip(self.glimpses, keys, values, strict=True):
             h = glimpse(h, k, v, hidden[:, None, None])
-        fits: Tensor = (self.pointer(h) @ last.transpose(1, 2)).squeeze(1) / math.sqrt(self.width)
+        fits = in_all_digits(torch.matmul, self.pointer(h), last.transpose(1, 2)).squeeze(1) / math.sqrt(self.width)
         return self.clipping * fits.tanh()
 
     def _most(self, allowed: Tensor, k: int) -> int:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import RoutingNetwork
+from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.contexts import CvrpEmbedding, TspEmbedding, rows_of
 from neuroute.networks.blocks.norms import UntrackedBatchNorm
@@ -49,7 +50,7 @@ class Decoder(nn.Module):
         self.heads, self.clipping = heads, clipping
         self.project_nodes = nn.Linear(width, 3 * width, bias=False)  # the glimpse's keys and values, the targets
         self.project_mean = nn.Linear(width, width, bias=False)
-        self.project_step = nn.Linear(known, width, bias=False)
+        self.project_step = FullLinear(known, width, bias=False)
         self.project_glimpse = nn.Linear(width, width, bias=False)
 
     def prepare(self, nodes: Tensor) -> Prepared:
@@ -63,8 +64,8 @@ class Decoder(nn.Module):
         query, keys, values = (x.unflatten(2, (self.heads, -1)).transpose(1, 2) for x in (query, p.keys, p.values))
         seen = attend(query, keys, values, 1 / math.sqrt(width // self.heads), mask[:, None])
         glimpse = self.project_glimpse(seen.transpose(1, 2).flatten(2))
-        fits = glimpse @ p.targets.transpose(1, 2) / math.sqrt(width)
-        return clipped(fits.to(torch.promote_types(fits.dtype, torch.float32)), mask, self.clipping)
+        fits = in_all_digits(torch.matmul, glimpse, p.targets.transpose(1, 2)) / math.sqrt(width)
+        return clipped(fits, mask, self.clipping)
 
 
 class Mdam(RoutingNetwork):
