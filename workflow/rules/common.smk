@@ -79,10 +79,15 @@ def check_cluster():
 
 
 def check_label_jobs():
-    """Stop before the first job when a solver that is needed now is missing or needs more memory than there is."""
+    """Stop before the first job when a solver that is needed now is missing or needs more memory than there is.
+
+    And when labels cannot be written where they are kept, which may be another disk than that of the work folder.
+    """
     manifests = {str(PLAN.manifest(job)): job for job in PLAN.label_jobs}
     outputs = {str(file) for job in workflow.dag.needrun_jobs() for file in job.output}
     waiting = [job for manifest, job in manifests.items() if manifest in outputs]
+    if waiting:
+        check_folder(PLAN.label_store)
     for job in waiting:
         check_solvers(PLAN, job, here=workflow.local_exec)
 
