@@ -19,12 +19,13 @@ from snakemake.utils import min_version
 from neuroute.accounting.requests import Requests
 from neuroute.dag.slurm import PROFILE, Asked, check_jobs, check_orphans
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import exclusive
+from neuroute.core.files import check_folder, exclusive
 from neuroute.core.job import SOCKET_ENV
 from neuroute.datasets.stand_ins import check_solvers, settle
 from neuroute.plan.build import build_plan
 from neuroute.dag.captions import describe_measured
 from neuroute.plan.config import CONFIG_ENV, parse_config
+from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import GivenRun
 from neuroute.dag.headlines import headlines
 from neuroute.plan.preflight import check, check_gpus, gpus, has_gpu
@@ -78,6 +79,7 @@ include: "workflow/rules/benchmarks.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/render.smk"
+include: "workflow/rules/compare.smk"
 
 
 if runs_group():

@@ -18,7 +18,7 @@ LAYERS = (
     ("accounting", "decoding"),
     ("training", "evaluation"),
     ("user", "rendering"),
-    ("papers",),
+    ("papers", "comparison"),
     ("dag",),
     ("cli",),
 )

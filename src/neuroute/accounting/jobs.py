@@ -213,9 +213,10 @@ def _worker_mb(labels: Labels) -> float:
 def training_flops(run: Run) -> float:
     """Count updates, and the solutions that validations build."""
     amount = run.training.samples * run.training.epochs * cost.training_per_sample(run)
-    many = isinstance(run.training, Reinforced)  # whose validations build solutions from all starts
+    many = isinstance(run.training, Reinforced)  # whose decisions are on all nodes
+    all_starts = isinstance(run.training, Reinforced) and run.training.validated_starts == "all"
     for labels in (run.validation, *run.also_validation):
-        nodes, starts = labels.dataset.nodes, labels.dataset.n if many else 1
+        nodes, starts = labels.dataset.nodes, labels.dataset.n if all_starts else 1
         each = _solution(run, nodes, starts, shrinks=not many)
         amount += labels.dataset.count * (run.training.validations + 1) * each
     return amount
