@@ -21,6 +21,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps --only-binary ml4co-kit ml4co-kit \
 		|| echo "note: no prebuilt Concorde for this machine; another solver stands in: neuroute doctor"
+	$(BIN)/snakemake -n all > /dev/null 2>&1 || true  # fills what planning keeps beside the bytecode
 	touch $@
 
 test: env

@@ -63,13 +63,13 @@ def check_solver(name: str, instance: Given) -> Solver:
     does not hold the distances of so many nodes.
     """
     problem, nodes, ways = _problem(instance)
-    what = f"{problem.upper()}{' in distances' if ways is not None else ''}"
-    what = f"asymmetric {what}" if ways is not None and not ways.symmetric else what
-    able = available(problem, ways)
-    names = ", ".join(n for n in able if n == _family(n) or _family(n) not in able) or "none is installed"
-    if name not in SOLVERS:
-        raise NeurouteError(f"no solver '{name}'; of the {what} there are: {names}")
     if name not in _able(problem) or (ways is not None and not _takes_ways(name, ways)):
+        what = f"{problem.upper()}{' in distances' if ways is not None else ''}"
+        what = f"asymmetric {what}" if ways is not None and not ways.symmetric else what
+        able = available(problem, ways)
+        names = ", ".join(n for n in able if n == _family(n) or _family(n) not in able) or "none is installed"
+        if name not in SOLVERS:
+            raise NeurouteError(f"no solver '{name}'; of the {what} there are: {names}")
         raise NeurouteError(f"{name} does not solve the {what}; take one of: {names}")
     solver = get(name)
     solver.version()

@@ -31,6 +31,7 @@ Trace = tuple[tuple[float, float], ...]
 Found = Callable[[Any], Iterator[Tensor]]  # batch of one -> solutions (tours, ...), which come together
 IMAGES = 8
 SPREAD = 4  # re-constructions after which the shorter half of solutions that began alike takes the place of the others
+BEAMS = (1, 50)  # of each of MDAM's decoders, one after the other
 SEEDS = 1_000_003  # re-constructions between two seeds
 
 
@@ -84,14 +85,14 @@ def solve_for(
     if there is a `start`.
     """
     search = SEARCH.of(net.problem)
-    parts = getattr(net, "own_method", None) == "partition"
-    if parts or (net.multi_start and net.problem != "tsp"):
+    own = getattr(net, "own_method", None)
+    if own or (net.multi_start and net.problem != "tsp"):
         if start is not None:
             raise NeurouteError(f"{type(net).__name__} builds solutions and improves none; leave the start out")
         places = search.environment.count_starts(instance, None)
         found = (
-            _by_partition(net, memory_gb)
-            if parts
+            _in_its_own_way(net, own, memory_gb)
+            if own
             else _from_many_starts(net, search.environment, places, memory_gb, seed)
         )
     else:
@@ -188,12 +189,14 @@ def _by_reconstruction(
     return found
 
 
-def _by_partition(net: Any, memory_gb: float) -> Found:
-    """The partition of each of the eight images, whose routes are solved."""
+def _in_its_own_way(net: Any, method: Any, memory_gb: float) -> Found:
+    """Of each of the eight images the partition, with solved routes; or what decoders find greedily, then by beams."""
 
     def found(batch: Batch) -> Iterator[Tensor]:
-        for coords in augment8(batch.coords):
-            yield OWN["partition"].of(net.problem)(net, batch.at(coords), Decoding(method="partition"), memory_gb, 0)
+        for beam in BEAMS if method == "decoders" else (1,):
+            for coords in augment8(batch.coords):
+                decoding = Decoding(method=method, beam=beam)
+                yield OWN[method].of(net.problem)(net, batch.at(coords), decoding, memory_gb, 0)
 
     return found
 
