@@ -137,7 +137,7 @@ class Glop(PathNetwork):
         if list(blocks) != sorted(set(blocks), reverse=True) or not blocks or min(blocks) < 4:
             raise ValueError(f"blocks {list(blocks)} must be falling numbers of at least 4 nodes")
         self.width, self.depth, self.train_nodes = width, depth, train_nodes
-        self.blocks, self.insertions = tuple(blocks), tuple(insertions)
+        self.blocks, self.insertions, self.heads = tuple(blocks), tuple(insertions), heads
         self.revisers = nn.ModuleList(
             Reviser(depth, width, heads, feed_forward, clipping) for _ in blocks[: 1 if shared else None]
         )
@@ -157,3 +157,12 @@ class Glop(PathNetwork):
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, 4 width) -> logits (batch, available); no factor depends on the size."""
         return self.reviser(0).decide(rows)  # rows hold all that is learnt: any will do
+
+    def build(self, rows: Tensor) -> Tensor:
+        """rows (batch, m, 4 width) on the CPU -> the greedy orders (2 batch, m) of their places, from either end.
+
+        Each goes from place 0 to place m - 1; the second half was built backwards.
+        """
+        from neuroute.networks.blocks.kool_paths import paths_from_either_end  # numba takes half a second
+
+        return paths_from_either_end(rows, self.heads)

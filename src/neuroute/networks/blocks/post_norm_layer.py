@@ -27,7 +27,7 @@ class PostNorm(nn.Module):
 
     def feed(self, h: Tensor, *given: Any) -> Tensor:
         """h (batch, nodes, width) -> same shape."""
-        fed: Tensor = self.down(F.relu(self.up(h)))
+        fed: Tensor = self.down(F.relu(self.up(h), inplace=True))
         return fed
 
     def finish(self, x: Tensor, mixed: Tensor, *given: Any) -> Tensor:
