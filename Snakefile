@@ -19,7 +19,7 @@ from snakemake.utils import min_version
 from neuroute.accounting.requests import Requests
 from neuroute.dag.slurm import PROFILE, Asked, check_jobs, check_orphans
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import exclusive
+from neuroute.core.files import check_folder, exclusive
 from neuroute.core.job import SOCKET_ENV
 from neuroute.datasets.stand_ins import check_solvers, settle
 from neuroute.plan.build import build_plan

@@ -11,6 +11,7 @@ from neuroute.cli.options import (
     Beam,
     ConfigFile,
     Device,
+    Images,
     Longest,
     Prc,
     Rescale,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 # The arguments of `choose_decoding` when none of the options is given.
 GREEDY = {"beam": 1, "rrc": 0, "rescale": 1.0, "prc": 0, "start": None, "longest": None}
-GREEDY |= {"starts": None, "augment": False, "revise": None}
+GREEDY |= {"starts": None, "augment": False, "images": 1, "revise": None}
 
 
 def evaluate(
@@ -53,6 +54,7 @@ def evaluate(
     rescale: Rescale = 1.0,
     starts: Starts = None,
     augment: Augment = False,
+    images: Images = 1,
     revise: Revise = None,
     reference: Annotated[
         str | None, typer.Option(help="with --model: a solver, whose solutions the gaps are to; kept beside --out")
@@ -75,7 +77,7 @@ def evaluate(
     one; a call without it then writes the records.
     """
     how = {"beam": beam, "rrc": rrc, "rescale": rescale, "prc": prc, "start": start, "longest": longest}
-    how |= {"starts": starts, "augment": augment, "revise": revise}
+    how |= {"starts": starts, "augment": augment, "images": images, "revise": revise}
     if model is not None and data is not None and evaluation is None and part is None:
         p = load_plan(config, scale, device) if config or Path("config.yaml").exists() else None
         print(_evaluate_data(p, model, data, how, limit, out, device, threads, reference, workers))
@@ -167,6 +169,7 @@ def solve(
     rescale: Rescale = 1.0,
     starts: Starts = None,
     augment: Augment = False,
+    images: Images = 1,
     revise: Revise = None,
     out: Annotated[Path | None, typer.Option(help="drawing of the solution (.svg, .pdf or .png)")] = None,
     save: Annotated[Path | None, typer.Option(help="keep the solution here (.tour or .sol)")] = None,
@@ -184,7 +187,7 @@ def solve(
     from neuroute.user.options import choose_decoding
     from neuroute.user.solve import solve_file
 
-    how = (beam, rrc, rescale, prc, start, longest, starts, augment, revise)
+    how = (beam, rrc, rescale, prc, start, longest, starts, augment, images, revise)
     decoding = None if how == tuple(GREEDY.values()) else choose_decoding(*how)
     if decoding is not None and seconds is not None:
         raise NeurouteError("--seconds: --beam to --revise say how long it takes; leave one of them out")
