@@ -13,7 +13,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding import greedy, prc
 from neuroute.networks.base import MultiStartNetwork
-from neuroute.networks.blocks import attention, attention_kernel, linear_cross_attention, rezero
+from neuroute.networks.blocks import attention_kernel, linear_cross_attention, rezero
 from neuroute.networks.bq import Bq
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd
