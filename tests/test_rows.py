@@ -50,9 +50,9 @@ def small(rows: ModuleType) -> dict[str, Any]:
         "PRC of SIT TSP1000, blocks of 10": rows.blocks(10, 2, SIT, 60),
         "PRC of SIT TSP1000, blocks of 50": rows.blocks(20, 2, SIT, 60),
         "PRC of SIT TSP1000, blocks of 200": rows.blocks(60, 1, SIT, 60),
-        "starts ICAM TSP": rows.decoded(ICAM, "tsp", tsp, rows.ALL),
-        "starts ICAM CVRP": rows.decoded(ICAM_CVRP, "cvrp", cvrp, rows.ALL),
-        "starts POMO TSP": rows.decoded(POMO, "tsp", tsp, rows.ALL),
+        "starts ICAM TSP": rows.decoded(ICAM, "tsp", 14, tsp, rows.ALL),
+        "starts ICAM CVRP": rows.decoded(ICAM_CVRP, "cvrp", 12, cvrp, rows.ALL),
+        "starts POMO TSP": rows.decoded(POMO, "tsp", 14, tsp, rows.ALL),
         "training LEHD": rows.trained_on_labels(LEHD, 6, 20),
         "training ICAM": rows.reinforced(ICAM, "icam:Icam", "tsp", 10, 6),
         "training POMO TSP": rows.reinforced(POMO, "pomo:Pomo", "tsp", 10, 6),
@@ -60,7 +60,7 @@ def small(rows: ModuleType) -> dict[str, Any]:
     for name, net in MIXTURES.items():
         cases[f"training {name} CVRP"] = rows.reinforced(net, "mvmoe:MvMoe", "vrp", 10, 6)
         for variant in ("CVRP", "OVRPBLTW"):
-            cases[f"starts {name} {variant}"] = rows.decoded(net, "vrp", rows.variants_of(variant, 10), rows.ALL)
+            cases[f"starts {name} {variant}"] = rows.decoded(net, "vrp", 10, rows.variants_of(variant, 10), rows.ALL)
     return cases
 
 
