@@ -150,22 +150,24 @@ def test_bad_input_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert not any(path.is_file() for path in Path("results").rglob("*"))
 
 
-def test_a_process_is_killed_that_takes_too_long_and_another_answers(
+def test_a_process_that_takes_too_long_or_too_much_memory_costs_one_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("slow_or_not.py").write_text(
-        "import time\n\n\ndef solve(instance, seconds):\n    print('no answer')\n"
+        "import time\n\nimport numpy as np\n\n\ndef solve(instance, seconds):\n    print('no answer')\n"
+        "    if instance.n == 30:\n        np.ones(10**9)\n"
         "    if instance.n == 6:\n        time.sleep(600)\n    if instance.n == 7:\n        return [0, 0]\n"
         "    return list(range(instance.n))\n"
     )
     own = method("slow_or_not:solve", 1.0, kind="function")
-    six, seven, eight = (Instance.from_arrays(m.instance.coords) for m in members()[:3])
-    with Worker(Machine()) as worker:
+    six, seven, eight, thirty = (Instance.from_arrays(m.instance.coords) for m in members()[:4])
+    with Worker(Machine(memory_gb=1.0)) as worker:
         assert worker.answer(own, six, 0, 0.3).unsolved == "time"
         found = worker.answer(own, eight, 0, 60)
         assert found.cost == pytest.approx(eight.cost(list(range(8))))
         assert found.seconds is not None
+        assert worker.answer(own, thirty, 0, 60).unsolved == "memory"  # 8 GB
         refused = worker.answer(own, seven, 0, 60)
         assert refused.cost is None
         assert "with n = 7 is expected" in refused.unsolved
