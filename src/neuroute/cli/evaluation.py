@@ -91,14 +91,16 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
     """Record every number of an evaluation of the plan, or keep those of a part of it."""
     from neuroute.evaluation import driver
     from neuroute.evaluation.loaded import RunContext
+    from neuroute.evaluation.precision import settle
 
     e = p.find(p.evaluations, evaluation, "evaluation")
+    threads = threads or p.scale.evaluate_threads
     context = RunContext(
         scale=p.scale.name,
         code=p.evaluate_code(evaluation),
         network_code=p.network_code(e.run),
         device=p.config.device,
-        threads=threads or p.scale.evaluate_threads,
+        threads=threads,
         memory_gb=p.config.memory_gb,
         jobs_per_gpu=p.config.jobs_per_gpu,
         tf32=p.config.tf32,
@@ -107,7 +109,8 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
         benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_of_evaluation(evaluation)},
         rescaling=p.rescaling_of_evaluation(evaluation),
     )
-    driver.evaluate(e, p.runs[e.run], p.checkpoint(e.run), p.evaluation_file(evaluation), context, part)
+    run = settle(p.runs[e.run], p.config, "decoding", threads, print)
+    driver.evaluate(e, run, p.checkpoint(e.run), p.evaluation_file(evaluation), context, part)
 
 
 def _evaluate_data(
