@@ -79,12 +79,12 @@ def greedy(net: Callable[[], nn.Module], nodes: int, count: int) -> Ready:
     return decoded(net, "tsp", nodes, lambda: torch.rand(count, nodes, 2), Decoding(batch_size=count))
 
 
-def first_decisions(nodes: int, count: int) -> Ready:
+def first_decisions(nodes: int, count: int, kind: Callable[[], Sit] = Sit) -> Ready:
     """SIT's, at sizes along the way: a whole construction takes minutes."""
 
     def ready(precision: str) -> Callable[[], Tensor]:
         torch.manual_seed(0)
-        net, rows = spread(Sit()), torch.rand(count, nodes + 1, 2)
+        net, rows = spread(kind()), torch.rand(count, nodes + 1, 2)
         precision = settled(precision, net, nodes)
 
         @torch.inference_mode()
@@ -98,14 +98,14 @@ def first_decisions(nodes: int, count: int) -> Ready:
     return ready
 
 
-def blocks(length: int, count: int) -> Ready:
-    """One iteration of SIT's parallel re-construction of TSP1000."""
+def blocks(length: int, count: int, kind: Callable[[], Sit] = Sit, nodes: int = 1000) -> Ready:
+    """One iteration of SIT's parallel re-construction."""
 
     def ready(precision: str) -> Callable[[], Tensor]:
         torch.manual_seed(0)
-        net, coords = spread(Sit()), torch.rand(count, 1000, 2)
-        precision = settled(precision, net, 1000)
-        tours = torch.stack([torch.randperm(1000) for _ in range(count)])
+        net, coords = spread(kind()), torch.rand(count, nodes, 2)
+        precision = settled(precision, net, nodes)
+        tours = torch.stack([torch.randperm(nodes) for _ in range(count)])
 
         @torch.inference_mode()
         def run() -> Tensor:
@@ -133,14 +133,14 @@ def scheme_of(run: Run, net: nn.Module, model: nn.Module, folder: str) -> Scheme
     return Scheme(run, net, model, [], net.state_dict, lambda: False, Path(folder), CPU, World(), 4.0)  # type: ignore[arg-type]
 
 
-def trained_on_labels(net: Callable[[], nn.Module], batch: int) -> Ready:
+def trained_on_labels(net: Callable[[], nn.Module], batch: int, n: int = 100) -> Ready:
     """Every tenth decision of a sub-path: forward, backward, update."""
 
     class Stored:
         def batch(self, epoch: int, start: int, size: int) -> tuple[np.ndarray, ...]:
             draw = np.random.default_rng(0)
-            tours = np.stack([draw.permutation(100) for _ in range(size)])
-            return draw.random((size, 100, 2), dtype=np.float32), tours
+            tours = np.stack([draw.permutation(n) for _ in range(size)])
+            return draw.random((size, n, 2), dtype=np.float32), tours
 
     class Tenth(SupervisedBatches):
         def _rows(self, path: Any) -> range:
@@ -148,10 +148,10 @@ def trained_on_labels(net: Callable[[], nn.Module], batch: int) -> Ready:
 
     def ready(precision: str) -> Callable[[], Tensor]:
         own = spread(net()).train()
-        precision = settled(precision, own, 100, learns=True)
+        precision = settled(precision, own, n, learns=True)
         training = Supervised(samples=batch, batch_size=batch, learning_rate=1e-4, precision=precision)  # type: ignore[arg-type]
-        labels = Labels(dataset=Dataset(split="val", n=100, count=1), solver="lkh")
-        run = run_of("lehd:Lehd", 100, training, labels)
+        labels = Labels(dataset=Dataset(split="val", n=n, count=1), solver="lkh")
+        run = run_of("lehd:Lehd", n, training, labels)
         batches = Tenth(scheme_of(run, own, PathDecision(own), tempfile.mkdtemp()), Stored())  # type: ignore[arg-type]
         return lambda: batches.train(0)[0]
 
@@ -174,8 +174,8 @@ def reinforced(net: Callable[[], nn.Module], kind: str, problem: str, n: int, ba
     return ready
 
 
-def variants_of(variant: str) -> Callable[[], Any]:
-    return lambda: vrp_dataset(Dataset(problem="vrp", variant=variant, n=50, count=8))
+def variants_of(variant: str, n: int = 50) -> Callable[[], Any]:
+    return lambda: vrp_dataset(Dataset(problem="vrp", variant=variant, n=n, count=8))
 
 
 MIXTURES: dict[str, Callable[[], nn.Module]] = {

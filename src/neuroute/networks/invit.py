@@ -53,9 +53,15 @@ class InvitLayer(PostNorm):
         self.out = nn.Linear(width, width, bias=False)
         self.inner_norm = nn.LayerNorm(width, eps=1e-6)
 
-    def forward(self, x: Tensor, hidden: Tensor | None) -> Tensor:
-        """x (rows, tokens, width), hidden (rows, 1, 1, tokens): -inf at tokens that are not there, if any -> as x."""
-        q, k, v = (_heads(part, self.heads) for part in self.qkv(x).chunk(3, dim=-1))
+    def forward(self, x: Tensor, hidden: Tensor | None, first: int | None = None) -> Tensor:
+        """x (rows, tokens, width), hidden (rows, 1, 1, tokens): -inf at tokens that are not there, if any -> as x.
+
+        first: of so many tokens alone, those that are asked for of the last layer.
+        """
+        of_query, of_others = self.qkv.weight.tensor_split([x.shape[-1]])
+        keys, values = F.linear(x, of_others).chunk(2, dim=-1)
+        x = x[:, :first]
+        q, k, v = (_heads(part, self.heads) for part in (F.linear(x, of_query), keys, values))
         seen = attend(q, k, v, 1 / math.sqrt(q.shape[-1]), hidden).transpose(1, 2).flatten(2)
         return self.finish(x, self.inner_norm(x + self.out(seen)))
 
@@ -69,18 +75,20 @@ class ViewEncoder(nn.Module):
         self.other = FullLinear(2, width) if other else None
         self.layers = nn.ModuleList(InvitLayer(width, heads, feed_forward) for _ in range(depth))
 
-    def forward(self, view: View) -> tuple[Tensor, Tensor]:
-        """-> the nodes (rows, k, width), and the current stop and the node besides (rows, 1 or 2, width)."""
-        k = view.nodes.shape[2]
-        tokens = [self.nodes(view.nodes), self.here(view.here)[..., None, :]]
+    def forward(self, view: View, actions: int) -> tuple[Tensor, Tensor]:
+        """-> the first `actions` nodes, and the current stop and the node besides: (rows, actions, 1 or 2, width)."""
+        tokens = [self.here(view.here)[..., None, :]]
         if self.other is not None:
             assert view.other is not None
             tokens.append(self.other(view.other)[..., None, :])
-        h = torch.cat(tokens, dim=2).flatten(0, 1)
-        hidden = _hidden(F.pad(view.there, (0, h.shape[1] - k), value=True))
-        for layer in self.layers:
+        stops = len(tokens)
+        h = torch.cat([*tokens, self.nodes(view.nodes)], dim=2).flatten(0, 1)
+        hidden = _hidden(F.pad(view.there, (stops, 0), value=True))
+        *layers, last = self.layers
+        for layer in layers:
             h = layer(h, hidden)
-        return h[:, :k], h[:, k:]
+        h = last(h, hidden, stops + actions)
+        return h[:, stops:], h[:, :stops]
 
 
 class Glimpse(nn.Module):
@@ -193,9 +201,9 @@ class Invit(MultiStartNetwork):
     def _choose(self, views: list[View], actions: Tensor, there: Tensor, mask: Tensor) -> Tensor:
         """The first view is that of the actions (batch, tours, a); all others begin with the same nodes."""
         encoders, a = (self.action_view, *self.views), actions.shape[-1]
-        encoded = [encoder(view) for encoder, view in zip(encoders, views, strict=True)]
+        encoded = [encoder(view, a) for encoder, view in zip(encoders, views, strict=True)]
         stops = torch.cat([stop.flatten(1) for _, stop in encoded], dim=-1)
-        rows = torch.cat([nodes[:, :a] for nodes, _ in encoded], dim=-1)
+        rows = torch.cat([nodes for nodes, _ in encoded], dim=-1)
         if self.depots:
             there = torch.cat([there, mask[..., :1] == 0], dim=-1)
             rows = torch.cat([rows, torch.cat([stop[:, 1:] for _, stop in encoded], dim=-1)], dim=1)
