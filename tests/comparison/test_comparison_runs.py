@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import neuroute
 from compared import members, method, tsp_file
 from neuroute.cli import app
 from neuroute.comparison.methods import Method, parse
@@ -148,6 +149,24 @@ def test_bad_input_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert (done.exit_code, len(lines)) == (2, 1), done.output
     assert said in lines[0]
     assert not any(path.is_file() for path in Path("results").rglob("*"))
+
+
+def test_a_network_and_a_heuristic_are_compared_from_python_and_kept(tmp_path: Path) -> None:
+    file, out = tsp_file(tmp_path / "own.tsp", 9), tmp_path / "out"
+    how = {"seconds": 0.2, "benchmarks": tmp_path, "out": out}
+    found = neuroute.compare(["nearest", "tsp"], [str(file)], **how)  # type: ignore[arg-type]
+    rows = found.records.set_index(["method", "how"])
+    assert sorted(rows.index) == [("nearest", "one pass"), ("tsp", "0.2 s"), ("tsp", "greedy")]
+    assert (rows.unsolved == "").all()
+    assert (rows.cost > 0).all()
+    assert rows.gflops.notna().to_list() == [how == "greedy" for _, how in rows.index]
+    assert (out / "pareto.svg").is_file()
+    kept = {path: path.stat().st_mtime_ns for path in (out / "answers").iterdir()}
+    again = neuroute.compare(["nearest", "tsp"], [str(file)], **how)  # type: ignore[arg-type]
+    assert again.records.equals(found.records)
+    assert {path: path.stat().st_mtime_ns for path in (out / "answers").iterdir()} == kept
+    with pytest.raises(NeurouteError, match="seconds"):
+        neuroute.compare(["nearest"], [str(file)], benchmarks=tmp_path, seconds=0, out=out)
 
 
 def test_a_process_that_takes_too_long_or_too_much_memory_costs_one_answer(

@@ -124,6 +124,7 @@ def _label(figure: mpl.figure.Figure, axes: Axes, points: Sequence[dict[str, Any
             text = axes.annotate(
                 name, (point["seconds"], point["gap_pct"]), (dx, dy), textcoords="offset points", ha=ha, va="center",
                 color=color, fontsize=6.5, zorder=4,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.2, "alpha": 0.8},
                 arrowprops={"arrowstyle": "-", "color": color, "lw": 0.4, "shrinkA": 0, "shrinkB": 2} if dy else None,
             )  # fmt: skip
             text.set_in_layout(False)

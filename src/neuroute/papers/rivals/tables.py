@@ -60,8 +60,9 @@ def table1(study: Study) -> Table:
     notes = (
         f"{ONE} {RANGES}",
         "Decoded as its authors do: `multi-x8` takes the best of one solution from each start of each of the eight "
-        "symmetric images. Validations are the training's own gaps, of networks of many starts that of all starts; "
-        "the first one is before the first batch, or early in the training.",
+        "symmetric images, `decoders-beam50` the best of 50 beams of each decoder. Validations are the training's "
+        "own gaps, of networks of many starts that of all starts; the first one is before the first "
+        "batch, or early in the training.",
     )
     return Table(study.artifact.title, ("System", "Test set", "Decoding"), columns, tuple(rows), notes, LEGEND)
 
