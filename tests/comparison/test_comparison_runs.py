@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import neuroute
 from compared import members, method, tsp_file
 from neuroute.cli import app
 from neuroute.comparison.methods import Method, parse
@@ -150,22 +151,42 @@ def test_bad_input_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert not any(path.is_file() for path in Path("results").rglob("*"))
 
 
-def test_a_process_is_killed_that_takes_too_long_and_another_answers(
+def test_a_network_and_a_heuristic_are_compared_from_python_and_kept(tmp_path: Path) -> None:
+    file, out = tsp_file(tmp_path / "own.tsp", 9), tmp_path / "out"
+    how = {"seconds": 0.2, "benchmarks": tmp_path, "out": out}
+    found = neuroute.compare(["nearest", "tsp"], [str(file)], **how)  # type: ignore[arg-type]
+    rows = found.records.set_index(["method", "how"])
+    assert sorted(rows.index) == [("nearest", "one pass"), ("tsp", "0.2 s"), ("tsp", "greedy")]
+    assert (rows.unsolved == "").all()
+    assert (rows.cost > 0).all()
+    assert rows.gflops.notna().to_list() == [how == "greedy" for _, how in rows.index]
+    assert (out / "pareto.svg").is_file()
+    kept = {path: path.stat().st_mtime_ns for path in (out / "answers").iterdir()}
+    again = neuroute.compare(["nearest", "tsp"], [str(file)], **how)  # type: ignore[arg-type]
+    assert again.records.equals(found.records)
+    assert {path: path.stat().st_mtime_ns for path in (out / "answers").iterdir()} == kept
+    with pytest.raises(NeurouteError, match="seconds"):
+        neuroute.compare(["nearest"], [str(file)], benchmarks=tmp_path, seconds=0, out=out)
+
+
+def test_a_process_that_takes_too_long_or_too_much_memory_costs_one_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("slow_or_not.py").write_text(
-        "import time\n\n\ndef solve(instance, seconds):\n    print('no answer')\n"
+        "import time\n\nimport numpy as np\n\n\ndef solve(instance, seconds):\n    print('no answer')\n"
+        "    if instance.n == 30:\n        np.ones(10**9)\n"
         "    if instance.n == 6:\n        time.sleep(600)\n    if instance.n == 7:\n        return [0, 0]\n"
         "    return list(range(instance.n))\n"
     )
     own = method("slow_or_not:solve", 1.0, kind="function")
-    six, seven, eight = (Instance.from_arrays(m.instance.coords) for m in members()[:3])
-    with Worker(Machine()) as worker:
+    six, seven, eight, thirty = (Instance.from_arrays(m.instance.coords) for m in members()[:4])
+    with Worker(Machine(memory_gb=1.0)) as worker:
         assert worker.answer(own, six, 0, 0.3).unsolved == "time"
         found = worker.answer(own, eight, 0, 60)
         assert found.cost == pytest.approx(eight.cost(list(range(8))))
         assert found.seconds is not None
+        assert worker.answer(own, thirty, 0, 60).unsolved == "memory"  # 8 GB
         refused = worker.answer(own, seven, 0, 60)
         assert refused.cost is None
         assert "with n = 7 is expected" in refused.unsolved

@@ -155,6 +155,17 @@ def evaluation_inputs(w):
     )
 
 
+def compare_inputs(w):
+    """Libraries, the weights of runs that are named, and others' results."""
+    settings = PLAN.config.compare
+    runs = [run for run in settings.methods if run in PLAN.runs]
+    return (
+        [PLAN.benchmark_manifest(b) for b in settings.benchmarks]
+        + [PLAN.checkpoint(run) for run in runs]
+        + settings.results
+    )
+
+
 def training_inputs(w):
     return [PLAN.manifest(b) for b in PLAN.label_jobs_of_run(w.run)] + PLAN.outputs_to_start(w.run)
 

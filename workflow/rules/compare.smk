@@ -1,16 +1,5 @@
 # One protocol for all (`compare` of config.yaml): networks, solvers and others' results on public instances.  Not a part
 # of `all`: `snakemake compare`.  What has been answered lies beside the outputs, so a killed comparison goes on.
-def compare_inputs(w):
-    """Libraries, the weights of runs that are named, and others' results."""
-    settings = PLAN.config.compare
-    runs = [run for run in settings.methods if run in PLAN.runs]
-    return (
-        [PLAN.benchmark_manifest(b) for b in settings.benchmarks]
-        + [PLAN.checkpoint(run) for run in runs]
-        + settings.results
-    )
-
-
 rule compare:
     input:
         compare_inputs,

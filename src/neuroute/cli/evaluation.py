@@ -11,6 +11,7 @@ from neuroute.cli.options import (
     Beam,
     ConfigFile,
     Device,
+    Images,
     Longest,
     Prc,
     Rescale,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 # The arguments of `choose_decoding` when none of the options is given.
 GREEDY = {"beam": 1, "rrc": 0, "rescale": 1.0, "prc": 0, "start": None, "longest": None}
-GREEDY |= {"starts": None, "augment": False, "revise": None}
+GREEDY |= {"starts": None, "augment": False, "images": 1, "revise": None}
 
 
 def evaluate(
@@ -53,6 +54,7 @@ def evaluate(
     rescale: Rescale = 1.0,
     starts: Starts = None,
     augment: Augment = False,
+    images: Images = 1,
     revise: Revise = None,
     reference: Annotated[
         str | None, typer.Option(help="with --model: a solver, whose solutions the gaps are to; kept beside --out")
@@ -75,7 +77,7 @@ def evaluate(
     one; a call without it then writes the records.
     """
     how = {"beam": beam, "rrc": rrc, "rescale": rescale, "prc": prc, "start": start, "longest": longest}
-    how |= {"starts": starts, "augment": augment, "revise": revise}
+    how |= {"starts": starts, "augment": augment, "images": images, "revise": revise}
     if model is not None and data is not None and evaluation is None and part is None:
         p = load_plan(config, scale, device) if config or Path("config.yaml").exists() else None
         print(_evaluate_data(p, model, data, how, limit, out, device, threads, reference, workers))
@@ -89,14 +91,16 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
     """Record every number of an evaluation of the plan, or keep those of a part of it."""
     from neuroute.evaluation import driver
     from neuroute.evaluation.loaded import RunContext
+    from neuroute.evaluation.precision import settle
 
     e = p.find(p.evaluations, evaluation, "evaluation")
+    threads = threads or p.scale.evaluate_threads
     context = RunContext(
         scale=p.scale.name,
         code=p.evaluate_code(evaluation),
         network_code=p.network_code(e.run),
         device=p.config.device,
-        threads=threads or p.scale.evaluate_threads,
+        threads=threads,
         memory_gb=p.config.memory_gb,
         jobs_per_gpu=p.config.jobs_per_gpu,
         tf32=p.config.tf32,
@@ -105,7 +109,8 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
         benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_of_evaluation(evaluation)},
         rescaling=p.rescaling_of_evaluation(evaluation),
     )
-    driver.evaluate(e, p.runs[e.run], p.checkpoint(e.run), p.evaluation_file(evaluation), context, part)
+    run = settle(p.runs[e.run], p.config, "decoding", threads, print)
+    driver.evaluate(e, run, p.checkpoint(e.run), p.evaluation_file(evaluation), context, part)
 
 
 def _evaluate_data(
@@ -167,6 +172,7 @@ def solve(
     rescale: Rescale = 1.0,
     starts: Starts = None,
     augment: Augment = False,
+    images: Images = 1,
     revise: Revise = None,
     out: Annotated[Path | None, typer.Option(help="drawing of the solution (.svg, .pdf or .png)")] = None,
     save: Annotated[Path | None, typer.Option(help="keep the solution here (.tour or .sol)")] = None,
@@ -184,7 +190,7 @@ def solve(
     from neuroute.user.options import choose_decoding
     from neuroute.user.solve import solve_file
 
-    how = (beam, rrc, rescale, prc, start, longest, starts, augment, revise)
+    how = (beam, rrc, rescale, prc, start, longest, starts, augment, images, revise)
     decoding = None if how == tuple(GREEDY.values()) else choose_decoding(*how)
     if decoding is not None and seconds is not None:
         raise NeurouteError("--seconds: --beam to --revise say how long it takes; leave one of them out")

@@ -35,6 +35,9 @@ Starts = Annotated[
     str | None, typer.Option(help="the best from so many starts, or all (networks of many: POMO, ICAM); default 1")
 ]
 Augment = Annotated[bool, typer.Option("--augment", help="and from the eight symmetric images (POMO, ICAM)")]
+Images = Annotated[
+    int, typer.Option(min=1, help="the best from so many random images, the first of which is the instance (INViT)")
+]
 
 
 _PLANS: dict[str, "Plan"] = {}  # built in this process, or in the warm one that it is a copy of

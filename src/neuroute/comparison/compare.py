@@ -19,6 +19,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, write_json, write_text
 from neuroute.core.lazy import pd
 from neuroute.plan.config import Compare
+from neuroute.plan.yaml_files import validate
 from neuroute.rendering import style
 from neuroute.rendering.style import Drawing, save_figure, with_suffix
 from neuroute.rendering.table import Table
@@ -84,9 +85,8 @@ def compare(
         NeurouteError: before anything is solved, if there is no such method, set or folder, or nothing to compare.
     """
     given = {"methods": methods, "sets": sets, "seconds": seconds, "max_nodes": max_nodes}
-    chosen = Compare.model_validate(
-        (settings or Compare()).model_dump() | {key: value for key, value in given.items() if value is not None}
-    )
+    named = {key: value for key, value in given.items() if value is not None}
+    chosen = validate(Compare, (settings or Compare()).model_dump() | named, "compare")
     folder, hand = Path(out), None if benchmarks is None else Path(benchmarks)
     check_writable("--out", folder / "records.csv")
     members, notes = collect(chosen.sets, chosen.min_nodes, chosen.max_nodes, places or _in(hand), hand)

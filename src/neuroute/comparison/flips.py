@@ -21,7 +21,7 @@ def flips(records: pd.DataFrame) -> Drawing:
     """Draw for each problem, of each pair of methods, the share of resamples in which the row has the smaller gap."""
     problems = {p: s for p, s in by_problem(records).items() if len(s.common) >= FEWEST and len(s.keys) > 1}
     most = max((len(s.keys) for s in problems.values()), default=1)
-    figure = style.new_figure(style.TWO_COLUMNS, 1.2 + 0.24 * most)
+    figure = style.new_figure(style.TWO_COLUMNS, 1.4 + 0.24 * most)
     panels = figure.subplots(1, max(1, len(problems)), squeeze=False)[0]
     rows: list[dict[str, Any]] = []
     if not problems:

@@ -109,35 +109,43 @@ def _short(seconds: float) -> str:
 
 
 def _label(figure: mpl.figure.Figure, axes: Axes, points: Sequence[dict[str, Any]]) -> None:
-    """Write each method's name beside its point, on the first side where no other name or point is."""
+    """Write each method's name beside its point, where nothing else is; a line joins what is apart."""
     figure.draw_without_rendering()
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     places = [axes.transData.transform((p["seconds"], p["gap_pct"])) for p in points]
     taken = [mpl.transforms.Bbox.from_extents(x - 4, y - 4, x + 4, y + 4) for x, y in places]
     inside = axes.get_window_extent(renderer)
-    sides = [(6, 0, "left", "center"), (-6, 0, "right", "center"), (0, 6, "center", "bottom"), (0, -6, "center", "top")]
-    sides += [(5, 5, "left", "bottom"), (5, -5, "left", "top"), (-5, 5, "right", "bottom"), (-5, -5, "right", "top")]
-    sides += [(dx, dy, ha, "center") for dy in (11, -11, 18, -18, 26, -26) for dx, ha in ((8, "left"), (-8, "right"))]
     for place, point in enumerate(points):
         name = point["method"] if point["how"] in ("one pass", "results file") else f"{point['method']}, {point['how']}"
         _, color, _ = LOOKS[point["kind"]]
-        best = None
-        for dx, dy, ha, va in sides:
+        others = [box for i, box in enumerate(taken) if i != place]
+        found = []
+        for order, (dx, dy, ha) in enumerate(_sides(place, places)):
             text = axes.annotate(
-                name, (point["seconds"], point["gap_pct"]), (dx, dy), textcoords="offset points", ha=ha, va=va,
+                name, (point["seconds"], point["gap_pct"]), (dx, dy), textcoords="offset points", ha=ha, va="center",
                 color=color, fontsize=6.5, zorder=4,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.2, "alpha": 0.8},
+                arrowprops={"arrowstyle": "-", "color": color, "lw": 0.4, "shrinkA": 0, "shrinkB": 2} if dy else None,
             )  # fmt: skip
-            box = text.get_window_extent(renderer)
-            others = [t for i, t in enumerate(taken) if i != place]
-            outside = box.x0 < inside.x0 or box.x1 > inside.x1 or box.y0 < inside.y0 or box.y1 > inside.y1
-            crossed = sum(box.overlaps(other) for other in others) + 2 * outside
-            if best is None or crossed < best[0]:
-                if best is not None:
-                    best[1].remove()
-                best = (crossed, text, box)
-            else:
+            text.set_in_layout(False)
+            text.update_positions(renderer)
+            box = mpl.text.Text.get_window_extent(text, renderer)  # of the name, without its line
+            outside = not (inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1)
+            found.append((sum(box.overlaps(other) for other in others) + 2 * outside, order, text, box))
+        best = min(found, key=lambda each: each[:2])
+        for _, _, text, _ in found:
+            if text is not best[2]:
                 text.remove()
-            if crossed == 0:
-                break
-        assert best is not None
-        taken.append(best[2])
+        taken.append(best[3])
+
+
+def _sides(place: int, places: Sequence[Any]) -> list[tuple[float, float, str]]:
+    """Where a name may stand, in points beside its own; first beside it, then away from the point that is nearest."""
+    x, y = places[place]
+    near = [(abs(v - y) + abs(u - x), v) for i, (u, v) in enumerate(places) if i != place]
+    away = -1 if near and min(near)[1] > y else 1
+    sides: list[tuple[float, float, str]] = [(6, 0, "left"), (-6, 0, "right")]
+    for dy in (9, 16, 24, 32):
+        for sign in (away, -away):
+            sides += [(10, sign * dy, "left"), (-10, sign * dy, "right")]
+    return sides

@@ -68,7 +68,18 @@ class Compare(Strict):
             description="solvers, shipped networks, checkpoints, runs of the plan, a paper's runs, `trained` (all "
             "finished ones), module:function, module:Net=FILE",
         ),
-    ] = ["nearest", "insertion", "lkh", "ortools", "pyvrp@cvrp", "hgs@cvrp", "tsp", "cvrp", "vrp"]
+    ] = [
+        "nearest",
+        "insertion@tsp",
+        "insertion-angle@cvrp",
+        "lkh",
+        "ortools",
+        "pyvrp@cvrp",
+        "hgs@cvrp",
+        "tsp",
+        "cvrp",
+        "vrp",
+    ]
     results: Annotated[list[str], Field(description="results files of others: method, instance, cost, seconds")] = []
     seconds: Annotated[float, Field(gt=0, allow_inf_nan=False, description="that searches have for an instance")] = 5.0
     limit: Annotated[

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from neuroute.plan.specs import Distribution, Problem, Spec
+from neuroute.plan.specs import Distribution, Precision, Problem, Spec
 from neuroute.problems.vrp_variants import Variant
 
 LARGEST_BATCH = 4096  # instances; the stream keeps as many for each batch
@@ -124,7 +124,7 @@ class Reinforced(Spec):
     clip: float | None = Field(default=None, gt=0)  # largest norm of a gradient; icam: 5 for the CVRP
     balance: float = Field(default=0.0, ge=0)  # weight of the loss that balances experts (mvmoe, Eq. 2: 0.01)
     fresh: bool = False  # a run that starts from another one's weights does not go on with its moments
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Precision = "fp32"
     # Advantages are shares of the largest one of their instance (ELG), or in standard deviations of its lengths
     # (Pointerformer).
     scaled: Literal["largest", "deviation"] | None = Field(default=None, exclude_if=lambda scaled: scaled is None)

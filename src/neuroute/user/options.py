@@ -22,6 +22,7 @@ def choose_decoding(
     longest: int | None = None,
     starts: str | None = None,
     augment: bool = False,
+    images: int = 1,
     revise: str | None = None,
 ) -> Decoding:
     """Return the decoding that options of the command line ask for.  Raises NeurouteError if they do not go together.
@@ -38,7 +39,8 @@ def choose_decoding(
             "--beam, --rrc and --prc exclude each other: --rrc starts from the greedy solution, --prc from --start"
         )
     if revise is not None:
-        if (beam, rrc, prc, rescale, start, longest, starts, augment) != (1, 0, 0, 1.0, None, None, None, False):
+        others = (beam, rrc, prc, rescale, start, longest, starts, augment, images)
+        if others != (1, 0, 0, 1.0, None, None, None, False, 1):
             raise NeurouteError("--revise starts from random insertion; leave the other ways to build solutions out")
         return Decoding(method="revise", start="insertion", revision=_parse_revision(revise))
     if not prc and (start, longest) != (None, None):
@@ -49,8 +51,11 @@ def choose_decoding(
         raise NeurouteError(f"--longest {longest}: a sub-path has at least {SHORTEST} stops; give {SHORTEST} or more")
     if starts is not None and prc:
         raise NeurouteError("--starts: --prc begins with one solution; leave one of them out")
-    if augment and (beam > 1 or rrc or prc):
-        raise NeurouteError("--augment is for greedy solutions; leave --beam, --rrc and --prc out")
+    if (augment or images > 1) and (beam > 1 or rrc or prc):
+        name = "--augment" if augment else "--images"
+        raise NeurouteError(f"{name} is for greedy solutions; leave --beam, --rrc and --prc out")
+    if augment and images > 1:
+        raise NeurouteError("--augment has eight images of its own; leave --images out")
     if prc:
         how = {"iterations": prc, "start": start or "greedy", "longest": longest, "rescale": rescale}
         return Decoding.model_validate({"method": "prc", **how})
@@ -58,7 +63,7 @@ def choose_decoding(
         return Decoding(method="rrc", iterations=rrc, rescale=rescale, starts=_parse_starts(starts))
     if beam > 1:
         return Decoding(method="beam", beam=beam, rescale=rescale, starts=_parse_starts(starts))
-    return Decoding(rescale=rescale, starts=_parse_starts(starts), augment=augment)
+    return Decoding(rescale=rescale, starts=_parse_starts(starts), augment=augment, images=images)
 
 
 def _parse_revision(text: str) -> Revision:

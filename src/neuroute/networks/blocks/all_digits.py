@@ -6,6 +6,7 @@ to 24 numbers of a node, or of one logit of it.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -21,7 +22,8 @@ def in_all_digits(function: Callable[..., Tensor], first: Tensor, *more: Any) ->
     device = first.device.type
     given = [at_least_float32(each) if isinstance(each, Tensor) else each for each in (first, *more)]
     if device == "cuda" and torch.backends.cuda.matmul.allow_tf32:
-        out: Tensor = _without_tf32(function, given)
+        switched = _kept_whole() if torch.compiler.is_compiling() else _without_tf32
+        out: Tensor = switched(function, given)
     elif torch.is_autocast_enabled(device):
         with torch.autocast(device, enabled=False):
             out = function(*given)
@@ -30,7 +32,13 @@ def in_all_digits(function: Callable[..., Tensor], first: Tensor, *more: Any) ->
     return out
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]  # it would move the switch behind the product
+@cache
+def _kept_whole() -> Callable[..., Tensor]:
+    """`_without_tf32` where torch.compile would move the switch behind the product; to say so takes a second."""
+    whole: Callable[..., Tensor] = torch.compiler.disable(_without_tf32)
+    return whole
+
+
 def _without_tf32(function: Callable[..., Tensor], given: list[Any]) -> Tensor:
     torch.backends.cuda.matmul.allow_tf32 = False
     try:

@@ -37,7 +37,7 @@ class DecoderBatches(RolloutBaseline):
         super().__init__(scheme, start)
         assert self.training.divergence is not None
         self._apart: float = self.training.divergence
-        self._means: list[float] = []  # of each decoder's lengths, while there is no copy to compare with
+        self._means: list[Tensor] = []  # of each decoder's lengths, while there is no copy to compare with
 
     def state(self) -> dict[str, Any]:
         return super().state() | {"means": list(self._means)}
@@ -110,9 +110,9 @@ class DecoderBatches(RolloutBaseline):
             solutions = build_all(self.frozen, self.frozen.encode(*batch.features), batch)
         return batch.lengths(solutions).amin(dim=1, keepdim=True)
 
-    def _mean(self, decoder: int, lengths: Tensor) -> float:
+    def _mean(self, decoder: int, lengths: Tensor) -> Tensor:
         """The running mean of a decoder's lengths, these included."""
-        mean = float(lengths.mean())
+        mean = lengths.mean()
         if decoder == len(self._means):
             self._means.append(mean)
         assert self.rule.warm_up is not None
