@@ -1,5 +1,7 @@
 """Comparisons that run: kept answers, sets and methods by name, bad input refused first, a process that is killed."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from neuroute.comparison.worker import Answer, Machine, Worker
 from neuroute.core.errors import NeurouteError
 from neuroute.user.instance import Instance
 
+ROOT = Path(__file__).resolve().parents[2]
 METHODS = [method("nearest", draws=False), method("lkh", 1.0), method("net", kind="network", draws=False)]
 
 
@@ -125,6 +128,23 @@ def test_methods_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     }.items():
         with pytest.raises(NeurouteError, match=said):
             named(given)
+
+
+def test_a_network_of_ones_own_needs_its_weights_and_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("gated_of_mine.py").write_text((ROOT / "docs" / "examples" / "swiglu.py").read_text())
+    made = (  # by a process of its own: nothing here has looked for the module
+        "import sys; sys.path.append('.')\nfrom pathlib import Path\n"
+        "from neuroute.networks.weights import build, save_checkpoint\nfrom neuroute.plan.digest import code_digest\n"
+        "from neuroute.plan.objects import Network\n"
+        "n = Network(kind='gated_of_mine:SwigluDecoderOnly', arguments={'depth': 1, 'width': 16, 'heads': 2})\n"
+        "about = {'run': 'x/y', 'network': n.model_dump(), 'code': code_digest(n.kind)}\n"
+        "save_checkpoint(Path('m.safetensors'), build(n), about)\n"
+    )
+    subprocess.run([sys.executable, "-c", made], check=True)
+    assert named("gated_of_mine:SwigluDecoderOnly=m.safetensors") == [("m", "greedy"), ("m", "2 s")]
+    with pytest.raises(NeurouteError, match="has the network 'gated_of_mine:SwigluDecoderOnly'"):
+        named("m.safetensors")
 
 
 @pytest.mark.parametrize(

@@ -35,5 +35,7 @@ def test_mdam_for_a_user(tmp_path: Path, problem: str) -> None:
         assert sorted(np.asarray(solution.stops).tolist()) == list(range(9))
     else:
         assert sorted(stop for route in solution.routes for stop in route) == list(range(1, 10))
+    by_beams = neuroute.solve(instances[0], model=model, decoding=Decoding(method="beam", beam=6))
+    assert by_beams.method == "own/net, decoders-beam6"  # checked when it is made
     with pytest.raises(NeurouteError, match="is decoded by method 'decoders' alone, not by 'rrc'"):
         neuroute.evaluate(model, instances, Decoding(method="rrc", iterations=2))

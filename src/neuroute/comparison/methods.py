@@ -87,6 +87,7 @@ def parse(
 
     Raises NeurouteError if there is none of that name, or it solves none of the problems.
     """
+    search_working_folder()  # before anything looks for a module of the user's and does not find it
     found: list[Method]
     given, _, only = given.partition("@")
     if only and only not in PROBLEMS:
@@ -137,7 +138,6 @@ def _network(name: str, source: str, seconds: float, trusted: Collection[str]) -
 
 
 def _function(dotted: str, seconds: float) -> Method:
-    search_working_folder()
     try:
         function = resolve(dotted)
     except NeurouteError:

@@ -21,6 +21,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from neuroute.comparison.methods import Method
+from neuroute.core.dotted import resolve, search_working_folder
 from neuroute.core.errors import NeurouteError
 from neuroute.user.instance import Instance
 
@@ -166,6 +167,7 @@ class _Process:
         """Set threads, memory and clock, before anything looks at them."""
         import torch
 
+        search_working_folder()  # where methods of the user's own may lie
         torch.set_num_threads(self.machine.threads)
         if self.machine.memory_gb is not None and self.machine.device == "cpu":  # CUDA reserves addresses without end
             most = int(self.machine.memory_gb * 1e9) + ROOM
@@ -210,9 +212,6 @@ class _Process:
         self.methods[method] = solve
 
     def _load_function(self, method: Method, small: Instance) -> None:
-        from neuroute.core.dotted import resolve, search_working_folder
-
-        search_working_folder()
         function = resolve(method.source)
         self.methods[method] = lambda given, seed: given.stops_of(function(given, method.seconds))
 

@@ -22,6 +22,7 @@ from neuroute.user.options import check_decoding
 from neuroute.user.outputs import PICTURES, check_writable
 from neuroute.user.solution import ENDINGS, Solution
 from neuroute.user.sources import as_instance, load
+from neuroute.user.usual import usual_decoding
 from neuroute.user.zoo import Card, choose
 
 SECONDS = 10.0
@@ -178,6 +179,7 @@ def solve_by_network(
         if other is not None and len(trace) > 1 and trace[1][1] == (cost := instance.cost(other)):
             basis = CLASSICAL, cost
     else:
+        decoding = usual_decoding(model.net, decoding)
         check_decoding(model.problem, instance.n, decoding, instance.name)
         if start is None:
             stops = decode(model.problem, model.net, inputs, decoding, budget)[0].numpy()

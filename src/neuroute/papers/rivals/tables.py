@@ -92,7 +92,7 @@ def table2(study: Study) -> Table:
     columns = [
         Column("parameters", "Parameters", "", WHOLE),
         Column("instances", "Instances", "", WHOLE),
-        Column("training_s", "Training", "", duration),
+        Column("training_s", "Training", "s", fixed(0)),
     ]
     for n in s.test_counts:
         at = joined(described(tests(s, problem)[n].dataset) for problem in problems_of(s))
