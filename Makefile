@@ -17,10 +17,12 @@ env: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) workflow/machine.py
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps --only-binary ml4co-kit ml4co-kit \
+	$(BIN)/python -m pip install --no-compile --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --no-compile --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --no-compile --quiet --constraint constraints.txt --no-deps --only-binary ml4co-kit ml4co-kit \
 		|| echo "note: no prebuilt Concorde for this machine; another solver stands in: neuroute doctor"
+	$(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true  # by all cores; pip takes one
+	$(BIN)/snakemake -n all > /dev/null 2>&1 || true  # fills what planning keeps beside the bytecode
 	touch $@
 
 test: env

@@ -1,6 +1,7 @@
 # The whole product as one DAG: instances -> labels -> training -> evaluation -> tables and figures -> report.
 # What there is to do comes from the plan (src/neuroute/plan); the rules only say how each kind of thing is made.
 import contextlib
+import gc
 import json
 import os
 import re
@@ -16,20 +17,22 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.utils import min_version
 from neuroute.accounting.requests import Requests
-from neuroute.accounting.slurm import PROFILE, Asked, check_jobs, check_orphans
+from neuroute.dag.slurm import PROFILE, Asked, check_jobs, check_orphans
 from neuroute.core.errors import NeurouteError
-from neuroute.core.files import exclusive
+from neuroute.core.files import check_folder, exclusive
 from neuroute.core.job import SOCKET_ENV
 from neuroute.datasets.stand_ins import check_solvers, settle
 from neuroute.plan.build import build_plan
-from neuroute.plan.captions import describe_measured
+from neuroute.dag.captions import describe_measured
 from neuroute.plan.config import CONFIG_ENV, parse_config
+from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import GivenRun
-from neuroute.plan.headlines import headlines
+from neuroute.dag.headlines import headlines
 from neuroute.plan.preflight import check, check_gpus, gpus, has_gpu
-from neuroute.plan.progress import show_progress
+from neuroute.dag.progress import show_progress
 
 min_version("9.20")
+gc.set_threshold(100_000, 20, 20)  # nearly all objects of a plan and a DAG stay: looked through seldom
 
 
 configfile: "config.yaml"
@@ -76,6 +79,7 @@ include: "workflow/rules/benchmarks.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/render.smk"
+include: "workflow/rules/compare.smk"
 
 
 if runs_group():

@@ -2,9 +2,9 @@
 leave undisturbed.  Prints a Markdown table.
 
 Kinds of jobs: label, train, evaluate, render, each in a process of its own, and whole DAGs of Snakemake.  A job is
-interrupted by SIGKILL or SIGTERM of its process, by SIGKILL of its whole group (a lost node), or by a full disk: a
-small file system where one can be mounted, else a limit to the size of files.  Files are compared byte by byte, without
-the numbers that the clock gives: seconds, and peak memory.
+interrupted by SIGKILL or SIGTERM of its process, by SIGTERM of its whole group, by SIGKILL of all its processes at once
+(a lost node), or by a full disk: a small file system where one can be mounted, else a limit to the size of files.
+Files are compared byte by byte, without the numbers that the clock gives: seconds, and peak memory.
 """
 
 import argparse
@@ -23,10 +23,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import psutil
 from chaos_jobs import ROOT, Job, finish, jobs_of, snapshot
 
 BLOCK = 4096  # what most files of these jobs do not fill
-WAYS = ("SIGKILL", "SIGTERM", "lost node", "full disk")
+WAYS = ("SIGKILL", "SIGTERM", "SIGTERM of all", "lost node", "full disk")
+AT_MOST = 4  # kills on the way to one result
 
 
 @dataclass
@@ -51,8 +53,11 @@ def interrupt(job: Job, folder: Path, way: str, after: float, room: int) -> bool
     ended, _ = os.waitpid(process, os.WNOHANG)
     if ended:
         return False
-    number = signal.SIGTERM if way == "SIGTERM" else signal.SIGKILL
-    (os.killpg if way == "lost node" else os.kill)(process, number)
+    if way == "lost node":
+        for each in psutil.Process(process).children(recursive=True):
+            each.send_signal(signal.SIGKILL)
+    number = signal.SIGTERM if way.startswith("SIGTERM") else signal.SIGKILL
+    (os.killpg if way == "SIGTERM of all" else os.kill)(process, number)
     os.waitpid(process, 0)
     return True
 
@@ -75,7 +80,7 @@ def trial(job: Job, base: Path) -> Iterator[Path]:
         folder.mkdir()
         mounted = mount("-t", "tmpfs", "-o", "size=1g", "tmpfs", str(folder))
         try:
-            shutil.copytree(base, folder, dirs_exist_ok=True)
+            shutil.copytree(base, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".snakemake"))
             for pattern in job.gone:
                 for path in folder.glob(pattern):
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -86,9 +91,10 @@ def trial(job: Job, base: Path) -> Iterator[Path]:
 
 
 def steps(folder: Path) -> int:
-    """Steps that were taken; drawings and DAGs count none."""
+    """Steps that were taken; of a DAG jobs that ended, of drawings none."""
     file = folder.parent / "steps.txt"
-    return file.stat().st_size if file.exists() else 0
+    ended = (log.read_text().count("Finished jobid: ") for log in folder.glob(".snakemake/log/*.log"))
+    return (file.stat().st_size if file.exists() else 0) + sum(ended)
 
 
 def torment(job: Job, base: Path, kills: int, chance: random.Random, tally: Tally) -> None:
@@ -103,9 +109,10 @@ def torment(job: Job, base: Path, kills: int, chance: random.Random, tally: Tall
     while done < kills:
         with trial(job, base) as folder:
             ways = []
-            for _ in range(min(4, kills - done)):
+            for _ in range(planned := min(AT_MOST, kills - done)):
                 way = chance.choice(WAYS)
-                if not interrupt(job, folder, way, chance.uniform(0, 0.7 * seconds), chance.randrange(room + 1)):
+                after = chance.uniform(0, min(0.7, 1.4 / planned) * seconds)
+                if not interrupt(job, folder, way, after, chance.randrange(room + 1)):
                     break
                 ways.append(way)
             finish(job, folder)

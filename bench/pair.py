@@ -1,6 +1,6 @@
 """Compare the speed of two checkouts, row by row, in pairs of processes that take turns: what else runs hits both.
 
-    python bench/pair.py OLD NEW [--rows greedy PRC] [--precision bf16] [--rounds 7]
+    python bench/pair.py OLD NEW [--rows greedy PRC] [--precision bf16] [--against fp32] [--rounds 7]
 
 OLD and NEW are folders with a checkout; each runs its own `bench/rows.py`, on one thread, and is timed in CPU seconds.
 A ratio is OLD's time over NEW's (above 1 NEW is faster): the median of the rounds, and their range.
@@ -39,13 +39,15 @@ class Worker:
         self._process.wait()
 
 
-def compare(old: Path, new: Path, row: str, precision: str, rounds: int) -> str:
+def compare(old: Path, new: Path, row: str, precision: str, rounds: int, against: str | None) -> str:
     """A line of the table: new processes for each row, so that the peak of memory is its own."""
     workers = [Worker(old.resolve()), Worker(new.resolve())]
     ratios, found = [], []
     for number in range(rounds):
         order = workers[:: -1 if number % 2 else 1]
-        pair = {worker: worker.run(row, precision) for worker in order}
+        pair = {
+            worker: worker.run(row, precision if worker is workers[1] else against or precision) for worker in order
+        }
         found = [pair[worker] for worker in workers]
         ratios.append(found[0][0] / found[1][0])
     for worker in workers:
@@ -61,7 +63,8 @@ def main() -> None:
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
     parser.add_argument("--rows", nargs="*", default=[""], help="rows whose names hold one of these; default: all")
-    parser.add_argument("--precision", nargs="*", default=["fp32"], choices=["fp32", "bf16"])
+    parser.add_argument("--precision", nargs="*", default=["fp32"], choices=["fp32", "bf16", "auto"])
+    parser.add_argument("--against", help="OLD's precision; default: the same")
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     print(
@@ -70,7 +73,7 @@ def main() -> None:
     for row in ROWS:
         if any(part in row for part in options.rows):
             for precision in options.precision:
-                print(compare(options.old, options.new, row, precision, options.rounds), flush=True)
+                print(compare(options.old, options.new, row, precision, options.rounds, options.against), flush=True)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.prc import rebuild
+from neuroute.evaluation.precision import MARGIN, factor_of
 from neuroute.networks.bq import Bq
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd
@@ -53,24 +54,38 @@ def spread(net: nn.Module) -> nn.Module:
     return net.eval()
 
 
-def decoded(net: Callable[[], nn.Module], problem: str, instances: Callable[[], Any], decoding: Decoding) -> Ready:
+def settled(precision: str, net: nn.Module, n: int, problem: str = "tsp", *, learns: bool = False) -> str:
+    """What `precision: auto` chooses here and now, or the precision that is named."""
+    if precision != "auto":
+        return precision
+    variant: dict[str, Any] = {"variant": "CVRP"} if problem == "vrp" else {}
+    of = Dataset(problem=problem, split="val", n=n, count=1, **variant)  # type: ignore[arg-type]
+    with torch.random.fork_rng():
+        return "bf16" if factor_of(net, of, CPU, learns=learns) >= MARGIN else "fp32"  # type: ignore[arg-type]
+
+
+def decoded(
+    net: Callable[[], nn.Module], problem: str, n: int, instances: Callable[[], Any], decoding: Decoding
+) -> Ready:
     def ready(precision: str) -> Callable[[], Tensor]:
         torch.manual_seed(0)
-        return partial(decode, problem, spread(net()), instances(), decoding, precision=precision)
+        own, given = spread(net()), instances()
+        return partial(decode, problem, own, given, decoding, precision=settled(precision, own, n, problem))
 
     return ready
 
 
 def greedy(net: Callable[[], nn.Module], nodes: int, count: int) -> Ready:
-    return decoded(net, "tsp", lambda: torch.rand(count, nodes, 2), Decoding(batch_size=count))
+    return decoded(net, "tsp", nodes, lambda: torch.rand(count, nodes, 2), Decoding(batch_size=count))
 
 
-def first_decisions(nodes: int, count: int) -> Ready:
+def first_decisions(nodes: int, count: int, kind: Callable[[], Sit] = Sit) -> Ready:
     """SIT's, at sizes along the way: a whole construction takes minutes."""
 
     def ready(precision: str) -> Callable[[], Tensor]:
         torch.manual_seed(0)
-        net, rows = spread(Sit()), torch.rand(count, nodes + 1, 2)
+        net, rows = spread(kind()), torch.rand(count, nodes + 1, 2)
+        precision = settled(precision, net, nodes)
 
         @torch.inference_mode()
         def run() -> Tensor:
@@ -83,13 +98,14 @@ def first_decisions(nodes: int, count: int) -> Ready:
     return ready
 
 
-def blocks(length: int, count: int) -> Ready:
-    """One iteration of SIT's parallel re-construction of TSP1000."""
+def blocks(length: int, count: int, kind: Callable[[], Sit] = Sit, nodes: int = 1000) -> Ready:
+    """One iteration of SIT's parallel re-construction."""
 
     def ready(precision: str) -> Callable[[], Tensor]:
         torch.manual_seed(0)
-        net, coords = spread(Sit()), torch.rand(count, 1000, 2)
-        tours = torch.stack([torch.randperm(1000) for _ in range(count)])
+        net, coords = spread(kind()), torch.rand(count, nodes, 2)
+        precision = settled(precision, net, nodes)
+        tours = torch.stack([torch.randperm(nodes) for _ in range(count)])
 
         @torch.inference_mode()
         def run() -> Tensor:
@@ -117,24 +133,25 @@ def scheme_of(run: Run, net: nn.Module, model: nn.Module, folder: str) -> Scheme
     return Scheme(run, net, model, [], net.state_dict, lambda: False, Path(folder), CPU, World(), 4.0)  # type: ignore[arg-type]
 
 
-def trained_on_labels(net: Callable[[], nn.Module], batch: int) -> Ready:
+def trained_on_labels(net: Callable[[], nn.Module], batch: int, n: int = 100) -> Ready:
     """Every tenth decision of a sub-path: forward, backward, update."""
 
     class Stored:
         def batch(self, epoch: int, start: int, size: int) -> tuple[np.ndarray, ...]:
             draw = np.random.default_rng(0)
-            tours = np.stack([draw.permutation(100) for _ in range(size)])
-            return draw.random((size, 100, 2), dtype=np.float32), tours
+            tours = np.stack([draw.permutation(n) for _ in range(size)])
+            return draw.random((size, n, 2), dtype=np.float32), tours
 
     class Tenth(SupervisedBatches):
         def _rows(self, path: Any) -> range:
             return super()._rows(path)[::10]
 
     def ready(precision: str) -> Callable[[], Tensor]:
-        training = Supervised(samples=batch, batch_size=batch, learning_rate=1e-4, precision=precision)  # type: ignore[arg-type]
-        labels = Labels(dataset=Dataset(split="val", n=100, count=1), solver="lkh")
         own = spread(net()).train()
-        run = run_of("lehd:Lehd", 100, training, labels)
+        precision = settled(precision, own, n, learns=True)
+        training = Supervised(samples=batch, batch_size=batch, learning_rate=1e-4, precision=precision)  # type: ignore[arg-type]
+        labels = Labels(dataset=Dataset(split="val", n=n, count=1), solver="lkh")
+        run = run_of("lehd:Lehd", n, training, labels)
         batches = Tenth(scheme_of(run, own, PathDecision(own), tempfile.mkdtemp()), Stored())  # type: ignore[arg-type]
         return lambda: batches.train(0)[0]
 
@@ -147,8 +164,9 @@ def reinforced(net: Callable[[], nn.Module], kind: str, problem: str, n: int, ba
         stage = Stage(name="one", epochs=1, batches_per_epoch=1, sizes=(n, n), batch_size=batch, **more)
         of = Dataset(problem=problem, split="val", n=n, count=1, **({"variant": "CVRP"} if more else {}))  # type: ignore[arg-type]
         labels = Labels(dataset=of, solver="nearest" if more else "lkh")
-        run = run_of(kind, n, Reinforced(stages=(stage,), precision=precision), labels)  # type: ignore[arg-type]
         own = spread(net()).train()
+        precision = settled(precision, own, n, problem, learns=True)
+        run = run_of(kind, n, Reinforced(stages=(stage,), precision=precision), labels)  # type: ignore[arg-type]
         make = reinforce_vrp if more else reinforce
         batches = make(scheme_of(run, own, own, tempfile.mkdtemp()))
         return lambda: batches.train(0)[0]
@@ -156,8 +174,8 @@ def reinforced(net: Callable[[], nn.Module], kind: str, problem: str, n: int, ba
     return ready
 
 
-def variants_of(variant: str) -> Callable[[], Any]:
-    return lambda: vrp_dataset(Dataset(problem="vrp", variant=variant, n=50, count=8))
+def variants_of(variant: str, n: int = 50) -> Callable[[], Any]:
+    return lambda: vrp_dataset(Dataset(problem="vrp", variant=variant, n=n, count=8))
 
 
 MIXTURES: dict[str, Callable[[], nn.Module]] = {
@@ -174,13 +192,13 @@ ROWS: dict[str, Ready] = {
     "PRC of SIT TSP1000, blocks of 10, 4 at once": blocks(10, 4),
     "PRC of SIT TSP1000, blocks of 50, 4 at once": blocks(50, 4),
     "PRC of SIT TSP1000, blocks of 200, 1 at once": blocks(200, 1),
-    "starts ICAM TSP100, 8 at once": decoded(Icam, "tsp", lambda: torch.rand(8, 100, 2), ALL),
+    "starts ICAM TSP100, 8 at once": decoded(Icam, "tsp", 100, lambda: torch.rand(8, 100, 2), ALL),
     "starts ICAM CVRP100, 8 at once": decoded(
-        IcamCvrp, "cvrp", lambda: cvrp_dataset(Dataset(problem="cvrp", n=100, count=8)), ALL
+        IcamCvrp, "cvrp", 100, lambda: cvrp_dataset(Dataset(problem="cvrp", n=100, count=8)), ALL
     ),
-    "starts POMO TSP100, 8 at once": decoded(Pomo, "tsp", lambda: torch.rand(8, 100, 2), ALL),
+    "starts POMO TSP100, 8 at once": decoded(Pomo, "tsp", 100, lambda: torch.rand(8, 100, 2), ALL),
     **{
-        f"starts {name} {variant}50, 8 at once": decoded(net, "vrp", variants_of(variant), ALL)
+        f"starts {name} {variant}50, 8 at once": decoded(net, "vrp", 50, variants_of(variant), ALL)
         for name, net in MIXTURES.items()
         for variant in ("CVRP", "OVRPBLTW")
     },

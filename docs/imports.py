@@ -18,7 +18,8 @@ LAYERS = (
     ("accounting", "decoding"),
     ("training", "evaluation"),
     ("user", "rendering"),
-    ("papers",),
+    ("papers", "comparison"),
+    ("dag",),
     ("cli",),
 )
 Edge = tuple[str, str]  # importing module, imported module, as "folder.file"

@@ -8,13 +8,14 @@ from neuroute.plan.papers import load_paper
 
 DOCS = Path(__file__).resolve().parents[1]
 ABOUT = ["scale", "device", "commit", "date"]
+NO_SCALES = {"compare"}  # folders that hold no artifacts
 HEADLINE = "scaling"  # whose artifacts lie in the folder of the scale itself
 
 
 def artifacts(paper: str) -> str:
     """All artifacts of a paper that docs/measured holds, by scale; for a page of the folder docs/results."""
     parts = []
-    for scale in sorted(path for path in (DOCS / "measured").iterdir() if path.is_dir()):
+    for scale in sorted(path for path in (DOCS / "measured").iterdir() if path.is_dir() and path.name not in NO_SCALES):
         folder = scale if paper == HEADLINE else scale / paper
         files = sorted(folder.glob("*.csv"), key=lambda f: (f.stem.startswith("table"), _number(f.stem), f.stem))
         parts += [f"## Everything kept at scale {scale.name}\n"] if files else []

@@ -14,6 +14,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from neuroute.comparison.compare import Comparison as Comparison
+    from neuroute.comparison.compare import compare as compare
     from neuroute.core.errors import NeurouteError as NeurouteError
     from neuroute.plan.decodings import Decoding as Decoding
     from neuroute.user.evaluate import Evaluation as Evaluation
@@ -32,12 +34,14 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Card": "neuroute.user.zoo",
+    "Comparison": "neuroute.comparison.compare",
     "Decoding": "neuroute.plan.decodings",
     "Evaluation": "neuroute.user.evaluate",
     "Instance": "neuroute.user.instance",
     "Model": "neuroute.user.model",
     "NeurouteError": "neuroute.core.errors",
     "Solution": "neuroute.user.solution",
+    "compare": "neuroute.comparison.compare",
     "evaluate": "neuroute.user.evaluate",
     "generate": "neuroute.user.sources",
     "load": "neuroute.user.sources",

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -107,6 +108,17 @@ class Generator(torch.Generator):
         return made
 
 
+class _Autocast(torch.autocast):
+    """That of the GPU is that of the CPU."""
+
+    def __init__(self, _device: str, dtype: torch.dtype | None = None, *, enabled: bool = True) -> None:
+        super().__init__("cpu", dtype, enabled=enabled)
+
+
+def _of_the_cpu(ask: Callable[[str], Any], _device: str) -> Any:
+    return ask("cpu")
+
+
 class _Made(TorchDispatchMode):
     """What is made on the GPU takes no tensor from there, so only a mode sees it."""
 
@@ -173,6 +185,10 @@ def pretended_gpu(monkeypatch: pytest.MonkeyPatch, count: int = 1) -> Iterator[N
         for name in ("_lazy_init", "set_device", "synchronize", "reset_peak_memory_stats"):
             patch.setattr(torch.cuda, name, lambda *_: None)
         patch.setattr(torch, "Generator", Generator)
+        # To torch's own code these tensors lie on the CPU, so what is cast for the GPU is cast as there.
+        patch.setattr(torch, "autocast", _Autocast)
+        for name in ("is_autocast_enabled", "get_autocast_dtype"):
+            patch.setattr(torch, name, partial(_of_the_cpu, getattr(torch, name)))
         torch._C._set_only_lift_cpu_tensors(True)  # `torch.tensor` moves what it has made on the CPU
         tf32 = torch.backends.cuda.matmul.allow_tf32
         # A parameter that is moved is another object: the type says where it lies.

@@ -11,6 +11,7 @@ from torch import Tensor
 
 import tiny
 import tiny_glop
+import tiny_mdam
 import tiny_reinforced
 import tiny_reinforced_vrp
 import tiny_rounds
@@ -23,7 +24,7 @@ from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.decodings import revise
 from neuroute.plan.objects import Dataset, Decoding, Network, Run
-from neuroute.plan.reinforced import Elite
+from neuroute.plan.reinforced import Elite, GreedyBaseline
 from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_checker import valid
 from neuroute.training.train import Settings, train
@@ -289,6 +290,8 @@ RUNS: dict[str, tuple[str, Run]] = {
         )
         for kind in tiny_reinforced.ROLLOUTS
     },
+    "decoders tsp": ("store", tiny_mdam.make_run("tsp")),
+    "decoders cvrp": ("cvrp_store", tiny_mdam.make_run("cvrp", baseline=GreedyBaseline(instances=8, warm_up=0.8))),
     **{
         f"reinforce vrp {way}": (
             "vrp_store",

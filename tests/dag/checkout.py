@@ -12,14 +12,14 @@ MICRO = ROOT / "tests" / "data" / "micro.yaml"
 Snakemake = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def copy_checkout(folder: Path, *papers: str) -> Snakemake:
+def copy_checkout(folder: Path, *papers: str, scale: str = "micro") -> Snakemake:
     """Copy the parts of the project that the DAG runs from; return a function that runs Snakemake on the copy."""
     for part in ("src", "workflow", "profiles"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for file in ("Snakefile", "environment.yml"):
         shutil.copy(ROOT / file, folder)
     shutil.copy(MICRO, folder / "workflow" / "scales")
-    (folder / "config.yaml").write_text(config("micro", papers, Path("benchmarks")))
+    (folder / "config.yaml").write_text(config(scale, papers, Path("benchmarks")))
     (folder / "benchmarks").mkdir()
     return snakemake_in(folder)
 

@@ -182,6 +182,16 @@ def test_missing_gpu_stops_before_any_job(tmp_path: Path) -> None:
     assert not (tmp_path / "work" / "micro" / "runs").exists()
 
 
+def test_labels_on_a_read_only_disk_stop_before_any_job(tmp_path: Path) -> None:
+    run = copy_checkout(tmp_path, "pens")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "labels").symlink_to("/sys")  # where not even root makes files
+    done = run("all", check=False)
+    assert done.returncode != 0
+    assert re.search(r"work/labels/\S+: cannot write here", done.stderr + done.stdout)
+    assert not (tmp_path / "work" / "micro" / "logs").exists()
+
+
 def test_missing_solver_stops_before_any_job_that_needs_it(tmp_path: Path) -> None:
     run = copy_checkout(tmp_path, "mvmoe")
     code = tmp_path / "src/neuroute/solvers/ortools.py"  # for which nothing stands in

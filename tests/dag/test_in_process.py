@@ -17,6 +17,7 @@ from neuroute.accounting.estimate import costs
 from neuroute.cli import app, checkpoints, data, evaluation, results
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
+from neuroute.dag.headlines import headlines
 from neuroute.datasets.stand_ins import settle
 from neuroute.networks.foreign_weights import read_weights
 from neuroute.networks.import_weights import export_weights
@@ -24,7 +25,6 @@ from neuroute.networks.weights import build, describe_source, save_checkpoint
 from neuroute.papers.zoo.pack import pack
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config
-from neuroute.plan.headlines import headlines
 from neuroute.plan.objects import Network, Run
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering.render import formats

@@ -206,6 +206,7 @@ def test_two_processes_at_once_share_the_work(tmp_path):
 def test_a_cache_is_used_before_the_solver_and_the_longest_wins(tmp_path, monkeypatch):
     for name, count in (("short", 20), ("long", 90)):
         make_labels(wanted(count), tmp_path / name, [], workers=1)
+    before = _written(tmp_path / "long")
     with monkeypatch.context() as patch:
         patch.setattr(labels, "solve_chunks", lambda *a: pytest.fail("solved"))
         patch.setattr(labels, "get", lambda name: _missing_solver())
@@ -215,9 +216,15 @@ def test_a_cache_is_used_before_the_solver_and_the_longest_wins(tmp_path, monkey
     assert manifest["seconds"] == pytest.approx(sidecar["seconds"] * 80 / 90)
     manifest = make_labels(wanted(120), tmp_path / "store", [tmp_path / "long"], workers=1)
     assert (manifest["solved"], manifest["cached"]) == (30, 90)
+    assert _written(tmp_path / "long") == before  # it may lie on a disk that is read only
     make_labels(wanted(120), tmp_path / "plain", [], workers=1)
     name = wanted(1).shard_file(0)
     assert (tmp_path / "store" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
+
+
+def _written(folder: Path) -> dict[Path, int]:
+    """When each file and folder there was last written."""
+    return {path: path.stat().st_mtime_ns for path in (folder, *folder.rglob("*"))}
 
 
 def _missing_solver() -> Solver:

@@ -1,5 +1,6 @@
 """GLOP's revision: cutting, mirroring, and that tours never get longer, by whatever network."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import decode, solve_with
-from neuroute.decoding.glop.revision import mirrored, published, rebuild, revise, revise_batch
+from neuroute.decoding.glop.revision import from_either_end, mirrored, published, rebuild, revise, revise_batch
 from neuroute.decoding.tsp import TspBatch, tour_lengths
 from neuroute.networks.glop import Glop
 from neuroute.networks.lehd import Lehd
@@ -57,7 +58,7 @@ def as_cycles(tours: Tensor) -> list[list[int]]:
 @pytest.mark.parametrize(("n", "nodes", "iterations"), [(24, 8, 4), (23, 8, 3), (9, 9, 2), (10, 4, 9)])
 def test_a_reviser_that_changes_nothing(n: int, nodes: int, iterations: int, flips: bool) -> None:
     coords, tours = start(3, n)
-    after = revise(in_order, same, coords, tours, nodes, iterations, flips=flips)
+    after = revise(partial(from_either_end, in_order), same, coords, tours, nodes, iterations, flips=flips)
     assert as_cycles(after) == as_cycles(tours)
     lengths = [tour_lengths(coords, each[:, None]) for each in (after, tours)]
     torch.testing.assert_close(*lengths, rtol=0, atol=1e-12)
@@ -68,7 +69,7 @@ def test_no_tour_gets_longer(flips: bool) -> None:
     coords, tours = start(4, 21)
     before = tour_lengths(coords, tours[:, None])
     for _ in range(5):
-        tours = revise(at_random, same, coords, tours, 6, 3, flips=flips)
+        tours = revise(partial(from_either_end, at_random), same, coords, tours, 6, 3, flips=flips)
         assert is_permutation(tours.numpy()).all()
         now = tour_lengths(coords, tours[:, None])
         assert bool((now <= before + 1e-12).all())
@@ -79,7 +80,7 @@ def test_no_tour_gets_longer(flips: bool) -> None:
 def test_ends_of_blocks_stay_and_the_best_is_kept() -> None:
     torch.manual_seed(0)
     points = torch.rand(50, 7, 2, dtype=torch.float64)
-    orders = rebuild(at_random, same, points, flips=True)
+    orders = rebuild(partial(from_either_end, at_random), same, points, flips=True)
     assert torch.equal(orders.sort(dim=1).values, torch.arange(7).expand(50, -1))
     assert bool((orders[:, 0] == 0).all())
     assert bool((orders[:, -1] == 6).all())
@@ -98,7 +99,7 @@ def test_every_cut_is_met_where_iterations_divide_the_block(nodes: int, iteratio
         assert torch.equal(points[:, :, 0].diff().remainder(n), torch.ones(len(points), nodes - 1).double())
         return points.clone()
 
-    revise(in_order, noted, coords, torch.arange(n)[None], nodes, iterations, flips=False)
+    revise(partial(from_either_end, in_order), noted, coords, torch.arange(n)[None], nodes, iterations, flips=False)
     assert begins == set(range(0, n, shift))
 
 
@@ -110,7 +111,7 @@ def test_what_is_left_of_a_tour_stays_at_its_end() -> None:
         return points.clone()
 
     coords = torch.arange(11, dtype=torch.float64)[None, :, None].expand(-1, -1, 2).clone()
-    revise(in_order, noted, coords, torch.arange(11)[None], 4, 4, flips=False)
+    revise(partial(from_either_end, in_order), noted, coords, torch.arange(11)[None], 4, 4, flips=False)
     firsts = [part[:, :, 0].flatten().tolist() for part in seen]
     assert [len(first) for first in firsts] == [8] * 4
     assert firsts[0] == [1, 2, 3, 4, 5, 6, 7, 8]
@@ -150,12 +151,29 @@ def test_any_network_of_paths_revises(revisers: Any) -> None:
     assert bool((after <= before + 1e-12).all())
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("m", [4, 5, 17])
+def test_the_compiled_loop_makes_the_decisions_of_the_network(m: int, dtype: torch.dtype) -> None:
+    reviser = net(blocks=(8,), depth=2).to(dtype)
+    for layer in reviser.revisers[0].layers:  # as after training: nothing is its neutral value
+        for norm in (layer.attention_norm.norm, layer.feed_forward_norm.norm):
+            torch.nn.init.normal_(norm.running_mean)
+            torch.nn.init.uniform_(norm.running_var, 1, 4)
+    points = torch.rand(60, m, 2, dtype=dtype)
+    points[0] = 0.5
+    with torch.inference_mode():
+        rows = reviser.encode(points)
+        stepped, looped = from_either_end(reviser.decide, rows), reviser.build(rows)
+    assert torch.equal(looped, stepped)
+    assert not torch.equal(looped[60:], looped[:60])
+
+
 def test_a_batch_is_its_instances_alone() -> None:
     reviser = net(blocks=(8, 5))
     coords, tours = start(5, 21)
-    together = revise(reviser.decide, reviser.encode, coords, tours, 8, 4, batch_size=9)
+    together = revise(reviser.build, reviser.encode, coords, tours, 8, 4, batch_size=9)
     for i in range(5):
-        alone = revise(reviser.decide, reviser.encode, coords[i : i + 1], tours[i : i + 1], 8, 4)
+        alone = revise(reviser.build, reviser.encode, coords[i : i + 1], tours[i : i + 1], 8, 4)
         assert torch.equal(alone[0], together[i])
 
 

@@ -34,6 +34,7 @@ READ = {
     "neuroute fetch": "needs a network; tests/datasets fetches from files",
     "neuroute doctor": "run by tests/test_cli.py",
     "srun": "it needs a cluster",
+    "neuroute compare": "minutes; run, small, by tests/comparison",
     "neuroute solve": "needs trained models; run by test_how_to.py with others",
 }
 

@@ -1,5 +1,6 @@
-"""`--starts` and `--augment` of `neuroute solve`: what they find, and where they are refused."""
+"""`--starts`, `--augment` and `--images` of `neuroute solve`: what they find, and where they are refused."""
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from neuroute.datasets.vrplib import read_solution, read_vrplib
 from neuroute.decoding.decode import decode
 from neuroute.networks.weights import load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Decoding, Network
+from neuroute.problems.tsp import tour_length
 from neuroute.problems.vrp import Vrp, from_routes
 from untrained import done, invoke, refused, tsp_text, untrained, vrp_text
 
@@ -28,7 +30,9 @@ OPTIONS: list[tuple[tuple[str, ...], Decoding]] = [
     (("--starts", "all"), Decoding(starts="all")),
     (("--augment",), Decoding(augment=True)),
     (("--starts", "all", "--augment"), Decoding(starts="all", augment=True)),
+    (("--images", "3"), Decoding(images=3)),
 ]
+INVIT: dict[str, Any] = {"views": [6, 9], "actions": 4, "heads": 2}
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +79,17 @@ def test_a_vrp_file(tmp_path: Path, vrp: Path, options: tuple[str, ...], decodin
     np.testing.assert_array_equal(from_routes(routes), decode("cvrp", net, inputs, decoding)[0].numpy())
 
 
+@pytest.mark.parametrize("images", [1, 5])
+def test_the_best_of_invits_images_is_evaluated(tmp_path: Path, images: int) -> None:
+    np.savez(tmp_path / "mine.npz", coords=COORDS)
+    model = checkpoint(tmp_path, "invit:Invit", **INVIT)
+    done("evaluate", "--model", model, "--data", "mine.npz", "--images", images, "--out", tmp_path / "found.csv")
+    tours = decode("tsp", load_checkpoint(model)[0], COORDS.astype(np.float32), Decoding(images=images)).numpy()
+    with (tmp_path / "found.csv").open() as lines:
+        (row,) = [row for row in csv.DictReader(lines) if row["metric"] == "length"]
+    assert float(row["value"]) == pytest.approx(float(tour_length(COORDS, tours).mean()), rel=1e-6)
+
+
 def test_prc_improves_a_tour_that_is_brought(tmp_path: Path, tsp: Path) -> None:
     """Of the TSP; routes of a network of many starts are not re-constructed."""
     (tmp_path / "own.tour").write_text(
@@ -100,6 +115,9 @@ def test_what_does_not_go_together_is_one_line_and_writes_nothing(tmp_path: Path
         ((tsp, "--model", many, "--starts", "all", "--prc", 3), "--starts: --prc begins with one solution"),
         ((tsp, "--model", many, "--augment", "--beam", 3), "leave --beam, --rrc and --prc out"),
         ((tsp, "--model", many, "--augment", "--prc", 3), "leave --beam, --rrc and --prc out"),
+        ((tsp, "--model", many, "--images", 2, "--rrc", 3), "--images is for greedy solutions; leave --beam, --rrc"),
+        ((tsp, "--model", many, "--images", 2, "--augment"), "--augment has eight images of its own; leave --images"),
+        ((tsp, "--model", one, "--images", 2), "Lehd builds one solution of an instance"),
         ((tsp, "--model", many, "--rescale", 2), "leave `rescale` and `esf` out"),
         ((vrp, "--model", routes, "--rrc", 3), "PomoCvrp: re-construction and beam search are for the TSP"),
         ((vrp, "--model", routes, "--from", "own.sol", "--prc", 3), "icam/x builds solutions and improves none"),
@@ -107,7 +125,7 @@ def test_what_does_not_go_together_is_one_line_and_writes_nothing(tmp_path: Path
     for arguments, message in cases:
         assert message in refused("solve", *arguments, "--out", "drawing.svg")
     assert not (tmp_path / "drawing.svg").exists()
-    for options in (("--starts", "all"), ("--augment",)):
+    for options in (("--starts", "all"), ("--augment",), ("--images", 2)):
         code, text = invoke("evaluate", "scaling/x", *options)
         assert (code, "either an evaluation of the plan" in text) == (2, True), text
 

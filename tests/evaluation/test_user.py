@@ -15,6 +15,7 @@ from neuroute.decoding.decode import decode
 from neuroute.evaluation.records import COLUMNS
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
+from neuroute.plan.decodings import revise
 from neuroute.plan.objects import Dataset, Decoding, LabelJob, Labels, Network
 from neuroute.problems.cvrp import cost
 from neuroute.problems.tsp import tour_length
@@ -63,6 +64,8 @@ INSERTION = Decoding(method="prc", iterations=3, start="insertion", longest=5)
         (NETWORK, "--limit 2", Decoding()),
         (NETWORK, "--prc 3", PRC),
         (NETWORK, "--prc 3 --start insertion --longest 5", INSERTION),
+        (NETWORK, "--revise 6x2,4x3", revise((6, 2), (4, 3))),
+        (NETWORK, "--revise 5x2,w3,noflips", revise((5, 2), width=3, flips="none")),
         (MANY_STARTS, "", Decoding()),
         (MANY_STARTS, "--beam 2", BEAM),
         (MANY_STARTS, "--rrc 3", RRC),
@@ -204,6 +207,16 @@ def test_what_does_not_fit_is_one_line_and_writes_nothing(tmp_path: Path, checkp
         (("--model", checkpoint, "--data", data, "--prc", 2, "--start", "none"), "--start none: unknown"),
         (("--model", checkpoint, "--data", data, "--prc", 2, "--longest", 3), "--longest 3"),
         (("--model", checkpoint, "--data", data, "--prc", 2, "--longest", 10), "mine: --longest 10 is more than its 9"),
+        *(
+            (("--model", checkpoint, "--data", data, "--revise", text), f"--revise {text}: give nodes of a block")
+            for text in ("100", "3x2", "5x0", "w2", "5x2,w0", "5x2,w1,w2", "5x2,,4x2", "5x2,flips")
+        ),
+        (("--model", checkpoint, "--data", data, "--revise", "20x2"), "blocks of 20 nodes and more for a tour of 9"),
+        (
+            ("--model", checkpoint, "--data", data, "--revise", "5x2", "--start", "nearest"),
+            "--revise starts from",
+        ),
+        (("scaling/x", "--revise", "5x2"), "either an evaluation of the plan"),
         (("scaling/x", "--prc", 3), "either an evaluation of the plan"),
         (("--model", checkpoint, "--data", data, "--device", "tpu"), "device: Input should be"),
     ]

@@ -200,8 +200,8 @@ def test_the_bias_is_cast_once_for_all_layers(monkeypatch: pytest.MonkeyPatch, p
 
     monkeypatch.setattr(pens, "attend", watched)
     found = []
-    for cast in (pens._in_products, lambda bias: bias):
-        monkeypatch.setattr(pens, "_in_products", cast)
+    for cast in (pens.in_products, lambda bias: bias):
+        monkeypatch.setattr(pens, "in_products", cast)
         with torch.autocast("cpu", torch.bfloat16):
             found.append(net.decide(rows, lengths=lengths))
     assert torch.equal(*found)

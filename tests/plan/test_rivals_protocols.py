@@ -46,6 +46,21 @@ def test_pointerformer(runs: dict[str, Run]) -> None:
     assert parameters_of(runs["pointerformer"].network) == 1_288_064
 
 
+def test_mdam(runs: dict[str, Run]) -> None:
+    """100 epochs of 1,280,000 instances in batches of 512, a constant rate; five decoders, glimpses every two steps."""
+    for name, size in {"mdam_tsp": 1_167_360, "mdam_cvrp": 1_086_336}.items():
+        training, network = runs[name].training, runs[name].network
+        assert isinstance(training, Reinforced)
+        (stage,) = training.stages
+        assert (training.clip, training.divergence, training.weight_decay) == (1.0, 0.01, 0.0)
+        assert training.baseline == GreedyBaseline(instances=10_000, alpha=0.05, warm_up=0.8)
+        assert (stage.epochs, stage.batch_size, stage.sizes, stage.starts) == (100, 512, (100, 100), 1)
+        assert stage.batches_per_epoch * stage.batch_size == 1_280_000
+        assert {training.learning_rate(index) for index in range(0, training.batches, 50_000)} == {1e-4}
+        assert (network.arguments["decoders"], network.arguments["glimpse_every"]) == (5, 2)
+        assert parameters_of(network) == size
+
+
 def test_invit(runs: dict[str, Run]) -> None:
     """8 instances in 16 images, 300 batches an epoch, x0.99 after each, AdamW; compared on 80 batches of 8."""
     sizes = {"invit_2v": 1_718_528, "invit_3v": 2_642_816, "invit_cvrp": 2_264_576}  # pens, Table 4: 1.7M, 2.6M

@@ -1,7 +1,7 @@
 """What papers `scaling` and `pens` declare at the scale `paper`: trainings and tests as printed."""
 
 from neuroute.papers.pens.scale import PensScale
-from neuroute.plan.needs import Tested
+from neuroute.plan import needs
 from plans import plan_of
 
 
@@ -59,7 +59,7 @@ def test_references_at_paper_scale_are_proven_and_the_row_of_lkh3_is_run() -> No
     """One run of LKH is 0.0044 % above TSP100's optima: better models would have negative gaps."""
     plan = plan_of("paper")
     own = [need for name, needs in plan.needs.items() if name.startswith("scaling/") for need in needs]
-    assert {need.test.labels.solver for need in own if isinstance(need, Tested)} == {"concorde"}
+    assert {need.test.labels.solver for need in own if isinstance(need, needs.Tested)} == {"concorde"}
     held = {(labels.dataset.stem, labels.solver) for job in plan.label_jobs.values() for labels in job.labels}
     stems = {f"tsp_{d}_test_n{n}" for d in ("uniform", "explosion", "cluster") for n in (100, 200, 500, 1000)}
     assert {(stem, "lkh-long") for stem in stems} <= held

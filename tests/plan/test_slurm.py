@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from neuroute.accounting.requests import LEAST_MINUTES, SHORT_S, Requests
-from neuroute.accounting.slurm import Asked, check_jobs, check_orphans
 from neuroute.core.errors import NeurouteError
+from neuroute.dag.slurm import Asked, check_jobs, check_orphans
 from plans import ROOT, SCALES, plan_of
 
 Install = Callable[..., None]

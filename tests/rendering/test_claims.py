@@ -1,6 +1,7 @@
 """Claims: every paper has three, each compares as its sentence does, and verdicts follow from intervals alone."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,13 +9,12 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from conftest import Write
 from fabricated import Fabric
 from neuroute.core.errors import NeurouteError
+from neuroute.dag.headlines import headlines
 from neuroute.plan.build import build_plan
 from neuroute.plan.claims import Claim
 from neuroute.plan.config import parse_config
-from neuroute.plan.headlines import headlines
 from neuroute.rendering.claims import Finding, Judged, Side, above, judge, less, mean_interval, slope_interval
 from neuroute.rendering.report import Overview, write_report
 from neuroute.rendering.table import Cell
@@ -35,7 +35,7 @@ def test_a_paper_has_three_claims_and_main_figures(paper: str) -> None:
 
 
 @each_claim
-def test_a_claim_holds_in_print_and_is_measured(paper: str, claim: Claim, records_of: Write) -> None:
+def test_a_claim_holds_in_print_and_is_measured(paper: str, claim: Claim, records_of: Callable[[Fabric], Path]) -> None:
     fabric = FABRICS[paper]
     found = judge(claim, fabric.study(claim.artifact, records_of(fabric))).finding
     assert found is not None

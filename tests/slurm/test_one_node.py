@@ -1,7 +1,8 @@
 """A SLURM of one node runs the DAG by the profile as shipped, and its jobs are cancelled: results are a local run's.
 
 Minutes, as root, where slurm-wlm and munge are installed: `python -m pytest tests/slurm`.  NEUROUTE_SLURM names what it
-makes: targets, or papers whose artifacts are all made ("pens sit"); without it Table 12.
+makes: targets, or papers whose artifacts are all made ("pens sit"); without it Table 12.  NEUROUTE_SLURM_SCALE=smoke
+takes long: half an hour and more on two cores for `scaling`.
 """
 
 import os
@@ -20,21 +21,26 @@ from cluster import SENT, ask, missing
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 PAPERS = ("scaling", "pens", "sit", "icam", "mvmoe")
 WANTED = os.environ.get("NEUROUTE_SLURM", "results/table12.csv").split()
+SCALE = os.environ.get("NEUROUTE_SLURM_SCALE", "micro")
 CANCELLED = int(os.environ.get("NEUROUTE_SLURM_CANCELS", "6"))  # jobs of SLURM, at random moments
+TURNS = () if SCALE == "micro" else ("--cores", "2", "--jobs", "2")  # the node claims more than there is
+STARTS = 5 + CANCELLED // 3  # of Snakemake, which gives up when the same jobs have been cancelled three times
 
 
 def checkout(folder: Path) -> list[str]:
     """A copy of the project with the papers that are wanted; the targets."""
     papers = [name for name in WANTED if name in PAPERS]
     folder.mkdir()
-    copy_checkout(folder, *(papers or ["scaling"]))
+    copy_checkout(folder, *(papers or ["scaling"]), scale=SCALE)
     return ["all"] if papers else WANTED
 
 
-def cancel_now_and_then(environment: dict[str, str], chance: random.Random, done: threading.Event) -> int:
-    """Cancel running jobs, a random one after random seconds each time; how many."""
+def cancel_now_and_then(
+    environment: dict[str, str], chance: random.Random, done: threading.Event, seconds: float
+) -> int:
+    """Cancel running jobs, a random one after random seconds each time, these many in so long on average; how many."""
     cancelled = 0
-    while cancelled < CANCELLED and not done.wait(chance.uniform(5, 40)):
+    while cancelled < CANCELLED and not done.wait(chance.uniform(0, 2 * seconds / CANCELLED)):
         if jobs := ask(environment, "squeue", "-h", "-t", "R", "-o", "%i").split():
             ask(environment, "scancel", chance.choice(jobs))
             cancelled += 1
@@ -50,7 +56,7 @@ def test_cancelled_jobs_go_on_and_end_with_the_same_results(slurm: dict[str, str
     seconds = [time.monotonic() - began]
     done, counts = threading.Event(), []
     chance = random.Random(15)
-    thread = threading.Thread(target=lambda: counts.append(cancel_now_and_then(slurm, chance, done)))
+    thread = threading.Thread(target=lambda: counts.append(cancel_now_and_then(slurm, chance, done, seconds[0])))
     with pytest.MonkeyPatch.context() as patch:
         for key, value in slurm.items():
             patch.setenv(key, value)
@@ -58,8 +64,8 @@ def test_cancelled_jobs_go_on_and_end_with_the_same_results(slurm: dict[str, str
         thread.start()
         began = time.monotonic()
         try:
-            for attempt in range(1, 6):
-                ended = run(*SENT, *targets, check=False)
+            for attempt in range(1, STARTS + 1):
+                ended = run(*SENT, *TURNS, *targets, check=False)
                 started = attempt
                 if not ended.returncode:
                     break

@@ -52,7 +52,7 @@ def test_lengths_of_the_yardstick_never_change() -> None:
     assert cvrp_lengths(instances).mean() == pytest.approx(20.310966575220476, rel=1e-12)
 
 
-STARTS = ["nearest", "insertion", "insertion-angle", "insertion-published"]
+STARTS = ["nearest", "insertion", "insertion-angle", "insertion-published", "savings"]
 
 
 @pytest.mark.parametrize("name", STARTS)

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import tiny
+import tiny_glop
 import tiny_reinforced
 import tiny_reinforced_vrp
 import tiny_rounds
@@ -47,9 +48,12 @@ def runs() -> dict[str, Run]:
         "cvrp": tiny.cvrp_run(batch_size=31, step="summed", validations=1),
         "cvrp experts": tiny.cvrp_run("LehdCvrpLight", batch_size=31, step="decision", validations=1),
         "self-improvement": tiny.self_improving(epochs=2, instances=20, passes=1, batch_size=9, validations=2),
+        "revising": tiny_glop.revising_run(tiny_glop.phase(batch_size=7)),
         **{f"reconstruction {p}": tiny_rounds.make_run(p, **rounds) for p in tiny_rounds.PROBLEMS},
         "reinforce tsp": tiny_reinforced.make_run(*stages, kind="icam"),
         "reinforce cvrp": tiny_reinforced.make_run(*stages, kind="pomo_cvrp", clip=1.0),
+        "reinforce elg": tiny_reinforced.make_run(*stages, kind="elg", scaled="largest"),
+        "reinforce pointerformer": tiny_reinforced.make_run(*stages, kind="pointerformer", scaled="deviation"),
         **{
             f"reinforce vrp, {name}": tiny_reinforced_vrp.make_run(of_16, network=network, balance=0.1)
             for name, network in whole.items()
@@ -68,6 +72,7 @@ def gradients(run: Run, folder: Path, stores: list[Path]) -> dict[str, Tensor]:
 
     hook = register_optimizer_step_pre_hook(note)
     self_improvement.INSTANCES_PER_PAGE = 8
+    folder.mkdir(exist_ok=True)
     try:
         train(run, folder / "out", folder / "state", stores, Settings("cpu", threads=2), code="c", network_code="n")
     finally:

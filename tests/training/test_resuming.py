@@ -11,11 +11,13 @@ import pytest
 import torch
 
 import tiny_glop
+import tiny_mdam
 import tiny_reinforced
 import tiny_reinforced_vrp
 import tiny_rounds
 from neuroute.core.errors import NeurouteError
 from neuroute.plan.objects import Run
+from neuroute.plan.reinforced import GreedyBaseline
 from neuroute.training.loop import TrainingLoop
 from tiny import cvrp_run, killed_training, make_run, pens_run, pooled, run_training, self_improving
 
@@ -78,6 +80,7 @@ def staged(kind: str) -> Run:
 
 
 # A run, the fixture with its labels, and the batches in which it is stopped, one after the other.
+WARMED = GreedyBaseline(instances=8, alpha=0.5, warm_up=0.8)
 SCHEMES: dict[str, tuple[Callable[[], Run], str, tuple[int, ...]]] = {
     "supervised, the best weights": (lambda: make_run(epochs=3, keep="best"), "store", (1, 7)),
     "pairs": (lambda: pens_run("both", epochs=3), "store", (5,)),
@@ -97,6 +100,9 @@ SCHEMES: dict[str, tuple[Callable[[], Run], str, tuple[int, ...]]] = {
     # Inside of an epoch and at the end of one, where the baseline is replaced or not.
     "rollouts, TSP": (tiny_reinforced.rollout_run, "store", (0, 1, 2)),
     "rollouts, CVRP": (lambda: tiny_reinforced.rollout_run("invit_cvrp"), "cvrp_store", (3,)),
+    # Inside of the first epoch, whose baseline is a mean, and at its end.
+    "decoders, TSP": (lambda: tiny_mdam.make_run("tsp", baseline=WARMED), "store", (0, 1, 2)),
+    "decoders, CVRP": (lambda: tiny_mdam.make_run("cvrp", baseline=WARMED), "cvrp_store", (1,)),
     "VRP": (vrp_run, "vrp_store", (0, 3)),
     "VRP, a light decoder": (lambda: vrp_run(hierarchy="step"), "vrp_store", (0, 3)),
     "VRP, random gates": (lambda: vrp_run(method="random"), "vrp_store", (0, 3)),

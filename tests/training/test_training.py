@@ -12,14 +12,14 @@ import torch
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
 from neuroute.networks.weights import load_checkpoint
-from neuroute.plan.objects import Labels, Run
+from neuroute.plan.objects import Labels, Network, Run
 from neuroute.problems import sub_paths
 from neuroute.training import data as data_module
 from neuroute.training import decisions
 from neuroute.training.data import TrainingSet
 from neuroute.training.supervised import SupervisedBatches
 from neuroute.training.train import Settings, train
-from tiny import log_lines, make_run, run_training, scheme_of, training_set
+from tiny import log_lines, make_run, run_training, scheme_of, self_improving, training_set
 from validation_gaps import same_weights, set_gaps
 
 CPU = torch.device("cpu")
@@ -61,6 +61,24 @@ def test_a_finished_state_is_only_exported(tmp_path: Path, store: Path) -> None:
     assert (out / "model.safetensors").read_bytes() == before
     assert json.loads((out / "run.json").read_text())["batches"] == 4
     assert (tmp_path / "state" / "state.pt").stat().st_mtime_ns >= state
+
+
+DGL = {"depth": 1, "width": 8, "heads": 2, "feed_forward": 8, "nearest": 4}
+POMO = {"depth": 1, "width": 8, "heads": 2, "feed_forward": 8}
+
+
+@pytest.mark.parametrize("training", [make_run().training, self_improving().training])
+@pytest.mark.parametrize(("kind", "arguments", "by"), [("dgl:Dgl", DGL, "beam-pool"), ("pomo:Pomo", POMO, "reinforce")])
+def test_networks_that_sub_paths_are_not_for_are_refused(
+    tmp_path: Path, store: Path, training: Any, kind: str, arguments: dict[str, Any], by: str
+) -> None:
+    """Before anything is trained; what a tour remembers is not known of a sub-path."""
+    network = Network(kind=f"neuroute.networks.{kind}", arguments=arguments)
+    run = make_run().model_copy(update={"network": network, "training": training})
+    with pytest.raises(NeurouteError, match=f"cannot learn from sub-paths.*train it by '{by}'") as refused:
+        run_training(run, tmp_path, store)
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "state" / "state.pt").exists()
 
 
 def test_two_trainings_of_one_run_are_refused(tmp_path: Path, store: Path) -> None:

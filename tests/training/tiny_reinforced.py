@@ -43,8 +43,13 @@ ROLLOUTS = {  # networks of a single start, whose baseline is a greedy rollout
 }
 
 
+BATCH_NORMS = {
+    "pointerformer": ("neuroute.networks.pointerformer:Pointerformer", {"heads": 2}),
+}
+
+
 def make_run(*stages: Stage, depth: int = 1, kind: str = "pomo", **training: Any) -> ReinforcedRun:
-    name, more = (KINDS | ROLLOUTS)[kind]
+    name, more = (KINDS | ROLLOUTS | BATCH_NORMS)[kind]
     arguments = {"depth": depth, "width": 16, "feed_forward": 32, "train_nodes": N} | more
     return ReinforcedRun(
         paper="icam",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import count, islice
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -49,6 +50,38 @@ def test_a_search_goes_on_from_what_it_has(ship: Ship, problem: str) -> None:
     short, longer = (neuroute.solve(instance, seconds=s, seed=3) for s in (0.0, 0.3))
     assert [cost for _, cost in longer.trace][: len(short.trace)] == [cost for _, cost in short.trace]
     assert longer.cost <= short.cost
+
+
+def test_routes_go_on_from_savings_and_say_so(ship: Ship, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An untrained network's own routes are longer; they stay visible, and alone count where there is no time."""
+    ship("cvrp")
+    instance = neuroute.generate("cvrp", 30)[0]
+    own, savings = neuroute.solve(instance, seconds=0), neuroute.solve(instance, "savings")
+    assert (own.basis, own.origin) == (None, "")
+    assert own.cost > savings.cost
+    ticks = count()
+    monkeypatch.setattr("neuroute.user.improve.time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    solution = neuroute.solve(instance, seconds=30)
+    assert [cost for _, cost in solution.trace[:2]] == [own.cost, savings.cost]
+    assert solution.basis == ("savings", savings.cost)
+    assert solution.cost <= savings.cost
+    longer, shorter = instance.format(own.cost), instance.format(savings.cost)
+    assert f"improved from savings ({shorter}; the network's own routes: {longer})" in str(solution)
+
+
+def test_a_longer_solution_is_not_gone_on_from(ship: Ship) -> None:
+    ship("cvrp")
+    instance = neuroute.generate("cvrp", 12)[0]
+    model, inputs = neuroute.load_model("cvrp", "cpu"), instance.inputs("cvrp")
+    best = neuroute.solve(instance, "hgs", seconds=0.1).stops
+    each = np.array([np.arange(1, 13), np.ones(12, dtype=int)])  # a route for each customer
+    how = neuroute.Decoding(method="prc", longest=8)
+    found = [
+        solve_for(model.net, inputs, how, 4.0, instance.cost, seconds, other=other)[1]
+        for other, seconds in ((each, 0.0), (best, 0.0), (best, 0.3))
+    ]
+    assert len(found[0]) == len(found[1]) == 1
+    assert found[2][1][1] == pytest.approx(instance.cost(best))
 
 
 def test_a_network_that_improves_nothing_takes_no_start(ship: Ship) -> None:

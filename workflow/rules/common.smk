@@ -79,10 +79,15 @@ def check_cluster():
 
 
 def check_label_jobs():
-    """Stop before the first job when a solver that is needed now is missing or needs more memory than there is."""
+    """Stop before the first job when a solver that is needed now is missing or needs more memory than there is.
+
+    And when labels cannot be written where they are kept, which may be another disk than that of the work folder.
+    """
     manifests = {str(PLAN.manifest(job)): job for job in PLAN.label_jobs}
     outputs = {str(file) for job in workflow.dag.needrun_jobs() for file in job.output}
     waiting = [job for manifest, job in manifests.items() if manifest in outputs]
+    if waiting:
+        check_folder(PLAN.label_store)
     for job in waiting:
         check_solvers(PLAN, job, here=workflow.local_exec)
 
@@ -147,6 +152,17 @@ def evaluation_inputs(w):
         + [PLAN.manifest(b) for b in PLAN.label_jobs_of_evaluation(e)]
         + [PLAN.benchmark_manifest(b) for b in PLAN.benchmarks_of_evaluation(e)]
         + [file for file in [PLAN.rescaling_of_evaluation(e)] if file]
+    )
+
+
+def compare_inputs(w):
+    """Libraries, the weights of runs that are named, and others' results."""
+    settings = PLAN.config.compare
+    runs = [run for run in settings.methods if run in PLAN.runs]
+    return (
+        [PLAN.benchmark_manifest(b) for b in settings.benchmarks]
+        + [PLAN.checkpoint(run) for run in runs]
+        + settings.results
     )
 
 

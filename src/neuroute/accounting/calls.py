@@ -88,6 +88,6 @@ def training_calls(run: Run, *, gpu: bool) -> tuple[float, float]:
         if isinstance(t, Reconstruction):
             rebuilt = price.chunks(t.samples, run.n) * price.solution(longest)
             total += t.rounds * t.reconstructions * rebuilt
-    starts = Decoding(starts="all") if price.many else GREEDY
+    starts = Decoding(starts=t.validated_starts) if isinstance(t, Reinforced) else GREEDY
     validations = sum(price.construct(each.dataset, starts) for each in (run.validation, *run.also_validation))
     return updates, total + (t.validations + 1) * validations

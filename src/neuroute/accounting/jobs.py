@@ -180,7 +180,7 @@ class Estimates:
     ) -> Cost:
         """FLOPs at the rate of the network's width, the calls that even nothing takes, and what comes on top."""
         device = self.rates.devices["cuda" if gpus else "cpu"]
-        width = float(run.network.arguments.get("width", 128))
+        width = _width(run)
         rate = at_size(device.gflops[self.precision(run)], width) * 1e9 * (gpus or threads)
         seconds = self.start_s + more_s + flops / rate
         seconds += 1e-6 * (calls[0] * at_size(device.update_us, width) + calls[1] * at_size(device.layer_us, width))
@@ -191,11 +191,19 @@ class Estimates:
     def precision(self, run: Run) -> str:
         """In which its products are computed."""
         precision = run.training.precision
-        return "tf32" if precision == "fp32" and self.gpus and self.plan.config.tf32 else precision
+        exact = "tf32" if self.gpus and self.plan.config.tf32 else "fp32"
+        if precision == "auto":
+            rates = self.rates.devices["cuda" if self.gpus else "cpu"].gflops
+            return max((exact, "bf16"), key=lambda name: at_size(rates[name], _width(run)))
+        return exact if precision == "fp32" else precision
 
     def render(self, artifact: str) -> Cost:
         path = self.plan.artifact_stem(artifact).with_suffix(".json")
         return Cost("render", artifact, path, seconds=self.start_s, disk_mb=0.3, scale=self.plan.scale.name)
+
+
+def _width(run: Run) -> float:
+    return float(run.network.arguments.get("width", 128))
 
 
 def _worker_mb(labels: Labels) -> float:
@@ -205,9 +213,10 @@ def _worker_mb(labels: Labels) -> float:
 def training_flops(run: Run) -> float:
     """Count updates, and the solutions that validations build."""
     amount = run.training.samples * run.training.epochs * cost.training_per_sample(run)
-    many = isinstance(run.training, Reinforced)  # whose validations build solutions from all starts
+    many = isinstance(run.training, Reinforced)  # whose decisions are on all nodes
+    all_starts = isinstance(run.training, Reinforced) and run.training.validated_starts == "all"
     for labels in (run.validation, *run.also_validation):
-        nodes, starts = labels.dataset.nodes, labels.dataset.n if many else 1
+        nodes, starts = labels.dataset.nodes, labels.dataset.n if all_starts else 1
         each = _solution(run, nodes, starts, shrinks=not many)
         amount += labels.dataset.count * (run.training.validations + 1) * each
     return amount

@@ -33,9 +33,12 @@ def train(
     code = p.train_code(run)
     starts, mend = p.files_to_start(run), f"train it with `neuroute train {(r.start or '').partition('@')[0]}`"
     started = [_file_digest(path, mend) for path in starts]
+    from neuroute.evaluation.precision import settle
     from neuroute.training.train import Settings
     from neuroute.training.train import train as train_run
 
+    threads = threads or p.scale.train_threads
+    r = settle(r, p.config, "training", threads, print)
     train_run(
         r,
         p.run_dir(run),
@@ -43,7 +46,7 @@ def train(
         p.label_dirs,
         Settings(
             p.config.device,
-            threads or p.scale.train_threads,
+            threads,
             p.config.memory_gb,
             p.config.compile,
             p.config.tensorboard,

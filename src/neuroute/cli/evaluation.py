@@ -11,9 +11,11 @@ from neuroute.cli.options import (
     Beam,
     ConfigFile,
     Device,
+    Images,
     Longest,
     Prc,
     Rescale,
+    Revise,
     Rrc,
     ScaleName,
     Start,
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 # The arguments of `choose_decoding` when none of the options is given.
 GREEDY = {"beam": 1, "rrc": 0, "rescale": 1.0, "prc": 0, "start": None, "longest": None}
-GREEDY |= {"starts": None, "augment": False}
+GREEDY |= {"starts": None, "augment": False, "images": 1, "revise": None}
 
 
 def evaluate(
@@ -52,6 +54,8 @@ def evaluate(
     rescale: Rescale = 1.0,
     starts: Starts = None,
     augment: Augment = False,
+    images: Images = 1,
+    revise: Revise = None,
     reference: Annotated[
         str | None, typer.Option(help="with --model: a solver, whose solutions the gaps are to; kept beside --out")
     ] = None,
@@ -67,13 +71,13 @@ def evaluate(
     threads: Threads = None,
 ) -> None:
     """Decode the test sets of an evaluation with a trained run and record every number; or, with --model and --data,
-    measure any checkpoint on any instances.  How solutions are built (--beam to --augment) is said with --model only.
+    measure any checkpoint on any instances.  How solutions are built (--beam to --revise) is said with --model only.
 
     A killed call goes on where it was.  Several calls with --part, on several machines of one kind, share the work of
     one; a call without it then writes the records.
     """
     how = {"beam": beam, "rrc": rrc, "rescale": rescale, "prc": prc, "start": start, "longest": longest}
-    how |= {"starts": starts, "augment": augment}
+    how |= {"starts": starts, "augment": augment, "images": images, "revise": revise}
     if model is not None and data is not None and evaluation is None and part is None:
         p = load_plan(config, scale, device) if config or Path("config.yaml").exists() else None
         print(_evaluate_data(p, model, data, how, limit, out, device, threads, reference, workers))
@@ -87,14 +91,16 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
     """Record every number of an evaluation of the plan, or keep those of a part of it."""
     from neuroute.evaluation import driver
     from neuroute.evaluation.loaded import RunContext
+    from neuroute.evaluation.precision import settle
 
     e = p.find(p.evaluations, evaluation, "evaluation")
+    threads = threads or p.scale.evaluate_threads
     context = RunContext(
         scale=p.scale.name,
         code=p.evaluate_code(evaluation),
         network_code=p.network_code(e.run),
         device=p.config.device,
-        threads=threads or p.scale.evaluate_threads,
+        threads=threads,
         memory_gb=p.config.memory_gb,
         jobs_per_gpu=p.config.jobs_per_gpu,
         tf32=p.config.tf32,
@@ -103,7 +109,8 @@ def _evaluate_test_sets(p: "Plan", evaluation: str, threads: int | None, part: t
         benchmarks={b: p.benchmark_manifest(b) for b in p.benchmarks_of_evaluation(evaluation)},
         rescaling=p.rescaling_of_evaluation(evaluation),
     )
-    driver.evaluate(e, p.runs[e.run], p.checkpoint(e.run), p.evaluation_file(evaluation), context, part)
+    run = settle(p.runs[e.run], p.config, "decoding", threads, print)
+    driver.evaluate(e, run, p.checkpoint(e.run), p.evaluation_file(evaluation), context, part)
 
 
 def _evaluate_data(
@@ -165,6 +172,8 @@ def solve(
     rescale: Rescale = 1.0,
     starts: Starts = None,
     augment: Augment = False,
+    images: Images = 1,
+    revise: Revise = None,
     out: Annotated[Path | None, typer.Option(help="drawing of the solution (.svg, .pdf or .png)")] = None,
     save: Annotated[Path | None, typer.Option(help="keep the solution here (.tour or .sol)")] = None,
     config: ConfigFile = None,
@@ -173,21 +182,21 @@ def solve(
     """Solve a file of TSPLIB, VRPLIB or Solomon's with a network or a solver, or improve a solution of it; draw it.
 
     The network is one of `neuroute models`, and searches for --seconds; or say how solutions are built (--beam to
-    --augment; --starts 1 is greedy).
+    --revise; --starts 1 is greedy).
     """
     from neuroute.datasets.explicit import is_explicit
     from neuroute.plan.config import load_config
-    from neuroute.user.compare import solve_by, split_names
+    from neuroute.user.by_solvers import solve_by, split_names
     from neuroute.user.options import choose_decoding
     from neuroute.user.solve import solve_file
 
-    how = (beam, rrc, rescale, prc, start, longest, starts, augment)
+    how = (beam, rrc, rescale, prc, start, longest, starts, augment, images, revise)
     decoding = None if how == tuple(GREEDY.values()) else choose_decoding(*how)
     if decoding is not None and seconds is not None:
-        raise NeurouteError("--seconds: --beam to --augment say how long it takes; leave one of them out")
+        raise NeurouteError("--seconds: --beam to --revise say how long it takes; leave one of them out")
     solvers = split_names(solver or [])
     if solvers and (model, decoding, start_file) != (None, None, None):
-        raise NeurouteError("--solver: --model, --from and --beam to --augment are for networks; leave them out")
+        raise NeurouteError("--solver: --model, --from and --beam to --revise are for networks; leave them out")
     if len(solvers) > 1 or is_explicit(file):
         print(solve_by(file, solvers, reference, seconds=seconds, seed=seed, out=out, save=save, say=print))
         return

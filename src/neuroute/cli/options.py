@@ -26,11 +26,18 @@ Start = Annotated[
     str | None, typer.Option(help="what --prc starts from: greedy (default), insertion, nearest and other insertions")
 ]
 Longest = Annotated[int | None, typer.Option(help="most stops of a sub-path of --prc; default 1000, or all")]
+Revise = Annotated[
+    str | None,
+    typer.Option(help="GLOP's revision of random insertion: nodes of a block x iterations, as in 100x20,50x25,noflips"),
+]
 Rescale = Annotated[float, typer.Option(help="stretch the coordinates that the model sees (pens)")]
 Starts = Annotated[
     str | None, typer.Option(help="the best from so many starts, or all (networks of many: POMO, ICAM); default 1")
 ]
 Augment = Annotated[bool, typer.Option("--augment", help="and from the eight symmetric images (POMO, ICAM)")]
+Images = Annotated[
+    int, typer.Option(min=1, help="the best from so many random images, the first of which is the instance (INViT)")
+]
 
 
 _PLANS: dict[str, "Plan"] = {}  # built in this process, or in the warm one that it is a copy of

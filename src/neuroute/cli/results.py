@@ -32,7 +32,7 @@ def render(
 
 def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
     """Write results/index.html from the rendered artifacts and the records, and results/summary.json."""
-    from neuroute.plan.headlines import headlines
+    from neuroute.dag.headlines import headlines
     from neuroute.rendering.claims import judge
     from neuroute.rendering.protocol import protocol_lines
     from neuroute.rendering.report import Overview, write_report

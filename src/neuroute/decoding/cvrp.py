@@ -5,7 +5,7 @@ Whatever the network says, every solution is feasible: what does not fit is mask
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp_paths import Decide, greedy_solutions
 from neuroute.decoding.environment import B, Environment
-from neuroute.decoding.rollout import Rollout, empty_mask
+from neuroute.decoding.rollout import Rollout, empty_mask, pick_masks, pick_tours
 from neuroute.networks.base import PathNetwork
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp
@@ -78,6 +78,7 @@ class RouteRollout:
     """
 
     context: Tensor
+    of_tours: ClassVar[tuple[str, ...]] = ("current", "_served", "_order", "_via", "_load")  # besides masks and context
 
     def __init__(self, batch: CvrpBatch, starts: Tensor, dtype: torch.dtype) -> None:
         """starts (batch, tours): the first customers, which no constraint is asked about; 0 where the network is to
@@ -102,6 +103,12 @@ class RouteRollout:
                 "diverged, train it with a lower learning rate"
             )
         return complete
+
+    def pick(self, parents: Tensor) -> None:
+        for name in self.of_tours:
+            setattr(self, name, pick_tours(getattr(self, name), parents))
+        self._visited, self.mask = (pick_masks(mask, parents) for mask in (self._visited, self.mask))
+        self.context = self._make_context()
 
     def solutions(self) -> Tensor:
         """(batch, tours, 2, V): order and flags, as in `problems.vrp`."""

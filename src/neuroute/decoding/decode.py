@@ -12,7 +12,7 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.environment import ENVIRONMENT, Batch
-from neuroute.decoding.memory import autocast, batch_size_for, device_of
+from neuroute.decoding.memory import autocast, batch_size_for, device_of, instances_that_fit
 from neuroute.decoding.multi_start import multi_start, starts_of
 from neuroute.decoding.search import SEARCH, Search
 from neuroute.networks.base import PathNetwork, RoutingNetwork
@@ -21,8 +21,11 @@ from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.registry import Part
 from neuroute.solvers.registry import get
 
-# Ways of GLOP: (network, batch, decoding, memory_gb, number of the first instance) -> solutions (batch, ...).
-OWN = {name: Part[Callable[[Any, Any, Decoding, float, int], Tensor]](name) for name in ("revise", "partition")}
+# Ways of GLOP and MDAM: (network, batch, decoding, memory_gb, number of the first instance) -> solutions (batch, ...).
+OWN = {
+    name: Part[Callable[[Any, Any, Decoding, float, int], Tensor]](name) for name in ("revise", "partition", "decoders")
+}
+MOST_TOGETHER = 256  # instances whose batch norms are taken together
 MAX_NODES_PER_BATCH = 1 << 20  # of the instances whose blocks parallel re-construction gives to the network
 
 
@@ -251,6 +254,8 @@ def instances_per_batch(net: RoutingNetwork, nodes: int, decoding: Decoding, mem
         environment = ENVIRONMENT.of(net.problem)
         images, starts = decoding.number_of_images, starts_of(decoding) or nodes - environment.depots
         return environment.batch_sizes(net, nodes, images * starts, images, memory_gb, decoding.batch_size)[1]
+    if decoding.method == "decoders":
+        return decoding.batch_size or min(MOST_TOGETHER, instances_that_fit(net, nodes, decoding, memory_gb))
     if decoding.method in OWN:
         width = 4 * getattr(decoding.revision, "width", 10)  # tours, and their flips
         return decoding.batch_size or max(1, MAX_NODES_PER_BATCH // (nodes * width))

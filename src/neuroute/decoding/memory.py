@@ -21,7 +21,19 @@ def device_of(net: RoutingNetwork) -> torch.device:
 
 
 def batch_size_for(net: RoutingNetwork, nodes: int, decoding: Decoding, memory_gb: float) -> int:
-    """Instances that fit: about 16 floats of activations per token and channel are alive at once.
+    """Instances that are solved together: as many as fit, and on a CPU as its caches hold.
+
+    Raises NeurouteError if one does not fit.
+    """
+    fit = instances_that_fit(net, nodes, decoding, memory_gb)
+    # On a CPU more tokens at once bring no speed, only cache misses; on a GPU a grid's axes are the limit of rows.
+    on_cpu, tokens = device_of(net).type == "cpu", net.decision_tokens or nodes + 1
+    enough = 8192 // (tokens * decoding.beam) if on_cpu else min(4096, 65_535 // decoding.beam)
+    return decoding.batch_size or max(1, min(fit, enough))
+
+
+def instances_that_fit(net: RoutingNetwork, nodes: int, decoding: Decoding, memory_gb: float) -> int:
+    """About 16 floats of activations per token and channel are alive at once.
 
     What a network keeps of pairs of tokens has a quarter of the memory to itself.  Raises NeurouteError if the
     activations of one instance are more than all of it.
@@ -34,14 +46,9 @@ def batch_size_for(net: RoutingNetwork, nodes: int, decoding: Decoding, memory_g
             f"an instance of {nodes} nodes{beam} needs about {per_instance / 1e9:.2g} GB for its activations, and "
             f"memory_gb is {memory_gb:.2g}: set it in config.yaml to that or more, or take a smaller instance or beam"
         )
-    if decoding.batch_size:
-        return decoding.batch_size
     pairs = net.pair_channels * (nodes + 1) ** 2
     held = max(1, pair_floats(memory_gb) // pairs) if pairs else 65_535
-    # On a CPU more tokens at once bring no speed, only cache misses; on a GPU a grid's axes are the limit of rows.
-    on_cpu = device_of(net).type == "cpu"
-    enough = 8192 // (tokens * decoding.beam) if on_cpu else min(4096, 65_535 // decoding.beam)
-    return max(1, min(int(memory_gb * 1e9 / per_instance), enough, held))
+    return max(1, min(int(memory_gb * 1e9 / per_instance), held))
 
 
 def bytes_of_decision(net: RoutingNetwork) -> int:

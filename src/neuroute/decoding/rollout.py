@@ -24,6 +24,9 @@ class Rollout(Protocol):
     def go(self, stops: Tensor) -> None:
         """Move on to stops (batch, tours)."""
 
+    def pick(self, parents: Tensor) -> None:
+        """Go on with the solutions `parents` (batch, new) int64, each as often as it is among them, and no others."""
+
     def solutions(self) -> Tensor:
         """What was built, int64 (batch, tours, ...)."""
 
@@ -54,6 +57,16 @@ def empty_mask(starts: Tensor, nodes: int, dtype: torch.dtype) -> Tensor:
     """Zeros (batch, tours, nodes); rows begin at multiples of 8, as a GPU's fused attention loads them."""
     batch, tours = starts.shape
     return torch.zeros(batch, tours, nodes + -nodes % 8, dtype=dtype, device=starts.device)[..., :nodes]
+
+
+def pick_tours(values: Tensor, parents: Tensor) -> Tensor:
+    """values (batch, tours, ...), parents (batch, new) int64 -> (batch, new, ...)."""
+    return values[torch.arange(len(parents), device=parents.device)[:, None], parents]
+
+
+def pick_masks(mask: Tensor, parents: Tensor) -> Tensor:
+    """mask (batch, tours, nodes), parents (batch, new) int64 -> (batch, new, nodes), with rows as in `empty_mask`."""
+    return empty_mask(parents, mask.shape[2], mask.dtype).copy_(pick_tours(mask, parents))
 
 
 def mask_stops(mask: Tensor, stops: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from neuroute.decoding.environment import Batch
-from neuroute.decoding.rollout import Rollout
+from neuroute.decoding.rollout import Rollout, pick_masks
 from neuroute.networks.base import MultiStartNetwork
 
 
@@ -30,8 +30,16 @@ class WithServed:
 
     def _show(self, stops: Tensor) -> None:
         self._served.scatter_(2, stops[..., None], -torch.inf)
+        self._read()
+
+    def _read(self) -> None:
         self.current, self.mask = self._rollout.current, self._rollout.mask
         self.context = torch.cat([self._rollout.context[..., None], self._served], dim=-1)
+
+    def pick(self, parents: Tensor) -> None:
+        self._rollout.pick(parents)
+        self._served = pick_masks(self._served, parents)
+        self._read()
 
     def solutions(self) -> Tensor:
         return self._rollout.solutions()

@@ -12,7 +12,7 @@ from torch import Tensor
 from neuroute.decoding.environment import Environment
 from neuroute.decoding.greedy import Arrive, Decide, greedy_tours
 from neuroute.decoding.memory import pair_floats
-from neuroute.decoding.rollout import empty_mask, mask_stops
+from neuroute.decoding.rollout import empty_mask, mask_stops, pick_masks, pick_tours
 from neuroute.networks.base import PathNetwork
 from neuroute.plan.objects import Decoding
 
@@ -33,6 +33,12 @@ class TspRollout:
     def go(self, stops: Tensor) -> None:
         self.current, self.mask = stops, mask_stops(self.mask, stops)
         self._stops.append(stops)
+
+    def pick(self, parents: Tensor) -> None:
+        self.context, self.current, *self._stops = (
+            pick_tours(each, parents) for each in (self.context, self.current, *self._stops)
+        )
+        self.mask = pick_masks(self.mask, parents)
 
     def solutions(self) -> Tensor:
         """(batch, tours, n)"""

@@ -87,6 +87,8 @@ class VrpRollout(RouteRollout):
     stop (0 without windows), the length of the route so far, and 1 where routes are open.
     """
 
+    of_tours = (*RouteRollout.of_tours, "_deliveries", "_time", "_length")
+
     def __init__(self, batch: VrpBatch, starts: Tensor, dtype: torch.dtype) -> None:
         self._on, self._distances = batch.switches, batch.distance_matrix
         self._limit = batch.limit[:, None, None] + EPS

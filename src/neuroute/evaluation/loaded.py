@@ -81,7 +81,7 @@ class LoadedModel:
         """Return one record per value; `test` as of `describe_test`, `batch_size` what memory holds unless given."""
         seed = self.run.seed if self.weights is None else None
         shared = {"paper": self.run.paper, "run": self.run.id, "group": group, "seed": seed, **test}
-        shared["weights"] = self.weights
+        shared |= {"weights": self.weights, "precision": self.run.training.precision}
         shared["batch_size"] = batch_size or instances_per_batch(self.net, test["n"], decoding, self.memory_gb)
         context = self.context
         return make_rows(shared, decoding, values, self.place, context.scale, context.code, wall_time_s)

@@ -13,11 +13,11 @@ from neuroute.core.files import write_whole
 from neuroute.core.lazy import pd
 from neuroute.plan.objects import Dataset
 
-# The last: where weights come from that were not trained here, and nothing where they were.
+# weights: where they come from if they were not trained here; precision: of the network's products.
 COLUMNS = (
     "paper", "run", "group", "seed", "test", "distribution", "n", "n_instances", "reference", "decoding", "method",
     "beam", "log_n", "batch_size", "metric", "value", "unit", "device", "threads", "torch", "scale", "code",
-    "wall_time_s", "weights",
+    "wall_time_s", "weights", "precision",
 )  # fmt: skip
 UNITS = {
     "gap_pct": "%",

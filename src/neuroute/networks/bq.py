@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
+from neuroute.networks.blocks.all_digits import FullLinear, in_products
 from neuroute.networks.blocks.linear_cross_attention import CrossModule
 from neuroute.networks.blocks.residual_layer import ResidualLayer
 from neuroute.networks.blocks.rezero_cross_attention import ReZeroCrossModule, published_bound
@@ -26,13 +27,13 @@ class Bq(PathNetwork):
     ) -> None:
         super().__init__()
         self.width, self.depth, self.train_nodes = width, depth, train_nodes
-        self.embed = nn.Linear(2, width)
+        self.embed = FullLinear(2, width)
         self.ends = nn.Embedding(2, width)  # added to the current node, and to the destination
         layers = [
             ResidualLayer(width, heads, feed_forward, rezero=True, bias="key-value", scaled=False) for _ in range(depth)
         ]
         self.layers = nn.ModuleList(layers)
-        self.head = nn.Linear(width, 1)
+        self.head = FullLinear(width, 1)
         # Published are Q, K, V and output as (heads, width, d_k) tensors, on which Xavier's rule takes width * d_k for
         # the fan in and heads * d_k for the fan out: 0.0429 for the published shape.
         bound = math.sqrt(6 / (width * (width // heads) + width))
@@ -46,8 +47,8 @@ class Bq(PathNetwork):
 
     def hidden(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., destination]."""
-        h: Tensor = self.embed(rows)
-        first, last = self.ends.weight
+        h = in_products(self.embed(rows))
+        first, last = self.ends.weight.to(h)
         h = torch.cat([h[:, :1] + first, h[:, 1:-1], h[:, -1:] + last], dim=1)
         for layer in self.layers:
             h = layer(h, attention_scale)
@@ -103,11 +104,11 @@ class BqCvrp(PathNetwork):
             raise ValueError(f"{representatives} representatives of the current stop: at least one is needed")
         self.width, self.depth, self.train_nodes, self.nearest = width, depth, train_nodes, nearest
         self.repetitions = representatives if attention == "cross" else 1
-        self.embed = nn.Linear(4, width)
+        self.embed = FullLinear(4, width)
         self.ends = nn.Embedding(self.repetitions + 1, width)  # added to the current stop, and to the destination
         layers = [_layer(width, heads, feed_forward, attention) for _ in range(depth)]
         self.layers = nn.ModuleList(layers)
-        self.head = nn.Linear(width, 2)
+        self.head = FullLinear(width, 2)
 
     def encode(self, coords: Tensor, demand: Tensor) -> Tensor:
         """coords (rows, 1 + customers, 2), demand (rows, 1 + customers), depot first -> both (..., 3), unchanged."""
@@ -119,8 +120,8 @@ class BqCvrp(PathNetwork):
         Of the current stop's repetitions it is the last one's.
         """
         left = remaining[:, None, None].to(rows).expand(-1, rows.shape[1], 1)
-        h: Tensor = self.embed(torch.cat([rows, left], dim=-1))
-        ends = self.ends.weight
+        h = in_products(self.embed(torch.cat([rows, left], dim=-1)))
+        ends = self.ends.weight.to(h)
         current, depot = h[:, :1] + ends[:-1], h[:, -1:] + ends[-1]
         z = torch.cat([current, depot], dim=1)
         h = torch.cat([current, h[:, 1:-1], depot], dim=1)

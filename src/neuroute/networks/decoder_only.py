@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
+from neuroute.networks.blocks.all_digits import FullLinear, in_products
 from neuroute.networks.blocks.gated_decoder import GatedDecoderLayer
 
 
@@ -34,11 +35,11 @@ class DecoderOnly(PathNetwork):
     ) -> None:
         super().__init__()
         self.width, self.depth, self.train_nodes = width, depth, train_nodes
-        self.embed = nn.Linear(2, width)
+        self.embed = FullLinear(2, width)
         self.start = nn.Linear(width, width)  # the node where the tour has to end: its start
         self.current = nn.Linear(width, width)
         self.layers = nn.ModuleList(self.layer(width, heads, gate=gate, rezero=rezero) for _ in range(depth))
-        self.head = nn.Linear(width, 1)
+        self.head = FullLinear(width, 1)
 
     def encode(self, coords: Tensor) -> Tensor:
         """coords (rows, nodes, 2) -> the per-node rows that `decide` reads, here the coordinates themselves."""
@@ -50,7 +51,7 @@ class DecoderOnly(PathNetwork):
 
     def hidden(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., destination]."""
-        h: Tensor = self.embed(rows)
+        h = in_products(self.embed(rows))
         h = torch.cat([self.current(h[:, :1]), h[:, 1:-1], self.start(h[:, -1:])], dim=1)
         for layer in self.layers:
             h = layer(h, attention_scale)

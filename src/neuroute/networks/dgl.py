@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
+from neuroute.networks.blocks.all_digits import FullLinear, in_products
 from neuroute.networks.blocks.positions import pairwise_distances
 from neuroute.networks.blocks.residual_layer import ResidualLayer
 
@@ -47,11 +48,11 @@ class Dgl(PathNetwork):
             return ResidualLayer(width, heads, feed_forward, rezero=False, bias="output", scaled=True)
 
         self.width, self.depth, self.train_nodes, self.nearest = width, depth, train_nodes, nearest
-        self.embed = nn.Linear(FEATURES, width)
+        self.embed = FullLinear(FEATURES, width)
         self.encoder = layer()
         self.current = nn.Linear(width, width)
         self.layers = nn.ModuleList(layer() for _ in range(depth))
-        self.head = nn.Linear(width, 1)
+        self.head = FullLinear(width, 1)
 
     def encode(self, coords: Tensor) -> Tensor:
         """coords (batch, nodes, 2) -> rows (batch, nodes, 5) float64, of which all nodes are open.
@@ -77,7 +78,7 @@ class Dgl(PathNetwork):
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, 5) of [current, available..., first] at which it has arrived -> logits."""
         features, near = self._features(rows)
-        h = self.encoder(self.embed(features.to(self.embed.weight.dtype)), attention_scale)
+        h = self.encoder(in_products(self.embed(features.to(self.embed.weight.dtype))), attention_scale)
         h = torch.cat([self.current(h[:, :1]), h[:, 1:]], dim=1)
         for layer in self.layers:
             h = layer(h, attention_scale)

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
+from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.attention import attend
-from neuroute.networks.blocks.norms import BatchNorm
-from neuroute.networks.blocks.post_norm_layer import PostNormLayer
+from neuroute.networks.blocks.post_norm_layer import KoolLayer
 
 LEAST_EXTENT = 1e-10  # of a path whose nodes coincide
 
@@ -27,14 +27,6 @@ def fit_to_square(points: Tensor) -> Tensor:
     extent = points.amax(dim=1, keepdim=True)
     points = torch.where(extent[..., 1:] > extent[..., :1], points.flip(2), points)
     return points / (extent.amax(dim=2, keepdim=True) + LEAST_EXTENT)
-
-
-class KoolLayer(PostNormLayer):
-    """The layer of Kool's encoder: batch norm, and no bias in attention.  4 W^2 + 2 W F + 5 W + F parameters."""
-
-    def __init__(self, width: int, heads: int, feed_forward: int) -> None:
-        super().__init__(width, heads, feed_forward, BatchNorm)
-        self.out = nn.Linear(width, width, bias=False)
 
 
 class Prepared(NamedTuple):
@@ -65,7 +57,7 @@ class Reviser(nn.Module):
     def __init__(self, depth: int, width: int, heads: int, feed_forward: int, clipping: float) -> None:
         super().__init__()
         self.heads, self.clipping = heads, clipping
-        self.embed = nn.Linear(2, width)
+        self.embed = FullLinear(2, width)
         self.layers = nn.ModuleList(KoolLayer(width, heads, feed_forward) for _ in range(depth))
         self.project_nodes = nn.Linear(width, 3 * width, bias=False)  # the glimpse's keys and values, the logits' keys
         self.project_mean = nn.Linear(width, width, bias=False)
@@ -106,11 +98,13 @@ class Reviser(nn.Module):
         of_heads = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in prepared)
         keys, values, _, queries = of_heads
         glimpse = attend(queries[:, :, :steps], keys, values, self._scale(width), mask)
-        return self._logits(glimpse.transpose(1, 2).flatten(2), prepared.targets) + mask.to(glimpse)
+        logits = self._logits(glimpse.transpose(1, 2).flatten(2), prepared.targets)
+        return logits + mask.to(logits)
 
     def _logits(self, glimpse: Tensor, targets: Tensor) -> Tensor:
         """glimpse (batch, steps, width), targets (batch, nodes, width) -> (batch, steps, nodes)."""
-        return self.clipping * torch.tanh(glimpse @ targets.transpose(1, 2) * (1 / math.sqrt(glimpse.shape[2])))
+        products = in_all_digits(torch.matmul, glimpse, targets.transpose(1, 2))
+        return self.clipping * torch.tanh(products * (1 / math.sqrt(glimpse.shape[2])))
 
     def _scale(self, width: int) -> float:
         return 1 / math.sqrt(width // self.heads)
@@ -143,7 +137,7 @@ class Glop(PathNetwork):
         if list(blocks) != sorted(set(blocks), reverse=True) or not blocks or min(blocks) < 4:
             raise ValueError(f"blocks {list(blocks)} must be falling numbers of at least 4 nodes")
         self.width, self.depth, self.train_nodes = width, depth, train_nodes
-        self.blocks, self.insertions = tuple(blocks), tuple(insertions)
+        self.blocks, self.insertions, self.heads = tuple(blocks), tuple(insertions), heads
         self.revisers = nn.ModuleList(
             Reviser(depth, width, heads, feed_forward, clipping) for _ in blocks[: 1 if shared else None]
         )
@@ -163,3 +157,12 @@ class Glop(PathNetwork):
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, 4 width) -> logits (batch, available); no factor depends on the size."""
         return self.reviser(0).decide(rows)  # rows hold all that is learnt: any will do
+
+    def build(self, rows: Tensor) -> Tensor:
+        """rows (batch, m, 4 width) on the CPU -> the greedy orders (2 batch, m) of their places, from either end.
+
+        Each goes from place 0 to place m - 1; the second half was built backwards.
+        """
+        from neuroute.networks.blocks.kool_paths import paths_from_either_end  # numba takes half a second
+
+        return paths_from_either_end(rows, self.heads)

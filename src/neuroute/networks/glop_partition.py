@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import RoutingNetwork
+from neuroute.networks.blocks.all_digits import FullLinear
 from neuroute.networks.blocks.gated_graph import GatedGraph
 
 FLOOR = 1e-5  # of a weight, and of the smallest one that all are divided by
@@ -39,7 +40,7 @@ class GlopPartition(RoutingNetwork):
         self.width, self.depth, self.train_nodes = width, depth, train_nodes
         self.neighbours, self.near = neighbours, near
         self.graph = GatedGraph(depth, width, 3, 2)
-        self.head = nn.ModuleList([nn.Linear(width, width), nn.Linear(width, width), nn.Linear(width, 1)])
+        self.head = nn.ModuleList([nn.Linear(width, width), nn.Linear(width, width), FullLinear(width, 1)])
 
     def encode(self, coords: Tensor, demand: Tensor) -> Heat:
         """coords (batch, 1 + V, 2), demand (batch, 1 + V) in shares of the capacity, depot first.

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.aafm import AafmLayer, aafm, one_alpha, slope, weigh
+from neuroute.networks.blocks.all_digits import in_all_digits
 from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding, rows_of
 from neuroute.networks.blocks.pointer import best_of, clipped
 from neuroute.networks.blocks.positions import pairwise_distances
@@ -132,7 +133,7 @@ class Icam(MultiStartNetwork):
     ) -> Tensor:
         """query (batch, tours, width), nodes and pairs of the instance; distances and mask (batch, tours, nodes)."""
         query = aafm(query, pairs, _biased(mask, distances, self.alpha, log_n))
-        fits = (query * (1 / math.sqrt(self.width))) @ nodes.transpose(1, 2)
+        fits = in_all_digits(torch.matmul, query * (1 / math.sqrt(self.width)), nodes.transpose(1, 2))
         return _biased(fits.to(mask.dtype), distances, self.compatibility_alpha, log_n)
 
 

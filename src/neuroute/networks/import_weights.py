@@ -34,6 +34,8 @@ NETWORKS = {
     "invit": "neuroute.networks.invit:Invit",
     "invit-cvrp": "neuroute.networks.invit:InvitCvrp",
     "pointerformer": "neuroute.networks.pointerformer:Pointerformer",
+    "mdam": "neuroute.networks.mdam:Mdam",
+    "mdam-cvrp": "neuroute.networks.mdam:MdamCvrp",
     "glop": "neuroute.networks.glop:Glop",
     "glop-g": "neuroute.networks.glop_partition:GlopPartition",
     "decoder-only": "neuroute.networks.decoder_only:DecoderOnly",

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.base import MultiStartNetwork
+from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.blocks.norms import LayerNorm
@@ -52,9 +53,15 @@ class InvitLayer(PostNorm):
         self.out = nn.Linear(width, width, bias=False)
         self.inner_norm = nn.LayerNorm(width, eps=1e-6)
 
-    def forward(self, x: Tensor, hidden: Tensor) -> Tensor:
-        """x (rows, tokens, width), hidden (rows, 1, 1, tokens): -inf at tokens that are not there -> as x."""
-        q, k, v = (_heads(part, self.heads) for part in self.qkv(x).chunk(3, dim=-1))
+    def forward(self, x: Tensor, hidden: Tensor | None, first: int | None = None) -> Tensor:
+        """x (rows, tokens, width), hidden (rows, 1, 1, tokens): -inf at tokens that are not there, if any -> as x.
+
+        first: of so many tokens alone, those that are asked for of the last layer.
+        """
+        of_query, of_others = self.qkv.weight.tensor_split([x.shape[-1]])
+        keys, values = F.linear(x, of_others).chunk(2, dim=-1)
+        x = x[:, :first]
+        q, k, v = (_heads(part, self.heads) for part in (F.linear(x, of_query), keys, values))
         seen = attend(q, k, v, 1 / math.sqrt(q.shape[-1]), hidden).transpose(1, 2).flatten(2)
         return self.finish(x, self.inner_norm(x + self.out(seen)))
 
@@ -64,23 +71,24 @@ class ViewEncoder(nn.Module):
 
     def __init__(self, features: int, other: bool, depth: int, width: int, heads: int, feed_forward: int) -> None:
         super().__init__()
-        self.nodes, self.here = nn.Linear(features, width), nn.Linear(features, width)
-        self.other = nn.Linear(2, width) if other else None
+        self.nodes, self.here = FullLinear(features, width), FullLinear(features, width)
+        self.other = FullLinear(2, width) if other else None
         self.layers = nn.ModuleList(InvitLayer(width, heads, feed_forward) for _ in range(depth))
 
-    def forward(self, view: View) -> tuple[Tensor, Tensor]:
-        """-> the nodes (rows, k, width), and the current stop and the node besides (rows, 1 or 2, width)."""
-        k = view.nodes.shape[2]
-        tokens = [self.nodes(view.nodes), self.here(view.here)[..., None, :]]
+    def forward(self, view: View, actions: int) -> tuple[Tensor, Tensor]:
+        """-> the first `actions` nodes, and the current stop and the node besides: (rows, actions, 1 or 2, width)."""
+        tokens = [self.here(view.here)[..., None, :]]
         if self.other is not None:
             assert view.other is not None
             tokens.append(self.other(view.other)[..., None, :])
-        h = torch.cat(tokens, dim=2).flatten(0, 1)
-        hidden = h.new_zeros(h.shape[:2])
-        hidden[:, :k].masked_fill_(~view.there.flatten(0, 1), -math.inf)
-        for layer in self.layers:
-            h = layer(h, hidden[:, None, None])
-        return h[:, :k], h[:, k:]
+        stops = len(tokens)
+        h = torch.cat([*tokens, self.nodes(view.nodes)], dim=2).flatten(0, 1)
+        hidden = _hidden(F.pad(view.there, (stops, 0), value=True))
+        *layers, last = self.layers
+        for layer in layers:
+            h = layer(h, hidden)
+        h = last(h, hidden, stops + actions)
+        return h[:, stops:], h[:, :stops]
 
 
 class Glimpse(nn.Module):
@@ -93,8 +101,8 @@ class Glimpse(nn.Module):
         self.up, self.down = nn.Linear(width, width), nn.Linear(width, width)
         self.attention_norm, self.feed_forward_norm = LayerNorm(width), LayerNorm(width)
 
-    def forward(self, h: Tensor, keys: Tensor, values: Tensor, hidden: Tensor) -> Tensor:
-        """h (rows, 1, width); keys, values (rows, actions, width); hidden (rows, 1, 1, actions) -> as h."""
+    def forward(self, h: Tensor, keys: Tensor, values: Tensor, hidden: Tensor | None) -> Tensor:
+        """h (rows, 1, width); keys, values (rows, actions, width); hidden (rows, 1, 1, actions), if any -> as h."""
         q, k, v = (_heads(part, self.heads) for part in (self.query(h), keys, values))
         seen = attend(q, k, v, 1 / math.sqrt(q.shape[-1]), hidden).transpose(1, 2).flatten(2)
         h = self.attention_norm.join(h, self.out(seen))
@@ -193,26 +201,25 @@ class Invit(MultiStartNetwork):
     def _choose(self, views: list[View], actions: Tensor, there: Tensor, mask: Tensor) -> Tensor:
         """The first view is that of the actions (batch, tours, a); all others begin with the same nodes."""
         encoders, a = (self.action_view, *self.views), actions.shape[-1]
-        encoded = [encoder(view) for encoder, view in zip(encoders, views, strict=True)]
+        encoded = [encoder(view, a) for encoder, view in zip(encoders, views, strict=True)]
         stops = torch.cat([stop.flatten(1) for _, stop in encoded], dim=-1)
-        rows = torch.cat([nodes[:, :a] for nodes, _ in encoded], dim=-1)
+        rows = torch.cat([nodes for nodes, _ in encoded], dim=-1)
         if self.depots:
             there = torch.cat([there, mask[..., :1] == 0], dim=-1)
             rows = torch.cat([rows, torch.cat([stop[:, 1:] for _, stop in encoded], dim=-1)], dim=1)
-        hidden = torch.zeros_like(there, dtype=rows.dtype).masked_fill_(~there, -math.inf).flatten(0, 1)
-        logits = self._point(self.query(stops)[:, None], rows, hidden) + hidden
-        logits = logits.to(mask.dtype).view(there.shape)
+        logits = self._point(self.query(stops)[:, None], rows, _hidden(there))
+        logits = logits.to(mask.dtype).view(there.shape).masked_fill(~there, -math.inf)
         near = torch.full_like(mask, -math.inf).scatter(2, actions, logits[..., :a])
         # After the nodes: of those that are not there one may be the depot.
         return near.scatter(2, torch.zeros_like(actions[..., :1]), logits[..., a:]) if self.depots else near
 
-    def _point(self, h: Tensor, rows: Tensor, hidden: Tensor) -> Tensor:
-        """h (rows, 1, width), actions (rows, a, (v + 1) width), hidden (rows, a) -> logits (rows, a)."""
+    def _point(self, h: Tensor, rows: Tensor, hidden: Tensor | None) -> Tensor:
+        """h (rows, 1, width), actions (rows, a, (v + 1) width), hidden (rows, 1, 1, a) -> logits (rows, a)."""
         *keys, last = self.key(rows).chunk(3, dim=-1)
         values = self.value(rows)[..., : 2 * self.width].chunk(2, dim=-1)  # the logits need none
         for glimpse, k, v in zip(self.glimpses, keys, values, strict=True):
-            h = glimpse(h, k, v, hidden[:, None, None])
-        fits: Tensor = (self.pointer(h) @ last.transpose(1, 2)).squeeze(1) / math.sqrt(self.width)
+            h = glimpse(h, k, v, hidden)
+        fits = in_all_digits(torch.matmul, self.pointer(h), last.transpose(1, 2)).squeeze(1) / math.sqrt(self.width)
         return self.clipping * fits.tanh()
 
     def _most(self, allowed: Tensor, k: int) -> int:
@@ -266,6 +273,17 @@ class InvitCvrp(Invit):
 
         views = [view(*first), *(view(nodes[..., :k], there[..., :k]) for k in self.sizes)]
         return self._choose(views, *first, mask)
+
+
+def _hidden(there: Tensor) -> Tensor | None:
+    """there bool (batch, tours, tokens) -> (rows, 1, 1, tokens), -inf at tokens that are not there.
+
+    None where all are: asked of a CPU alone, as a GPU would be waited for.
+    """
+    if not there.is_cuda and bool(there.all()):
+        return None
+    hidden = torch.zeros(there.shape, device=there.device).masked_fill_(~there, -math.inf)
+    return hidden.flatten(0, 1)[:, None, None]
 
 
 def _heads(x: Tensor, heads: int) -> Tensor:

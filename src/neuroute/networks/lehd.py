@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
+from neuroute.networks.blocks.all_digits import FullLinear, in_products
 from neuroute.networks.blocks.experts import Mixture, MlpExperts
 from neuroute.networks.blocks.hierarchical_gate import Hierarchical
 from neuroute.networks.blocks.residual_layer import ResidualLayer
@@ -33,18 +34,18 @@ class Lehd(PathNetwork):
             return ResidualLayer(width, heads, feed_forward, rezero=False, bias="output", scaled=True)
 
         self.width, self.depth, self.train_nodes = width, depth, train_nodes
-        self.embed = nn.Linear(2, width)
+        self.embed = FullLinear(2, width)
         self.encoder = layer()
         self.start = nn.Linear(width, width)  # the node where the path has to end
         self.current = nn.Linear(width, width)
         # In the published checkpoints and size, but in no computation: it never has a gradient.
         self.unused = nn.Linear(width, width).requires_grad_(False)
         self.layers = nn.ModuleList(layer() for _ in range(depth))
-        self.head = nn.Linear(width, 1)
+        self.head = FullLinear(width, 1)
 
     def encode(self, coords: Tensor) -> Tensor:
         """coords (rows, nodes, 2) -> embeddings (rows, nodes, width); each depends on all nodes that are given."""
-        encoded: Tensor = self.encoder(self.embed(coords))
+        encoded: Tensor = self.encoder(in_products(self.embed(coords)))
         return encoded
 
     def hidden(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
@@ -81,16 +82,16 @@ class LehdCvrp(PathNetwork):
             return ResidualLayer(width, heads, feed_forward, rezero=False, bias="output", scaled=True)
 
         self.width, self.depth, self.train_nodes = width, depth, train_nodes
-        self.embed = nn.Linear(3, width)
+        self.embed = FullLinear(3, width)
         self.encoder = layer()
-        self.start = nn.Linear(width + 1, width)  # the depot, where every route has to end
-        self.current = nn.Linear(width + 1, width)
+        self.start = FullLinear(width + 1, width)  # the depot, where every route has to end
+        self.current = FullLinear(width + 1, width)
         self.layers = nn.ModuleList(layer() for _ in range(depth))
-        self.head = nn.Linear(width, 2)
+        self.head = FullLinear(width, 2)
 
     def encode(self, coords: Tensor, demand: Tensor) -> Tensor:
         """coords (rows, 1 + customers, 2), demand (rows, 1 + customers), depot first -> embeddings (..., width)."""
-        encoded: Tensor = self.encoder(self.embed(torch.cat([coords, demand[..., None]], dim=-1)))
+        encoded: Tensor = self.encoder(in_products(self.embed(torch.cat([coords, demand[..., None]], dim=-1))))
         return encoded
 
     def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0, *given: Any) -> Tensor:
@@ -100,8 +101,8 @@ class LehdCvrp(PathNetwork):
         remaining (batch,): what is left in the vehicle.  given: to layers that ask for more.
         """
         left = remaining[:, None, None]
-        current = self.current(torch.cat([rows[:, :1].detach(), left], dim=-1))
-        depot = self.start(torch.cat([rows[:, -1:], left], dim=-1))
+        current = in_products(self.current(torch.cat([rows[:, :1].detach(), left], dim=-1)))
+        depot = in_products(self.start(torch.cat([rows[:, -1:], left], dim=-1)))
         h = torch.cat([current, rows[:, 1:-1].detach(), depot], dim=1)
         for layer in self.layers:
             h = layer(h, attention_scale, *given)

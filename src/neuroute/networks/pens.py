@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from neuroute.core.seeds import stream_seed
 from neuroute.networks.base import PathNetwork
+from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits, in_products
 from neuroute.networks.blocks.attention import attend, attend_in_parts
 from neuroute.networks.blocks.positions import alibi_slopes, axial_frequencies, axial_rotation, pairwise_distances
 from neuroute.networks.blocks.pre_norm_layer import Attend, PreNormLayer
@@ -56,7 +57,7 @@ class Pens(PathNetwork):
         self.width, self.depth, self.heads, self.train_nodes = width, depth, heads, train_nodes
         self.alibi, self.rope = positions in ("alibi", "both"), positions in ("rope", "both")
         self.random_embeddings = initial == "gaussian" and positions != "coordinates"
-        self.embed = nn.Linear(2, width, bias=False) if positions == "coordinates" else None
+        self.embed = FullLinear(2, width, bias=False) if positions == "coordinates" else None
         self.ends = nn.Parameter(torch.randn(2, width))  # added to the origin, and to the destination
         self.layers = nn.ModuleList(
             PreNormLayer(width, heads, feed_forward, output_projection=output_projection) for _ in range(depth)
@@ -127,7 +128,7 @@ class Pens(PathNetwork):
         that an instance lacks lie before the destination: they are not seen, and their logits are -inf.
         """
         h = self.hidden(rows, attention_scale, pairs, lengths)
-        logits: Tensor = (self.query(h[:, :1]) @ self.key(h[:, 1:-1]).transpose(1, 2)).squeeze(1)
+        logits = in_all_digits(torch.matmul, self.query(h[:, :1]), self.key(h[:, 1:-1]).transpose(1, 2)).squeeze(1)
         return logits if lengths is None else logits.masked_fill(~_present(rows, lengths)[:, 1:-1], -math.inf)
 
     def hidden(
@@ -177,7 +178,7 @@ class Pens(PathNetwork):
         if pairs is not None and pairs.shape[1] < self.heads and batch * self.heads * tokens**2 <= self.DENSE:
             pairs = self._bias(pairs)
         if pairs is not None and pairs.shape[1] == self.heads:
-            whole = _in_products(pairs if hidden is None else pairs + hidden)
+            whole = in_products(pairs if hidden is None else pairs + hidden)
             if whole.device.type == "cuda":  # the fused kernel loads aligned rows: of a corner it would copy each layer
                 whole = F.pad(whole, (0, -tokens % 8))[..., :tokens]
             return partial(attend, bias=whole)
@@ -192,12 +193,6 @@ class Pens(PathNetwork):
 
         floats = self.PART * (1 if rows.device.type == "cpu" else self.GPU_PARTS)
         return partial(attend_in_parts, bias=bias, queries=max(1, floats // (batch * self.heads * tokens)))
-
-
-def _in_products(bias: Tensor) -> Tensor:
-    """The bias in the precision in which autocast computes products: cast once, not by each layer."""
-    device = bias.device.type
-    return bias.to(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else bias
 
 
 def _present(rows: Tensor, lengths: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import MultiStartNetwork
+from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
 from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.blocks.positions import pairwise_distances
 from neuroute.networks.blocks.reversible_layer import ReversibleLayer
@@ -59,7 +60,7 @@ class Pointerformer(MultiStartNetwork):
         super().__init__()
         self.width, self.depth, self.train_nodes = width, depth, train_nodes
         self.clipping, self.scale = clipping, 1 / (heads * math.sqrt(width))
-        self.embed = nn.Linear(FEATURES, width)
+        self.embed = FullLinear(FEATURES, width)
         self.layers = nn.ModuleList(ReversibleLayer(width, heads, feed_forward) for _ in range(depth))
         self.parts = nn.Linear(width, 4 * width, bias=False)  # of the graph, the first, the current, visited nodes
         self.query = nn.Linear(width, width, bias=False)
@@ -111,7 +112,7 @@ class Pointerformer(MultiStartNetwork):
 
     def _fits(self, query: Tensor, keys: Tensor, distances: Tensor) -> Tensor:
         """Within -1 and 1: query (batch, tours, width), keys (batch, nodes, width), distances (batch, tours, nodes)."""
-        products = (query * self.scale) @ keys.transpose(1, 2)
+        products = in_all_digits(torch.matmul, query * self.scale, keys.transpose(1, 2))
         return torch.sub(products.to(distances.dtype), distances, alpha=1 / math.sqrt(2)).tanh()
 
 

@@ -94,7 +94,8 @@ class Pomo(MultiStartNetwork):
         """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, 5 width + 1): all that `decide_path` reads."""
         p = self.prepare(self.encode(coords))
         keys, values = (part.transpose(1, 2).flatten(2) for part in (p.keys, p.values))
-        return torch.cat([p.nodes, keys, values, p.of_context, p.of_current, p.offsets.transpose(1, 2)], dim=-1)
+        nodes, offsets = p.nodes.to(keys), p.offsets.transpose(1, 2).to(keys)
+        return torch.cat([nodes, keys, values, p.of_context, p.of_current, offsets], dim=-1)
 
     def decide_path(self, rows: Tensor) -> Tensor:
         """rows (batch, 1 + available + 1, 5 width + 1) of [current, available..., where the tour closes] -> logits.

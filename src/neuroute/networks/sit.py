@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
+from neuroute.networks.blocks.all_digits import FullLinear, in_products
 from neuroute.networks.blocks.linear_cross_attention import CrossModule
 from neuroute.networks.blocks.residual_layer import ResidualLayer
 
@@ -40,8 +41,8 @@ class SitDecoder(nn.Module):
         if attention not in ("cross", "self"):
             raise ValueError(f"attention '{attention}' is neither 'cross' nor 'self'")
         self.width, self.repetitions = width, repetitions
-        self.start = nn.Linear(inputs, width)  # where the path has to end
-        self.current = nn.Linear(inputs, repetitions * width)  # one linear for each repetition, in one product
+        self.start = FullLinear(inputs, width)  # where the path has to end
+        self.current = FullLinear(inputs, repetitions * width)  # one linear for each repetition, in one product
         if attention == "cross":
             layers: list[nn.Module] = [CrossModule(width, heads, feed_forward) for _ in range(depth)]
         else:
@@ -56,8 +57,8 @@ class SitDecoder(nn.Module):
 
         In this order: the repetitions of the current node, what is available, the destination.
         """
-        start = self.start(destination)
-        repeated = self.current(current).view(-1, self.repetitions, self.width)
+        start = in_products(self.start(destination))
+        repeated = in_products(self.current(current)).view(-1, self.repetitions, self.width)
         h = torch.cat([repeated, available, start], dim=1)
         z = torch.cat([repeated, start], dim=1)
         for layer in self.layers:
@@ -93,9 +94,9 @@ class Sit(PathNetwork):
     ) -> None:
         super().__init__()
         self.width, self.depth, self.train_nodes = width, depth, train_nodes
-        self.embed = nn.Linear(2, width)
+        self.embed = FullLinear(2, width)
         self.decoder = SitDecoder(width, depth, width, heads, feed_forward, representatives, attention)
-        self.head = nn.Linear(width, 1)
+        self.head = FullLinear(width, 1)
 
     def encode(self, coords: Tensor) -> Tensor:
         """coords (rows, nodes, 2) -> the coordinates: there is no encoder."""
@@ -116,7 +117,7 @@ class Sit(PathNetwork):
     def _states(self, rows: Tensor, attention_scale: float) -> Tensor:
         """(batch, r + available + 1, width)."""
         h = self.embed(rows)
-        states: Tensor = self.decoder(h[:, :1], h[:, 1:-1], h[:, -1:], attention_scale)
+        states: Tensor = self.decoder(h[:, :1], in_products(h[:, 1:-1]), h[:, -1:], attention_scale)
         return states
 
 
@@ -150,9 +151,9 @@ class SitCvrp(PathNetwork):
     ) -> None:
         super().__init__()
         self.width, self.depth, self.detach_customers, self.train_nodes = width, depth, detach_customers, train_nodes
-        self.embed = nn.Linear(3, width)  # one for depot and customers
+        self.embed = FullLinear(3, width)  # one for depot and customers
         self.decoder = SitDecoder(width + 1, depth, width, heads, feed_forward, representatives, attention)
-        self.head = nn.Linear(width, 2)
+        self.head = FullLinear(width, 2)
 
     def encode(self, coords: Tensor, demand: Tensor) -> Tensor:
         """coords (rows, 1 + customers, 2), demand (rows, 1 + customers), depot first -> both (..., 3), unchanged."""
@@ -179,5 +180,5 @@ class SitCvrp(PathNetwork):
             current, available = current.detach(), available.detach()
         left = remaining[:, None, None].to(h)
         current, depot = torch.cat([current, left], dim=-1), torch.cat([depot, left], dim=-1)
-        states: Tensor = self.decoder(current, available, depot, attention_scale)
+        states: Tensor = self.decoder(current, in_products(available), depot, attention_scale)
         return states

@@ -15,6 +15,8 @@ from neuroute.plan.yaml_files import parse_yaml, read_yaml, validate
 
 __all__ = ["CONFIG_ENV", "Config", "Scale", "load_config", "load_scale", "parse_config"]
 
+# Sets to compare on that are downloaded: of which benchmark, and of it which set.
+LIBRARIES = {"tsplib": ("tsplib", ""), "x": ("cvrplib", "X"), "ags": ("cvrplib", "Arnold")}
 CONFIG_ENV = "NEUROUTE_CONFIG"  # the Snakefile hands its merged config to the jobs it starts
 
 
@@ -51,6 +53,51 @@ class Machine(Strict):
         float | None, Field(gt=0, description="sustained; null: as `neuroute doctor --measure` found, or typical")
     ] = None
     gpu_tflops: Annotated[float | None, Field(gt=0, description="of a GPU, likewise")] = None
+
+
+class Compare(Strict):
+    """What `snakemake compare` and `neuroute compare` compare, and on what."""
+
+    sets: Annotated[
+        list[str], Field(min_length=1, description="tsplib, x, ags, national, vlsi, dimacs, or files of your own")
+    ] = ["tsplib", "x"]
+    methods: Annotated[
+        list[str],
+        Field(
+            min_length=1,
+            description="solvers, shipped networks, checkpoints, runs of the plan, a paper's runs, `trained` (all "
+            "finished ones), module:function, module:Net=FILE",
+        ),
+    ] = [
+        "nearest",
+        "insertion@tsp",
+        "insertion-angle@cvrp",
+        "lkh",
+        "ortools",
+        "pyvrp@cvrp",
+        "hgs@cvrp",
+        "tsp",
+        "cvrp",
+        "vrp",
+    ]
+    results: Annotated[list[str], Field(description="results files of others: method, instance, cost, seconds")] = []
+    seconds: Annotated[float, Field(gt=0, allow_inf_nan=False, description="that searches have for an instance")] = 5.0
+    limit: Annotated[
+        float, Field(gt=0, allow_inf_nan=False, description="seconds after which an instance counts as unsolved")
+    ] = 600.0
+    min_nodes: Annotated[int, Field(ge=0, description="nodes (TSP) or customers (CVRP)")] = 0
+    max_nodes: Annotated[int, Field(ge=4, description="likewise, counted in")] = 200
+    groups: Annotated[list[int], Field(description="sizes at which groups begin")] = [100, 200, 500, 1000, 10000]
+    seeds: Annotated[int, Field(ge=1, description="of methods that draw")] = 1
+    threads: Annotated[int, Field(ge=1, description="of networks on a CPU; solvers have one")] = 1
+    clock: Annotated[
+        Literal["wall", "cpu"], Field(description="by which searches end; cpu: where a machine does other work, too")
+    ] = "wall"
+
+    @property
+    def benchmarks(self) -> list[str]:
+        """The benchmarks that are downloaded for it."""
+        return sorted({LIBRARIES[name][0] for name in self.sets if name in LIBRARIES})
 
 
 class Config(Strict):
@@ -106,6 +153,7 @@ class Config(Strict):
     work_dir: str = "work"
     results_dir: str = "results"
     machine: Machine = Machine()
+    compare: Compare = Compare()
     runs: Annotated[dict[str, RunChange], Field(description="changes to single runs, by id")] = {}
 
     @property

@@ -34,8 +34,8 @@ class Decoding(Spec):
     starts from) included; each becomes a record of its own.
     """
 
-    method: Literal["greedy", "beam", "rrc", "prc", "revise", "partition"] = "greedy"
-    beam: int = 1
+    method: Literal["greedy", "beam", "rrc", "prc", "revise", "partition", "decoders"] = "greedy"
+    beam: int = 1  # of method 'decoders' (MDAM): of each decoder; 1: they build greedily
     iterations: int = 0  # of random (rrc, after greedy) or parallel local (prc) re-construction
     start: Start = "greedy"  # of prc; revise always starts from insertion
     # Most stops of a sub-path; None: prc has l_max 1000, or all stops of shorter solutions; rrc has all.
@@ -77,6 +77,8 @@ class Decoding(Spec):
     def _some_methods_have_one_start(self) -> "Decoding":
         if self.starts != 1 and self.method == "prc":
             raise ValueError("starts: re-construction in parallel begins with one solution; leave starts out")
+        if self.starts != 1 and self.method == "decoders":
+            raise ValueError("starts: decoders choose theirs; leave starts out")
         if (self.augment or self.images > 1) and self.method != "greedy":
             raise ValueError(f"augment and images are for method 'greedy', not '{self.method}'")
         if self.augment and self.images > 1:
@@ -92,6 +94,7 @@ class Decoding(Spec):
             "prc": self._prc,
             "revise": f"revise{self.revision.id}" if isinstance(self.revision, Revision) else f"revise-{self.revision}",
             "partition": "partition",
+            "decoders": "decoders" + (f"-beam{self.beam}" if self.beam > 1 else ""),
         }[self.method]
         name += ("" if self.log_n else "-nolog") + ("-esf" if self.esf else "")
         name += "" if self.rescale == 1 else f"-x{self.rescale}"

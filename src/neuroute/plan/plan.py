@@ -204,7 +204,7 @@ class Plan:
         kinds = dict.fromkeys(network.kind for network in networks)
         counts = dict.fromkeys(entry for network in networks if (entry := network.counts_entry))
         starts = sorted({_solver_entry(solver) for d in e.decodings_used() for solver in d.solvers})
-        own = {d.method for d in e.decodings_used()} & {"revise", "partition"}
+        own = {d.method for d in e.decodings_used()} & {"revise", "partition", "decoders"}
         starts += [entry for method in sorted(own) for entry in entries([run.validation.dataset.problem], method)]
         measures = dict.fromkeys(member.entry for member in e.members())
         digest = code_digest(

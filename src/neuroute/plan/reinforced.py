@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from neuroute.plan.specs import Distribution, Problem, Spec
+from neuroute.plan.specs import Distribution, Precision, Problem, Spec
 from neuroute.problems.vrp_variants import Variant
 
 LARGEST_BATCH = 4096  # instances; the stream keeps as many for each batch
@@ -31,6 +31,8 @@ class GreedyBaseline(Spec):
     instances: int = Field(default=640, ge=2)
     margin: float = Field(default=0.0, ge=0)
     alpha: float | None = Field(default=None, gt=0, lt=1)
+    # Of MDAM: in the first epoch the baseline is a running mean of lengths, with this weight of the past.
+    warm_up: float | None = Field(default=None, ge=0, lt=1, exclude_if=lambda weight: weight is None)
 
 
 class Stage(Spec):
@@ -122,17 +124,23 @@ class Reinforced(Spec):
     clip: float | None = Field(default=None, gt=0)  # largest norm of a gradient; icam: 5 for the CVRP
     balance: float = Field(default=0.0, ge=0)  # weight of the loss that balances experts (mvmoe, Eq. 2: 0.01)
     fresh: bool = False  # a run that starts from another one's weights does not go on with its moments
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Precision = "fp32"
     # Advantages are shares of the largest one of their instance (ELG), or in standard deviations of its lengths
     # (Pointerformer).
     scaled: Literal["largest", "deviation"] | None = Field(default=None, exclude_if=lambda scaled: scaled is None)
     # What solutions are compared with; None: the mean over those of their instance.
     baseline: GreedyBaseline | None = Field(default=None, exclude_if=lambda baseline: baseline is None)
+    # Of MDAM: by how much the loss falls with the divergence between decoders' first decisions.
+    divergence: float | None = Field(default=None, ge=0, exclude_if=lambda weight: weight is None)
     # Weight decay beside the gradient (AdamW), not in it.
     decoupled: bool = Field(default=False, exclude_if=lambda decoupled: not decoupled)
 
     @model_validator(mode="after")
     def _stages_fit_the_baseline(self) -> "Reinforced":
+        if self.divergence is not None and self.baseline is None:
+            raise ValueError("divergence: MDAM's decoders are compared with greedy solutions; give a `baseline`")
+        if self.divergence is None and self.baseline and self.baseline.warm_up is not None:
+            raise ValueError("baseline.warm_up: is for MDAM, whose training has a `divergence`; leave it out")
         if self.baseline and self.scaled:
             raise ValueError("scaled: advantages over the others of an instance; with a `baseline` leave it out")
         for stage in self.stages:
@@ -152,7 +160,14 @@ class Reinforced(Spec):
     @property
     def scheme(self) -> str:
         """The room of a problem that trains so."""
+        if self.divergence is not None:
+            return "many-decoders"
         return "rollout-baseline" if self.baseline else self.kind
+
+    @property
+    def validated_starts(self) -> Literal[1, "all"]:
+        """Solutions of an instance by which runs are validated."""
+        return 1 if self.baseline else "all"
 
     @property
     def ends(self) -> list[int]:

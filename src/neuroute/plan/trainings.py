@@ -6,12 +6,11 @@ from pydantic import Field, model_validator
 
 from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.rivals.glop import Partitioning, Revising
-from neuroute.plan.specs import Spec
+from neuroute.plan.specs import Precision, Spec
 
 Positive = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0, le=1)]
 Step = Literal["sub-path", "decision", "summed"]
-Precision = Literal["fp32", "bf16"]
 
 
 def evenly(batches: int, validations: int) -> set[int]:
@@ -127,7 +126,7 @@ class SelfImprovement(InEpochs, Spec):
     decay_every: int = 1  # batches
     warmup_batches: int = 0
     warmup_factor: float = 0.1
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Precision = "fp32"
     validations: int = 20
 
     @property
@@ -168,7 +167,7 @@ class Reconstruction(InEpochs, Spec):
     epochs_before: int = Field(0, ge=0)  # that the rate has fallen in already; published: it never starts anew
     clip: float | None = Field(None, gt=0)  # largest norm of a gradient; published: 10
     weight_decay: float = 0.0
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Precision = "fp32"
     validations: int = Field(ge=1)  # a multiple of `rounds`, so that each ends with one; the paper: one an epoch
 
     @model_validator(mode="after")
@@ -213,7 +212,7 @@ class BeamPool(InEpochs, Spec):
     decay_gamma: float = Field(0.97, gt=0)
     decay_every: int = Field(5, ge=1)  # epochs
     weight_decay: float = Field(1e-6, ge=0)
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Precision = "fp32"
     validations: int = Field(100, ge=1)
 
     @model_validator(mode="after")

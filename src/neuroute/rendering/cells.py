@@ -40,6 +40,7 @@ SOLVERS = {
     "pyvrp": "PyVRP",
     "pyvrp-long": "PyVRP (60,000 iterations)",
     "pyvrp-short": "short PyVRP",
+    "savings": "savings",
 }
 
 

@@ -20,7 +20,7 @@ ALSO_USED = {
     "NumPy": ("arrays", "BSD-3-Clause, with parts under 0BSD, MIT, Zlib, CC0-1.0"),
     "SciPy": ("fits", "BSD-3-Clause"),
     "pandas": ("records", "BSD-3-Clause"),
-    "Numba": ("insertion, nearest neighbour", "BSD-2-Clause"),
+    "Numba": ("insertion, nearest neighbour, savings", "BSD-2-Clause"),
     "ortools": ("solver of 16 VRPs", "Apache-2.0"),
     "pyvrp": ("solver of VRPs without backhauls", "MIT"),
     "Matplotlib": ("figures", "PSF-based"),

@@ -27,6 +27,7 @@ SOLVERS = {
     "pyvrp": "neuroute.solvers.pyvrp:SOLVER",
     "pyvrp-long": "neuroute.solvers.pyvrp:LONG",
     "pyvrp-short": "neuroute.solvers.pyvrp:SHORT",
+    "savings": "neuroute.solvers.savings:SOLVER",
 }
 
 

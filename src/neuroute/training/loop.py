@@ -71,6 +71,7 @@ class TrainingLoop:
         self.done = 0
         self.updates = 0
         self.seconds = 0.0  # over all attempts
+        self.processor_seconds = 0.0  # of this process, all of its threads, over all attempts
         # Of the batches since the log's last line.  Summed up where it is: to read it is to wait for the device.
         self.loss_sum, self.loss_updates = torch.zeros((), dtype=torch.float64, device=device), 0
         self.loss_max = torch.full_like(self.loss_sum, -math.inf)  # of a batch's mean loss: a mean hides spikes
@@ -92,6 +93,7 @@ class TrainingLoop:
             "done": self.done,
             "updates": self.updates,
             "seconds": self.seconds,
+            "processor_seconds": self.processor_seconds,
             "loss": [float(self.loss_sum), self.loss_updates, float(self.loss_max)],
             "lines": self.lines,
             "best": [self.best_gap, self.best],
@@ -112,6 +114,7 @@ class TrainingLoop:
         self.net.load_state_dict(state["net"])
         self.batches.optimizer.load_state_dict(state["optimizer"])
         self.done, self.updates, self.seconds = state["done"], state["updates"], state["seconds"]
+        self.processor_seconds = state["processor_seconds"]
         total, self.loss_updates, largest = state["loss"]
         self.loss_sum, self.loss_max = self.loss_sum.new_tensor(total), self.loss_sum.new_tensor(largest)
         self.lines = state["lines"]
@@ -127,6 +130,7 @@ class TrainingLoop:
         handlers = {s: signal.signal(s, lambda number, _frame: stop.append(number)) for s in _SIGNALS}
         began = told = time.monotonic()
         before, start = self.seconds, self.done
+        spent = self.processor_seconds - time.process_time()
         if self.done == 0:
             self._validate()
         try:
@@ -149,6 +153,7 @@ class TrainingLoop:
                     self._validate()
                     now = time.monotonic()
                     self.seconds = before + now - began
+                self.processor_seconds = spent + time.process_time()
                 if now - told > TELL_EVERY_S:
                     self._tell(rate)
                     told = now

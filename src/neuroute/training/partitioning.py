@@ -13,7 +13,7 @@ from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode
 from neuroute.decoding.glop.partition import PartitionRollout, walk
-from neuroute.decoding.glop.revision import revise
+from neuroute.decoding.glop.revision import builder, revise
 from neuroute.decoding.recompute import RecordedChoices, recompute
 from neuroute.networks.glop import Glop
 from neuroute.networks.glop_partition import GlopPartition
@@ -139,7 +139,7 @@ def revised_costs(revisers: Glop, coords: Tensor, solutions: Tensor, revision: R
     with torch.inference_mode():
         for nodes, iterations in revision.blocks:
             places = revise(
-                revisers.decide,
+                builder(revisers, revisers.decide),
                 revisers.encode,
                 each,
                 places,

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from neuroute.decoding.recompute import Decisions
 from neuroute.networks.base import MultiStartNetwork
+from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.plan.reinforced import Elite
 
 Scaled = Literal["largest", "deviation"]
@@ -47,7 +48,7 @@ def weights(lengths: Tensor, elite: Elite | None, *, scaled: Scaled | None = Non
 def log_probabilities(net: MultiStartNetwork, prepared: Any, decisions: Decisions) -> Tensor:
     """Of what was chosen (batch, decisions)."""
     logits = net.decide(prepared, decisions.context, decisions.current, decisions.mask)
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).flatten(0, 1)
+    logits = at_least_float32(logits).flatten(0, 1)
     return -F.cross_entropy(logits, decisions.chosen.flatten(), reduction="none").view_as(decisions.chosen)
 
 

@@ -20,6 +20,7 @@ from neuroute.decoding.multi_start import roll_out
 from neuroute.decoding.recompute import RecordedChoices, recompute
 from neuroute.decoding.rollout import precision_of
 from neuroute.decoding.served import begin
+from neuroute.networks.blocks.norms import BatchNorm
 from neuroute.networks.weights import all_finite, are_finite
 from neuroute.plan.objects import Dataset, Distribution, Run
 from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
@@ -62,6 +63,8 @@ class Reinforcement:
         self.environment = ENVIRONMENT.of(self.problem)
         self.net: Any = scheme.net
         self.device, self.world = scheme.device, scheme.world
+        if any(isinstance(part, BatchNorm) for part in self.net.modules()):  # over all instances of a batch
+            self.sharers = self.world.size
         self.optimizer = adam(
             self.net,
             self.device,
@@ -276,7 +279,7 @@ class Reinforcement:
 
     def _rows(self, drawn: Drawn) -> range:
         """The instances of a batch that this process learns from."""
-        return self.world.part(drawn.size)
+        return self.world.part(drawn.size) if self.sharers == 1 else range(drawn.size)
 
     def _learns_from(self, part: int) -> bool:
         """Whether this process learns from this part of its instances' moves."""
@@ -315,14 +318,23 @@ def reinforce(scheme: Scheme) -> Reinforcement:
 
 def check(scheme: Scheme) -> None:
     """Raises NeurouteError for a network of a single solution, and for stages that draw what the problem lacks."""
+    check_stages(scheme)
+    if not getattr(scheme.net, "multi_start", False):
+        raise NeurouteError(
+            f"{scheme.run.id}: reinforcement learning takes a network with many starts, such as Pomo, or Mdam with a "
+            "`divergence`"
+        )
+
+
+def check_stages(scheme: Scheme) -> Reinforced:
+    """Raises NeurouteError for stages that draw what the problem lacks."""
     run, training = scheme.run, training_of(scheme.run)
     capacities = [stage.name for stage in training.stages if stage.capacities]
     if capacities and run.validation.dataset.problem == "tsp":
         raise NeurouteError(f"{run.id}: stage '{capacities[0]}' draws capacities; a TSP has none, leave them out")
-    if not getattr(scheme.net, "multi_start", False):
-        raise NeurouteError(f"{run.id}: reinforcement learning takes a network with many starts, such as Pomo")
     if any(stage.variants for stage in training.stages) or training.balance:
         raise NeurouteError(f"{run.id}: `variants` and `balance` are for problem 'vrp' and its experts; leave them out")
+    return training
 
 
 def training_of(run: Run) -> Reinforced:

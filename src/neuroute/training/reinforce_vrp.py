@@ -112,9 +112,6 @@ class VrpReinforcement(Reinforcement):
         first = batch.rollout(starts, precision_of(prepared))
         return self.net.begun(prepared, first.context, first.current, first.mask), auxiliary
 
-    def _rows(self, drawn: Drawn) -> range:
-        return range(drawn.size) if self.whole else super()._rows(drawn)
-
     def _instances_per_part(self, drawn: Drawn, count: int) -> int:
         return drawn.size if self.whole else super()._instances_per_part(drawn, count)
 

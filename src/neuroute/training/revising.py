@@ -14,7 +14,7 @@ from neuroute.core.files import write_whole
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode, solve_with
-from neuroute.decoding.glop.revision import rebuild
+from neuroute.decoding.glop.revision import builder, rebuild
 from neuroute.decoding.greedy import complete_paths
 from neuroute.decoding.memory import autocast
 from neuroute.networks.glop import Glop, Prepared, Reviser, fit_to_square
@@ -195,7 +195,7 @@ class RevisingBatches:
     @torch.no_grad()
     def _rebuilt(self, points: Tensor) -> Tensor:
         points = points.to(self.device)
-        order = rebuild(self.net.decide, self.net.encode, points, flips=False)
+        order = rebuild(builder(self.net, self.net.decide), self.net.encode, points, flips=False)
         return points.gather(1, order[..., None].expand(-1, -1, 2)).cpu()
 
     def _insertion_paths(self, phase: Phase) -> Iterator[Tensor]:

@@ -84,17 +84,21 @@ class RolloutBaseline(Reinforcement):
         )
         spec, training = SPEC.of(self.problem), net.training
         instances = spec.instances(dataset)
-        solutions = multi_start(
+        solutions = self._build(net.eval(), instances, stage)
+        net.train(training)
+        return spec.lengths(instances, solutions.numpy())
+
+    def _build(self, net: Any, instances: Any, stage: Stage) -> Tensor:
+        """Greedy solutions (count, ...) of instances in host memory."""
+        return multi_start(
             self.environment,
-            net.eval(),
+            net,
             instances,
             1,
             images=stage.images,
             memory_gb=self.scheme.memory_gb,
             precision=self.training.precision,
         )
-        net.train(training)
-        return spec.lengths(instances, solutions.numpy())
 
     # -- a batch ------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from neuroute.decoding.rollout import Choose
+from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.plan.objects import Distribution
 from neuroute.plan.reinforced import Reinforced, Stage
 
@@ -96,7 +97,7 @@ def sampling(uniform: Tensor) -> Choose:
 
 def probabilities_of(logits: Tensor) -> Tensor:
     """In at least float32."""
-    return torch.softmax(logits.to(torch.promote_types(logits.dtype, torch.float32)), dim=-1)
+    return torch.softmax(at_least_float32(logits), dim=-1)
 
 
 def drawing(uniform: Tensor) -> Choose:

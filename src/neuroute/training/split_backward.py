@@ -5,6 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from neuroute.networks.blocks.all_digits import at_least_float32
+
 
 class SplitBackward:
     """Every part of the decisions has a graph of its own that ends at leaves, one for each field of what is prepared
@@ -15,7 +17,7 @@ class SplitBackward:
         """prepared: a NamedTuple.  Leaves gather gradients in at least float32."""
         self.prepared = prepared
         self._leaves = [
-            field.detach().to(torch.promote_types(field.dtype, torch.float32)).requires_grad_()
+            at_least_float32(field.detach()).requires_grad_()
             if isinstance(field, Tensor) and field.requires_grad
             else None
             for field in prepared

@@ -49,13 +49,20 @@ class Labelled(Protocol):
 class SupervisedBatches:
     """Trains a constructive model on the sub-paths of labelled tours; every batch is a function of (run, index).
 
-    `model` is the network as a PathDecision, possibly compiled and wrapped.
+    `model` is the network as a PathDecision, possibly compiled and wrapped.  Raises NeurouteError for a network of many
+    starts, and for one that remembers: sub-paths begin anywhere, and say nothing of the stops before.
     """
 
     def __init__(self, scheme: Scheme, data: Labelled) -> None:
         self.run, self.net, self.model, self.data = scheme.run, scheme.net, scheme.model, data
         self.training = cast(Any, scheme.run.training)  # of the kind that the subclass is for
         self.device, self.world, self.memory_gb = scheme.device, scheme.world, scheme.memory_gb
+        if getattr(self.net, "multi_start", False) or getattr(self.net, "remembers", False):
+            kind = "reinforce" if getattr(self.net, "multi_start", False) else "beam-pool"
+            raise NeurouteError(
+                f"{self.run.id}: {type(self.net).__name__} cannot learn from sub-paths, which is how "
+                f"'{self.training.kind}' trains; train it by '{kind}', or take a network of one path, such as Lehd"
+            )
         if (self.training.samples - 1) % self.training.batch_size + 1 < self.world.size:
             raise NeurouteError(
                 f"{self.run.id}: the last batch is smaller than {self.world.size} processes; "

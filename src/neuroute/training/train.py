@@ -180,6 +180,7 @@ def _export(
         "updates": loop.updates,
         "samples": loop.samples(loop.done),
         "wall_time_s": round(loop.seconds, 2),
+        "processor_time_s": round(loop.processor_seconds, 2),
         "peak_memory_mb": round(devices.peak_memory_mb(place), 1),
     }
     write_json(out / SUMMARY, summary)

@@ -1,6 +1,6 @@
 """Solvers for users: which can solve an instance, and their answers, checked.
 
-Each ends by its own budget, which its module states, or after so many seconds; `insertion` and `nearest` by themselves.
+Each ends by its own budget, which its module states, or after so many seconds; `QUICK` ones by themselves.
 Files are solved in their own distances, rounded as the libraries round them; arrays in distances that are not rounded.
 """
 
@@ -32,7 +32,7 @@ from neuroute.user.vrp_data import in_unit_square
 
 Given = np.ndarray | Vrp | File | MatrixInstance  # as `Instance.for_solvers` returns it
 
-QUICK = ("insertion", "nearest")  # families that take no time, and compile when first called
+QUICK = ("insertion", "nearest", "savings")  # families that take no time, and compile when first called
 # Bytes for each pair of nodes, measured on 2,000 to 3,000 nodes (x86-64): how many nodes fit into memory.
 PAIR_BYTES = {"hgs": 10, "lkh": 3, "ortools": 57, "pyvrp": 40}
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
@@ -63,13 +63,13 @@ def check_solver(name: str, instance: Given) -> Solver:
     does not hold the distances of so many nodes.
     """
     problem, nodes, ways = _problem(instance)
-    what = f"{problem.upper()}{' in distances' if ways is not None else ''}"
-    what = f"asymmetric {what}" if ways is not None and not ways.symmetric else what
-    able = available(problem, ways)
-    names = ", ".join(n for n in able if n == _family(n) or _family(n) not in able) or "none is installed"
-    if name not in SOLVERS:
-        raise NeurouteError(f"no solver '{name}'; of the {what} there are: {names}")
     if name not in _able(problem) or (ways is not None and not _takes_ways(name, ways)):
+        what = f"{problem.upper()}{' in distances' if ways is not None else ''}"
+        what = f"asymmetric {what}" if ways is not None and not ways.symmetric else what
+        able = available(problem, ways)
+        names = ", ".join(n for n in able if n == _family(n) or _family(n) not in able) or "none is installed"
+        if name not in SOLVERS:
+            raise NeurouteError(f"no solver '{name}'; of the {what} there are: {names}")
         raise NeurouteError(f"{name} does not solve the {what}; take one of: {names}")
     solver = get(name)
     solver.version()
@@ -86,7 +86,7 @@ def solve_with(name: str, instance: Given, seconds: float | None = None, seed: i
     """
     check_seconds(seconds)
     solver = check_solver(name, instance)
-    _warm_up(name)
+    warm_up(name)
     run, valid = _prepare(solver, instance, None if _family(name) in QUICK else seconds, seed)
     began = time.perf_counter()
     solution = run()
@@ -246,7 +246,7 @@ def _is_installed(name: str) -> bool:
 
 
 @cache
-def _warm_up(name: str) -> None:
+def warm_up(name: str) -> None:
     """Load and compile a solver: that is not an instance's time."""
     solver = get(name)
     solver.solve(SQUARE, 0)

@@ -253,6 +253,7 @@ def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float) ->
         "reference": "" if group.reference is None else "given",
         "batch_size": instances_per_batch(model.net, group.coords.shape[1], decoding, memory_gb),
         "weights": describe_source(model.about["source"]) if "source" in model.about else None,
+        "precision": "fp32",
     }
     values = m.gaps() | {"length": float(m.lengths.mean()), "time_s": m.seconds}
     return make_rows(shared, decoding, values, model.place, "", model.about["code"], m.seconds)

@@ -24,10 +24,14 @@ from neuroute.decoding.search import SEARCH, Search
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp
 
+CLASSICAL = "savings"  # what routes are improved from where the network's own are longer (docs/choices.md)
+MOST_CLASSICAL = 2000  # customers: the savings of all pairs are sorted
 Length = Callable[[np.ndarray], float]
 Trace = tuple[tuple[float, float], ...]
 Found = Callable[[Any], Iterator[Tensor]]  # batch of one -> solutions (tours, ...), which come together
 IMAGES = 8
+SPREAD = 4  # re-constructions after which the shorter half of solutions that began alike takes the place of the others
+BEAMS = (1, 50)  # of each of MDAM's decoders, one after the other
 SEEDS = 1_000_003  # re-constructions between two seeds
 
 
@@ -71,29 +75,37 @@ def solve_for(
     seconds: float,
     seed: int = 0,
     start: np.ndarray | None = None,
+    other: np.ndarray | None = None,
 ) -> tuple[np.ndarray, Trace]:
     """Return the shortest solution, by `length`, found in so many seconds, and when the length became which.
 
-    `instance` as for `improve`; `start`: a solution to begin with.  The first solution is built whatever it takes, and
-    the last re-construction is brought to its end.  Raises NeurouteError for a network whose solutions nothing improves
+    `instance` as for `improve`; `start`: a solution to begin with; `other`: one that re-construction goes on from where
+    it is shorter than the network's own, which comes first.  The first solution is built whatever it takes, and the
+    last re-construction is brought to its end.  Raises NeurouteError for a network whose solutions nothing improves
     if there is a `start`.
     """
     search = SEARCH.of(net.problem)
-    parts = getattr(net, "own_method", None) == "partition"
-    if parts or (net.multi_start and net.problem != "tsp"):
+    own = getattr(net, "own_method", None)
+    if own or (net.multi_start and net.problem != "tsp"):
         if start is not None:
             raise NeurouteError(f"{type(net).__name__} builds solutions and improves none; leave the start out")
         places = search.environment.count_starts(instance, None)
         found = (
-            _by_partition(net, memory_gb)
-            if parts
+            _in_its_own_way(net, own, memory_gb)
+            if own
             else _from_many_starts(net, search.environment, places, memory_gb, seed)
         )
     else:
-        found = _by_reconstruction(net, search, decoding, memory_gb, seed, start, seconds)
+        found = _by_reconstruction(net, search, decoding, memory_gb, seed, start, seconds, other, length)
     with torch.inference_mode():
         batch = search.environment.batch(instance, device_of(net))
         return keep_best(found(batch), batch, length, seconds)
+
+
+def goes_on_from_others(net: Any, stops: int) -> bool:
+    """Whether a network's search may go on from the routes of `CLASSICAL`: it improves some, of not too many stops."""
+    improves = not net.multi_start and getattr(net, "own_method", None) is None
+    return bool(net.problem == "cvrp" and improves and stops <= MOST_CLASSICAL)
 
 
 def keep_best(
@@ -125,12 +137,15 @@ def _by_reconstruction(
     seed: int,
     start: np.ndarray | None,
     seconds: float,
+    other: np.ndarray | None,
+    length: Length,
 ) -> Found:
     """A greedy solution, or a given one, and what each of ever more re-constructions makes of it.
 
     Each sees another of the eight symmetric images: the same piece is not always rebuilt in the same way.  Where it
     takes no more than a quarter of the time, one solution is built of each of several images, and all are improved in
-    step: later, one alone gets no shorter, while another one still does (docs/choices.md).
+    step: later, one alone gets no shorter, while another one still does (docs/choices.md).  As many go on from the
+    `other` solution where it is shorter, by `length`, than the greedy one.
     """
     paths, once = search.path_network(net), decoding.model_copy(update={"iterations": 1})
     many, environment = Decoding(starts="all" if net.multi_start else 1), search.environment
@@ -150,7 +165,11 @@ def _by_reconstruction(
             most = batch_size_for(paths, batch.coords.shape[1], Decoding(), memory_gb)
             copies = max(1, min(IMAGES, most, int(seconds / (4 * took))))
         images, several = augment8(batch.coords)[:, 0], batch.repeat(copies)
-        if copies > 1:
+        alike = other is not None and length(other) < length(solutions[0].cpu().numpy())
+        if other is not None and alike:
+            solutions = torch.from_numpy(other.astype(np.int64)).to(solutions.device).expand(copies, *other.shape)
+            yield solutions
+        elif copies > 1:
             others = several[1:].at(images[1:copies])
             solutions = torch.cat([solutions, environment.build_greedily(paths, others, once, memory_gb, 0)])
             yield solutions
@@ -163,16 +182,21 @@ def _by_reconstruction(
             seen = several.at(images[(torch.arange(copies) + number) % IMAGES])
             own = seed * SEEDS + number
             yield (solutions := next(search.reconstruct(paths, seen, solutions, once, memory_gb, seed=own)))
+            if alike and number % SPREAD == 0:
+                shorter = several.lengths(solutions[:, None])[:, 0].argsort()[: (copies + 1) // 2]
+                solutions = solutions[shorter.repeat(2)[:copies]]
 
     return found
 
 
-def _by_partition(net: Any, memory_gb: float) -> Found:
-    """The partition of each of the eight images, whose routes are solved."""
+def _in_its_own_way(net: Any, method: Any, memory_gb: float) -> Found:
+    """Of each of the eight images the partition, with solved routes; or what decoders find greedily, then by beams."""
 
     def found(batch: Batch) -> Iterator[Tensor]:
-        for coords in augment8(batch.coords):
-            yield OWN["partition"].of(net.problem)(net, batch.at(coords), Decoding(method="partition"), memory_gb, 0)
+        for beam in BEAMS if method == "decoders" else (1,):
+            for coords in augment8(batch.coords):
+                decoding = Decoding(method=method, beam=beam)
+                yield OWN[method].of(net.problem)(net, batch.at(coords), decoding, memory_gb, 0)
 
     return found
 

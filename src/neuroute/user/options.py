@@ -1,10 +1,12 @@
 """From options of the command line to a decoding, and which instances can be decoded so."""
 
+import re
 from typing import Literal, get_args
 
 import numpy as np
 
 from neuroute.core.errors import NeurouteError
+from neuroute.plan.decodings import Revision
 from neuroute.plan.objects import Decoding
 from neuroute.problems.longest import SHORTEST
 
@@ -20,6 +22,8 @@ def choose_decoding(
     longest: int | None = None,
     starts: str | None = None,
     augment: bool = False,
+    images: int = 1,
+    revise: str | None = None,
 ) -> Decoding:
     """Return the decoding that options of the command line ask for.  Raises NeurouteError if they do not go together.
 
@@ -34,6 +38,11 @@ def choose_decoding(
         raise NeurouteError(
             "--beam, --rrc and --prc exclude each other: --rrc starts from the greedy solution, --prc from --start"
         )
+    if revise is not None:
+        others = (beam, rrc, prc, rescale, start, longest, starts, augment, images)
+        if others != (1, 0, 0, 1.0, None, None, None, False, 1):
+            raise NeurouteError("--revise starts from random insertion; leave the other ways to build solutions out")
+        return Decoding(method="revise", start="insertion", revision=_parse_revision(revise))
     if not prc and (start, longest) != (None, None):
         raise NeurouteError("--start and --longest are for --prc; say how many iterations, as in --prc 100")
     if start is not None and start not in STARTS:
@@ -42,8 +51,11 @@ def choose_decoding(
         raise NeurouteError(f"--longest {longest}: a sub-path has at least {SHORTEST} stops; give {SHORTEST} or more")
     if starts is not None and prc:
         raise NeurouteError("--starts: --prc begins with one solution; leave one of them out")
-    if augment and (beam > 1 or rrc or prc):
-        raise NeurouteError("--augment is for greedy solutions; leave --beam, --rrc and --prc out")
+    if (augment or images > 1) and (beam > 1 or rrc or prc):
+        name = "--augment" if augment else "--images"
+        raise NeurouteError(f"{name} is for greedy solutions; leave --beam, --rrc and --prc out")
+    if augment and images > 1:
+        raise NeurouteError("--augment has eight images of its own; leave --images out")
     if prc:
         how = {"iterations": prc, "start": start or "greedy", "longest": longest, "rescale": rescale}
         return Decoding.model_validate({"method": "prc", **how})
@@ -51,7 +63,22 @@ def choose_decoding(
         return Decoding(method="rrc", iterations=rrc, rescale=rescale, starts=_parse_starts(starts))
     if beam > 1:
         return Decoding(method="beam", beam=beam, rescale=rescale, starts=_parse_starts(starts))
-    return Decoding(rescale=rescale, starts=_parse_starts(starts), augment=augment)
+    return Decoding(rescale=rescale, starts=_parse_starts(starts), augment=augment, images=images)
+
+
+def _parse_revision(text: str) -> Revision:
+    """100x20,50x25,w10,noflips: blocks of 100 and then of 50 nodes, from ten insertions."""
+    parts = text.split(",")
+    blocks = [(int(m[1]), int(m[2])) for part in parts if (m := re.fullmatch(r"(\d+)x(\d+)", part, re.ASCII))]
+    widths = [int(part[1:]) for part in parts if re.fullmatch(r"w\d+", part, re.ASCII)]
+    flat = parts.count("noflips")
+    known = len(blocks) + len(widths) + flat == len(parts) and len(widths) <= 1
+    if not known or not blocks or min(widths, default=1) < 1 or any(nodes < 4 or often < 1 for nodes, often in blocks):
+        raise NeurouteError(
+            f"--revise {text}: give nodes of a block (from 4 on) x iterations, one size after the other, as in "
+            "100x20,50x25; ,w10 for the best of ten insertions, and ,noflips"
+        )
+    return Revision(blocks=tuple(blocks), width=max(widths, default=1), flips="none" if flat else "blocks")
 
 
 def _parse_starts(starts: str | None) -> int | Literal["all"]:

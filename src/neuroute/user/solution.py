@@ -31,6 +31,7 @@ class Solution:
         method: what made it: a network's name, or a solver's.
         seconds: wall-clock time that it took, without loading the network.
         trace: (seconds, cost) of each improvement, where the method tells.
+        basis: what else than its own first solution a network went on from, and its cost: ("savings", 812.0).
 
     Raises:
         NeurouteError: if it is no solution of the instance.
@@ -41,6 +42,7 @@ class Solution:
     method: str = ""
     seconds: float = 0.0
     trace: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    basis: tuple[str, float] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stops", self.instance.stops_of(self.stops))
@@ -69,6 +71,15 @@ class Solution:
     def gap(self) -> float | None:
         """By how many per cent it costs more than the best solution known; None where none is known."""
         return self.instance.gap(self.stops)
+
+    @property
+    def origin(self) -> str:
+        """What it was improved from, in words, where that is not the network's own first solution."""
+        if self.basis is None:
+            return ""
+        (name, cost), own = self.basis, self.trace[0][1]
+        as_text = self.instance.format
+        return f", improved from {name} ({as_text(cost)}; the network's own routes: {as_text(own)})"
 
     def check(self) -> None:
         """Raises NeurouteError if it is no solution of the instance."""
@@ -100,5 +111,5 @@ class Solution:
         gap = "" if self.gap is None else f", gap {self.gap:.2f} %"
         return (
             f"{self.instance.name}: n={self.instance.n}, {routes}length {self.instance.format(self.cost)} "
-            f"({self.instance.distances}){gap}, {self.seconds:.2f} s, {self.method}"
+            f"({self.instance.distances}){gap}, {self.seconds:.2f} s, {self.method}{self.origin}"
         )

@@ -11,10 +11,10 @@ from neuroute.core.device import memory_budget_gb
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.tsplib import read_tour
 from neuroute.datasets.vrplib import read_solution
-from neuroute.decoding.decode import decode
+from neuroute.decoding.decode import decode, solve_with
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import from_routes
-from neuroute.user.improve import improve, solve_for
+from neuroute.user.improve import CLASSICAL, goes_on_from_others, improve, solve_for
 from neuroute.user.instance import Instance
 from neuroute.user.instances import TOLERANCE
 from neuroute.user.model import Model, load_model
@@ -22,6 +22,7 @@ from neuroute.user.options import check_decoding
 from neuroute.user.outputs import PICTURES, check_writable
 from neuroute.user.solution import ENDINGS, Solution
 from neuroute.user.sources import as_instance, load
+from neuroute.user.usual import usual_decoding
 from neuroute.user.zoo import Card, choose
 
 SECONDS = 10.0
@@ -164,18 +165,29 @@ def solve_by_network(
     budget = memory_budget_gb(model.place, memory_gb)
     inputs = instance.inputs(model.problem)
     trace: tuple[tuple[float, float], ...] = ()
+    basis, classical = None, start is None and decoding is None and goes_on_from_others(model.net, instance.n)
+    if classical:
+        from neuroute.user.classical import warm_up  # solvers compile when they are imported
+
+        warm_up(CLASSICAL)
     began = time.perf_counter()
     if decoding is None:
         how = default_decoding(model, instance.n)
-        stops, trace = solve_for(model.net, inputs, how, budget, instance.cost, seconds, seed, start)
+        other = solve_with(model.problem, CLASSICAL, inputs, 0)[0].numpy() if classical else None
+        left = max(0.0, seconds - (time.perf_counter() - began))
+        stops, trace = solve_for(model.net, inputs, how, budget, instance.cost, left, seed, start, other)
+        if other is not None and len(trace) > 1 and trace[1][1] == (cost := instance.cost(other)):
+            basis = CLASSICAL, cost
     else:
+        decoding = usual_decoding(model.net, decoding)
         check_decoding(model.problem, instance.n, decoding, instance.name)
         if start is None:
             stops = decode(model.problem, model.net, inputs, decoding, budget)[0].numpy()
         else:
             stops = improve(model.net, inputs, start, decoding, budget, instance.cost)
     passed = time.perf_counter() - began
-    return Solution(instance, stops, model.name if decoding is None else f"{model.name}, {decoding.id}", passed, trace)
+    name = model.name if decoding is None else f"{model.name}, {decoding.id}"
+    return Solution(instance, stops, name, passed, trace, basis)
 
 
 def default_decoding(model: Model, n: int) -> Decoding:
@@ -275,6 +287,7 @@ def solve_file(
     if save is not None:
         solution.save(save)
     origin = "" if start is None else f" from {start.name}"
+    origin = origin if solution.basis is None else f" from {solution.basis[0]}"
     solution.plot(out, f"{instance.name}: {instance.format(solution.cost)}  ({solution.method}{origin})")
     routes = f"{len(solution.routes)} routes, " if instance.problem != "tsp" else ""
     was = f", before {instance.format(instance.cost(before))}" if before is not None else ""
@@ -285,5 +298,5 @@ def solve_file(
     kept = f", kept in {save}" if save is not None else ""
     return (
         f"{instance.name}: n={instance.n}, {routes}length {instance.format(solution.cost)} ({instance.distances})"
-        f"{was}{gap}, {solution.seconds:.2f} s; {NOUNS[instance.problem]} in {out}{kept}"
+        f"{was}{gap}, {solution.seconds:.2f} s{solution.origin}; {NOUNS[instance.problem]} in {out}{kept}"
     )

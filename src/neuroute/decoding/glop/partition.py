@@ -25,6 +25,8 @@ class PartitionRollout(RouteRollout):
     The depot is open where no customer fits, or where the vehicles that are left can carry what is left.
     """
 
+    of_tours = (*RouteRollout.of_tours, "_left", "_vehicles")
+
     def __init__(self, batch: CvrpBatch, tours: int, dtype: torch.dtype) -> None:
         total = batch.demand.sum(dim=1, keepdim=True)
         self._most = -(-total // batch.capacity[:, None]) + 1

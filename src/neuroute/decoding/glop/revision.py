@@ -13,13 +13,16 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import solve_with
 from neuroute.decoding.greedy import Decide, complete_paths
+from neuroute.decoding.memory import device_of
 from neuroute.decoding.search import blocks_per_batch
 from neuroute.decoding.tsp import TspBatch, decide_for, encode_again
 from neuroute.networks.base import PathNetwork
+from neuroute.networks.glop import Glop
 from neuroute.plan.decodings import Decoding, Revision
 from neuroute.problems.sub_paths import path_lengths
 
 Encode = Callable[[Tensor], Tensor]
+Build = Callable[[Tensor], Tensor]  # rows (batch, m, E) of paths -> orders (2 batch, m), built from either end
 LARGE = 5000  # nodes from which on tours start from a single insertion
 START = 2**32  # numbers of instances between the seeds of two insertions
 FLIPS = ((0, 0), (1, 0), (0, 1), (1, 1))  # whether x is mirrored, and y
@@ -47,7 +50,7 @@ def revise_batch(net: PathNetwork, batch: TspBatch, decoding: Decoding, memory_g
         several, tours = TspBatch(mirrored(several.coords).flatten(0, 1)), tours.repeat(len(FLIPS), 1)
     for number, (nodes, iterations) in enumerate(blocks):
         tours = revise(
-            decide_for(net, decoding, max(nodes, net.train_nodes)),
+            builder(net, decide_for(net, decoding, max(nodes, net.train_nodes))),
             partial(encode_again, net, decoding=decoding),
             several.coords,
             tours,
@@ -90,9 +93,25 @@ def _best(several: TspBatch, tours: Tensor, count: int) -> Tensor:
     return best
 
 
+def builder(net: PathNetwork, decide: Decide) -> Build:
+    """How paths are built: by these decisions of the network, or on a CPU by GLOP's own loop over them."""
+    if isinstance(net, Glop) and device_of(net).type == "cpu":
+        return net.build
+    return partial(from_either_end, decide)
+
+
+def from_either_end(decide: Decide, rows: Tensor) -> Tensor:
+    """rows (batch, m, E) -> the greedy orders (2 batch, m) of their places, each from place 0 to place m - 1.
+
+    The second half was built from the last row to the first.
+    """
+    there, back = complete_paths(decide, torch.cat([rows, rows.flip(1)])).chunk(2)
+    return torch.cat([there, (rows.shape[1] - 1 - back).flip(1)])
+
+
 @torch.no_grad()
 def revise(
-    decide: Decide,
+    build: Build,
     encode: Encode,
     coords: Tensor,
     tours: Tensor,
@@ -114,21 +133,19 @@ def revise(
         instance = torch.arange(len(tours), device=tours.device).repeat_interleave(stops // nodes)[:, None]
         size = max(1, (batch_size or len(old) * 8) // (2 * len(FLIPS) if flips else 2))
         parts = zip(instance.split(size), old.split(size), strict=True)
-        new = [path.gather(1, rebuild(decide, encode, coords[i, path], flips=flips)) for i, path in parts]
+        new = [path.gather(1, rebuild(build, encode, coords[i, path], flips=flips)) for i, path in parts]
         tours = torch.cat([torch.cat(new).view(len(tours), stops), tours[:, stops:]], dim=1)
     return tours
 
 
-def rebuild(decide: Decide, encode: Encode, points: Tensor, *, flips: bool) -> Tensor:
+def rebuild(build: Build, encode: Encode, points: Tensor, *, flips: bool) -> Tensor:
     """The best order (batch, m) of the points (batch, m, 2) of paths whose ends stay: as given, unless one is as short.
 
     Of each path, and with `flips` of its mirror images, one is built from either end.
     """
     batch, m = points.shape[:2]
     seen = mirrored(points).flatten(0, 1) if flips else points
-    rows = encode(seen)
-    there, back = complete_paths(decide, torch.cat([rows, rows.flip(1)])).chunk(2)
-    orders = torch.cat([there, (m - 1 - back).flip(1)]).view(-1, batch, m)
+    orders = build(encode(seen)).view(-1, batch, m)
     exact = points.double()
     every = exact.expand(len(orders), -1, -1, -1).gather(2, orders[..., None].expand(-1, -1, -1, 2))
     lengths, which = path_lengths(every.flatten(0, 1)).view(-1, batch).min(dim=0)

@@ -8,6 +8,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.networks.blocks.post_norm_layer import PostNorm
 
 MARGIN = 0.9  # of the exponents that a number's format holds
@@ -33,7 +34,7 @@ def weigh(keys: Tensor, values: Tensor) -> Tensor:
     Each channel's largest key is subtracted: that cancels in `aafm`.  A key that is further below it than 78 (637 in
     float64) counts as that far below, so that no sum is ever 0.
     """
-    keys, values = (part.to(torch.promote_types(part.dtype, torch.float32)) for part in (keys, values))
+    keys, values = (at_least_float32(part) for part in (keys, values))
     lowest = MARGIN * math.log(torch.finfo(keys.dtype).tiny)
     weights = (keys - keys.amax(dim=1, keepdim=True).detach()).clamp(min=lowest).exp()
     return torch.cat([weights * values, weights], dim=-1)

@@ -1,5 +1,6 @@
 """Scaled dot-product attention, by the fastest path for the device and within bounded memory."""
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor
 
 from neuroute.networks.blocks import attention_kernel as kernel
 
+FEW = 1024  # scores of all heads that are not worth a call of the kernel: of a path's last nodes, torch's takes half
 Bias = Callable[[int, int], Tensor]  # (first, stop) -> what is added to the scores of these queries
 
 
@@ -16,7 +18,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None = 
 
     bias broadcasts to (batch, heads, queries, keys); -inf hides a key.
     """
-    if kernel.fits(q, k, v):
+    few = bias is None and math.prod(q.shape[:3]) * k.shape[2] < FEW
+    if not few and kernel.fits(q, k, v):
         if not torch.is_grad_enabled():
             return kernel.fused(q, k, v, scale, bias)
         if type(q) is Tensor and (bias is None or not bias.requires_grad):  # not of shapes alone

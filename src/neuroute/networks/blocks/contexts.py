@@ -8,8 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from neuroute.networks.blocks.all_digits import FullLinear
 
-class TspEmbedding(nn.Linear):
+
+class TspEmbedding(FullLinear):
     """3 W parameters: coords (batch, n, 2) -> (batch, n, width)."""
 
     def __init__(self, width: int) -> None:
@@ -21,8 +23,8 @@ class CvrpEmbedding(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.depot = nn.Linear(2, width)
-        self.customers = nn.Linear(3, width)
+        self.depot = FullLinear(2, width)
+        self.customers = FullLinear(3, width)
 
     def forward(self, coords: Tensor, demand: Tensor) -> Tensor:
         """coords (batch, 1 + V, 2), demand (batch, 1 + V) in shares of the capacity -> (batch, 1 + V, width)."""

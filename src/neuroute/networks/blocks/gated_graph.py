@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from neuroute.networks.blocks.all_digits import FullLinear
 from neuroute.networks.blocks.norms import BatchNorm
 
 
@@ -47,8 +48,8 @@ class GatedGraph(nn.Module):
 
     def __init__(self, depth: int, width: int, node_features: int, edge_features: int) -> None:
         super().__init__()
-        self.embed_nodes = nn.Linear(node_features, width)
-        self.embed_edges = nn.Linear(edge_features, width)
+        self.embed_nodes = FullLinear(node_features, width)
+        self.embed_edges = FullLinear(edge_features, width)
         self.layers = nn.ModuleList(GatedGraphLayer(width) for _ in range(depth))
 
     def forward(self, nodes: Tensor, edges: Tensor, neighbours: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.networks.blocks.routing import Balance, Routing
 
 Method = Literal["input-choice", "expert-choice", "soft", "random"]
@@ -73,7 +74,7 @@ class Gate(nn.Module):
             return self._random(x, routing)
         if self.method == "input-choice":
             return self._input_choice(x, routing)
-        scores = _at_least_float32(F.linear(x, self.weight))
+        scores = at_least_float32(F.linear(x, self.weight))
         if self.method == "soft":
             return Slots(scores.softmax(dim=1), scores.softmax(dim=2))
         # Rounded down as in the published code; but each expert takes one unit at least, or nothing would come out.
@@ -95,13 +96,13 @@ class Gate(nn.Module):
         """The k best, by scores that in training are noisy (Equations 15 and 16); not at level "problem"."""
         noisy, deviation = self.training and self.level != "problem", None
         if noisy:
-            both = _at_least_float32(F.linear(x, torch.cat([self.weight, self.noise])))
+            both = at_least_float32(F.linear(x, torch.cat([self.weight, self.noise])))
             clean, deviation = both.chunk(2, dim=-1)
             deviation = F.softplus(deviation) + NOISE_FLOOR
             normal = routing.resolve("noise", len(x), lambda generator: routing.normal(clean, generator))
             scores = torch.addcmul(clean, normal, deviation)
         else:
-            clean = scores = _at_least_float32(F.linear(x, self.weight))
+            clean = scores = at_least_float32(F.linear(x, self.weight))
         best, experts = scores.topk(min(self.top + noisy, self.experts), dim=-1)
         choice = InputChoice(experts[..., : self.top], best[..., : self.top].softmax(dim=-1))
         if routing.balance and self.level != "problem":
@@ -118,7 +119,3 @@ class Gate(nn.Module):
         inside, outside = best[..., -1:], best[..., -2:-1]
         threshold = torch.where(scores > inside, inside, outside)
         return Balance(gates.sum(dim=1), torch.special.ndtr((clean - threshold) / deviation).sum(dim=1))
-
-
-def _at_least_float32(x: Tensor) -> Tensor:
-    return x.to(torch.promote_types(x.dtype, torch.float32))

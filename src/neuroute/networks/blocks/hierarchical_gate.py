@@ -8,6 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.networks.blocks.experts import Mixture, join_calls, split_calls
 from neuroute.networks.blocks.routing import Routing
 
@@ -38,7 +39,7 @@ class Hierarchical(nn.Module):
         if self.gate is None:
             return None
         scores: Tensor = self.gate(routing.mean(split_calls(x, routing.calls(x.shape[1]))))
-        return scores.to(torch.promote_types(scores.dtype, torch.float32)).softmax(dim=-1)
+        return at_least_float32(scores).softmax(dim=-1)
 
     def forward(self, x: Tensor, routing: Routing | None = None, first: Tensor | None = None) -> Tensor:
         """x (batch, tokens, in) -> (batch, tokens, out); first (1, 2): probabilities to take instead of x's own."""

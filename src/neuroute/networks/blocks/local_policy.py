@@ -5,6 +5,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from neuroute.networks.blocks.all_digits import in_all_digits
+
 
 def rank_codes(ranks: int, width: int) -> Tensor:
     """Sinusoidal codes (ranks, width) of the ranks 0, 1, ...: the sines of all frequencies, then the cosines.
@@ -44,7 +46,9 @@ class LocalPolicy(nn.Module):
 
         Those of what is closed mean nothing, nor do any where nothing is open.
         """
-        x = x.to(self.embed.weight.dtype)
+        return in_all_digits(self._scores, x.to(self.embed.weight.dtype), is_open)
+
+    def _scores(self, x: Tensor, is_open: Tensor) -> Tensor:
         constant = self.embed.bias + self.codes[: x.shape[2]]  # (k, w)
         keys, values = (part.unflatten(0, (self.heads, -1)) for part in self.key_value.weight.chunk(2))  # (h, d, w)
         query = self.query(self.state).view(self.heads, -1, 1)

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.networks.blocks.rezero import alpha
 
 NormName = Literal["instance", "batch", "batch-untracked", "layer", "rezero", "none"]
@@ -32,7 +33,7 @@ class InstanceNorm(Norm):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (batch, nodes, width) -> same shape."""
-        x = x.to(torch.promote_types(x.dtype, torch.float32))
+        x = at_least_float32(x)
         centred = x - x.mean(dim=1, keepdim=True)
         variance = (centred * centred).mean(dim=1, keepdim=True)  # on a CPU var_mean takes ten times as long
         return torch.addcmul(self.bias, centred, self.weight * (variance + self.eps).rsqrt())
@@ -49,7 +50,7 @@ class BatchNorm(Norm):
         self.norm = nn.BatchNorm1d(width, track_running_stats=tracked)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.to(torch.promote_types(x.dtype, torch.float32))
+        x = at_least_float32(x)
         normalised: Tensor = self.norm(x.flatten(0, 1))
         return normalised.view_as(x)
 
@@ -68,7 +69,7 @@ class LayerNorm(Norm):
         self.bias = nn.Parameter(torch.zeros(width))
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.to(torch.promote_types(x.dtype, torch.float32))
+        x = at_least_float32(x)
         return F.layer_norm(x, x.shape[-1:], self.weight, self.bias)
 
 

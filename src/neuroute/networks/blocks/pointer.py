@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor, nn
 
+from neuroute.networks.blocks.all_digits import at_least_float32, in_all_digits
+
 SATURATED = {torch.float32: 9.02, torch.float64: 19.1}  # above this tanh rounds to 1
 
 
@@ -10,16 +12,17 @@ def fold(nodes: Tensor, linear: nn.Linear, scale: float) -> tuple[Tensor, Tensor
     """nodes (batch, n, out) and a layer before their products -> targets (batch, n, in), offsets (batch, 1, n).
 
     scale * (W x + b) node = x (scale W^T node) + scale b node: so the layer runs once a node, and not at each decision.
+    Both in at least float32, as `fits` takes them.
     """
     assert linear.bias is not None
     weight, bias = linear.weight * scale, linear.bias * scale
-    return nodes @ weight, (nodes @ bias[:, None]).transpose(1, 2)
+    targets, offsets = nodes @ weight, (nodes @ bias[:, None]).transpose(1, 2)
+    return at_least_float32(targets), at_least_float32(offsets)
 
 
 def fits(queries: Tensor, targets: Tensor, offsets: Tensor) -> Tensor:
     """queries (batch, tours, in) -> (batch, tours, n), in at least float32."""
-    found = torch.baddbmm(offsets, queries, targets.transpose(1, 2))
-    return found.to(torch.promote_types(found.dtype, torch.float32))
+    return in_all_digits(torch.baddbmm, offsets, queries, targets.transpose(1, 2))
 
 
 def clipped(fits: Tensor, mask: Tensor, clipping: float) -> Tensor:

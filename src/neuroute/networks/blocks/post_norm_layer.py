@@ -1,4 +1,4 @@
-"""Mixing of nodes and an FFN, each on a residual that is normalised afterwards: the encoder layer of POMO and ICAM."""
+"""Mixing of nodes and an FFN, each on a residual that is normalised afterwards: the layer of Kool, POMO and ICAM."""
 
 import math
 from typing import Any
@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.attention import attend
-from neuroute.networks.blocks.norms import InstanceNorm, Norm
+from neuroute.networks.blocks.norms import BatchNorm, InstanceNorm, Norm
 
 
 class PostNorm(nn.Module):
@@ -27,7 +27,7 @@ class PostNorm(nn.Module):
 
     def feed(self, h: Tensor, *given: Any) -> Tensor:
         """h (batch, nodes, width) -> same shape."""
-        fed: Tensor = self.down(F.relu(self.up(h)))
+        fed: Tensor = self.down(F.relu(self.up(h), inplace=True))
         return fed
 
     def finish(self, x: Tensor, mixed: Tensor, *given: Any) -> Tensor:
@@ -58,3 +58,11 @@ class PostNormLayer(PostNorm):
         q, k, v = qkv.permute(2, 0, 3, 1, 4)
         attended = attend(q, k, v, self.scale).transpose(1, 2).reshape(batch, nodes, width)
         return self.finish(x, self.out(attended), *given)
+
+
+class KoolLayer(PostNormLayer):
+    """The layer of Kool's encoder (2019): batch norm, and no bias in attention.  4 W^2 + 2 W F + 5 W + F parameters."""
+
+    def __init__(self, width: int, heads: int, feed_forward: int, norm: type[Norm] = BatchNorm) -> None:
+        super().__init__(width, heads, feed_forward, norm)
+        self.out = nn.Linear(width, width, bias=False)

@@ -4,11 +4,13 @@ Either all of it, whatever the variant ("all": what a variant lacks is 0), or wh
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from neuroute.networks.blocks.all_digits import in_all_digits
 from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.blocks.experts import Mixture
 from neuroute.networks.blocks.routing import Routing
@@ -34,8 +36,8 @@ class VrpEmbedding(nn.Module):
         features = [coords[:, 1:], demand[:, 1:, None]]
         if self.windows:
             features.append(torch.zeros_like(coords[:, 1:]) if windows is None else windows[:, 1:])
-        depot, customers = ((self.depot, coords[:, :1]), (self.customers, torch.cat(features, dim=-1)))
-        return torch.cat([through(*depot, routing), through(*customers, routing)], dim=1)
+        parts = (self.depot, coords[:, :1]), (self.customers, torch.cat(features, dim=-1))
+        return torch.cat([in_all_digits(partial(through, layer, routing=routing), x) for layer, x in parts], dim=1)
 
 
 class VrpContext(nn.Module):
@@ -55,7 +57,7 @@ class VrpContext(nn.Module):
     def query(self, of_context: Tensor, of_current: Tensor, context: Tensor, current: Tensor) -> Tensor:
         """context (batch, tours, 4): load, time, length, open; current (batch, tours) -> (batch, tours, width)."""
         read = context if len(self.columns) == context.shape[-1] else context[..., self.columns]
-        return rows_of(of_current, current).to(context) + read @ of_context.to(context)
+        return rows_of(of_current, current).to(context) + in_all_digits(torch.matmul, read, of_context.to(context))
 
 
 def through(layer: nn.Module, x: Tensor, routing: Routing) -> Tensor:

@@ -31,6 +31,7 @@ def read_arguments(network: str, tensors: Tensors) -> dict[str, Any]:
         "elg": _elg,
         "mvmoe": _mvmoe,
         "invit": _invit,
+        "mdam": _mdam,
         "glop": _glop,
         "glop_partition": _glop_partition,
         "decoder_only": _decoder_only,
@@ -50,6 +51,15 @@ def _residual(tensors: Tensors) -> dict[str, Any]:
     """LEHD, BQ, POMO."""
     width = len(tensors["key_value.weight"]) // 2 if "key_value.weight" in tensors else len(tensors["embed.weight"])
     return {"depth": _depth(tensors, "layers"), "width": width, "feed_forward": len(tensors["layers.0.up.weight"])}
+
+
+def _mdam(tensors: Tensors) -> dict[str, Any]:
+    return {
+        "depth": _depth(tensors, "layers") + 1,
+        "width": len(tensors["last.out.weight"]),
+        "feed_forward": len(tensors["last.up.weight"]),
+        "decoders": _depth(tensors, "decoders"),
+    }
 
 
 def _glop(tensors: Tensors) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The published layouts: LEHD, BQ-NCO, SIT, DGL, POMO, ELG, ICAM, MVMoE, INViT, Pointerformer, for all their problems.
+"""The published layouts: LEHD, BQ-NCO, SIT, DGL, POMO, ELG, ICAM, INViT, MDAM and others, for all their problems.
 
 Left what a tensor is called here, right what it is made of.  Names and shapes are facts about the released code; what
 none of a file's tensors tells (heads, say) is as its authors trained it.
@@ -25,6 +25,8 @@ from neuroute.networks.layouts.joins import (
     linear,
     weight,
 )
+from neuroute.networks.layouts.mdam import MARKS, REMEMBERED, mdam
+from neuroute.networks.layouts.mdam import QUERY as LAST_QUERY
 from neuroute.networks.layouts.rules import Layout, Rule
 
 # -- LEHD and SIT: one kind of layer ----------------------------------------------------------------------------------
@@ -267,6 +269,13 @@ LAYOUTS: tuple[Layout, ...] = (
         "Pointerformer for the TSP", "pointerformer:Pointerformer",
         {"encoder.init_projection_layer.weight": 24, "decoder.W_visited.weight": None}, _pointerformer(),
         holder="state_dict",
+    ),
+    *(
+        _layout(
+            f"MDAM for the {problem.upper()}", f"mdam:{network}", dict.fromkeys(MARKS[problem]), mdam(problem),
+            usual={"glimpse_every": 2, "train_nodes": 100}, holder="model", constants=REMEMBERED, heads=LAST_QUERY,
+        )
+        for problem, network in (("tsp", "Mdam"), ("cvrp", "MdamCvrp"))
     ),
 )  # fmt: skip
 

@@ -47,6 +47,15 @@ def reference_note(tests: Mapping[Problem, Tests], published: Mapping[Problem, s
     )
 
 
+def mdam_note(scale: Scale) -> str:
+    """How MDAM searches here."""
+    return (
+        f"MDAM, where it is measured here, has {roles.decoder_beams(scale).beam} beams of each decoder (in print 50), "
+        "and batch norms of the instances that are solved together, as published: here at most 256, fewer where memory "
+        "is short."
+    )
+
+
 def baselines_note(study: Study, problems: Sequence[Problem] = PROBLEMS) -> str:
     """Which baselines are trained here, and on what."""
     own = [(f"POMO ({problem.upper()})", run_id(ORIGINAL[problem])) for problem in problems]

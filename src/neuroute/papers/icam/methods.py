@@ -3,7 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from neuroute.papers.icam.roles import AUGMENTED, BASELINES, GLOP, MULTI, PARTED, REVISED, SINGLE, SIZES, run_id
+from neuroute.papers.icam.roles import (
+    AUGMENTED,
+    BASELINES,
+    GLOP,
+    MDAM,
+    MULTI,
+    PARTED,
+    REVISED,
+    SINGLE,
+    SIZES,
+    decoder_beams,
+    run_id,
+)
+from neuroute.plan.config import Scale
 from neuroute.plan.objects import Decoding, Problem
 from neuroute.rendering.grid import Method
 
@@ -48,6 +61,12 @@ def glop_g(runs: Mapping[int, str]) -> Method:
     """GLOP-G with LKH on its routes; runs: the paper's size -> the partition."""
     name = "GLOP-G (LKH3)"
     return Method(name, {"method": name}, runs=runs, decoding=PARTED)
+
+
+def mdam(scale: Scale, problem: Problem) -> Method:
+    """MDAM, with beams of each decoder."""
+    how = decoder_beams(scale)
+    return Method("MDAM bs50", {"method": "MDAM"}, runs=dict.fromkeys(SIZES, MDAM[problem]), decoding=how)
 
 
 def cited(*labels: str) -> list[Method]:

@@ -37,9 +37,11 @@ BASELINES: dict[Problem, dict[str, str]] = {  # trained for other papers
 GLOP, GLOP_G, GLOP_G_2K = "rivals/glop", "rivals/glop_g", "rivals/glop_g_2k"
 ELG: dict[Problem, str] = {"tsp": "rivals/elg_tsp", "cvrp": "rivals/elg_cvrp"}
 POINTERFORMER = "rivals/pointerformer"
+MDAM: dict[Problem, str] = {"tsp": "rivals/mdam_tsp", "cvrp": "rivals/mdam_cvrp"}
 RIVALS: tuple[str, ...] = (
     *ELG.values(),
     POINTERFORMER,
+    *MDAM.values(),
     GLOP,
     GLOP_G,
     GLOP_G_2K,
@@ -126,6 +128,11 @@ def rrc(scale: Scale, starts: Starts = 1) -> Decoding:
 def beam(scale: Scale, starts: Starts = 1) -> Decoding:
     """Table 11: beams of 16; ICAM's search from all starts."""
     return beam_search(scale[IcamScale].beam).model_copy(update={"starts": starts})
+
+
+def decoder_beams(scale: Scale) -> Decoding:
+    """MDAM's search."""
+    return Decoding(method="decoders", beam=scale[IcamScale].decoder_beam)
 
 
 def searched(scale: Scale, method: Literal["rrc", "beam"]) -> list[int]:

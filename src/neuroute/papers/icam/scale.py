@@ -100,6 +100,7 @@ class IcamScale(Strict):
     rrc: Annotated[int, Field(ge=1, description="Table 11's 100 iterations of random re-construct -> here")]
     rrc_max_nodes: Annotated[int, Field(ge=4, description="largest instances that random re-construct is run on")]
     beam: Annotated[int, Field(ge=1, description="Table 11's beam of 16 -> here")]
+    decoder_beam: Annotated[int, Field(ge=1, description="the 50 beams of each of MDAM's decoders -> here")] = 50
     beam_max_nodes: Annotated[int, Field(ge=4, description="largest instances that beams are run on")]
 
     _named = names_each(elites=KS, large_sizes=LARGE_SIZES, large_counts=LARGE_SIZES, differ=["large_sizes"])

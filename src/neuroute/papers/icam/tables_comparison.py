@@ -1,6 +1,7 @@
 """Tables 1 and 7 of paper `icam`: both problems at four sizes, beside baselines, and beside POMO trained alike."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import (
@@ -11,10 +12,11 @@ from neuroute.papers.icam.cells import (
     TOTALS,
     WAYS_NOTE,
     baselines_note,
+    mdam_note,
     reference_note,
     sets_of,
 )
-from neuroute.papers.icam.methods import REFERENCE, cited, glop, glop_g, greedy, rival_x8, ways
+from neuroute.papers.icam.methods import REFERENCE, cited, glop, glop_g, greedy, mdam, rival_x8, ways
 from neuroute.papers.icam.roles import ELG, GLOP_G, MULTI, ORIGINAL, OWN, POINTERFORMER, PROBLEMS, SIZES, STAGED, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
@@ -124,7 +126,7 @@ def _amounts_note(study: Study) -> list[str]:
 # -- Table 1 ----------------------------------------------------------------------------------------------------------
 
 
-def _compared(problem: Problem) -> list[Method]:
+def _compared(scale: Scale, problem: Problem) -> list[Method]:
     """The rows of Table 1, in its order."""
     pointerformer = [rival_x8("Pointerformer", POINTERFORMER, SIZES)] if problem == "tsp" else []
     return [
@@ -132,7 +134,7 @@ def _compared(problem: Problem) -> list[Method]:
         *cited(*CITED[problem]),
         glop() if problem == "tsp" else glop_g({1000: GLOP_G}),
         *(greedy(name, problem, SIZES) for name in ("BQ", "LEHD")),
-        Method("MDAM bs50", {"method": "MDAM"}),
+        mdam(scale, problem),
         ways("POMO", ORIGINAL[problem], SIZES)[2],
         rival_x8("ELG", ELG[problem], SIZES),
         *pointerformer,
@@ -141,7 +143,7 @@ def _compared(problem: Problem) -> list[Method]:
 
 
 def table1_grids(scale: Scale) -> list[Grid]:
-    return _both_problems_grids(scale, _compared)
+    return _both_problems_grids(scale, partial(_compared, scale))
 
 
 def _table1_needs(scale: Scale) -> Iterator[Need]:
@@ -161,6 +163,7 @@ def table1(study: Study) -> Table:
         table1_grids(study.scale),
         TOTALS,
         ELG_NOTE,
+        mdam_note(study.scale),
         f"{baselines_note(study)} Rows with an asterisk are those methods' own numbers; − is not reported.",
         "Gaps of rows with an asterisk are their papers', against other reference solutions: DIMES at TSP500 is 1.93 % "
         "above the Concorde of this table (printed 1.76 %), DIFUSCO 1.69 % (1.49 %), SO-mixed at TSP200 0.78 % (0.636 "

@@ -3,7 +3,7 @@
 The published networks of the TSP have two and four layers in their action encoders, which is what pens' Table 4 counts.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -15,7 +15,7 @@ from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.shapes import BaselineShape, Positive
 from neuroute.plan.specs import Spec
 
-KINDS: dict[Problem, str] = {"tsp": "neuroute.networks.invit:Invit", "cvrp": "neuroute.networks.invit:InvitCvrp"}
+INVIT: dict[Problem, str] = {"tsp": "neuroute.networks.invit:Invit", "cvrp": "neuroute.networks.invit:InvitCvrp"}
 RUNS = {  # run -> problem, views
     "invit_2v": ("tsp", 2),
     "invit_3v": ("tsp", 3),
@@ -23,11 +23,20 @@ RUNS = {  # run -> problem, views
 }
 
 
-class InvitTrained(Trained):
-    """One of the two problems."""
+class Views(Spec):
+    """What a decision reads."""
 
     views: Annotated[tuple[Positive, Positive, Positive], Field(description="nodes of the views; 2V has the first two")]
     actions: Annotated[int, Field(ge=1, description="nearest nodes that are chosen from")]
+
+    def shape(self, network: BaselineShape, views: int, action_depth: int, nodes: int) -> dict[str, Any]:
+        """Arguments of a network with so many views, trained on so many nodes."""
+        seen = {"views": list(self.views[:views]), "actions": self.actions}
+        return network.model_dump() | seen | {"action_depth": action_depth, "train_nodes": nodes}
+
+
+class InvitTrained(Trained, Views):
+    """One of the two problems."""
 
 
 class InvitScale(Spec):
@@ -48,8 +57,7 @@ def rivals(config: Config, scale: Scale, block: InvitScale) -> list[Rival]:
         if name not in block.action_depths:
             raise NeurouteError(f"{PAPER}.invit.action_depths: says nothing of {name}; give its layers")
         trained = block.tsp if problem == "tsp" else block.cvrp
-        shape = block.network.model_dump() | {"views": list(trained.views[:views]), "actions": trained.actions}
-        shape |= {"action_depth": block.action_depths[name], "train_nodes": trained.nodes}
+        shape = trained.shape(block.network, views, block.action_depths[name], trained.nodes)
         found.append(
             rival(
                 config,
@@ -57,7 +65,7 @@ def rivals(config: Config, scale: Scale, block: InvitScale) -> list[Rival]:
                 name,
                 problem,  # type: ignore[arg-type]
                 trained,
-                Network(kind=KINDS[problem], arguments=shape),  # type: ignore[index]
+                Network(kind=INVIT[problem], arguments=shape),  # type: ignore[index]
                 block.training[problem],  # type: ignore[index]
                 Decoding(images=block.images),
             )

@@ -14,7 +14,7 @@ Where a scale has no block, these rows show the printed numbers, so nothing else
 
 from neuroute.papers.rivals.rival import PAPER as KEY
 from neuroute.papers.rivals.scale import RivalsScale
-from neuroute.papers.rivals.study import PROBLEMS, study_runs
+from neuroute.papers.rivals.study import problems_of, study_runs
 from neuroute.papers.rivals.study import tests as study_tests
 from neuroute.papers.rivals.systems import rivals
 from neuroute.plan.config import Config, Scale
@@ -32,7 +32,8 @@ def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     read = [labels for r in runs for labels in (*r.data, r.validation, *r.also_validation)]
     tests = [each.test for each in rivals(Config(), scale)]
     tests += [labels.model_copy(update={"solver": "nearest"}) for labels in tests]
-    tests += [labels for problem in PROBLEMS for labels in study_tests(scale, problem).values()]
+    if (s := scale[RivalsScale].study) is not None:
+        tests += [labels for problem in problems_of(s) for labels in study_tests(s, problem).values()]
     jobs = {"trainings": read, "tests": tests}
     return [LabelJob(paper=KEY, name=name, labels=tuple(longest(labels))) for name, labels in jobs.items() if labels]
 

@@ -4,6 +4,7 @@ from neuroute.papers.rivals.dgl import DglScale
 from neuroute.papers.rivals.elg import ElgBlock
 from neuroute.papers.rivals.glop import GlopBlock
 from neuroute.papers.rivals.invit import InvitScale
+from neuroute.papers.rivals.mdam import MdamBlock
 from neuroute.papers.rivals.pointerformer import PointerformerScale
 from neuroute.papers.rivals.study_block import StudyBlock
 from neuroute.plan.specs import Spec
@@ -18,3 +19,4 @@ class RivalsScale(Spec):
     dgl: DglScale | None = None
     invit: InvitScale | None = None
     pointerformer: PointerformerScale | None = None
+    mdam: MdamBlock | None = None

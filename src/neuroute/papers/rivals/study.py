@@ -1,8 +1,12 @@
-"""POMO, ICAM and ELG trained alike on as many instances of one size, and tested on larger ones: no paper has it."""
+"""POMO, ICAM, ELG and INViT trained on as many instances, or for as long, and tested on larger ones: our own."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
 from neuroute.papers.rivals.elg import ELG
+from neuroute.papers.rivals.invit import INVIT
 from neuroute.papers.rivals.rival import PAPER
 from neuroute.papers.rivals.scale import RivalsScale
 from neuroute.papers.rivals.study_block import StudyBlock
@@ -10,50 +14,93 @@ from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Problem, Reinforced, Run
 
-PROBLEMS: tuple[Problem, ...] = ("tsp", "cvrp")
-KINDS: dict[str, dict[str, str]] = {  # name -> problem -> network
+KINDS: dict[str, dict[Problem, str]] = {  # name -> problem -> network
     "POMO": {"tsp": "neuroute.networks.pomo:Pomo", "cvrp": "neuroute.networks.pomo:PomoCvrp"},
     "ICAM": {"tsp": "neuroute.networks.icam:Icam", "cvrp": "neuroute.networks.icam:IcamCvrp"},
-    "ELG": ELG,
+    "ELG": ELG,  # type: ignore[dict-item]
+    "INViT": INVIT,
 }
-DECODINGS = {"one start": Decoding(), "all starts": Decoding(starts="all")}
+Budget = Literal["same instances", "same time"]
+BUDGETS: tuple[Budget, ...] = ("same instances", "same time")
 
 
-def run_id(name: str, problem: Problem) -> str:
-    return f"{PAPER}/study_{name.lower()}_{problem}"
+class Studied(NamedTuple):
+    """A network with a budget."""
+
+    budget: Budget
+    problem: Problem
+    name: str
+
+    @property
+    def run(self) -> str:
+        """INViT's time is what the others have, so that its run is the same with both budgets."""
+        longer = "longer_" if self.budget == "same time" and self.name != "INViT" else ""
+        return f"{PAPER}/study_{longer}{self.name.lower()}_{self.problem}"
 
 
-def tests(scale: Scale, problem: Problem) -> dict[int, Labels]:
-    """Nodes, or customers -> the test set of that size; none where the scale has no study."""
-    s = scale[RivalsScale].study
-    return {} if s is None else {n: _labels(s, problem, "test", n, count) for n, count in s.test_counts.items()}
+def problems_of(s: StudyBlock) -> tuple[Problem, ...]:
+    return tuple(s.training)
+
+
+def studied(s: StudyBlock) -> list[Studied]:
+    return [Studied(budget, problem, name) for budget in BUDGETS for problem in problems_of(s) for name in KINDS]
+
+
+def decodings(s: StudyBlock, name: str) -> dict[str, Decoding]:
+    """Of one solution, and the best of the many that a network's authors take."""
+    if name == "INViT":
+        return {"one": Decoding(), f"best of {s.invit.tested_images} images": Decoding(images=s.invit.tested_images)}
+    return {"one": Decoding(), "best of all starts": Decoding(starts="all")}
+
+
+def tests(s: StudyBlock, problem: Problem) -> dict[int, Labels]:
+    """Nodes, or customers -> the test set of that size."""
+    return {n: _labels(s, problem, "test", n, count) for n, count in s.test_counts.items()}
 
 
 def study_runs(config: Config, scale: Scale) -> list[Run]:
     s = scale[RivalsScale].study
-    return [] if s is None else [_run(config, s, name, problem) for problem in PROBLEMS for name in KINDS]
+    return [] if s is None else list({run.id: run for run in _runs(config, s)}.values())
 
 
-def _run(config: Config, s: StudyBlock, name: str, problem: Problem) -> Run:
+def _runs(config: Config, s: StudyBlock) -> Iterator[Run]:
+    for each in studied(s):
+        yield Run(
+            paper=PAPER,
+            name=each.run.partition("/")[2],
+            role={"method": each.name, "study": True},
+            network=_network(s, each),
+            training=apply_changes(config, each.run, Reinforced, _training(s, each)),
+            n=s.nodes,
+            data=(),
+            validation=_labels(s, each.problem, "val", s.nodes, s.validation_count),
+            seed=seed_of(config, each.run),
+        )
+
+
+def _network(s: StudyBlock, each: Studied) -> Network:
     shape = s.network.model_dump() | {"train_nodes": s.nodes}
-    training = s.training[problem]
-    if name == "ICAM":
+    if each.name == "ICAM":
         shape.pop("heads")
-    if name == "ELG":
+    if each.name == "ELG":
         shape["neighbours"] = s.neighbours
+    if each.name == "INViT":
+        shape = s.invit.shape(s.invit.network, 2, s.invit.network.depth, s.nodes)
+    return Network(kind=KINDS[each.name][each.problem], arguments=shape)
+
+
+def _training(s: StudyBlock, each: Studied) -> Reinforced:
+    training = s.training[each.problem]
+    changed: dict[str, object] = {}
+    if each.name == "INViT":
+        changed = {"starts": 1, "images": s.invit.images}
+        training = training.model_copy(update={"decoupled": True, "weight_decay": 0.01, "baseline": s.invit.baseline})
+    elif each.budget == "same time":
+        changed = {"batches_per_epoch": s.same_time[each.problem][each.name]}  # type: ignore[index]
+    if each.name == "ELG":
         training = training.model_copy(update={"scaled": "largest"})
-    own = run_id(name, problem)
-    return Run(
-        paper=PAPER,
-        name=own.partition("/")[2],
-        role={"method": name, "study": True},
-        network=Network(kind=KINDS[name][problem], arguments=shape),
-        training=apply_changes(config, own, Reinforced, training),
-        n=s.nodes,
-        data=(),
-        validation=_labels(s, problem, "val", s.nodes, s.validation_count),
-        seed=seed_of(config, own),
-    )
+    stages = tuple(stage.model_copy(update=changed) for stage in training.stages)
+    return training.model_copy(update={"stages": stages})
 
 
 def _labels(s: StudyBlock, problem: Problem, split: str, n: int, count: int) -> Labels:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from neuroute.papers.rivals import dgl, elg, glop, invit, pointerformer
+from neuroute.papers.rivals import dgl, elg, glop, invit, mdam, pointerformer
 from neuroute.papers.rivals.rival import Rival
 from neuroute.papers.rivals.scale import RivalsScale
 from neuroute.plan.config import Config, Scale
@@ -17,6 +17,7 @@ SYSTEMS: dict[str, Callable[[Config, Scale, Any], list[Rival]]] = {
     "invit": invit.rivals,
     "glop": glop.rivals,
     "pointerformer": pointerformer.rivals,
+    "mdam": mdam.rivals,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from neuroute.papers.rivals.scale import RivalsScale
-from neuroute.papers.rivals.study import DECODINGS, KINDS, PROBLEMS, run_id, tests
+from neuroute.papers.rivals.study import decodings, problems_of, studied, tests
 from neuroute.papers.rivals.systems import rivals
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.needs import Log, Need, Solved, artifact, tested
@@ -18,6 +18,7 @@ from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
 from neuroute.rendering.trainings import drawn_instances
 
 LEGEND = "Measured here; nothing is quoted."
+STUDIED = ("Budget", "Problem", "Network", "Solution")
 ONE = "One training of each network (one seed)."
 
 
@@ -59,8 +60,9 @@ def table1(study: Study) -> Table:
     notes = (
         f"{ONE} {RANGES}",
         "Decoded as its authors do: `multi-x8` takes the best of one solution from each start of each of the eight "
-        "symmetric images. Validations are the training's own gaps, of networks of many starts that of all starts; "
-        "the first one is before the first batch, or early in the training.",
+        "symmetric images, `decoders-beam50` the best of 50 beams of each decoder. Validations are the training's "
+        "own gaps, of networks of many starts that of all starts; the first one is before the first "
+        "batch, or early in the training.",
     )
     return Table(study.artifact.title, ("System", "Test set", "Decoding"), columns, tuple(rows), notes, LEGEND)
 
@@ -72,46 +74,43 @@ def _of_nearest(solvers: Solvers, test: Labels) -> float | None:
 
 
 def _study_needs(scale: Scale) -> Iterator[Need]:
-    for problem in PROBLEMS:
-        for name in KINDS:
-            for labels in tests(scale, problem).values():
-                yield from tested(run_id(name, problem), labels, *DECODINGS.values())
-            if scale[RivalsScale].study is not None:
-                yield Log(run_id(name, problem))
+    s = scale[RivalsScale].study
+    if s is None:
+        return
+    for each in studied(s):
+        for labels in tests(s, each.problem).values():
+            yield from tested(each.run, labels, *decodings(s, each.name).values())
+        yield Log(each.run)
 
 
 @artifact("Equal budgets: networks trained alike, on larger instances", needs=_study_needs)
 def table2(study: Study) -> Table:
-    """Gaps by size of networks that have seen the same instances, and what their trainings took."""
-    sets = {problem: tests(study.scale, problem) for problem in PROBLEMS}
+    """Gaps by size of networks that have seen the same instances, or have learnt for as long."""
+    s = study.scale[RivalsScale].study
+    if s is None:
+        return Table(study.artifact.title, STUDIED, (), (), notes_of(study), LEGEND)
     columns = [
         Column("parameters", "Parameters", "", WHOLE),
         Column("instances", "Instances", "", WHOLE),
-        Column("training_s", "Training", "", duration),
+        Column("training_s", "Training", "s", fixed(0)),
     ]
-    for n in sets["tsp"]:
-        at = joined(described(of_size[n].dataset) for of_size in sets.values())
+    for n in s.test_counts:
+        at = joined(described(tests(s, problem)[n].dataset) for problem in problems_of(s))
         columns.append(Column(f"gap_{n}_pct", f"n={n}", "%", fixed(2), "Gap", at))
     rows = []
-    for problem in PROBLEMS:
-        for name in KINDS:
-            run = run_id(name, problem)
-            if run not in study.runs:
-                continue
-            summary = study.summary(run)
-            for words, decoding in DECODINGS.items():
-                gaps = [gap_cell(study, run, labels.dataset, None, decoding) for labels in sets[problem].values()]
-                first = next(iter(sets[problem].values())).dataset
-                cells = (
-                    Cell(study.value("parameters", run, first, decoding)),
-                    Cell(drawn_instances(study.runs[run])),
-                    Cell(summary.get("wall_time_s")),
-                    *gaps,
-                )
-                rows.append(Row((problem.upper(), name, words), cells))
-    return Table(
-        study.artifact.title, ("Problem", "Network", "Decoding"), tuple(columns), tuple(rows), notes_of(study), LEGEND
-    )
+    for each in studied(s):
+        if each.run not in study.runs:
+            continue
+        for words, decoding in decodings(s, each.name).items():
+            sets = [labels.dataset for labels in tests(s, each.problem).values()]
+            cells = (
+                Cell(study.value("parameters", each.run, sets[0], decoding)),
+                Cell(drawn_instances(study.runs[each.run])),
+                Cell(study.summary(each.run).get("processor_time_s")),
+                *(gap_cell(study, each.run, dataset, None, decoding) for dataset in sets),
+            )
+            rows.append(Row((each.budget, each.problem.upper(), each.name, words), cells))
+    return Table(study.artifact.title, STUDIED, tuple(columns), tuple(rows), notes_of(study), LEGEND)
 
 
 def notes_of(study: Study) -> tuple[str, ...]:
@@ -119,11 +118,14 @@ def notes_of(study: Study) -> tuple[str, ...]:
     s = study.scale[RivalsScale].study
     if s is None:
         return ("This scale has no study.",)
-    solvers = joined(f"{p.upper()} by {solver_name(s.references[p])}" for p in PROBLEMS)
+    solvers = joined(f"{p.upper()} by {solver_name(s.references[p])}" for p in problems_of(s))
     return (
-        f"All networks of a problem are trained by REINFORCE on the same instances of n={s.nodes}, in the same "
-        f"batches, at the same rate. {ONE} Training times are of this machine, with whatever else ran on it.",
+        f"All networks of a problem are trained by REINFORCE on instances of n={s.nodes}, in batches of as many, at "
+        "the same rate: on the same ones, or on more, for about the processor time that INViT takes, whose row is the "
+        f"same in both. {ONE} Training is processor time on one thread, validations included.",
         "ELG's advantages are scaled, as published; its local policy takes part from the first batch, not from 6/7 of "
-        "the training on. ICAM is without its stages of varying sizes and without elites.",
+        "the training on. ICAM is without its stages of varying sizes and without elites. INViT has two views; it "
+        f"learns from one solution of each of {s.invit.images} images of an instance, the others from one of each "
+        "start.",
         f"References: {solvers}. {RANGES}",
     )

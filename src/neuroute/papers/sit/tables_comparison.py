@@ -1,17 +1,16 @@
-"""Tables 1, 8 and 9 of paper `sit`: solvers and neural baselines at five sizes, TAM's test sets, small instances."""
-
-from collections.abc import Sequence
+"""Table 1 of paper `sit`: solvers and neural baselines at five sizes."""
 
 from neuroute.papers.sit import roles
-from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, in_one_go, models_note, prc_words, reference_note
-from neuroute.papers.sit.roles import BASELINES, INITIAL, POMO_SIZES, PROBLEMS, SIZES, SMALL_SIZES, TAM_SIZES, run_id
+from neuroute.papers.sit.baselines import elg, elg_note, glop, glop_note, greedy, invit, invit_note, pomo, pomo_note
+from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION, in_one_go, models_note, reference_note
+from neuroute.papers.sit.roles import BASELINES, INITIAL, POMO_SIZES, PROBLEMS, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem
-from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, solver_name, with_budget
-from neuroute.rendering.columns import described, joined, short
-from neuroute.rendering.grid import GAP, LENGTH, SECONDS, SECONDS_EACH, Grid, Method, comparison, grid_table, needs_of
+from neuroute.rendering.cells import BOOTSTRAP, with_budget
+from neuroute.rendering.columns import described, short
+from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, comparison, grid_table, needs_of
 from neuroute.rendering.solver_cells import TIMES
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
@@ -24,7 +23,6 @@ CLASSICAL: dict[Problem, dict[str, tuple[str, ...]]] = {  # printed name -> the 
     },
     "cvrp": {"HGS": ("hgs", "hgs-short"), "LKH3": ("lkh3",), "Random Insertion": (INITIAL["cvrp"],)},
 }
-AUGMENTED = {"decoding": "multistart_greedy"}
 
 
 def methods(scale: Scale, problem: Problem) -> list[Method]:
@@ -35,44 +33,12 @@ def methods(scale: Scale, problem: Problem) -> list[Method]:
         *classical,
         *(Method(f"{name}*" if name == "DIFUSCO" else name, {"method": name}) for name in cited),
         glop(problem, SIZES if problem == "tsp" else SIZES[:3]),
-        _pomo(problem, POMO_SIZES),
-        _elg(problem),
+        pomo(problem, POMO_SIZES),
+        elg(problem),
         *_searched(scale, problem),
-        _invit(problem, SIZES),
+        invit(problem, SIZES),
         *greedy(problem, SIZES[:3]),
         *_own(scale, problem),
-    ]
-
-
-def glop(problem: Problem, sizes: Sequence[int]) -> Method:
-    """GLOP on random insertion, GLOP-G with LKH on its routes."""
-    if problem == "tsp":
-        return Method("GLOP", {"method": "GLOP"}, runs=dict.fromkeys(sizes, roles.GLOP), decoding=roles.REVISED)
-    name, runs = "GLOP-G (LKH3)", {size: roles.GLOP_G[size] for size in sizes}
-    return Method(name, {"method": name}, runs=runs, decoding=roles.PARTED)
-
-
-def _pomo(problem: Problem, sizes: Sequence[int]) -> Method:
-    run, how = roles.POMO_RUNS[problem], {"method": "POMO"} | AUGMENTED
-    return Method("POMO aug×8", how, runs=dict.fromkeys(sizes, run), decoding=roles.AUGMENTED)
-
-
-def _elg(problem: Problem) -> Method:
-    runs = dict.fromkeys(POMO_SIZES, roles.ELG[problem])
-    return Method("ELG aug×8", {"method": "ELG"} | AUGMENTED, runs=runs, decoding=roles.AUGMENTED)
-
-
-def _invit(problem: Problem, sizes: Sequence[int]) -> Method:
-    """One image, one start: its decisions cost the same at any size."""
-    how = {"method": "INViT-3V", "decoding": "greedy"}
-    return Method("INViT-3V greedy", how, runs=dict.fromkeys(sizes, roles.INVIT[problem]))
-
-
-def greedy(problem: Problem, sizes: Sequence[int]) -> list[Method]:
-    """Greedy decoding of the baselines that are trained here, at these of the paper's sizes."""
-    return [
-        Method(f"{name} greedy", {"method": name, "decoding": "greedy"}, runs=dict.fromkeys(sizes, run))
-        for name, run in ((name, BASELINES[problem][name]) for name in ("LEHD", "BQ", "SIGD"))
     ]
 
 
@@ -185,31 +151,6 @@ def _self_improvement(study: Study) -> list[str]:
     ]
 
 
-def _pomo_note(study: Study) -> str:
-    sizes = [f"{p.upper()}{study.runs[run].n}" for p, run in roles.POMO_RUNS.items() if run in study.runs]
-    return f"POMO is trained as its authors do{f' (on {joined(sizes)})' if sizes else ''} and starts from every node."
-
-
-def _elg_note(study: Study) -> str:
-    sizes = [f"{p.upper()}{study.runs[run].n}" for p, run in roles.ELG.items() if run in study.runs]
-    if not sizes:
-        return "ELG is as printed."
-    return (
-        f"ELG is trained by its own recipe (on {joined(sizes)}) and starts from every node; its published code starts "
-        "from 100, to which the printed times are nearer than to 1,000."
-    )
-
-
-def _invit_note(study: Study) -> str:
-    sizes = [f"{p.upper()}{study.runs[run].n}" for p, run in roles.INVIT.items() if run in study.runs]
-    if not sizes:
-        return "INViT is as printed."
-    return (
-        f"INViT is trained by its own recipe (on {joined(sizes)}) and decodes one image, of the TSP from one random "
-        "node; its authors take the best of several images."
-    )
-
-
 def _baselines(study: Study) -> str:
     trained = [
         f"{name} on {problem.upper()}{study.runs[run].n}"
@@ -224,124 +165,5 @@ def _baselines(study: Study) -> str:
         f"printed at 5K and 10K leave none for more), beams up to {s.beam_max_nodes:,}. The "
         "others (DIFUSCO, H-TSP) are as printed: OOM is out of memory, N/A "
         "beyond the time limit or infeasible, — not reported; DIFUSCO's (*) are its authors'. "
-        f"{_pomo_note(study)} {_elg_note(study)} {_invit_note(study)} {_glop_note(study, *PROBLEMS)}"
+        f"{pomo_note(study)} {elg_note(study)} {invit_note(study)} {glop_note(study, *PROBLEMS)}"
     )
-
-
-def _glop_note(study: Study, *problems: Problem) -> str:
-    """How GLOP and GLOP-G are measured here, if they are."""
-    if roles.GLOP not in study.runs:
-        return "GLOP is as printed."
-    arguments = study.runs[roles.GLOP].network.arguments
-    blocks, shared = joined(str(block) for block in arguments["blocks"]), arguments.get("shared", False)
-    note = f"GLOP revises random insertion in blocks of {blocks} nodes{' by one reviser' if shared else ''}."
-    if "cvrp" in problems:
-        sizes = dict.fromkeys(study.runs[run].n for run in roles.GLOP_G.values() if run in study.runs)
-        note += f" GLOP-G is trained on CVRP{joined(str(n) for n in sizes)}; its routes are solved by LKH (elkai)."
-    return note
-
-
-# -- Table 8 ----------------------------------------------------------------------------------------------------------
-
-
-def table8_grid(scale: Scale) -> Grid:
-    columns = comparison(
-        {size: roles.tam(scale, size) for size in TAM_SIZES},
-        lambda size: f"CVRP{short(size).upper()}",
-        LENGTH,
-        SECONDS_EACH,
-        key=short,
-        lengths=2,
-    )
-    methods = [
-        Method("HGS", {"method": "HGS"}, solvers=("hgs", "hgs-short")),
-        Method("LKH3", {"method": "LKH3"}, solvers=("lkh3",)),
-        Method("Random Insertion", {"method": "Random Insertion"}, solvers=(INITIAL["cvrp"],)),
-        Method("TAM-LKH3", {"method": "TAM-LKH3"}),
-        Method("TAM-HGS", {"method": "TAM-HGS"}),
-        Method("Ours greedy", {"method": "Ours"}, runs=run_id("cvrp_1k")),
-    ]
-    return Grid(methods, columns)
-
-
-@artifact("TAM's test sets", needs=needs_of(table8_grid))
-def table8(study: Study) -> Table:
-    """Mean length and time on instances like those of TAM."""
-    trained, c = study.runs[run_id("cvrp_1k")].n, study.scale[SitScale].cvrp
-    return grid_table(
-        study,
-        ("Method",),
-        table8_grid(study.scale),
-        "The paper tests on the data set of TAM's authors. Here uniform instances are drawn anew, with TAM's "
-        "capacities (200 at 1K, 300 above) or what stands for them, so that printed and measured lengths are of "
-        "different instances.",
-        f"Ours is the model of 1K (here CVRP{trained}, its rule's capacity), one training (one seed), decoded "
-        "greedily at all four sizes, as in the paper.",
-        f"HGS's row is by {solver_name(c.tam_solver)} here"
-        + ("" if "lkh3" in c.tam_other_solvers else "; LKH3 is not run")
-        + ". The paper gives HGS 5 min; TAM's rows are as TAM printed them.",
-        f"Times are per instance: the time of the test set divided by its instances. {TIMES}",
-        INSERTION,
-        CONSTRUCTION,
-    )
-
-
-# -- Table 9 ----------------------------------------------------------------------------------------------------------
-
-
-def table9_grids(scale: Scale) -> list[Grid]:
-    grids = []
-    for problem in PROBLEMS:
-        tests = {size: roles.small(scale, problem, size) for size in SMALL_SIZES}
-        columns = comparison(tests, "n={}".format, LENGTH, GAP, SECONDS, time="Total time")
-        name = problem.upper()
-        grids.append(Grid(_small_methods(scale, problem), columns, head=(name,), where={"problem": name}))
-    return grids
-
-
-@artifact("Small instances", needs=needs_of(table9_grids))
-def table9(study: Study) -> Table:
-    """Mean length, gap and total time on small instances."""
-    names = {p: solver_name(roles.sizes(study.scale, p).small_reference) for p in PROBLEMS}
-    return grid_table(
-        study,
-        ("Problem", "Method"),
-        table9_grids(study.scale),
-        f"{ONE_SEED} {BOOTSTRAP}",
-        f"Gaps are ratios of mean lengths, against {names['tsp']} (TSP) and {names['cvrp']} (CVRP); the paper's "
-        "are against Concorde and HGS. All capacities of the CVRP are one number, in the paper 100.",
-        "The paper names neither the model nor the iterations of PRC behind its row Ours, nor how many instances "
-        f"it took. Here it is the model of 1K with {prc_words(study, 10)} from random insertion, to which its 36 s for "
-        "TSP700 and 1.216 % are near (Table 1: 0.9 s a TSP1K and 1.20 % with PRC10, 9.4 s and 0.58 % with PRC100); its "
-        "greedy tours are a row of their own.",
-        f"Times are totals over the test set. {TIMES}",
-        "The text finds Ours as fast as the others or faster in most groups, excepting TSP300; in print H-TSP is "
-        "faster at TSP700, too (29.1 against 36 s).",
-        f"{_pomo_note(study)} {_invit_note(study)} {_glop_note(study, 'tsp')} H-TSP is not trained here.",
-        INSERTION,
-        CONSTRUCTION,
-    )
-
-
-def _small_methods(scale: Scale, problem: Problem) -> list[Method]:
-    """List the rows in the paper's order, which puts INViT after LEHD for the CVRP."""
-    invit, trained = _invit(problem, SMALL_SIZES), greedy(problem, SMALL_SIZES)
-    pomo = _pomo(problem, SMALL_SIZES)
-    if problem == "tsp":
-        others = [
-            Method("Concorde", {"method": "Concorde"}, solvers=("concorde", "lkh", "lkh-long", "lkh3")),
-            Method("H-TSP", {"method": "H-TSP"}),
-            glop(problem, SMALL_SIZES),
-            pomo,
-            invit,
-            *trained,
-        ]
-    else:
-        hgs = Method("HGS", {"method": "HGS"}, solvers=("hgs", "hgs-short"))
-        others = [hgs, pomo, trained[0], invit, *trained[1:]]
-    label, own = with_budget("Ours PRC10", 10, scale[SitScale].prc[10]), run_id(f"{problem}_1k")
-    return [
-        *others,
-        Method("Ours greedy", None, runs=own),
-        Method(label, {"method": "Ours"}, runs=own, decoding=roles.prc_of(scale, problem, 10)),
-    ]

@@ -24,8 +24,10 @@ from neuroute.user.ship import ship
 from neuroute.user.zoo import Card
 
 NODES = {TSP: (4, 1000), CVRP: (4, 1000), VRP: (4, 200)}  # for which a network is recommended
-SHORT = Decoding(method="prc", longest=50)
-SEARCH = {TSP: SHORT, CVRP: SHORT, VRP: Decoding()}  # how it improves solutions
+SHORT = {TSP: 50, CVRP: 25}
+SEARCH = {run: Decoding(method="prc", longest=stops) for run, stops in SHORT.items()} | {
+    VRP: Decoding()
+}  # how it improves solutions
 TABLES = {TSP: ("TSP", "table1"), CVRP: ("CVRP", "table2")}
 
 

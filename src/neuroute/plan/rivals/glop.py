@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from neuroute.plan.decodings import Revision
-from neuroute.plan.specs import Spec
+from neuroute.plan.specs import Precision, Spec
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -55,7 +55,7 @@ class Revising(Spec):
     baseline_samples: int = Field(default=10_000, ge=2)
     warm_up: float = Field(default=0.8, ge=0, lt=1)  # weight of the past in the first epoch's mean
     weight_decay: float = 0.0
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Precision = "fp32"
     validations: int = Field(default=20, ge=1)
     revision: Revision | None = None  # how validation tours are revised; None: as published
 

@@ -73,6 +73,8 @@ def test_table1_baselines(work: Path) -> None:
     shown = cell(table, "gap_200_pct", "CVRP", "POMO aug×8")
     assert shown.measured == recorded(work, "icam/pomo_cvrp/icam", set_id("cvrp", 200), "multi-x8", "gap_pct")
     assert shown.published == 4.866
+    mdam = cell(table, "gap_1000_pct", "CVRP", "MDAM bs50")
+    assert mdam.published == 27.814
     for label in ("Att-GCN+MCTS*", "GLOP (more revisions)", "MDAM bs50", "ELG aug×8", "Pointerformer aug×8"):
         assert all(c.measured is None and c.published is not None for c in row(table, "TSP", label))
     assert cell(table, "gap_100_pct", "TSP", "H-TSP") == Cell(None, "−")

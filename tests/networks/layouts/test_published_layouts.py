@@ -271,6 +271,7 @@ def test_what_dgl_never_uses_is_left_behind(tmp_path: Path) -> None:
 
 def test_every_layout_has_a_case() -> None:
     elsewhere = {"GLOP's reviser", "GLOP-G's partition"}  # test_glop_layouts.py
+    elsewhere |= {"MDAM for the TSP", "MDAM for the CVRP"}  # test_mdam.py
     assert {case.layout for case in CASES.values()} == {layout.name for layout in LAYOUTS} - elsewhere
     for case in CASES.values():
         found = recognise(state_of(case))

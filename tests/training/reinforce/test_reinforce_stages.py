@@ -112,7 +112,7 @@ def test_two_processes_equal_one(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    arguments = [str(script), str(Path(__file__).parent), str(tmp_path)]
+    arguments = [str(script), str(Path(__file__).parents[1]), str(tmp_path)]
     done = subprocess.run([*launch, *arguments], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     alone = batches_of(make_run(*STAGES), tmp_path / "alone", double=True)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from neuroute.plan import progress
-from neuroute.plan.progress import Progress, show_progress
+from neuroute.dag import progress
+from neuroute.dag.progress import Progress, show_progress
 
 
 class Clock:

@@ -14,11 +14,32 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from neuroute.networks.blocks import attention
 from neuroute.networks.blocks import attention_kernel as kernel
 from neuroute.networks.blocks.attention import attend
 
 SCALE = 0.37
 compiled = pytest.mark.skipif(kernel._compiled() is None, reason=kernel.describe())
+
+
+@pytest.fixture(autouse=True)
+def _however_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel takes shapes, too, that are not worth a call."""
+    monkeypatch.setattr(attention, "FEW", 0)
+
+
+@compiled
+@pytest.mark.parametrize(("batch", "tokens", "ours"), [(1, 4, False), (1, 11, False), (1, 12, True), (8, 4, True)])
+def test_few_tokens_are_torch_s(monkeypatch: pytest.MonkeyPatch, batch: int, tokens: int, ours: bool) -> None:
+    monkeypatch.undo()
+    asked = []
+    monkeypatch.setattr(kernel, "fused", lambda *given: asked.append(given))
+    q, k, v = drawn(batch, 8, tokens, tokens, 16)
+    with torch.inference_mode():
+        found = attend(q, k, v, SCALE)
+    assert bool(asked) == ours
+    if not ours:
+        torch.testing.assert_close(found.double(), dense(q, k, v), rtol=1e-5, atol=1e-5)
 
 
 def test_code_digests_follow_its_source() -> None:
@@ -167,6 +188,7 @@ def test_what_it_is_not_for() -> None:
 
 TELL = """
 import torch
+from neuroute.networks.blocks import attention
 from neuroute.networks.blocks import attention_kernel as kernel
 from neuroute.networks.blocks.attention import attend
 q, k, v = torch.arange(48.0).view(3, 1, 1, 2, 8).sin()

@@ -1,6 +1,7 @@
 """Tables and the figure of the rivals: every network has its row, every size its column; a scale may lack them all."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,11 +9,12 @@ from fabricated import Fabric
 from neuroute.papers.rivals.figures import figure1
 from neuroute.papers.rivals.paper import PAPER
 from neuroute.papers.rivals.scale import RivalsScale
-from neuroute.papers.rivals.study import DECODINGS, KINDS, PROBLEMS
+from neuroute.papers.rivals.study import BUDGETS, KINDS, problems_of
+from neuroute.papers.rivals.study_block import StudyBlock
 from neuroute.papers.rivals.systems import rivals
 from neuroute.papers.rivals.tables import table1, table2
 from neuroute.plan.config import Config, load_scale
-from neuroute.plan.objects import Dataset, Decoding, Run
+from neuroute.plan.objects import Dataset, Decoding, Reinforced, Run
 
 
 def gap(run: Run, dataset: Dataset, decoding: Decoding) -> float:
@@ -31,6 +33,12 @@ def work(fabric: Fabric, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fabric.write(tmp_path_factory.mktemp("rivals"))
 
 
+def block(fabric: Fabric) -> StudyBlock:
+    found = fabric.scale[RivalsScale].study
+    assert found is not None
+    return found
+
+
 def test_every_network_stands_beside_nearest_neighbour(fabric: Fabric, work: Path) -> None:
     table = table1(fabric.study("table1", work))
     every = rivals(Config(), fabric.scale)
@@ -44,20 +52,38 @@ def test_every_network_stands_beside_nearest_neighbour(fabric: Fabric, work: Pat
 
 
 def test_the_study_shows_all_sizes_of_all_networks(fabric: Fabric, work: Path) -> None:
-    study = fabric.scale[RivalsScale].study
-    assert study is not None
+    study = block(fabric)
     table = table2(fabric.study("table2", work))
-    assert len(table.rows) == len(PROBLEMS) * len(KINDS) * len(DECODINGS)
+    assert len(table.rows) == len(BUDGETS) * len(problems_of(study)) * len(KINDS) * 2
     assert [c.key for c in table.columns if c.key.startswith("gap")] == [f"gap_{n}_pct" for n in study.test_counts]
     drawn = figure1(fabric.study("figure1", work))
     assert len(drawn.points) == len(table.rows) * len(study.test_counts)
 
 
-def test_networks_of_the_study_see_the_same_instances(fabric: Fabric) -> None:
-    runs = [run for run in fabric.runs if run.role.get("study")]
-    for problem in PROBLEMS:
-        stages = {run.training.stages for run in runs if run.validation.dataset.problem == problem}  # type: ignore[union-attr]
-        assert len(stages) == 1
+def test_networks_of_the_study_see_the_same_instances_or_more_of_them(fabric: Fabric) -> None:
+    """INViT in images, from one start each; whom its time gives more batches has all others as well."""
+    study = block(fabric)
+    for run in fabric.runs:
+        if not run.role.get("study"):
+            continue
+        problem, name = run.validation.dataset.problem, run.role["method"]
+        assert isinstance(run.training, Reinforced)
+        (stage,), (common,) = run.training.stages, study.training[problem].stages
+        changed: dict[str, Any] = {}
+        if name == "INViT":
+            changed = {"starts": 1, "images": study.invit.images}
+        elif run.name.startswith("study_longer_"):
+            changed = {"batches_per_epoch": study.same_time[problem][name]}
+        assert stage == common.model_copy(update=changed)
+        assert (run.training.baseline is None) == (name != "INViT")
+
+
+def test_a_study_of_one_problem_shows_that_one(fabric: Fabric, work: Path) -> None:
+    study = block(fabric)
+    alone = study.model_copy(update={"training": {"tsp": study.training["tsp"]}})
+    one = fabric.by(scale=fabric.scale.with_block(RivalsScale(study=alone)))
+    assert {row.labels[1] for row in table2(one.study("table2", work)).rows} == {"TSP"}
+    assert set(figure1(one.study("figure1", work)).points["problem"]) == {"tsp"}
 
 
 def test_nothing_is_drawn_of_a_scale_without_rivals(fabric: Fabric, tmp_path: Path) -> None:

@@ -1,0 +1,122 @@
+"""One protocol for all: `neuroute compare`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from neuroute.cli.options import ConfigFile, ScaleName, load_plan
+from neuroute.core.errors import NeurouteError
+
+if TYPE_CHECKING:
+    from neuroute.plan.config import Config
+
+
+def compare(
+    set: Annotated[
+        list[str] | None,
+        typer.Option(help="tsplib, x, ags, national, vlsi, dimacs, or files of your own; several, as in tsplib,x"),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="solvers, shipped networks, checkpoints, runs of the plan, a paper's, `trained` (all finished ones), "
+            "module:function, module:Net=FILE; several, as in lkh,tsp"
+        ),
+    ] = None,
+    results: Annotated[
+        list[Path] | None, typer.Option(help="others' results (.csv: method, instance, cost, seconds) as rows")
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(help="that each search has for an instance")] = None,
+    limit: Annotated[float | None, typer.Option(help="seconds after which an instance counts as unsolved")] = None,
+    min_nodes: Annotated[int | None, typer.Option(help="of an instance; of the CVRP, customers")] = None,
+    max_nodes: Annotated[int | None, typer.Option(help="likewise, counted in")] = None,
+    groups: Annotated[str | None, typer.Option(help="sizes at which groups begin, as in 100,200,500")] = None,
+    seeds: Annotated[int | None, typer.Option(help="of methods that draw")] = None,
+    threads: Annotated[int | None, typer.Option(help="of networks on a CPU; solvers have one")] = None,
+    clock: Annotated[
+        str | None, typer.Option(help="by which searches end: wall, or cpu where the machine does other work, too")
+    ] = None,
+    benchmarks: Annotated[
+        Path | None, typer.Option(help="a folder with copies of the libraries; default: the config's, else downloaded")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="folder of records, table and pictures; default: <results_dir>/compare")
+    ] = None,
+    config: ConfigFile = None,
+    scale: ScaleName = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu or cuda; default: the config's, else auto")] = None,
+) -> None:
+    """Compare networks, solvers and others' results on public instances: gap, time, instances solved, FLOPs.
+
+    Each network solves greedily and within --seconds, each solver that searches within --seconds.  What is not said
+    here is as `compare` of config.yaml has it.  A killed call goes on where it was.
+    """
+    from neuroute.comparison.compare import compare as run
+    from neuroute.plan.config import Compare, load_config, parse_config
+    from neuroute.plan.yaml_files import validate
+    from neuroute.user.by_solvers import split_names
+
+    there = config is not None or Path("config.yaml").exists()
+    settings = load_config(config, scale=scale, device=device) if there else parse_config({}, "options")
+    folder = benchmarks or (Path(settings.benchmarks_dir) if settings.benchmarks_dir else None)
+    given: dict[str, Any] = {
+        "sets": split_names(set) if set else None,
+        "methods": split_names(method) if method else None,
+        "results": [str(path) for path in results] if results else None,
+        "seconds": seconds,
+        "limit": limit,
+        "min_nodes": min_nodes,
+        "max_nodes": max_nodes,
+        "groups": _sizes(groups),
+        "seeds": seeds,
+        "threads": threads,
+        "clock": clock,
+    }
+    given = {key: value for key, value in given.items() if value is not None}
+    chosen = validate(Compare, settings.compare.model_dump() | given, "compare")
+    found = run(
+        chosen.methods if "methods" in given else None,
+        out=out or Path(settings.results_dir) / "compare",
+        benchmarks=folder,
+        settings=chosen,
+        device=device or settings.device,
+        memory_gb=settings.memory_gb,
+        places=None if folder else lambda benchmark: _fetched(settings, benchmark),
+        checkpoints=lambda name: _checkpoints(config, scale, name) if there else {},
+        trusted=settings.networks,
+    )
+    print(found)
+    print(f"records, table and pictures in {found.folder}")
+
+
+def _sizes(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isdigit() for part in parts):
+        raise NeurouteError(f"--groups {text}: sizes are expected, as in 100,200,500")
+    return [int(part) for part in parts]
+
+
+def _fetched(settings: "Config", benchmark: str) -> Path:
+    """Return the folder of a library, which is downloaded if it has not been."""
+    from neuroute.datasets.benchmarks import read_manifest
+    from neuroute.datasets.fetch import provide
+
+    manifest = Path(settings.work_dir) / "benchmarks" / f"{benchmark}.json"
+    if not manifest.exists():
+        provide(benchmark, manifest, manifest.with_suffix(""), None)
+    return read_manifest(manifest, benchmark)[0]
+
+
+def _checkpoints(config: Path | None, scale: str | None, name: str) -> dict[str, Path]:
+    """Return the finished runs that a name stands for: a run, a paper's, or `trained`, all of them."""
+    p = load_plan(config, scale)
+    runs = [run for run in p.runs if name in (run, run.partition("/")[0], "trained")]
+    done = {run: p.checkpoint(run) for run in runs if p.checkpoint(run).is_file()}
+    if runs and not done:
+        raise NeurouteError(
+            f"--method {name}: has no finished run at scale {p.scale.name}; train it: neuroute train {runs[0]}"
+        )
+    return done

@@ -1,0 +1,1 @@
+"""One protocol for all: networks, solvers and other people's results on the same public instances."""

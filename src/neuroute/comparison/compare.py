@@ -1,0 +1,154 @@
+"""Compare methods on public instances: from names to records, a table and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuroute.comparison.flips import flips
+from neuroute.comparison.methods import PROBLEMS, Checkpoints, Method, parse
+from neuroute.comparison.pareto import picture
+from neuroute.comparison.records import read_results
+from neuroute.comparison.run import check_rows, run
+from neuroute.comparison.sets import Places, collect
+from neuroute.comparison.table import table
+from neuroute.comparison.worker import Machine
+from neuroute.core import device as devices
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import check_folder, write_json, write_text
+from neuroute.core.lazy import pd
+from neuroute.plan.config import Compare
+from neuroute.plan.yaml_files import validate
+from neuroute.rendering import style
+from neuroute.rendering.style import Drawing, save_figure, with_suffix
+from neuroute.rendering.table import Table
+from neuroute.user.outputs import check_writable
+
+FIGURES: dict[str, Callable[[pd.DataFrame], Drawing]] = {"pareto": picture, "flips": flips}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was measured of several methods on the same instances; `str` gives the table.
+
+    Attributes:
+        records: a row for each method, instance and seed.
+        folder: where records, table and pictures are.
+        table: of gaps, times and instances solved.
+    """
+
+    records: pd.DataFrame
+    folder: Path
+    table: Table
+
+    def __str__(self) -> str:
+        return self.table.markdown()
+
+
+def compare(
+    methods: Sequence[str] | None = None,
+    sets: Sequence[str] | None = None,
+    *,
+    seconds: float | None = None,
+    max_nodes: int | None = None,
+    out: str | Path = "results/compare",
+    benchmarks: str | Path | None = None,
+    settings: Compare | None = None,
+    device: str = "cpu",
+    memory_gb: float | None = None,
+    places: Places | None = None,
+    checkpoints: Checkpoints | None = None,
+    trusted: Collection[str] = (),
+) -> Comparison:
+    """Solve the instances of sets by each method, one after the other, and compare gaps and times.
+
+    What has been solved is kept in the folder, so a killed comparison goes on where it was, and a later one that adds a
+    method solves by that method alone.
+
+    Args:
+        methods: solvers, shipped networks, checkpoints, `module:function` (of an instance and seconds, which returns
+            a tour or routes), or `module:Net=model.safetensors`; None: those of the settings.
+        sets: `tsplib`, `x`, `ags`, `national`, `vlsi`, `dimacs`, or files and folders whose instances have a best cost.
+        seconds: of wall-clock time that each search has for an instance.
+        max_nodes: of an instance (CVRP: customers).
+        out: folder of records, table and pictures.
+        benchmarks: a folder with copies of the libraries.
+        settings: all others, as `compare` of config.yaml has them.
+        device: `auto` (a GPU where there is one), `cpu` or `cuda`.
+        memory_gb: of an instance's solving; None: 4 for a network's activations, and no limit otherwise.
+        places: instead of `benchmarks`, says where each library's files are.
+        checkpoints: says which runs a name stands for, and where their weights are.
+        trusted: kinds of networks outside this package that a checkpoint may name.
+
+    Raises:
+        NeurouteError: before anything is solved, if there is no such method, set or folder, or nothing to compare.
+    """
+    given = {"methods": methods, "sets": sets, "seconds": seconds, "max_nodes": max_nodes}
+    named = {key: value for key, value in given.items() if value is not None}
+    chosen = validate(Compare, (settings or Compare()).model_dump() | named, "compare")
+    folder, hand = Path(out), None if benchmarks is None else Path(benchmarks)
+    check_writable("--out", folder / "records.csv")
+    members, notes = collect(chosen.sets, chosen.min_nodes, chosen.max_nodes, places or _in(hand), hand)
+    problems = [p for p in PROBLEMS if any(m.instance.problem == p for m in members)]
+    rows = [m for name in chosen.methods for m in _parsed(name, chosen, methods, problems, checkpoints, trusted, notes)]
+    results = [read_results(Path(path), members) for path in chosen.results]
+    for path, each in zip(chosen.results, results, strict=True):
+        notes += [f"{each.left_out} lines of {path} are of other instances."] if each.left_out else []
+    check_rows(rows, results)
+    if not rows and not results:
+        raise NeurouteError("nothing to compare: none of the methods is for these instances; name others by --method")
+    if chosen.clock == "cpu" and (chosen.threads > 1 or devices.choose(device).type != "cpu"):
+        raise NeurouteError("clock cpu: counts the time of one thread on a CPU; leave --threads and --device cuda out")
+    check_folder(folder)
+    machine = Machine(devices.choose(device).type, chosen.threads, memory_gb, chosen.clock)
+    records = run(members, rows, results, folder, seeds=chosen.seeds, limit=chosen.limit, machine=machine)
+    return write(records, chosen.groups, folder, notes)
+
+
+def write(records: pd.DataFrame, beginnings: Sequence[int], folder: Path, notes: Sequence[str] = ()) -> Comparison:
+    """Write records, table and pictures of a comparison into a folder."""
+    write_text(folder / "records.csv", records.to_csv(index=False, lineterminator="\n"))
+    drawn = table(records, beginnings, notes)
+    texts = {"csv": drawn.csv(), "md": drawn.markdown(), "tex": drawn.latex(), "html": drawn.html()}
+    for kind, text in texts.items():
+        write_text(with_suffix(folder / "table", kind), text)
+    for name, draw in FIGURES.items():
+        with style.house():
+            figure = draw(records)
+        save_figure(figure.figure, folder / name)
+        write_text(with_suffix(folder / name, "csv"), figure.points.to_csv(index=False, lineterminator="\n"))
+        write_json(with_suffix(folder / name, "json"), {"notes": list(figure.notes), "alt": figure.alt})
+    return Comparison(records, folder, drawn)
+
+
+def _parsed(
+    name: str,
+    chosen: Compare,
+    asked: Sequence[str] | None,
+    problems: Sequence[str],
+    checkpoints: Checkpoints | None,
+    trusted: Collection[str],
+    notes: list[str],
+) -> list[Method]:
+    """Return the rows of a method; of those that nobody asked for by name, what is missing is left out with a note."""
+    try:
+        return parse(name, chosen.seconds, problems, checkpoints or _no_runs, trusted)
+    except NeurouteError as error:
+        if asked is not None or name not in Compare().methods:
+            raise
+        notes.append(f"Left out: {str(error).removeprefix('--method ')}.")
+        return []
+
+
+def _no_runs(name: str) -> Mapping[str, Path]:
+    return {}
+
+
+def _in(hand: Path | None) -> Places:
+    def place(benchmark: str) -> Path:
+        if hand is None:
+            raise NeurouteError(f"{benchmark}: say where its files are: `benchmarks=...`")
+        return hand
+
+    return place

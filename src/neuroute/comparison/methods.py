@@ -1,0 +1,157 @@
+"""Methods that are compared: networks, solvers, and functions of one's own.
+
+Each network has two rows: greedy, as the survey has it (of all starts, where a network is made for many; no images, no
+search), and the best it finds within the time budget.  Solvers that search have the same budget; `nearest` and
+`insertion` end by themselves.
+"""
+
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from neuroute.core.dotted import resolve, search_working_folder
+from neuroute.core.errors import NeurouteError
+from neuroute.networks.base import RoutingNetwork
+from neuroute.plan.digest import code_digest
+from neuroute.solvers.registry import SOLVERS, get
+from neuroute.user import zoo
+from neuroute.user.classical import QUICK, available
+from neuroute.user.model import SOLVES, load_model
+from neuroute.user.zoo import sha256
+
+Kind = Literal["network", "solver", "function"]
+Checkpoints = Callable[[str], Mapping[str, Path]]  # a run's id, a paper's key or `trained` -> run -> checkpoint
+PROBLEMS = ("tsp", "cvrp")
+ENTRIES: dict[Kind, tuple[str, ...]] = {
+    "network": ("neuroute.user.solve:solve_by_network", "neuroute.comparison.greedy:build"),
+    "solver": ("neuroute.user.classical:solve_with",),
+    "function": (),
+}
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of a comparison.
+
+    Attributes:
+        name: what a reader calls it.
+        kind: what it is.
+        source: a solver's name, a shipped network's, a checkpoint, or a function as "module:name".
+        problems: that it solves here.
+        seconds: of wall-clock time for an instance; None: it ends by itself, a network after a greedy solution.
+        draws: whether its answers differ from seed to seed.
+        version: of what answers: of a solver's package, or a digest of the weights.
+        trusted: kinds of networks outside this package that its checkpoint may name.
+    """
+
+    name: str
+    kind: Kind
+    source: str
+    problems: tuple[str, ...]
+    seconds: float | None
+    draws: bool
+    version: str
+    trusted: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def how(self) -> str:
+        """How it solves, for the reader."""
+        if self.seconds is not None:
+            return f"{self.seconds:g} s"
+        return "greedy" if self.kind == "network" else "one pass"
+
+    def identity(self) -> dict[str, Any]:
+        """All that an answer depends on, besides the instance, the seed and the machine."""
+        about = asdict(self)
+        for shown in ("name", "problems", "draws"):
+            del about[shown]
+        return about | {"code": _code(self.kind)}
+
+
+@cache
+def _code(kind: Kind) -> str:
+    """The digest of what answers for such a method."""
+    return code_digest(*ENTRIES[kind]) if ENTRIES[kind] else ""
+
+
+def parse(
+    given: str, seconds: float, problems: Sequence[str], checkpoints: Checkpoints, trusted: Collection[str]
+) -> list[Method]:
+    """Return the rows of a method as it is named.
+
+    `lkh`, `tsp`, a checkpoint, a run of the plan, `module:function`, or `module:Net=FILE`; `hgs@cvrp` is for that
+    problem alone.
+
+    Raises NeurouteError if there is none of that name, or it solves none of the problems.
+    """
+    search_working_folder()  # before anything looks for a module of the user's and does not find it
+    found: list[Method]
+    given, _, only = given.partition("@")
+    if only and only not in PROBLEMS:
+        raise NeurouteError(f"--method {given}@{only}: no problem '{only}'; take one of {', '.join(PROBLEMS)}")
+    problems = [p for p in problems if only in ("", p)]
+    if not problems:
+        return []
+    path = Path(given)
+    if given in SOLVERS:
+        found = [_solver(given, seconds)]
+    elif "=" in given and ":" in given.partition("=")[0]:
+        kind, _, file = given.partition("=")
+        found = _network(Path(file).stem, file, seconds, (*trusted, kind))
+    elif path.suffix == ".safetensors":
+        found = _network(path.parent.name if path.stem == "model" else path.stem, given, seconds, trusted)
+    elif given in zoo.cards():
+        found = _network(given, given, seconds, trusted)
+    elif ":" in given:
+        found = [_function(given, seconds)]
+    else:
+        runs = checkpoints(given)
+        if not runs:
+            names = ", ".join([*zoo.cards(), *available("tsp")])
+            raise NeurouteError(
+                f"--method {given}: no solver, network or finished run of that name; there are: {names}; or give a "
+                "checkpoint (.safetensors), or module:function"
+            )
+        found = [m for run, file in runs.items() for m in _network(run, str(file), seconds, trusted)]
+    each = (replace(m, problems=tuple(p for p in m.problems if p in problems)) for m in found)
+    return [m for m in each if m.problems]
+
+
+def _solver(name: str, seconds: float) -> Method:
+    version = get(name).version()  # raises, saying how to get it, where it is missing
+    quick = name.partition("-")[0] in QUICK
+    able = tuple(p for p in PROBLEMS if name in available(p))
+    return Method(name, "solver", name, able, None if quick else seconds, name != "nearest", version)
+
+
+def _network(name: str, source: str, seconds: float, trusted: Collection[str]) -> list[Method]:
+    model = load_model(source, "cpu", trusted)
+    able = tuple(p for p in PROBLEMS if p in SOLVES[model.problem])
+    weights = zoo.checkpoint(source)[0] if model.card is not None else Path(source)
+    version = f"sha256 {sha256(weights)[:16]}"
+    kinds = tuple(sorted(trusted))
+    greedy = Method(name, "network", source, able, None, model.net.random_embeddings, version, kinds)
+    return [greedy, Method(name, "network", source, able, seconds, True, version, kinds)]
+
+
+def _function(dotted: str, seconds: float) -> Method:
+    try:
+        function = resolve(dotted)
+    except NeurouteError:
+        raise
+    except Exception as error:  # whatever a user's module raises
+        raise NeurouteError(f"--method {dotted}: its module cannot be imported ({error!r})") from None
+    if isinstance(function, type) and issubclass(function, RoutingNetwork):
+        raise NeurouteError(f"--method {dotted}: is a network; give its weights, too: {dotted}=model.safetensors")
+    try:
+        inspect.signature(function).bind(None, None)
+    except (TypeError, ValueError):
+        raise NeurouteError(
+            f"--method {dotted}: a function of (instance, seconds) is expected, which returns a tour or routes"
+        ) from None
+    file = inspect.getsourcefile(inspect.unwrap(function))
+    version = f"sha256 {sha256(Path(file))[:16]}" if file else ""
+    return Method(dotted.rpartition(":")[2], "function", dotted, PROBLEMS, seconds, True, version)

@@ -1,0 +1,151 @@
+"""The picture of a comparison: mean gap against mean time, for each problem, on the instances that all solved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from neuroute.comparison.summary import Summary, by_cpu, by_problem
+from neuroute.core.lazy import mpl, pd
+from neuroute.rendering import style
+from neuroute.rendering.plots import mark
+from neuroute.rendering.style import Drawing, drawing
+from neuroute.rendering.table import duration
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LOOKS = {  # kind -> what it is called, colour, marker
+    "network": ("networks", style.RAMPS["orange"][1], "o"),
+    "solver": ("solvers and heuristics", style.RAMPS["blue"][2], "s"),
+    "function": ("functions of one's own", style.GREEN, "D"),
+    "file": ("results of others", style.GREY, "^"),
+}
+LINEAR = 1.0  # % up to which the gap's axis is linear, so that optimal solutions have a place
+TICKS = (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
+
+
+def picture(records: pd.DataFrame) -> Drawing:
+    """Draw a panel for each problem: gap over time, with the methods that no other one beats in both joined."""
+    problems = {p: s for p, s in by_problem(records).items() if s.common}
+    figure = style.new_figure(style.TWO_COLUMNS, 3.3)
+    panels = figure.subplots(1, max(1, len(problems)), squeeze=False)[0]
+    xlabel = "CPU time of an instance" if by_cpu(records) else "time of an instance"
+    rows: list[dict[str, Any]] = []
+    if not problems:
+        style.empty_axes(panels[0], "no instance was solved by all methods")
+    for axes, (problem, summary) in zip(panels, problems.items(), strict=False):
+        points = _points(problem, summary)
+        rows += points
+        _panel(
+            figure, axes, points, f"{problem.upper()}, {len(summary.common)} of {len(summary.sizes)} instances", xlabel
+        )
+    kinds = dict.fromkeys(row["kind"] for row in rows)
+    entries = [mark(*_entry(kind)) for kind in LOOKS if kind in kinds]
+    if entries:
+        figure.legend(handles=entries, loc="outside lower center", ncols=len(entries), frameon=False)
+    notes = [
+        "Means over the instances that all methods solved. The line joins the methods that none beats in both; the "
+        "axis of gaps is linear up to 1 %. Filled: greedy or one pass; hollow: with a budget of time."
+    ]
+    first = "; ".join(
+        f"{r['problem']}: {r['method']} ({r['how']}) {r['gap_pct']:.2f} % in {duration(r['seconds'])}" for r in rows
+    )
+    return drawing(figure, rows, notes, f"Mean gap against mean time. {first}")
+
+
+def _entry(kind: str) -> tuple[str, str, str]:
+    label, color, marker = LOOKS[kind]
+    return label, marker, color
+
+
+def _points(problem: str, summary: Summary) -> list[dict[str, Any]]:
+    points = []
+    for key in summary.keys:
+        seconds = summary.mean("time_s", key, summary.common)
+        if seconds is None or seconds <= 0:
+            continue  # a results file without times
+        gap = summary.mean("gap_pct", key, summary.common)
+        kind = summary.records[(summary.records.method == key[0]) & (summary.records.how == key[1])].kind.iloc[0]
+        about = {"problem": problem, "method": key[0], "how": key[1], "kind": kind, "instances": len(summary.common)}
+        points.append(about | {"gap_pct": gap, "seconds": seconds})
+    for point in points:
+        point["unbeaten"] = not any(_beats(other, point) for other in points)
+    return points
+
+
+def _beats(other: dict[str, Any], point: dict[str, Any]) -> bool:
+    """Whether one is no worse in both, and better in one."""
+    no_worse = other["gap_pct"] <= point["gap_pct"] and other["seconds"] <= point["seconds"]
+    return no_worse and (other["gap_pct"], other["seconds"]) != (point["gap_pct"], point["seconds"])
+
+
+def _panel(figure: mpl.figure.Figure, axes: Axes, points: Sequence[dict[str, Any]], title: str, xlabel: str) -> None:
+    axes.set_title(title)
+    style.log_axis(axes, "x", [p["seconds"] for p in points], pad=0.14)
+    axes.set_yscale("symlog", linthresh=LINEAR, linscale=0.6)
+    top = max([*(p["gap_pct"] for p in points), 1.0])
+    axes.set_ylim(min(-0.08, *(p["gap_pct"] for p in points)), top * 1.5)
+    axes.yaxis.set_major_locator(mpl.ticker.FixedLocator([t for t in TICKS if t <= top * 1.5]))
+    axes.yaxis.set_minor_locator(mpl.ticker.NullLocator())
+    axes.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(style.plain_number))
+    axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda value, _: _short(value)))
+    axes.set(xlabel=xlabel, ylabel="gap to the best known (%)")
+    front = sorted((p for p in points if p["unbeaten"]), key=lambda p: p["seconds"])
+    axes.plot([p["seconds"] for p in front], [p["gap_pct"] for p in front], color=style.GREY, linewidth=0.8, zorder=1)
+    for point in points:
+        _, color, marker = LOOKS[point["kind"]]
+        hollow = point["how"].endswith(" s")
+        look: dict[str, Any] = {"color": color, "markerfacecolor": "white" if hollow else color, "zorder": 3}
+        axes.plot(point["seconds"], point["gap_pct"], marker, **look)
+    _label(figure, axes, points)
+
+
+def _short(seconds: float) -> str:
+    """1 ms, 0.1 s, 10 s, 2 min"""
+    if seconds < 0.1:
+        return f"{1000 * seconds:g} ms"
+    return f"{seconds:g} s" if seconds < 100 else f"{seconds / 60:.3g} min"
+
+
+def _label(figure: mpl.figure.Figure, axes: Axes, points: Sequence[dict[str, Any]]) -> None:
+    """Write each method's name beside its point, where nothing else is; a line joins what is apart."""
+    figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    places = [axes.transData.transform((p["seconds"], p["gap_pct"])) for p in points]
+    taken = [mpl.transforms.Bbox.from_extents(x - 4, y - 4, x + 4, y + 4) for x, y in places]
+    inside = axes.get_window_extent(renderer)
+    for place, point in enumerate(points):
+        name = point["method"] if point["how"] in ("one pass", "results file") else f"{point['method']}, {point['how']}"
+        _, color, _ = LOOKS[point["kind"]]
+        others = [box for i, box in enumerate(taken) if i != place]
+        found = []
+        for order, (dx, dy, ha) in enumerate(_sides(place, places)):
+            text = axes.annotate(
+                name, (point["seconds"], point["gap_pct"]), (dx, dy), textcoords="offset points", ha=ha, va="center",
+                color=color, fontsize=6.5, zorder=4,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.2, "alpha": 0.8},
+                arrowprops={"arrowstyle": "-", "color": color, "lw": 0.4, "shrinkA": 0, "shrinkB": 2} if dy else None,
+            )  # fmt: skip
+            text.set_in_layout(False)
+            text.update_positions(renderer)
+            box = mpl.text.Text.get_window_extent(text, renderer)  # of the name, without its line
+            outside = not (inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1)
+            found.append((sum(box.overlaps(other) for other in others) + 2 * outside, order, text, box))
+        best = min(found, key=lambda each: each[:2])
+        for _, _, text, _ in found:
+            if text is not best[2]:
+                text.remove()
+        taken.append(best[3])
+
+
+def _sides(place: int, places: Sequence[Any]) -> list[tuple[float, float, str]]:
+    """Where a name may stand, in points beside its own; first beside it, then away from the point that is nearest."""
+    x, y = places[place]
+    near = [(abs(v - y) + abs(u - x), v) for i, (u, v) in enumerate(places) if i != place]
+    away = -1 if near and min(near)[1] > y else 1
+    sides: list[tuple[float, float, str]] = [(6, 0, "left"), (-6, 0, "right")]
+    for dy in (9, 16, 24, 32):
+        for sign in (away, -away):
+            sides += [(10, sign * dy, "left"), (-10, sign * dy, "right")]
+    return sides

@@ -1,0 +1,141 @@
+"""Run a comparison: every method on every instance, kept one by one, so that a killed one goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from neuroute.comparison.methods import Method
+from neuroute.comparison.records import Results, Row, describe, frame, with_gap
+from neuroute.comparison.sets import Member
+from neuroute.comparison.worker import Answer, Machine, Worker
+from neuroute.core import device as devices
+from neuroute.core.errors import NeurouteError
+from neuroute.core.files import exclusive, write_json
+from neuroute.core.lazy import pd
+from neuroute.datasets.progress import Progress
+
+log = logging.getLogger(__name__)
+Solve = Callable[[Method, Member, int], Answer]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One answer to be had."""
+
+    member: Member
+    method: Method
+    seed: int
+
+    def key(self, machine: str, limit: float) -> str:
+        """Name all that the answer depends on, the time limit and the machine included."""
+        about = {**self.method.identity(), "instance": self.member.digest, "seed": self.seed, "limit": limit}
+        text = json.dumps(about | {"machine": machine}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def tasks(members: Sequence[Member], methods: Sequence[Method], seeds: int) -> list[Task]:
+    """Return what there is to do: all methods on an instance, then the next; so what slows a machine slows them all."""
+    return [
+        Task(member, method, seed)
+        for member in members
+        for seed in range(seeds)
+        for method in methods
+        if member.instance.problem in method.problems and (seed == 0 or method.draws)
+    ]
+
+
+def run(
+    members: Sequence[Member],
+    methods: Sequence[Method],
+    results: Sequence[Results],
+    folder: Path,
+    *,
+    seeds: int = 1,
+    limit: float = 600.0,
+    machine: Machine | None = None,
+    solve: Solve | None = None,
+) -> pd.DataFrame:
+    """Return the records of all methods on all instances.
+
+    Args:
+        members: instances.
+        methods: what solves them.
+        results: what others have measured.
+        folder: answers are kept in `answers` there, each whole, and taken from there by a later call.
+        seeds: of methods that draw.
+        limit: seconds after which an instance is unsolved.
+        machine: on what they run.
+        solve: instead of a process of its own (for tests).
+
+    Raises:
+        NeurouteError: if another process works in the folder, or a method cannot be loaded.
+    """
+    machine = machine or Machine()
+    place = devices.choose(machine.device)
+    device, rows = devices.name(place), list[Row]()
+    key_of = f"{device}, {machine.threads} threads, {machine.memory_gb} GB, {machine.clock}"
+    todo = tasks(members, methods, seeds)
+    what = f"{len(members)} instances, {len(methods)} rows"
+    folder.mkdir(parents=True, exist_ok=True)
+    with exclusive(folder / ".lock", "a comparison"), Worker(machine) as worker, Progress(len(todo), what, True) as bar:
+        for task in todo:
+            path = folder / "answers" / f"{task.key(key_of, limit)}.json"
+            answer = _kept(path)
+            if answer is not None:
+                bar.skip(1)
+            else:
+                if solve is not None:
+                    answer = solve(task.method, task.member, task.seed)
+                else:
+                    answer = worker.answer(task.method, task.member.instance, task.seed, limit)
+                write_json(path, asdict(answer))
+                bar.add(1)
+                log.debug("%s, %s: %s", task.member.name, task.method.name, answer)
+            about = _about(task.method) | asdict(answer) | {"time_s": answer.time_by(machine.clock)}
+            about |= {"seed": task.seed, "limit_s": limit}
+            rows.append(
+                with_gap(
+                    describe(task.member)
+                    | about
+                    | {"device": device, "threads": machine.threads, "clock": machine.clock}
+                )
+            )
+    return frame([*rows, *_all_rows(results)])
+
+
+def _about(method: Method) -> Row:
+    names = ("kind", "version", "how")
+    code = method.identity()["code"]
+    return {"method": method.name, **{n: getattr(method, n) for n in names}, "budget_s": method.seconds, "code": code}
+
+
+def _all_rows(results: Sequence[Results]) -> Iterator[Row]:
+    for each in results:
+        yield from each.rows
+
+
+def _kept(path: Path) -> Answer | None:
+    """Return an answer of an earlier call; None if there is none, or none that can be read."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+        return Answer(**found)
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def check_rows(methods: Sequence[Method], results: Sequence[Results]) -> None:
+    """Raises NeurouteError if two rows would have one name."""
+    names = [(m.name, m.how) for m in methods]
+    for each in results:
+        names += sorted({(row["method"], row["how"]) for row in each.rows})
+    double = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if double:
+        raise NeurouteError(
+            f"two methods are called '{double[0]}' ({double[1]}); rename a file, or leave one of them out"
+        )

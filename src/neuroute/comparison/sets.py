@@ -1,0 +1,171 @@
+"""Sets of instances that methods are compared on: of the public libraries, or files of one's own.
+
+Instances and best costs are those of the survey of neural routing solvers (Ba et al., arXiv 2602.21761): TSPLIB with
+plane coordinates, the National and VLSI collections, the clustered ones of the 8th DIMACS challenge, and of CVRPLIB the
+sets X and AGS.  The package knows the content of TSPLIB's and CVRPLIB's files, of the others (`datasets/survey.csv`)
+nodes, edge type and best cost alone; they are not downloaded.
+"""
+
+import csv
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroute import datasets
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.benchmarks import Known, check_folder, instance_file, known, read_known
+from neuroute.datasets.tsplib import read_tsplib
+from neuroute.plan.config import LIBRARIES
+from neuroute.user.instance import Instance
+from neuroute.user.instances import Group
+from neuroute.user.sources import load_all
+
+BY_HAND = ("national", "vlsi", "dimacs")  # whose files are the user's to get
+SETS = (*LIBRARIES, *BY_HAND)
+Places = Callable[[str], Path]  # a benchmark -> the folder where its files are
+
+
+@dataclass(frozen=True)
+class Member:
+    """An instance of a set, and the best cost known."""
+
+    set: str
+    name: str
+    instance: Instance
+    best_known: float
+
+    @property
+    def n(self) -> int:
+        """Nodes (TSP) or customers (CVRP), as the survey counts."""
+        return self.instance.n
+
+    @cached_property
+    def digest(self) -> str:
+        """Of what there is to solve."""
+        group, hashed = self.instance.group, hashlib.sha256(self.instance.distances.encode())
+        for array in (group.coords, group.demand, group.capacity):
+            hashed.update(b"" if array is None else np.ascontiguousarray(array, dtype="<f8").tobytes())
+        return hashed.hexdigest()[:16]
+
+
+def collect(
+    names: Sequence[str], least: int, most: int, places: Places, hand: Path | None
+) -> tuple[list[Member], list[str]]:
+    """Return the instances of sets with `least` to `most` nodes, smallest first, and a line for each that is not whole.
+
+    Args:
+        names: of sets (`SETS`), or files and folders of one's own, whose instances have best costs.
+        least: nodes (TSP) or customers.
+        most: likewise, counted in.
+        places: where a library's files are.
+        hand: the user's copies of benchmarks, in which a set that is not downloaded has a folder of its name.
+
+    Raises:
+        NeurouteError: for an unknown set, an altered file, an instance without a best cost, or if none is left.
+    """
+    members, notes = list[Member](), list[str]()
+    for name in dict.fromkeys(names):
+        if name in LIBRARIES:
+            found, lacking = _of_library(name, least, most, places)
+        elif name in BY_HAND:
+            found, lacking = _by_hand(name, least, most, hand)
+        elif Path(name).exists():
+            found, lacking = _own(Path(name), least, most), []
+        else:
+            raise NeurouteError(f"--set {name}: no such file or folder, nor one of the sets {', '.join(SETS)}")
+        members += found
+        if lacking:
+            notes.append(f"Of {name} {len(lacking)} instances are not there: {_some(lacking)}.")
+    if not members:
+        why = f" ({notes[0].rstrip('.')})" if notes else ""
+        raise NeurouteError(
+            f"--set {','.join(names)}: no instance of {least} to {most} nodes is there{why}; name a folder with copies "
+            "(`benchmarks_dir` in config.yaml, or --benchmarks), or widen --min-nodes and --max-nodes"
+        )
+    doubled = _first_double([(m.instance.problem, m.name) for m in members])
+    if doubled:
+        raise NeurouteError(f"--set: two instances are called {doubled[1]}; rename one, or leave one of its sets out")
+    return sorted(members, key=lambda m: (m.instance.problem != "tsp", m.n, m.name)), notes
+
+
+@cache
+def listed(name: str) -> tuple[Known, ...]:
+    """Return the instances of a set that this package knows, those of the survey."""
+    if name in LIBRARIES:
+        benchmark, part = LIBRARIES[name]
+        every = (k for k in known(benchmark).values() if not part or k.set == part)
+        return tuple(k for k in every if k.name != "linhp318")  # lin318 with an edge that must be in the tour
+    with Path(datasets.__path__[0], "survey.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["set"] == name]
+    return tuple(Known(r["name"], int(r["nodes"]), r["edge_type"], float(r["best_known"]), "", name) for r in rows)
+
+
+def _of_library(name: str, least: int, most: int, places: Places) -> tuple[list[Member], list[str]]:
+    benchmark, _ = LIBRARIES[name]
+    depot = benchmark != "tsplib"
+    wanted = [k for k in listed(name) if least <= k.nodes - depot <= most]
+    folder = places(benchmark) if wanted else Path()
+    there = [k for k in wanted if instance_file(folder, k.name, benchmark).is_file()]
+    found = [Member(name, k.name, _known_instance(folder, k, benchmark), k.optimum) for k in there]
+    return found, [k.name for k in wanted if k not in there]
+
+
+def _known_instance(folder: Path, k: Known, benchmark: str) -> Instance:
+    file: Any = read_known(folder, k.name, benchmark)
+    demand, capacity = (None, None) if benchmark == "tsplib" else (file.demand[None], np.array([file.capacity]))
+    return Instance(Group(k.name, file.coords[None], np.array([k.optimum]), demand, capacity, file))
+
+
+def _by_hand(name: str, least: int, most: int, hand: Path | None) -> tuple[list[Member], list[str]]:
+    found, lacking = list[Member](), list[str]()
+    if hand is not None:
+        check_folder(hand)
+    for k in listed(name):
+        if not least <= k.nodes <= most:
+            continue
+        path = next((p for p in _copies(hand, name, k.name) if p.is_file()), None)
+        if path is None:
+            lacking.append(k.name)
+            continue
+        file = read_tsplib(path)
+        if (len(file.coords), file.edge_type) != (k.nodes, k.edge_type):
+            raise NeurouteError(
+                f"{path}: {len(file.coords)} nodes, {file.edge_type}; {k.name} has {k.nodes}, {k.edge_type}; get the "
+                "original"
+            )
+        group = Group(k.name, file.coords[None], np.array([k.optimum]), file=file)
+        found.append(Member(name, k.name, Instance(group), k.optimum))
+    return found, lacking
+
+
+def _copies(hand: Path | None, name: str, instance: str) -> list[Path]:
+    return [] if hand is None else [hand / name / f"{instance}.tsp", hand / f"{instance}.tsp"]
+
+
+def _own(path: Path, least: int, most: int) -> list[Member]:
+    found = []
+    for number, each in enumerate(load_all(path)):
+        if each.problem not in ("tsp", "cvrp") or each.matrix is not None:
+            raise NeurouteError(f"--set {path}: {each.name} is a {each.variant}; coordinates of a TSP or CVRP go here")
+        if each.best_known is None:
+            raise NeurouteError(
+                f"--set {path}: no best cost of {each.name} is known, to which gaps could be; put a solution beside it "
+                "(.tour, .sol)"
+            )
+        if least <= each.n <= most:
+            name = each.name if each.group.file is not None else f"{path.stem}_{number}"
+            found.append(Member(path.stem, name, each, each.best_known))
+    return found
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _first_double(values: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+    return next((value for i, value in enumerate(values) if value in values[:i]), None)

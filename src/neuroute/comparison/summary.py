@@ -1,0 +1,124 @@
+"""What the records of one problem say of each method: on all instances, in groups, on those that all solved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from neuroute.analysis.paired import difference_interval, mean_interval, resampled_means
+from neuroute.analysis.power_laws import Array, Interval
+from neuroute.comparison.records import solved
+from neuroute.core.lazy import pd
+
+Key = tuple[str, str]  # a method's name, and how it solved
+FEWEST = 2  # instances that an interval needs
+
+
+@dataclass(frozen=True)
+class Group:
+    """Instances of sizes from `low` on to below `high`."""
+
+    low: int
+    high: int | None
+
+    def __str__(self) -> str:
+        if self.high is None:
+            return f"n ≥ {self.low:,}"
+        return f"n < {self.high:,}" if not self.low else f"n {self.low:,}–{self.high - 1:,}"
+
+    def has(self, n: int) -> bool:
+        return self.low <= n and (self.high is None or n < self.high)
+
+
+def groups(beginnings: Iterable[int]) -> list[Group]:
+    """Return the groups that begin with 0 and with each of these sizes."""
+    edges = sorted({0, *beginnings})
+    return [Group(low, high) for low, high in zip(edges, [*edges[1:], None], strict=True)]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Records of one problem."""
+
+    records: pd.DataFrame
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        """The methods, those with the smaller gap first, on the instances that all have solved or else on their own."""
+        pairs = self.records[["method", "how"]].drop_duplicates().itertuples(index=False)
+        keys = [(str(method), str(how)) for method, how in pairs]
+        common = self.common
+        means = {key: self.mean("gap_pct", key, common or self.solved_by(key)) for key in keys}
+        return sorted(keys, key=lambda key: (means[key] is None, means[key], key))
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """n of each instance, smallest first."""
+        rows = self.records[["instance", "n"]].drop_duplicates().sort_values(["n", "instance"])
+        return {str(name): int(n) for name, n in zip(rows.instance, rows.n, strict=True)}
+
+    def within(self, group: Group) -> list[str]:
+        """The instances of a group."""
+        return [name for name, n in self.sizes.items() if group.has(n)]
+
+    def solved_by(self, key: Key, among: Sequence[str] | None = None) -> list[str]:
+        """The instances that a method solved, with every seed."""
+        mine = self._of(key)
+        missed = set(mine.instance) - set(solved(mine).instance)
+        missed |= set(mine[mine.unsolved.fillna("") != ""].instance)
+        done = set(mine.instance) - missed
+        return [name for name in (self.sizes if among is None else among) if name in done]
+
+    @cached_property
+    def common(self) -> list[str]:
+        """The instances that every method solved."""
+        keys = self.records[["method", "how"]].drop_duplicates().itertuples(index=False)
+        done = [set(self.solved_by((str(method), str(how)))) for method, how in keys]
+        return [name for name in self.sizes if all(name in each for each in done)]
+
+    def values(self, metric: str, key: Key, instances: Sequence[str]) -> Array:
+        """Return a metric (instances, seeds) of a method."""
+        table = self._of(key).pivot(index="instance", columns="seed", values=metric)
+        return np.asarray(table.loc[list(instances)].to_numpy(float))
+
+    def mean(self, metric: str, key: Key, instances: Sequence[str]) -> float | None:
+        """Return its mean; None without instances, or where it was not measured on one of them."""
+        if not instances:
+            return None
+        found = float(self.values(metric, key, instances).mean())
+        return None if np.isnan(found) else found
+
+    def interval(self, key: Key, instances: Sequence[str]) -> Interval | None:
+        """Return the interval of the mean gap; None for too few instances."""
+        return mean_interval(self.values("gap_pct", key, instances)) if len(instances) >= FEWEST else None
+
+    def difference(self, key: Key, other: Key) -> tuple[float, Interval | None] | None:
+        """Return by how much a method's mean gap is above another's where both solved, in points, and its interval."""
+        both = self.solved_by(other, self.solved_by(key))
+        if not both or key == other:
+            return None
+        first, second = (self.values("gap_pct", each, both) for each in (key, other))
+        interval = difference_interval(first, second) if len(both) >= FEWEST else None
+        return float(first.mean() - second.mean()), interval
+
+    def resampled(self, key: Key, stream: int) -> Array:
+        """Return the mean gap on the common instances in each resample."""
+        return resampled_means(self.values("gap_pct", key, self.common), stream)
+
+    def _of(self, key: Key) -> pd.DataFrame:
+        found: pd.DataFrame = self.records[(self.records.method == key[0]) & (self.records.how == key[1])]
+        return found
+
+
+def by_cpu(records: pd.DataFrame) -> bool:
+    """Whether searches ended by CPU time, in which all times are then."""
+    return "cpu" in set(records.clock.dropna())
+
+
+def by_problem(records: pd.DataFrame) -> dict[str, Summary]:
+    """Return the summary of each problem, the TSP first."""
+    problems = sorted(records.problem.unique(), reverse=True)
+    return {str(problem): Summary(records[records.problem == problem]) for problem in problems}

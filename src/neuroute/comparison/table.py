@@ -1,0 +1,128 @@
+"""The table of a comparison: gap, time and instances solved, in groups of sizes, and on what all methods solved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from neuroute.analysis import RESAMPLES
+from neuroute.comparison.summary import Group, Key, Summary, by_cpu, by_problem, groups
+from neuroute.core.lazy import pd
+from neuroute.rendering.table import Cell, Column, Row, Table, duration, fixed
+
+BASELINE = "insertion"  # and its variants, of which the best counts
+GAP = fixed(2)
+TITLE = "Networks, solvers and results of others on public instances"
+LEGEND = "Measured here, but for rows of results files."
+
+
+def table(records: pd.DataFrame, beginnings: Iterable[int], notes: Sequence[str] = ()) -> Table:
+    """Return the table of a comparison; `beginnings`: of the groups of sizes."""
+    problems = by_problem(records)
+    shown = [g for g in groups(beginnings) if any(s.within(g) for s in problems.values())]
+    if len(shown) == 1:
+        shown = []
+    columns = (
+        *(c for g in shown for c in _group_columns(str(g), f"n{g.low}")),
+        *_group_columns("All", "all"),
+        Column("gap_common_pct", "gap", "%", GAP, "Solved by all"),
+        Column("above_insertion_points", f"above {BASELINE}", "points", GAP, "Solved by both"),
+        Column("gflops", "GFLOPs", "", lambda v: v if isinstance(v, str) else f"{v:,.3g}", "All"),
+    )
+    rows = [
+        Row((problem.upper(), *key), tuple(_cells(summary, key, shown)))
+        for problem, summary in problems.items()
+        for key in summary.keys
+    ]
+    lines = _notes(problems, records)
+    return Table(TITLE, ("Problem", "Method", "How"), columns, tuple(rows), (*lines, *notes), LEGEND)
+
+
+def _group_columns(name: str, key: str) -> tuple[Column, ...]:
+    return (
+        Column(f"gap_{key}_pct", "gap", "%", GAP, name),
+        Column(f"time_{key}_s", "time", "", duration, name),
+        Column(f"solved_{key}", "solved", "", str, name),
+    )
+
+
+def _cells(summary: Summary, key: Key, shown: Sequence[Group]) -> Iterable[Cell]:
+    for group in shown:
+        yield from _group_cells(summary, key, summary.within(group))
+    yield from _group_cells(summary, key, list(summary.sizes))
+    yield _gap(summary, key, summary.common)
+    baseline = _baseline(summary)
+    found = summary.difference(key, baseline) if baseline else None
+    bounds = (found[1].low, found[1].high) if found and found[1] else (None, None)
+    yield Cell(found[0] if found else None, None, *bounds)
+    yield Cell(summary.mean("gflops", key, summary.solved_by(key)))
+
+
+def _group_cells(summary: Summary, key: Key, instances: Sequence[str]) -> Iterable[Cell]:
+    solved = summary.solved_by(key, instances)
+    yield _gap(summary, key, solved)
+    yield Cell(summary.mean("time_s", key, solved))
+    yield Cell(f"{len(solved)}/{len(instances)}" if instances else None)
+
+
+def _gap(summary: Summary, key: Key, instances: Sequence[str]) -> Cell:
+    interval = summary.interval(key, instances)
+    bounds = (interval.low, interval.high) if interval else (None, None)
+    return Cell(summary.mean("gap_pct", key, instances), None, *bounds)
+
+
+def _baseline(summary: Summary) -> Key | None:
+    """The insertion heuristic with the smallest gap."""
+    return next((key for key in summary.keys if key[0].partition("-")[0] == BASELINE), None)
+
+
+def _notes(problems: Mapping[str, Summary], records: pd.DataFrame) -> tuple[str, ...]:
+    clock = "CPU (user and system)" if by_cpu(records) else "wall-clock"
+    seeds, here = int(records.seed.max()) + 1, records[records.kind != "file"]
+    drawn = "instances and seeds" if seeds > 1 else "instances"
+    baselines = [f"{key[0]} ({p.upper()})" for p, s in problems.items() if (key := _baseline(s)) is not None]
+    lines = [
+        " ".join(_described(problem, summary) for problem, summary in problems.items()),
+        "Gaps are means of the instances' gaps to the best cost known, in the library's own rounded distances, over "
+        "the instances solved; n: nodes (TSP) or customers (CVRP). Means over different instances do not compare: see "
+        "`Solved by all`.",
+        _unsolved(records),
+        f"Ranges are 95 % bootstrap intervals over {drawn} ({RESAMPLES:,} resamples).",
+    ]
+    if baselines:
+        lines += [
+            f"`Above {BASELINE}` is the paired difference to {' and '.join(baselines)}: below 0 a method beats it on "
+            "the instances that both solved."
+        ]
+    lines += [
+        "Greedy: one solution, or the best of one from each start where a network is made for many; no images, no "
+        f"search. Seconds: a budget of {clock} time, the same for all searches."
+        + (
+            " ortools knows the wall clock alone, and has more of it as the machine is busier."
+            if by_cpu(records)
+            else ""
+        ),
+        f"Times are {clock} time of one instance, one at a time, without loading; GFLOPs are of a greedy solution, all "
+        "its starts together.",
+        f"{seeds} seeds of methods that draw." if seeds > 1 else "One seed.",
+    ]
+    machines = {f"{d}, {t:g} thread{'s' if t != 1 else ''}" for d, t in zip(here.device, here.threads, strict=True)}
+    return (*lines, *([f"Measured on {'; '.join(sorted(machines))}."] if machines else []))
+
+
+def _described(problem: str, summary: Summary) -> str:
+    sets, sizes = sorted(summary.records.set.unique()), list(summary.sizes.values())
+    what = f"{len(sizes)} instance{'s' if len(sizes) > 1 else ''} of {' and '.join(sets)}, n = {sizes[0]:,}"
+    to = f" to {sizes[-1]:,}" if sizes[-1] > sizes[0] else ""
+    return f"{problem.upper()}: {what}{to}; {len(summary.common)} solved by all."
+
+
+def _unsolved(records: pd.DataFrame) -> str:
+    limits = sorted({f"{limit:g}" for limit in records.limit_s.dropna()})
+    rule = "Unsolved: out of memory, a gap of 100 % or more, or out of time"
+    rule += f" ({' or '.join(limits)} s)" if limits else ""
+    missed = records[records.unsolved.fillna("") != ""]
+    found = [
+        f"{method} ({how}) {len(rows)}, by {' and '.join(sorted(rows.unsolved.unique()))}"
+        for (method, how), rows in missed.groupby(["method", "how"], sort=True)
+    ]
+    return f"{rule}. Here: {'; '.join(found)}." if found else f"{rule}; here none is."

@@ -1,0 +1,93 @@
+"""Savings (Clarke and Wright, 1964): routes of one customer each, joined end to end where that saves most.
+
+Joining customers i and j saves d(0, i) + d(0, j) - w d(i, j), with w = 1 as published.  Another shape w makes routes
+longer or rounder (Yellow, 1970); all of SHAPES are tried, and the shortest solution counts.
+"""
+
+import numba
+import numpy as np
+
+from neuroute.problems.cvrp import cost
+from neuroute.problems.vrp import Vrp, from_routes
+from neuroute.solvers.base import Solver, check_demands, installed_version
+
+HOW_TO_GET = "run `pip install numba`"
+SHAPES = tuple(w / 10 for w in range(7, 17))
+
+
+def version() -> str:
+    return installed_version("numba", "savings", HOW_TO_GET)
+
+
+def solve(coords: np.ndarray, seed: int) -> np.ndarray:
+    """Return the tour (n,) of coords (n, 2): one route from node 0 that has room for all.  The seed is not used."""
+    nodes = len(coords)
+    (route,) = solve_cvrp(coords, np.minimum(np.arange(nodes), 1), nodes, seed)
+    return np.array([0, *route])
+
+
+def solve_cvrp(coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int) -> list[list[int]]:
+    """Return routes of customers 1..n; coords (n + 1, 2) and demand (n + 1,), depot first.
+
+    O(n^2 log n) time and O(n^2) memory.  The seed is not used.  Raises NeurouteError if a customer demands more than
+    the capacity.
+    """
+    check_demands("savings", demand, capacity)
+    points, loads = np.asarray(coords, dtype=np.float64), np.asarray(demand, dtype=np.int64)
+    instance = Vrp(points[None], loads[None], np.array([capacity]))
+    first, second = np.triu_indices(len(points) - 1, 1)
+    first, second = first + 1, second + 1
+    out = np.sqrt(((points - points[0]) ** 2).sum(1))
+    apart = np.sqrt(((points[first] - points[second]) ** 2).sum(1))
+    found = []
+    for shape in SHAPES:
+        by_saving = np.argsort(shape * apart - out[first] - out[second], kind="stable")
+        routes = _join(first[by_saving], second[by_saving], loads, int(capacity))
+        solution = from_routes(routes)
+        found.append((float(cost(instance, solution[None])[0]), routes))
+    return min(found, key=lambda each: each[0])[1]
+
+
+def _join(first: np.ndarray, second: np.ndarray, demand: np.ndarray, capacity: int) -> list[list[int]]:
+    """Return routes: of pairs, as they come, those are joined that are ends of two routes which one vehicle serves."""
+    beside = _links(first, second, demand, capacity).tolist()
+    seen, routes = [False] * len(demand), list[list[int]]()
+    for end in range(1, len(demand)):
+        if seen[end] or 0 not in beside[end]:
+            continue
+        route, before, here = list[int](), 0, end
+        while here:
+            seen[here] = True
+            route.append(here)
+            one, other = beside[here]
+            before, here = here, other if one == before else one
+        routes.append(route)
+    return routes
+
+
+@numba.njit(cache=True)
+def _links(first: np.ndarray, second: np.ndarray, demand: np.ndarray, capacity: int) -> np.ndarray:
+    """Return the two stops beside each customer (n + 1, 2) int64; 0 is the depot."""
+    nodes = len(demand)
+    beside, load, above = np.zeros((nodes, 2), np.int64), demand.copy(), np.arange(nodes)
+    for k in range(len(first)):
+        i, j = first[k], second[k]
+        if beside[i, 1] or beside[j, 1]:  # filled from the left: no end of a route
+            continue
+        a, b = i, j
+        while above[a] != a:  # the customer that stands for the route
+            above[a] = above[above[a]]
+            a = above[a]
+        while above[b] != b:
+            above[b] = above[above[b]]
+            b = above[b]
+        if a == b or load[a] + load[b] > capacity:
+            continue
+        above[b] = a
+        load[a] += load[b]
+        beside[i, 1 if beside[i, 0] else 0] = j
+        beside[j, 1 if beside[j, 0] else 0] = i
+    return beside
+
+
+SOLVER = Solver("savings", False, HOW_TO_GET, version, solve, solve_cvrp)

@@ -1,0 +1,146 @@
+"""What a comparison says of fabricated records: groups, what is unsolved, differences, pictures, others' results."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from compared import members, records
+from neuroute.comparison.compare import write
+from neuroute.comparison.flips import flips
+from neuroute.comparison.pareto import picture
+from neuroute.comparison.records import read_results
+from neuroute.comparison.run import check_rows
+from neuroute.comparison.summary import Summary, groups
+from neuroute.comparison.table import table
+from neuroute.core.errors import NeurouteError
+from neuroute.rendering import style
+from neuroute.rendering.table import Cell
+
+COSTS: dict[str, list[float | None]] = {
+    "insertion": [110, 110, 110, 120, 120, 120],
+    "better": [105, 106, 104, 101, 102, None],  # out of time on the last
+    "mad": [100, 100, 100, 100, 350, 100],  # twice and a half too long on one
+}
+
+
+def cells(name: str, made: pd.DataFrame, begin: tuple[int, ...] = (10,)) -> dict[str, Cell]:
+    drawn = table(made, begin)
+    row = next(row for row in drawn.rows if row.labels[1] == name)
+    return {column.key: cell for column, cell in zip(drawn.columns, row.cells, strict=True)}
+
+
+def test_groups_begin_where_they_are_said_to() -> None:
+    names = [str(group) for group in groups([100, 1000])]
+    assert names == ["n < 100", "n 100–999", "n ≥ 1,000"]
+    assert [[g.has(n) for g in groups([100, 1000])].index(True) for n in (99, 100, 999, 1000)] == [0, 1, 1, 2]
+
+
+def test_means_are_of_what_a_method_solved_and_say_how_many() -> None:
+    found = cells("better", records(COSTS))
+    assert found["gap_n0_pct"].measured == pytest.approx(5)
+    assert found["gap_n10_pct"].measured == pytest.approx(1.5)
+    assert (found["solved_n10"].measured, found["solved_all"].measured) == ("2/3", "5/6")
+    assert found["time_n10_s"].measured == pytest.approx(10.15)
+    assert cells("mad", records(COSTS))["solved_all"].measured == "5/6"  # a gap of 250 % is none
+
+
+def test_on_what_all_solved_the_last_two_do_not_count() -> None:
+    made = records(COSTS)
+    assert Summary(made).common == ["m6", "m7", "m8", "m30"]
+    assert cells("insertion", made)["gap_common_pct"].measured == pytest.approx(12.5)
+    assert cells("better", made)["gap_common_pct"].measured == pytest.approx(4)
+
+
+def test_the_difference_to_insertion_is_paired() -> None:
+    found = cells("better", records(COSTS))["above_insertion_points"]
+    assert found.measured == pytest.approx((5 + 4 + 6 + 19 + 18) / -5)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < found.measured < found.high < 0
+    shifted = records({"insertion": [101, 108, 150, 120, 103, 130], "one worse": [102, 109, 151, 121, 104, 131]})
+    paired = cells("one worse", shifted)["above_insertion_points"]
+    assert (paired.low, paired.high) == pytest.approx((1, 1))
+
+
+def test_the_best_insertion_is_the_yardstick() -> None:
+    made = records({"insertion": [150] * 6, "insertion-angle": [110] * 6, "x": [105] * 6})
+    assert cells("x", made)["above_insertion_points"].measured == pytest.approx(-5)
+    assert any("paired difference to insertion-angle (TSP)" in note for note in table(made, []).notes)
+
+
+def test_a_table_says_why_instances_are_unsolved() -> None:
+    notes = " ".join(table(records(COSTS), [10]).notes)
+    assert "better (one pass) 1, by time" in notes
+    assert "mad (one pass) 1, by gap" in notes
+
+
+def test_pictures_show_the_common_instances_and_who_is_unbeaten() -> None:
+    made = records({**COSTS, "worse": [111, 111, 111, 121, 121, 121]}, kinds={"better": "network"})
+    with style.house():
+        points = picture(made).points.set_index("method")
+    assert set(points.instances) == {4}
+    assert points.unbeaten.to_dict() == {"mad": True, "better": False, "insertion": False, "worse": False}
+    assert points.kind["better"] == "network"
+
+
+def test_an_order_that_hangs_on_an_instance_flips() -> None:
+    made = records({"a": [101, 102, 103, 104, 105, 106], "b": [102, 103, 104, 105, 106, 106.5], "c": [100] * 5 + [109]})
+    with style.house():
+        pairs = flips(made).points.set_index(["method", "other"])
+    assert not pairs.flips["a", "b"]
+    assert pairs.flips["c", "a"]
+
+
+def test_one_instance_or_none_in_common_still_makes_a_page(tmp_path: Path) -> None:
+    for costs in ([110, None, None, None, None, None], [None] * 6):
+        made = records({"insertion": [110] * 6, "rare": costs})
+        found = write(made, [10], tmp_path)
+        assert "| rare |" in str(found)
+        assert sorted(p.suffix for p in tmp_path.glob("pareto.*")) == [".csv", ".json", ".pdf", ".png", ".svg"]
+
+
+def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        write(records(COSTS), [10], tmp_path / folder)
+    files = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert "table.tex" in files
+    assert all((tmp_path / "a" / f).read_bytes() == (tmp_path / "b" / f).read_bytes() for f in files)
+
+
+def results(path: Path, *lines: str, head: str = "method,instance,cost,seconds") -> Path:
+    path.write_text("\n".join([head, *lines]) + "\n")
+    return path
+
+
+def test_results_of_others_become_rows(tmp_path: Path) -> None:
+    file = results(tmp_path / "r.csv", "theirs,m6,104,0.5", "theirs,m7,,", "theirs,m8,250,1", "theirs,elsewhere,5,5")
+    found = read_results(file, members())
+    assert found.left_out == 1
+    assert [(r["instance"], r["unsolved"]) for r in found.rows] == [("m6", ""), ("m7", "not solved"), ("m8", "gap")]
+    assert found.rows[0]["gap_pct"] == pytest.approx(4)
+    with pytest.raises(NeurouteError, match="two methods are called 'theirs'"):
+        check_rows([], [found, found])
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["theirs,m6,-4,1"], r"line 2: cost '-4' is no number above 0"),
+        (["theirs,m6,ten,1"], r"line 2: cost 'ten' is no number"),
+        (["theirs,m6,104,nan"], r"line 2: seconds 'nan' is no number"),
+        (["theirs,m6,104,1", ",m7,104,1"], r"line 3: no method"),
+        (["theirs,m6,104,1", "theirs,m6,105,1"], r"line 3: theirs on m6 comes twice"),
+        (["theirs,other,104,1"], r"none of its instances is compared; these are m6, m7, m8"),
+    ],
+)
+def test_results_that_are_none_are_refused_with_the_line(tmp_path: Path, lines: list[str], said: str) -> None:
+    with pytest.raises(NeurouteError, match=said):
+        read_results(results(tmp_path / "r.csv", *lines), members())
+
+
+def test_results_without_a_column_or_a_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(NeurouteError, match="no column 'seconds'"):
+        read_results(results(tmp_path / "r.csv", "a,m6,1", head="method,instance,cost"), members())
+    with pytest.raises(NeurouteError, match="cannot be read"):
+        read_results(tmp_path / "none.csv", members())

@@ -1,0 +1,214 @@
+"""Comparisons that run: kept answers, sets and methods by name, bad input refused first, a process that is killed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import neuroute
+from compared import members, method, tsp_file
+from neuroute.cli import app
+from neuroute.comparison.methods import Method, parse
+from neuroute.comparison.run import run, tasks
+from neuroute.comparison.sets import Member, collect, listed
+from neuroute.comparison.worker import Answer, Machine, Worker
+from neuroute.core.errors import NeurouteError
+from neuroute.user.instance import Instance
+
+ROOT = Path(__file__).resolve().parents[2]
+METHODS = [method("nearest", draws=False), method("lkh", 1.0), method("net", kind="network", draws=False)]
+
+
+class Killed(Exception):
+    """What ends a comparison in the middle."""
+
+
+class Pretended:
+    """Answers by rule, and counts them; dies after so many."""
+
+    def __init__(self, last: int = 10**9) -> None:
+        self.asked, self.last = 0, last
+
+    def __call__(self, chosen: Method, member: Member, seed: int) -> Answer:
+        if self.asked == self.last:
+            raise Killed
+        self.asked += 1
+        return Answer(100 + member.n + seed + len(chosen.name), 0.5, 0.4, 2.0)
+
+
+def test_a_killed_comparison_goes_on_to_the_same_records(tmp_path: Path) -> None:
+    whole = run(members(), METHODS, [], tmp_path / "whole", seeds=2, solve=Pretended())
+    with pytest.raises(Killed):
+        run(members(), METHODS, [], tmp_path / "parts", seeds=2, solve=Pretended(last=9))
+    left = sorted((tmp_path / "parts" / "answers").iterdir())
+    assert len(left) == 9
+    left[0].write_text('{"cost": 1')  # cut short by other hands
+    rest = Pretended()
+    resumed = run(members(), METHODS, [], tmp_path / "parts", seeds=2, solve=rest)
+    assert rest.asked == 6 * 4 - 8
+    assert resumed.equals(whole)
+    again = Pretended(last=0)
+    assert run(members(), METHODS, [], tmp_path / "parts", seeds=2, solve=again).equals(whole)
+
+
+def test_another_budget_limit_or_clock_is_another_answer(tmp_path: Path) -> None:
+    first = Pretended()
+    run(members()[:1], METHODS[1:2], [], tmp_path, solve=first)
+    for more in ({"limit": 5.0}, {"machine": Machine(clock="cpu")}):
+        run(members()[:1], METHODS[1:2], [], tmp_path, solve=first, **more)  # type: ignore[arg-type]
+    run(members()[:1], [method("lkh", 2.0)], [], tmp_path, solve=first)
+    assert first.asked == 4
+
+
+def test_methods_take_turns_and_those_that_draw_nothing_come_once() -> None:
+    order = [(t.member.name, t.method.name, t.seed) for t in tasks(members()[:2], METHODS, 2)]
+    assert order[:4] == [("m6", "nearest", 0), ("m6", "lkh", 0), ("m6", "net", 0), ("m6", "lkh", 1)]
+    assert len(order) == 8
+
+
+def test_the_sets_are_those_of_the_survey() -> None:
+    """228 TSP and 110 CVRP instances (Ba et al., arXiv 2602.21761), by size 69/109/50 and 99/5/6."""
+    sizes = {name: [k.nodes - (name in ("x", "ags")) for k in listed(name)] for name in
+             ("tsplib", "national", "vlsi", "dimacs", "x", "ags")}  # fmt: skip
+    assert {name: len(each) for name, each in sizes.items()} == {
+        "tsplib": 81, "national": 27, "vlsi": 98, "dimacs": 22, "x": 100, "ags": 10
+    }  # fmt: skip
+    for names, expected in ((("tsplib", "national", "vlsi", "dimacs"), (69, 109, 50)), (("x", "ags"), (99, 5, 6))):
+        every = [n for name in names for n in sizes[name]]
+        counted = (sum(n < 1000 for n in every), sum(1000 <= n < 10000 for n in every), sum(n >= 10000 for n in every))
+        assert counted == expected
+
+
+def test_files_of_ones_own_are_a_set(tmp_path: Path) -> None:
+    for n in (9, 12):
+        tsp_file(tmp_path / f"own{n}.tsp", n, seed=n)
+    found, _ = collect([str(tmp_path)], 0, 10, lambda name: tmp_path, None)
+    assert [(m.name, m.n) for m in found] == [("own9", 9)]
+    assert found[0].instance.gap(list(range(9))) == 0  # of the tour beside it
+    (tmp_path / "own9.tour").unlink()
+    with pytest.raises(NeurouteError, match="no best cost of own9 is known"):
+        collect([str(tmp_path)], 0, 10, lambda name: tmp_path, None)
+
+
+def test_a_copy_by_hand_is_used_as_far_as_it_goes(tmp_path: Path) -> None:
+    folder = tmp_path / "national"
+    folder.mkdir()
+    tsp_file(folder / "wi29.tsp", 29)
+    found, notes = collect(["national"], 0, 200, lambda name: tmp_path, tmp_path)
+    assert [(m.name, m.best_known) for m in found] == [("wi29", 27603)]
+    assert notes == ["Of national 2 instances are not there: dj38, qa194."]
+    tsp_file(folder / "dj38.tsp", 37)
+    with pytest.raises(NeurouteError, match=r"dj38.tsp: 37 nodes, EUC_2D; dj38 has 38, EUC_2D"):
+        collect(["national"], 0, 200, lambda name: tmp_path, tmp_path)
+
+
+def named(given: str) -> list[tuple[str, str]]:
+    return [(m.name, m.how) for m in parse(given, 2.0, ["tsp", "cvrp"], lambda name: {}, ())]
+
+
+def test_methods_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert named("nearest") == [("nearest", "one pass")]
+    assert named("lkh") == [("lkh", "2 s")]
+    assert named("tsp") == [("tsp", "greedy"), ("tsp", "2 s")]
+    assert parse("hgs@cvrp", 2.0, ["tsp", "cvrp"], lambda name: {}, ())[0].problems == ("cvrp",)
+    assert parse("hgs@cvrp", 2.0, ["tsp"], lambda name: {}, ()) == []
+    Path("a_method_of_mine.py").write_text("def solve(instance, seconds):\n    return list(range(instance.n))\n")
+    assert named("a_method_of_mine:solve") == [("solve", "2 s")]
+    Path("another_of_mine.py").write_text("def solve(instance):\n    return []\n")
+    for given, said in {
+        "lkk": "no solver, network or finished run of that name",
+        "lkh@vrptw": "no problem 'vrptw'",
+        "no_such_module:solve": "no_such_module",
+        "another_of_mine:solve": r"a function of \(instance, seconds\) is expected",
+        "neuroute.networks.lehd:Lehd": "is a network; give its weights, too",
+        "none.safetensors": "no such checkpoint",
+    }.items():
+        with pytest.raises(NeurouteError, match=said):
+            named(given)
+
+
+def test_a_network_of_ones_own_needs_its_weights_and_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("gated_of_mine.py").write_text((ROOT / "docs" / "examples" / "swiglu.py").read_text())
+    made = (  # by a process of its own: nothing here has looked for the module
+        "import sys; sys.path.append('.')\nfrom pathlib import Path\n"
+        "from neuroute.networks.weights import build, save_checkpoint\nfrom neuroute.plan.digest import code_digest\n"
+        "from neuroute.plan.objects import Network\n"
+        "n = Network(kind='gated_of_mine:SwigluDecoderOnly', arguments={'depth': 1, 'width': 16, 'heads': 2})\n"
+        "about = {'run': 'x/y', 'network': n.model_dump(), 'code': code_digest(n.kind)}\n"
+        "save_checkpoint(Path('m.safetensors'), build(n), about)\n"
+    )
+    subprocess.run([sys.executable, "-c", made], check=True)
+    assert named("gated_of_mine:SwigluDecoderOnly=m.safetensors") == [("m", "greedy"), ("m", "2 s")]
+    with pytest.raises(NeurouteError, match="has the network 'gated_of_mine:SwigluDecoderOnly'"):
+        named("m.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--set", "tsplip"], "--set tsplip: no such file or folder, nor one of the sets tsplib, x, ags"),
+        (["--set", "own.tsp", "--max-nodes", "5"], "no instance of 0 to 5 nodes is there"),
+        (["--set", "own.tsp", "--method", "lkk"], "--method lkk: no solver"),
+        (["--set", "own.tsp", "--seconds", "0"], "seconds"),
+        (["--set", "own.tsp", "--groups", "1,b"], "--groups 1,b: sizes are expected"),
+        (["--set", "own.tsp", "--method", "hgs@cvrp"], "nothing to compare"),
+        (["--set", "own.tsp", "--clock", "cpu", "--threads", "2"], "clock cpu: counts the time of one thread"),
+        (["--set", "own.tsp", "--out", "own.tsp"], "cannot be a folder"),
+    ],
+)
+def test_bad_input_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], said: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    tsp_file(Path("own.tsp"), 9)
+    named = [] if "--method" in options else ["--method", "nearest"]
+    done = CliRunner().invoke(app, ["compare", "--benchmarks", ".", "--device", "cpu", *named, *options])
+    lines = [line for line in done.output.splitlines() if line.startswith("error: ")]
+    assert (done.exit_code, len(lines)) == (2, 1), done.output
+    assert said in lines[0]
+    assert not any(path.is_file() for path in Path("results").rglob("*"))
+
+
+def test_a_network_and_a_heuristic_are_compared_from_python_and_kept(tmp_path: Path) -> None:
+    file, out = tsp_file(tmp_path / "own.tsp", 9), tmp_path / "out"
+    how = {"seconds": 0.2, "benchmarks": tmp_path, "out": out}
+    found = neuroute.compare(["nearest", "tsp"], [str(file)], **how)  # type: ignore[arg-type]
+    rows = found.records.set_index(["method", "how"])
+    assert sorted(rows.index) == [("nearest", "one pass"), ("tsp", "0.2 s"), ("tsp", "greedy")]
+    assert (rows.unsolved == "").all()
+    assert (rows.cost > 0).all()
+    assert rows.gflops.notna().to_list() == [how == "greedy" for _, how in rows.index]
+    assert (out / "pareto.svg").is_file()
+    kept = {path: path.stat().st_mtime_ns for path in (out / "answers").iterdir()}
+    again = neuroute.compare(["nearest", "tsp"], [str(file)], **how)  # type: ignore[arg-type]
+    assert again.records.equals(found.records)
+    assert {path: path.stat().st_mtime_ns for path in (out / "answers").iterdir()} == kept
+    with pytest.raises(NeurouteError, match="seconds"):
+        neuroute.compare(["nearest"], [str(file)], benchmarks=tmp_path, seconds=0, out=out)
+
+
+def test_a_process_that_takes_too_long_or_too_much_memory_costs_one_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("slow_or_not.py").write_text(
+        "import time\n\nimport numpy as np\n\n\ndef solve(instance, seconds):\n    print('no answer')\n"
+        "    if instance.n == 30:\n        np.ones(10**9)\n"
+        "    if instance.n == 6:\n        time.sleep(600)\n    if instance.n == 7:\n        return [0, 0]\n"
+        "    return list(range(instance.n))\n"
+    )
+    own = method("slow_or_not:solve", 1.0, kind="function")
+    six, seven, eight, thirty = (Instance.from_arrays(m.instance.coords) for m in members()[:4])
+    with Worker(Machine(memory_gb=1.0)) as worker:
+        assert worker.answer(own, six, 0, 0.3).unsolved == "time"
+        found = worker.answer(own, eight, 0, 60)
+        assert found.cost == pytest.approx(eight.cost(list(range(8))))
+        assert found.seconds is not None
+        assert worker.answer(own, thirty, 0, 60).unsolved == "memory"  # 8 GB
+        refused = worker.answer(own, seven, 0, 60)
+        assert refused.cost is None
+        assert "with n = 7 is expected" in refused.unsolved
+        with pytest.raises(NeurouteError, match="no_such: cannot be loaded"):
+            worker.answer(method("no_such", 1.0, kind="network"), eight, 0, 60)

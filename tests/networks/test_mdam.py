@@ -1,0 +1,229 @@
+"""MDAM: published layouts, the same probabilities as by its description, sizes, invariances, FLOPs, what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import mdam_by_the_book as book
+from neuroute.accounting import measured
+from neuroute.accounting.cost import counts
+from neuroute.core.errors import NeurouteError
+from neuroute.networks.import_weights import export_weights, import_weights
+from neuroute.networks.mdam import Mdam, MdamCvrp
+from neuroute.networks.weights import build, load_checkpoint, parameters
+from neuroute.plan.objects import Network
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+NETWORKS: dict[str, type[Mdam]] = {"tsp": Mdam, "cvrp": MdamCvrp}
+SIZES = {"tsp": 1_167_360, "cvrp": 1_086_336}
+N = 9
+EXACT = {"rtol": 1e-9, "atol": 1e-9}
+
+
+def state_of(problem: str) -> book.State:
+    torch.manual_seed(0)
+    return {name: 0.6 * torch.randn(shape) for name, shape in book.shapes(problem)}
+
+
+def remembered() -> book.State:
+    norms = [name for i in range(book.DEPTH) for name in book.norms_of(i)]
+    kept = {"running_mean": torch.zeros(book.WIDTH), "running_var": torch.ones(book.WIDTH)}
+    kept |= {"num_batches_tracked": torch.tensor(7)}
+    return {f"{norm}.{name}": tensor for norm in norms for name, tensor in kept.items()}
+
+
+def imported(folder: Path, state: book.State) -> Any:
+    torch.save({"model": state, "optimizer": {}}, folder / "theirs.pt")
+    import_weights(folder / "theirs.pt", folder / "ours.safetensors", None, {})
+    return load_checkpoint(folder / "ours.safetensors")[0]
+
+
+def network(problem: str, **arguments: Any) -> Network:
+    return Network(kind=f"neuroute.networks.mdam:{NETWORKS[problem].__name__}", arguments=arguments)
+
+
+def small(problem: str, **more: Any) -> Any:
+    torch.manual_seed(0)
+    shape = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40, "decoders": 2}
+    net = build(network(problem, **shape | more)).double()
+    for name, p in net.named_parameters():
+        if "norm" in name:
+            p.data.normal_(1.0, 0.3)
+    return net
+
+
+def features(problem: str, batch: int = 2) -> tuple[Tensor, ...]:
+    torch.manual_seed(1)
+    coords = torch.rand(batch, N, 2, dtype=torch.float64)
+    demand = torch.randint(1, 10, (batch, N)).double() / 20
+    demand[:, 0] = 0
+    return (coords,) if problem == "tsp" else (coords, demand)
+
+
+# -- published files --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("problem", NETWORKS)
+def test_published_sizes(problem: str) -> None:
+    shapes = dict(book.shapes(problem, 3, 128, 8, 512, 5))
+    assert sum(torch.Size(shape).numel() for shape in shapes.values()) == SIZES[problem]
+    with torch.device("meta"):
+        assert parameters(NETWORKS[problem]()) == counts(network(problem)).parameters == SIZES[problem]
+        for arguments in ({"decoders": 2}, {"depth": 1, "width": 24, "heads": 3, "feed_forward": 40}):
+            assert parameters(build(network(problem, **arguments))) == counts(network(problem, **arguments)).parameters
+
+
+@pytest.mark.parametrize("problem", NETWORKS)
+def test_files_go_in_and_come_out(tmp_path: Path, problem: str) -> None:
+    """But for what batch norms remember, with which nothing computes."""
+    state = state_of(problem)
+    net = imported(tmp_path, state | remembered())
+    assert (type(net), net.problem) == (NETWORKS[problem], problem)
+    assert (net.depth, net.width, net.heads, len(net.decoders)) == (book.DEPTH, book.WIDTH, book.HEADS, book.DECODERS)
+    assert f"MDAM for the {problem.upper()}" in export_weights(tmp_path / "ours.safetensors", tmp_path / "back.pt")
+    back = torch.load(tmp_path / "back.pt", weights_only=True)["model"]
+    assert back.keys() == state.keys()
+    assert all(torch.equal(back[name], state[name]) for name in back)
+
+
+def test_a_file_without_a_tensor_is_refused(tmp_path: Path) -> None:
+    state = state_of("tsp")
+    del state["project_out.1.weight"]
+    with pytest.raises(NeurouteError, match=r"missing: project_out\.1\.weight"):
+        imported(tmp_path, state)
+
+
+# -- the same probabilities -------------------------------------------------------------------------------------------
+
+
+def closed(tours: list[list[int]], stops: int) -> Tensor:
+    """What the mask is after so many stops: (batch, 1, N)."""
+    mask = torch.zeros(len(tours), 1, N, dtype=torch.float64)
+    for row, tour in enumerate(tours):
+        mask[row, 0, tour[:stops]] = -torch.inf
+    return mask
+
+
+@pytest.mark.parametrize("every", [2, 3])
+def test_tours_are_as_probable_as_by_the_book(tmp_path: Path, every: int) -> None:
+    """Every decision of tours of several instances: their last layers are normalised together."""
+    state = state_of("tsp")
+    torch.save({"model": state}, tmp_path / "theirs.pt")
+    import_weights(tmp_path / "theirs.pt", tmp_path / "ours.safetensors", None, {"glimpse_every": every})
+    net, p = load_checkpoint(tmp_path / "ours.safetensors")[0].double(), {k: v.double() for k, v in state.items()}
+    (coords,) = features("tsp", 3)
+    tours = [torch.randperm(N).tolist() for _ in range(3)]
+    for d in range(book.DECODERS):
+        encoded = net.encode(coords)
+        prepared, found = net.prepare(d, encoded.nodes), []
+        for j in range(N - 1):
+            if net.glimpses(j):
+                prepared = net.prepare(d, net.glimpse(encoded, closed(tours, j - 1)))
+            first, last = (torch.tensor([[tour[i] if j else -1] for tour in tours]) for i in (0, j - 1))
+            found.append(net.decide(d, prepared, first, last, closed(tours, j)).log_softmax(-1).flatten(0, 1))
+        wanted = torch.stack(book.walk_tours(p, d, coords, tours, every)).view(N, 3, N)[:-1]
+        torch.testing.assert_close(torch.stack(found), wanted, **EXACT)
+
+
+def test_routes_are_as_probable_as_by_the_book(tmp_path: Path) -> None:
+    """A decision of several solutions of each instance, before and behind a glimpse."""
+    state = state_of("cvrp")
+    net, p = imported(tmp_path, state).double(), {k: v.double() for k, v in state.items()}
+    given = features("cvrp", 2)
+    at, left = torch.tensor([[3, 0, 5], [1, 4, 0]]), torch.rand(2, 3, dtype=torch.float64)
+    masks = [torch.zeros(2, 3, N).double().masked_fill(torch.rand(2, 3, N) < 0.4, -torch.inf) for _ in range(2)]
+    for mask in masks:
+        mask[..., 6] = 0
+    encoded = net.encode(*given)
+    h, below, shares = book.encode(p, list(zip(*given, strict=True)))
+    for glimpses in (False, True):
+        nodes, theirs = encoded.nodes, [h[b] for b in range(2) for _ in range(3)]
+        if glimpses:
+            nodes = net.glimpse(encoded, masks[0])
+            hidden = [torch.isneginf(row).nonzero().flatten().tolist() for row in masks[0].flatten(0, 1)]
+            each = [b for b in range(2) for _ in range(3)]
+            theirs = book.glimpse(p, [below[b] for b in each], [shares[b] for b in each], hidden)
+        found = net.decide(1, net.prepare(1, nodes), left, at, masks[1]).log_softmax(-1).flatten(0, 1)
+        for row, (nodes_here, log_p) in enumerate(zip(theirs, found, strict=True)):
+            b, t = divmod(row, 3)
+            known = torch.cat([nodes_here[at[b, t]], left[b, t, None]])
+            hidden_now = torch.isneginf(masks[1][b, t]).nonzero().flatten().tolist()
+            torch.testing.assert_close(log_p, book.step(p, 1, nodes_here, known, hidden_now), **EXACT)
+
+
+# -- invariances ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("problem", NETWORKS)
+def test_the_order_of_nodes_does_not_matter(problem: str) -> None:
+    """Of the CVRP that of customers."""
+    net, given = small(problem), features(problem)
+    order = torch.randperm(N) if problem == "tsp" else torch.cat([torch.zeros(1).long(), 1 + torch.randperm(N - 1)])
+    place = order.argsort()
+    mask = torch.zeros(2, 1, N, dtype=torch.float64)
+    mask[:, 0, [2, 5, 7]] = -torch.inf
+    here = torch.tensor([[5], [7]])
+    known = torch.tensor([[2], [5]]) if problem == "tsp" else torch.rand(2, 1, dtype=torch.float64)
+    encoded = net.encode(*given)
+    wanted = net.decide(0, net.prepare(0, net.glimpse(encoded, mask)), known, here, mask)
+    turned, closed_there = net.encode(*(each[:, order] for each in given)), mask[..., order]
+    known = place[known] if problem == "tsp" else known
+    found = net.decide(0, net.prepare(0, net.glimpse(turned, closed_there)), known, place[here], closed_there)
+    torch.testing.assert_close(found, wanted[..., order], **EXACT)
+
+
+@pytest.mark.parametrize("problem", NETWORKS)
+def test_copies_of_an_instance_are_as_one(problem: str) -> None:
+    """Their statistics are those of the one; beside another instance it is decided on otherwise, as published."""
+    net, given = small(problem), features(problem)
+    assert net.is_batch_dependent
+    mask = torch.zeros(1, 1, N, dtype=torch.float64)
+    mask[..., [2, 5]] = -torch.inf
+    for training in (True, False):
+        net.train(training)
+        one = [each[:1] for each in given]
+        alone = net.glimpse(net.encode(*one), mask)
+        many = net.glimpse(net.encode(*(each.repeat(4, *[1] * (each.dim() - 1)) for each in one)), mask.repeat(4, 1, 1))
+        torch.testing.assert_close(many, alone.expand_as(many), **EXACT)
+        beside = net.glimpse(net.encode(*given), mask.repeat(2, 1, 1))[:1]
+        assert (beside - alone).abs().max().item() > 1e-3
+
+
+def test_attention_goes_to_what_is_open() -> None:
+    """What is closed changes nothing but as a query; with all open the last layer is as encoded."""
+    net, (coords,) = small("tsp", depth=1), features("tsp")
+    encoded = net.encode(coords)
+    torch.testing.assert_close(net.glimpse(encoded, torch.zeros(2, 1, N).double()), encoded.nodes, rtol=1e-7, atol=1e-7)
+    mask = torch.zeros(2, 1, N, dtype=torch.float64)
+    mask[..., 4] = -torch.inf
+    other = encoded._replace(values=encoded.values.index_fill(2, torch.tensor(4), 3.0))
+    torch.testing.assert_close(net.glimpse(other, mask), net.glimpse(encoded, mask), **EXACT)
+
+
+# -- FLOPs and refusals -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("problem", NETWORKS)
+def test_flops_are_those_of_a_run(problem: str) -> None:
+    net, count = small(problem).float().eval(), counts(network(problem, depth=2, width=24, heads=3, feed_forward=40))
+    given = [each[:1].float() for each in features(problem)]
+    encoded, flops = measured._flops(lambda: net.encode(*given))
+    prepared, of_decoder = measured._flops(lambda: net.prepare(0, encoded.nodes))
+    assert of_decoder == count.prepared(N)  # type: ignore[attr-defined]
+    assert flops + 5 * of_decoder == count.encoder(N)
+    mask, here = torch.zeros(1, 1, N), torch.ones(1, 1, dtype=torch.int64)
+    known = here if problem == "tsp" else torch.ones(1, 1)
+    _, step = measured._flops(lambda: net.decide(0, prepared, known, here, mask))
+    assert step == count.step(N)  # type: ignore[attr-defined]
+    _, glimpse = measured._flops(lambda: net.glimpse(encoded, mask))
+    assert glimpse + count.prepared(N) == count.glimpse(N)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("wrong", [{"depth": 0}, {"decoders": 0}, {"glimpse_every": 0}, {"width": 20}])
+def test_arguments_that_make_no_network(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="at least 1|not divisible"):
+        Mdam(**wrong)

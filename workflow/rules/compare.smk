@@ -1,0 +1,28 @@
+# One protocol for all (`compare` of config.yaml): networks, solvers and others' results on public instances.  Not a part
+# of `all`: `snakemake compare`.  What has been answered lies beside the outputs, so a killed comparison goes on.
+rule compare:
+    input:
+        compare_inputs,
+    output:
+        multiext(f"{PLAN.config.results_dir}/compare/table", ".csv", ".md", ".tex", ".html"),
+        multiext(f"{PLAN.config.results_dir}/compare/pareto", ".pdf", ".svg", ".png", ".csv", ".json"),
+        multiext(f"{PLAN.config.results_dir}/compare/flips", ".pdf", ".svg", ".png", ".csv", ".json"),
+        f"{PLAN.config.results_dir}/compare/records.csv",
+    log:
+        f"{PLAN.work}/logs/compare.log",
+    benchmark:
+        f"{PLAN.work}/usage/compare.tsv"
+    retries: 2  # what is answered is kept
+    conda:
+        "../../environment.yml"
+    threads: PLAN.config.compare.threads
+    resources:
+        gpu=min(GPUS, 1),
+    params:
+        settings=PLAN.config.compare.canonical(),
+        code=lambda w: code_digest("neuroute.comparison.compare:compare"),
+        on=f"{PLAN.config.device}, {PLAN.config.memory_gb} GB",  # times depend on it
+    message:
+        "compare"
+    shell:
+        "python -m neuroute.core.job compare > {log} 2>&1"
