@@ -35,6 +35,7 @@ runs:
     arguments: {arguments}
 """
 
+SIZES = "self.width, self.depth, self.train_nodes = hidden, 1, 20"
 TINY = '''
 import torch
 from torch import Tensor, nn
@@ -47,7 +48,7 @@ class Tiny(PathNetwork):
 
     def __init__(self, hidden: int = 16) -> None:
         super().__init__()
-        self.width, self.depth = hidden, 1
+        self.width, self.depth, self.train_nodes = hidden, 1, 20
         self.score = nn.Sequential(nn.Linear(6, hidden), nn.ReLU(), nn.Linear(hidden, 1))
 
     def encode(self, coords: Tensor) -> Tensor:
@@ -211,7 +212,7 @@ def test_a_network_that_is_not_there_stops_the_plan(folder: Path, network: str, 
          "lacks decide, encode, prepare"),
         ("import not_installed\nclass Net: pass", "unfit cannot be imported .*not_installed"),
         ("1 / 0\nclass Net: pass", "unfit cannot be imported .*division by zero"),
-        (TINY.replace("Tiny", "Net").replace("self.width, self.depth = hidden, 1", "pass"), "sets no `width`"),
+        (TINY.replace("Tiny", "Net").replace(SIZES, "pass"), "sets no `width`"),
         (TINY.replace("Tiny", "Net"), "cannot be built with .*'layers': 3.*unexpected keyword argument"),
     ],
 )  # fmt: skip
