@@ -69,7 +69,7 @@ def test_routes_go_on_from_savings_and_say_so(ship: Ship, monkeypatch: pytest.Mo
     assert f"improved from savings ({shorter}; the network's own routes: {longer})" in str(solution)
 
 
-def test_a_longer_solution_is_not_gone_on_from(ship: Ship) -> None:
+def test_a_longer_solution_is_not_gone_on_from_and_a_shorter_one_counts_though_the_time_is_over(ship: Ship) -> None:
     ship("cvrp")
     instance = neuroute.generate("cvrp", 12)[0]
     model, inputs = neuroute.load_model("cvrp", "cpu"), instance.inputs("cvrp")
@@ -80,8 +80,16 @@ def test_a_longer_solution_is_not_gone_on_from(ship: Ship) -> None:
         solve_for(model.net, inputs, how, 4.0, instance.cost, seconds, other=other)[1]
         for other, seconds in ((each, 0.0), (best, 0.0), (best, 0.3))
     ]
-    assert len(found[0]) == len(found[1]) == 1
-    assert found[2][1][1] == pytest.approx(instance.cost(best))
+    assert len(found[0]) == 1
+    assert [trace[1][1] for trace in found[1:]] == pytest.approx([instance.cost(best)] * 2)
+
+
+def test_many_starts_of_eight_images_are_what_tours_go_on_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance, ticks = neuroute.generate("tsp", 20)[0], count()
+    images = neuroute.solve(instance, model="tsp", decoding=neuroute.Decoding(starts="all", augment=True))
+    monkeypatch.setattr("neuroute.user.improve.time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    trace = neuroute.solve(instance, model="tsp", seconds=33).trace
+    assert min(cost for _, cost in trace[:2]) == pytest.approx(images.cost)
 
 
 def test_a_network_that_improves_nothing_takes_no_start(ship: Ship) -> None:

@@ -97,9 +97,13 @@ def solve_for(
         )
     else:
         found = _by_reconstruction(net, search, decoding, memory_gb, seed, start, seconds, other, length)
+    began = time.perf_counter()
     with torch.inference_mode():
         batch = search.environment.batch(instance, device_of(net))
-        return keep_best(found(batch), batch, length, seconds)
+        best, trace = keep_best(found(batch), batch, length, seconds)
+    if other is not None and length(other) < trace[-1][1]:  # the time was over before the search came to it
+        return other, (*trace, (time.perf_counter() - began, length(other)))
+    return best, trace
 
 
 def goes_on_from_others(net: Any, stops: int) -> bool:
@@ -150,17 +154,18 @@ def _by_reconstruction(
     paths, once = search.path_network(net), decoding.model_copy(update={"iterations": 1})
     many, environment = Decoding(starts="all" if net.multi_start else 1), search.environment
 
+    def build(batch: Batch) -> Tensor:
+        """The network's own solutions: greedy ones, or the best of all starts."""
+        best = search.start_from_many(paths, batch, many, memory_gb)
+        return environment.build_greedily(paths, batch, once, memory_gb, 0) if best is None else best
+
     def found(batch: Batch) -> Iterator[Tensor]:
         began, copies = time.perf_counter(), 1
         if start is not None:
             solutions = torch.from_numpy(start.astype(np.int64))[None].to(batch.coords.device)
             yield solutions
-        elif net.multi_start:
-            best = search.start_from_many(paths, batch, many, memory_gb)
-            assert best is not None
-            yield (solutions := best)
         else:
-            yield (solutions := environment.build_greedily(paths, batch, once, memory_gb, 0))
+            yield (solutions := build(batch))
             took = time.perf_counter() - began
             most = batch_size_for(paths, batch.coords.shape[1], Decoding(), memory_gb)
             copies = max(1, min(IMAGES, most, int(seconds / (4 * took))))
@@ -171,7 +176,7 @@ def _by_reconstruction(
             yield solutions
         elif copies > 1:
             others = several[1:].at(images[1:copies])
-            solutions = torch.cat([solutions, environment.build_greedily(paths, others, once, memory_gb, 0)])
+            solutions = torch.cat([solutions, build(others)])
             yield solutions
         generator = torch.Generator().manual_seed(seed)
         for number in itertools.count(1):

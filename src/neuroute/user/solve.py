@@ -165,7 +165,8 @@ def solve_by_network(
     budget = memory_budget_gb(model.place, memory_gb)
     inputs = instance.inputs(model.problem)
     trace: tuple[tuple[float, float], ...] = ()
-    basis, classical = None, start is None and decoding is None and goes_on_from_others(model.net, instance.n)
+    basis, searches = None, start is None and decoding is None and seconds > 0
+    classical = searches and goes_on_from_others(model.net, instance.n)
     if classical:
         from neuroute.user.classical import warm_up  # solvers compile when they are imported
 
