@@ -23,7 +23,7 @@ from neuroute.datasets.streams import cvrp_dataset
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode
 from neuroute.decoding.memory import autocast
-from neuroute.decoding.prc import rebuild
+from neuroute.decoding.prc.tsp import rebuild
 from neuroute.evaluation.precision import MARGIN, factor_of
 from neuroute.networks.bq import Bq
 from neuroute.networks.icam import Icam, IcamCvrp

@@ -12,7 +12,7 @@ from pens import in_turn, paired_ratio, seconds_of
 
 from neuroute.accounting.counts import Sit as SitCounts
 from neuroute.datasets.streams import cvrp_dataset, dataset_coordinates
-from neuroute.decoding.prc import rebuild
+from neuroute.decoding.prc.tsp import rebuild
 from neuroute.evaluation.live_memory import measure_memory
 from neuroute.networks.sit import Sit
 from neuroute.plan.objects import Dataset

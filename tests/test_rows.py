@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding import greedy, prc
+from neuroute.decoding import greedy
+from neuroute.decoding.prc import tsp as prc
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks import attention_kernel, linear_cross_attention, rezero
 from neuroute.networks.bq import Bq

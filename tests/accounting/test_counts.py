@@ -169,7 +169,7 @@ MIXED = {function: count for function, count in measured.COUNTED.items() if func
 
 @pytest.mark.parametrize("case", MIXTURES, ids=str)
 def test_mixtures_take_what_is_counted_while_they_run(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    from neuroute.networks.blocks.routing import Routing
+    from neuroute.networks.blocks.experts.routing import Routing
 
     monkeypatch.setattr(measured, "COUNTED", MIXED)
     torch.manual_seed(0)
@@ -188,8 +188,8 @@ def test_mixtures_take_what_is_counted_while_they_run(case: dict[str, Any], monk
 
 @pytest.mark.parametrize("sparse", [True, False])
 def test_light_layers_take_what_is_counted_while_they_run(sparse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from neuroute.networks.blocks.hierarchical_gate import Hierarchical
-    from neuroute.networks.blocks.routing import Routing
+    from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
+    from neuroute.networks.blocks.experts.routing import Routing
 
     monkeypatch.setattr(measured, "COUNTED", MIXED)
     net: Any = build(network("lehd:LehdCvrpLight", HEADS)).eval()

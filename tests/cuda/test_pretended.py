@@ -19,7 +19,7 @@ from networks import MULTI_START, PATH, decision, features, make, midway
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode, improve
-from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.decodings import revise

@@ -3,7 +3,7 @@
 import pytest
 
 from many_starts import NETWORKS, Case, case_of
-from neuroute.decoding import prc_cvrp
+from neuroute.decoding.prc import cvrp as prc_cvrp
 from neuroute.problems.cvrp_sub_paths import path_lengths
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.greedy import complete_paths
-from neuroute.decoding.prc import prc
+from neuroute.decoding.prc.tsp import prc
 from neuroute.decoding.tsp import TspBatch
 from neuroute.decoding.tsp_search import SEARCH
 from neuroute.networks.lehd import Lehd

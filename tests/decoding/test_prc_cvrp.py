@@ -14,7 +14,7 @@ from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.construct import construct
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.cvrp_paths import complete_routes
-from neuroute.decoding.prc_cvrp import RULES, prc
+from neuroute.decoding.prc.cvrp import RULES, prc
 from neuroute.networks.lehd import LehdCvrp
 from neuroute.plan.objects import Dataset
 from neuroute.problems.cvrp import cost, is_feasible

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from neuroute.decoding.prc_cvrp import RULES
+from neuroute.decoding.prc.cvrp import RULES
 from neuroute.problems.cvrp_sub_paths import Blocks, by_angle, cut_off, draw, draw_within, from_the_end
 from neuroute.problems.vrp import to_routes
 from random_cvrp import random_instances

@@ -12,7 +12,7 @@ import torch
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode
-from neuroute.decoding.prc import prc
+from neuroute.decoding.prc.tsp import prc
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
 from neuroute.networks.sit import Sit
 from neuroute.papers.sit.probe import decision_state, one_iteration

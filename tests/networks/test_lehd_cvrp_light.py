@@ -8,7 +8,7 @@ from torch import Tensor
 
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding.decode import decode
-from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.lehd import LehdCvrp, LehdCvrpLight
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import is_feasible

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.networks.blocks.routing import Routing, Tape
+from neuroute.networks.blocks.experts.routing import Routing, Tape
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo import PomoCvrp
 

@@ -2,8 +2,8 @@
 
 import torch
 
-from neuroute.networks.blocks.experts import LinearExperts, Mixture
-from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.blocks.experts.mixture import LinearExperts, Mixture
+from neuroute.networks.blocks.experts.routing import Routing
 
 WIDTH, EXPERTS, TOP = 8, 4, 2
 

@@ -14,8 +14,8 @@ from neuroute.networks.lehd import Lehd
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import BeamPool, Dataset
 from neuroute.solvers import nearest
-from neuroute.training.beam_pool import PoolBatches, beam_pool, log_of_first
 from neuroute.training.distributed import World
+from neuroute.training.rivals.beam_pool import PoolBatches, beam_pool, log_of_first
 from tiny import N, pooled, scheme_of
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -21,9 +21,9 @@ from neuroute.plan.rivals.glop import Revising, published_phases
 from neuroute.problems.sub_paths import path_lengths
 from neuroute.problems.vrp import from_routes, to_routes
 from neuroute.training.challenge import is_shorter
-from neuroute.training.partitioning import partitioning, revised_costs
-from neuroute.training.path_baseline import RolloutBaseline
-from neuroute.training.revising import _open, draw_paths, greedy_lengths, revising
+from neuroute.training.rivals.partitioning import partitioning, revised_costs
+from neuroute.training.rivals.path_baseline import RolloutBaseline
+from neuroute.training.rivals.revising import _open, draw_paths, greedy_lengths, revising
 from tiny import run_training, scheme_of
 from tiny_glop import PARTITION, REVISERS, partitioning_run, phase, revisers, revising_run
 

@@ -10,7 +10,7 @@ from neuroute.decoding.beam import search_beams
 from neuroute.decoding.cvrp import CVRP, CvrpBatch, decide_for
 from neuroute.decoding.cvrp_paths import Decide
 from neuroute.decoding.multi_start import check_starts
-from neuroute.decoding.prc_cvrp import prc, rrc
+from neuroute.decoding.prc.cvrp import prc, rrc
 from neuroute.decoding.prefixes import RoutePrefixes
 from neuroute.decoding.search import Search, blocks_per_batch
 from neuroute.networks.base import PathNetwork, RoutingNetwork

@@ -10,7 +10,7 @@ from neuroute.decoding.beam import search_beams
 from neuroute.decoding.greedy import Decide
 from neuroute.decoding.multi_start import check_starts, multi_start, starts_of
 from neuroute.decoding.path_adapter import PathAdapter
-from neuroute.decoding.prc import prc
+from neuroute.decoding.prc.tsp import prc
 from neuroute.decoding.prefixes import TourPrefixes
 from neuroute.decoding.search import Search, blocks_per_batch
 from neuroute.decoding.tsp import TSP, TspBatch, arrive_of, decide_for, encode, encode_again

@@ -17,7 +17,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch, RouteEnvironment, RouteRollout
 from neuroute.decoding.rollout import Rollout
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
-from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp, number_of_starts
 from neuroute.problems.vrp_checker import EPS

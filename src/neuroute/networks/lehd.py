@@ -7,10 +7,10 @@ from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_products
-from neuroute.networks.blocks.experts import Mixture, MlpExperts
-from neuroute.networks.blocks.hierarchical_gate import Hierarchical
+from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
+from neuroute.networks.blocks.experts.mixture import Mixture, MlpExperts
+from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.blocks.residual_layer import ResidualLayer
-from neuroute.networks.blocks.routing import Routing
 
 
 class Lehd(PathNetwork):

@@ -8,13 +8,13 @@ from torch import Tensor, nn
 
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.attention import attend
-from neuroute.networks.blocks.experts import Experts, LinearExperts, Mixture, MlpExperts
-from neuroute.networks.blocks.gates import Gate, Level, Method
-from neuroute.networks.blocks.hierarchical_gate import HIERARCHIES, Hierarchical, Hierarchy
+from neuroute.networks.blocks.experts.gates import Gate, Level, Method
+from neuroute.networks.blocks.experts.hierarchical_gate import HIERARCHIES, Hierarchical, Hierarchy
+from neuroute.networks.blocks.experts.mixture import Experts, LinearExperts, Mixture, MlpExperts
+from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.blocks.norms import NORMS, Norm, NormName, UntrackedBatchNorm
 from neuroute.networks.blocks.pointer import best_of, clipped, fits, fold
 from neuroute.networks.blocks.post_norm_layer import PostNormLayer
-from neuroute.networks.blocks.routing import Routing
 from neuroute.networks.blocks.vrp_inputs import VrpContext, VrpEmbedding, through
 from neuroute.networks.mvmoe_shape import ALL, POSITIONS, inputs_of, places
 

@@ -18,8 +18,8 @@ from neuroute.decoding.cvrp_search import SEARCH
 from neuroute.decoding.prefixes import RoutePrefixes
 from neuroute.decoding.sampling import Begin
 from neuroute.networks.base import PathNetwork
-from neuroute.networks.blocks.gates import Gate
-from neuroute.networks.blocks.routing import Routing, SharedRouting
+from neuroute.networks.blocks.experts.gates import Gate
+from neuroute.networks.blocks.experts.routing import Routing, SharedRouting
 from neuroute.plan.objects import Decoding
 from neuroute.problems.cvrp_sub_paths import Draw, arranged, by_load, draw, draw_within, loads
 from neuroute.training.reconstruction import ReconstructedSet, Rounds

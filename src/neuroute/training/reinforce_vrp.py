@@ -22,9 +22,9 @@ from neuroute.datasets.vrp_stream import BACKHAULS_ONE_IN
 from neuroute.decoding.environment import BYTES, Batch
 from neuroute.decoding.recompute import Decisions
 from neuroute.decoding.rollout import precision_of
-from neuroute.networks.blocks.gates import Gate
+from neuroute.networks.blocks.experts.gates import Gate
+from neuroute.networks.blocks.experts.routing import Replay, Routing, Tape
 from neuroute.networks.blocks.norms import BatchNorm
-from neuroute.networks.blocks.routing import Replay, Routing, Tape
 from neuroute.plan.reinforced import Stage
 from neuroute.problems.vrp_variants import Variant
 from neuroute.training.policy_gradient import AuxiliaryLoss

@@ -16,7 +16,7 @@ from neuroute.core.files import exclusive, write_json, write_text
 from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.construct import construct
-from neuroute.networks.blocks.hierarchical_gate import Hierarchical
+from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
 from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint
 from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.registry import Part

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.networks.blocks.experts import LinearExperts, Mixture, MlpExperts, join_calls
-from neuroute.networks.blocks.gates import ExpertChoice, InputChoice, Slots
-from neuroute.networks.blocks.hierarchical_gate import Hierarchical
-from neuroute.networks.blocks.routing import Routing, Tape
+from neuroute.networks.blocks.experts.gates import ExpertChoice, InputChoice, Slots
+from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
+from neuroute.networks.blocks.experts.mixture import LinearExperts, Mixture, MlpExperts, join_calls
+from neuroute.networks.blocks.experts.routing import Routing, Tape
 
 W, OUT, M, K, BATCH, TOKENS = 6, 5, 4, 2, 3, 8
 GATES = [

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from neuroute.networks.blocks.gates import LEVELS, METHODS, NOISE_FLOOR, ExpertChoice, Gate, InputChoice, Slots
-from neuroute.networks.blocks.routing import Balance, Routing, Tape, variation
+from neuroute.networks.blocks.experts.gates import LEVELS, METHODS, NOISE_FLOOR, ExpertChoice, Gate, InputChoice, Slots
+from neuroute.networks.blocks.experts.routing import Balance, Routing, Tape, variation
 
 W, M, K, UNITS = 6, 4, 2, 7
 

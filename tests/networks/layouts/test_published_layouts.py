@@ -14,7 +14,7 @@ import published_code as there
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode
-from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.import_weights import export_weights, import_weights
 from neuroute.networks.layouts.tables import LAYOUTS, recognise
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint

@@ -14,7 +14,7 @@ from neuroute.core.seeds import stream_seed
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start import roll_out
 from neuroute.decoding.vrp import VrpBatch
-from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pomo import PomoCvrp
 from neuroute.plan.objects import Dataset, Run

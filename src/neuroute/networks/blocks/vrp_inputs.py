@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from neuroute.networks.blocks.all_digits import in_all_digits
 from neuroute.networks.blocks.contexts import rows_of
-from neuroute.networks.blocks.experts import Mixture
-from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.blocks.experts.mixture import Mixture
+from neuroute.networks.blocks.experts.routing import Routing
 
 
 class VrpEmbedding(nn.Module):

@@ -21,10 +21,10 @@ from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.probing import parameter_rows, to_arrays, wrong_network
 from neuroute.evaluation.records import Arrays, Rows
 from neuroute.evaluation.snapshot import describe_modules, tap_inputs
-from neuroute.networks.blocks.experts import Mixture
-from neuroute.networks.blocks.gates import ExpertChoice, Gate, InputChoice
-from neuroute.networks.blocks.hierarchical_gate import Hierarchical
-from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.blocks.experts.gates import ExpertChoice, Gate, InputChoice
+from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
+from neuroute.networks.blocks.experts.mixture import Mixture
+from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.mvmoe import ExpertLayer, MvMoe
 from neuroute.papers.mvmoe.roles import RoutingEvaluation
 from neuroute.plan.objects import Decoding

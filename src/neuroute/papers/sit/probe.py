@@ -15,7 +15,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.greedy import Decide, greedy_tours
 from neuroute.decoding.memory import autocast
-from neuroute.decoding.prc import prc
+from neuroute.decoding.prc.tsp import prc
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.probing import check_decision, parameter_rows, wrong_network
 from neuroute.evaluation.records import Arrays, Rows

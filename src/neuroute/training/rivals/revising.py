@@ -23,7 +23,7 @@ from neuroute.plan.objects import Dataset
 from neuroute.plan.rivals.glop import Phase, Revising
 from neuroute.problems.sub_paths import path_lengths
 from neuroute.training.optimizer import adam
-from neuroute.training.path_baseline import RolloutBaseline
+from neuroute.training.rivals.path_baseline import RolloutBaseline
 from neuroute.training.supervised import Scheme
 
 PATHS_AT_ONCE = 4096  # that are built without gradients

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.gates import ExpertChoice, Gate, InputChoice, Level, Method, Slots
-from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.blocks.experts.gates import ExpertChoice, Gate, InputChoice, Level, Method, Slots
+from neuroute.networks.blocks.experts.routing import Routing
 
 
 class Experts(Protocol):

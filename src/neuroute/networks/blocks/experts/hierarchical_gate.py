@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.all_digits import at_least_float32
-from neuroute.networks.blocks.experts import Mixture, join_calls, split_calls
-from neuroute.networks.blocks.routing import Routing
+from neuroute.networks.blocks.experts.mixture import Mixture, join_calls, split_calls
+from neuroute.networks.blocks.experts.routing import Routing
 
 Hierarchy = Literal["none", "step", "episode", "random"]
 HIERARCHIES: tuple[Hierarchy, ...] = ("none", "step", "episode", "random")

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.all_digits import at_least_float32
-from neuroute.networks.blocks.routing import Balance, Routing
+from neuroute.networks.blocks.experts.routing import Balance, Routing
 
 Method = Literal["input-choice", "expert-choice", "soft", "random"]
 Level = Literal["node", "instance", "problem"]
