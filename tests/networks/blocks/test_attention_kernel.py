@@ -208,7 +208,7 @@ def told(**environment: str) -> list[str]:
     ("environment", "wanted"),
     [
         (lambda _: {"NEUROUTE_KERNELS": "off"}, "torch's own: NEUROUTE_KERNELS=off"),
-        (lambda folder: {"PATH": str(folder)}, "torch's own: no C compiler (cc)"),
+        pytest.param(lambda folder: {"PATH": str(folder)}, "torch's own: no C compiler (cc)", marks=compiled),
         (lambda _: {"ATEN_CPU_CAPABILITY": "default"}, "torch's own: no AVX2"),
     ],
 )
