@@ -12,7 +12,7 @@ from neuroute.papers.scaling.scale import Cvrp, ScalingScale
 from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import training_blocks
-from neuroute.plan.objects import Dataset, LabelJob, Labels, Network, Run, SelfImprovement, Supervised
+from neuroute.plan.objects import LabelJob, Labels, Network, Run, SelfImprovement, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.shapes import BaselineShape
 

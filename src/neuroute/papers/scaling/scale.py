@@ -27,7 +27,7 @@ class CvrpBaseline(BaselineShape, Cvrp):
 
 
 class CvrpGrid(Cvrp):
-    """A depth x width grid of LEHD for the CVRP, which the paper leaves to the future.  Keys are the paper's numbers."""
+    """A depth x width grid of LEHD for the CVRP, left open by the paper.  Keys are its numbers."""
 
     depths: Annotated[dict[Literal[6, 12, 24, 42], Positive], Field(min_length=2, description="the paper's -> here")]
     widths: Annotated[dict[Literal[128, 256, 512], Shape], Field(min_length=2, description="the paper's -> here")]
