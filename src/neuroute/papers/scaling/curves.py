@@ -151,7 +151,8 @@ def draw_panels(
                 curve.draw(axes, scale)
             frame(axes, (point for curve in together for point in (*curve.points, *curve.ends(scale))), x_label)
             axes.set_title(f"{title}\n{title_of(side)}")
-            axes.legend(loc="best")
+            if together:
+                axes.legend(loc="best")
             curves += together
     return curves
 
