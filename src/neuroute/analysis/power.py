@@ -7,6 +7,7 @@ test, with infinitely many instances the t-test of two samples (Cohen, 1988, Sec
 """
 
 import math
+from bisect import bisect_left
 
 LEVEL, POWER = 0.05, 0.8  # of a test of both sides
 MOST = 1000  # seeds
@@ -38,8 +39,11 @@ def power(effect: float, seed_sd: float, instance_sd: float, seeds: int, instanc
 
 def seeds_needed(effect: float, seed_sd: float, instance_sd: float, instances: float) -> int | None:
     """Return how many seeds of each model find `effect` with POWER; None if so few instances never do, or over MOST."""
-    enough = (s for s in range(1, MOST + 1) if power(effect, seed_sd, instance_sd, s, instances) >= POWER)
-    return next(enough, None)
+
+    def found(seeds: int) -> bool:
+        return power(effect, seed_sd, instance_sd, seeds, instances) >= POWER
+
+    return bisect_left(range(MOST + 1), True, lo=1, key=found) if found(MOST) else None
 
 
 def least_effect(seed_sd: float, instance_sd: float, seeds: int, instances: float) -> float | None:
