@@ -159,7 +159,7 @@ class Reinforced(Spec):
 
     @property
     def scheme(self) -> str:
-        """The room of a problem that trains so."""
+        """The learner that the training takes; else the problem's own."""
         if self.divergence is not None:
             return "many-decoders"
         return "rollout-baseline" if self.baseline else self.kind
