@@ -92,7 +92,7 @@ def _training(s: StudyBlock, each: Studied) -> Reinforced:
     training = s.training[each.problem]
     changed: dict[str, object] = {}
     if each.name == "INViT":
-        changed = {"starts": 1, "images": s.invit.images}
+        changed = {"starts": 1, "images": s.invit.images, "learning_rate": s.invit.learning_rate}
         training = training.model_copy(update={"decoupled": True, "weight_decay": 0.01, "baseline": s.invit.baseline})
     elif each.budget == "same time":
         changed = {"batches_per_epoch": s.same_time[each.problem][each.name]}  # type: ignore[index]
