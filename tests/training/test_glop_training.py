@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from published_trainings import published_phases
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
@@ -17,7 +18,7 @@ from neuroute.networks.glop import Glop, Prepared
 from neuroute.networks.glop_partition import FLOOR, Heat
 from neuroute.networks.weights import build
 from neuroute.plan.decodings import Decoding, Revision
-from neuroute.plan.rivals.glop import Revising, published_phases
+from neuroute.plan.rivals.glop import Revising
 from neuroute.problems.sub_paths import path_lengths
 from neuroute.problems.vrp import from_routes, to_routes
 from neuroute.training.challenge import BaselinePolicy, is_shorter
