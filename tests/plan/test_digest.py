@@ -2,11 +2,13 @@
 
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from neuroute.core.dotted import search_working_folder
 from neuroute.plan import digest
 
 FILES = {
@@ -57,7 +59,7 @@ def outer(x):
     return maths.{}(x)
 """
 Write = Callable[..., str]
-CACHES = (digest._module, digest._definition, digest._path, digest._signature, digest._own_root)
+CACHES = (digest._module, digest._definition, digest._file, digest._signature, digest._own_root)
 
 
 @pytest.fixture
@@ -149,6 +151,19 @@ def test_a_moved_definition_is_located() -> None:
 def test_unknown_definition_is_an_error(package: Write) -> None:
     with pytest.raises(LookupError, match="nowhere"):
         package("digested.nets:nowhere")
+
+
+def test_a_module_that_was_asked_for_too_early_is_found_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one beside a Snakefile, whose folder is searched once the plan has been read."""
+    (tmp_path / "of_ones_own.py").write_text("class Net:\n    pass\n")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert not digest.exists("of_ones_own:Net")
+    with pytest.raises(LookupError, match="no module of_ones_own"):
+        digest.code_digest("of_ones_own:Net")
+    monkeypatch.chdir(tmp_path)
+    search_working_folder()
+    assert digest.exists("of_ones_own:Net")
+    assert digest.code_digest("of_ones_own:Net")
 
 
 def test_stages_do_not_reach_each_other() -> None:

@@ -87,7 +87,7 @@ def parse(
 
     Raises NeurouteError if there is none of that name, or it solves none of the problems.
     """
-    search_working_folder()  # before anything looks for a module of the user's and does not find it
+    search_working_folder()
     found: list[Method]
     given, _, only = given.partition("@")
     if only and only not in PROBLEMS:

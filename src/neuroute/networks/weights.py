@@ -93,7 +93,7 @@ def read_about(path: Path) -> dict[str, Any]:
     try:
         about = json.loads(metadata[KEY])
         network = Network.model_validate(about["network"])
-        search_working_folder()  # first: what was not found once is not looked for again
+        search_working_folder()
         about["network"]["kind"] = locate(network.kind)  # its file may have moved since
         return {"run": about["run"], "code": about["code"], **about}
     except (ValueError, KeyError, TypeError):

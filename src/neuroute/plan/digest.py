@@ -14,6 +14,7 @@ import ast
 import hashlib
 import importlib.util
 import re
+import sys
 import sysconfig
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -169,11 +170,16 @@ def _defines(module: str, name: str) -> bool:
     return name in source.definitions or name in source.imports
 
 
-@cache
 def _path(module: str) -> Path | None:
     """The file of a module of this package, or of a user's own module; found without importing it."""
-    package, *parts = module.split(".")
-    root = ROOT if package == PACKAGE else _own_root(package)
+    package = module.partition(".")[0]
+    return _file(module, ROOT if package == PACKAGE else _own_root(package, tuple(sys.path)))
+
+
+@cache
+def _file(module: str, root: Path | None) -> Path | None:
+    """The file of a module whose top level lies there."""
+    parts = module.split(".")[1:]
     if root is None or root.is_file():
         return root if not parts else None
     stems = [root.joinpath(*parts)]
@@ -185,8 +191,11 @@ def _path(module: str) -> Path | None:
 
 
 @cache
-def _own_root(package: str) -> Path | None:
-    """The folder, or the file, of a user's top-level module: one outside Python's library and site-packages."""
+def _own_root(package: str, _searched: tuple[str, ...]) -> Path | None:
+    """The folder, or the file, of a user's top-level module: one outside Python's library and site-packages.
+
+    What is not in the folders that were searched may be in those that are searched later.
+    """
     try:
         spec = importlib.util.find_spec(package)
     except (ImportError, ValueError):
