@@ -41,6 +41,12 @@ def test_a_large_effect_takes_two_seeds() -> None:
     assert power(50.0, 1.0, 0.0, 3, math.inf) == 1
 
 
+def test_without_any_spread_every_difference_is_told() -> None:
+    assert least_effect(0.0, 0.0, 1, 100) == 0
+    assert power(0.001, 0.0, 0.0, 1, 100) == 1
+    assert seeds_needed(0.001, 0.0, 0.0, 100) == 1
+
+
 def test_one_seed_finds_nothing_where_seeds_spread() -> None:
     assert power(10.0, 0.6, 4.0, 1, 1000) == 0
     assert least_effect(0.6, 4.0, 1, 1000) is None

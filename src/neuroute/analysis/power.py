@@ -50,6 +50,8 @@ def least_effect(seed_sd: float, instance_sd: float, seeds: int, instances: floa
     """Return the smallest difference found with POWER; None with one seed where seeds spread."""
     if seed_sd and seeds < 2:
         return None
+    if not seed_sd and not instance_sd:
+        return 0.0
     from scipy.optimize import brentq
 
     def lacking(effect: float) -> float:

@@ -21,7 +21,8 @@ from neuroute.rendering.render import FIGURE_FORMATS, render, resolve
 
 FIGURES = [name for name in ARTIFACTS if name.startswith("figure")]
 # Figures 7 and 8 show one shape, whose fabricated gaps are not bad enough; test_figures_training_and_probes has them.
-BAD = [name for name in FIGURES if name not in ("figure7", "figure8", "figure10", "figure11", "figure12")]
+# Figure 16 shows shares, of which any gaps have some.
+BAD = [name for name in FIGURES if name not in ("figure7", "figure8", "figure10", "figure11", "figure12", "figure16")]
 
 
 @pytest.fixture(scope="module")
