@@ -14,7 +14,7 @@ from neuroute.plan.objects import Dataset, Decoding, GivenRun, LabelJob, Labels,
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
 from neuroute.problems.longest import longest_sub_path
-from neuroute.solvers.registry import READ
+from neuroute.solvers.registry import FROM_FILES
 
 PROCESS_MB = 1000  # torch, pandas and the plan
 CUDA_MB = 4000  # of the host's memory, on top, for CUDA's libraries
@@ -97,7 +97,7 @@ class Estimates:
 
     def label_seconds(self, labels: Labels) -> float:
         """Core-seconds to solve and check all instances; not a number for a solver without a rate."""
-        if labels.solver in READ:
+        if labels.solver in FROM_FILES:
             return 0.0
         points, n = self.rates.solvers.get(labels.solver), labels.dataset.n
         each = at_size(points, n, beyond=True) if points else math.nan

@@ -16,7 +16,14 @@ import numpy as np
 
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.benchmarks import Library, known, library, read_known, read_manifest, studied
+from neuroute.datasets.benchmarks import (
+    Library,
+    library,
+    published_instances,
+    read_known,
+    read_manifest,
+    study_instances,
+)
 from neuroute.evaluation.labelled import decode_timed, describe_repeats, warm_up
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows
@@ -42,7 +49,7 @@ def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows,
         )
     convert = about.inputs_for(problem)
     folder, available = read_manifest(manifest, benchmark)
-    chosen = studied(evaluation.max_nodes, evaluation.min_nodes, benchmark, evaluation.sets)
+    chosen = study_instances(evaluation.max_nodes, evaluation.min_nodes, benchmark, evaluation.sets)
     names = [k.name for k in chosen if k.name in available]
     rows = Rows()
     lengths: dict[str, list[float]] = {
@@ -62,7 +69,7 @@ def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows,
         rows += instance_rows
         for key, length in own.items():
             lengths[key].append(float(length))
-    optima = [known(benchmark)[name].optimum for name in names]
+    optima = [published_instances(benchmark)[name].optimum for name in names]
     arrays = {"names": np.array(names, dtype=np.str_), "optima": np.array(optima, dtype=np.float64)}
     return rows, arrays | {key: np.array(each, dtype=np.float64) for key, each in lengths.items()}
 
@@ -76,7 +83,7 @@ def _measure_instance(
         library(evaluation.benchmark),
         loaded.run.validation.dataset.problem,
     )
-    instance, optimum = read_known(folder, name, benchmark), known(benchmark)[name].optimum
+    instance, optimum = read_known(folder, name, benchmark), published_instances(benchmark)[name].optimum
     n, inputs = len(instance.coords), about.inputs_for(problem)(instance, evaluation.per_axis)
     test = {
         "test": f"{benchmark}_{name}",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.benchmarks import studied
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.plan.claims import AVERAGING, BEST_KNOWN, DRAWN, LIBRARY, NOT_STATED, Protocol
 from neuroute.plan.decodings import Decoding
 from neuroute.plan.evaluations import BenchmarkEvaluation, ConstructionEvaluation, StageEvaluation
@@ -143,7 +143,7 @@ def _line(plan: Plan, protocol: Protocol, uses: Sequence[_Use]) -> Line:
     here = uses[0].here
     count = f"{protocol.instances:,}" if protocol.instances is not None else NOT_STATED
     if isinstance(here, BenchmarkEvaluation):
-        instances = len(studied(here.max_nodes, here.min_nodes, here.benchmark, here.sets))
+        instances = len(study_instances(here.max_nodes, here.min_nodes, here.benchmark, here.sets))
         reference, source = BEST_KNOWN, LIBRARY
     else:
         dataset = here.dataset if isinstance(here, Labels) else here

@@ -12,7 +12,7 @@ import pytest
 
 from fabricated import drawn_table, edit_arrays
 from fabricated_pens import ARTIFACTS, FABRIC, RUNS, SCALE, best_factor, study
-from neuroute.datasets.benchmarks import studied
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Decoding, Evaluation
@@ -281,7 +281,7 @@ def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
 
 
 def test_the_groups_of_tsplib_are_the_papers(work: Path) -> None:
-    nodes = [k.nodes for k in studied(10_001)]
+    nodes = [k.nodes for k in study_instances(10_001)]
     rows = study("table2", work).published("table2")
     for name, (least, most) in GROUPS.items():
         (count,) = set(rows[rows.n == name].n_instances)

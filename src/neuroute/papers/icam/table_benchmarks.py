@@ -1,6 +1,6 @@
 """Table 2 of paper `icam`: CVRPLIB's Set-X (Uchoa et al., 2017)."""
 
-from neuroute.datasets.benchmarks import studied
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.icam.cells import CVRP_CONTEXT
 from neuroute.papers.icam.roles import BASELINES, ELG, MULTI, ORIGINAL, OWN, group, on_set_x, run_id
 from neuroute.papers.icam.scale import IcamScale
@@ -38,7 +38,9 @@ def _table2_needs(scale: Scale) -> list[Need]:
 def table2(study: Study) -> Table:
     """Mean gaps by size of the instances, and mean time."""
     solved = Solved.by_all(study, (f"{run}/{group(run, BENCHMARK)}" for run in RUNS.values()), BENCHMARK)
-    names = {f"{BENCHMARK}_{k.name}" for k in studied(GROUPS["all"][1] + 1, GROUPS["all"][0], BENCHMARK, (SET,))}
+    names = {
+        f"{BENCHMARK}_{k.name}" for k in study_instances(GROUPS["all"][1] + 1, GROUPS["all"][0], BENCHMARK, (SET,))
+    }
     solved = Solved(BENCHMARK, solved.records[solved.records.test.isin(names)])
     at = {name: solved.describe(nodes, (SET,)) for name, nodes in GROUPS.items()}
     columns = [Column(f"gap_x_{KEYS[name]}_pct", HEADS[name], "%", fixed(2), "Gap", at[name]) for name in GROUPS]

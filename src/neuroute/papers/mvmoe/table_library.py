@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neuroute.core.lazy import pd
-from neuroute.datasets.benchmarks import Known, known
+from neuroute.datasets.benchmarks import PublishedInstance, published_instances
 from neuroute.plan.objects import Decoding
 from neuroute.rendering.benchmark import not_measured
 from neuroute.rendering.cells import printed, select
@@ -148,8 +148,8 @@ def _also(shown: pd.DataFrame, solvers: Sequence[Solver], names: Sequence[str]) 
     return ", ".join(parts)
 
 
-def _set(library: Library) -> dict[str, Known]:
-    every = known(library.benchmark).items()
+def _set(library: Library) -> dict[str, PublishedInstance]:
+    every = published_instances(library.benchmark).items()
     return {name: k for name, k in every if not library.set or k.set == library.set}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from neuroute.accounting.counts import Pens
 from neuroute.core.lazy import pd
-from neuroute.datasets.benchmarks import studied
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import gap_notes, not_trained, reference_notes
 from neuroute.papers.pens.roles import (
@@ -125,7 +125,7 @@ def _comparison(view: _View, rows: list[Row], remarks: tuple[str, ...]) -> Table
         columns.append(Column(f"gap_tsp{size}_pct", "Gap", "%", fixed(2), group, described(dataset)))
         columns.append(Column(f"time_tsp{size}_s", "Time", "", duration, group, described(view.timed[size])))
     for name, nodes in GROUPS.items():
-        there = sum(nodes[0] <= k.nodes <= nodes[1] for k in studied(STUDIED))
+        there = sum(nodes[0] <= k.nodes <= nodes[1] for k in study_instances(STUDIED))
         at = f"{view.tsplib.count(nodes)} of {there} instances"
         group, key = f"TSPLIB {name}", name.replace("-", "_")
         columns.append(Column(f"gap_tsplib_{key}_pct", "Gap", "%", fixed(2), group, at))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from neuroute.datasets.benchmarks import studied
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.cells import GAP, draw, model, range_notes, seeded, sets_of
 from neuroute.papers.scaling.roles import COMPARED, GRID, PAPER, run_id
@@ -129,7 +129,7 @@ def table6(study: Study) -> Table:
     """Show mean gaps by the instances' nodes, with and without rounded distances."""
     limit = study.scale[ScalingScale].tsplib_max_nodes
     solved = Solved.by_all(study, [f"{m.run}/tsplib" for m in COLUMNS])
-    nodes = [k.nodes for k in studied()]
+    nodes = [k.nodes for k in study_instances()]
 
     def row(group: str, metric: str, distances: str) -> Row:
         name, least, below = GROUPS[group]

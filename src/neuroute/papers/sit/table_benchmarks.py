@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from neuroute.core.lazy import pd
-from neuroute.datasets.benchmarks import studied
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, run_id
@@ -96,7 +96,7 @@ class _Benchmark:
         ]
 
     def columns(self) -> list[Column]:
-        large = len(studied(10**9, GROUPS[self.problem]["all"][0], self.name))
+        large = len(study_instances(10**9, GROUPS[self.problem]["all"][0], self.name))
         gaps = [column for *_, column in self.groups()]
         return [*gaps, Column(f"solved_{self.name}", "Solved", f"of {large}", WHOLE, self.name.upper())]
 
