@@ -190,7 +190,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A library of three instances, so that a test fetches no more."""
     only = {name: published_instances()[name] for name in SOME}
     for module in ("benchmarks", "fetch"):
-        monkeypatch.setattr(f"neuroute.datasets.{module}.known", lambda benchmark="tsplib": only)
+        monkeypatch.setattr(f"neuroute.datasets.{module}.published_instances", lambda benchmark="tsplib": only)
 
 
 def zipped(copy: Path, name: str) -> bytes:
@@ -282,7 +282,7 @@ def test_cvrplib_comes_from_a_folder_for_each_set(
     names = ("X-n101-k25", "Leuven1", "Li_21")
     only = {name: published_instances("cvrplib")[name] for name in names}
     for module in ("benchmarks", "fetch"):
-        monkeypatch.setattr(f"neuroute.datasets.{module}.known", lambda benchmark: only)
+        monkeypatch.setattr(f"neuroute.datasets.{module}.published_instances", lambda benchmark: only)
     for name, folder, source in zip(names, ("X", "Arnold", "Li"), ("x", "xxl", "li"), strict=True):
         (home / folder).mkdir()
         shutil.copy(cvrplib / f"cvrplib_{source}" / f"{name}.vrp", home / folder / f"{name}.vrp")

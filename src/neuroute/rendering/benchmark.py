@@ -62,7 +62,7 @@ def records_of(study: Study, evaluations: Iterable[str], benchmark: str) -> pd.D
 
 
 def not_measured(
-    measured: pd.DataFrame | None,
+    records: pd.DataFrame | None,
     max_nodes: int,
     runs: Mapping[str, str],
     benchmark: str = "tsplib",
@@ -70,13 +70,13 @@ def not_measured(
     sets: tuple[str, ...] = (),
 ) -> list[str]:
     """Say what `measured` lacks: instances in that range of nodes, models (name -> run); how to get them."""
-    if measured is None or not len(measured):
+    if records is None or not len(records):
         return [
             f"No instance of {benchmark.upper()} was there, so the printed numbers stand alone. To get them: set "
             "`benchmarks_dir` in config.yaml to a local copy, or run `snakemake --forcerun fetch_benchmark` where "
             "there is a network."
         ]
     expected = {k.name for k in study_instances(max_nodes, min_nodes, benchmark, sets)}
-    lacking = sorted(expected - {str(test).removeprefix(f"{benchmark}_") for test in measured.test})
-    without = [name for name, run in runs.items() if run not in set(measured.run)]
+    lacking = sorted(expected - {str(test).removeprefix(f"{benchmark}_") for test in records.test})
+    without = [name for name, run in runs.items() if run not in set(records.run)]
     return [f"Not measured here: {', '.join(names)}." for names in (lacking, without) if names]

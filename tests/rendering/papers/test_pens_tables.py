@@ -16,7 +16,7 @@ from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Decoding, Evaluation
-from neuroute.rendering.cells import MEAN_OF_GAPS, printed
+from neuroute.rendering.cells import MEAN_OF_GAPS, printed_numbers
 from neuroute.rendering.render import render
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded
@@ -250,7 +250,7 @@ def test_other_reference_solvers_and_single_solutions_are_said(work: Path) -> No
 
 def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
     def gaps(table: str, artifact: str, **where: object) -> dict[str, float]:
-        rows = printed(study(artifact, work), table, **where)
+        rows = printed_numbers(study(artifact, work), table, **where)
         rows = rows[rows.metric == "gap_pct"]
         return dict(zip(rows.n.astype(str), rows.value, strict=True))
 

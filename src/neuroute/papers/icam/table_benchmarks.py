@@ -7,7 +7,7 @@ from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering.benchmark import Solved, not_measured
-from neuroute.rendering.cells import ONE_SEED, UNTRAINED, model_here, number, printed
+from neuroute.rendering.cells import ONE_SEED, UNTRAINED, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE
 from neuroute.rendering.grid import Method
 from neuroute.rendering.study import Study
@@ -51,7 +51,7 @@ def table2(study: Study) -> Table:
 
 def _best_known(study: Study, solved: Solved) -> Row:
     """Show the costs that gaps are against: 0 by construction."""
-    rows = printed(study, 2, method="BKS")
+    rows = printed_numbers(study, 2, method="BKS")
     cells = [
         Cell(0.0 if solved.count(nodes) else None, number(rows, name, "gap_pct")) for name, nodes in GROUPS.items()
     ]
@@ -59,7 +59,7 @@ def _best_known(study: Study, solved: Solved) -> Row:
 
 
 def _row(study: Study, solved: Solved, method: Method) -> Row:
-    run, rows = method.run(None), printed(study, 2, **(method.printed or {}))
+    run, rows = method.run(None), printed_numbers(study, 2, **(method.printed or {}))
     how = run, method.decoding.id
     cells = [Cell(solved.mean("gap_pct", *how, nodes), number(rows, name, "gap_pct")) for name, nodes in GROUPS.items()]
     time = Cell(solved.mean("time_s", *how, GROUPS["all"]), number(rows, "all", "time_s"))

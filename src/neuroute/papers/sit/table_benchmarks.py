@@ -14,7 +14,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.plan.objects import Problem
 from neuroute.rendering.benchmark import Nodes, Solved, not_measured, records_of
-from neuroute.rendering.cells import ONE_SEED, model_here, number, printed, with_budget
+from neuroute.rendering.cells import ONE_SEED, model_here, number, printed_numbers, with_budget
 from neuroute.rendering.columns import HERE, WHOLE
 from neuroute.rendering.grid import Method
 from neuroute.rendering.study import Study
@@ -102,7 +102,7 @@ class _Benchmark:
 
     def cells(self, method: Method) -> list[Cell]:
         """Show mean gaps by group, and how many of the paper's instances the method alone has solved."""
-        rows = printed(self.study, 2, problem=self.problem.upper(), **(method.printed or {}))
+        rows = printed_numbers(self.study, 2, problem=self.problem.upper(), **(method.printed or {}))
         how = method.run(None), method.decoding.id
         gaps = [Cell(self._mean(method, nodes), number(rows, name, "gap_pct")) for name, nodes, _ in self.groups()]
         solved = len(self.solved_by_any.values("gap_pct", *how, GROUPS[self.problem]["all"]))

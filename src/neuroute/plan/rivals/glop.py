@@ -146,9 +146,9 @@ class Partitioning(Spec):
 
 def published_phases(blocks: Sequence[int]) -> tuple[Phase, ...]:
     """Stage 1 of each reviser, then stage 2 of each from the largest on, as published."""
-    drawn = [Phase(block=block, epochs=200, samples=1_280_000) for block in blocks]
+    random_phases = [Phase(block=block, epochs=200, samples=1_280_000) for block in blocks]
     revised = [
         Phase(block=block, source="revised", epochs=300, samples=1_000_000, decay=0.99)
         for block in sorted(blocks, reverse=True)
     ]
-    return (*drawn, *revised)
+    return (*random_phases, *revised)
