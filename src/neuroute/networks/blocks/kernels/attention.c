@@ -1,45 +1,15 @@
-/* softmax(scale q k^T + bias) v for heads of a few channels, on a CPU.  attention_kernel.py compiles and calls this.
+/* softmax(scale q k^T + bias) v for heads of a few channels, on a CPU.  attention.py calls this.
 
    A vector has LANES floats: 16 with AVX-512, 8 with AVX2.  The keys of a head are packed once with a row for each
    channel, so that a vector holds one channel of LANES keys.  Then a few queries at a time look at a block of keys,
    whose scores stay in the first-level cache between the two products; more keys are seen block by block, with a
    running maximum.  A query belongs to one thread: results do not depend on how many there are. */
 
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef int32_t ivec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-
-typedef uint16_t hvec __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+#include "vectors.h"
 
 #define BLOCK 512                     /* keys of a block */
 #define ROW (BLOCK + LANES) /* of their scores: rows a power of two apart would fall on the same places of a cache */
 #define QUERIES (LANES == 16 ? 8 : 4) /* seen together: their sums stay in registers */
-#define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
-
-INLINE vec fill(float x) { return x - (vec){}; }
-INLINE vec load(const float *p) { return *(const vec *)p; }
-INLINE void store(float *p, vec x) { *(vec *)p = x; }
-INLINE vec pick(ivec mask, vec a, vec b) { return (vec)(((ivec)a & mask) | ((ivec)b & ~mask)); }
-INLINE vec larger(vec a, vec b) { return pick(a > b, a, b); }
-INLINE int64_t up(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
-
-/* 2^x for x <= 0, to a relative 1e-7; 0 below 2^-126, NaN of NaN. */
-INLINE vec exp2_of(vec x) {
-    const vec shift = fill(12582912.0f); /* 1.5 * 2^23: what is added to it is rounded to an integer, in its last bits */
-    vec shifted = x + shift, f = x - (shifted - shift);
-    vec y = fill(1.32765e-3f);
-    y = y * f + fill(9.67554e-3f);
-    y = y * f + fill(5.550713e-2f);
-    y = y * f + fill(2.402212e-1f);
-    y = y * f + fill(6.9314697e-1f);
-    y = y * f + fill(1.00000007f);
-    vec power = (vec)(((ivec)shifted << 23) + (127 << 23));
-    return pick(x < fill(-126.0f), (vec){}, y * power);
-}
 
 typedef struct {
     const char *data;
