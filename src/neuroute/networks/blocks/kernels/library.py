@@ -31,7 +31,7 @@ PARALLEL = 1 << 18  # multiply-adds that are worth a second thread
 
 def source(name: str) -> str:
     """What a kernel is compiled from."""
-    return "".join((FOLDER / file).read_text() for file in ("vectors.h", f"{name}.c"))
+    return "".join(path.read_text() for path in (*sorted(FOLDER.glob("*.h")), FOLDER / f"{name}.c"))
 
 
 @cache

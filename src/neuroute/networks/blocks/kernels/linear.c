@@ -29,35 +29,6 @@ typedef struct {
 INLINE int64_t panels(int64_t outputs) { return (outputs + WIDE - 1) / WIDE; }
 INLINE int64_t floats(const layer *l) { return panels(l->outputs) * WIDE * (l->inputs + 1); }
 
-#ifndef __clang__ /* which has no such shuffle */
-INLINE void swap(vec *rows, const int apart) {
-    ivec first, second;
-    UNROLL for (int i = 0; i < LANES; i++) {
-        first[i] = i & apart ? LANES + i - apart : i;
-        second[i] = i & apart ? LANES + i : i + apart;
-    }
-    UNROLL for (int i = 0; i < LANES; i++)
-        if (!(i & apart)) {
-            vec a = rows[i], b = rows[i + apart];
-            rows[i] = __builtin_shuffle(a, b, first), rows[i + apart] = __builtin_shuffle(a, b, second);
-        }
-}
-
-/* LANES inputs of LANES outputs, whose weights are `apart` floats from each other. */
-INLINE void turn(float *to, const float *weight, int64_t apart, float factor) {
-    vec rows[LANES];
-    UNROLL for (int i = 0; i < LANES; i++) rows[i] = load(weight + i * apart) * factor;
-    swap(rows, 1), swap(rows, 2), swap(rows, 4);
-    if (LANES == 16) swap(rows, LANES / 2);
-    UNROLL for (int i = 0; i < LANES; i++) store(to + i * WIDE, rows[i]);
-}
-#else
-INLINE void turn(float *to, const float *weight, int64_t apart, float factor) {
-    for (int i = 0; i < LANES; i++)
-        for (int j = 0; j < LANES; j++) to[i * WIDE + j] = weight[j * apart + i] * factor;
-}
-#endif
-
 /* Panels of (1 + inputs, WIDE): biases, then the weights of each input; 0 where there is no output. */
 static void pack(float *to, const layer *l) {
     for (int64_t first = 0; first < l->outputs; first += WIDE) {
@@ -67,8 +38,13 @@ static void pack(float *to, const layer *l) {
         const float *w = l->weight + first * l->inputs;
         if (there == WIDE)
             for (; c + LANES <= l->inputs; c += LANES, to += LANES * WIDE) {
-                turn(to, w + c, l->inputs, l->factor);
-                turn(to + LANES, w + LANES * l->inputs + c, l->inputs, l->factor);
+                vec part[LANES];
+                for (int half = 0; half < 2; half++) {
+                    UNROLL for (int i = 0; i < LANES; i++)
+                        part[i] = load(w + (half * LANES + i) * l->inputs + c) * fill(l->factor);
+                    transpose(part);
+                    UNROLL for (int i = 0; i < LANES; i++) store(to + i * WIDE + half * LANES, part[i]);
+                }
             }
         for (; c < l->inputs; c++, to += WIDE)
             for (int64_t j = 0; j < WIDE; j++) to[j] = j < there ? w[j * l->inputs + c] * l->factor : 0;

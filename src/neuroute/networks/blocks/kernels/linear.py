@@ -11,7 +11,7 @@ from torch import Tensor
 
 from neuroute.networks.blocks.kernels.library import are_on, library, threads_for
 
-VERSION = "56a103d927ef1115"  # see `library`
+VERSION = "d4f6d29e2619c71d"  # see `library`
 Layer = tuple[Tensor, Tensor | None]  # weight (outputs, inputs), bias (outputs,)
 ROWS = 64  # fewer are not worth packing a layer's weights
 

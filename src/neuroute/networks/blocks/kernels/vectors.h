@@ -31,3 +31,18 @@ INLINE vec exp2_of(vec x) {
     vec power = (vec)(((ivec)shifted << 23) + (127 << 23));
     return pick(x < fill(-126.0f), (vec){}, y * power);
 }
+
+/* Vector i becomes lane i of all: halves change places, then quarters, and so on. */
+INLINE void transpose(vec *rows) {
+    ivec lane;
+    UNROLL for (int i = 0; i < LANES; i++) lane[i] = i;
+    UNROLL for (int s = LANES / 2; s; s /= 2) {
+        ivec low = ((lane & s) != 0) & (LANES - s), high = ((lane & s) != 0) & (LANES - s);
+        UNROLL for (int i = 0; i < LANES; i++) {
+            if (i & s) continue;
+            vec a = rows[i], b = rows[i + s];
+            rows[i] = __builtin_shuffle(a, b, lane + low);
+            rows[i + s] = __builtin_shuffle(a, b, lane + s + high);
+        }
+    }
+}
