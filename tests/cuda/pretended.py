@@ -57,7 +57,7 @@ READS = {
     "problems.cvrp_sub_paths:_longest_first": "how many pieces there are, once an iteration",
     "training.rivals.beam_pool:PoolBatches.train": "the mean length of the pool's tours, once an epoch",
     "training.rivals.partitioning:revised_costs": "partitions, once an instance: their routes are inserted on the host",
-    "training.rivals.path_baseline:RolloutBaseline.end_epoch": "lengths that a test compares, once an epoch",
+    "training.rivals.revising:RevisingBatches._begin.<locals>.costs": "lengths that a test compares, once an epoch",
     "training.rivals.revising:RevisingBatches._rebuilt": "revised paths, once a phase: they are kept on the host",
     "training.loop:TrainingLoop._log_loss": "once a line of the log",
     "training.loop:TrainingLoop._save": "the loss so far, with a state",

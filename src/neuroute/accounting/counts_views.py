@@ -4,23 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from neuroute.accounting.counts import Counts, layer_parameters
+from neuroute.accounting.counts import Transformer, layer_parameters
 from neuroute.accounting.flops import attention, ffn, linear, transformer_layer
 
 
 @dataclass(frozen=True)
-class Invit(Counts):
+class Invit(Transformer):
     """Every decision encodes its views anew; the search of the nearest nodes, which has no products, is not counted."""
 
     depth: int = 2
     action_depth: int = 2
-    width: int = 128
-    heads: int = 8
-    feed_forward: int = 512
     views: Sequence[int] = (35, 50, 65)
     actions: int = 15
     clipping: float = 10.0
-    train_nodes: int = 100
     cvrp: ClassVar[bool] = False
 
     @property

@@ -4,7 +4,7 @@ A run whose weights are given needs no labels and leaves no log.  The ends of it
 not measured, and runs that would start from one are not trained.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,15 +16,36 @@ from neuroute.plan.config import Config
 from neuroute.plan.digest import code_digest
 from neuroute.plan.evaluations import StageEvaluation
 from neuroute.plan.needs import Need, Solved
-from neuroute.plan.objects import GivenRun, Network, Run
+from neuroute.plan.objects import GivenRun, Labels, Network, Run, Training
 from neuroute.plan.papers import is_optional
 from neuroute.plan.yaml_files import validate
 
 T = TypeVar("T", bound=BaseModel)
 
 
-def apply_changes(config: Config, run: str, kind: type[T], declared: BaseModel) -> T:
-    """Return the training `declared` of a run (its id), with what config.yaml changes of it, as a `kind`.
+def declare_run(
+    config: Config,
+    paper: str,
+    name: str,
+    training: Training,
+    *,
+    data: Callable[[Any], tuple[Labels, ...]] = lambda training: (),
+    seed: int = 0,
+    **fields: Any,
+) -> Run:
+    """Return the run `<paper>/<name>`, with what config.yaml changes of its training and of its usual seed.
+
+    data: what the training, as changed, is labelled with; fields: the other ones of `Run`.
+    Raises NeurouteError for changes that cannot be.
+    """
+    run = f"{paper}/{name}"
+    own = apply_changes(config, run, training)
+    seed = seed_of(config, run, seed)
+    return Run(paper=paper, name=name, training=own, data=data(own), seed=seed, **fields)
+
+
+def apply_changes(config: Config, run: str, declared: T) -> T:
+    """Return the training `declared` of a run (its id), with what config.yaml changes of it.
 
     Raises NeurouteError that names the wrong key, or the stage that there is not.
     """
@@ -33,7 +54,7 @@ def apply_changes(config: Config, run: str, kind: type[T], declared: BaseModel) 
     changed = change.training.model_dump(exclude_none=True) if change else {}
     if stages := changed.pop("stages", None):
         values["stages"] = _with_stages(values.get("stages", ()), stages, f"{where}.stages")
-    return validate(kind, values | changed, where)
+    return validate(type(declared), values | changed, where)
 
 
 def change_networks(config: Config, runs: Iterable[Run]) -> list[Run]:

@@ -22,9 +22,10 @@ from neuroute.networks.blocks.experts.gates import Gate
 from neuroute.networks.blocks.experts.routing import Routing, SharedRouting
 from neuroute.plan.objects import Decoding
 from neuroute.problems.cvrp_sub_paths import Draw, arranged, by_load, draw, draw_within, loads
+from neuroute.training.batches import Scheme
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
 from neuroute.training.self_improvement import SelfImprovementBatches
-from neuroute.training.supervised import Labelled, Scheme, SupervisedBatches, labelled
+from neuroute.training.supervised import Labelled, SupervisedBatches, labelled
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,34 +15,12 @@ from torch import Tensor, nn
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
 from neuroute.networks.weights import all_finite
+from neuroute.training.batches import Batches
 from neuroute.training.distributed import World
 from neuroute.training.saving import SavedState
 
 log = logging.getLogger("neuroute.train")
 TELL_EVERY_S = 10.0
-
-
-class Batches(Protocol):
-    """A training scheme: each batch is a function of its index, the weights, and what `state` holds.
-
-    The state goes through torch.save and is loaded with weights_only: tensors, numbers, strings, lists, dicts.
-    """
-
-    optimizer: torch.optim.Optimizer
-
-    def samples(self, batches: int) -> int:
-        """Instances in the first so many batches."""
-
-    def learning_rate(self, index: int) -> float: ...
-
-    def train(self, index: int) -> tuple[Tensor, int]: ...
-
-    def state(self) -> dict[str, Any]: ...
-
-    def restore(self, state: dict[str, Any]) -> None: ...
-
-    def notes(self) -> list[dict[str, Any]]:
-        """What the log should say besides losses and validations, once: lines with a "kind" of their own."""
 
 
 class TrainingLoop:

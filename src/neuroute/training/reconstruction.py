@@ -27,7 +27,8 @@ from neuroute.networks.weights import are_finite
 from neuroute.plan.objects import Decoding, Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import cut, cut_pairs, draw_within
-from neuroute.training.supervised import Scheme, SupervisedBatches
+from neuroute.training.batches import Scheme
+from neuroute.training.supervised import SupervisedBatches
 
 log = logging.getLogger("neuroute.train")
 SAVE_EVERY_S = 30.0
@@ -225,8 +226,7 @@ class Rounds(SupervisedBatches):
         self.rounds = training_of(run)
         self.longest = longest_sub_path(self.rounds.longest, run.n)
         super().__init__(scheme, data)
-        self.scheme, self.reconstructed = scheme, data
-        self._notes: list[dict[str, Any]] = []
+        self.reconstructed = data
 
     def state(self) -> dict[str, Any]:
         return {"round": self.reconstructed.round, "solutions": torch.from_numpy(self.reconstructed.solutions)}
@@ -234,10 +234,6 @@ class Rounds(SupervisedBatches):
     def restore(self, state: dict[str, Any]) -> None:
         if state["round"] >= 0:
             self.reconstructed.hold(state["round"], state["solutions"].cpu().numpy())
-
-    def notes(self) -> list[dict[str, Any]]:
-        notes, self._notes = self._notes, []
-        return notes
 
     def learning_rate(self, index: int) -> float:
         """Decay counted in epochs, from where earlier trainings have brought it (sit, Table 6)."""
@@ -258,11 +254,6 @@ class Rounds(SupervisedBatches):
         self.scheme.net.eval()
         self._notes.append(self.reconstructed.improve(number))
         self.scheme.net.train()
-
-    def _update(self) -> None:
-        if self.rounds.clip is not None:
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.rounds.clip)
-        super()._update()
 
 
 class TourRounds(Rounds):

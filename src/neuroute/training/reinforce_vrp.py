@@ -27,9 +27,9 @@ from neuroute.networks.blocks.experts.routing import Replay, Routing, Tape
 from neuroute.networks.blocks.norms import BatchNorm
 from neuroute.plan.reinforced import Stage
 from neuroute.problems.vrp_variants import Variant
+from neuroute.training.batches import Scheme
 from neuroute.training.policy_gradient import AuxiliaryLoss
 from neuroute.training.reinforce import Drawn, Reinforcement, training_of
-from neuroute.training.supervised import Scheme
 
 
 def most_starts(variant: str, n: int) -> int:

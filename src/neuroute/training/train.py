@@ -20,10 +20,10 @@ from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
 from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint
 from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.registry import Part
+from neuroute.training.batches import Batches, Scheme
 from neuroute.training.distributed import World, join
-from neuroute.training.loop import Batches, TrainingLoop
+from neuroute.training.loop import TrainingLoop
 from neuroute.training.stages import export_stages
-from neuroute.training.supervised import Scheme
 
 DECISION = Part[Callable[[Any], torch.nn.Module]]("decision")  # what is trained of a network: one decision
 # Kinds of training that add up gradients themselves, or learn from whole solutions.

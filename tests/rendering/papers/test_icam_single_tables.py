@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from published_trainings import single_size, three_stages
 
 from fabricated_icam import FABRIC, RUNS, SCALE, draw, set_id, study
 from neuroute.accounting import counts_many_starts
@@ -15,7 +16,6 @@ from neuroute.networks.pomo import Pomo
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.hyper_parameters import CLIPPING, ROWS, Trained
 from neuroute.papers.icam.scale import IcamScale
-from neuroute.plan.reinforced import single_size, three_stages
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
 

@@ -50,7 +50,6 @@ Starts = Literal[1, "all"]
 SINGLE = Decoding()
 MULTI = Decoding(starts="all")
 AUGMENTED = Decoding(starts="all", augment=True)
-DECODINGS = (SINGLE, MULTI, AUGMENTED)  # of Tables 1 and 7
 REVISED, PARTED = revise(), Decoding(method="partition")  # GLOP, GLOP-G
 
 

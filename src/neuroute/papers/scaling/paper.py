@@ -135,7 +135,7 @@ def _run(
             f"config.yaml: runs.{run}.seed: scale {scale.name} trains it with several seeds; set the scale's "
             "`seeds` to 1 first"
         )
-    changed = apply_changes(config, run, type(training), training)
+    changed = apply_changes(config, run, training)
     return Run(
         paper=roles.PAPER,
         name=roles.with_seed(name, seed),
