@@ -41,7 +41,7 @@ def doctor(
 
     for finding in examine():
         print(finding.line())
-    from neuroute.networks.blocks.attention_kernel import describe
+    from neuroute.networks.blocks.kernels.attention import describe
 
     print(f"attention on this CPU: {describe()}")
 
