@@ -62,7 +62,7 @@ def compare(
     there = config is not None or Path("config.yaml").exists()
     settings = load_config(config, scale=scale, device=device) if there else parse_config({}, "options")
     folder = benchmarks or (Path(settings.benchmarks_dir) if settings.benchmarks_dir else None)
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "sets": split_names(set) if set else None,
         "methods": split_names(method) if method else None,
         "results": [str(path) for path in results] if results else None,
@@ -75,21 +75,21 @@ def compare(
         "threads": threads,
         "clock": clock,
     }
-    given = {key: value for key, value in given.items() if value is not None}
-    chosen = validate(Compare, settings.compare.model_dump() | given, "compare")
-    found = run(
-        chosen.methods if "methods" in given else None,
+    options = {key: value for key, value in options.items() if value is not None}
+    settings_here = validate(Compare, settings.compare.model_dump() | options, "compare")
+    comparison = run(
+        settings_here.methods if "methods" in options else None,
         out=out or Path(settings.results_dir) / "compare",
         benchmarks=folder,
-        settings=chosen,
+        settings=settings_here,
         device=device or settings.device,
         memory_gb=settings.memory_gb,
         places=None if folder else lambda benchmark: _fetched(settings, benchmark),
         checkpoints=lambda name: _checkpoints(config, scale, name) if there else {},
         trusted=settings.networks,
     )
-    print(found)
-    print(f"records, table and pictures in {found.folder}")
+    print(comparison)
+    print(f"records, table and pictures in {comparison.folder}")
 
 
 def _sizes(text: str | None) -> list[int] | None:
@@ -123,9 +123,9 @@ def _checkpoints(config: Path | None, scale: str | None, name: str) -> dict[str,
     """Return the finished runs that a name stands for: a run, a paper's, or `trained`, all of them."""
     p = load_plan(config, scale)
     runs = [run for run in p.runs if name in (run, run.partition("/")[0], "trained")]
-    done = {run: p.checkpoint(run) for run in runs if p.checkpoint(run).is_file()}
-    if runs and not done:
+    checkpoints = {run: p.checkpoint(run) for run in runs if p.checkpoint(run).is_file()}
+    if runs and not checkpoints:
         raise NeurouteError(
             f"--method {name}: has no finished run at scale {p.scale.name}; train it: neuroute train {runs[0]}"
         )
-    return done
+    return checkpoints

@@ -81,8 +81,8 @@ class Paper:
         """
         tests: dict[tuple[str, str], dict[Test, None]] = {}
         others: dict[str, RunEvaluation] = {}
-        wanted = [(d.name, need) for d, each in (needs or self.needs(scale)).items() for need in each]
-        for name, need in wanted:
+        all_needs = [(d.name, need) for d, each in (needs or self.needs(scale)).items() for need in each]
+        for name, need in all_needs:
             if isinstance(need, Tested):
                 tests.setdefault((need.run, self._group(scale, need)), {})[need.test] = None
             elif isinstance(need, RunEvaluation) and others.setdefault(need.id, need) != need:

@@ -10,7 +10,7 @@ from neuroute.papers.scaling.curves import HERE, PAPER
 from neuroute.papers.scaling.roles import GRID, Shape, run_id
 from neuroute.papers.scaling.series import Models, Points
 from neuroute.plan.claims import claim
-from neuroute.rendering.cells import number, printed
+from neuroute.rendering.cells import number, printed_numbers
 from neuroute.rendering.claims import INSTANCES, Finding, Side, above, gap_side, less
 from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
@@ -76,7 +76,7 @@ def _less(study: Study, table: int, better: Shape, worse: Shape, prefix: str = "
     dataset = roles.reference(study.scale, 100).dataset
 
     def side(shape: Shape) -> Side:
-        gap = number(printed(study, table, **shape._asdict()), 100, "gap_pct")
+        gap = number(printed_numbers(study, table, **shape._asdict()), 100, "gap_pct")
         return gap_side(study, f"depth {shape.depth}, width {shape.width}", run_id(shape, prefix), dataset, gap)
 
     return less(side(better), side(worse), dataset, "greedy gap")

@@ -21,7 +21,7 @@ from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, tested
 from neuroute.plan.objects import Decoding, Labels, beam_search
-from neuroute.rendering.cells import printed
+from neuroute.rendering.cells import printed_numbers
 from neuroute.rendering.study import Study
 
 Points = dict[Shape, tuple[float, float]]  # model -> (x, gap %)
@@ -32,7 +32,7 @@ Points = dict[Shape, tuple[float, float]]  # model -> (x, gap %)
 
 def printed_values(study: Study, table: int | str, **where: object) -> dict[Shape, float]:
     """Read the paper's value for each model, of the rows whose columns hold `where`."""
-    return _by_shape(printed(study, table, **where))
+    return _by_shape(printed_numbers(study, table, **where))
 
 
 def quoted_values(study: Study, quantity: str) -> dict[Shape, float]:
@@ -42,7 +42,7 @@ def quoted_values(study: Study, quantity: str) -> dict[Shape, float]:
 
 def quoted_value(study: Study, quantity: str) -> float:
     """Read a number of the whole study from the paper's text and captions."""
-    rows = printed(study, "quoted", quantity=quantity)
+    rows = printed_numbers(study, "quoted", quantity=quantity)
     return float(rows[rows.depth.isna()].value.item())
 
 
