@@ -28,7 +28,7 @@ class Construction(Protocol):
     def encode(self) -> Any:
         """What is computed once, and kept for all decisions."""
 
-    def state(self, kept: Any, tokens: int) -> Any:
+    def state(self, encoded: Any, tokens: int) -> Any:
         """What is there before a decision on so many tokens."""
 
     def decide(self, state: Any) -> Tensor:
@@ -46,8 +46,10 @@ class _OneSolution:
     share = 1.0
     most: int
 
-    def state(self, kept: Any, tokens: int) -> Any:
-        return kept[:, -tokens:]  # as in choose_best construction: a view, which moves on by a row with every decision
+    def state(self, encoded: Any, tokens: int) -> Any:
+        return encoded[
+            :, -tokens:
+        ]  # as in choose_best construction: a view, which moves on by a row with every decision
 
     def flops(self, counts: Counts, tokens: int) -> float:
         return counts.decision(tokens)
@@ -67,8 +69,8 @@ class Path(_OneSolution):
         return closed_tour_rows(self.net.encode(self.coords))
 
     def decide(self, state: Tensor) -> Tensor:
-        found: Tensor = self.net.decide(state, self.scale)
-        return found.argmax(dim=1)
+        logits: Tensor = self.net.decide(state, self.scale)
+        return logits.argmax(dim=1)
 
     def encoder_flops(self, counts: Counts) -> float:
         return counts.encoder(self.most - 1)
@@ -89,8 +91,8 @@ class Routes(_OneSolution):
         return closed_tour_rows(self.net.encode(self.coords, self.demand))
 
     def decide(self, state: Tensor) -> Tensor:
-        found: Tensor = self.net.decide(state, self.left, self.scale)
-        return found.flatten(1).argmax(dim=1)
+        logits: Tensor = self.net.decide(state, self.left, self.scale)
+        return logits.flatten(1).argmax(dim=1)
 
     def encoder_flops(self, counts: Counts) -> float:
         return counts.encoder(self.most - 1)
@@ -115,17 +117,17 @@ class Starts:
     def encode(self) -> Any:
         return self.net.prepare(self.net.encode(*self.features))
 
-    def state(self, kept: Any, tokens: int) -> Any:
+    def state(self, encoded: Any, tokens: int) -> Any:
         """The same nodes are closed to all tours: a real set of tours would have closed as many, others to each.
 
         Vehicles are half full.
         """
         cvrp = self.starts < self.nodes
-        starts = torch.arange(self.nodes - self.starts, self.nodes, device=kept.nodes.device)[None, : self.tours]
-        mask = empty_mask(starts, self.nodes, kept.nodes.dtype)
+        starts = torch.arange(self.nodes - self.starts, self.nodes, device=encoded.nodes.device)[None, : self.tours]
+        mask = empty_mask(starts, self.nodes, encoded.nodes.dtype)
         mask[..., cvrp : self.most - tokens + 1] = -torch.inf
-        context = torch.full_like(starts, 0.5, dtype=kept.nodes.dtype) if cvrp else starts
-        return kept, context, starts, mask
+        context = torch.full_like(starts, 0.5, dtype=encoded.nodes.dtype) if cvrp else starts
+        return encoded, context, starts, mask
 
     def decide(self, state: Any) -> Tensor:
         return choose_best(self.net.decide(*state))
