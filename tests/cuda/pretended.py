@@ -168,7 +168,7 @@ def pretended_gpu(monkeypatch: pytest.MonkeyPatch, count: int = 1) -> Iterator[N
     """`count` GPUs of 8 GB while the block runs; all tensors lie on the first."""
     with monkeypatch.context() as patch, tempfile.TemporaryDirectory() as locks:
         patch.setattr(gpus, "LOCKS", Path(locks))
-        patch.setattr(gpus, "_held", [])
+        patch.setattr(gpus, "_open_locks", [])
         gpus.take.cache_clear()
         for name, value in {
             "is_available": lambda: True,
@@ -198,7 +198,7 @@ def pretended_gpu(monkeypatch: pytest.MonkeyPatch, count: int = 1) -> Iterator[N
             with _Made(), _Moved():
                 yield
         finally:
-            for lock in gpus._held:
+            for lock in gpus._open_locks:
                 os.close(lock)
             gpus.take.cache_clear()
             torch.backends.cuda.matmul.allow_tf32 = tf32

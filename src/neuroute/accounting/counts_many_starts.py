@@ -89,8 +89,8 @@ class Elg(Pomo):
         w, h, f = LOCAL, LOCAL_HEADS, 3 if self.cvrp else 2
         k = min(self.neighbours, tokens - 1 - self.cvrp) + self.cvrp
         fits = linear(1, w, w) + linear(h, w, f) + linear(k, f, h) + linear(k, w, h) + h * k
-        seen = linear(h, k, f) + linear(h, f, w) + linear(h, k, w) + 2 * linear(1, w, w)
-        return super().decision(tokens) + fits + seen + linear(1, w, f) + linear(k, f, 1) + linear(1, w, k)
+        glimpse = linear(h, k, f) + linear(h, f, w) + linear(h, k, w) + 2 * linear(1, w, w)
+        return super().decision(tokens) + fits + glimpse + linear(1, w, f) + linear(k, f, 1) + linear(1, w, k)
 
 
 @dataclass(frozen=True)
@@ -191,14 +191,14 @@ class MvMoe(Transformer):
         norm = 1 if self.norm == "rezero" else NORM_PARAMETERS.get(self.norm, 0) * w
         layers = self.depth * (4 * w**2 + w) + 2 * self.depth * norm
         for number in range(self.depth):
-            layers += self._held(f"enc{number}", w, 2 * w * self.feed_forward + w + self.feed_forward)
-        embedding = self._held("raw", 2, 3 * w) + self._held("raw", f, (f + 1) * w)
-        combine = self._held("dec", w, w**2 + w)
+            layers += self._count_place(f"enc{number}", w, 2 * w * self.feed_forward + w + self.feed_forward)
+        embedding = self._count_place("raw", 2, 3 * w) + self._count_place("raw", f, (f + 1) * w)
+        combine = self._count_place("dec", w, w**2 + w)
         if self._light:
             combine += w**2 + w + (0 if self.hierarchy == "random" else 2 * w)
         return layers + embedding + w * (w + len(self._inputs.columns)) + 2 * w**2 + combine
 
-    def _held(self, place: str, inputs: int, one: int) -> int:
+    def _count_place(self, place: str, inputs: int, one: int) -> int:
         """Count what is at a place: `one` parameters, or those of all experts and of their gate."""
         if place not in self._places:
             return one

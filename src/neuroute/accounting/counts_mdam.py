@@ -21,10 +21,10 @@ class Mdam(Transformer):
         w = self.width
         outside = 7 * w if self.cvrp else 5 * w  # the embedding, and what stands for a tour that has no stop
         layers = self.depth * (layer_parameters(w, self.feed_forward) + 3 * w)
-        return outside + layers + self.decoders * (5 * w**2 + self._known * w)
+        return outside + layers + self.decoders * (5 * w**2 + self._context_width * w)
 
     @property
-    def _known(self) -> int:
+    def _context_width(self) -> int:
         return self.width + 1 if self.cvrp else 2 * self.width
 
     def encoder(self, nodes: int) -> int:
@@ -45,7 +45,7 @@ class Mdam(Transformer):
     def step(self, nodes: int) -> int:
         """One decoder's query, glimpse and clipped products of one solution."""
         w, n = self.width, nodes
-        query = linear(1, self._known, w) + linear(1, w, w)
+        query = linear(1, self._context_width, w) + linear(1, w, w)
         return query + attention(w, self.heads, 1, n) + linear(1, w, n) + n
 
     def glimpse(self, nodes: int) -> int:

@@ -48,10 +48,10 @@ class Invit(Transformer):
     def _view(self, nodes: int, depth: int, other: bool) -> int:
         """Of the nodes, the current stop and one node besides, if there is one; the last layer is of the actions'."""
         w, tokens = self.width, nodes + 1 + other
-        asked = min(self.actions, nodes) + 1 + other
+        queries = min(self.actions, nodes) + 1 + other
         inputs = linear(nodes + 1, 2 + self.cvrp, w) + other * linear(1, 2, w)
-        last = 2 * linear(tokens, w, w) + 2 * linear(asked, w, w)
-        last += attention(w, self.heads, asked, tokens) + ffn(asked, w, self.feed_forward)
+        last = 2 * linear(tokens, w, w) + 2 * linear(queries, w, w)
+        last += attention(w, self.heads, queries, tokens) + ffn(queries, w, self.feed_forward)
         return inputs + (depth - 1) * transformer_layer(w, self.heads, self.feed_forward, tokens) + last
 
 

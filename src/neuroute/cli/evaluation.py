@@ -226,8 +226,8 @@ def models() -> None:
     from neuroute.user.zoo import FOLDER
     from neuroute.user.zoo import models as all_models
 
-    found = all_models()
-    for card in found:
+    cards = all_models()
+    for card in cards:
         print(card)
-    if not found:
+    if not cards:
         print(f"no networks in {FOLDER}; give a checkpoint of your own to `solve` and `evaluate` with --model")

@@ -18,7 +18,7 @@ import numpy as np
 
 from neuroute import datasets
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.benchmarks import Known, check_folder, instance_file, known, read_known
+from neuroute.datasets.benchmarks import PublishedInstance, check_folder, instance_file, published_instances, read_known
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.plan.config import LIBRARIES
 from neuroute.user.instance import Instance
@@ -94,15 +94,17 @@ def collect(
 
 
 @cache
-def listed(name: str) -> tuple[Known, ...]:
+def listed(name: str) -> tuple[PublishedInstance, ...]:
     """Return the instances of a set that this package knows, those of the survey."""
     if name in LIBRARIES:
         benchmark, part = LIBRARIES[name]
-        every = (k for k in known(benchmark).values() if not part or k.set == part)
+        every = (k for k in published_instances(benchmark).values() if not part or k.set == part)
         return tuple(k for k in every if k.name != "linhp318")  # lin318 with an edge that must be in the tour
     with Path(datasets.__path__[0], "survey.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["set"] == name]
-    return tuple(Known(r["name"], int(r["nodes"]), r["edge_type"], float(r["best_known"]), "", name) for r in rows)
+    return tuple(
+        PublishedInstance(r["name"], int(r["nodes"]), r["edge_type"], float(r["best_known"]), "", name) for r in rows
+    )
 
 
 def _of_library(name: str, least: int, most: int, places: Places) -> tuple[list[Member], list[str]]:
@@ -115,7 +117,7 @@ def _of_library(name: str, least: int, most: int, places: Places) -> tuple[list[
     return found, [k.name for k in wanted if k not in there]
 
 
-def _known_instance(folder: Path, k: Known, benchmark: str) -> Instance:
+def _known_instance(folder: Path, k: PublishedInstance, benchmark: str) -> Instance:
     file: Any = read_known(folder, k.name, benchmark)
     demand, capacity = (None, None) if benchmark == "tsplib" else (file.demand[None], np.array([file.capacity]))
     return Instance(Group(k.name, file.coords[None], np.array([k.optimum]), demand, capacity, file))

@@ -55,15 +55,23 @@ class _Part:
     sha256: str
     lengths: np.ndarray  # (rows,)
     facts: Facts
-    held: int  # rows of the shard that were looked at
+    rows_there: int  # rows of the shard that were looked at
     solved: int
 
     @classmethod
-    def of(cls, shard: int, first: int, made: _Shard) -> "_Part":
-        used = np.ascontiguousarray(made.solutions[first:])
+    def of(cls, shard: int, first: int, shard_labels: _Shard) -> "_Part":
+        used = np.ascontiguousarray(shard_labels.solutions[first:])
         digest = hashlib.sha256(used.tobytes()).hexdigest()
-        facts = share_facts(made.facts, len(used))
-        return cls(shard, len(used), digest, made.lengths[first:], facts, len(made.solutions), made.solved)
+        facts = share_facts(shard_labels.facts, len(used))
+        return cls(
+            shard,
+            len(used),
+            digest,
+            shard_labels.lengths[first:],
+            facts,
+            len(shard_labels.solutions),
+            shard_labels.solved,
+        )
 
 
 def make_labels(
@@ -92,18 +100,18 @@ def make_labels(
     facts: Facts = {"solver": solver.name, "seed": seed, "optimal": solver.optimal, "cores": workers}
     if absent:
         facts["version"] = solver.version()
-    made: list[_Part] = []
+    job_parts: list[_Part] = []
     most_chunks = len(chunks(0, 0, min(absent, SHARD), labels.dataset.n))
     few = most_chunks <= 1  # for which starting processes would take longer
     with (
-        solver_pool(1 if few or pool else workers) as own,
+        solver_pool(1 if few or pool else workers) as own_pool,
         Progress(absent, labels.id, progress) as bar,
     ):
         for shard, first, stop in parts:
             with _turn(store, labels, shard):
-                rows = _ensure(labels, shard, stop, store, caches, facts, None if few else pool or own, bar)
-            made.append(_Part.of(shard, first, rows))
-    return _manifest(labels, made)
+                rows = _ensure(labels, shard, stop, store, caches, facts, None if few else pool or own_pool, bar)
+            job_parts.append(_Part.of(shard, first, rows))
+    return _manifest(labels, job_parts)
 
 
 def solve_part(
@@ -126,8 +134,8 @@ def solve_part(
         pages = Pages(store / ".partial" / stem, _mark(facts))
         name = f"part {part[0] + 1} of {part[1]} of {stem}"
         with exclusive(store / ".partial" / f"{stem}.{part[0]}.lock", name):
-            kept = pages.read(shard)
-            waiting = [chunk for chunk in mine if chunk not in kept]
+            solved_chunks = pages.read(shard)
+            waiting = [chunk for chunk in mine if chunk not in solved_chunks]
             with Progress(sum(c.stop - c.first for c in waiting), name, show=True) as bar:
                 for chunk, rows, _took in _solved(labels, facts, pages, pool, waiting, bar):
                     check_solutions(
@@ -162,8 +170,8 @@ def _ensure(
         solutions = np.concatenate([solutions, kind.canonical(rows)])
         sources.append(share_facts({"solver": labels.solver, **file.facts(labels, shard)}, len(rows)))
 
-    if own := ShardFile.open(labels, shard, store):
-        reuse(own)
+    if store_file := ShardFile.open(labels, shard, store):
+        reuse(store_file)
     if len(solutions) == stop:
         return _Shard(solutions, lengths, merge_facts(sources), solved=0)
     for leftover in store.glob(f".{path.name}.*.tmp"):  # of a killed call; the lock is ours
@@ -212,9 +220,9 @@ def _solve(
         solutions[place] = rows
         seconds += took
 
-    waiting, kept = chunks(shard, first, stop, n), pages.read(shard)
-    for chunk in [each for each in waiting if each in kept]:
-        path, (rows, took) = kept[chunk]
+    waiting, solved_chunks = chunks(shard, first, stop, n), pages.read(shard)
+    for chunk in [each for each in waiting if each in solved_chunks]:
+        path, (rows, took) = solved_chunks[chunk]
         if rows.shape[1:] == kind.shape(n):
             put(chunk, rows, took, str(path), "delete it and run again")
             bar.skip(len(rows))
@@ -243,11 +251,11 @@ def _mark(facts: Facts) -> str:
     return f"{facts['version']}, seed {facts['seed']}"
 
 
-def _manifest(labels: Labels, made: Sequence[_Part]) -> dict[str, Any]:
+def _manifest(labels: Labels, job_parts: Sequence[_Part]) -> dict[str, Any]:
     solver = get(labels.solver)
-    facts = merge_facts([part.facts for part in made])
-    fresh = sum(part.solved for part in made)
-    lengths = np.concatenate([part.lengths for part in made])
+    facts = merge_facts([part.facts for part in job_parts])
+    fresh = sum(part.solved for part in job_parts)
+    lengths = np.concatenate([part.lengths for part in job_parts])
     return {
         "labels": labels.id,
         "solver": solver.name,
@@ -258,10 +266,10 @@ def _manifest(labels: Labels, made: Sequence[_Part]) -> dict[str, Any]:
         "count": labels.dataset.count,
         "seconds": facts["seconds"],
         "solved": fresh,
-        "cached": sum(part.held for part in made) - fresh,
+        "cached": sum(part.rows_there for part in job_parts) - fresh,
         "mean_length": float(lengths.sum()) / labels.dataset.count,
         **({"lengths": lengths.tolist()} if labels.dataset.split == "test" else {}),
-        "shards": [{"shard": part.shard, "rows": part.rows, "sha256": part.sha256} for part in made],
+        "shards": [{"shard": part.shard, "rows": part.rows, "sha256": part.sha256} for part in job_parts],
     }
 
 

@@ -21,8 +21,8 @@ def settle(plan: Plan) -> Plan:
     """
     if plan.config.substitutes is not None or not plan.scale.substitute_solvers:
         return plan
-    found = {name: other for name in _lacking(plan) if (other := stand_in(name))}
-    return build_plan(plan.config.model_copy(update={"substitutes": found})) if found else plan
+    substitutes = {name: other for name in _lacking(plan) if (other := stand_in(name))}
+    return build_plan(plan.config.model_copy(update={"substitutes": substitutes})) if substitutes else plan
 
 
 def check_solvers(plan: Plan, job: str, here: bool = True) -> None:

@@ -35,7 +35,7 @@ class TsplibInstance:
         return float(distances(a, b, self.edge_type, rounded).sum())
 
 
-class Measured(Protocol):
+class TourInstance(Protocol):
     """What a tour file needs to know of an instance."""
 
     @property
@@ -126,9 +126,11 @@ def read_tour(path: Path, instance: TsplibInstance) -> np.ndarray:
     n = len(instance.coords)
     if "TOUR_SECTION" not in parts.rows:
         raise NeurouteError(f"{path}: no TOUR_SECTION; a TSPLIB .tour file is expected")
-    stated = parts.header.get("DIMENSION", str(n))
-    if stated != str(n):
-        raise NeurouteError(f"{path}: DIMENSION says {stated}, but {instance.name} has {n} nodes; it is of another one")
+    dimension = parts.header.get("DIMENSION", str(n))
+    if dimension != str(n):
+        raise NeurouteError(
+            f"{path}: DIMENSION says {dimension}, but {instance.name} has {n} nodes; it is of another one"
+        )
     numbers = np.arange(1, n + 1) if instance.numbers is None else instance.numbers
     row = {int(number): i for i, number in enumerate(numbers)}
     tour: list[int] = []
@@ -145,12 +147,12 @@ def read_tour(path: Path, instance: TsplibInstance) -> np.ndarray:
     return np.array(tour, dtype=np.int64)
 
 
-def write_tour(path: Path, instance: Measured, tour: np.ndarray) -> None:
+def write_tour(path: Path, instance: TourInstance, tour: np.ndarray) -> None:
     """Write a tour (n,) as a TSPLIB .tour file, whole or not at all."""
     write_text(path, format_tour(path.name, instance, tour))
 
 
-def format_tour(name: str, instance: Measured, tour: np.ndarray) -> str:
+def format_tour(name: str, instance: TourInstance, tour: np.ndarray) -> str:
     """Return the text of a .tour file."""
     numbers = tour + 1 if instance.numbers is None else instance.numbers[tour]
     lines = "\n".join(map(str, numbers.tolist()))

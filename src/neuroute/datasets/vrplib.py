@@ -90,11 +90,11 @@ def loads(parts: Sections, nodes: list[int]) -> tuple[int, np.ndarray, np.ndarra
     Raises NeurouteError if they are no instance's.
     """
     where = parts.where
-    stated = parts.header.get("CAPACITY", "")
-    capacity = whole(stated)
+    number = parts.header.get("CAPACITY", "")
+    capacity = whole(number)
     if not capacity:
         raise NeurouteError(
-            f"{where}: CAPACITY says {stated[:60] or 'nothing'}; give a whole number above 0, of at most 9 digits"
+            f"{where}: CAPACITY says {number[:60] or 'nothing'}; give a whole number above 0, of at most 9 digits"
         )
     demand = _demands(parts, nodes)
     depot = nodes.index(_depot(parts, nodes))
@@ -109,7 +109,7 @@ def loads(parts: Sections, nodes: list[int]) -> tuple[int, np.ndarray, np.ndarra
 
 def _demands(parts: Sections, nodes: list[int]) -> np.ndarray:
     """(n + 1,) in the order of `nodes`."""
-    found: dict[int, int] = {}
+    demands: dict[int, int] = {}
     for number, line in parts.rows.get("DEMAND_SECTION", []):
         words = line.split()
         node, demand = map(whole, words) if len(words) == 2 else (None, None)
@@ -117,22 +117,24 @@ def _demands(parts: Sections, nodes: list[int]) -> np.ndarray:
             raise NeurouteError(
                 f"{parts.where}, line {number}: expected `node demand` in whole numbers from 0 on, got `{line[:60]}`"
             )
-        if node in found:
+        if node in demands:
             raise NeurouteError(f"{parts.where}, line {number}: node {node} has a second demand; give it one line")
-        found[node] = demand
-    if set(found) != set(nodes):
-        node = min(set(found) ^ set(nodes))
+        demands[node] = demand
+    if set(demands) != set(nodes):
+        node = min(set(demands) ^ set(nodes))
         missing = "demand" if node in nodes else "coordinates"
         raise NeurouteError(f"{parts.where}: node {node} has no {missing}; every node needs both")
-    return np.array([found[node] for node in nodes], dtype=np.int64)
+    return np.array([demands[node] for node in nodes], dtype=np.int64)
 
 
 def _depot(parts: Sections, nodes: list[int]) -> int:
     words = [w for _, line in parts.rows.get("DEPOT_SECTION", []) for w in line.split()]
-    given = words[: words.index("-1")] if "-1" in words else words
-    depot = whole(given[0]) if len(given) == 1 else None
+    numbers = words[: words.index("-1")] if "-1" in words else words
+    depot = whole(numbers[0]) if len(numbers) == 1 else None
     if depot not in nodes:
-        raise NeurouteError(f"{parts.where}: DEPOT_SECTION names {' '.join(given) or 'no node'}; one node is expected")
+        raise NeurouteError(
+            f"{parts.where}: DEPOT_SECTION names {' '.join(numbers) or 'no node'}; one node is expected"
+        )
     return depot
 
 

@@ -28,7 +28,7 @@ class Construction(Protocol):
     def encode(self) -> Any:
         """What is computed once, and kept for all decisions."""
 
-    def state(self, kept: Any, tokens: int) -> Any:
+    def state(self, encoded: Any, tokens: int) -> Any:
         """What is there before a decision on so many tokens."""
 
     def decide(self, state: Any) -> Tensor:
@@ -58,12 +58,12 @@ class OneSolution:
     def encode(self) -> Tensor:
         return closed_tour_rows(self.net.encode(*self.features))
 
-    def state(self, kept: Any, tokens: int) -> Any:
-        return kept[:, -tokens:]  # as in choose_best construction: a view, which moves on by a row with every decision
+    def state(self, encoded: Any, tokens: int) -> Any:
+        return encoded[:, -tokens:]  # as in construction: a view, which moves on by a row with every decision
 
     def decide(self, state: Tensor) -> Tensor:
-        found: Tensor = self.net.decide(state, *self.context, self.scale)
-        return found.flatten(1).argmax(dim=1)
+        logits: Tensor = self.net.decide(state, *self.context, self.scale)
+        return logits.flatten(1).argmax(dim=1)
 
     def flops(self, counts: Counts, tokens: int) -> float:
         return counts.decision(tokens)
@@ -91,17 +91,17 @@ class Starts:
     def encode(self) -> Any:
         return self.net.prepare(self.net.encode(*self.features))
 
-    def state(self, kept: Any, tokens: int) -> Any:
+    def state(self, encoded: Any, tokens: int) -> Any:
         """The same nodes are closed to all tours: a real set of tours would have closed as many, others to each.
 
         Vehicles are half full.
         """
         cvrp = self.starts < self.nodes
-        starts = torch.arange(self.nodes - self.starts, self.nodes, device=kept.nodes.device)[None, : self.tours]
-        mask = empty_mask(starts, self.nodes, kept.nodes.dtype)
+        starts = torch.arange(self.nodes - self.starts, self.nodes, device=encoded.nodes.device)[None, : self.tours]
+        mask = empty_mask(starts, self.nodes, encoded.nodes.dtype)
         mask[..., cvrp : self.most - tokens + 1] = -torch.inf
-        context = torch.full_like(starts, 0.5, dtype=kept.nodes.dtype) if cvrp else starts
-        return kept, context, starts, mask
+        context = torch.full_like(starts, 0.5, dtype=encoded.nodes.dtype) if cvrp else starts
+        return encoded, context, starts, mask
 
     def decide(self, state: Any) -> Tensor:
         return choose_best(self.net.decide(*state))

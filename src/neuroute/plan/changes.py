@@ -114,18 +114,18 @@ def give_weights(config: Config, run: Run) -> Run:
 def lost_runs(runs: Iterable[Run]) -> set[str]:
     """Ids of runs that start from the end of an earlier stage of a given one, or from such a run."""
     lost: set[str] = set()
-    given = {run.id for run in runs if isinstance(run, GivenRun)}
+    given_ids = {run.id for run in runs if isinstance(run, GivenRun)}
     for run in runs:  # each after the one that it starts from
         start, _, stage = (run.start or "").partition("@")
-        if run.id not in given and ((stage and start in given) or start in lost):
+        if run.id not in given_ids and ((stage and start in given_ids) or start in lost):
             lost.add(run.id)
     return lost
 
 
 def left_out(needs: Iterable[Need], runs: Container[str]) -> set[str]:
     """Ids of runs of optional papers that are needed, and that the scale does not have."""
-    named = {need.run for need in needs if not isinstance(need, Solved)}
-    return {run for run in named if run not in runs and is_optional(run)}
+    needed = {need.run for need in needs if not isinstance(need, Solved)}
+    return {run for run in needed if run not in runs and is_optional(run)}
 
 
 def can_be_met(need: Need, runs: Mapping[str, Run], lost: Container[str]) -> bool:

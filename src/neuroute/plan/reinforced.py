@@ -51,7 +51,7 @@ class Stage(Spec):
     capacities: tuple[int, int] | None = None  # CVRP: smallest and largest; None: the rule for n customers
     variants: tuple[str, ...] = ()  # VRP: each batch draws one; none for other problems
     # CVRP: each batch draws one; none: uniform.  Left out of the text of other stages, as are all later fields.
-    distributions: tuple[Distribution, ...] = Field(default=(), exclude_if=lambda found: not found)
+    distributions: tuple[Distribution, ...] = Field(default=(), exclude_if=lambda names: not names)
     # Solutions of an instance, one from each of its first nodes; None: all.  With a `baseline` they start at random.
     starts: int | None = Field(default=None, ge=1)
     # With a `baseline`: each instance is seen in so many random images, itself the first (INViT).
@@ -194,7 +194,7 @@ class Reinforced(Spec):
     @property
     def validate_after(self) -> set[int]:
         """Numbers of batches after which the run is validated."""
-        spaced = ((end, stage, i) for end, stage in self._ended() for i in range(stage.validations))
+        spaced = ((end, stage, i) for end, stage in self._stages_by_end() for i in range(stage.validations))
         return {end - round(stage.batches * i / stage.validations) for end, stage, i in spaced}
 
     def place(self, index: int) -> tuple[int, int]:
@@ -207,5 +207,5 @@ class Reinforced(Spec):
         stage = self.stages[number]
         return stage.rate(within // stage.batches_per_epoch)
 
-    def _ended(self) -> Iterator[tuple[int, Stage]]:
+    def _stages_by_end(self) -> Iterator[tuple[int, Stage]]:
         return zip(self.ends, self.stages, strict=True)

@@ -12,7 +12,7 @@ from neuroute.core.lazy import pd
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Solved, Tested
 from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Test
-from neuroute.rendering.cells import gap_cell, mean_of_gaps_cell, model_here, number, printed, select
+from neuroute.rendering.cells import gap_cell, mean_of_gaps_cell, model_here, number, printed_numbers, select
 from neuroute.rendering.columns import HERE, described, joined, millions, short
 from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
@@ -126,7 +126,7 @@ class Grid:
 
     def rows(self, study: Study, *, here: bool = True) -> list[Row]:
         """Draw the rows: labels, with `here` the model or solver of each, and the cells."""
-        numbers = printed(study, self.table or study.artifact.name, **self.where)
+        numbers = printed_numbers(study, self.table or study.artifact.name, **self.where)
         solvers = Solvers.of(study)
         rows = []
         for method in self.methods:

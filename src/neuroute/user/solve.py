@@ -100,11 +100,11 @@ def check_method(instance: Instance, name: str) -> None:
     from neuroute.user.classical import available
 
     if instance.matrix is not None:
-        known = available(instance.problem, instance.matrix)
+        names = available(instance.problem, instance.matrix)
     else:
-        known = methods(instance.variant.lower())
-    if name not in known:
-        there = ", ".join(known)
+        names = methods(instance.variant.lower())
+    if name not in names:
+        there = ", ".join(names)
         raise NeurouteError(f"{instance.name}: no method '{name}' for {instance.variant}; there are: {there}")
 
 
@@ -168,8 +168,8 @@ def solve_by_network(
     if decoding is None:
         how = default_decoding(model, instance.n)
         other = solve_with(model.problem, CLASSICAL, inputs, 0)[0].numpy() if classical else None
-        left = max(0.0, seconds - (time.perf_counter() - began))
-        stops, trace = solve_for(model.net, inputs, how, budget, instance.cost, left, seed, start, other)
+        remaining = max(0.0, seconds - (time.perf_counter() - began))
+        stops, trace = solve_for(model.net, inputs, how, budget, instance.cost, remaining, seed, start, other)
         if other is not None and len(trace) > 1 and trace[1][1] == (cost := instance.cost(other)):
             basis = CLASSICAL, cost
     else:

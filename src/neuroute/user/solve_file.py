@@ -32,15 +32,15 @@ def read_start(path: Path, instance: Instance) -> np.ndarray:
         raise NeurouteError(f"--from {path}: solutions of {instance.variant} are built, not improved; leave it out")
     if instance.group.tsplib is not None:
         return read_tour(path, instance.group.tsplib)
-    routes, stated = read_solution(path)
+    routes, file_cost = read_solution(path)
     try:
         cost = instance.cost(routes)
     except NeurouteError as error:
         raise NeurouteError(f"{path}: {error}") from None
     costs = np.array([cost, float(instance.group.lengths(from_routes(routes)[None])[0])])  # rounded, and not
-    if stated is not None and (np.abs(costs - stated) > TOLERANCE * costs).all():
+    if file_cost is not None and (np.abs(costs - file_cost) > TOLERANCE * costs).all():
         raise NeurouteError(
-            f"{path}: states a cost of {stated:g}, but these routes cost {cost:g} in {instance.name}; if it is no "
+            f"{path}: states a cost of {file_cost:g}, but these routes cost {cost:g} in {instance.name}; if it is no "
             "solution of another instance, leave out its line `Cost`"
         )
     return from_routes(routes)
@@ -109,8 +109,8 @@ def solve_file(
     if yardstick is not None:
         to = f"{100 * (solution.cost / yardstick.cost - 1):.2f} % to {reference}"
         gap += f", {to} ({instance.format(yardstick.cost)} in {yardstick.seconds:.2f} s)"
-    kept = f", kept in {save}" if save is not None else ""
+    saved_text = f", kept in {save}" if save is not None else ""
     return (
         f"{instance.name}: n={instance.n}, {routes}length {instance.format(solution.cost)} ({instance.distances})"
-        f"{was}{gap}, {solution.seconds:.2f} s{solution.origin}; {NOUNS[instance.problem]} in {out}{kept}"
+        f"{was}{gap}, {solution.seconds:.2f} s{solution.origin}; {NOUNS[instance.problem]} in {out}{saved_text}"
     )

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from neuroute.networks.blocks import attention_kernel as kernel
+from neuroute.networks.blocks.kernels import attention as kernel
 
 FEW = 1024  # scores of all heads that are not worth a call of the kernel: of a path's last nodes, torch's takes half
 Bias = Callable[[int, int], Tensor]  # (first, stop) -> what is added to the scores of these queries

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.attention import attend
-from neuroute.networks.blocks.rezero import add_feed_forward, add_linear, alpha
+from neuroute.networks.blocks.rezero import add_feed_forward, add_linear, alpha, project
 
 
 class ResidualLayer(nn.Module):
@@ -57,7 +57,7 @@ class ResidualLayer(nn.Module):
         """
         rows, tokens, width = x.shape
         bias = None if self.key_value_bias is None else F.pad(self.key_value_bias, (width, 0))  # none for the query
-        qkv = F.linear(x, self.qkv.weight, bias).view(rows, tokens, 3, self.heads, width // self.heads)
+        qkv = project(x, self.qkv.weight, bias).view(rows, tokens, 3, self.heads, width // self.heads)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)
         attended = attend(q, k, v, attention_scale * self.scale).transpose(1, 2).reshape(rows, tokens, width)
         return self.add_feed(add_linear(x, attended, self.out, self.alpha1), *given)

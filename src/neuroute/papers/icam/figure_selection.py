@@ -79,7 +79,7 @@ def _draw_region(axes: mpl.axes.Axes, net: Structure, n: int) -> None:
         mpl.patches.Circle(tuple(current), radius, facecolor="#3f8fc622", edgecolor="#1c5a9c", linewidth=0.9, zorder=2)
     )
     axes.plot(*current, "o", color=maps.RED, markersize=max(3.0, area**0.5 + 1), zorder=5, markeredgecolor="white")
-    maps.frame_square(axes, room=0.02)
+    maps.frame_square(axes, margin=0.02)
 
 
 def _draw_distances(axes: mpl.axes.Axes, net: Structure, colours: dict[int, str]) -> None:

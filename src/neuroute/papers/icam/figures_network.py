@@ -100,7 +100,7 @@ def _notes(net: Structure) -> list[str]:
 
 def _bias_note(net: Structure) -> str:
     """What the bias does to this decision."""
-    chosen = net.decision.chosen
+    chosen = net.decision.choice
     left = np.flatnonzero(np.isfinite(net.array("logits", float)))
     fits, bias = (net.array(name, float)[left] for name in ("fits", "bias"))
     if not len(left) or not np.isfinite(fits).all() or chosen is None:

@@ -98,7 +98,7 @@ def solved(scale: Scale, problem: Problem, size: int) -> tuple[Labels, ...]:
 
 def validation(scale: Scale, problem: Problem, size: Literal[100, 1000]) -> Labels:
     """Training logs gaps on the smallest and the largest size (icam, the published code)."""
-    test = reference(scale.drawn, problem, size)
+    test = reference(scale.without_test_files, problem, size)
     change = {"split": "val", "count": sizes(scale, problem).validation_counts[size]}
     return Labels(dataset=test.dataset.model_copy(update=change), solver=test.solver)
 

@@ -21,7 +21,7 @@ from neuroute.papers.icam.roles import ELG, GLOP_G, MULTI, ORIGINAL, OWN, POINTE
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Problem
-from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed
+from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed_numbers
 from neuroute.rendering.columns import described
 from neuroute.rendering.grid import Grid, Method, comparison, grid_table, needs_of
 from neuroute.rendering.study import Study
@@ -108,7 +108,7 @@ def _varying_sizes(study: Study) -> list[str]:
 
 def _printed_many(study: Study, problem: Problem, method: str) -> float:
     """Return Table 7's gap at the largest size without augmentation."""
-    rows = printed(study, 7, problem=problem.upper(), method=method, decoding="multistart_greedy", aug=1)
+    rows = printed_numbers(study, 7, problem=problem.upper(), method=method, decoding="multistart_greedy", aug=1)
     return float(number(rows, SIZES[-1], "gap_pct") or 0)
 
 

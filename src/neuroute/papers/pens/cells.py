@@ -11,7 +11,7 @@ from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.rendering import style
-from neuroute.rendering.cells import BOOTSTRAP, printed, solver_name
+from neuroute.rendering.cells import BOOTSTRAP, printed_numbers, solver_name
 from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
 
@@ -75,7 +75,7 @@ MARKER = {"coordns": "s", "pens_a": "o", "pens_r": "D", "pens_ar": "^"}
 
 def printed_gaps(study: Study, table: str, **where: object) -> dict[int, float]:
     """The paper's n -> its printed gap in % on uniform instances, of the rows whose columns hold `where`."""
-    rows = printed(study, table, metric="gap_pct", distribution="uniform", **where)
+    rows = printed_numbers(study, table, metric="gap_pct", distribution="uniform", **where)
     return {int(n): float(value) for n, value in zip(rows.n, rows.value, strict=True)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from neuroute.papers.pens.roles import BQ, NAMES, SIZES, reference, repeated, rescaled, run_id
 from neuroute.plan.claims import claim
 from neuroute.plan.objects import Decoding
-from neuroute.rendering.cells import number, printed
+from neuroute.rendering.cells import number, printed_numbers
 from neuroute.rendering.claims import Finding, Side, less, mean_of_gaps_side
 from neuroute.rendering.study import Study
 
@@ -15,7 +15,7 @@ LARGEST = max(SIZES)
 
 def _own(study: Study, name: str, decoding: Decoding, table: int | str, label: str = "", **where: object) -> Side:
     """One of the paper's models at the largest size."""
-    gap = number(printed(study, table, method=NAMES[name], **where), LARGEST, "gap_pct")
+    gap = number(printed_numbers(study, table, method=NAMES[name], **where), LARGEST, "gap_pct")
     dataset = reference(study.scale, LARGEST).dataset
     return mean_of_gaps_side(study, label or NAMES[name], run_id(name), dataset, gap, decoding)
 
@@ -52,5 +52,5 @@ def ahead_of_others(study: Study) -> Finding:
     """Compare rescaled PENS-A with BQ, the better at the largest size of the two solvers that are trained here."""
     dataset = reference(study.scale, LARGEST).dataset
     own = _own(study, "pens_a", rescaled(study.scale), 3, "PENS-A, rescaled", scaled="yes")
-    gap = number(printed(study, 3, method="BQ-NCO"), LARGEST, "gap_pct")
+    gap = number(printed_numbers(study, 3, method="BQ-NCO"), LARGEST, "gap_pct")
     return less(own, mean_of_gaps_side(study, "BQ-NCO", BQ, dataset, gap), dataset)

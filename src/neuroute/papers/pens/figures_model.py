@@ -166,7 +166,7 @@ def _draw_step(axes: mpl.axes.Axes, walk: Walk, step: int) -> None:
         axes.plot(*at, "o", color=face, markersize=7, markeredgecolor=style.INK, markeredgewidth=0.7, zorder=3)
         ink = style.INK if face == maps.VISITED or sum(face[:3]) >= 1.5 else "white"
         axes.annotate(walk.name(node), at, ha="center", va="center_baseline", fontsize=5, color=ink, zorder=4)
-    maps.frame_square(axes, walk.coords, room=0.22)
+    maps.frame_square(axes, walk.coords, margin=0.22)
 
 
 def _shade(chance: float) -> Any:

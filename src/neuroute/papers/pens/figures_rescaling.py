@@ -16,7 +16,7 @@ from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Dataset
 from neuroute.rendering import plots, style
-from neuroute.rendering.cells import number, printed
+from neuroute.rendering.cells import number, printed_numbers
 from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
@@ -120,7 +120,7 @@ def _of_size(study: Study, name: str, size: int, stored: Mapping[str, NDArray[An
     )
     best, interior = float(stored["best"][at]), bool(stored["interior"][at])
     between = (float(stored[f"{dataset.id}|fitted"][0]), float(stored[f"{dataset.id}|fitted"][1]))
-    paper = number(printed(study, 1, method=roles.NAMES[name], scaled="yes"), size, "scale_factor")
+    paper = number(printed_numbers(study, 1, method=roles.NAMES[name], scaled="yes"), size, "scale_factor")
     stated = paper if isinstance(paper, float) else None
     return Swept(name, size, dataset, factors, lengths, parabola, between, best, interior, stated)
 

@@ -15,7 +15,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Decoding
 from neuroute.rendering import style
-from neuroute.rendering.cells import mean_of_gaps_cell, number, printed, solver_name
+from neuroute.rendering.cells import mean_of_gaps_cell, number, printed_numbers, solver_name
 from neuroute.rendering.columns import decimal, described
 from neuroute.rendering.plots import bounds, drawable, hidden_note
 from neuroute.rendering.study import Study
@@ -62,7 +62,7 @@ def figure1(study: Study) -> Drawing:
     here.set_yticks(places, [b.label for b in bars])
     here.set_ylim(max(places) + 0.7, -0.7)
     dataset = roles.reference(study.scale, LARGEST).dataset
-    rows = printed(study, 3, n=str(LARGEST))
+    rows = printed_numbers(study, 3, n=str(LARGEST))
     here.set_title(f"Here: {described(dataset)}")
     paper.set_title(f"Paper: TSP{LARGEST}, {int(rows.n_instances.iloc[0])} instances")
     for axes in (here, paper):
@@ -79,7 +79,7 @@ def _bars(study: Study) -> list[list[Bar]]:
     dataset = roles.reference(study.scale, LARGEST).dataset
 
     def gap(run: str | None, decoding: Decoding, table: str, **where: object) -> Cell:
-        value = number(printed(study, table, **where), LARGEST, "gap_pct")
+        value = number(printed_numbers(study, table, **where), LARGEST, "gap_pct")
         return mean_of_gaps_cell(study, run, dataset, value, decoding) if run else Cell(published=value)
 
     name = roles.NAMES["coordns"]

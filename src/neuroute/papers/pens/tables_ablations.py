@@ -9,7 +9,7 @@ from neuroute.papers.pens.roles import NAMES, SIZES, SMALL, SMALL_SIZES, repeate
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.plan.objects import Dataset
-from neuroute.rendering.cells import MEAN_OF_GAPS, printed, printed_gap
+from neuroute.rendering.cells import MEAN_OF_GAPS, printed_gap, printed_numbers
 from neuroute.rendering.columns import described
 from neuroute.rendering.grid import MEAN_GAP, Grid, Measure, Method, Quantity, gaps, grid_table, needs_of, record
 from neuroute.rendering.study import Study
@@ -149,7 +149,7 @@ def _gain(study: Study, largest: Dataset) -> list[str]:
         after = study.value(MEAN_OF_GAPS, run_id(name), largest, rescaled(study.scale))
         if before is not None and after is not None:
             here.append(f"{NAMES[name]} from {before:.2f} to {after:.2f} %")
-    before, after = (printed_gap(printed(study, 1, method="PENS-A", scaled=s), size) for s in ("no", "yes"))
+    before, after = (printed_gap(printed_numbers(study, 1, method="PENS-A", scaled=s), size) for s in ("no", "yes"))
     assert before, "Table 1 is printed whole"
     assert after, "Table 1 is printed whole"
     return [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from neuroute.accounting.counts import Pens
 from neuroute.core.lazy import pd
-from neuroute.datasets.benchmarks import studied
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import gap_notes, not_trained, reference_notes
 from neuroute.papers.pens.roles import (
@@ -29,7 +29,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset
 from neuroute.rendering.benchmark import Nodes, Solved, not_measured
-from neuroute.rendering.cells import mean_of_gaps_cell, model_here, number, printed
+from neuroute.rendering.cells import mean_of_gaps_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, described
 from neuroute.rendering.settings import parse
 from neuroute.rendering.study import Study
@@ -47,7 +47,7 @@ SHAPE = (9, 192, 512)  # layers, width and FFN of the paper's models (Section 5.
 def table2(study: Study) -> Table:
     """Gap and time of all solvers, PENS rescaled where the paper has it so."""
     view = _View.of(study)
-    rows = [_row(view, m, m.name, printed(study, "table2", method=m.name)) for m in methods(study.scale)]
+    rows = [_row(view, m, m.name, printed_numbers(study, "table2", method=m.name)) for m in methods(study.scale)]
     remarks = (
         _scaled_where(study),
         "In the printed numbers PENS-AR at TSP10000 (7.13 %) is behind INViT-3V (7.05 %) and INViT-2V (7.08 %), and "
@@ -64,10 +64,10 @@ def table3(study: Study) -> Table:
     rows = []
     for m in methods(study.scale):
         if m.rescaled is None:
-            rows.append(_row(view, m, m.name, printed(study, "table3", method=m.name)))
+            rows.append(_row(view, m, m.name, printed_numbers(study, "table3", method=m.name)))
             continue
         for scaled, label in (("no", m.name), ("yes", f"{m.name} (scaled)")):
-            rows.append(_row(view, m, label, printed(study, "table3", method=m.name, scaled=scaled)))
+            rows.append(_row(view, m, label, printed_numbers(study, "table3", method=m.name, scaled=scaled)))
     remarks = (
         "In the printed numbers PENS-AR, even rescaled, is at TSP10000 (7.13 %) behind INViT-3V (7.05 %) and INViT-2V "
         "(7.08 %), and CoordNS, which the table leaves out, is at TSP1000 (1.51 %, Figure 4) better than every row.",
@@ -125,7 +125,7 @@ def _comparison(view: _View, rows: list[Row], remarks: tuple[str, ...]) -> Table
         columns.append(Column(f"gap_tsp{size}_pct", "Gap", "%", fixed(2), group, described(dataset)))
         columns.append(Column(f"time_tsp{size}_s", "Time", "", duration, group, described(view.timed[size])))
     for name, nodes in GROUPS.items():
-        there = sum(nodes[0] <= k.nodes <= nodes[1] for k in studied(STUDIED))
+        there = sum(nodes[0] <= k.nodes <= nodes[1] for k in study_instances(STUDIED))
         at = f"{view.tsplib.count(nodes)} of {there} instances"
         group, key = f"TSPLIB {name}", name.replace("-", "_")
         columns.append(Column(f"gap_tsplib_{key}_pct", "Gap", "%", fixed(2), group, at))
@@ -158,7 +158,7 @@ def _comparison(view: _View, rows: list[Row], remarks: tuple[str, ...]) -> Table
 
 def _scaled_where(study: Study) -> str:
     """Where Table 2 has the rescaled numbers of PENS, by its printed cells."""
-    rows = printed(study, "table2", method="PENS-AR")
+    rows = printed_numbers(study, "table2", method="PENS-AR")
     places = [
         *(f"TSP{n}" for n in SIZES if _is_scaled(rows, n)),
         *(f"TSPLIB {n}" for n in GROUPS if _is_scaled(rows, n)),

@@ -7,7 +7,7 @@ from neuroute.papers.sit.roles import BASELINES, NO_SIT, SIZES, run_id
 from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.tables_efficiency import HELD, exponent
 from neuroute.plan.claims import claim
-from neuroute.rendering.cells import number, printed
+from neuroute.rendering.cells import number, printed_numbers
 from neuroute.rendering.claims import Finding, Side, gap_side, less, printed_difference, slope_interval
 from neuroute.rendering.study import Study
 
@@ -29,7 +29,7 @@ def time_grows_slowly(study: Study) -> Finding:
         return {nodes[size]: value for size, value in values.items() if value}
 
     def in_print(method: str) -> dict[int, float]:
-        values = {size: number(printed(study, 4, method=method), size, "time_s") for size in SIZES}
+        values = {size: number(printed_numbers(study, 4, method=method), size, "time_s") for size in SIZES}
         return {size: value for size, value in values.items() if isinstance(value, float)}
 
     (lehd, ours), shown = (here(f"LEHD{HELD}"), here("SIT")), (in_print("LEHD"), in_print("Ours"))
@@ -63,7 +63,7 @@ def no_labels_needed(study: Study) -> Finding:
     dataset = roles.reference(study.scale, "cvrp", 1000).dataset
 
     def side(method: str, name: str) -> Side:
-        gap = number(printed(study, 3, method=method), 1000, "gap_pct")
+        gap = number(printed_numbers(study, 3, method=method), 1000, "gap_pct")
         return gap_side(study, method, run_id(name), dataset, gap)
 
     return less(side("Ours", "cvrp_1k"), side("w/o SIT", NO_SIT), dataset, "greedy gap")
@@ -77,7 +77,7 @@ def no_labels_needed(study: Study) -> Finding:
 def ahead_of_others(study: Study) -> Finding:
     """Compare PRC1,000 at TSP1K with LEHD's random re-construction, which comes closest in print."""
     dataset = roles.reference(study.scale, "tsp", 1000).dataset
-    s, rows = study.scale[SitScale], printed(study, 1, problem="TSP")
+    s, rows = study.scale[SitScale], printed_numbers(study, 1, problem="TSP")
     prc, rrc = roles.prc_of(study.scale, "tsp", 1000), roles.search_of(study.scale, "LEHD")
     own = number(rows[(rows.method == "Ours") & (rows.iters == 1000)], 1000, "gap_pct")
     other = number(rows[(rows.method == "LEHD") & (rows.decoding == "RRC")], 1000, "gap_pct")

@@ -157,7 +157,7 @@ def _draw_edges(
 def _draw_frame(axes: mpl.axes.Axes, it: Iteration) -> None:
     if len(it.coords) <= EDGES_ONLY:
         maps.draw_nodes(axes, it.coords, slice(None), "white", s=_area(it), linewidths=0.4, zorder=3.5)
-    maps.frame_square(axes, it.coords, room=0.04)
+    maps.frame_square(axes, it.coords, margin=0.04)
 
 
 def _area(it: Iteration) -> float:

@@ -189,7 +189,7 @@ def _looks(net: Round) -> dg.Row:
 def _draw_likeliest(axes: mpl.axes.Axes, net: Round) -> None:
     """The likeliest candidates' probabilities, each named by its rank among the candidates by nearness."""
     decision, nodes = net.decision, net.decision.nearest_first()
-    if decision.chosen is None:
+    if decision.choice is None:
         style.empty_axes(axes, "not finite")
         axes.set_xticks([])
         return

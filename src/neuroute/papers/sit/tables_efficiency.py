@@ -14,7 +14,7 @@ from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Problem, Reconstruction
-from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, gap_cell, model_here, number, printed
+from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, gap_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, described, short
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
@@ -82,7 +82,7 @@ class Comparison:
     def _printed(self, model: Model, size: int, metric: str) -> Value:
         if not model.printed:
             return None
-        return number(printed(self.study, self.study.artifact.name, method=model.label), size, metric)
+        return number(printed_numbers(self.study, self.study.artifact.name, method=model.label), size, metric)
 
     def _timed(self, size: int) -> Dataset:
         return roles.efficiency(self.study.scale, self.problem, size)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from neuroute.networks.blocks.experts.gates import ExpertChoice, Gate, InputChoice, Level, Method, Slots
 from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.blocks.rezero import feed_forward, project
 
 
 class Experts(Protocol):
@@ -42,7 +43,7 @@ class LinearExperts(nn.Module):
 
     def forward(self, x: Tensor, rows: list[int]) -> Tensor:
         every = zip(x.split(rows), self.weight.unbind(), self.bias.unbind(), strict=True)
-        return torch.cat([F.linear(part, weight, bias) for part, weight, bias in every])
+        return torch.cat([project(part, weight, bias) for part, weight, bias in every])
 
     def equally(self, x: Tensor) -> Tensor:
         return torch.baddbmm(self.bias[:, None], x, self.weight.transpose(1, 2))
@@ -69,7 +70,7 @@ class MlpExperts(nn.Module):
             strict=True,
         )
         # One expert after the other: what stands between its two layers stays in the cache.
-        return torch.cat([F.linear(F.relu(F.linear(part, up, a)), down, b) for part, up, a, down, b in every])
+        return torch.cat([feed_forward(part, (up, a), (down, b)) for part, up, a, down, b in every])
 
     def equally(self, x: Tensor) -> Tensor:
         return self.down.equally(F.relu(self.up.equally(x)))
