@@ -81,7 +81,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         wide = s.deep_narrow[str(shape)] if shape in DEEP else s.widths[shape.width]
         depth = s.deep_narrow[str(shape)].depth if shape in DEEP else s.depths[shape.depth]
         arguments = {"depth": depth, "width": wide.width, "heads": wide.heads, "gate": True, "rezero": True} | without
-        change = s.changes.get(prefix)
+        change = s.changes.get(prefix if prefix != "deep" else f"deep_{shape}")
         changed = change.model_dump(exclude_none=True) if change else {}
         training = s.training.model_copy(update=changed)
         train(f"{prefix}_{shape}", shape._asdict(), DECODER_ONLY, arguments, training)

@@ -9,6 +9,7 @@ from neuroute.plan.specs import Spec as Strict
 from neuroute.plan.trainings import SelfImprovement, Supervised
 
 SIZES = (100, 200, 500, 1000)
+CHANGED = {"small01M", "norezero", "data1M", "data10M"}
 
 
 class CvrpBaseline(BaselineShape):
@@ -52,7 +53,8 @@ class ScalingScale(Strict):
     probe_count: Annotated[int, Field(ge=1, description="Figure 12: test instances with optimal tours")] = 1000
     training: Supervised
     changes: Annotated[
-        dict[str, TrainingChange], Field(description="Tables 3 and 11, Figure 8: what these runs change of `training`")
+        dict[str, TrainingChange],
+        Field(description="Tables 3 and 11, Figure 8: what runs change of `training`; Table 2's: deep_24x64"),
     ]
     seeds: Annotated[
         dict[str, Positive], Field(description="run -> trainings with different seeds; others have one")
@@ -76,12 +78,15 @@ class ScalingScale(Strict):
         latency_batches={50, 100, 1000},
         rrc={100, 200, 500, 800, 1000},
         rrc_counts={100, 1000},
-        changes={"small01M", "norezero", "data1M", "data10M"},
         lehd={"6x128", "24x64"},
     )
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "ScalingScale":
+        deep = {f"deep_{shape}" for shape in self.deep_narrow}
+        if set(self.changes) - deep != CHANGED:
+            may = ", ".join(sorted(deep))
+            raise ValueError(f"changes must name {sorted(CHANGED)}, and may name {may}; got {sorted(self.changes)}")
         for name, count, limit in (
             ("beam_count", self.beam_count, self.test_counts[100]),
             ("budget_count", self.budget_count, self.test_counts[100]),
