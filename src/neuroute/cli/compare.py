@@ -27,7 +27,9 @@ def compare(
     results: Annotated[
         list[Path] | None, typer.Option(help="others' results (.csv: method, instance, cost, seconds) as rows")
     ] = None,
-    seconds: Annotated[float | None, typer.Option(help="that each search has for an instance")] = None,
+    seconds: Annotated[
+        str | None, typer.Option(help="that each search has for an instance; several, as in 0.5,1,2, show what flips")
+    ] = None,
     limit: Annotated[float | None, typer.Option(help="seconds after which an instance counts as unsolved")] = None,
     min_nodes: Annotated[int | None, typer.Option(help="of an instance; of the CVRP, customers")] = None,
     max_nodes: Annotated[int | None, typer.Option(help="likewise, counted in")] = None,
@@ -64,7 +66,7 @@ def compare(
         "sets": split_names(set) if set else None,
         "methods": split_names(method) if method else None,
         "results": [str(path) for path in results] if results else None,
-        "seconds": seconds,
+        "seconds": _numbers(seconds),
         "limit": limit,
         "min_nodes": min_nodes,
         "max_nodes": max_nodes,
@@ -97,6 +99,13 @@ def _sizes(text: str | None) -> list[int] | None:
     if not all(part.isdigit() for part in parts):
         raise NeurouteError(f"--groups {text}: sizes are expected, as in 100,200,500")
     return [int(part) for part in parts]
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    try:
+        return None if text is None else [float(part) for part in text.split(",")]
+    except ValueError:
+        raise NeurouteError(f"--seconds {text}: numbers are expected, as in 5 or 0.5,1,2") from None
 
 
 def _fetched(settings: "Config", benchmark: str) -> Path:

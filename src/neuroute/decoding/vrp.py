@@ -18,6 +18,7 @@ from neuroute.decoding.cvrp import CvrpBatch, RouteEnvironment, RouteRollout
 from neuroute.decoding.rollout import Rollout
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.blocks.kernels.routes import Routes
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp, number_of_starts
 from neuroute.problems.vrp_checker import EPS
@@ -100,6 +101,13 @@ class VrpRollout(RouteRollout):
         self._deliveries = (batch.demand > 0).sum(dim=1, keepdim=True).expand_as(starts)  # that are left
         self._time = self._length = torch.zeros(starts.shape, dtype=torch.float64, device=starts.device)
         super().__init__(batch, starts, dtype)
+
+    def _shared(self, batch: CvrpBatch) -> Routes:
+        limit, closes = self._limit.flatten(), self._closes + EPS
+        more = (self._distances, self._service, self._opens, closes, limit)
+        on = self._on
+        switches = {"open": on.open, "backhaul": on.backhaul, "limited": on.limit, "windows": on.windows}
+        return Routes(batch.demand, batch.capacity, more, **switches)
 
     def _drive(self, stops: Tensor, demand: Tensor) -> None:
         customer, way = stops > 0, self._distances[self._row, self.current, stops]

@@ -85,7 +85,8 @@ class Elg(Pomo):
     def prepare(self, encoded: Encoded) -> Prepared:  # type: ignore[override]
         """What is computed once for all decisions."""
         nodes, coords, demand = encoded
-        return Prepared(*super().prepare(nodes), coords, pairwise_distances(coords, coords), demand)
+        shared = super().prepare(nodes)[:-1]  # decisions by the kernel would be without the local policy
+        return Prepared(*shared, coords, pairwise_distances(coords, coords), demand)
 
     def _fits(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]
         """How well each node fits each tour, with its scores: (batch, tours, nodes)."""

@@ -51,7 +51,7 @@ def build_plan(config: Config) -> Plan:
             d: [need for need in each if can_be_met(need, of_paper, absent)] for d, each in declared.items()
         }
         declared_evaluations = paper.evaluations(scale, needs[paper.key])
-        evaluations += [e for e in declared_evaluations if can_be_met(e, of_paper, lost)]  # those on demand too
+        evaluations += [e for e in declared_evaluations if can_be_met(e, of_paper, lost)]
     labels = drop_repeated(separate(label_jobs, scale.evaluate_together))
     for paper in papers.values():
         artifacts += paper.artifacts(scale, labels, needs[paper.key])

@@ -12,8 +12,8 @@ SIZES = (100, 200, 500, 1000)
 CHANGED = {"small01M", "norezero", "data1M", "data10M"}
 
 
-class CvrpBaseline(BaselineShape):
-    """LEHD for the CVRP, which no table of the paper shows: trained on demand."""
+class Cvrp(Strict):
+    """What LEHD learns of the CVRP from, and is tested on."""
 
     customers: Nodes
     test_count: Positive
@@ -21,6 +21,28 @@ class CvrpBaseline(BaselineShape):
     label_solver: str = "hgs-short"
     reference_solver: str = "hgs"
     training: Supervised
+
+
+class CvrpBaseline(BaselineShape, Cvrp):
+    """LEHD for the CVRP, which no table of this paper shows: others borrow it."""
+
+
+class CvrpGrid(Cvrp):
+    """A depth x width grid of LEHD for the CVRP, left open by the paper.  Keys are its numbers."""
+
+    depths: Annotated[dict[Literal[6, 12, 24, 42], Positive], Field(min_length=2, description="the paper's -> here")]
+    widths: Annotated[dict[Literal[128, 256, 512], Shape], Field(min_length=2, description="the paper's -> here")]
+    larger: Annotated[dict[Nodes, Positive], Field(description="customers -> test instances of that size")] = {}
+
+    def shape(self, depth: int, width: int) -> BaselineShape:
+        """What a model of the paper's depth and width is here: LEHD's FFN is four times as wide, too."""
+        here = self.widths[width]  # type: ignore[index]
+        return BaselineShape(
+            depth=self.depths[depth],  # type: ignore[index]
+            width=here.width,
+            heads=here.heads,
+            feed_forward=4 * here.width,
+        )
 
 
 class ScalingScale(Strict):
@@ -62,6 +84,7 @@ class ScalingScale(Strict):
     lehd: Annotated[dict[str, BaselineShape], Field(description="Table 20's shapes of LEHD: '6x128', '24x64'")]
     lehd_training: Supervised
     lehd_cvrp: CvrpBaseline
+    cvrp_grid: Annotated[CvrpGrid | None, Field(description="Figures 13 and 14, our own; null: not trained")] = None
     bq: BaselineShape
     bq_training: Supervised
     sigd: BaselineShape
