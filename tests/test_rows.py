@@ -15,7 +15,7 @@ from neuroute.decoding import greedy
 from neuroute.decoding.prc import tsp as prc
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks import linear_cross_attention, rezero
-from neuroute.networks.blocks.kernels import attention, linear
+from neuroute.networks.blocks.kernels import attention, decision, linear, routes
 from neuroute.networks.bq import Bq
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd
@@ -83,7 +83,7 @@ def plainly(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Turns off whatever is fused, folded, compiled or done in place; learning takes two passes."""
 
     def turn_off() -> None:
-        for kernel in (attention, linear):
+        for kernel in (attention, decision, linear, routes):
             monkeypatch.setattr(kernel, "fits", lambda *given, **named: False)
         monkeypatch.setattr(rezero, "_adds_in_place", lambda *given: False)
         monkeypatch.setattr(linear_cross_attention.CrossLayer, "folds", lambda *given: False)

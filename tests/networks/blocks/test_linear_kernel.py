@@ -9,14 +9,14 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from neuroute.networks.blocks.kernels import attention, library, linear
+from neuroute.networks.blocks.kernels import attention, decision, library, linear, routes
 
 compiled = pytest.mark.skipif(linear._compiled() is None, reason=attention.describe())
 SIZES = [(8, 32), (32, 96), (20, 33), (128, 128), (7, 1), (48, 144)]  # inputs and outputs
 ROWS = [64, 71, 300]
 
 
-@pytest.mark.parametrize("kernel", [attention, linear])
+@pytest.mark.parametrize("kernel", [attention, decision, linear, routes])
 def test_code_digests_follow_the_sources(kernel: ModuleType) -> None:
     """They read Python: an edit of a C file changes a constant there."""
     name = kernel.__name__.rpartition(".")[2]

@@ -56,8 +56,12 @@ class VrpContext(nn.Module):
 
     def query(self, of_context: Tensor, of_current: Tensor, context: Tensor, current: Tensor) -> Tensor:
         """context (batch, tours, 4): load, time, length, open; current (batch, tours) -> (batch, tours, width)."""
-        read = context if len(self.columns) == context.shape[-1] else context[..., self.columns]
-        return rows_of(of_current, current).to(context) + in_all_digits(torch.matmul, read, of_context.to(context))
+        known = in_all_digits(torch.matmul, self.read(context), of_context.to(context))
+        return rows_of(of_current, current).to(context) + known
+
+    def read(self, context: Tensor) -> Tensor:
+        """What is known of the route, of all that may be."""
+        return context if len(self.columns) == context.shape[-1] else context[..., self.columns]
 
 
 def through(layer: nn.Module, x: Tensor, routing: Routing) -> Tensor:
