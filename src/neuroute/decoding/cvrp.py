@@ -209,7 +209,7 @@ class CvrpEnvironment(RouteEnvironment[CvrpBatch]):
 def decide_for(net: PathNetwork, decoding: Decoding, customers: int) -> Decide:
     """The network's decisions on instances of so many customers."""
     scale = net.attention_scale(customers) if decoding.log_n else 1.0
-    return lambda rows, left: net.decide(rows, left, scale)
+    return lambda rows, remaining: net.decide(rows, remaining, scale)
 
 
 CVRP = CvrpEnvironment()
