@@ -44,10 +44,10 @@ def flips(records: pd.DataFrame) -> Drawing:
         f"below the column's. Orange: below {100 * SURE:g} %, an order that other instances may turn round "
         f"({len(open_pairs)} of {len(rows)} pairs)."
     ]
-    told = "; ".join(
+    text = "; ".join(
         f"{r['problem']}: {r['method']} before {r['other']} in {100 * r['share_better']:.0f} %" for r in open_pairs
     )
-    return drawing(figure, rows, notes, f"Pairs of methods whose order is not sure: {told or 'none'}.")
+    return drawing(figure, rows, notes, f"Pairs of methods whose order is not sure: {text or 'none'}.")
 
 
 def _name(key: Key) -> str:

@@ -78,9 +78,9 @@ def _decoder(net: Routing) -> dg.Row:
 def _mixture(net: Routing) -> dg.Row:
     """How a mixture of the encoder routes the node where the vehicle is."""
     node, count = net.decision.current, net.array("scores").shape[1]
-    chosen, values = net.array("input_experts", int)[node], net.array("scores", float)[node]
+    experts_of_node, values = net.array("input_experts", int)[node], net.array("scores", float)[node]
     experts = [
-        dg.box(f"expert{j}", f"expert {j + 1}", fill="representatives" if j in chosen else "input", width=0.9)
+        dg.box(f"expert{j}", f"expert {j + 1}", fill="representatives" if j in experts_of_node else "input", width=0.9)
         for j in range(count)
     ]
     wide = f"a row of {net.model.width}"
@@ -95,15 +95,15 @@ def _mixture(net: Routing) -> dg.Row:
 
 def _draw_mixture(sheet: dg.Sheet, net: Routing) -> None:
     node = net.decision.current
-    scores, chosen = net.array("scores", float)[node], net.array("input_experts", int)[node]
+    scores, experts_of_node = net.array("scores", float)[node], net.array("input_experts", int)[node]
     axes = sheet.axes["scores"]
-    colours = [style.RAMPS["orange"][1] if j in chosen else "#cdd2da" for j in range(len(scores))]
-    maps.draw_bars(axes, np.nan_to_num(scores), x=f"expert; top {len(chosen)} in colour", color=colours)
+    colours = [style.RAMPS["orange"][1] if j in experts_of_node else "#cdd2da" for j in range(len(scores))]
+    maps.draw_bars(axes, np.nan_to_num(scores), x=f"expert; top {len(experts_of_node)} in colour", color=colours)
     axes.axhline(0, color=style.INK, linewidth=0.5)
     axes.set_xticks(range(1, len(scores) + 1))
     axes.set_yticks([])
     sheet.chain("x", "gate", "scores")
-    for j, weight in zip(chosen, net.array("input_weights", float)[node], strict=True):
+    for j, weight in zip(experts_of_node, net.array("input_weights", float)[node], strict=True):
         sheet.arrow("scores", f"expert{j}", bend="across", label=f"g = {weight:.2f}")
         sheet.arrow(f"expert{j}", "sum", bend="across")
     sheet.chain("sum", "output")
@@ -161,8 +161,8 @@ def figure4(study: Study) -> Drawing:
     _draw_loads(sheet, base, "E", "gate", "sum")
     sheet.chain("sum", "output")
     sheet.chain("X₂", "G₁")
-    shown = zip(("gate₂", "D"), (-0.4, 0.65), _branches(light), light.array("gate", float), strict=True)
-    for name, leave, label, share in shown:
+    branches = zip(("gate₂", "D"), (-0.4, 0.65), _branches(light), light.array("gate", float), strict=True)
+    for name, leave, label, share in branches:
         sheet.arrow("G₁", name, bend="straight", leave=leave, label=label, linewidth=_thickness(share))
     _draw_loads(sheet, light, "F", "gate₂", "sum₂")
     sheet.chain("sum₂", "sparse")
