@@ -65,8 +65,8 @@ def _middle(times: Sequence[float]) -> float | None:
 
 def _within(records: pd.DataFrame, budget: float | None) -> pd.DataFrame:
     """Keep what ends by itself, and searches of that budget."""
-    kept: pd.DataFrame = records[records.budget_s.isna() | (records.budget_s == budget)]
-    return kept
+    records_kept: pd.DataFrame = records[records.budget_s.isna() | (records.budget_s == budget)]
+    return records_kept
 
 
 def budgets(records: pd.DataFrame) -> Drawing | None:
@@ -91,13 +91,13 @@ def budgets(records: pd.DataFrame) -> Drawing | None:
             style.empty_axes(axes, f"{problem.upper()}: no order changes")
     if not sheets:
         style.empty_axes(panels[0], "too few instances were solved by all methods")
-    told = f"{sum(map(len, sheets.values()))} of {len(rows) // len(times)} orders"
+    shown_text = f"{sum(map(len, sheets.values()))} of {len(rows) // len(times)} orders"
     notes = [
         f"Share (%) of {RESAMPLES:,} resamples of instances and seeds in which the first method has the smaller mean "
-        f"gap when searches have so many seconds. Blue: at least {100 * SURE:g} % one way. Shown: {told}, those "
+        f"gap when searches have so many seconds. Blue: at least {100 * SURE:g} % one way. Shown: {shown_text}, those "
         "that are open at some budget or turn round between two; the CSV has all."
     ]
-    return drawing(figure, rows, notes, f"Orders of methods that hang on the budget of searches: {told}.")
+    return drawing(figure, rows, notes, f"Orders of methods that hang on the budget of searches: {shown_text}.")
 
 
 def _orders(problem: str, every: Summary, times: Sequence[float]) -> list[dict[str, Any]]:

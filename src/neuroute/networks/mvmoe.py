@@ -157,7 +157,7 @@ class MvMoe(MultiStartNetwork):
         decisions = packed(keys, values, nodes, offsets, of_current, of_context)
         return Prepared(nodes, offsets, keys, values, of_context, of_current, routing or Routing(), decisions)
 
-    def begun(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Prepared:
+    def begin_episode(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Prepared:
         """As it was prepared, and what the first decision (see `decide`) adds for those that follow.
 
         Nothing, but for the hierarchy "episode": there, learning calls this with a graph before it cuts what is
@@ -166,8 +166,8 @@ class MvMoe(MultiStartNetwork):
         if self.hierarchy != "episode":
             return prepared
         assert isinstance(self.combine, Hierarchical)
-        seen = self._attended(prepared, context, current, mask)
-        return prepared._replace(first=self.combine.probabilities(seen, Routing()))
+        attended = self._attended(prepared, context, current, mask)
+        return prepared._replace(first=self.combine.probabilities(attended, Routing()))
 
     def decide(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go.
@@ -209,7 +209,7 @@ class MvMoe(MultiStartNetwork):
             if p.routing.first is None:  # a new episode
                 p_first = self.combine.probabilities(attended, p.routing)
                 if p_first is None or p_first.requires_grad:
-                    raise ValueError("hierarchy 'episode' learns from what `begun` adds to what is prepared")
+                    raise ValueError("hierarchy 'episode' learns from what `begin_episode` adds to what is prepared")
                 p.routing.first = p_first
             first = p.routing.first
         combined: Tensor = self.combine(attended, p.routing, first)

@@ -113,13 +113,13 @@ class Pomo(MultiStartNetwork):
         nodes, keys, values, of_first, of_current, offsets = rows.split([*[self.width] * 5, 1], dim=-1)
         query = of_first[:, -1:] + of_current[:, :1]
         keys, values = (self._heads(part[:, 1:-1]) for part in (keys, values))
-        found = fits(self._attended(query, keys, values, None), nodes[:, 1:-1], offsets[:, 1:-1].transpose(1, 2))
-        return self.clipping * found[:, 0].tanh_()
+        scores = fits(self._attended(query, keys, values, None), nodes[:, 1:-1], offsets[:, 1:-1].transpose(1, 2))
+        return self.clipping * scores[:, 0].tanh_()
 
     def _attended(self, query: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> Tensor:
         """What the attention of each query (batch, tours, width) brings together: same shape."""
-        seen = attend(self._heads(query), keys, values, 1 / math.sqrt(self.width // self.heads), bias)
-        return seen.transpose(1, 2).flatten(2)
+        attended = attend(self._heads(query), keys, values, 1 / math.sqrt(self.width // self.heads), bias)
+        return attended.transpose(1, 2).flatten(2)
 
     def _heads(self, x: Tensor) -> Tensor:
         out: Tensor = x.unflatten(2, (self.heads, -1)).transpose(1, 2)

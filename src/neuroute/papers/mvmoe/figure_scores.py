@@ -39,7 +39,7 @@ class Choices:
         return cls(scores, weights, len(nodes))
 
     @property
-    def drawn(self) -> int:
+    def rows_drawn(self) -> int:
         """The first nodes, the depot being the first of all."""
         return min(MOST_NODES, len(self.scores))
 
@@ -84,7 +84,7 @@ def figure3(study: Study) -> Drawing:
 
 def _draw_matrix(axes: mpl.axes.Axes, choices: Choices, way: str) -> None:
     """A row for each node, a column for each expert, the chosen in colour; units of the axes are cells."""
-    rows, columns = choices.drawn, choices.scores.shape[1]
+    rows, columns = choices.rows_drawn, choices.scores.shape[1]
     is_choice = choices.weights[way][:rows] > 0
     colours = mpl.colors.ListedColormap(["white", COLOURS[way][0]])
     axes.pcolormesh(np.arange(columns + 1), np.arange(rows + 1), is_choice, cmap=colours, vmin=0, vmax=1,
@@ -125,7 +125,7 @@ def _rows(choices: Choices) -> list[dict[str, Any]]:
         {
             "node": i, "expert": j + 1, "score": float(choices.scores[i, j]),
             **{f"{way}_choice_weight": float(weights[i, j]) for way, weights in choices.weights.items()},
-            "drawn": i < choices.drawn, "side": MEASURED,
+            "drawn": i < choices.rows_drawn, "side": MEASURED,
         }
         for i, j in np.ndindex(choices.scores.shape)
     ]  # fmt: skip
@@ -133,12 +133,12 @@ def _rows(choices: Choices) -> list[dict[str, Any]]:
 
 def _notes(net: Routing, choices: Choices) -> list[str]:
     nodes, columns = choices.scores.shape
-    without, rows = int((choices.experts("expert") == 0).sum()), choices.drawn
+    without, rows = int((choices.experts("expert") == 0).sum()), choices.rows_drawn
     cut = f" The first {rows} of {nodes} nodes are drawn; (c, d) and the CSV have all." if rows < nodes else ""
     loads = ", ".join(str(n) for n in choices.loads("input"))
     return [
         f"The gate of encoder layer {net.layer_number} of {net.run.id} as trained here, by input choice, on the "
-        f"{nodes} nodes of one instance of {net.shown.variant}, without noise.{cut}",
+        f"{nodes} nodes of one instance of {net.example.variant}, without noise.{cut}",
         f"Input choice: each node takes its {net.top} best experts, whose loads are {loads}. Expert choice on the "
         f"same scores, which this gate was not trained for: each expert takes the {choices.taken} nodes that score "
         f"best (nodes times {net.top} over {columns} experts, rounded down); nodes that none takes: {without}. In "

@@ -51,7 +51,7 @@ def _encoder(net: Routing) -> dg.Row:
     linears = (m.shape("embed.depot", "depot"), m.shape("embed.customers", "others"), "with biases")
     attention = (m.shape(f"{LAYER}.qkv", "q, k, v"), m.shape(f"{LAYER}.out", "out"), m.heads_text)
     return encoder_row(
-        f"instance of {net.shown.variant}", dg.box("embed", "linears", *linears),
+        f"instance of {net.example.variant}", dg.box("embed", "linears", *linears),
         dg.box("attention", "attention", *attention, fill="nodes"),
         dg.box("feed", *feed, fill="representatives" if mixed else "feed"),
         str(net.run.network.arguments.get("norm", "instance")), m.layers_text, f"{net.customers + 1:,} × {m.width}",
@@ -111,9 +111,9 @@ def _draw_mixture(sheet: dg.Sheet, net: Routing) -> None:
 
 def _decision_rows(net: Routing) -> list[dict[str, Any]]:
     stops = {int(node): i for i, node in enumerate(net.array("prefix")) if node}
-    columns = {"demand": net.shown.demand, "stop": stops, "logit": net.array("logits", float)}
+    columns = {"demand": net.example.demand, "stop": stops, "logit": net.array("logits", float)}
     columns["probability"] = net.array("probabilities", float)
-    return maps.node_rows(net.shown.coords, {"panel": "a, decision", "side": MEASURED}, columns)
+    return maps.node_rows(net.example.coords, {"panel": "a, decision", "side": MEASURED}, columns)
 
 
 def _node_rows(net: Routing) -> list[dict[str, Any]]:
@@ -136,9 +136,9 @@ def _network_notes(net: Routing) -> list[str]:
     return [
         f"Read from the loaded {net.run.id} as trained here: shapes (outputs × inputs) and counts are its own. As in "
         "the published code, but not in the paper's text, the depot has a linear of its own, of its coordinates alone.",
-        f"Maps: an instance of {net.shown.variant} after {_visited(net)} of {net.customers:,} customers (grey), of the "
-        f"tour from the first start; square: depot, ring: where the vehicle is, crosses: customers that a constraint "
-        f"closes, {len(net.decision.available)} stops are open. Known of the route: load {load:.2f}, time {time:.2f}, "
+        f"Maps: an instance of {net.example.variant} after {_visited(net)} of {net.customers:,} customers (grey), of "
+        f"the tour from the first start; square: depot, ring: where the vehicle is, crosses: customers that a "
+        f"constraint closes, {len(net.decision.available)} stops are open. Known of the route: load {load:.2f}, time {time:.2f}, "
         f"length {length:.2f}, open {opened:.0f}.",
         f"(b) The node with the ring; H are the gate's scores in evaluation, without noise, g the softmax over the "
         f"{net.top} best. {NOTHING_PRINTED}",
@@ -263,7 +263,7 @@ def _gate_notes(base: Routing, light: Routing) -> list[str]:
     sparse, dense = (float(p) for p in light.array("gate"))
     return [
         f"Read from the loaded {base.run.id} and {light.run.id} as trained here, at a decision on an instance of "
-        f"{base.shown.variant} after {_visited(base)} of {base.customers:,} customers; percentages: of the tours' "
+        f"{base.example.variant} after {_visited(base)} of {base.customers:,} customers; percentages: of the tours' "
         f"choices, {base.top} for each. (a) {loads[0]}. (b) {loads[1]}.",
         f"(b) G₁ looks at the mean of all inputs of a batch, here of one instance, and draws the sparse layer with "
         f"probability {sparse:.3f}, the dense one with {dense:.3f}, at every decision, as in the paper; the published "

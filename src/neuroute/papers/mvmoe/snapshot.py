@@ -154,7 +154,7 @@ class Routing(NetworkSnapshot):
         )
 
     @property
-    def shown(self) -> Solution:
+    def example(self) -> Solution:
         """The instance that is shown in detail."""
         return self.solution(self.text("shown"))
 
@@ -162,7 +162,7 @@ class Routing(NetworkSnapshot):
     def decision(self) -> maps.Decision:
         chances = self.array("probabilities", float)
         open_nodes = np.flatnonzero(np.isfinite(chances))
-        return maps.Decision(self.shown.coords, self.array("prefix", int), open_nodes, chances, end=0, depot=True)
+        return maps.Decision(self.example.coords, self.array("prefix", int), open_nodes, chances, end=0, depot=True)
 
     @property
     def layer_number(self) -> int:

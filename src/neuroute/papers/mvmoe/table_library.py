@@ -129,9 +129,8 @@ def notes_of(study: Study, library: Library, solvers: Sequence[Solver]) -> list[
         notes.append(f"{library.title}: {others} of the instances here are not in the paper's table; they come last.")
     common = here.by_all(names)
     if 0 < len(common) < len(names):
-        notes.append(
-            f"{library.title}: over the instances of the mean here, printed means are {_also(numbers, solvers, common)}."
-        )
+        means = _also(numbers, solvers, common)
+        notes.append(f"{library.title}: over the instances of the mean here, printed means are {means}.")
     without = [s.label for column, s in enumerate(solvers) if all(there != column for there, _ in here.found)]
     if without:
         notes.append(f"Not measured on {library.title}: {', '.join(without)}.")
@@ -142,7 +141,7 @@ def _also(numbers: pd.DataFrame, solvers: Sequence[Solver], names: Sequence[str]
     """The printed gaps' means over some of the instances: POMO 3.60 %, ..."""
     parts = []
     for solver in solvers:
-        rows = select(published, **solver.printed)
+        rows = select(numbers, **solver.printed)
         gaps = rows[(rows.metric == "gap_pct") & rows.instance.isin(list(names))].value
         parts.append(f"{solver.label.partition(',')[0]} {gaps.mean():.3f} %")
     return ", ".join(parts)

@@ -99,12 +99,12 @@ def draw_gaps(axes: mpl.axes.Axes, course: Course) -> None:
         style.empty_axes(axes, "no positive gap to draw")
         return
     edges = [*(r["epoch"] for r in course.rounds), course.epochs]
-    for k, (left, right) in enumerate(pairwise(edges)):
+    for k, (start, end) in enumerate(pairwise(edges)):
         if k % 2:
-            axes.axvspan(left, right, color="#f3f4f6", zorder=0, linewidth=0)
-        name = "warm-up" if course.rounds[k]["warm_up"] and right - left > 0.2 * course.epochs else str(k)
+            axes.axvspan(start, end, color="#f3f4f6", zorder=0, linewidth=0)
+        name = "warm-up" if course.rounds[k]["warm_up"] and end - start > 0.2 * course.epochs else str(k)
         axes.text(
-            (left + right) / 2, 0.985, name, transform=axes.get_xaxis_transform(), ha="center", va="top", fontsize=6,
+            (start + end) / 2, 0.985, name, transform=axes.get_xaxis_transform(), ha="center", va="top", fontsize=6,
             color=style.GREY,
         )  # fmt: skip
     x = [v["epoch"] for v in validations]
