@@ -55,9 +55,9 @@ def test_folders_and_files_stay_small(imports: ModuleType) -> None:
 
 # Say nothing of what a thing is when they stand alone.
 PARTICIPLES = {
-    "aside", "asked", "begun", "chosen", "done", "drawn", "found", "given", "gone", "held", "kept", "known", "left", "made",
-    "measured", "named", "own", "printed", "room", "said", "seen", "shown", "stated", "taken", "together", "told", "wanted",
-    "written",
+    "aside", "asked", "begun", "chosen", "done", "drawn", "found", "given", "gone", "held", "kept", "known", "left",
+    "made", "measured", "named", "own", "printed", "room", "said", "seen", "shown", "stated", "taken", "together",
+    "told", "wanted", "written",
 }  # fmt: skip
 NAMED_BY_NOUNS = (
     "accounting", "analysis", "cli", "comparison", "core", "dag", "datasets", "decoding", "evaluation", "networks",
@@ -70,8 +70,8 @@ def bare_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
     A field is read behind its object, and may be a key of saved files.
     """
-    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    fields = {id(part) for each in classes for s in each.body if isinstance(s, ast.AnnAssign) for part in ast.walk(s)}
+    bodies = [statement for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for statement in node.body]
+    fields = {id(part) for s in bodies if isinstance(s, ast.Assign | ast.AnnAssign) for part in ast.walk(s)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in fields:
             name = node.id

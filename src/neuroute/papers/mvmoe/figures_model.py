@@ -138,8 +138,8 @@ def _network_notes(net: Routing) -> list[str]:
         "the published code, but not in the paper's text, the depot has a linear of its own, of its coordinates alone.",
         f"Maps: an instance of {net.example.variant} after {_visited(net)} of {net.customers:,} customers (grey), of "
         f"the tour from the first start; square: depot, ring: where the vehicle is, crosses: customers that a "
-        f"constraint closes, {len(net.decision.available)} stops are open. Known of the route: load {load:.2f}, time {time:.2f}, "
-        f"length {length:.2f}, open {opened:.0f}.",
+        f"constraint closes, {len(net.decision.available)} stops are open. Known of the route: load {load:.2f}, time "
+        f"{time:.2f}, length {length:.2f}, open {opened:.0f}.",
         f"(b) The node with the ring; H are the gate's scores in evaluation, without noise, g the softmax over the "
         f"{net.top} best. {NOTHING_PRINTED}",
     ]
