@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.plan.objects import SHARD, Labels
 
 

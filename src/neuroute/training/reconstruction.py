@@ -17,8 +17,8 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
 from neuroute.core.seeds import stream_seed
-from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.construct import construct
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.search import Search

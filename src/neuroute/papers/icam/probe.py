@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.labels import load_tours
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.multi_start import multi_start, roll_out
