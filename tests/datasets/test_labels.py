@@ -9,7 +9,8 @@ import pytest
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import chunks, labels
-from neuroute.datasets.labels import iterate_shards, load_tours, make_labels, solve_part
+from neuroute.datasets.labels import make_labels, solve_part
+from neuroute.datasets.stored_labels import iterate_shards, load_tours
 from neuroute.datasets.streams import coordinates, dataset_coordinates
 from neuroute.plan.objects import SHARD, Dataset, Labels
 from neuroute.problems.tsp import canonical, tour_length

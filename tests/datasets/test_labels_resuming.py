@@ -15,7 +15,8 @@ import pytest
 from neuroute.core import files
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import chunks, labels, pages
-from neuroute.datasets.labels import load_tours, make_labels
+from neuroute.datasets.labels import make_labels
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.solvers.base import Solver
 from tours import wanted
 

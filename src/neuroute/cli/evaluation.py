@@ -188,7 +188,7 @@ def solve(
     from neuroute.plan.config import load_config
     from neuroute.user.by_solvers import solve_by, split_names
     from neuroute.user.options import choose_decoding
-    from neuroute.user.solve import solve_file
+    from neuroute.user.solve_file import solve_file
 
     how = (beam, rrc, rescale, prc, start, longest, starts, augment, images, revise)
     decoding = None if how == tuple(GREEDY.values()) else choose_decoding(*how)

@@ -71,14 +71,14 @@ def collect(
     members, notes = list[Member](), list[str]()
     for name in dict.fromkeys(names):
         if name in LIBRARIES:
-            found, lacking = _of_library(name, least, most, places)
+            more, lacking = _of_library(name, least, most, places)
         elif name in BY_HAND:
-            found, lacking = _by_hand(name, least, most, hand)
+            more, lacking = _by_hand(name, least, most, hand)
         elif Path(name).exists():
-            found, lacking = _own(Path(name), least, most), []
+            more, lacking = _of_file(Path(name), least, most), []
         else:
             raise NeurouteError(f"--set {name}: no such file or folder, nor one of the sets {', '.join(SETS)}")
-        members += found
+        members += more
         if lacking:
             notes.append(f"Of {name} {len(lacking)} instances are not there: {_some(lacking)}.")
     if not members:
@@ -110,11 +110,11 @@ def listed(name: str) -> tuple[PublishedInstance, ...]:
 def _of_library(name: str, least: int, most: int, places: Places) -> tuple[list[Member], list[str]]:
     benchmark, _ = LIBRARIES[name]
     depot = benchmark != "tsplib"
-    wanted = [k for k in listed(name) if least <= k.nodes - depot <= most]
-    folder = places(benchmark) if wanted else Path()
-    there = [k for k in wanted if instance_file(folder, k.name, benchmark).is_file()]
-    found = [Member(name, k.name, _known_instance(folder, k, benchmark), k.optimum) for k in there]
-    return found, [k.name for k in wanted if k not in there]
+    listed_here = [k for k in listed(name) if least <= k.nodes - depot <= most]
+    folder = places(benchmark) if listed_here else Path()
+    there = [k for k in listed_here if instance_file(folder, k.name, benchmark).is_file()]
+    members = [Member(name, k.name, _known_instance(folder, k, benchmark), k.optimum) for k in there]
+    return members, [k.name for k in listed_here if k not in there]
 
 
 def _known_instance(folder: Path, k: PublishedInstance, benchmark: str) -> Instance:
@@ -124,7 +124,7 @@ def _known_instance(folder: Path, k: PublishedInstance, benchmark: str) -> Insta
 
 
 def _by_hand(name: str, least: int, most: int, hand: Path | None) -> tuple[list[Member], list[str]]:
-    found, lacking = list[Member](), list[str]()
+    members, lacking = list[Member](), list[str]()
     if hand is not None:
         check_folder(hand)
     for k in listed(name):
@@ -141,16 +141,16 @@ def _by_hand(name: str, least: int, most: int, hand: Path | None) -> tuple[list[
                 "original"
             )
         group = Group(k.name, file.coords[None], np.array([k.optimum]), file=file)
-        found.append(Member(name, k.name, Instance(group), k.optimum))
-    return found, lacking
+        members.append(Member(name, k.name, Instance(group), k.optimum))
+    return members, lacking
 
 
 def _copies(hand: Path | None, name: str, instance: str) -> list[Path]:
     return [] if hand is None else [hand / name / f"{instance}.tsp", hand / f"{instance}.tsp"]
 
 
-def _own(path: Path, least: int, most: int) -> list[Member]:
-    found = []
+def _of_file(path: Path, least: int, most: int) -> list[Member]:
+    members = []
     for number, each in enumerate(load_all(path)):
         if each.problem not in ("tsp", "cvrp") or each.matrix is not None:
             raise NeurouteError(f"--set {path}: {each.name} is a {each.variant}; coordinates of a TSP or CVRP go here")
@@ -161,8 +161,8 @@ def _own(path: Path, least: int, most: int) -> list[Member]:
             )
         if least <= each.n <= most:
             name = each.name if each.group.file is not None else f"{path.stem}_{number}"
-            found.append(Member(path.stem, name, each, each.best_known))
-    return found
+            members.append(Member(path.stem, name, each, each.best_known))
+    return members
 
 
 def _some(names: Sequence[str]) -> str:

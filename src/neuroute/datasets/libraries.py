@@ -130,9 +130,7 @@ def check_routes(instance: SolomonInstance, solution: np.ndarray) -> None:
 
 def cut_cost(instance: SolomonInstance, routes: Sequence[Sequence[int]]) -> float:
     """Return the length of routes of distances cut after one decimal, by which the best costs known are counted."""
-    path = np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
-    ways = np.sqrt(((instance.coords[path[1:]] - instance.coords[path[:-1]]) ** 2).sum(-1))
-    return float(np.floor(10 * ways).sum() / 10)
+    return float(np.floor(10 * instance.ways(routes)).sum() / 10)
 
 
 def _solomon_length(instance: SolomonInstance, solution: np.ndarray, rounded: bool) -> float:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +56,19 @@ def split(text: str, where: str) -> Sections:
         else:
             current.append((number, line))
     return Sections(where, header, rows)
+
+
+def edge_type_of(parts: Sections, known: Collection[str], solvers: str) -> str:
+    """Return a file's EDGE_WEIGHT_TYPE.  Raises NeurouteError for another one than these; solvers: of distances."""
+    found = parts.header.get("EDGE_WEIGHT_TYPE", "missing")
+    if found == "EXPLICIT":
+        raise NeurouteError(
+            f"{parts.where}: EDGE_WEIGHT_TYPE EXPLICIT is not read where networks need coordinates; `neuroute solve` "
+            f"takes distances with --solver {solvers}"
+        )
+    if found not in known:
+        raise NeurouteError(f"{parts.where}: EDGE_WEIGHT_TYPE {found} is not read; only {', '.join(known)} are")
+    return found
 
 
 def coordinates(parts: Sections) -> tuple[list[int], np.ndarray]:

@@ -62,9 +62,14 @@ class SolomonInstance:
 
         Table 7 shows lengths that are not rounded, beside optima of distances that are cut after one decimal.
         """
-        path = np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
-        ways = np.sqrt(((self.coords[path[1:]] - self.coords[path[:-1]]) ** 2).sum(-1))
+        ways = self.ways(routes)
         return float(np.rint(ways).sum() if rounded else ways.sum())
+
+    def ways(self, routes: Sequence[Sequence[int]]) -> np.ndarray:
+        """Return the distance of each way along routes, depot to depot."""
+        path = np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
+        distances: np.ndarray = np.sqrt(((self.coords[path[1:]] - self.coords[path[:-1]]) ** 2).sum(-1))
+        return distances
 
 
 def read_solomon(path: Path, sizes: Collection[int] | None = SIZES) -> SolomonInstance:

@@ -6,7 +6,7 @@ Its name then stands nowhere in labels, records or tables: they name the solver 
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.labels import rows_missing
+from neuroute.datasets.stored_labels import rows_missing
 from neuroute.plan.build import build_plan
 from neuroute.plan.plan import Plan
 from neuroute.solvers.base import fitting_workers

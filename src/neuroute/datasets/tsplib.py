@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
-from neuroute.datasets.sections import coord_rows, coordinates, read_text, split
+from neuroute.datasets.sections import coord_rows, coordinates, edge_type_of, read_text, split
 
 log = logging.getLogger(__name__)
 EDGE_TYPES = ("EUC_2D", "CEIL_2D", "ATT", "GEO")
@@ -86,14 +86,7 @@ def read_tsplib(path: Path) -> TsplibInstance:
 def parse_tsplib(text: str, where: str, name: str) -> TsplibInstance:
     """Return the instance of a file's text; `name` is for a file that states none."""
     parts = split(text, where)
-    edge_type = parts.header.get("EDGE_WEIGHT_TYPE", "missing")
-    if edge_type == "EXPLICIT":
-        raise NeurouteError(
-            f"{where}: EDGE_WEIGHT_TYPE EXPLICIT is not read where networks need coordinates; `neuroute solve` takes "
-            "distances with --solver lkh, or concorde, hgs, insertion, nearest, ortools, pyvrp"
-        )
-    if edge_type not in EDGE_TYPES:
-        raise NeurouteError(f"{where}: EDGE_WEIGHT_TYPE {edge_type} is not read; only {', '.join(EDGE_TYPES)} are")
+    edge_type = edge_type_of(parts, EDGE_TYPES, "lkh, or concorde, hgs, insertion, nearest, ortools, pyvrp")
     kind = parts.header.get("TYPE", "TSP")
     if kind.split()[:1] != ["TSP"]:
         raise NeurouteError(f"{where}: TYPE {kind or 'nothing'} is not read; only symmetric TSP files are")

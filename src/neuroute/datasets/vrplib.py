@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
-from neuroute.datasets.sections import Sections, coord_rows, coordinates, read_text, split, whole
+from neuroute.datasets.sections import Sections, coord_rows, coordinates, edge_type_of, read_text, split, whole
 from neuroute.datasets.tsplib import distances, scale_to_unit
 
 log = logging.getLogger(__name__)
@@ -73,16 +73,10 @@ def read_vrplib(path: Path) -> VrplibInstance:
 def parse_vrplib(text: str, where: str, name: str) -> VrplibInstance:
     """Return the instance of a file's text; `name` is for a file that states none."""
     parts = split(text, where)
-    edge_type, kind = parts.header.get("EDGE_WEIGHT_TYPE", "missing"), parts.header.get("TYPE", "missing")
+    kind = parts.header.get("TYPE", "missing")
     if kind != "CVRP":
         raise NeurouteError(f"{where}: TYPE {kind or 'nothing'} is not read; only CVRP files are")
-    if edge_type == "EXPLICIT":
-        raise NeurouteError(
-            f"{where}: EDGE_WEIGHT_TYPE EXPLICIT is not read where networks need coordinates; `neuroute solve` takes "
-            "distances with --solver hgs, or nearest, ortools, pyvrp"
-        )
-    if edge_type not in EDGE_TYPES:
-        raise NeurouteError(f"{where}: EDGE_WEIGHT_TYPE {edge_type} is not read; only {', '.join(EDGE_TYPES)} are")
+    edge_type = edge_type_of(parts, EDGE_TYPES, "hgs, or nearest, ortools, pyvrp")
     if "DISTANCE" in parts.header:  # Li's sets, which learned solvers take as plain CVRP
         log.info("%s: its limit on the length of a route (%s) is ignored", where, parts.header["DISTANCE"])
     nodes, coords = coordinates(parts)

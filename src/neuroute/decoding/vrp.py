@@ -44,12 +44,14 @@ class VrpBatch(CvrpBatch):
     def of(cls, instances: Vrp, device: torch.device) -> Self:
         cvrp = CvrpBatch.of(instances, device)
 
-        def given(array: np.ndarray | None, absent: Tensor) -> Tensor:
+        def to_tensor(array: np.ndarray | None, absent: Tensor) -> Tensor:
             return absent if array is None else torch.from_numpy(array).to(device)
 
-        limit = given(instances.limit, torch.full(cvrp.capacity.shape, torch.inf, dtype=torch.float64, device=device))
-        windows = given(instances.windows, torch.zeros_like(cvrp.coords))
-        service = given(instances.service, torch.zeros_like(cvrp.coords[..., 0]))
+        limit = to_tensor(
+            instances.limit, torch.full(cvrp.capacity.shape, torch.inf, dtype=torch.float64, device=device)
+        )
+        windows = to_tensor(instances.windows, torch.zeros_like(cvrp.coords))
+        service = to_tensor(instances.service, torch.zeros_like(cvrp.coords[..., 0]))
         return cls(cvrp.coords, cvrp.demand, cvrp.capacity, limit, windows, service, instances.switches)
 
     @property

@@ -13,8 +13,8 @@ import numpy as np
 
 from neuroute.accounting import cost
 from neuroute.core import device as devices
-from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.decode import decode_timed as decode_instances
 from neuroute.decoding.decode import improve
 from neuroute.decoding.multi_start import starts_of

@@ -62,6 +62,11 @@ def longest(labels: list[Labels]) -> list[Labels]:
     return [with_count(key, count) for key, count in most.items()]
 
 
+def read_by(runs: Iterable[Run]) -> list[Labels]:
+    """What trainings and their validations read."""
+    return [labels for run in runs for labels in (*run.data, run.validation, *run.also_validation)]
+
+
 def with_count(labels: Labels, count: int) -> Labels:
     return labels.model_copy(update={"dataset": labels.dataset.model_copy(update={"count": count})})
 

@@ -106,7 +106,7 @@ class TrainingLoop:
         """Train to the end.  On SIGTERM or Ctrl-C the batch in hand is finished and the state saved."""
         stop = self._signals
         handlers = {s: signal.signal(s, lambda number, _frame: stop.append(number)) for s in _SIGNALS}
-        began = told = time.monotonic()
+        began = last_message = time.monotonic()
         before, start = self.seconds, self.done
         spent = self.processor_seconds - time.process_time()
         if self.done == 0:
@@ -132,9 +132,9 @@ class TrainingLoop:
                     now = time.monotonic()
                     self.seconds = before + now - began
                 self.processor_seconds = spent + time.process_time()
-                if now - told > TELL_EVERY_S:
+                if now - last_message > TELL_EVERY_S:
                     self._tell(rate)
-                    told = now
+                    last_message = now
                 if stop:
                     self._save()
                     self._saved.wait()
@@ -213,8 +213,8 @@ class TrainingLoop:
                     "seconds": round(self.seconds, 2),
                 }
             )
-            told = ", ".join(f"{g:.3f} %" for g in gaps.values())
-            log.info("batch %d/%d: validation gap %s", self.done, self.total, told)
+            text = ", ".join(f"{g:.3f} %" for g in gaps.values())
+            log.info("batch %d/%d: validation gap %s", self.done, self.total, text)
 
     def _show(self) -> None:
         """Let the log be followed while training; what counts for resuming is in the state."""
@@ -223,7 +223,7 @@ class TrainingLoop:
     def _tell(self, rate: float) -> None:
         if self.world.leads:
             self._show()
-            left = (self.samples(self.total) - self.samples(self.done)) / rate
+            remaining = (self.samples(self.total) - self.samples(self.done)) / rate
             trains = [line for line in self.lines if '"train"' in line]
             loss = f"{json.loads(trains[-1])['loss']:.4f}" if trains else "not yet known"
             log.info(
@@ -232,7 +232,7 @@ class TrainingLoop:
                 self.total,
                 loss,
                 rate,
-                _clock(left),
+                _clock(remaining),
             )
 
 

@@ -13,8 +13,8 @@ import torch
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive, write_json, write_text
-from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.construct import construct
 from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
 from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint

@@ -13,10 +13,10 @@ import torch
 
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import REFERENCES
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.evaluation.loaded import make_rows
 from neuroute.evaluation.records import Rows, write_records

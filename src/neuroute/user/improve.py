@@ -15,7 +15,7 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.progress import Progress
-from neuroute.decoding.decode import OWN, instances_per_batch
+from neuroute.decoding.decode import OWN_METHODS, instances_per_batch
 from neuroute.decoding.environment import Batch, Environment
 from neuroute.decoding.memory import batch_size_for, device_of
 from neuroute.decoding.multi_start import augment8, roll_out
@@ -203,7 +203,7 @@ def _in_its_own_way(net: Any, method: Any, memory_gb: float) -> SearchSolutions:
         for beam in BEAMS if method == "decoders" else (1,):
             for coords in augment8(batch.coords):
                 decoding = Decoding(method=method, beam=beam)
-                yield OWN[method].of(net.problem)(net, batch.at(coords), decoding, memory_gb, 0)
+                yield OWN_METHODS[method].of(net.problem)(net, batch.at(coords), decoding, memory_gb, 0)
 
     return search_solutions
 

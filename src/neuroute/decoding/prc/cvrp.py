@@ -43,7 +43,7 @@ def prc(
     blocks_per_batch: Callable[[int], int] | None = None,
     seed: int = 0,
     first: int = 0,
-    done: int = 0,
+    iterations_before: int = 0,
 ) -> Iterator[Tensor]:
     """Yields the solutions (batch, 2, V) after each iteration, nowhere longer than before it (sit, 4.3, B.3).
 
@@ -55,21 +55,21 @@ def prc(
     `encode(coords (pieces, 1 + m, 2), shares (pieces, 1 + m))`, depot first, gives rows; `decide_for(m)` decides on
     pieces of m customers or somewhat fewer.  All pieces are one batch, taken `blocks_per_batch(m)` at a time (None:
     all).  Draws depend on the seed and on an instance's number, of which the batch's first is `first`, so no way of
-    splitting changes anything.  With `done`, `solutions` are those after as many iterations of this seed, and the
-    others follow.  Raises NeurouteError for a `longest` below 4 or above V.
+    splitting changes anything.  With `iterations_before`, `solutions` are those after as many iterations of this seed,
+    and the others follow.  Raises NeurouteError for a `longest` below 4 or above V.
     """
     batch, _, customers = solutions.shape
     longest, cut = longest_sub_path(longest, customers), RULES[rule]
 
     def rounds() -> Iterator[Tensor]:
         now = solutions
-        for index in range(done, iterations):
-            drawn = draw_within(seed, index, customers, first, batch, longest)
-            now = arranged(by_angle(instances.coords, now), drawn)
-            pieces = cut(now[:, 1], drawn.length, most_blocks)
+        for index in range(iterations_before, iterations):
+            draw_now = draw_within(seed, index, customers, first, batch, longest)
+            now = arranged(by_angle(instances.coords, now), draw_now)
+            pieces = cut(now[:, 1], draw_now.length, most_blocks)
             if len(pieces):
-                size = blocks_per_batch(drawn.length) if blocks_per_batch else len(pieces)
-                now = rebuild(decide_for(drawn.length), encode, instances, now, pieces, size)
+                size = blocks_per_batch(draw_now.length) if blocks_per_batch else len(pieces)
+                now = rebuild(decide_for(draw_now.length), encode, instances, now, pieces, size)
             yield now
 
     return rounds()
@@ -85,7 +85,7 @@ def rrc(
     longest: int | None = None,
     seed: int = 0,
     first: int = 0,
-    done: int = 0,
+    iterations_before: int = 0,
 ) -> Iterator[Tensor]:
     """Yields the solutions (batch, 2, V) after each iteration, nowhere longer than before it (LEHD).
 
@@ -95,16 +95,16 @@ def rrc(
     """
     batch, _, customers = solutions.shape
     every, most = torch.arange(batch, device=solutions.device), longest and longest_sub_path(longest, customers)
-    for index in range(done, iterations):
-        drawn = (
+    for index in range(iterations_before, iterations):
+        draw_now = (
             draw_within(seed, index, customers, first, batch, most)
             if most
             else draw(seed, index, customers, first, batch)
         )
-        length = torch.full_like(every, drawn.length)
+        length = torch.full_like(every, draw_now.length)
         pieces = Blocks(every, customers - length, length)  # a piece ends where the solution does
-        solutions = arranged(solutions, drawn)
-        solutions = rebuild(decide_for(drawn.length), encode, instances, solutions, pieces, batch)
+        solutions = arranged(solutions, draw_now)
+        solutions = rebuild(decide_for(draw_now.length), encode, instances, solutions, pieces, batch)
         yield solutions
 
 
@@ -127,9 +127,9 @@ def rebuild(
         depot = torch.zeros_like(nodes[:, :1])
         demand = instances.demand[instance, torch.cat([nodes, depot], dim=1)]
         capacity = instances.capacity[instance[:, 0]]
-        left = capacity - delivered[instance, first][:, 0]
-        chosen, new_flags = complete_routes(decide, rows, demand, capacity, left, sizes)
-        new = nodes.gather(1, chosen)
+        remaining = capacity - delivered[instance, first][:, 0]
+        places, new_flags = complete_routes(decide, rows, demand, capacity, remaining, sizes)
+        new = nodes.gather(1, places)
         points, home = instances.coords[instance, nodes].double(), instances.coords[instance[:, 0], 0].double()
         before = path_lengths(home, points, flags)
         after = path_lengths(home, instances.coords[instance, new].double(), new_flags)

@@ -23,8 +23,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None = 
         if not torch.is_grad_enabled():
             return kernel.fused(q, k, v, scale, bias)
         if type(q) is Tensor and (bias is None or not bias.requires_grad):  # not of shapes alone
-            trained: Tensor = kernel.Trained.apply(q, k, v, scale, bias)  # type: ignore[no-untyped-call]
-            return trained
+            attended: Tensor = kernel.AttentionFunction.apply(q, k, v, scale, bias)  # type: ignore[no-untyped-call]
+            return attended
     if q.device.type == "cpu" and q.dtype == torch.bfloat16 and torch.is_grad_enabled():
         # The fused CPU kernel's bf16 backward pass takes two to nine times as long as these two products.
         scores = q @ k.transpose(-1, -2) * scale

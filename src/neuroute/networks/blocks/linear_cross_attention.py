@@ -85,8 +85,8 @@ class CrossLayer(nn.Module):
         queries = torch.einsum("bphd,hdw->bhpw", self._heads(self.query(x)) * (attention_scale * self.scale), key)
         queries = queries.flatten(1, 2)  # (batch, heads * p, width)
         # A GPU's fused kernels share work out by queries: for these few most of its processors would be idle.
-        seen = seen_by(queries, stream, fused=stream.device.type == "cpu").unflatten(1, (self.heads, -1))
-        out: Tensor = self.out(torch.einsum("bhpw,hdw->bphd", seen, value).flatten(2))
+        context = seen_by(queries, stream, fused=stream.device.type == "cpu").unflatten(1, (self.heads, -1))
+        out: Tensor = self.out(torch.einsum("bhpw,hdw->bphd", context, value).flatten(2))
         return out
 
     def folded(self, context: Tensor, attention_scale: float) -> tuple[Tensor, Tensor]:

@@ -148,10 +148,10 @@ def _notes(net: Structure, sizes: list[int]) -> list[str]:
         dict(zip(net.array("sizes"), net.array(key), strict=True)) for key in ("counts", "solved", "solvers")
     )
     sets = ", ".join(f"{counts[n]:,} of TSP{n:,} by {solvers[n]}" for n in sizes)
-    own = ", ".join(f"{solved[n]:,} of TSP{n:,}" for n in sizes)
+    solved_text = ", ".join(f"{solved[n]:,} of TSP{n:,}" for n in sizes)
     notes = [
         f"Optimal tours: of the labelled test instances ({sets}), walked from node 0 as stored. Model: {net.run.id} "
-        f"as trained here, greedy from node 0 ({own}, the first ones). All decisions but the last count.",
+        f"as trained here, greedy from node 0 ({solved_text}, the first ones). All decisions but the last count.",
         f"(a) The first instance of each set. The circle's radius is the {100 * SHARE:.0f} % quantile of the distance "
         "to the next node over all optimal tours of that size; the number of nodes is the mean of other nodes, visited "
         "or not, so near to a node.",

@@ -6,7 +6,7 @@ from neuroute.papers.icam.roles import ABLATIONS, BASELINES, ORIGINAL, OWN, PROB
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.changes import apply_changes, declare_run, seed_of
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import longest
+from neuroute.plan.label_blocks import longest, read_by
 from neuroute.plan.objects import Elite, LabelJob, Network, Problem, Reinforced, Run
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
@@ -25,11 +25,10 @@ WITHOUT = {  # Table 9
 
 def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     """One for all: ICAM's own trainings need no labels, and other papers have those of the baselines."""
-    read = [labels for r in runs for labels in (*r.data, r.validation, *r.also_validation)]
     tests = [labels for problem in PROBLEMS for size in roles.SIZES for labels in roles.solved(scale, problem, size)]
     tests += [roles.large(scale, size) for size in roles.LARGE_SIZES]
     tests += [roles.tam(scale, size) for size in roles.TAM_SIZES]
-    return [LabelJob(paper=roles.PAPER, name="labels", labels=tuple(longest([*read, *tests])))]
+    return [LabelJob(paper=roles.PAPER, name="labels", labels=tuple(longest([*read_by(runs), *tests])))]
 
 
 # -- runs -----------------------------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def _row(study: Study, solved: Solved, method: Method) -> Row:
     return Row((*method.labels, model_here(study, run)), (*cells, time))
 
 
-def _asked(study: Study) -> dict[str, str]:
+def _models_here(study: Study) -> dict[str, str]:
     """The models of this scale, which may do without ELG."""
     return {name: run for name, run in RUNS.items() if run in study.runs or run != ELG["cvrp"]}
 
@@ -78,7 +78,7 @@ def _notes(study: Study, solved: Solved) -> tuple[str, ...]:
         "Means of the instances' gaps, of unrounded lengths to the best known costs, which are in the library's "
         f"integer distances; over the instances that every model measured here has solved. This scale measures those "
         f"from {least:,} to {below - 1:,} nodes, depot included; N counts customers.",
-        *not_measured(solved.records, below, _asked(study), BENCHMARK, least, (SET,)),
+        *not_measured(solved.records, below, _models_here(study), BENCHMARK, least, (SET,)),
         f"{ONE_SEED} Trained here: {', '.join(trained) or 'none'}; on uniform "
         "instances alone, but ELG on three distributions.",
         "POMO, ELG and ICAM take the best of one solution from each customer, LEHD and BQ are greedy; nothing is "

@@ -46,8 +46,8 @@ def table8(study: Study) -> Table:
     sets = {size: labels.dataset for size, labels in tests.items()}
     rows = []
     for i, stage in enumerate((*STAGES, None), 1):
-        shown = printed_numbers(study, "table8", checkpoint=f"after_stage_{i}")
-        cells = [_at_stage(study, stage, dataset, number(shown, size, "gap_pct")) for size, dataset in sets.items()]
+        published = printed_numbers(study, "table8", checkpoint=f"after_stage_{i}")
+        cells = [_at_stage(study, stage, dataset, number(published, size, "gap_pct")) for size, dataset in sets.items()]
         rows.append(Row((f"After stage {i}", _sizes(study, i - 1)), tuple(cells)))
     return Table(
         study.artifact.title,
@@ -189,13 +189,11 @@ def _strategies(scale: Scale) -> list[Method]:
         label = f"{name} bs16" if by_beam else f"{name} RRC100"
         paper, here = (16, decoding.beam) if by_beam else (100, decoding.iterations)
         sizes = roles.searched(scale, "beam" if by_beam else "rrc")
-        printed_numbers = {"method": name, "decoding": "beam" if by_beam else "RRC"}
-        return Method(
-            with_budget(label, paper, here), printed_numbers, runs=dict.fromkeys(sizes, run), decoding=decoding
-        )
+        in_print = {"method": name, "decoding": "beam" if by_beam else "RRC"}
+        return Method(with_budget(label, paper, here), in_print, runs=dict.fromkeys(sizes, run), decoding=decoding)
 
     single, multi, augmented = ways("ICAM", OWN["tsp"], SIZES)
-    baselines, own = BASELINES["tsp"], run_id(OWN["tsp"])
+    baselines, run = BASELINES["tsp"], run_id(OWN["tsp"])
     return [
         REFERENCE["tsp"],
         greedy("BQ", "tsp", SIZES),
@@ -204,8 +202,8 @@ def _strategies(scale: Scale) -> list[Method]:
         searched("LEHD", baselines["LEHD"], rrc),
         single,
         multi,
-        searched("ICAM", own, roles.rrc(scale, "all")),
-        searched("ICAM", own, roles.beam(scale, "all")),
+        searched("ICAM", run, roles.rrc(scale, "all")),
+        searched("ICAM", run, roles.beam(scale, "all")),
         augmented,
     ]
 

@@ -19,7 +19,7 @@ from neuroute.papers.mvmoe.roles import (
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import longest, with_count
+from neuroute.plan.label_blocks import longest, read_by, with_count
 from neuroute.plan.objects import LabelJob, Network, Reinforced, Run, Stage, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
@@ -67,9 +67,8 @@ Add = Callable[..., None]
 
 def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     """One for all; the training labels of Table 8's LEHDs are in it where `scaling` does not have them."""
-    read = [labels for r in runs for labels in (*r.data, r.validation, *r.also_validation)]
     tests = [labels for size in SIZES for variant in VARIANTS for labels in roles.solved(scale, variant, size)]
-    return [LabelJob(paper=roles.PAPER, name="labels", labels=tuple(longest([*read, *tests])))]
+    return [LabelJob(paper=roles.PAPER, name="labels", labels=tuple(longest([*read_by(runs), *tests])))]
 
 
 # -- runs -----------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
 
 def runs(config: Config, scale: Scale) -> list[Run]:
     p = scale[PensScale]
-    own = [
+    positioned = [
         _run(config, scale, name, 100, {"positions": positions}, p.network, p.training)
         for name, positions in roles.POSITIONS.items()
     ]
@@ -45,7 +45,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
             f"scale {scale.name}: pens.sizes.100 is {here}, but {BQ} and {LEHD} are trained at {there} nodes: "
             "make them equal"
         )
-    return [*own, *small, *baselines]
+    return [*positioned, *small, *baselines]
 
 
 def _run(
@@ -61,7 +61,7 @@ def _run(
         role=role,
         network=Network(kind=PENS, arguments=shape.model_dump() | role | {"train_nodes": n}),
         n=n,
-        data=lambda own: training_blocks(n, own.samples, scale.label_solver),
+        data=lambda training: training_blocks(n, training.samples, scale.label_solver),
         validation=validation(scale, size),
         also_validation=(validation(scale, 100),) if size != 100 else (),  # Figure 5b
     )

@@ -124,18 +124,18 @@ def table1(study: Study) -> Table:
 def _without_minimum(study: Study, sets: dict[int, Dataset]) -> list[str]:
     """Where a sweep's parabola has no minimum between its ends."""
     paper_size = {dataset.n: size for size, dataset in sets.items()}
-    found = []
+    models = []
     for name in MODELS:
         arrays = study.arrays(f"{run_id(name)}/rescaling")
         if "interior" not in arrays:
             continue
         inside = dict(zip(arrays["sizes"].tolist(), arrays["interior"].tolist(), strict=True))
         where = [f"TSP{paper_size[n]} (TSP{n} here)" for n, interior in inside.items() if not interior]
-        found += [f"{NAMES[name]} at {', '.join(where)}"] if where else []
-    if not found:
+        models += [f"{NAMES[name]} at {', '.join(where)}"] if where else []
+    if not models:
         return []
     return [
-        f"The parabola has no minimum between the factors that it is fitted to for {'; '.join(found)}: the factor "
+        f"The parabola has no minimum between the factors that it is fitted to for {'; '.join(models)}: the factor "
         "there is the best of those tried, and a wider or finer sweep may find a better one."
     ]
 

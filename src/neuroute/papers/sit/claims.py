@@ -32,11 +32,11 @@ def time_grows_slowly(study: Study) -> Finding:
         values = {size: number(printed_numbers(study, 4, method=method), size, "time_s") for size in SIZES}
         return {size: value for size, value in values.items() if isinstance(value, float)}
 
-    (lehd, ours), shown = (here(f"LEHD{HELD}"), here("SIT")), (in_print("LEHD"), in_print("Ours"))
-    both, both_printed = sorted(lehd.keys() & ours.keys()), sorted(shown[0].keys() & shown[1].keys())
+    (lehd, ours), in_prints = (here(f"LEHD{HELD}"), here("SIT")), (in_print("LEHD"), in_print("Ours"))
+    both, both_printed = sorted(lehd.keys() & ours.keys()), sorted(in_prints[0].keys() & in_prints[1].keys())
     sides = (
-        Side("LEHD", _exponent(lehd, both), _exponent(shown[0], both_printed)),
-        Side("Ours", _exponent(ours, both), _exponent(shown[1], both_printed)),
+        Side("LEHD", _exponent(lehd, both), _exponent(in_prints[0], both_printed)),
+        Side("Ours", _exponent(ours, both), _exponent(in_prints[1], both_printed)),
     )
     ratios = [lehd[n] / ours[n] for n in both]
     at = f"TSPs of {', '.join(f'{n:,}' for n in both)} nodes, one instance each" if both else "no size that both solve"
@@ -79,11 +79,11 @@ def ahead_of_others(study: Study) -> Finding:
     dataset = roles.reference(study.scale, "tsp", 1000).dataset
     s, rows = study.scale[SitScale], printed_numbers(study, 1, problem="TSP")
     prc, rrc = roles.prc_of(study.scale, "tsp", 1000), roles.search_of(study.scale, "LEHD")
-    own = number(rows[(rows.method == "Ours") & (rows.iters == 1000)], 1000, "gap_pct")
+    ours = number(rows[(rows.method == "Ours") & (rows.iters == 1000)], 1000, "gap_pct")
     other = number(rows[(rows.method == "LEHD") & (rows.decoding == "RRC")], 1000, "gap_pct")
     run = run_id(roles.model(study.scale, "tsp", 1000))
     return less(
-        gap_side(study, f"Ours, PRC of {s.prc[1000]:,} iterations", run, dataset, own, prc),
+        gap_side(study, f"Ours, PRC of {s.prc[1000]:,} iterations", run, dataset, ours, prc),
         gap_side(study, f"LEHD, RRC of {s.rrc:,}", BASELINES["tsp"]["LEHD"], dataset, other, rrc),
         dataset,
     )

@@ -19,14 +19,16 @@ from neuroute.problems.longest import longest_sub_path
 
 
 def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
-    own = [r for r in runs if isinstance(r.training, Reconstruction)]
-    labelled = [r for r in runs if r not in own]  # those of `scaling` too, where it does not label them itself
+    reconstructing = [r for r in runs if isinstance(r.training, Reconstruction)]
+    labelled = [
+        r for r in runs if r not in reconstructing
+    ]  # those of `scaling` too, where it does not label them itself
     out = training_label_jobs(roles.PAPER, [r for r in labelled if r.validation.dataset.problem == "tsp"])
 
     def add_job(name: str, labels: list[Labels]) -> None:
         out.append(LabelJob(paper=roles.PAPER, name=name, labels=tuple(dict.fromkeys(labels))))
 
-    add_job("initial", longest([labels for r in own for labels in r.data]))
+    add_job("initial", longest([labels for r in reconstructing for labels in r.data]))
     cvrp = [labels for r in labelled if r.validation.dataset.problem == "cvrp" for labels in r.data]
     validations = [labels for r in labelled for labels in (r.validation, *r.also_validation)]
     add_job("labelled", longest([*cvrp, *validations]))
@@ -59,8 +61,8 @@ def solver_rows(scale: Scale, problem: Problem) -> list[Labels]:
 
 def runs(config: Config, scale: Scale) -> list[Run]:
     """Its own, and baselines as `scaling`, `icam` and `rivals` train them."""
-    wanted = [run for of_problem in BASELINES.values() for run in of_problem.values()]
-    lent = [run for run in (*wanted, *POMO_RUNS.values(), *roles.RIVALS) if not run.startswith(f"{roles.PAPER}/")]
+    baselines = [run for of_problem in BASELINES.values() for run in of_problem.values()]
+    lent = [run for run in (*baselines, *POMO_RUNS.values(), *roles.RIVALS) if not run.startswith(f"{roles.PAPER}/")]
     return [*own_runs(config, scale), *borrow_runs(config, scale, lent)]
 
 
@@ -87,7 +89,7 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
             role=role,
             network=network or _sit(scale, problem, n, **change),
             n=n,
-            data=lambda own: (roles.training_labels(scale, problem, size, own.samples),),
+            data=lambda training: (roles.training_labels(scale, problem, size, training.samples),),
             start=run_id(start) if start else None,
             validation=validation(scale, problem, size),
         )
@@ -156,7 +158,7 @@ def _like(config: Config, like: Run, name: str, network: Network, training: Supe
         role={"size": 100},
         network=network,
         n=like.n,
-        data=lambda own: (with_count(like.data[0], own.samples),) if isinstance(own, Supervised) else (),
+        data=lambda t: (with_count(like.data[0], t.samples),) if isinstance(t, Supervised) else (),
         validation=like.validation,
     )
 

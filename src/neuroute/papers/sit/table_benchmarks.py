@@ -86,13 +86,13 @@ class _Benchmark:
 
     def groups(self) -> list[tuple[str, Nodes, Column]]:
         """List the printed name, the nodes and the column of each group; "" for what the paper does not measure."""
-        named = [(name, nodes, KEYS[name], HEADS[name]) for name, nodes in GROUPS[self.problem].items()]
+        rows = [(name, nodes, KEYS[name], HEADS[name]) for name, nodes in GROUPS[self.problem].items()]
         if self.here[0] < GROUPS[self.problem]["all"][0]:
-            named.insert(0, ("", self.here, "here", f"Here: {self.here[0]:,} ≤ n < {self.here[1] + 1:,}"))
+            rows.insert(0, ("", self.here, "here", f"Here: {self.here[0]:,} ≤ n < {self.here[1] + 1:,}"))
         group = self.name.upper()
         return [
             (name, nodes, Column(f"gap_{self.name}_{key}_pct", head, "%", group=group, at=self.solved.describe(nodes)))
-            for name, nodes, key, head in named
+            for name, nodes, key, head in rows
         ]
 
     def columns(self) -> list[Column]:

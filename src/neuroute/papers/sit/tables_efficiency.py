@@ -67,19 +67,19 @@ class Comparison:
         for size in self.sizes:
             cells += [self._gap(model, size)] if gaps else []
             cells += [
-                Cell(self._measured(model, size, metric), self._printed(model, size, name), at=self._at(size))
+                Cell(self._value_here(model, size, metric), self._published(model, size, name), at=self._at(size))
                 for metric, name in METRICS.items()
             ]
         here = (model_here(self.study, next(iter(model.runs.values()), None)),) if gaps else ()
         return Row((model.label, *here), tuple(cells))
 
     def _gap(self, model: Model, size: int) -> Cell:
-        published, run = self._printed(model, size, "gap_pct"), model.runs.get(size)
+        published, run = self._published(model, size, "gap_pct"), model.runs.get(size)
         if run is None or not model.printed:
             return Cell(None, published)
         return gap_cell(self.study, run, roles.reference(self.study.scale, self.problem, size).dataset, published)
 
-    def _printed(self, model: Model, size: int, metric: str) -> Value:
+    def _published(self, model: Model, size: int, metric: str) -> Value:
         if not model.printed:
             return None
         return number(printed_numbers(self.study, self.study.artifact.name, method=model.label), size, metric)
@@ -90,7 +90,7 @@ class Comparison:
     def _at(self, size: int) -> str:
         return f"{self.problem.upper()}{self._timed(size).n}, one instance"
 
-    def _measured(self, model: Model, size: int, metric: str) -> Value:
+    def _value_here(self, model: Model, size: int, metric: str) -> Value:
         """Seconds or MiB of one instance; "OOM" where it does not fit."""
         cell = run_id(f"{self.problem}_1k"), self._timed(size), f"efficiency-{model.network}"
         if self.study.value("out_of_memory", *cell):
@@ -107,8 +107,8 @@ class Comparison:
         for model in (models[label] for label in labels):
             fits = []
             for metric, name in METRICS.items():
-                here = exponent(nodes, [self._measured(model, size, metric) for size in self.sizes])
-                paper = exponent(self.sizes, [self._printed(model, size, name) for size in self.sizes])
+                here = exponent(nodes, [self._value_here(model, size, metric) for size in self.sizes])
+                paper = exponent(self.sizes, [self._published(model, size, name) for size in self.sizes])
                 if here is not None:
                     in_print = f" ({paper:.2f})" if paper is not None else ""
                     fits.append(f"{name.partition('_')[0]} {here:.2f}{in_print}")
@@ -124,13 +124,13 @@ class Comparison:
     def protocol_note(self) -> str:
         """Say how time and memory were measured, and of which networks."""
         s = self.study.scale[SitScale]
-        wanted = ("sit", "lehd", "sigd", "pomo") if self.problem == "tsp" else ("sit", "bq")
-        shapes = {name.upper(): shape for name, shape in s.efficiency_shapes.items() if name in wanted}
-        named = ", ".join(f"{name} D={shape.depth}, W={shape.width}" for name, shape in shapes.items())
+        names = ("sit", "lehd", "sigd", "pomo") if self.problem == "tsp" else ("sit", "bq")
+        shapes = {name.upper(): shape for name, shape in s.efficiency_shapes.items() if name in names}
+        text = ", ".join(f"{name} D={shape.depth}, W={shape.width}" for name, shape in shapes.items())
         nodes = ", ".join(f"{self._timed(size).n:,}" for size in self.sizes)
         return (
             f"Time and memory are of one instance of {self.problem.upper()} with {nodes} nodes, not of the test sets, "
-            f"and of networks with random weights in shapes of their own ({named}): {s.efficiency_decisions} decisions "
+            f"and of networks with random weights in shapes of their own ({text}): {s.efficiency_decisions} decisions "
             "along a greedy construction are timed and integrated over all of it; what would take long is left out. "
             "Memory is what the decisions add at their peak, without weights, in MiB. The paper averages over test "
             "sets on one RTX 3090 and says neither how many instances share a batch nor what its memory counts."

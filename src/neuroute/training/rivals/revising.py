@@ -69,12 +69,12 @@ class RevisingBatches(Batches):
 
     def samples(self, batches: int) -> int:
         """Paths in the first so many batches."""
-        seen = 0
+        count = 0
         for phase in self.training.phases:
             epochs, within = divmod(min(batches, phase.batches), phase.batches_per_epoch)
-            seen += epochs * phase.samples + min(within * phase.batch_size, phase.samples)
+            count += epochs * phase.samples + min(within * phase.batch_size, phase.samples)
             batches -= min(batches, phase.batches)
-        return seen
+        return count
 
     def solve(self, instances: np.ndarray) -> np.ndarray:
         """Revised tours (count, n), by which the run is validated."""
@@ -88,8 +88,8 @@ class RevisingBatches(Batches):
         if within == 0:
             self._begin(number)
             self.optimizer.state.clear()
-            told = {"block": phase.block, "paths": phase.source}
-            self._notes.append({"kind": "stage", "stage": f"{phase.source}{phase.block}", **told})
+            about_phase = {"block": phase.block, "paths": phase.source}
+            self._notes.append({"kind": "stage", "stage": f"{phase.source}{phase.block}", **about_phase})
         assert self._baseline is not None
         points = self._points(number, within)
         with autocast(self.device, self.training.precision):
@@ -170,7 +170,7 @@ class RevisingBatches(Batches):
         if not file.exists():
             paths = self._make_paths(self.training.phases[number])
             write_whole(file, lambda opened: torch.save(paths, opened))
-        return _read(file)
+        return _load_paths(file)
 
     def _make_paths(self, phase: Phase) -> Tensor:
         larger = sorted({p.block for p in self.training.phases if p.source == "revised" and p.block > phase.block})
@@ -216,13 +216,13 @@ def draw_paths(count: int, nodes: int, seed: int) -> Tensor:
 def greedy_lengths(reviser: nn.Module, points: Tensor) -> Tensor:
     """Lengths (2, batch), float64, of the greedy paths from either end."""
     assert isinstance(reviser, Reviser)
-    found = []
+    lengths = []
     for part in points.split(PATHS_AT_ONCE):
         rows = reviser.prepare(part).rows()
         there, back = complete_paths(reviser.decide, torch.cat([rows, rows.flip(1)])).chunk(2)
         orders = torch.cat([there, part.shape[1] - 1 - back])
-        found.append(_lengths(part, orders).view(2, -1))
-    return torch.cat(found, dim=1)
+        lengths.append(_lengths(part, orders).view(2, -1))
+    return torch.cat(lengths, dim=1)
 
 
 def _lengths(points: Tensor, orders: Tensor) -> Tensor:
@@ -248,7 +248,7 @@ def _sampling(reviser: Reviser, generator: torch.Generator):  # type: ignore[no-
     return decide
 
 
-def _read(file: Path) -> Tensor:
+def _load_paths(file: Path) -> Tensor:
     try:
         paths: Tensor = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for a damaged file

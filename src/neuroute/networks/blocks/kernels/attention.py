@@ -97,7 +97,7 @@ def _wide(bias: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
     return None if bias is None else dense(bias.to(torch.float32)).expand(*q.shape[:3], k.shape[2])
 
 
-class Trained(torch.autograd.Function):
+class AttentionFunction(torch.autograd.Function):
     """The kernel forward and backward; a bias has no gradient."""
 
     @staticmethod
@@ -110,14 +110,14 @@ class Trained(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, given: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
         kernel = _compiled()
         assert kernel is not None
         q, k, v, out, logsum, bias = ctx.saved_tensors
         gradients = [_like(each, k, v, ctx.scale, bias) for each in (q, k, v)]
-        q, k, v, given, bias = (*(dense(each) for each in (q, k, v, given)), _wide(bias, q, k))
+        q, k, v, d_out, bias = (*(dense(each) for each in (q, k, v, d_out)), _wide(bias, q, k))
         task = _task(q, k, v, out, ctx.scale, bias, logsum)
-        if kernel.attention_backward(ctypes.byref(_Back(task, *(_View.of(each) for each in (given, *gradients))))):
+        if kernel.attention_backward(ctypes.byref(_Back(task, *(_View.of(each) for each in (d_out, *gradients))))):
             raise MemoryError("attention: no memory for a thread's keys and values")
         return (*gradients, None, None)
 

@@ -88,9 +88,9 @@ def _folder() -> Path:
 def _compile(command: list[str], file: Path, path: Path) -> None:
     """Appears whole or not at all: several processes may want it at once."""
     with tempfile.TemporaryDirectory() as folder:
-        made, linked = f"{folder}/kernel.o", f"{folder}/kernel.so"
-        subprocess.run([*command, "-c", str(file), "-o", made], check=True, capture_output=True)
+        object_file, linked = f"{folder}/kernel.o", f"{folder}/kernel.so"
+        subprocess.run([*command, "-c", str(file), "-o", object_file], check=True, capture_output=True)
         # Linked without OpenMP: torch's is there already, and two of them would each have threads of their own.
-        subprocess.run([command[0], "-shared", made, "-o", linked, "-lm"], check=True, capture_output=True)
+        subprocess.run([command[0], "-shared", object_file, "-o", linked, "-lm"], check=True, capture_output=True)
         content = Path(linked).read_bytes()
     write_whole(path, lambda file: file.write(content))
