@@ -181,7 +181,7 @@ def test_an_episode_keeps_what_its_first_step_found() -> None:
         net.decide(ready, *made[1][:3])
         torch.testing.assert_close(ready.routing.first, begun.first)
     again = net.prepare(net.encode(*case()), Routing(torch.Generator().manual_seed(0)))
-    with pytest.raises(ValueError, match="`begun`"):  # with a graph, which would be cut
+    with pytest.raises(ValueError, match="`begin_episode`"):  # with a graph, which would be cut
         net.decide(again, *made[0][:3])
     with torch.no_grad():
         torch.testing.assert_close(net.decide(again, *made[0][:3]), first)
