@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
@@ -28,7 +28,9 @@ class Scheme:
 
     run: Run
     net: RoutingNetwork  # the bare network
-    model: nn.Module  # what is trained: it as decisions, possibly compiled and wrapped
+    model: (
+        Any  # what is trained: it as decisions, possibly compiled and wrapped; of reinforcement its `Compiled`, or it
+    )
     label_dirs: list[Path]
     best: Callable[[], dict[str, Tensor]]  # the best weights so far
     stopping: Callable[[], bool]  # whether a signal asks to stop: for what takes longer than a batch

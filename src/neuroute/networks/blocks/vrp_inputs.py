@@ -56,7 +56,8 @@ class VrpContext(nn.Module):
 
     def query(self, of_context: Tensor, of_current: Tensor, context: Tensor, current: Tensor) -> Tensor:
         """context (batch, tours, 4): load, time, length, open; current (batch, tours) -> (batch, tours, width)."""
-        read = context if len(self.columns) == context.shape[-1] else context[..., self.columns]
+        # Not `context[..., columns]`: a list would be carried to a GPU at each decision.
+        read = torch.cat([context[..., column : column + 1] for column in self.columns], dim=-1)
         return rows_of(of_current, current).to(context) + in_all_digits(torch.matmul, read, of_context.to(context))
 
 
