@@ -13,21 +13,16 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import tiny
 import tiny_reinforced
-import tiny_reinforced_vrp
 from neuroute.plan.objects import Run
 from neuroute.training.train import Settings, train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 ONE = tiny_reinforced.stage(batches_per_epoch=1)
-OF_16 = tiny_reinforced_vrp.stage(batches_per_epoch=1)
 RUNS: dict[str, tuple[str, Run]] = {
     "pomo": ("store", tiny_reinforced.make_run(ONE)),
     "supervised": ("store", tiny.make_run(batch_size=60, step="decision", validations=1)),
     "icam cvrp": ("cvrp_store", tiny_reinforced.make_run(ONE, kind="icam_cvrp")),
-    "elg": ("store", tiny_reinforced.make_run(ONE, kind="elg", scaled="largest")),
-    "invit": ("store", tiny_reinforced.rollout_run(images=2)),
-    "experts": ("vrp_store", tiny_reinforced_vrp.make_run(OF_16, network={"hierarchy": "step"}, balance=0.1)),
 }
 CODE = [
     pytest.mark.slow,

@@ -97,7 +97,7 @@ def _train(
         model = DECISION.of(problem)(net)
         model = torch.compile(model, dynamic=True) if settings.compile else model  # type: ignore[assignment]
         model = world.wrap(model, place, partly=any(isinstance(part, Hierarchical) for part in net.modules()))
-    elif settings.compile and t.kind == "reinforce":
+    elif settings.compile and t.kind == "reinforce" and problem != "vrp":  # whose gates draw from generators
         model = Compiled(net)  # type: ignore[arg-type]
     scheme = Scheme(
         run,
