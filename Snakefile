@@ -17,7 +17,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 from snakemake.utils import min_version
 from neuroute.accounting.requests import Requests
-from neuroute.dag.slurm import PROFILE, Asked, check_jobs, check_orphans
+from neuroute.dag.slurm import PROFILE, JobRequest, check_jobs, check_orphans
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, exclusive
 from neuroute.core.job import SOCKET_ENV

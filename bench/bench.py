@@ -16,6 +16,7 @@ from common import NODES, SHAPES, best_of, network, products
 from icam import bench_icam
 from mvmoe import bench_mvmoe
 from pens import bench_pens
+from rivals import bench_rivals
 from search import bench_growth, bench_search
 from sit import bench_sit
 
@@ -215,6 +216,7 @@ PARTS = {
     "sit": bench_sit,
     "icam": bench_icam,
     "mvmoe": bench_mvmoe,
+    "rivals": bench_rivals,
     "labels": bench_labels,
     "dag": bench_dag,
 }

@@ -26,9 +26,9 @@ from neuroute.networks.blocks.positions import pairwise_distances
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Dataset, Labels, Network, Reinforced, Run, Stage
+from neuroute.training.batches import Scheme
 from neuroute.training.distributed import World
 from neuroute.training.reinforce import reinforce
-from neuroute.training.supervised import Scheme
 
 INSTANCES, NODES, WIDTH, FEED_FORWARD = 32, 100, 128, 512
 LARGE, FEW = 500, 6  # of the last batches that ICAM is trained on

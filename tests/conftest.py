@@ -1,4 +1,4 @@
-"""What several test rooms need."""
+"""Fixtures that several folders of tests need."""
 
 import os
 import sys

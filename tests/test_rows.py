@@ -14,7 +14,8 @@ from neuroute.datasets.streams import cvrp_dataset
 from neuroute.decoding import greedy
 from neuroute.decoding.prc import tsp as prc
 from neuroute.networks.base import MultiStartNetwork
-from neuroute.networks.blocks import attention_kernel, linear_cross_attention, rezero
+from neuroute.networks.blocks import linear_cross_attention, rezero
+from neuroute.networks.blocks.kernels import attention, decision, linear, routes
 from neuroute.networks.bq import Bq
 from neuroute.networks.icam import Icam, IcamCvrp
 from neuroute.networks.lehd import Lehd
@@ -82,7 +83,8 @@ def plainly(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Turns off whatever is fused, folded, compiled or done in place; learning takes two passes."""
 
     def turn_off() -> None:
-        monkeypatch.setattr(attention_kernel, "fits", lambda *given: False)
+        for kernel in (attention, decision, linear, routes):
+            monkeypatch.setattr(kernel, "fits", lambda *given, **named: False)
         monkeypatch.setattr(rezero, "_adds_in_place", lambda *given: False)
         monkeypatch.setattr(linear_cross_attention.CrossLayer, "folds", lambda *given: False)
         for module in (greedy, prc):

@@ -7,7 +7,7 @@ import pytest
 
 from compared import members, records
 from neuroute.comparison.compare import write
-from neuroute.comparison.flips import flips
+from neuroute.comparison.flips import budgets, flips
 from neuroute.comparison.pareto import picture
 from neuroute.comparison.records import read_results
 from neuroute.comparison.run import check_rows
@@ -144,3 +144,36 @@ def test_results_without_a_column_or_a_file_are_refused(tmp_path: Path) -> None:
         read_results(results(tmp_path / "r.csv", "a,m6,1", head="method,instance,cost"), members())
     with pytest.raises(NeurouteError, match="cannot be read"):
         read_results(tmp_path / "none.csv", members())
+
+
+def with_budgets(costs: dict[tuple[str, float | None], list[float | None]]) -> pd.DataFrame:
+    """Records of searches at several budgets (seconds), and of methods without one."""
+    parts = []
+    for (name, seconds), each in costs.items():
+        made = records({name: each})
+        parts.append(made.assign(budget_s=seconds, how="one pass" if seconds is None else f"{seconds:g} s"))
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_orders_that_hang_on_the_budget_are_shown() -> None:
+    slow, quick = [130, 131, 132, 133, 134, 135], [120, 121, 122, 123, 124, 125]
+    made = with_budgets(
+        {("slow", 1): slow, ("slow", 2): [101] * 6, ("quick", 1): quick, ("quick", 2): quick, ("pass", None): [140] * 6}
+    )
+    with style.house():
+        drawing = budgets(made)
+    assert drawing is not None
+    share = drawing.points.set_index(["method", "other", "seconds"]).share_better
+    assert (share["slow", "quick", 1], share["slow", "quick", 2]) == (0, 1)
+    assert (share["slow", "pass", 1], share["slow", "pass", 2]) == (1, 1)
+    assert "1 of 3 orders" in drawing.notes[0]
+    with style.house():
+        assert set(flips(made).points.method) == {"slow, 2 s", "quick, 2 s"}  # of the middle budget
+
+
+def test_one_budget_has_no_picture_of_budgets(tmp_path: Path) -> None:
+    made = with_budgets({("a", 1): [110] * 6, ("b", None): [120] * 6})
+    assert budgets(made) is None
+    write(made, [10], tmp_path)
+    assert (tmp_path / "flips.png").exists()
+    assert not (tmp_path / "budgets.png").exists()

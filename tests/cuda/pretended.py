@@ -57,7 +57,7 @@ READS = {
     "problems.cvrp_sub_paths:_longest_first": "how many pieces there are, once an iteration",
     "training.rivals.beam_pool:PoolBatches.train": "the mean length of the pool's tours, once an epoch",
     "training.rivals.partitioning:revised_costs": "partitions, once an instance: their routes are inserted on the host",
-    "training.rivals.path_baseline:RolloutBaseline.end_epoch": "lengths that a test compares, once an epoch",
+    "training.rivals.revising:RevisingBatches._begin.<locals>.costs": "lengths that a test compares, once an epoch",
     "training.rivals.revising:RevisingBatches._rebuilt": "revised paths, once a phase: they are kept on the host",
     "training.loop:TrainingLoop._log_loss": "once a line of the log",
     "training.loop:TrainingLoop._save": "the loss so far, with a state",
@@ -168,7 +168,7 @@ def pretended_gpu(monkeypatch: pytest.MonkeyPatch, count: int = 1) -> Iterator[N
     """`count` GPUs of 8 GB while the block runs; all tensors lie on the first."""
     with monkeypatch.context() as patch, tempfile.TemporaryDirectory() as locks:
         patch.setattr(gpus, "LOCKS", Path(locks))
-        patch.setattr(gpus, "_held", [])
+        patch.setattr(gpus, "_open_locks", [])
         gpus.take.cache_clear()
         for name, value in {
             "is_available": lambda: True,
@@ -198,7 +198,7 @@ def pretended_gpu(monkeypatch: pytest.MonkeyPatch, count: int = 1) -> Iterator[N
             with _Made(), _Moved():
                 yield
         finally:
-            for lock in gpus._held:
+            for lock in gpus._open_locks:
                 os.close(lock)
             gpus.take.cache_clear()
             torch.backends.cuda.matmul.allow_tf32 = tf32

@@ -12,9 +12,9 @@ from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Reinforced, Run, Stage
 from neuroute.problems.tsp import canonical
+from neuroute.training.batches import Scheme
 from neuroute.training.distributed import World
 from neuroute.training.reinforce import reinforce
-from neuroute.training.supervised import Scheme
 
 pytestmark = [pytest.mark.cuda, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 KINDS: dict[str, type[torch.nn.Module]] = {"icam:Icam": Icam, "pomo:Pomo": Pomo}

@@ -8,9 +8,9 @@ import torch
 
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.plan.objects import Dataset, Labels, Network, Reinforced, Run, Stage
+from neuroute.training.batches import Scheme
 from neuroute.training.distributed import World
 from neuroute.training.reinforce_vrp import reinforce
-from neuroute.training.supervised import Scheme
 
 pytestmark = [pytest.mark.cuda, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 WAYS: list[dict[str, Any]] = [{}, {"hierarchy": "step"}, {"method": "expert-choice"}, {"experts": 0}]

@@ -17,12 +17,12 @@ import pytest
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import fetch
 from neuroute.datasets.benchmarks import (
-    known,
     library,
     optimum_of,
+    published_instances,
     read_known,
     read_manifest,
-    studied,
+    study_instances,
     survey,
     write_manifest,
 )
@@ -55,17 +55,17 @@ def copy(tmp_path: Path, tsplib: Path) -> Path:
 
 
 def test_the_papers_instances_are_70_below_5000_nodes() -> None:
-    chosen = studied()
+    chosen = study_instances()
     assert len(chosen) == 70
     assert sum(k.nodes < 500 for k in chosen) == 42
     assert sum(k.nodes > 500 for k in chosen) == 28
     assert {k.edge_type for k in chosen} == {"EUC_2D"}
-    assert [k.name for k in studied(100)] == ["eil51", "berlin52", "st70", "eil76", "pr76", "rat99"]
-    assert known()["berlin52"].optimum == 7542
+    assert [k.name for k in study_instances(100)] == ["eil51", "berlin52", "st70", "eil76", "pr76", "rat99"]
+    assert published_instances()["berlin52"].optimum == 7542
 
 
 def test_the_shared_copy_is_whole_and_what_it_says(tsplib: Path) -> None:
-    assert len(known()) == 82
+    assert len(published_instances()) == 82
     assert survey(tsplib) == {}
 
 
@@ -85,7 +85,7 @@ def test_missing_altered_and_strange_files_are_one_line_each(copy: Path) -> None
     (copy / "berlin52.tsp").write_text((copy / "berlin52.tsp").read_text().replace("565.0 575.0", "566.0 575.0"))
     (copy / "st70.tsp").write_text((copy / "st70.tsp").read_text().replace("EUC_2D", "MAN_2D"))
     missing = survey(copy)
-    assert set(missing) == set(known()) - {"eil51"}
+    assert set(missing) == set(published_instances()) - {"eil51"}
     assert "berlin52.tsp: not TSPLIB's berlin52 (52 nodes, EUC_2D)" in missing["berlin52"]
     assert "EDGE_WEIGHT_TYPE MAN_2D is not read" in missing["st70"]
     assert "no such file; `neuroute fetch tsplib` gets it" in missing["pr76"]
@@ -96,9 +96,11 @@ def test_missing_altered_and_strange_files_are_one_line_each(copy: Path) -> None
 
 
 def test_the_shared_copy_of_cvrplib_has_a_folder_for_each_set(cvrplib: Path, tmp_path: Path) -> None:
-    sets = [k.set for k in known("cvrplib").values()]
+    sets = [k.set for k in published_instances("cvrplib").values()]
     assert {name: sets.count(name) for name in set(sets)} == {"X": 100, "Arnold": 10, "Li": 12}
-    assert set(known("cvrplib")) - set(survey(cvrplib / "cvrplib_li", "cvrplib")) == {f"Li_{i}" for i in range(21, 33)}
+    assert set(published_instances("cvrplib")) - set(survey(cvrplib / "cvrplib_li", "cvrplib")) == {
+        f"Li_{i}" for i in range(21, 33)
+    }
     (tmp_path / "cvrplib").symlink_to(cvrplib / "cvrplib_xxl")
     assert len(survey(tmp_path, "cvrplib")) == 112
 
@@ -107,7 +109,7 @@ def test_the_shared_copy_of_cvrplib_has_a_folder_for_each_set(cvrplib: Path, tmp
 def test_the_shared_copy_of_cvrplib_is_whole_and_what_it_says(cvrplib: Path) -> None:
     """Best costs are those of the solutions that are there."""
     assert survey(cvrplib, "cvrplib") == {}
-    for name, about in known("cvrplib").items():
+    for name, about in published_instances("cvrplib").items():
         instance = read_known(cvrplib, name, "cvrplib")
         assert len(instance.coords) == about.nodes
         path = next(cvrplib.glob(f"cvrplib_*/{name}.sol"), None)
@@ -123,17 +125,17 @@ def test_the_shared_copy_of_cvrplib_is_whole_and_what_it_says(cvrplib: Path) -> 
 
 
 def test_large_scale_studies_take_the_instances_of_sit(public: Callable[[str], Path]) -> None:
-    tsp, cvrp = studied(100_000, 1000), studied(100_000, 1001, "cvrplib")
+    tsp, cvrp = study_instances(100_000, 1000), study_instances(100_000, 1001, "cvrplib")
     assert [sum(k.nodes <= 5000 for k in tsp), len(tsp)] == [23, 33]  # Table 2: 23 to 5K nodes, 10 above
     assert [sum(k.nodes - 1 <= 7000 for k in cvrp), len(cvrp)] == [8, 14]  # 8 to 7K customers, 6 above
     assert max(k.nodes for k in tsp) == 85_900
-    assert studied(100_000, 1000, "cvrplib") == cvrp
+    assert study_instances(100_000, 1000, "cvrplib") == cvrp
     with public("benchmarks/groups.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {k.name for k in tsp} == {r["name"] for r in rows if r["group"] == "SIT_TSPLIB_33"}
     assert {k.name for k in cvrp} == {r["name"] for r in rows if r["group"] == "SIT_CVRPLIB_14"}
     pens = {r["name"] for r in rows if r["group"] == "PENS_TSPLIB_72"}
-    assert {k.name for k in studied(10_001)} == pens
+    assert {k.name for k in study_instances(10_001)} == pens
 
 
 def test_a_best_cost_is_that_of_its_solution(cvrplib: Path) -> None:
@@ -186,9 +188,9 @@ def server(home: Path) -> Iterator[str]:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A library of three instances, so that a test fetches no more."""
-    only = {name: known()[name] for name in SOME}
+    only = {name: published_instances()[name] for name in SOME}
     for module in ("benchmarks", "fetch"):
-        monkeypatch.setattr(f"neuroute.datasets.{module}.known", lambda benchmark="tsplib": only)
+        monkeypatch.setattr(f"neuroute.datasets.{module}.published_instances", lambda benchmark="tsplib": only)
 
 
 def zipped(copy: Path, name: str) -> bytes:
@@ -278,9 +280,9 @@ def test_cvrplib_comes_from_a_folder_for_each_set(
     cvrplib: Path, home: Path, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ("X-n101-k25", "Leuven1", "Li_21")
-    only = {name: known("cvrplib")[name] for name in names}
+    only = {name: published_instances("cvrplib")[name] for name in names}
     for module in ("benchmarks", "fetch"):
-        monkeypatch.setattr(f"neuroute.datasets.{module}.known", lambda benchmark: only)
+        monkeypatch.setattr(f"neuroute.datasets.{module}.published_instances", lambda benchmark: only)
     for name, folder, source in zip(names, ("X", "Arnold", "Li"), ("x", "xxl", "li"), strict=True):
         (home / folder).mkdir()
         shutil.copy(cvrplib / f"cvrplib_{source}" / f"{name}.vrp", home / folder / f"{name}.vrp")

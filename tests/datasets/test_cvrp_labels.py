@@ -8,8 +8,9 @@ import pytest
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets import chunks, labels
-from neuroute.datasets.labels import load_tours, make_labels
+from neuroute.datasets.labels import make_labels
 from neuroute.datasets.problem_specs import CVRP
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.plan.objects import Dataset, Labels
 from neuroute.problems.cvrp import canonical, cost, is_feasible

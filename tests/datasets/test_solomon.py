@@ -36,7 +36,7 @@ def read(tmp_path: Path, content: str, sizes=None):
 def test_a_file_in_its_own_units_and_scaled(tmp_path: Path) -> None:
     found = read(tmp_path, text())
     assert (found.name, found.capacity, found.scale) == ("T1", 200, 412.0)
-    own, scaled = found.own(), found.scaled()
+    own, scaled = found.unscaled(), found.scaled()
     assert own.windows[0].tolist() == [[0, 1236], [912, 967], [825, 870]]
     assert scaled.windows[0, 0].tolist() == [0, 3]
     assert scaled.variant == "VRPTW"

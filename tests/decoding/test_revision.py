@@ -1,5 +1,6 @@
 """GLOP's revision: cutting, mirroring, and that tours never get longer, by whatever network."""
 
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -154,19 +155,32 @@ def test_any_network_of_paths_revises(revisers: Any) -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("m", [4, 5, 17])
 def test_the_compiled_loop_makes_the_decisions_of_the_network(m: int, dtype: torch.dtype) -> None:
-    reviser = net(blocks=(8,), depth=2).to(dtype)
-    for layer in reviser.revisers[0].layers:  # as after training: nothing is its neutral value
+    exact = net(blocks=(8,), depth=2)
+    for layer in exact.revisers[0].layers:  # as after training: nothing is its neutral value
         for norm in (layer.attention_norm.norm, layer.feed_forward_norm.norm):
             torch.nn.init.normal_(norm.running_mean)
             torch.nn.init.uniform_(norm.running_var, 1, 4)
-    points = torch.rand(60, m, 2, dtype=dtype)
+    reviser = deepcopy(exact).to(dtype)
+    points = torch.rand(60, m, 2, dtype=torch.float64)
     points[0] = 0.5
+    margins: list[Tensor] = []  # of each decision in float64, the best logit's lead on the next
+
+    def noted(rows: Tensor) -> Tensor:
+        logits = exact.decide(rows)
+        best, second = logits.topk(2, dim=1).values.unbind(1)
+        margins.append(best - second)
+        return logits
+
     with torch.inference_mode():
-        rows = reviser.encode(points)
-        stepped, looped = from_either_end(reviser.decide, rows), reviser.build(rows)
-    same = (looped == stepped).all(dim=1).float().mean()
-    assert same == 1 if dtype == torch.float64 else same > 0.9  # in float32 CPUs differ in nearly equal decisions
-    assert not torch.equal(looped[60:], looped[:60])
+        wanted = from_either_end(noted, exact.encode(points))
+        found = reviser.build(reviser.encode(points.to(dtype)))
+    assert not torch.equal(found[60:], found[:60])
+    if dtype == torch.float64:
+        assert torch.equal(found, wanted)
+    else:  # what float32 may decide otherwise is left out
+        clear = (torch.stack(margins) > 1e-3).all(dim=0)
+        assert torch.equal(found[clear], wanted[clear])
+        assert int(clear.sum()) > 60
 
 
 def test_a_batch_is_its_instances_alone() -> None:

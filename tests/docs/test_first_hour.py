@@ -11,10 +11,10 @@ import pytest
 
 import neuroute
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.papers.zoo.ship import ship
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Network
 from neuroute.user import zoo
-from neuroute.user.ship import ship
 from pages import ROOT
 
 NOTEBOOK = ROOT / "docs" / "tutorial" / "first_hour.ipynb"

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.benchmarks import known, library, scaled, write_manifest
+from neuroute.datasets.benchmarks import library, published_instances, scaled, write_manifest
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.datasets.vrplib import VrplibInstance, read_vrplib
 from neuroute.decoding.decode import decode
@@ -42,7 +42,7 @@ def test_each_instance_is_measured_against_its_optimum(tmp_path: Path, tsplib: P
     net = ready(NETWORK)
     unrounded = []
     for name in ("eil51", "berlin52"):
-        instance, optimum = read_tsplib(tsplib / f"{name}.tsp"), known()[name].optimum
+        instance, optimum = read_tsplib(tsplib / f"{name}.tsp"), published_instances()[name].optimum
         tour = decode("tsp", net, torch.from_numpy(instance.unit_square())[None], EVALUATION.decodings[0])[0].numpy()
         values = records[records.test == f"tsplib_{name}"].set_index("metric").value
         unrounded.append(instance.length(tour, rounded=False))
@@ -60,7 +60,7 @@ def test_each_instance_is_measured_against_its_optimum(tmp_path: Path, tsplib: P
 
 
 def test_without_instances_the_records_are_a_header(tmp_path: Path) -> None:
-    records = measured(tmp_path, tmp_path, dict.fromkeys(known(), "offline"))
+    records = measured(tmp_path, tmp_path, dict.fromkeys(published_instances(), "offline"))
     assert len(records) == 0
     assert tuple(records.columns) == COLUMNS
     with np.load(tmp_path / "out" / "tsplib.npz") as file:
@@ -83,7 +83,9 @@ STARTS = Decoding(starts=5, augment=True)
 
 
 def cvrplib_measured(tmp_path: Path, folder: Path, run: Run, **more: Any) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    write_manifest(tmp_path / "m.json", folder, {k: "" for k in known("cvrplib") if k not in NAMES}, "cvrplib")
+    write_manifest(
+        tmp_path / "m.json", folder, {k: "" for k in published_instances("cvrplib") if k not in NAMES}, "cvrplib"
+    )
     how = {"run": RUN.id, "group": "cvrplib", "benchmark": "cvrplib", "min_nodes": 101, "max_nodes": 107, **more}
     evaluation = BenchmarkEvaluation.model_validate(how)
     return evaluated(tmp_path, evaluation, run, benchmarks={"cvrplib": tmp_path / "m.json"})

@@ -176,7 +176,9 @@ def test_what_does_not_fit_is_not_tried(tmp_path: Path, monkeypatch: pytest.Monk
         ("efficiency-POMO-math", 2000),
     }
     assert not any("SIT" in d for d in out.decoding)
-    assert [t for t in tried if t[0] == "Path" and t[1] == 2000] == [("Path", 2000, 1.0)] * 3  # both of SIT, LEHD fused
+    assert [t for t in tried if t[0] == "OneSolution" and t[1] == 2000] == [
+        ("OneSolution", 2000, 1.0)
+    ] * 3  # of SIT both, LEHD fused
     (pomo,) = (share for kind, n, share in tried if (kind, n) == ("Starts", 2000))
     assert 0.1 < pomo < 1
     peaks = records[(records.metric == "peak_memory_mb") & (records.n == 2000)]

@@ -13,7 +13,7 @@ from neuroute.datasets.labels import make_labels
 from neuroute.decoding.cvrp_search import CvrpSearch
 from neuroute.decoding.tsp_search import TspSearch
 from neuroute.evaluation import kept
-from neuroute.evaluation.kept import Kept
+from neuroute.evaluation.kept import MeasuredSteps
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Problem, Run, Test
 from untrained import evaluated, run_of
 
@@ -60,14 +60,14 @@ def test_an_evaluation_that_is_killed_after_any_step_ends_with_the_same_records(
     evaluation, run = case(tmp_path, name)
     rows, lengths = measured(tmp_path / "whole", tmp_path / "labels", evaluation, run)
     monkeypatch.setattr(kept, "KEEP_EVERY_S", 0.0)
-    save, saves = Kept.save, [0]
+    save, saves = MeasuredSteps.save, [0]
 
-    def save_and_die(self: Kept) -> None:
+    def save_and_die(self: MeasuredSteps) -> None:
         save(self)
         saves[0] += 1
         raise Killed
 
-    monkeypatch.setattr(Kept, "save", save_and_die)
+    monkeypatch.setattr(MeasuredSteps, "save", save_and_die)
     killed = tmp_path / "killed"
     for _ in range(100):
         try:
@@ -136,11 +136,11 @@ def test_parts_share_the_work_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_what_another_model_has_measured_is_of_no_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluation, run = case(tmp_path, "tsp")
     monkeypatch.setattr(kept, "KEEP_EVERY_S", 0.0)
-    monkeypatch.setattr(Kept, "finish", lambda self: None)
+    monkeypatch.setattr(MeasuredSteps, "finish", lambda self: None)
     rows, _ = measured(tmp_path / "out", tmp_path / "labels", evaluation, run)
     read = []
     monkeypatch.setattr(
-        Kept, "once", lambda self, name, measure, splits=True: read.append(self.read(name)) or measure()
+        MeasuredSteps, "once", lambda self, name, measure, splits=True: read.append(self.load(name)) or measure()
     )
     same, _ = measured(tmp_path / "out", tmp_path / "labels", evaluation, run)
     assert None not in read

@@ -11,8 +11,9 @@ import torch
 from neuroute.accounting import cost
 from neuroute.core.device import memory_budget_gb
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.labels import load_tours, make_labels
+from neuroute.datasets.labels import make_labels
 from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Labels, Network, Run, Test

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from neuroute.analysis.representations import separation
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.labels import load_tours, make_labels
+from neuroute.datasets.labels import make_labels
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.networks.base import PathNetwork
 from neuroute.papers.scaling.probe import last_layer, success_by_rank

@@ -12,7 +12,7 @@ from neuroute.datasets.tsplib import read_tsplib
 from neuroute.decoding.decode import decode
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Network
-from neuroute.user.solve import solve_file
+from neuroute.user.solve_file import solve_file
 from untrained import done, invoke, refused, tsp_text, untrained
 
 KIND = "neuroute.networks.pens:Pens"

@@ -9,7 +9,7 @@ import pytest
 from neuroute.datasets.tsplib import read_tour, read_tsplib
 from neuroute.datasets.vrplib import read_solution, read_vrplib
 from neuroute.plan.objects import Decoding, Network
-from neuroute.user.solve import solve_file
+from neuroute.user.solve_file import solve_file
 from untrained import coordinates, done, invoke, refused, tsp_text, untrained, vrp_text
 
 pytestmark = pytest.mark.usefixtures("one_thread")

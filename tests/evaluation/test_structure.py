@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.labels import load_tours, make_labels
+from neuroute.datasets.labels import make_labels
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.tsp import TSP

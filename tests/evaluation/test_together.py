@@ -8,7 +8,8 @@ import pytest
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.benchmarks import write_manifest
-from neuroute.datasets.labels import load_tours, make_labels
+from neuroute.datasets.labels import make_labels
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.decode import decode, decode_timed
 from neuroute.papers.pens.roles import AttentionEvaluation

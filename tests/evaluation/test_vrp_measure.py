@@ -12,7 +12,7 @@ import torch
 
 from neuroute.accounting import cost
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.benchmarks import known, library, optimum_of, survey, write_manifest
+from neuroute.datasets.benchmarks import library, optimum_of, published_instances, survey, write_manifest
 from neuroute.datasets.libraries import cut_cost
 from neuroute.datasets.problem_specs import VRP
 from neuroute.datasets.solomon import SolomonInstance, parse_solomon, read_solomon
@@ -140,7 +140,7 @@ def test_instances_on_set_x_s_grid_are_divided_by_it(largest: int, per_axis: boo
 
 def benchmark(folder: Path, given: Path, name: str, names: tuple[str, ...]) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Records, and arrays, of MULTI on these instances of a benchmark, of which there is a copy."""
-    lacking = {k: "" for k in known(name) if k not in names}
+    lacking = {k: "" for k in published_instances(name) if k not in names}
     write_manifest(folder / "m.json", given, lacking, name)
     how = {"run": RUN.id, "group": name, "benchmark": name, "max_nodes": 102, "decodings": (MULTI,)}
     evaluation = BenchmarkEvaluation.model_validate(how)
@@ -196,12 +196,12 @@ def test_routes_of_solomon_s_are_measured_in_both_ways_and_refused_when_late() -
 
 
 def test_solomon_s_files_are_known_by_their_content(public: Callable[[str], Path]) -> None:
-    assert {k.set for k in known("solomon").values()} == {"R1", "RC1", "RC2"}
-    assert len(known("solomon")) == 28
+    assert {k.set for k in published_instances("solomon").values()} == {"R1", "RC1", "RC2"}
+    assert len(published_instances("solomon")) == 28
     folder = public("benchmarks/solomon")
     assert survey(folder.parent, "solomon") == {}
     one = read_solomon(folder / "R101.txt")
-    assert optimum_of(one, "solomon") == known("solomon")["R101"].optimum == 1637.7
+    assert optimum_of(one, "solomon") == published_instances("solomon")["R101"].optimum == 1637.7
     text = (folder / "R101.txt").read_text().replace("    1          41 ", "    1          42 ")
     assert optimum_of(parse_solomon(text, "R101", "R101"), "solomon") is None
 

@@ -194,7 +194,7 @@ def test_a_file_of_solomon_s_is_solved_drawn_and_kept(tmp_path: Path, model: Pat
     one = read_solomon(path)
     decoding = Decoding(starts="all", augment=True)
     solution = decode("vrp", load_model(model, "cpu").net, one.scaled(), decoding)
-    length = lengths(one.own(), solution.numpy())[0]
+    length = lengths(one.unscaled(), solution.numpy())[0]
     assert f"T1: n=25, {int(solution[0, 1].sum())} routes, length {length:,.2f} (EXACT_2D)" in said
     assert float(kept.read_text().split()[-1]) == pytest.approx(length)
     assert drawing.read_text().rstrip().endswith("</svg>")

@@ -74,6 +74,21 @@ MULTI_START: Mapping[str, tuple[type[MultiStartNetwork], dict[str, Any]]] = {
         for name, kind in (("invit", Invit), ("invit cvrp", InvitCvrp))
     },
 }
+MIXTURES: list[dict[str, Any]] = [  # what differs from MVMoE/4E
+    {},
+    {"positions": ["raw", "enc1", "dec"]},
+    {"top": 1},
+    {"level": "instance"},
+    {"level": "problem"},
+    {"method": "random"},
+    {"method": "expert-choice"},
+    {"method": "soft"},
+    {"decoder_method": "soft"},
+    {"hierarchy": "step"},
+    {"hierarchy": "episode"},
+    {"hierarchy": "random"},
+    {"norm": "batch"},
+]
 N = 9  # nodes of an instance for networks of many starts
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from published_code import HEADS, SCALE, Size, State, attention, linear
+from published_code import HEADS, Size, State
+from published_formulas import SCALE, attention, linear
 
 
 def shapes(size: Size) -> Iterator[tuple[str, tuple[int, ...]]]:

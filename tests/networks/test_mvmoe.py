@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from networks import MIXTURES
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.blocks.experts.routing import Routing, Tape
 from neuroute.networks.mvmoe import MvMoe
@@ -118,27 +119,7 @@ def loss_of(logits: Tensor, chosen: Tensor) -> Tensor:
     return (log_p * torch.arange(log_p.shape[0]).add(1)[:, None]).sum()
 
 
-WAYS: list[dict[str, Any]] = [
-    {},
-    {"positions": ["raw", "enc1", "dec"]},
-    {"top": 1},
-    {"level": "instance"},
-    {"level": "problem"},
-    {"method": "random"},
-    {"method": "expert-choice"},
-    {"method": "soft"},
-    {"decoder_method": "soft"},
-    {"hierarchy": "step"},
-    {"hierarchy": "episode"},
-    {"hierarchy": "random"},
-    {"norm": "batch"},
-    {"norm": "layer"},
-    {"norm": "rezero"},
-    {"norm": "none"},
-]
-
-
-@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("way", [*MIXTURES, *({"norm": norm} for norm in ("layer", "rezero", "none"))], ids=str)
 def test_two_passes_learn_what_one_graph_does(way: dict[str, Any]) -> None:
     """Decisions that were made with a tape, made again from leaves, some moves at a time; the balance loss too."""
     made = moves(7)

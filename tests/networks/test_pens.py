@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from neuroute.networks import pens
-from neuroute.networks.blocks import attention_kernel
 from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.kernels import attention as attention_kernel
 from neuroute.networks.pens import Pens
 
 POSITIONS = ("alibi", "rope", "both", "coordinates")

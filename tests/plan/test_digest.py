@@ -130,6 +130,18 @@ def test_moving_and_renaming_files_changes_nothing(package: Write) -> None:
     assert package(moves=["maths=arithmetic"]) == here
 
 
+VARIABLES = "    {0} = 2 * x\n    {1} = [{0} for {0} in range(x)]\n    return {0}, {1}[{2}:]"
+
+
+def test_names_of_variables_do_not_count_but_which_is_used_does(package: Write) -> None:
+    def named(*names: str) -> str:
+        return package(maths=("    return 2 * x", VARIABLES.format(*names)))
+
+    assert named("twos", "lists", "twos") == named("pairs", "rows", "pairs")
+    assert named("twos", "lists", "twos") != named("twos", "lists", "lists")
+    assert named("twos", "lists", "x") != named("x", "lists", "x")  # an argument has a name that callers use
+
+
 def test_definitions_that_swap_their_uses_count(package: Write) -> None:
     """The digest is of the graph: the same definitions, used the other way round, are another program."""
     whole = "def layer(x):\n    return maths.double(x)\n"

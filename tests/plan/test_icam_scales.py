@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from published_trainings import single_size, three_stages
 
 from neuroute.plan.objects import BenchmarkEvaluation, Decoding, Elite, Evaluation, Reinforced, Run, StageEvaluation
-from neuroute.plan.reinforced import single_size, three_stages
 from neuroute.plan.specs import Problem
 from plans import plan_of, read_published, reinforced
 

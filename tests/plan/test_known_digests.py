@@ -28,7 +28,7 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     def run(entry: str) -> tuple[str, int]:
         at_end: list[Callable[[], None]] = []
         monkeypatch.setattr(atexit, "register", at_end.append)
-        known_digests._known.cache_clear()
+        known_digests._load_digests.cache_clear()
         worked_out.clear()
         found = known_digests.code_digest(entry)
         for call in at_end:
@@ -36,7 +36,7 @@ def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
         return found, len(worked_out)
 
     yield run
-    known_digests._known.cache_clear()
+    known_digests._load_digests.cache_clear()
 
 
 def test_a_digest_is_worked_out_once(process: Callable[[str], tuple[str, int]]) -> None:

@@ -14,6 +14,8 @@ CASES: dict[str, list[tuple[tuple[Any, ...], Any, str]]] = {
         (("beams", 2), 0, "scaling.beams.2.*greater than or equal to 1"),
         (("widths", 128), {"width": 30, "heads": 4}, "width 30 is not divisible by 4 heads"),
         (("depths",), {6: 6}, "depths must name exactly the paper's"),
+        (("changes", "deep_6x128"), {"learning_rate": 1e-3}, "may name deep_24x64, deep_96x32"),
+        (("changes", "data1M"), None, "changes must name"),
         (("training", "step"), "leap", "scaling.training.step"),
         (("training", "samples"), "many", "scaling.training.samples.*integer"),
     ],

@@ -1,5 +1,8 @@
 """What papers `scaling` and `pens` declare at the scale `paper`: trainings and tests as printed."""
 
+import pytest
+
+from neuroute.accounting.cost import counts
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan import needs
 from plans import plan_of
@@ -64,3 +67,24 @@ def test_references_at_paper_scale_are_proven_and_the_row_of_lkh3_is_run() -> No
     stems = {f"tsp_{d}_test_n{n}" for d in ("uniform", "explosion", "cluster") for n in (100, 200, 500, 1000)}
     assert {(stem, "lkh-long") for stem in stems} <= held
     assert ("tsp_uniform_test_n10000", "lkh-long") in held  # pens, beyond what Concorde proves in time
+
+
+@pytest.mark.parametrize("scale", ["laptop", "gpu"])
+def test_the_grid_of_the_cvrp_has_deep_and_wide_models_of_equal_parameters(scale: str) -> None:
+    """Depths and widths such that (D + 1) W^2 of LEHD is nearly the same for (24, 128) and (6, 256), and so on."""
+    plan = plan_of(scale, ("scaling",))
+    grid = {name: run for name, run in plan.runs.items() if name.startswith("scaling/cvrp_")}
+    assert len(grid) == 9
+    size = {name: counts(run.network).parameters for name, run in grid.items()}
+    for deep, wide in (("24x128", "6x256"), ("24x256", "6x512")):
+        assert size[f"scaling/cvrp_{deep}"] == pytest.approx(size[f"scaling/cvrp_{wide}"], rel=0.1)
+    assert len({run.training for run in grid.values()}) == 1
+    assert {label.dataset.problem for run in grid.values() for label in run.data} == {"cvrp"}
+    assert len(plan.artifacts["scaling/figure13"].evaluations) == 9
+
+
+@pytest.mark.parametrize("scale", ["smoke", "paper"])
+def test_other_scales_do_without_a_grid_of_the_cvrp(scale: str) -> None:
+    plan = plan_of(scale, ("scaling",))
+    assert not [name for name in plan.runs if name.startswith("scaling/cvrp_")]
+    assert plan.artifacts["scaling/figure13"].evaluations == ()

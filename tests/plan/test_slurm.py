@@ -12,11 +12,11 @@ import yaml
 
 from neuroute.accounting.requests import LEAST_MINUTES, SHORT_S, Requests
 from neuroute.core.errors import NeurouteError
-from neuroute.dag.slurm import Asked, check_jobs, check_orphans
+from neuroute.dag.slurm import JobRequest, check_jobs, check_orphans
 from plans import ROOT, SCALES, plan_of
 
 Install = Callable[..., None]
-JOB = Asked("train a", None, minutes=60, memory_mb=4000, cpus=8, gpus=1)
+JOB = JobRequest("train a", None, minutes=60, memory_mb=4000, cpus=8, gpus=1)
 SINFO = ["gpu*|2-00:00:00|256000+|64|gpu:a100:4(S:0-1)", "cpu|infinite|128000|32|(null)", "test|30:00|1000|4|gpu:1"]
 
 
@@ -94,7 +94,7 @@ def test_weights_that_are_given_ask_for_what_reading_them_takes(tmp_path: Path) 
         (replace(JOB, partition="test", cpus=1, memory_mb=9), "60 minutes, a node of partition test gives 30"),
     ],
 )
-def test_what_no_node_can_take_is_one_line(install: Install, job: Asked, words: str) -> None:
+def test_what_no_node_can_take_is_one_line(install: Install, job: JobRequest, words: str) -> None:
     install("sinfo", *SINFO)
     check_jobs([JOB])
     with pytest.raises(NeurouteError, match=words) as error:

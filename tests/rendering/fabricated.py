@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from neuroute.core.dotted import resolve
-from neuroute.datasets.benchmarks import Known, studied
+from neuroute.datasets.benchmarks import PublishedInstance, study_instances
 from neuroute.evaluation.records import COLUMNS
 from neuroute.plan.changes import can_be_met, left_out
 from neuroute.plan.config import Config, Scale, load_scale, parse_config
@@ -193,7 +193,7 @@ def write_tests(fabric: Fabric, work: Path, evaluation: Evaluation, run: Run) ->
 
 def write_benchmark(fabric: Fabric, work: Path, evaluation: BenchmarkEvaluation, run: Run) -> None:
     e, rows = evaluation, list[dict[str, object]]()
-    known = studied(e.max_nodes, e.min_nodes, e.benchmark, e.sets)
+    known = study_instances(e.max_nodes, e.min_nodes, e.benchmark, e.sets)
     lengths: dict[str, list[float]] = {decoding.id: [] for decoding in e.decodings}
     for k in known:
         for decoding in e.decodings:
@@ -218,7 +218,7 @@ def about(dataset: Dataset, reference: str = "") -> dict[str, object]:
     return {"test": dataset.id, "reference": reference, **where}
 
 
-def about_known(benchmark: str, known: Known) -> dict[str, object]:
+def about_known(benchmark: str, known: PublishedInstance) -> dict[str, object]:
     where = {"distribution": benchmark, "n": known.nodes, "n_instances": 1}
     return {"test": f"{benchmark}_{known.name}", "reference": "published", **where}
 
@@ -259,7 +259,7 @@ def write_records(
     np.savez(path.with_suffix(".npz"), **arrays)  # type: ignore[arg-type]
 
 
-def solve_all(fabric: Fabric, work: Path, wanted: Callable[[str], Iterable[Known]], per: float) -> None:
+def solve_all(fabric: Fabric, work: Path, wanted: Callable[[str], Iterable[PublishedInstance]], per: float) -> None:
     """Write the records of benchmarks anew: all of these instances, with gaps that grow with the nodes."""
     for evaluation in fabric.evaluations:
         if isinstance(evaluation, BenchmarkEvaluation):

@@ -17,9 +17,10 @@ VERSIONS = {"concorde": "Concorde (kit 0.5.7)", "lkh": "elkai 2.0.1"}
 
 
 def with_seeds(scale: Scale) -> Scale:
-    """More than one training of three runs, as the larger scales have."""
-    several = {"base_6x128": 3, "base_42x128": 2, "nogate_42x128": 2}
-    return scale.with_block(scale[ScalingScale].model_copy(update={"seeds": several}))
+    """More than one training of some runs, and a grid for the CVRP, as the larger scales have."""
+    several = {"base_6x128": 3, "base_42x128": 2, "nogate_42x128": 2, "cvrp_6x128": 2}
+    grid = load_scale("laptop")[ScalingScale].cvrp_grid
+    return scale.with_block(scale[ScalingScale].model_copy(update={"seeds": several, "cvrp_grid": grid}))
 
 
 def realistic(run: Run, dataset: Dataset, decoding: Decoding) -> float:

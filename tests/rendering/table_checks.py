@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fabricated import drop_measured
-from neuroute.plan.build import _together
+from neuroute.plan.build import _combine
 from neuroute.plan.objects import Artifact, RunEvaluation
 from neuroute.rendering.table import Table
 from rendered import Look
@@ -61,7 +61,7 @@ def same_together(
     artifacts: Iterable[Artifact],
 ) -> None:
     """Tables of records of one job a model are those of records of several."""
-    _, changed = _together(list(evaluations), list(artifacts))
+    _, changed = _combine(list(evaluations), list(artifacts))
     for artifact in changed:
         assert all(e.endswith("/all") for e in artifact.evaluations)
         one, other = of(replace(look(artifact.name, together), artifact=artifact)), several[artifact.name]

@@ -111,7 +111,7 @@ def test_an_update_is_that_of_one_decision() -> None:
     found = []
     step = batches.optimizer.step
     batches.optimizer.step = lambda: (found.append([p.grad.clone() for p in net.parameters()]), step())[1]  # type: ignore[method-assign, assignment, union-attr, func-returns-value]
-    _, updates = batches._imitate(stops)
+    _, updates = batches._imitate(stops, 0)
     assert len(found) == updates == N - 1
     for a, b in zip(found[0], wanted, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from published_trainings import published_phases
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
@@ -17,12 +18,11 @@ from neuroute.networks.glop import Glop, Prepared
 from neuroute.networks.glop_partition import FLOOR, Heat
 from neuroute.networks.weights import build
 from neuroute.plan.decodings import Decoding, Revision
-from neuroute.plan.rivals.glop import Revising, published_phases
+from neuroute.plan.rivals.glop import Revising
 from neuroute.problems.sub_paths import path_lengths
 from neuroute.problems.vrp import from_routes, to_routes
-from neuroute.training.challenge import is_shorter
+from neuroute.training.challenge import BaselinePolicy, is_shorter
 from neuroute.training.rivals.partitioning import partitioning, revised_costs
-from neuroute.training.rivals.path_baseline import RolloutBaseline
 from neuroute.training.rivals.revising import _open, draw_paths, greedy_lengths, revising
 from tiny import run_training, scheme_of
 from tiny_glop import PARTITION, REVISERS, partitioning_run, phase, revisers, revising_run
@@ -135,19 +135,26 @@ def test_a_baseline_is_replaced_by_what_is_shorter() -> None:
 
     net = torch.nn.Linear(1, 1, bias=False)
     net.weight.data.fill_(2.0)
-    baseline = RolloutBaseline(
-        net, lambda net, x: (net(x) + 0.01 * x**2)[:, 0].detach(), lambda number: torch.rand(50, 1) + 1
-    )
-    lengths = torch.tensor([[3.0, 5.0], [4.0, 4.0]])
-    assert float(baseline.of(torch.ones(2, 1), lengths)) == 4.0
-    assert float(baseline.of(torch.ones(2, 1), lengths + 1)) == pytest.approx(0.8 * 4 + 0.2 * 5)
-    assert not baseline.end_epoch()
-    assert baseline.of(torch.ones(1, 1), lengths).item() == pytest.approx(2.01)
+    x = torch.rand(50, 1) + 1
+    baseline = BaselinePolicy(net, lambda net, number: (net(x + number) + 0.01 * x**2)[:, 0].detach().numpy(), 0.05)
+    assert not baseline.challenge()[1]
+    assert baseline.frozen.weight.item() == 2
     net.weight.data.fill_(1.0)
-    assert baseline.end_epoch()
-    assert baseline.of(torch.ones(1, 1), lengths).item() == pytest.approx(1.01)
+    assert baseline.challenge()[1]
+    assert (baseline.frozen.weight.item(), baseline.number) == (1, 1)
     net.weight.data.fill_(9.0)
-    assert baseline.of(torch.ones(1, 1), lengths).item() == pytest.approx(1.01)
+    assert not baseline.challenge()[1]
+    assert baseline.frozen.weight.item() == 1
+
+
+def test_the_first_epoch_is_compared_with_a_running_mean() -> None:
+    make = batches(phase(epochs=2, samples=2))
+    make.restore({"phase": 0, "mean": None, "baseline": {"frozen": make.net.reviser(5).state_dict(), "number": 0}})
+    points, lengths = torch.rand(2, 5, 2, dtype=torch.float64), torch.tensor([[3.0, 5.0], [4.0, 4.0]])
+    assert float(make._baseline_of(points, lengths, warm_up=True)) == 4.0
+    assert float(make._baseline_of(points, lengths + 1, warm_up=True)) == pytest.approx(0.8 * 4 + 0.2 * 5)
+    greedy = greedy_lengths(make.net.reviser(5).eval(), points).mean(dim=0)
+    assert torch.equal(make._baseline_of(points, lengths, warm_up=False), greedy)
 
 
 def test_greedy_lengths_are_of_both_directions() -> None:

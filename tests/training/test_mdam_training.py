@@ -40,7 +40,7 @@ def plain_gradient(
     moves = 2 * n - 1 if cvrp else n - 1
     encoded, total, first = net.encode(*batch.features), torch.zeros((), dtype=torch.float64), list[Tensor]()
     with torch.no_grad():
-        greedy = build_all(batches.frozen, batches.frozen.encode(*batch.features), batch)
+        greedy = build_all(batches.policy.frozen, batches.policy.frozen.encode(*batch.features), batch)
         best = batch.lengths(greedy).min(dim=1).values
     for decoder in range(3):
         steps, log_p, number = Steps(net, decoder, encoded, batch), torch.zeros(drawn.size), 0
@@ -70,7 +70,7 @@ def plain_gradient(
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_the_gradient_is_that_of_a_plain_loop(tmp_path: Path, problem: str) -> None:
     batches = batches_of(make_run(problem), tmp_path)
-    for parameter in batches.frozen.parameters():
+    for parameter in batches.policy.frozen.parameters():
         parameter.add_(0.1 * torch.randn_like(parameter))
     loss, wanted = plain_gradient(batches, 1)
     value, found = gradients(batches, 1)
@@ -118,8 +118,7 @@ def test_in_the_first_epoch_lengths_are_compared_with_a_mean(tmp_path: Path) -> 
 def test_weights_are_compared_by_the_best_decoder(tmp_path: Path) -> None:
     batches = batches_of(make_run("tsp"), tmp_path)
     batches.net.float()
-    lengths = batches._greedy_lengths(batches.net, batches.training.stages[0])
-    batches._number = 1
+    lengths = batches._greedy_lengths(batches.net.eval(), 0, batches.training.stages[0])
     assert lengths.shape == (8,)
     assert batches._moves(batches.drawn(0)) == N - 3  # instances of a stage have 8 nodes
 
@@ -128,7 +127,7 @@ def test_weights_are_compared_by_the_best_decoder(tmp_path: Path) -> None:
 def test_a_run_leaves_the_weights_that_were_trained(
     tmp_path: Path, problem: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("neuroute.training.rollout_baseline.is_shorter", lambda *_: False)
+    monkeypatch.setattr("neuroute.training.challenge.is_shorter", lambda *_: False)
     store = request.getfixturevalue("cvrp_store" if problem == "cvrp" else "store")
     kept = dict[str, Tensor]()
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.construct import construct
 from neuroute.networks.weights import load_checkpoint
 from neuroute.training import reconstruction

@@ -14,7 +14,7 @@ from neuroute.decoding.images import draw_images, images_of
 from neuroute.decoding.multi_start import roll_out
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.reinforced import GreedyBaseline, Reinforced
-from neuroute.training import rollout_baseline
+from neuroute.training import challenge
 from neuroute.training.challenge import is_shorter
 from neuroute.training.rollout_baseline import RolloutBaseline
 from neuroute.training.sampling_streams import Draw, noise, sampling
@@ -52,7 +52,7 @@ def plain_gradient(batches: RolloutBaseline, index: int) -> tuple[float, dict[st
 
             found = roll_out(batches.net, batches.net.encode(*seen.features), one, starts[0], sample)
             with torch.no_grad():
-                greedy = roll_out(batches.frozen, batches.frozen.encode(*seen.features), one, starts[1])
+                greedy = roll_out(batches.policy.frozen, batches.policy.frozen.encode(*seen.features), one, starts[1])
             advantage = float(one.lengths(greedy) - one.lengths(found))
             total = total - advantage * torch.stack(log_p).sum() / (drawn.size * images)
     total.backward()
@@ -66,7 +66,7 @@ def plain_gradient(batches: RolloutBaseline, index: int) -> tuple[float, dict[st
 def test_the_gradient_is_that_of_a_plain_loop(tmp_path: Path, kind: str, images: int) -> None:
     """The copy has other weights, and lengths are those of the instance, whatever its image."""
     batches = rollouts_of(rollout_run(kind, images=images), tmp_path, double=True)
-    for parameter in batches.frozen.parameters():
+    for parameter in batches.policy.frozen.parameters():
         parameter.add_(0.1 * torch.randn_like(parameter))
     loss, wanted = plain_gradient(batches, 1)
     value, found = gradients(batches, 1)
@@ -135,24 +135,24 @@ def test_when_lengths_are_shorter() -> None:
 
 def test_shorter_weights_take_the_copys_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the end of an epoch; then on other instances.  The learning rate falls by an epoch."""
-    batches = rollouts_of(rollout_run(), tmp_path)
     asked = list[tuple[bool, int]]()
     lengths = iter([5.0, 4.0, 5.0, 6.0, 4.9])  # copy, net; copy, net; net
 
-    def greedy(self: RolloutBaseline, net: Any, one: Any) -> np.ndarray:
-        asked.append((net is self.frozen, self._number))
+    def greedy(self: RolloutBaseline, net: Any, number: int, one: Any) -> np.ndarray:
+        asked.append((net is self.policy.frozen, number))
         return np.full(6, next(lengths))
 
     monkeypatch.setattr(RolloutBaseline, "_greedy_lengths", greedy)
+    batches = rollouts_of(rollout_run(), tmp_path)
     replaced = []
     for index in range(6):
-        before = {name: p.clone() for name, p in batches.frozen.state_dict().items()}
+        before = {name: p.clone() for name, p in batches.policy.frozen.state_dict().items()}
         batches.train(index)
         if index % 2 == 0:
-            assert all(torch.equal(p, before[name]) for name, p in batches.frozen.state_dict().items())
+            assert all(torch.equal(p, before[name]) for name, p in batches.policy.frozen.state_dict().items())
         notes = [note for note in batches.notes() if note["kind"] == "baseline"]
         replaced += [note["replaced"] for note in notes]
-        assert same(batches.net, batches.frozen) == (index % 2 == 1 and replaced[-1])
+        assert same(batches.net, batches.policy.frozen) == (index % 2 == 1 and replaced[-1])
     assert replaced == [True, False, True]
     assert asked == [(True, 0), (False, 0), (True, 1), (False, 1), (False, 1)]
     assert [batches.learning_rate(i) for i in (0, 2, 4)] == [1e-2, 5e-3, 2.5e-3]
@@ -161,11 +161,9 @@ def test_shorter_weights_take_the_copys_place(tmp_path: Path, monkeypatch: pytes
 def test_the_copy_is_compared_on_instances_of_its_own(tmp_path: Path) -> None:
     batches = rollouts_of(rollout_run(), tmp_path)
     one = batches.training.stages[0]
-    first, again = (batches._greedy_lengths(batches.net, one) for _ in range(2))
-    batches._number = 1
+    first, again = (batches._greedy_lengths(batches.net.eval(), 0, one) for _ in range(2))
     assert np.array_equal(first, again)
-    assert not np.isclose(first, batches._greedy_lengths(batches.net, one)).any()
-    assert batches.net.training
+    assert not np.isclose(first, batches._greedy_lengths(batches.net, 1, one)).any()
 
 
 @pytest.mark.parametrize("kind", ROLLOUTS)
@@ -177,11 +175,11 @@ def test_the_copy_is_what_is_left(tmp_path: Path, kind: str, request: pytest.Fix
 
         def watch(self: RolloutBaseline, drawn: Any, within: int) -> None:
             end(self, drawn, within)
-            for name in ("frozen", "net"):
-                kept[name] = {key: p.clone() for key, p in getattr(self, name).state_dict().items()}
+            for name, net in (("frozen", self.policy.frozen), ("net", self.net)):
+                kept[name] = {key: p.clone() for key, p in net.state_dict().items()}
 
         patch.setattr(RolloutBaseline, "_end_batch", watch)
-        patch.setattr(rollout_baseline, "is_shorter", lambda *_: False)
+        patch.setattr(challenge, "is_shorter", lambda *_: False)
         out = run_training(rollout_run(kind), tmp_path, store)
     net, _ = load_checkpoint(out / "model.safetensors")
     assert all(torch.equal(tensor, kept["frozen"][name]) for name, tensor in net.state_dict().items())

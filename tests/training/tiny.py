@@ -16,9 +16,9 @@ from neuroute.datasets.labels import make_labels
 from neuroute.networks.weights import build
 from neuroute.plan.objects import BeamPool, Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
 from neuroute.problems.registry import PARTS
+from neuroute.training.batches import Scheme
 from neuroute.training.data import TrainingSet
 from neuroute.training.distributed import World
-from neuroute.training.supervised import Scheme
 from neuroute.training.train import DECISION, Settings, train
 
 N = 10

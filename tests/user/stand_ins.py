@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from neuroute.networks.weights import build, save_checkpoint
+from neuroute.papers.zoo.ship import ship as ship_file
 from neuroute.plan.digest import code_digest
 from neuroute.plan.objects import Network
 from neuroute.user import zoo
-from neuroute.user.ship import ship as ship_file
 
 CARD: dict[str, Any] = {
     "trained_on": "nothing",

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 from neuroute.cli import app
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.labels import load_tours, make_labels
+from neuroute.datasets.labels import make_labels
 from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.plan.build import Plan, build_plan
 from neuroute.plan.config import load_config, parse_config

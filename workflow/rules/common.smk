@@ -62,7 +62,7 @@ def check_cluster():
     if GPUS > (quota := gpus_at_once()) > 0:
         raise WorkflowError(f"gpus_per_run: {GPUS}, but all jobs together may hold {quota}: set resources: gpu: in {PROFILE}")
     asked = (
-        Asked(
+        JobRequest(
             f"{job.rule.name} {' '.join(job.wildcards)}",
             job.resources.get("slurm_partition"),
             job.resources.get("runtime") or 0,

@@ -25,8 +25,8 @@ def _counts(kind: str, arguments: str) -> Counts:
     """By name, so that an evaluation's code digest holds the formulas of its own network only."""
     network = Network(kind=kind, arguments=json.loads(arguments))
     if network.counts_entry is None:
-        measured: Counts = resolve("neuroute.accounting.measured:measure")(network)
-        return measured
+        measured_counts: Counts = resolve("neuroute.accounting.measured:measure")(network)
+        return measured_counts
     try:
         counted: Counts = resolve(network.counts_entry)(**network.arguments)
         return counted
@@ -71,8 +71,8 @@ def training_per_sample(run: Run) -> float:
         learnt = 3 * sum(c.decision(tokens) for tokens in range(3, run.n + 2))
         return learnt + t.starts * flops.solution(c.decision, run.n, t.beam)
     lengths = flops.lengths_of(run.n, t.sub_paths, cvrp=cvrp)
-    trained = flops.trained_sample(c.decision, c.encoder, lengths, t.step, cvrp=cvrp)
-    return trained + (sampling_per_sample(c, run.n + cvrp, t) if isinstance(t, SelfImprovement) else 0)
+    per_sample = flops.trained_sample(c.decision, c.encoder, lengths, t.step, cvrp=cvrp)
+    return per_sample + (sampling_per_sample(c, run.n + cvrp, t) if isinstance(t, SelfImprovement) else 0)
 
 
 def sampling_per_sample(c: Counts, nodes: int, training: SelfImprovement) -> float:

@@ -31,6 +31,21 @@ class Counts(ABC):
         return 0
 
 
+@dataclass(frozen=True)
+class Transformer(Counts):
+    """What networks of Transformer layers are made of; their own classes have other defaults and more arguments."""
+
+    depth: int = 6
+    width: int = 128
+    heads: int = 8
+    feed_forward: int = 512
+    train_nodes: int = 100
+
+    def layers(self, tokens: int) -> int:
+        """Count the FLOPs of all layers."""
+        return self.depth * transformer_layer(self.width, self.heads, self.feed_forward, tokens)
+
+
 def layer_parameters(width: int, hidden: int) -> int:
     """4 W^2 + 2 W F + 2 W + F: self-attention with a biased output projection, and an FFN."""
     return 4 * width**2 + 2 * width * hidden + 2 * width + hidden
@@ -60,13 +75,7 @@ class DecoderOnly(Counts):
 
 
 @dataclass(frozen=True)
-class Lehd(Counts):
-    depth: int = 6
-    width: int = 128
-    heads: int = 8
-    feed_forward: int = 512
-    train_nodes: int = 100
-
+class Lehd(Transformer):
     @property
     def parameters(self) -> int:
         """1,431,681 as published, its unused projection included."""
@@ -80,8 +89,7 @@ class Lehd(Counts):
 
     def decision(self, tokens: int) -> int:
         """Layers, the projections of start and current (4 W^2), the head (2 W k)."""
-        layer = transformer_layer(self.width, self.heads, self.feed_forward, tokens)
-        return self.depth * layer + 4 * self.width**2 + 2 * self.width * tokens
+        return self.layers(tokens) + 4 * self.width**2 + 2 * self.width * tokens
 
 
 @dataclass(frozen=True)
@@ -97,8 +105,8 @@ class LehdCvrp(Lehd):
 
     def decision(self, tokens: int) -> int:
         """Layers, the projections of depot and current (4 W (W + 1)), the head (4 W of each candidate)."""
-        w, layer = self.width, transformer_layer(self.width, self.heads, self.feed_forward, tokens)
-        return self.depth * layer + 4 * w * (w + 1) + 4 * w * (tokens - 2)
+        w = self.width
+        return self.layers(tokens) + 4 * w * (w + 1) + 4 * w * (tokens - 2)
 
 
 @dataclass(frozen=True)
@@ -123,15 +131,11 @@ class LehdCvrpLight(LehdCvrp):
 
 
 @dataclass(frozen=True)
-class Dgl(Counts):
+class Dgl(Transformer):
     """What a decision computes with is the current stop and the nearest open nodes; distances are not counted."""
 
     depth: int = 3
-    width: int = 128
-    heads: int = 8
-    feed_forward: int = 512
     nearest: int = 30
-    train_nodes: int = 100
 
     @property
     def parameters(self) -> int:
@@ -146,12 +150,10 @@ class Dgl(Counts):
 
 
 @dataclass(frozen=True)
-class Bq(Counts):
+class Bq(Transformer):
     depth: int = 9
     width: int = 192
     heads: int = 12
-    feed_forward: int = 512
-    train_nodes: int = 100
 
     @property
     def parameters(self) -> int:
@@ -161,8 +163,7 @@ class Bq(Counts):
 
     def decision(self, tokens: int) -> int:
         """Layers, the embedding (4 W k) and the head (2 W k)."""
-        layer = transformer_layer(self.width, self.heads, self.feed_forward, tokens)
-        return self.depth * layer + 6 * self.width * tokens
+        return self.layers(tokens) + 6 * self.width * tokens
 
 
 @dataclass(frozen=True)
@@ -185,24 +186,18 @@ class BqCvrp(Bq):
         """
         w, m = self.width, self.representatives + 1
         tokens = tokens if self.nearest is None else min(tokens, self.nearest + 2)
+        layers = self.layers(tokens)
         if self.attention == "cross":
-            layer = cross_module(w, self.heads, self.feed_forward, m, tokens - 2 + m)
-        else:
-            layer = transformer_layer(w, self.heads, self.feed_forward, tokens)
-        return self.depth * layer + 8 * w * tokens + 4 * w * (tokens - 2)
+            layers = self.depth * cross_module(w, self.heads, self.feed_forward, m, tokens - 2 + m)
+        return layers + 8 * w * tokens + 4 * w * (tokens - 2)
 
 
 @dataclass(frozen=True)
-class Sit(Counts):
+class Sit(Transformer):
     """m = r + 1 representatives: r repetitions of the current node, and the destination."""
 
-    depth: int = 6
-    width: int = 128
-    heads: int = 8
-    feed_forward: int = 512
     representatives: int = 15
     attention: Attention = "cross"
-    train_nodes: int = 1000
     cvrp: ClassVar[bool] = False  # with demand and what is left as further inputs, and two logits of each customer
 
     @property
@@ -217,12 +212,11 @@ class Sit(Counts):
         """The embedding, the linears of the representatives, and layers and head on a stream of k - 2 + m tokens."""
         w, m = self.width, self.representatives + 1
         stream = tokens - 2 + m
+        layers = self.layers(stream)
         if self.attention == "cross":
-            layer = cross_module(w, self.heads, self.feed_forward, m, stream)
-        else:
-            layer = transformer_layer(w, self.heads, self.feed_forward, stream)
+            layers = self.depth * cross_module(w, self.heads, self.feed_forward, m, stream)
         outside = linear(tokens, 2 + self.cvrp, w) + linear(m, w + self.cvrp, w) + linear(stream, w, 1 + self.cvrp)
-        return self.depth * layer + outside
+        return layers + outside
 
 
 @dataclass(frozen=True)
@@ -234,17 +228,15 @@ class SitCvrp(Sit):
 
 
 @dataclass(frozen=True)
-class Pens(Counts):
+class Pens(Transformer):
     """RoPE's rotations, which grow with k alone, are not counted; ALiBi's bias is, 2 FLOPs of each head and pair."""
 
     depth: int = 9
     width: int = 192
     heads: int = 12
-    feed_forward: int = 512
     positions: str = "alibi"
     initial: str = "gaussian"
     output_projection: bool = False
-    train_nodes: int = 100
 
     @property
     def parameters(self) -> int:

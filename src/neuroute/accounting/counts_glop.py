@@ -3,34 +3,28 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from neuroute.accounting.counts import Counts
-from neuroute.accounting.flops import attention, linear, transformer_layer
+from neuroute.accounting.counts import Counts, Transformer, layer_parameters
+from neuroute.accounting.flops import attention, linear
 
 
 @dataclass(frozen=True)
-class Glop(Counts):
-    depth: int = 6
-    width: int = 128
-    heads: int = 8
-    feed_forward: int = 512
+class Glop(Transformer):
     clipping: float = 10.0
     blocks: Sequence[int] = (100, 50, 20)
     shared: bool = False
     insertions: Sequence[int] = (35, 10, 1, 128)
-    train_nodes: int = 100
 
     @property
     def parameters(self) -> int:
         """Of each reviser D (4 W^2 + 2 W F + 5 W + F) + 7 W^2 + 5 W: 1,301,888 as published."""
-        w, f = self.width, self.feed_forward
-        each = self.depth * (4 * w**2 + 2 * w * f + 5 * w + f) + 7 * w**2 + 5 * w
+        w = self.width
+        each = self.depth * (layer_parameters(w, self.feed_forward) + 3 * w) + 7 * w**2 + 5 * w
         return each * (1 if self.shared else len(self.blocks))
 
     def encoder(self, nodes: int) -> int:
         """The embedding, the layers, what nodes bring to decisions (5 W^2), and the mean and the first node."""
         w = self.width
-        layers = self.depth * transformer_layer(w, self.heads, self.feed_forward, nodes)
-        return linear(nodes, 2, w) + layers + 5 * linear(nodes, w, w) + 2 * linear(1, w, w)
+        return linear(nodes, 2, w) + self.layers(nodes) + 5 * linear(nodes, w, w) + 2 * linear(1, w, w)
 
     def decision(self, tokens: int) -> int:
         """A glimpse at what is open, and clipped logits."""

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from neuroute.accounting.counts import Counts, layer_parameters
+from neuroute.accounting.counts import Counts, Transformer, layer_parameters
 from neuroute.accounting.counts_views import Invit as Invit  # looked for here
 from neuroute.accounting.counts_views import InvitCvrp as InvitCvrp
-from neuroute.accounting.flops import attention, ffn, linear, transformer_layer
+from neuroute.accounting.flops import attention, ffn, linear
 from neuroute.networks.mvmoe_shape import ALL, POSITIONS, Inputs, inputs_of, places
 
 LOCAL, LOCAL_HEADS = 32, 4  # of ELG's local policy
@@ -34,13 +34,8 @@ def _folded(nodes: int, width: int) -> int:
 
 
 @dataclass(frozen=True)
-class Pomo(Counts):
-    depth: int = 6
-    width: int = 128
-    heads: int = 8
-    feed_forward: int = 512
+class Pomo(Transformer):
     clipping: float = 10.0
-    train_nodes: int = 100
     cvrp: ClassVar[bool] = False
 
     @property
@@ -54,9 +49,8 @@ class Pomo(Counts):
 
         So are nodes projected, instead of what each decision multiplies them with.
         """
-        layers = self.depth * transformer_layer(self.width, self.heads, self.feed_forward, nodes)
         shared = (3 if self.cvrp else 4) * linear(nodes, self.width, self.width) + _folded(nodes, self.width)
-        return layers + _features(nodes, self.width, self.cvrp) + shared
+        return self.layers(nodes) + _features(nodes, self.width, self.cvrp) + shared
 
     def decision(self, tokens: int) -> int:
         """Attention to all nodes, and the logits, which are clipped."""
@@ -95,8 +89,8 @@ class Elg(Pomo):
         w, h, f = LOCAL, LOCAL_HEADS, 3 if self.cvrp else 2
         k = min(self.neighbours, tokens - 1 - self.cvrp) + self.cvrp
         fits = linear(1, w, w) + linear(h, w, f) + linear(k, f, h) + linear(k, w, h) + h * k
-        seen = linear(h, k, f) + linear(h, f, w) + linear(h, k, w) + 2 * linear(1, w, w)
-        return super().decision(tokens) + fits + seen + linear(1, w, f) + linear(k, f, 1) + linear(1, w, k)
+        glimpse = linear(h, k, f) + linear(h, f, w) + linear(h, k, w) + 2 * linear(1, w, w)
+        return super().decision(tokens) + fits + glimpse + linear(1, w, f) + linear(k, f, 1) + linear(1, w, k)
 
 
 @dataclass(frozen=True)
@@ -144,27 +138,20 @@ class IcamCvrp(Icam):
 
 
 @dataclass(frozen=True)
-class Pointerformer(Counts):
+class Pointerformer(Transformer):
     """Distances are not counted, nor are visited nodes told from open ones; what these add to a query is."""
 
-    depth: int = 6
-    width: int = 128
-    heads: int = 8
-    feed_forward: int = 512
     clipping: float = 50.0
-    train_nodes: int = 100
 
     @property
     def parameters(self) -> int:
         """1,288,064 as published."""
-        w, f = self.width, self.feed_forward
-        return self.depth * (4 * w**2 + 2 * w * f + 5 * w + f) + 6 * w**2 + 25 * w
+        w = self.width
+        return self.depth * (layer_parameters(w, self.feed_forward) + 3 * w) + 6 * w**2 + 25 * w
 
     def encoder(self, nodes: int) -> int:
         """The embedding of 24 features, the layers, what four kinds of nodes add to a query, projected again, keys."""
-        w, n = self.width, nodes
-        layers = self.depth * transformer_layer(w, self.heads, self.feed_forward, n)
-        return linear(n, 24, w) + layers + 9 * linear(n, w, w)
+        return linear(nodes, 24, self.width) + self.layers(nodes) + 9 * linear(nodes, self.width, self.width)
 
     def decision(self, tokens: int) -> int:
         """The sum of what was visited, and the logits, which are clipped."""
@@ -176,16 +163,12 @@ NORM_PARAMETERS = {"instance": 2, "batch": 2, "batch-untracked": 2, "layer": 2} 
 
 
 @dataclass(frozen=True)
-class MvMoe(Counts):
+class MvMoe(Transformer):
     """MVMoE, POMO-MTL and POMO for 16 VRPs.  A light decoder runs its experts in all decisions.
 
     Noise, which is for training, is not counted.
     """
 
-    depth: int = 6
-    width: int = 128
-    heads: int = 8
-    feed_forward: int = 512
     clipping: float = 10.0
     experts: int = 4
     top: int = 2
@@ -196,20 +179,10 @@ class MvMoe(Counts):
     hierarchy: str = "none"
     norm: str = "instance"
     inputs: str = ALL
-    train_nodes: int = 100
 
     @property
     def parameters(self) -> int:
-        """1,254,656 of POMO-MTL, 3,682,176 of MVMoE/4E, 3,698,944 of MVMoE/4E-L."""
-        return self._parameters(self.experts)
-
-    @property
-    def active_parameters(self) -> int:
-        """Those that a token passes: k experts of each mixture.  2,068,608 of MVMoE/4E."""
-        return self._parameters(self.top)
-
-    def _parameters(self, counted: int) -> int:
-        """Count so many experts of each mixture.
+        """1,254,656 of POMO-MTL, 3,682,176 of MVMoE/4E, 3,698,944 of MVMoE/4E-L.
 
         Layers: 4 W^2 + W for attention, 2 W F + W + F for an FFN, the norms.  Outside: (f + 4) W for the embeddings, f
         the numbers that are known of a customer; W^2 + W d of the context; 2 W^2 for keys and values; W^2 + W.
@@ -218,19 +191,19 @@ class MvMoe(Counts):
         norm = 1 if self.norm == "rezero" else NORM_PARAMETERS.get(self.norm, 0) * w
         layers = self.depth * (4 * w**2 + w) + 2 * self.depth * norm
         for number in range(self.depth):
-            layers += self._held(f"enc{number}", w, 2 * w * self.feed_forward + w + self.feed_forward, counted)
-        embedding = self._held("raw", 2, 3 * w, counted) + self._held("raw", f, (f + 1) * w, counted)
-        combine = self._held("dec", w, w**2 + w, counted)
+            layers += self._count_place(f"enc{number}", w, 2 * w * self.feed_forward + w + self.feed_forward)
+        embedding = self._count_place("raw", 2, 3 * w) + self._count_place("raw", f, (f + 1) * w)
+        combine = self._count_place("dec", w, w**2 + w)
         if self._light:
             combine += w**2 + w + (0 if self.hierarchy == "random" else 2 * w)
         return layers + embedding + w * (w + len(self._inputs.columns)) + 2 * w**2 + combine
 
-    def _held(self, place: str, inputs: int, one: int, counted: int) -> int:
-        """Count what is at a place: `one` parameters, or those of so many experts and of their gate."""
+    def _count_place(self, place: str, inputs: int, one: int) -> int:
+        """Count what is at a place: `one` parameters, or those of all experts and of their gate."""
         if place not in self._places:
             return one
         soft = self._method(place) == "soft"
-        return counted * one + inputs * self.experts * (1 + (self.top if soft else 1))
+        return self.experts * (one + inputs * (1 + (self.top if soft else 1)))
 
     def encoder(self, nodes: int) -> int:
         """The embeddings, the layers, and keys, values and what nodes add to the queries, with the depot."""

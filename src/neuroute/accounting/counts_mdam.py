@@ -3,40 +3,35 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from neuroute.accounting.counts import Counts
-from neuroute.accounting.flops import attention, ffn, linear, transformer_layer
+from neuroute.accounting.counts import Transformer, layer_parameters
+from neuroute.accounting.flops import attention, ffn, linear
 
 
 @dataclass(frozen=True)
-class Mdam(Counts):
+class Mdam(Transformer):
     depth: int = 3
-    width: int = 128
-    heads: int = 8
-    feed_forward: int = 512
     clipping: float = 10.0
     decoders: int = 5
     glimpse_every: int = 2
-    train_nodes: int = 100
     cvrp: ClassVar[bool] = False
 
     @property
     def parameters(self) -> int:
         """1,167,360 as published for the TSP, 1,086,336 for the CVRP."""
-        w, f = self.width, self.feed_forward
+        w = self.width
         outside = 7 * w if self.cvrp else 5 * w  # the embedding, and what stands for a tour that has no stop
-        layers = self.depth * (4 * w**2 + 2 * w * f + 5 * w + f)
-        return outside + layers + self.decoders * (5 * w**2 + self._known * w)
+        layers = self.depth * (layer_parameters(w, self.feed_forward) + 3 * w)
+        return outside + layers + self.decoders * (5 * w**2 + self._context_width * w)
 
     @property
-    def _known(self) -> int:
+    def _context_width(self) -> int:
         return self.width + 1 if self.cvrp else 2 * self.width
 
     def encoder(self, nodes: int) -> int:
         """The embedding, the layers, and what each decoder makes of the nodes."""
         w, n = self.width, nodes
         features = linear(1, 2, w) + linear(n - 1, 3, w) if self.cvrp else linear(n, 2, w)
-        layers = self.depth * transformer_layer(w, self.heads, self.feed_forward, n)
-        return features + layers + self.decoders * self.prepared(n)
+        return features + self.layers(n) + self.decoders * self.prepared(n)
 
     def prepared(self, nodes: int) -> int:
         """What one decoder makes of the nodes of one row."""
@@ -50,7 +45,7 @@ class Mdam(Counts):
     def step(self, nodes: int) -> int:
         """One decoder's query, glimpse and clipped products of one solution."""
         w, n = self.width, nodes
-        query = linear(1, self._known, w) + linear(1, w, w)
+        query = linear(1, self._context_width, w) + linear(1, w, w)
         return query + attention(w, self.heads, 1, n) + linear(1, w, n) + n
 
     def glimpse(self, nodes: int) -> int:

@@ -4,23 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from neuroute.accounting.counts import Counts, layer_parameters
+from neuroute.accounting.counts import Transformer, layer_parameters
 from neuroute.accounting.flops import attention, ffn, linear, transformer_layer
 
 
 @dataclass(frozen=True)
-class Invit(Counts):
+class Invit(Transformer):
     """Every decision encodes its views anew; the search of the nearest nodes, which has no products, is not counted."""
 
     depth: int = 2
     action_depth: int = 2
-    width: int = 128
-    heads: int = 8
-    feed_forward: int = 512
     views: Sequence[int] = (35, 50, 65)
     actions: int = 15
     clipping: float = 10.0
-    train_nodes: int = 100
     cvrp: ClassVar[bool] = False
 
     @property
@@ -52,10 +48,10 @@ class Invit(Counts):
     def _view(self, nodes: int, depth: int, other: bool) -> int:
         """Of the nodes, the current stop and one node besides, if there is one; the last layer is of the actions'."""
         w, tokens = self.width, nodes + 1 + other
-        asked = min(self.actions, nodes) + 1 + other
+        queries = min(self.actions, nodes) + 1 + other
         inputs = linear(nodes + 1, 2 + self.cvrp, w) + other * linear(1, 2, w)
-        last = 2 * linear(tokens, w, w) + 2 * linear(asked, w, w)
-        last += attention(w, self.heads, asked, tokens) + ffn(asked, w, self.feed_forward)
+        last = 2 * linear(tokens, w, w) + 2 * linear(queries, w, w)
+        last += attention(w, self.heads, queries, tokens) + ffn(queries, w, self.feed_forward)
         return inputs + (depth - 1) * transformer_layer(w, self.heads, self.feed_forward, tokens) + last
 
 

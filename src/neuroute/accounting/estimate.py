@@ -36,25 +36,28 @@ def describe(plan: Plan, target: str | None) -> str:
         on = f"{c.gpus} GPU" if c.gpus else f"{c.threads} CPU"
         columns = f"{amount:>8} {_time(c.seconds):>9} {on:>8} {c.memory_mb / 1000:6.1f} {c.disk_mb:9.1f}"
         lines.append(f"{c.stage:9} {there:5} {columns} {_fits(c, limit):8} {c.id}")
-    left = [c for c in all_costs if not c.there]
+    missing = [c for c in all_costs if not c.there]
     rates = Estimates(plan).rates
-    lines += ["", f"{len(left)} of {len(all_costs)} jobs to do, {sum(c.disk_mb for c in left) / 1000:.2f} GB of disk"]
+    lines += [
+        "",
+        f"{len(missing)} of {len(all_costs)} jobs to do, {sum(c.disk_mb for c in missing) / 1000:.2f} GB of disk",
+    ]
     for name, stages in (("labels", ("labels",)), ("networks", ("train", "evaluate"))):
-        part = [c for c in left if c.stage in stages]
-        known = [c for c in part if not math.isnan(c.seconds)]
-        work = sum(c.flops for c in known)
-        hours = [(sum(c.cpu_hours for c in known), "core-hours"), (sum(c.gpu_hours for c in known), "GPU-hours")]
-        said = ", ".join(f"{amount:,.2f} {unit}" for amount, unit in hours if amount or unit == "core-hours")
-        said += f" for {work:.2e} FLOP" if work else ""
-        unknown = len(part) - len(known)
-        lines.append(f"  {name:9} {said}" + (f"; {unknown} jobs of unknown length" if unknown else ""))
-    too_long = sum(_fits(c, limit) != "" for c in left)
+        part = [c for c in missing if c.stage in stages]
+        timed = [c for c in part if not math.isnan(c.seconds)]
+        work = sum(c.flops for c in timed)
+        hours = [(sum(c.cpu_hours for c in timed), "core-hours"), (sum(c.gpu_hours for c in timed), "GPU-hours")]
+        text = ", ".join(f"{amount:,.2f} {unit}" for amount, unit in hours if amount or unit == "core-hours")
+        text += f" for {work:.2e} FLOP" if work else ""
+        unknown = len(part) - len(timed)
+        lines.append(f"  {name:9} {text}" + (f"; {unknown} jobs of unknown length" if unknown else ""))
+    too_long = sum(_fits(c, limit) != "" for c in missing)
     if too_long:
         lines.append(
             f"  {too_long} need more than the {limit:g} h that a job may have (config.yaml: machine), so several goes"
         )
-    measured = f"measured on {rates.measured}" if rates.measured else "typical ones; measure yours: doctor --measure"
-    lines.append(f"Rates are {measured}. Labels that a cache holds cost nothing.")
+    rates_text = f"measured on {rates.measured}" if rates.measured else "typical ones; measure yours: doctor --measure"
+    lines.append(f"Rates are {rates_text}. Labels that a cache holds cost nothing.")
     return "\n".join(lines)
 
 
@@ -114,13 +117,13 @@ def _closure(plan: Plan, target: str | None) -> tuple[list[str], list[str], list
 
 def _with_starts(plan: Plan, runs: list[str]) -> list[str]:
     """Runs after those whose weights they start from."""
-    found: list[str] = []
+    chains: list[str] = []
     for run in runs:
         chain = [run]
         while start := plan.runs[chain[-1]].start:
             chain.append(start.partition("@")[0])
-        found += reversed(chain)
-    return _once(found)
+        chains += reversed(chain)
+    return _once(chains)
 
 
 def _once(ids: Iterable[str]) -> list[str]:

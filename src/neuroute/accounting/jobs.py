@@ -14,7 +14,7 @@ from neuroute.plan.objects import Dataset, Decoding, GivenRun, LabelJob, Labels,
 from neuroute.plan.plan import Plan
 from neuroute.plan.preflight import gpus
 from neuroute.problems.longest import longest_sub_path
-from neuroute.solvers.registry import READ
+from neuroute.solvers.registry import FROM_FILES
 
 PROCESS_MB = 1000  # torch, pandas and the plan
 CUDA_MB = 4000  # of the host's memory, on top, for CUDA's libraries
@@ -74,18 +74,20 @@ class Estimates:
 
     def labels(self, job: str, most_threads: int) -> Cost:
         """A label job, on as many cores as it can make use of."""
-        made = self.plan.label_jobs[job]
-        seconds = sum(self.label_seconds(labels) for labels in made.labels)
-        known = 0.0 if math.isnan(seconds) else seconds
-        threads = self.plan.config.label_workers or self._workers(made, known, most_threads)
-        disk = sum(each.dataset.count * each.dataset.n * (1 if each.dataset.n <= 256 else 2) for each in made.labels)
+        job_labels = self.plan.label_jobs[job]
+        seconds = sum(self.label_seconds(labels) for labels in job_labels.labels)
+        solver_seconds = 0.0 if math.isnan(seconds) else seconds
+        threads = self.plan.config.label_workers or self._workers(job_labels, solver_seconds, most_threads)
+        disk = sum(
+            each.dataset.count * each.dataset.n * (1 if each.dataset.n <= 256 else 2) for each in job_labels.labels
+        )
         return Cost(
             "labels",
             job,
             self.plan.manifest(job),
             seconds=self.start_s + seconds / threads,
             threads=threads,
-            memory_mb=PROCESS_MB + threads * max(map(_worker_mb, made.labels)),
+            memory_mb=PROCESS_MB + threads * max(map(_worker_mb, job_labels.labels)),
             disk_mb=disk / 1e6,
         )
 
@@ -97,7 +99,7 @@ class Estimates:
 
     def label_seconds(self, labels: Labels) -> float:
         """Core-seconds to solve and check all instances; not a number for a solver without a rate."""
-        if labels.solver in READ:
+        if labels.solver in FROM_FILES:
             return 0.0
         points, n = self.rates.solvers.get(labels.solver), labels.dataset.n
         each = at_size(points, n, beyond=True) if points else math.nan
@@ -110,14 +112,14 @@ class Estimates:
         path = self.plan.run_dir(run) / "model.safetensors"
         if isinstance(r, GivenRun):
             megabytes = 4 * cost.parameters_of(r.network) / 1e6
-            read = PROCESS_MB + Path(r.weights).stat().st_size / 1e6  # a file may hold an optimizer's state, too
-            return Cost("weights", run, path, self.start_s, memory_mb=read + 2 * megabytes, disk_mb=megabytes)
+            peak_mb = PROCESS_MB + Path(r.weights).stat().st_size / 1e6  # a file may hold an optimizer's state, too
+            return Cost("weights", run, path, self.start_s, memory_mb=peak_mb + 2 * megabytes, disk_mb=megabytes)
         t = r.training
         alone = t.kind == "revising"  # its processes would each learn from all of a batch
         flops = training_flops(r)
-        drawn = t.batches * self._batch_size(r) * r.n
+        nodes = t.batches * self._batch_size(r) * r.n
         weights = cost.parameters_of(r.network)
-        held = sum(labels.dataset.count * labels.dataset.n * 9 for labels in r.data)  # coordinates and tours
+        bytes_of_labels = sum(labels.dataset.count * labels.dataset.n * 9 for labels in r.data)  # coordinates and tours
         return self._network_job(
             "train",
             run,
@@ -127,8 +129,8 @@ class Estimates:
             training_calls(r, gpu=self.gpus > 0),
             threads=self.plan.scale.train_threads,
             gpus=min(self.gpus, 1) if alone else self.gpus,
-            more_s=self.rates.node_us * 1e-6 * drawn,
-            more_mb=(5 * 4 * weights + held) / 1e6,
+            more_s=self.rates.node_us * 1e-6 * nodes,
+            more_mb=(5 * 4 * weights + bytes_of_labels) / 1e6,
             disk_mb=4 * 4 * weights / 1e6,  # weights, and weights with two moments in the state
         )
 

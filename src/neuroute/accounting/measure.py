@@ -54,12 +54,12 @@ def measure(say: Callable[[str], None]) -> Rates:
 
 
 def _line(kind: Kind, rates: DeviceRates) -> str:
-    found = [
+    texts = [
         f"{precision} {', '.join(f'{rate / 1e3:.3f} at width {width}' for width, rate in points.items())}"
         for precision, points in rates.gflops.items()
     ]
     unit = "TFLOP/s of a thread" if kind == "cpu" else "TFLOP/s"
-    return f"{rates.name}: {unit}: {'; '.join(found)}"
+    return f"{rates.name}: {unit}: {'; '.join(texts)}"
 
 
 def measure_device(kind: Kind) -> DeviceRates:
@@ -123,14 +123,14 @@ def _best(run: Callable[[], object], place: torch.device, times: int) -> float:
     """Seconds, on a CPU those that this process had of it: other work takes nothing away."""
     clock = time.perf_counter if place.type == "cuda" else time.process_time
     run()
-    found = []
+    times_s = []
     for _ in range(times):
         devices.synchronize(place)
         began = clock()
         run()
         devices.synchronize(place)
-        found.append(clock() - began)
-    return min(found)
+        times_s.append(clock() - began)
+    return min(times_s)
 
 
 def _cpu_seconds() -> float:
@@ -151,7 +151,7 @@ def measure_solver(name: str) -> BySize:
     except NeurouteError:
         return {}
     vehicles = solver.solve_cvrp is not None and name not in NONE
-    found: BySize = {}
+    seconds_by_size: BySize = {}
     for n in SIZES:
         kind = Dataset(problem="cvrp" if vehicles else "tsp", split="val", n=n, count=4)
         spec = spec_of(Labels(dataset=kind, solver=name))
@@ -161,10 +161,10 @@ def measure_solver(name: str) -> BySize:
         while solved < kind.count and (solved < 2 or _cpu_seconds() - began < ENOUGH_S):
             spec.solve(solver, instances[solved : solved + 1], 1)
             solved += 1
-        found[n] = max((_cpu_seconds() - began) / solved, 1e-6)
-        if found[n] > ENOUGH_S:
+        seconds_by_size[n] = max((_cpu_seconds() - began) / solved, 1e-6)
+        if seconds_by_size[n] > ENOUGH_S:
             break
-    return found
+    return seconds_by_size
 
 
 def _start_seconds() -> float:
@@ -175,6 +175,6 @@ def _start_seconds() -> float:
 
 def _node_us(count: int = 2000, n: int = 100) -> float:
     began = time.process_time()
-    drawn = coordinates("uniform", "val", n, 0, count)
-    is_permutation(np.argsort(drawn[:, :, 0], axis=1))
+    points = coordinates("uniform", "val", n, 0, count)
+    is_permutation(np.argsort(points[:, :, 0], axis=1))
     return 1e6 * (time.process_time() - began) / (count * n)

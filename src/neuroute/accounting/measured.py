@@ -41,7 +41,7 @@ COUNTED: dict[Any, Callable[..., int]] = {aten.addmm_: _product} | dict.fromkeys
 
 
 @dataclass(frozen=True)
-class Measured(Counts):
+class MeasuredCounts(Counts):
     """FLOPs are exact where they grow with the square of the size, as of attention and linear layers."""
 
     total: int
@@ -98,7 +98,7 @@ def measure(network: Network) -> Counts:
 def _measure(net: RoutingNetwork) -> Counts:
     steps = _many_starts if isinstance(net, MultiStartNetwork) else _one_path
     encoder, decision = zip(*(steps(net, k) for k in SIZES), strict=True)
-    return Measured(_parameters(net), _quadratic(decision), _quadratic(encoder))
+    return MeasuredCounts(_parameters(net), _quadratic(decision), _quadratic(encoder))
 
 
 def _parameters(net: RoutingNetwork) -> int:
@@ -122,8 +122,8 @@ def _many_starts(net: RoutingNetwork, tokens: int) -> tuple[int, int]:
     prepared = net.prepare(net.encode(*_features(net.problem, nodes)))
     current = torch.ones(1, 1, dtype=torch.int64)
     # What is left, and of some networks what has been served.
-    left = torch.zeros(1, 1, 1 + nodes) if net.sees_served else torch.ones(1, 1)
-    context = {"tsp": current, "cvrp": left, "vrp": torch.ones(1, 1, 4)}[net.problem]
+    context_of_cvrp = torch.zeros(1, 1, 1 + nodes) if net.sees_served else torch.ones(1, 1)
+    context = {"tsp": current, "cvrp": context_of_cvrp, "vrp": torch.ones(1, 1, 4)}[net.problem]
     _, decision = _flops(lambda: net.decide(prepared, context, current, torch.zeros(1, 1, nodes)))
     return encoder, decision
 
@@ -137,8 +137,8 @@ def _features(problem: str, nodes: int) -> list[Tensor]:
 def _flops(call: Callable[[], Any]) -> tuple[Any, int]:
     """What a call returns, and its FLOPs."""
     with torch.no_grad(), _all_products(), FlopCounterMode(display=False, custom_mapping=COUNTED) as counter:
-        found = call()
-    return found, int(counter.get_total_flops())
+        result = call()
+    return result, int(counter.get_total_flops())
 
 
 @contextmanager

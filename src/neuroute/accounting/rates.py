@@ -92,21 +92,21 @@ def rates_of(config: Config) -> Rates:
     Raises NeurouteError for a damaged file.
     """
     path = rates_file(config)
-    found = _read(path, path.stat().st_mtime_ns) if path.exists() else TYPICAL
+    rates = _read_with_typical(path, path.stat().st_mtime_ns) if path.exists() else TYPICAL
     devices = {}
-    for kind, given in (("cpu", config.machine.cpu_gflops_per_thread), ("cuda", config.machine.gpu_tflops)):
-        device = found.devices[kind]  # type: ignore[index]
-        if given is not None:
-            rate = given if kind == "cpu" else 1e3 * given
+    for kind, configured in (("cpu", config.machine.cpu_gflops_per_thread), ("cuda", config.machine.gpu_tflops)):
+        device = rates.devices[kind]  # type: ignore[index]
+        if configured is not None:
+            rate = configured if kind == "cpu" else 1e3 * configured
             device = device.model_copy(update={"gflops": {p: {128: rate} for p in ("fp32", "tf32", "bf16")}})
         devices[kind] = device
-    return found.model_copy(update={"devices": devices})
+    return rates.model_copy(update={"devices": devices})
 
 
 def keep_rates(config: Config, rates: Rates) -> Path:
     """Write rates; those of devices and solvers that are not among them stay as an earlier call found them."""
     path = rates_file(config)
-    before = _held(path) if path.exists() else Rates(devices={})
+    before = _read_file(path) if path.exists() else Rates(devices={})
     all_of = {"devices": before.devices | rates.devices, "solvers": before.solvers | rates.solvers}
     write_text(path, rates.model_copy(update=all_of).model_dump_json(indent=1) + "\n")
     return path
@@ -119,25 +119,25 @@ def kept_factor(config: Config, key: str) -> Iterator[float | None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_suffix(".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield _held(path).bf16.get(key) if path.exists() else None
+        yield _read_file(path).bf16.get(key) if path.exists() else None
 
 
 def keep_factor(config: Config, key: str, factor: float) -> None:
     """Keep what was timed: until rates are measured anew."""
     path = rates_file(config)
-    before = _held(path) if path.exists() else Rates(devices={})
+    before = _read_file(path) if path.exists() else Rates(devices={})
     write_text(path, before.model_copy(update={"bf16": before.bf16 | {key: factor}}).model_dump_json(indent=1) + "\n")
 
 
-def _held(path: Path) -> Rates:
+def _read_file(path: Path) -> Rates:
     return validate(Rates, read_json(path, "measure again: neuroute doctor --measure"), str(path))
 
 
 @cache
-def _read(path: Path, _changed: int) -> Rates:
-    held = _held(path)
-    return held.model_copy(
-        update={"devices": TYPICAL.devices | held.devices, "solvers": TYPICAL.solvers | held.solvers}
+def _read_with_typical(path: Path, _changed: int) -> Rates:
+    rates = _read_file(path)
+    return rates.model_copy(
+        update={"devices": TYPICAL.devices | rates.devices, "solvers": TYPICAL.solvers | rates.solvers}
     )
 
 

@@ -39,18 +39,18 @@ class Requests:
         return Estimates(self.plan)
 
     @cached_property
-    def _known(self) -> dict[tuple[str, str], Cost]:
+    def _costs(self) -> dict[tuple[str, str], Cost]:
         return {}
 
     def cost(self, stage: str, name: str) -> Cost:
         """The estimate, made once."""
         key = stage, name
-        if key not in self._known:
+        if key not in self._costs:
             if stage == "labels":
-                self._known[key] = self.estimates.labels(name, self.cpus)
+                self._costs[key] = self.estimates.labels(name, self.cpus)
             else:
-                self._known[key] = self.estimates.train(name) if stage == "train" else self.estimates.evaluate(name)
-        return self._known[key]
+                self._costs[key] = self.estimates.train(name) if stage == "train" else self.estimates.evaluate(name)
+        return self._costs[key]
 
     def seconds(self, stage: str, name: str) -> float:
         seconds = self.cost(stage, name).seconds

@@ -254,19 +254,19 @@ def _non_negative_pair(p: Array, w: Array, target: Array) -> tuple[float, float,
     if det > 0:
         pairs.append(((ww * pt - pw * wt) / det, (pp * wt - pw * pt) / det))
     costs = [(float(((a * p + g * w - target) ** 2).sum()), a, g) for a, g in pairs if min(a, g) >= 0]
-    return min(costs, key=lambda found: found[0])
+    return min(costs, key=lambda pair: pair[0])
 
 
-def rounding_interval(x: ArrayLike, printed: ArrayLike, half_unit: float) -> tuple[float, float]:
+def rounding_interval(x: ArrayLike, gaps: ArrayLike, half_unit: float) -> tuple[float, float]:
     """Smallest and largest log-log exponent of the gaps that round to `printed` (half_unit: 0.00005 at four decimals).
 
     Exact: the exponent is linear in each ln gap.  Zero gaps are dropped.
     """
-    x, y = np.asarray(x, float), np.asarray(printed, float)
+    x, y = np.asarray(x, float), np.asarray(gaps, float)
     x, y = x[y > 0], y[y > 0]
-    left = np.log(x) < np.log(x).mean()
-    up = np.where(left, y + half_unit, np.maximum(y - half_unit, 1e-12))
-    down = np.where(left, np.maximum(y - half_unit, 1e-12), y + half_unit)
+    is_small = np.log(x) < np.log(x).mean()
+    up = np.where(is_small, y + half_unit, np.maximum(y - half_unit, 1e-12))
+    down = np.where(is_small, np.maximum(y - half_unit, 1e-12), y + half_unit)
     return fit(x, down, "log-log").alpha, fit(x, up, "log-log").alpha
 
 
@@ -313,12 +313,12 @@ def bootstrap_exponent(x: ArrayLike, gaps: Array, scale: Scale = "linear", level
 
 def bootstrap_bivariate(u: ArrayLike, v: ArrayLike, gaps: Array, level: float = 0.95) -> Mapping[str, Interval]:
     """Intervals of beta_u and beta_v of `fit_bivariate` over resampled gaps (resamples, points)."""
-    found = []
+    exponents = []
     for row in gaps:
         try:
             law = fit_bivariate(u, v, row)
-            found.append((law.beta_u, law.beta_v))
+            exponents.append((law.beta_u, law.beta_v))
         except FitError:
-            found.append((np.nan, np.nan))
-    values = np.array(found)
+            exponents.append((np.nan, np.nan))
+    values = np.array(exponents)
     return {"beta_u": percentile_interval(values[:, 0], level), "beta_v": percentile_interval(values[:, 1], level)}

@@ -38,8 +38,8 @@ class Success:
 
 def success(hits: ArrayLike, decisions: ArrayLike, last: int = LAST) -> Success:
     """`hits` and `decisions` (ranks,): of rank 1, 2, ...; there may be fewer ranks than `last`."""
-    found, asked = (_pooled(np.asarray(x, np.int64), last) for x in (hits, decisions))
-    return Success(found, asked, *(100 * bound for bound in wilson(found, asked)))
+    hit_counts, decision_counts = (_pooled(np.asarray(x, np.int64), last) for x in (hits, decisions))
+    return Success(hit_counts, decision_counts, *(100 * bound for bound in wilson(hit_counts, decision_counts)))
 
 
 def wilson(hits: ArrayLike, decisions: ArrayLike, z: float = NORMAL_95) -> tuple[Array, Array]:

@@ -27,8 +27,8 @@ def principal_components(states: ArrayLike, components: int = 2) -> Projection:
     """
     x = np.asarray(states, float)
     x = x - x.mean(axis=0)
-    left, singular, _ = np.linalg.svd(x, full_matrices=False)
-    points = (left * singular)[:, :components]
+    u, singular, _ = np.linalg.svd(x, full_matrices=False)
+    points = (u * singular)[:, :components]
     points = points * np.where(points[0] < 0, -1.0, 1.0)
     variance = singular**2
     total = variance.sum()

@@ -85,8 +85,8 @@ def _near(x: Array, y: Array) -> tuple[Array, Array]:
     """Factors and lengths about the shortest: all that are near it, or the three different factors that are nearest."""
     order = np.argsort(y, kind="stable")
     enough = next(k for k in range(FEWEST_FACTORS, len(x) + 1) if len(np.unique(x[order[:k]])) >= FEWEST_FACTORS)
-    kept = order[: max(enough, int((y <= NEAR * y.min()).sum()))]
-    return x[kept], y[kept]
+    nearest = order[: max(enough, int((y <= NEAR * y.min()).sum()))]
+    return x[nearest], y[nearest]
 
 
 def factor_for(n: int, sizes: ArrayLike, best: ArrayLike) -> float:

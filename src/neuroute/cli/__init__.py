@@ -53,8 +53,8 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_on: bool) -> None:
+    if is_on:
         print(f"neuroute {version('neuroute')}")
         raise typer.Exit
 

@@ -27,7 +27,9 @@ def compare(
     results: Annotated[
         list[Path] | None, typer.Option(help="others' results (.csv: method, instance, cost, seconds) as rows")
     ] = None,
-    seconds: Annotated[float | None, typer.Option(help="that each search has for an instance")] = None,
+    seconds: Annotated[
+        str | None, typer.Option(help="that each search has for an instance; several, as in 0.5,1,2, show what flips")
+    ] = None,
     limit: Annotated[float | None, typer.Option(help="seconds after which an instance counts as unsolved")] = None,
     min_nodes: Annotated[int | None, typer.Option(help="of an instance; of the CVRP, customers")] = None,
     max_nodes: Annotated[int | None, typer.Option(help="likewise, counted in")] = None,
@@ -60,11 +62,11 @@ def compare(
     there = config is not None or Path("config.yaml").exists()
     settings = load_config(config, scale=scale, device=device) if there else parse_config({}, "options")
     folder = benchmarks or (Path(settings.benchmarks_dir) if settings.benchmarks_dir else None)
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "sets": split_names(set) if set else None,
         "methods": split_names(method) if method else None,
         "results": [str(path) for path in results] if results else None,
-        "seconds": seconds,
+        "seconds": _numbers(seconds),
         "limit": limit,
         "min_nodes": min_nodes,
         "max_nodes": max_nodes,
@@ -73,21 +75,21 @@ def compare(
         "threads": threads,
         "clock": clock,
     }
-    given = {key: value for key, value in given.items() if value is not None}
-    chosen = validate(Compare, settings.compare.model_dump() | given, "compare")
-    found = run(
-        chosen.methods if "methods" in given else None,
+    options = {key: value for key, value in options.items() if value is not None}
+    settings_here = validate(Compare, settings.compare.model_dump() | options, "compare")
+    comparison = run(
+        settings_here.methods if "methods" in options else None,
         out=out or Path(settings.results_dir) / "compare",
         benchmarks=folder,
-        settings=chosen,
+        settings=settings_here,
         device=device or settings.device,
         memory_gb=settings.memory_gb,
         places=None if folder else lambda benchmark: _fetched(settings, benchmark),
         checkpoints=lambda name: _checkpoints(config, scale, name) if there else {},
         trusted=settings.networks,
     )
-    print(found)
-    print(f"records, table and pictures in {found.folder}")
+    print(comparison)
+    print(f"records, table and pictures in {comparison.folder}")
 
 
 def _sizes(text: str | None) -> list[int] | None:
@@ -97,6 +99,13 @@ def _sizes(text: str | None) -> list[int] | None:
     if not all(part.isdigit() for part in parts):
         raise NeurouteError(f"--groups {text}: sizes are expected, as in 100,200,500")
     return [int(part) for part in parts]
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    try:
+        return None if text is None else [float(part) for part in text.split(",")]
+    except ValueError:
+        raise NeurouteError(f"--seconds {text}: numbers are expected, as in 5 or 0.5,1,2") from None
 
 
 def _fetched(settings: "Config", benchmark: str) -> Path:
@@ -114,9 +123,9 @@ def _checkpoints(config: Path | None, scale: str | None, name: str) -> dict[str,
     """Return the finished runs that a name stands for: a run, a paper's, or `trained`, all of them."""
     p = load_plan(config, scale)
     runs = [run for run in p.runs if name in (run, run.partition("/")[0], "trained")]
-    done = {run: p.checkpoint(run) for run in runs if p.checkpoint(run).is_file()}
-    if runs and not done:
+    checkpoints = {run: p.checkpoint(run) for run in runs if p.checkpoint(run).is_file()}
+    if runs and not checkpoints:
         raise NeurouteError(
             f"--method {name}: has no finished run at scale {p.scale.name}; train it: neuroute train {runs[0]}"
         )
-    return done
+    return checkpoints

@@ -50,11 +50,11 @@ def label(
         print(f"{count} instances solved: part {part} of {label_job}")
         return
     with solver_pool(n_workers) as pool:
-        made = [make_labels(labels, p.label_store, caches, n_workers, pool=pool) for labels in job.labels]
+        manifests = [make_labels(labels, p.label_store, caches, n_workers, pool=pool) for labels in job.labels]
     used = {labels.solver for labels in job.labels}
     stand_ins = {name: other for name, other in (p.config.substitutes or {}).items() if other in used}
     more = {"stand_ins": stand_ins} if stand_ins else {}
-    write_json(p.manifest(label_job), {"label_job": label_job, "labels": made, **more})
+    write_json(p.manifest(label_job), {"label_job": label_job, "labels": manifests, **more})
 
 
 def export(

@@ -188,7 +188,7 @@ def solve(
     from neuroute.plan.config import load_config
     from neuroute.user.by_solvers import solve_by, split_names
     from neuroute.user.options import choose_decoding
-    from neuroute.user.solve import solve_file
+    from neuroute.user.solve_file import solve_file
 
     how = (beam, rrc, rescale, prc, start, longest, starts, augment, images, revise)
     decoding = None if how == tuple(GREEDY.values()) else choose_decoding(*how)
@@ -226,8 +226,8 @@ def models() -> None:
     from neuroute.user.zoo import FOLDER
     from neuroute.user.zoo import models as all_models
 
-    found = all_models()
-    for card in found:
+    cards = all_models()
+    for card in cards:
         print(card)
-    if not found:
+    if not cards:
         print(f"no networks in {FOLDER}; give a checkpoint of your own to `solve` and `evaluate` with --model")

@@ -52,10 +52,10 @@ def load_plan(config: Path | None, scale: str | None, device: str | None = None)
     from neuroute.plan.build import build_plan
     from neuroute.plan.config import load_config
 
-    chosen = load_config(config, scale=scale, device=device)
-    key = chosen.canonical()
+    settings = load_config(config, scale=scale, device=device)
+    key = settings.canonical()
     if key not in _PLANS:
-        _PLANS[key] = settle(build_plan(chosen))
+        _PLANS[key] = settle(build_plan(settings))
     return _PLANS[key]
 
 

@@ -23,7 +23,7 @@ def plan(
 
 
 def doctor(
-    measured: Annotated[
+    is_measuring: Annotated[
         bool, typer.Option("--measure", help="measure this machine's rates, for `neuroute plan`: some minutes")
     ] = False,
     config: ConfigFile = None,
@@ -31,7 +31,7 @@ def doctor(
     """Solve a small instance with every solver; say which are there and how to get the others."""
     from neuroute.solvers.doctor import examine
 
-    if measured:
+    if is_measuring:
         from neuroute.accounting.measure import measure
         from neuroute.accounting.rates import keep_rates
         from neuroute.plan.config import load_config
@@ -41,7 +41,7 @@ def doctor(
 
     for finding in examine():
         print(finding.line())
-    from neuroute.networks.blocks.attention_kernel import describe
+    from neuroute.networks.blocks.kernels.attention import describe
 
     print(f"attention on this CPU: {describe()}")
 

@@ -21,11 +21,11 @@ def render(
     from neuroute.rendering.study import Study
 
     p = load_plan(config, scale)
-    chosen: dict[str, Artifact] = {}
+    to_render: dict[str, Artifact] = {}
     for name in artifacts:
         of_paper = {a.id: a for a in p.artifacts.values() if a.paper == name}
-        chosen |= of_paper or {name: p.find(p.artifacts, name, "artifact")}
-    for a in chosen.values():
+        to_render |= of_paper or {name: p.find(p.artifacts, name, "artifact")}
+    for a in to_render.values():
         study = Study.load(a, p.config, p.scale, p.runs.values(), p.work)
         render_artifact(study, p.artifact_stem(a.id))
 
@@ -45,8 +45,8 @@ def report(config: ConfigFile = None, scale: ScaleName = None) -> None:
     overviews = {}
     for key in stems:
         claims = p.papers[key].claims()
-        read = [p.artifacts[f"{key}/{claim.artifact}"] for claim in claims]
-        studies = [Study.load(a, p.config, p.scale, p.runs.values(), p.work) for a in read]
+        claimed_artifacts = [p.artifacts[f"{key}/{claim.artifact}"] for claim in claims]
+        studies = [Study.load(a, p.config, p.scale, p.runs.values(), p.work) for a in claimed_artifacts]
         judged = [judge(claim, study) for claim, study in zip(claims, studies, strict=True)]
         overviews[key] = Overview(judged, p.papers[key].main_figures())
     protocols = {key: protocol_lines(p, key) for key in stems}

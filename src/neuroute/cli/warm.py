@@ -1,10 +1,12 @@
 """A process that has loaded everything once and forks itself for each job that it is handed (`core/job.py`).
 
-At a small scale a job takes a second or two, and to load torch, pandas and the plan takes as long.  A job ends with the
+At a small scale a job takes a second or two, and to load torch, pandas and the plan takes as long.  So what a job would
+load when it first needs it is loaded here, too: an optimizer's first step alone loads 900 modules.  A job ends with the
 process that waits for it, and all end with this one, which ends with the Snakemake that holds its standard input.
 """
 
 import ctypes
+import gc
 import importlib
 import json
 import os
@@ -22,21 +24,23 @@ import typer
 
 from neuroute.cli.options import load_plan
 from neuroute.core.dotted import resolve
+from neuroute.plan.plan import Plan
+from neuroute.problems.registry import PARTS
 
 LOADED = (
-    "neuroute.training.train", "neuroute.training.supervised", "neuroute.evaluation.driver", "neuroute.datasets.labels",
-    "neuroute.rendering.render", "neuroute.rendering.report", "matplotlib.pyplot",
+    "neuroute.training.train", "neuroute.evaluation.driver", "neuroute.evaluation.precision",
+    "neuroute.datasets.labels", "neuroute.datasets.libraries", "neuroute.rendering.render",
+    "neuroute.rendering.report", "neuroute.rendering.claims", "neuroute.dag.headlines",
+    # behind `core/lazy.py`, and what optimizers and backends load at their first use
+    "pandas", "torch._dynamo", "matplotlib.pyplot", "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_pdf", "matplotlib.backends.backend_svg", "PIL.PngImagePlugin",
 )  # fmt: skip
 PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 
 
 def warm(path: Annotated[Path, typer.Argument(help="socket to listen on")]) -> None:
     """Run jobs of the workflow in copies of this process, until standard input ends."""
-    plan = load_plan(None, None)
-    for name in (*LOADED, *{run.network.kind.partition(":")[0] for run in plan.runs.values()}):
-        importlib.import_module(name)
-    for artifact in plan.artifacts.values():
-        importlib.import_module(artifact.function.partition(":")[0])
+    _load(load_plan(None, None))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         try:
@@ -44,6 +48,25 @@ def warm(path: Annotated[Path, typer.Argument(help="socket to listen on")]) -> N
             _Server(listener).serve()
         finally:
             path.unlink(missing_ok=True)
+
+
+def _load(plan: Plan) -> None:
+    """Import what the jobs of a plan use, and look up their code digests."""
+    entries = {entry for parts in PARTS.values() for entry in parts.values()}
+    entries |= {run.network.kind for run in plan.runs.values()}
+    entries |= {artifact.function for artifact in plan.artifacts.values()}
+    entries |= {member.entry for evaluation in plan.evaluations.values() for member in evaluation.members()}
+    for name in (*LOADED, *sorted({entry.partition(":")[0] for entry in entries})):
+        importlib.import_module(name)
+    for run in plan.runs:  # parsed once, where planning has not kept them
+        plan.network_code(run), plan.train_code(run)
+    for evaluation in plan.evaluations:
+        plan.evaluate_code(evaluation)
+    from numba.core.registry import cpu_target
+
+    cpu_target.target_context.refresh()  # what a compiled function needs before it is loaded
+    gc.collect()
+    gc.freeze()  # a copy neither looks through what it shares with the others, nor copies its pages to do so
 
 
 @dataclass

@@ -22,10 +22,10 @@ def init(folder: Annotated[Path, typer.Argument(help="where to; made if it is no
         raise NeurouteError(f"{folder / there[0]}: is there already; name another folder, or move it away")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".neuroute-") as aside:
-            shutil.copytree(PACKED, aside, dirs_exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".neuroute-") as copy:
+            shutil.copytree(PACKED, copy, dirs_exist_ok=True)
             for part in parts:
-                os.replace(Path(aside, part), folder / part)
+                os.replace(Path(copy, part), folder / part)
     except OSError as error:
         raise NeurouteError(f"{folder}: cannot be written ({error.strerror}); choose another place") from None
     print(f"{folder.resolve()}: {', '.join(parts)}; next: neuroute plan")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from neuroute.comparison.flips import flips
+from neuroute.comparison.flips import budgets, flips
 from neuroute.comparison.methods import PROBLEMS, Checkpoints, Method, parse
 from neuroute.comparison.pareto import picture
 from neuroute.comparison.records import read_results
@@ -25,7 +25,7 @@ from neuroute.rendering.style import Drawing, save_figure, with_suffix
 from neuroute.rendering.table import Table
 from neuroute.user.outputs import check_writable
 
-FIGURES: dict[str, Callable[[pd.DataFrame], Drawing]] = {"pareto": picture, "flips": flips}
+FIGURES: dict[str, Callable[[pd.DataFrame], Drawing | None]] = {"pareto": picture, "flips": flips, "budgets": budgets}
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def compare(
     methods: Sequence[str] | None = None,
     sets: Sequence[str] | None = None,
     *,
-    seconds: float | None = None,
+    seconds: float | Sequence[float] | None = None,
     max_nodes: int | None = None,
     out: str | Path = "results/compare",
     benchmarks: str | Path | None = None,
@@ -70,7 +70,7 @@ def compare(
         methods: solvers, shipped networks, checkpoints, `module:function` (of an instance and seconds, which returns
             a tour or routes), or `module:Net=model.safetensors`; None: those of the settings.
         sets: `tsplib`, `x`, `ags`, `national`, `vlsi`, `dimacs`, or files and folders whose instances have a best cost.
-        seconds: of wall-clock time that each search has for an instance.
+        seconds: of wall-clock time that each search has for an instance; of several, each search is a row at each.
         max_nodes: of an instance (CVRP: customers).
         out: folder of records, table and pictures.
         benchmarks: a folder with copies of the libraries.
@@ -91,7 +91,15 @@ def compare(
     check_writable("--out", folder / "records.csv")
     members, notes = collect(chosen.sets, chosen.min_nodes, chosen.max_nodes, places or _in(hand), hand)
     problems = [p for p in PROBLEMS if any(m.instance.problem == p for m in members)]
-    rows = [m for name in chosen.methods for m in _parsed(name, chosen, methods, problems, checkpoints, trusted, notes)]
+    rows = list(
+        dict.fromkeys(
+            m
+            for name in chosen.methods
+            for budget in chosen.budgets
+            for m in _parsed(name, budget, methods, problems, checkpoints, trusted, notes)
+        )
+    )
+    notes = list(dict.fromkeys(notes))
     results = [read_results(Path(path), members) for path in chosen.results]
     for path, each in zip(chosen.results, results, strict=True):
         notes += [f"{each.left_out} lines of {path} are of other instances."] if each.left_out else []
@@ -116,6 +124,8 @@ def write(records: pd.DataFrame, beginnings: Sequence[int], folder: Path, notes:
     for name, draw in FIGURES.items():
         with style.house():
             figure = draw(records)
+        if figure is None:
+            continue
         save_figure(figure.figure, folder / name)
         write_text(with_suffix(folder / name, "csv"), figure.points.to_csv(index=False, lineterminator="\n"))
         write_json(with_suffix(folder / name, "json"), {"notes": list(figure.notes), "alt": figure.alt})
@@ -124,7 +134,7 @@ def write(records: pd.DataFrame, beginnings: Sequence[int], folder: Path, notes:
 
 def _parsed(
     name: str,
-    chosen: Compare,
+    seconds: float,
     asked: Sequence[str] | None,
     problems: Sequence[str],
     checkpoints: Checkpoints | None,
@@ -133,7 +143,7 @@ def _parsed(
 ) -> list[Method]:
     """Return the rows of a method; of those that nobody asked for by name, what is missing is left out with a note."""
     try:
-        return parse(name, chosen.seconds, problems, checkpoints or _no_runs, trusted)
+        return parse(name, seconds, problems, checkpoints or _no_runs, trusted)
     except NeurouteError as error:
         if asked is not None or name not in Compare().methods:
             raise

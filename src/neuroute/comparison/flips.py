@@ -1,24 +1,27 @@
-"""Which conclusions flip: how often one method beats another when instances and seeds are drawn anew."""
+"""Which conclusions flip when instances and seeds are drawn anew, and with the seconds that searches have."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from neuroute.analysis import RESAMPLES
 from neuroute.analysis.paired import shares_better
 from neuroute.comparison.summary import FEWEST, Key, Summary, by_problem
-from neuroute.core.lazy import mpl, pd
+from neuroute.core.lazy import pd
 from neuroute.rendering import style
+from neuroute.rendering.shares import SURE, share_cells
 from neuroute.rendering.style import Drawing, drawing
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-SURE = 0.975  # share of resamples from which on an order stands
 
 
 def flips(records: pd.DataFrame) -> Drawing:
-    """Draw for each problem, of each pair of methods, the share of resamples in which the row has the smaller gap."""
+    """Draw for each problem, of each pair of methods, the share of resamples in which the row has the smaller gap.
+
+    Of several budgets of searches, the one in the middle.
+    """
+    records = _within(records, _middle(_seconds(records)))
     problems = {p: s for p, s in by_problem(records).items() if len(s.common) >= FEWEST and len(s.keys) > 1}
     most = max((len(s.keys) for s in problems.values()), default=1)
     figure = style.new_figure(style.TWO_COLUMNS, 1.4 + 0.24 * most)
@@ -28,12 +31,13 @@ def flips(records: pd.DataFrame) -> Drawing:
         style.empty_axes(panels[0], "too few instances were solved by all methods")
     for axes, (problem, summary) in zip(panels, problems.items(), strict=False):
         shares = shares_better([summary.values("gap_pct", key, summary.common) for key in summary.keys])
-        _panel(axes, summary, shares, f"{problem.upper()}, {len(summary.common)} instances")
-        for i, first in enumerate(summary.keys):
-            for j, second in enumerate(summary.keys):
-                if i < j:
-                    pair = {"problem": problem, "method": _name(first), "other": _name(second)}
-                    rows.append(pair | {"share_better": shares[i, j], "flips": bool(shares[i, j] < SURE)})
+        names = [_name(key) for key in summary.keys]
+        upper = np.where(np.triu(np.ones_like(shares), 1) > 0, shares, np.nan)[:-1, 1:]
+        share_cells(axes, upper, names[:-1], names[1:], f"{problem.upper()}, {len(summary.common)} instances")
+        axes.set_aspect("equal")
+        for i, j in zip(*np.triu_indices(len(names), 1), strict=True):
+            pair = {"problem": problem, "method": names[i], "other": names[j]}
+            rows.append(pair | {"share_better": shares[i, j], "flips": bool(shares[i, j] < SURE)})
     open_pairs = [row for row in rows if row["flips"]]
     notes = [
         f"Share (%) of {RESAMPLES:,} resamples of the common instances and of seeds in which the row's mean gap is "
@@ -50,20 +54,76 @@ def _name(key: Key) -> str:
     return key[0] if key[1] in ("one pass", "results file") else f"{key[0]}, {key[1]}"
 
 
-def _panel(axes: Axes, summary: Summary, shares: Any, title: str) -> None:
-    count = len(summary.keys)
-    axes.set_title(title)
-    for i in range(count):
-        for j in range(i + 1, count):
-            sure = shares[i, j] >= SURE
-            color = style.RAMPS["blue"][0] if sure else style.RAMPS["orange"][0]
-            axes.add_patch(mpl.patches.Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=color, edgecolor="white"))
-            text = f"{100 * shares[i, j]:.0f}" if shares[i, j] < 0.9995 else "100"
-            axes.text(j, i, text, ha="center", va="center", fontsize=6.5)
-    axes.set(xlim=(0.5, count - 0.5), ylim=(count - 1.5, -0.5), aspect="equal")
-    names = [_name(key) for key in summary.keys]
-    axes.set_xticks(range(1, count), names[1:], rotation=40, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(count - 1), names[:-1])
-    axes.tick_params(length=0)
-    axes.grid(False)
-    axes.spines[:].set_visible(False)
+def _seconds(records: pd.DataFrame) -> list[float]:
+    """Return what searches had, shortest first."""
+    return sorted(float(b) for b in records.budget_s.dropna().unique())
+
+
+def _middle(times: Sequence[float]) -> float | None:
+    return times[len(times) // 2] if times else None
+
+
+def _within(records: pd.DataFrame, budget: float | None) -> pd.DataFrame:
+    """Keep what ends by itself, and searches of that budget."""
+    kept: pd.DataFrame = records[records.budget_s.isna() | (records.budget_s == budget)]
+    return kept
+
+
+def budgets(records: pd.DataFrame) -> Drawing | None:
+    """Draw which orders change with the seconds that searches have; None where all had as many.
+
+    Of each pair, of which one at least searches, the share of resamples in which the first has the smaller gap.
+    """
+    times, rows = _seconds(records), list[dict[str, Any]]()
+    if len(times) < 2:
+        return None
+    for problem, all_of_it in by_problem(records).items():
+        if len(all_of_it.common) >= FEWEST:
+            rows += _orders(problem, all_of_it, times)
+    sheets = {p: _changing(rows, p, times) for p in dict.fromkeys(row["problem"] for row in rows)}
+    most = max((len(sheet) for sheet in sheets.values()), default=1)
+    figure = style.new_figure(style.TWO_COLUMNS, 1.2 + 0.24 * max(most, 4))
+    panels = figure.subplots(1, max(1, len(sheets)), squeeze=False)[0]
+    for axes, (problem, sheet) in zip(panels, sheets.items(), strict=False):
+        if sheet:
+            share_cells(axes, np.array(list(sheet.values())), list(sheet), [f"{b:g} s" for b in times], problem.upper())
+        else:
+            style.empty_axes(axes, f"{problem.upper()}: no order changes")
+    if not sheets:
+        style.empty_axes(panels[0], "too few instances were solved by all methods")
+    told = f"{sum(map(len, sheets.values()))} of {len(rows) // len(times)} orders"
+    notes = [
+        f"Share (%) of {RESAMPLES:,} resamples of instances and seeds in which the first method has the smaller mean "
+        f"gap when searches have so many seconds. Blue: at least {100 * SURE:g} % one way. Shown: {told}, those "
+        "that are open at some budget or turn round between two; the CSV has all."
+    ]
+    return drawing(figure, rows, notes, f"Orders of methods that hang on the budget of searches: {told}.")
+
+
+def _orders(problem: str, every: Summary, times: Sequence[float]) -> list[dict[str, Any]]:
+    """Return for each pair and budget the share of resamples in which the first is better."""
+    middle = f"{_middle(times):g} s"
+    keys = Summary(_within(every.records, _middle(times))).keys
+    pairs = [(a, b) for i, a in enumerate(keys) for b in keys[i + 1 :] if middle in (a[1], b[1])]
+    rows = []
+    for pair in pairs:
+        for seconds in times:
+            now = [(key[0], f"{seconds:g} s") if key[1] == middle else key for key in pair]
+            share = shares_better([every.values("gap_pct", key, every.common) for key in now])[0, 1]
+            about = {"problem": problem, "method": _plain(pair[0]), "other": _plain(pair[1]), "seconds": seconds}
+            rows.append(about | {"share_better": share, "open": bool(max(share, 1 - share) < SURE)})
+    return rows
+
+
+def _changing(rows: Sequence[dict[str, Any]], problem: str, times: Sequence[float]) -> dict[str, list[float]]:
+    """Return the shares at each budget of the pairs that are open at one, or turn round between two."""
+    sheet: dict[str, list[float]] = {}
+    for row in rows:
+        if row["problem"] == problem:
+            sheet.setdefault(f"{row['method']} before {row['other']}", []).append(row["share_better"])
+    return {name: line for name, line in sheet.items() if min(line) < SURE and max(line) > 1 - SURE}
+
+
+def _plain(key: Key) -> str:
+    """Name a method without its budget."""
+    return key[0] if key[1].endswith(" s") else _name(key)

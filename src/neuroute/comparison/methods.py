@@ -66,8 +66,8 @@ class Method:
     def identity(self) -> dict[str, Any]:
         """All that an answer depends on, besides the instance, the seed and the machine."""
         about = asdict(self)
-        for shown in ("name", "problems", "draws"):
-            del about[shown]
+        for label in ("name", "problems", "draws"):
+            del about[label]
         return about | {"code": _code(self.kind)}
 
 
@@ -78,7 +78,7 @@ def _code(kind: Kind) -> str:
 
 
 def parse(
-    given: str, seconds: float, problems: Sequence[str], checkpoints: Checkpoints, trusted: Collection[str]
+    text: str, seconds: float, problems: Sequence[str], checkpoints: Checkpoints, trusted: Collection[str]
 ) -> list[Method]:
     """Return the rows of a method as it is named.
 
@@ -88,35 +88,35 @@ def parse(
     Raises NeurouteError if there is none of that name, or it solves none of the problems.
     """
     search_working_folder()
-    found: list[Method]
-    given, _, only = given.partition("@")
+    rows: list[Method]
+    text, _, only = text.partition("@")
     if only and only not in PROBLEMS:
-        raise NeurouteError(f"--method {given}@{only}: no problem '{only}'; take one of {', '.join(PROBLEMS)}")
+        raise NeurouteError(f"--method {text}@{only}: no problem '{only}'; take one of {', '.join(PROBLEMS)}")
     problems = [p for p in problems if only in ("", p)]
     if not problems:
         return []
-    path = Path(given)
-    if given in SOLVERS:
-        found = [_solver(given, seconds)]
-    elif "=" in given and ":" in given.partition("=")[0]:
-        kind, _, file = given.partition("=")
-        found = _network(Path(file).stem, file, seconds, (*trusted, kind))
+    path = Path(text)
+    if text in SOLVERS:
+        rows = [_solver(text, seconds)]
+    elif "=" in text and ":" in text.partition("=")[0]:
+        kind, _, file = text.partition("=")
+        rows = _network(Path(file).stem, file, seconds, (*trusted, kind))
     elif path.suffix == ".safetensors":
-        found = _network(path.parent.name if path.stem == "model" else path.stem, given, seconds, trusted)
-    elif given in zoo.cards():
-        found = _network(given, given, seconds, trusted)
-    elif ":" in given:
-        found = [_function(given, seconds)]
+        rows = _network(path.parent.name if path.stem == "model" else path.stem, text, seconds, trusted)
+    elif text in zoo.cards():
+        rows = _network(text, text, seconds, trusted)
+    elif ":" in text:
+        rows = [_function(text, seconds)]
     else:
-        runs = checkpoints(given)
+        runs = checkpoints(text)
         if not runs:
             names = ", ".join([*zoo.cards(), *available("tsp")])
             raise NeurouteError(
-                f"--method {given}: no solver, network or finished run of that name; there are: {names}; or give a "
+                f"--method {text}: no solver, network or finished run of that name; there are: {names}; or give a "
                 "checkpoint (.safetensors), or module:function"
             )
-        found = [m for run, file in runs.items() for m in _network(run, str(file), seconds, trusted)]
-    each = (replace(m, problems=tuple(p for p in m.problems if p in problems)) for m in found)
+        rows = [m for run, file in runs.items() for m in _network(run, str(file), seconds, trusted)]
+    each = (replace(m, problems=tuple(p for p in m.problems if p in problems)) for m in rows)
     return [m for m in each if m.problems]
 
 

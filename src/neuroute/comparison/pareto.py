@@ -113,13 +113,13 @@ def _label(figure: mpl.figure.Figure, axes: Axes, points: Sequence[dict[str, Any
     figure.draw_without_rendering()
     renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
     places = [axes.transData.transform((p["seconds"], p["gap_pct"])) for p in points]
-    taken = [mpl.transforms.Bbox.from_extents(x - 4, y - 4, x + 4, y + 4) for x, y in places]
+    boxes = [mpl.transforms.Bbox.from_extents(x - 4, y - 4, x + 4, y + 4) for x, y in places]
     inside = axes.get_window_extent(renderer)
     for place, point in enumerate(points):
         name = point["method"] if point["how"] in ("one pass", "results file") else f"{point['method']}, {point['how']}"
         _, color, _ = LOOKS[point["kind"]]
-        others = [box for i, box in enumerate(taken) if i != place]
-        found = []
+        others = [box for i, box in enumerate(boxes) if i != place]
+        candidates = []
         for order, (dx, dy, ha) in enumerate(_sides(place, places)):
             text = axes.annotate(
                 name, (point["seconds"], point["gap_pct"]), (dx, dy), textcoords="offset points", ha=ha, va="center",
@@ -131,12 +131,12 @@ def _label(figure: mpl.figure.Figure, axes: Axes, points: Sequence[dict[str, Any
             text.update_positions(renderer)
             box = mpl.text.Text.get_window_extent(text, renderer)  # of the name, without its line
             outside = not (inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1)
-            found.append((sum(box.overlaps(other) for other in others) + 2 * outside, order, text, box))
-        best = min(found, key=lambda each: each[:2])
-        for _, _, text, _ in found:
+            candidates.append((sum(box.overlaps(other) for other in others) + 2 * outside, order, text, box))
+        best = min(candidates, key=lambda each: each[:2])
+        for _, _, text, _ in candidates:
             if text is not best[2]:
                 text.remove()
-        taken.append(best[3])
+        boxes.append(best[3])
 
 
 def _sides(place: int, places: Sequence[Any]) -> list[tuple[float, float, str]]:

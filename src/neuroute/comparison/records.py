@@ -18,7 +18,7 @@ COLUMNS = (
     "seconds", "cpu_seconds", "gflops", "unsolved", "budget_s", "limit_s", "version", "device", "threads",
     "clock", "code",
 )  # fmt: skip
-GIVEN = ("method", "instance", "cost", "seconds")  # of a results file
+REQUIRED = ("method", "instance", "cost", "seconds")  # of a results file
 BREAKDOWN = 100.0  # % from which on the survey counts an instance as unsolved
 Row = dict[str, Any]
 
@@ -47,8 +47,8 @@ def frame(rows: Sequence[Row]) -> pd.DataFrame:
 
 def solved(records: pd.DataFrame) -> pd.DataFrame:
     """Return the records that count as solved."""
-    found: pd.DataFrame = records[records.unsolved.fillna("") == ""]
-    return found
+    rows: pd.DataFrame = records[records.unsolved.fillna("") == ""]
+    return rows
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,13 @@ def read_results(path: Path, members: Sequence[Member]) -> Results:
     try:
         with path.open(newline="") as file:
             reader = csv.DictReader(file)
-            lacking = [name for name in GIVEN if name not in (reader.fieldnames or ())]
+            lacking = [name for name in REQUIRED if name not in (reader.fieldnames or ())]
             lines = list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise NeurouteError(f"--results {path}: cannot be read ({error})") from None
     if lacking:
-        raise NeurouteError(f"--results {path}: no column '{lacking[0]}'; its first line names {', '.join(GIVEN)}")
-    by_name, rows, seen = {m.name: m for m in members}, list[Row](), set[tuple[str, str, int]]()
+        raise NeurouteError(f"--results {path}: no column '{lacking[0]}'; its first line names {', '.join(REQUIRED)}")
+    by_name, rows, keys = {m.name: m for m in members}, list[Row](), set[tuple[str, str, int]]()
     for number, line in enumerate(lines, 2):
         where = f"--results {path}, line {number}"
         method = (line["method"] or "").strip()
@@ -87,9 +87,9 @@ def read_results(path: Path, members: Sequence[Member]) -> Results:
         if member is None:
             continue
         key = (method, member.name, int(seed))
-        if key in seen:
+        if key in keys:
             raise NeurouteError(f"{where}: {method} on {member.name} comes twice; tell them apart by a column 'seed'")
-        seen.add(key)
+        keys.add(key)
         about: Row = {"method": method, "how": "results file", "kind": "file", "seed": int(seed), "cost": cost}
         about |= {
             "seconds": seconds,

@@ -86,7 +86,7 @@ def run(
     with exclusive(folder / ".lock", "a comparison"), Worker(machine) as worker, Progress(len(todo), what, True) as bar:
         for task in todo:
             path = folder / "answers" / f"{task.key(key_of, limit)}.json"
-            answer = _kept(path)
+            answer = _load_answer(path)
             if answer is not None:
                 bar.skip(1)
             else:
@@ -120,11 +120,11 @@ def _all_rows(results: Sequence[Results]) -> Iterator[Row]:
         yield from each.rows
 
 
-def _kept(path: Path) -> Answer | None:
+def _load_answer(path: Path) -> Answer | None:
     """Return an answer of an earlier call; None if there is none, or none that can be read."""
     try:
-        found: dict[str, Any] = json.loads(path.read_text())
-        return Answer(**found)
+        stored: dict[str, Any] = json.loads(path.read_text())
+        return Answer(**stored)
     except (OSError, ValueError, TypeError):
         return None
 

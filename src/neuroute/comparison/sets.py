@@ -18,7 +18,7 @@ import numpy as np
 
 from neuroute import datasets
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.benchmarks import Known, check_folder, instance_file, known, read_known
+from neuroute.datasets.benchmarks import PublishedInstance, check_folder, instance_file, published_instances, read_known
 from neuroute.datasets.tsplib import read_tsplib
 from neuroute.plan.config import LIBRARIES
 from neuroute.user.instance import Instance
@@ -71,14 +71,14 @@ def collect(
     members, notes = list[Member](), list[str]()
     for name in dict.fromkeys(names):
         if name in LIBRARIES:
-            found, lacking = _of_library(name, least, most, places)
+            more, lacking = _of_library(name, least, most, places)
         elif name in BY_HAND:
-            found, lacking = _by_hand(name, least, most, hand)
+            more, lacking = _by_hand(name, least, most, hand)
         elif Path(name).exists():
-            found, lacking = _own(Path(name), least, most), []
+            more, lacking = _of_file(Path(name), least, most), []
         else:
             raise NeurouteError(f"--set {name}: no such file or folder, nor one of the sets {', '.join(SETS)}")
-        members += found
+        members += more
         if lacking:
             notes.append(f"Of {name} {len(lacking)} instances are not there: {_some(lacking)}.")
     if not members:
@@ -94,35 +94,37 @@ def collect(
 
 
 @cache
-def listed(name: str) -> tuple[Known, ...]:
+def listed(name: str) -> tuple[PublishedInstance, ...]:
     """Return the instances of a set that this package knows, those of the survey."""
     if name in LIBRARIES:
         benchmark, part = LIBRARIES[name]
-        every = (k for k in known(benchmark).values() if not part or k.set == part)
+        every = (k for k in published_instances(benchmark).values() if not part or k.set == part)
         return tuple(k for k in every if k.name != "linhp318")  # lin318 with an edge that must be in the tour
     with Path(datasets.__path__[0], "survey.csv").open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["set"] == name]
-    return tuple(Known(r["name"], int(r["nodes"]), r["edge_type"], float(r["best_known"]), "", name) for r in rows)
+    return tuple(
+        PublishedInstance(r["name"], int(r["nodes"]), r["edge_type"], float(r["best_known"]), "", name) for r in rows
+    )
 
 
 def _of_library(name: str, least: int, most: int, places: Places) -> tuple[list[Member], list[str]]:
     benchmark, _ = LIBRARIES[name]
     depot = benchmark != "tsplib"
-    wanted = [k for k in listed(name) if least <= k.nodes - depot <= most]
-    folder = places(benchmark) if wanted else Path()
-    there = [k for k in wanted if instance_file(folder, k.name, benchmark).is_file()]
-    found = [Member(name, k.name, _known_instance(folder, k, benchmark), k.optimum) for k in there]
-    return found, [k.name for k in wanted if k not in there]
+    listed_here = [k for k in listed(name) if least <= k.nodes - depot <= most]
+    folder = places(benchmark) if listed_here else Path()
+    there = [k for k in listed_here if instance_file(folder, k.name, benchmark).is_file()]
+    members = [Member(name, k.name, _known_instance(folder, k, benchmark), k.optimum) for k in there]
+    return members, [k.name for k in listed_here if k not in there]
 
 
-def _known_instance(folder: Path, k: Known, benchmark: str) -> Instance:
+def _known_instance(folder: Path, k: PublishedInstance, benchmark: str) -> Instance:
     file: Any = read_known(folder, k.name, benchmark)
     demand, capacity = (None, None) if benchmark == "tsplib" else (file.demand[None], np.array([file.capacity]))
     return Instance(Group(k.name, file.coords[None], np.array([k.optimum]), demand, capacity, file))
 
 
 def _by_hand(name: str, least: int, most: int, hand: Path | None) -> tuple[list[Member], list[str]]:
-    found, lacking = list[Member](), list[str]()
+    members, lacking = list[Member](), list[str]()
     if hand is not None:
         check_folder(hand)
     for k in listed(name):
@@ -139,16 +141,16 @@ def _by_hand(name: str, least: int, most: int, hand: Path | None) -> tuple[list[
                 "original"
             )
         group = Group(k.name, file.coords[None], np.array([k.optimum]), file=file)
-        found.append(Member(name, k.name, Instance(group), k.optimum))
-    return found, lacking
+        members.append(Member(name, k.name, Instance(group), k.optimum))
+    return members, lacking
 
 
 def _copies(hand: Path | None, name: str, instance: str) -> list[Path]:
     return [] if hand is None else [hand / name / f"{instance}.tsp", hand / f"{instance}.tsp"]
 
 
-def _own(path: Path, least: int, most: int) -> list[Member]:
-    found = []
+def _of_file(path: Path, least: int, most: int) -> list[Member]:
+    members = []
     for number, each in enumerate(load_all(path)):
         if each.problem not in ("tsp", "cvrp") or each.matrix is not None:
             raise NeurouteError(f"--set {path}: {each.name} is a {each.variant}; coordinates of a TSP or CVRP go here")
@@ -159,8 +161,8 @@ def _own(path: Path, least: int, most: int) -> list[Member]:
             )
         if least <= each.n <= most:
             name = each.name if each.group.file is not None else f"{path.stem}_{number}"
-            found.append(Member(path.stem, name, each, each.best_known))
-    return found
+            members.append(Member(path.stem, name, each, each.best_known))
+    return members
 
 
 def _some(names: Sequence[str]) -> str:

@@ -69,15 +69,15 @@ class Summary:
         mine = self._of(key)
         missed = set(mine.instance) - set(solved(mine).instance)
         missed |= set(mine[mine.unsolved.fillna("") != ""].instance)
-        done = set(mine.instance) - missed
-        return [name for name in (self.sizes if among is None else among) if name in done]
+        complete = set(mine.instance) - missed
+        return [name for name in (self.sizes if among is None else among) if name in complete]
 
     @cached_property
     def common(self) -> list[str]:
         """The instances that every method solved."""
         keys = self.records[["method", "how"]].drop_duplicates().itertuples(index=False)
-        done = [set(self.solved_by((str(method), str(how)))) for method, how in keys]
-        return [name for name in self.sizes if all(name in each for each in done)]
+        solved_sets = [set(self.solved_by((str(method), str(how)))) for method, how in keys]
+        return [name for name in self.sizes if all(name in each for each in solved_sets)]
 
     def values(self, metric: str, key: Key, instances: Sequence[str]) -> Array:
         """Return a metric (instances, seeds) of a method."""
@@ -88,8 +88,8 @@ class Summary:
         """Return its mean; None without instances, or where it was not measured on one of them."""
         if not instances:
             return None
-        found = float(self.values(metric, key, instances).mean())
-        return None if np.isnan(found) else found
+        value = float(self.values(metric, key, instances).mean())
+        return None if np.isnan(value) else value
 
     def interval(self, key: Key, instances: Sequence[str]) -> Interval | None:
         """Return the interval of the mean gap; None for too few instances."""
@@ -109,8 +109,8 @@ class Summary:
         return resampled_means(self.values("gap_pct", key, self.common), stream)
 
     def _of(self, key: Key) -> pd.DataFrame:
-        found: pd.DataFrame = self.records[(self.records.method == key[0]) & (self.records.how == key[1])]
-        return found
+        rows: pd.DataFrame = self.records[(self.records.method == key[0]) & (self.records.how == key[1])]
+        return rows
 
 
 def by_cpu(records: pd.DataFrame) -> bool:

@@ -18,18 +18,18 @@ LEGEND = "Measured here, but for rows of results files."
 def table(records: pd.DataFrame, beginnings: Iterable[int], notes: Sequence[str] = ()) -> Table:
     """Return the table of a comparison; `beginnings`: of the groups of sizes."""
     problems = by_problem(records)
-    shown = [g for g in groups(beginnings) if any(s.within(g) for s in problems.values())]
-    if len(shown) == 1:
-        shown = []
+    size_groups = [g for g in groups(beginnings) if any(s.within(g) for s in problems.values())]
+    if len(size_groups) == 1:
+        size_groups = []
     columns = (
-        *(c for g in shown for c in _group_columns(str(g), f"n{g.low}")),
+        *(c for g in size_groups for c in _group_columns(str(g), f"n{g.low}")),
         *_group_columns("All", "all"),
         Column("gap_common_pct", "gap", "%", GAP, "Solved by all"),
         Column("above_insertion_points", f"above {BASELINE}", "points", GAP, "Solved by both"),
         Column("gflops", "GFLOPs", "", lambda v: v if isinstance(v, str) else f"{v:,.3g}", "All"),
     )
     rows = [
-        Row((problem.upper(), *key), tuple(_cells(summary, key, shown)))
+        Row((problem.upper(), *key), tuple(_cells(summary, key, size_groups)))
         for problem, summary in problems.items()
         for key in summary.keys
     ]
@@ -45,15 +45,15 @@ def _group_columns(name: str, key: str) -> tuple[Column, ...]:
     )
 
 
-def _cells(summary: Summary, key: Key, shown: Sequence[Group]) -> Iterable[Cell]:
-    for group in shown:
+def _cells(summary: Summary, key: Key, size_groups: Sequence[Group]) -> Iterable[Cell]:
+    for group in size_groups:
         yield from _group_cells(summary, key, summary.within(group))
     yield from _group_cells(summary, key, list(summary.sizes))
     yield _gap(summary, key, summary.common)
     baseline = _baseline(summary)
-    found = summary.difference(key, baseline) if baseline else None
-    bounds = (found[1].low, found[1].high) if found and found[1] else (None, None)
-    yield Cell(found[0] if found else None, None, *bounds)
+    difference = summary.difference(key, baseline) if baseline else None
+    bounds = (difference[1].low, difference[1].high) if difference and difference[1] else (None, None)
+    yield Cell(difference[0] if difference else None, None, *bounds)
     yield Cell(summary.mean("gflops", key, summary.solved_by(key)))
 
 
@@ -78,7 +78,7 @@ def _baseline(summary: Summary) -> Key | None:
 def _notes(problems: Mapping[str, Summary], records: pd.DataFrame) -> tuple[str, ...]:
     clock = "CPU (user and system)" if by_cpu(records) else "wall-clock"
     seeds, here = int(records.seed.max()) + 1, records[records.kind != "file"]
-    drawn = "instances and seeds" if seeds > 1 else "instances"
+    resampled = "instances and seeds" if seeds > 1 else "instances"
     baselines = [f"{key[0]} ({p.upper()})" for p, s in problems.items() if (key := _baseline(s)) is not None]
     lines = [
         " ".join(_described(problem, summary) for problem, summary in problems.items()),
@@ -86,7 +86,7 @@ def _notes(problems: Mapping[str, Summary], records: pd.DataFrame) -> tuple[str,
         "the instances solved; n: nodes (TSP) or customers (CVRP). Means over different instances do not compare: see "
         "`Solved by all`.",
         _unsolved(records),
-        f"Ranges are 95 % bootstrap intervals over {drawn} ({RESAMPLES:,} resamples).",
+        f"Ranges are 95 % bootstrap intervals over {resampled} ({RESAMPLES:,} resamples).",
     ]
     if baselines:
         lines += [
@@ -121,8 +121,8 @@ def _unsolved(records: pd.DataFrame) -> str:
     rule = "Unsolved: out of memory, a gap of 100 % or more, or out of time"
     rule += f" ({' or '.join(limits)} s)" if limits else ""
     missed = records[records.unsolved.fillna("") != ""]
-    found = [
+    counts = [
         f"{method} ({how}) {len(rows)}, by {' and '.join(sorted(rows.unsolved.unique()))}"
         for (method, how), rows in missed.groupby(["method", "how"], sort=True)
     ]
-    return f"{rule}. Here: {'; '.join(found)}." if found else f"{rule}; here none is."
+    return f"{rule}. Here: {'; '.join(counts)}." if counts else f"{rule}; here none is."

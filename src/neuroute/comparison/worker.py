@@ -28,7 +28,7 @@ from neuroute.user.instance import Instance
 PR_SET_PDEATHSIG = 1
 wall = time.perf_counter  # whatever becomes of that name in the process
 LOADS = (1.0, 20.0)  # least and most that a machine's load stretches a solver's time by
-ROOM = 2**30  # bytes for the process itself, beside `memory_gb`
+OWN_BYTES = 2**30  # bytes for the process itself, beside `memory_gb`
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,12 @@ class Worker:
             self._ready.clear()
             self._ask(("machine", self._machine), None)
         if method not in self._ready:
-            said = self._ask(("load", method, instance), None)
-            if isinstance(said, Answer):  # it died, or says why not
-                raise NeurouteError(f"{method.name}: cannot be loaded: {said.unsolved}")
+            reply = self._ask(("load", method, instance), None)
+            if isinstance(reply, Answer):  # it died, or says why not
+                raise NeurouteError(f"{method.name}: cannot be loaded: {reply.unsolved}")
             self._ready.add(method)
-        found: Answer = self._ask(("solve", method, instance, seed), limit)
-        return found
+        answer: Answer = self._ask(("solve", method, instance, seed), limit)
+        return answer
 
     def _ask(self, request: tuple[Any, ...], limit: float | None) -> Any:
         assert self._process is not None
@@ -139,18 +139,18 @@ def main() -> None:
     process = _Process(Machine())
     while True:
         try:
-            kind, *given = pickle.load(sys.stdin.buffer)
+            kind, *arguments = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
         if kind == "machine":
-            process = _Process(given[0])
+            process = _Process(arguments[0])
             process.set_up()
-            said: Any = True
+            reply: Any = True
         elif kind == "load":
-            said = process.load(*given)
+            reply = process.load(*arguments)
         else:
-            said = process.solve(*given)
-        pickle.dump(said, answers)
+            reply = process.solve(*arguments)
+        pickle.dump(reply, answers)
         answers.flush()
 
 
@@ -170,7 +170,7 @@ class _Process:
         search_working_folder()  # where methods of the user's own may lie
         torch.set_num_threads(self.machine.threads)
         if self.machine.memory_gb is not None and self.machine.device == "cpu":  # CUDA reserves addresses without end
-            most = int(self.machine.memory_gb * 1e9) + ROOM
+            most = int(self.machine.memory_gb * 1e9) + OWN_BYTES
             resource.setrlimit(resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1]))
         if self.machine.clock == "cpu":
             time.perf_counter = time.process_time  # networks and pyvrp look at it; hgs and lkh at CPU time anyway
@@ -192,28 +192,28 @@ class _Process:
         budget, memory = method.seconds, self.machine.memory_gb
         build(small, model, 0, memory)
         if budget is None:
-            self.methods[method] = lambda given, seed: build(given, model, seed, memory)
-            self.counts[method] = lambda given: gflops(given, model)
+            self.methods[method] = lambda instance, seed: build(instance, model, seed, memory)
+            self.counts[method] = lambda instance: gflops(instance, model)
         else:
-            self.methods[method] = lambda given, seed: (
-                solve_by_network(given, model, seconds=budget, seed=seed, memory_gb=memory).stops
+            self.methods[method] = lambda instance, seed: (
+                solve_by_network(instance, model, seconds=budget, seed=seed, memory_gb=memory).stops
             )
 
     def _load_solver(self, method: Method, small: Instance) -> None:
         from neuroute.user.classical import solve_with
 
-        def solve(given: Instance, seed: int) -> np.ndarray:
+        def solve(instance: Instance, seed: int) -> np.ndarray:
             seconds = method.seconds
             if seconds is not None and self.machine.clock == "cpu" and method.source.startswith("ortools"):
                 seconds *= self.load_of_machine  # it looks at nothing but the wall clock
-            return solve_with(method.source, given.for_solvers(), seconds, seed).solution
+            return solve_with(method.source, instance.for_solvers(), seconds, seed).solution
 
         solve_with(method.source, small.for_solvers(), None if method.seconds is None else 0.1)
         self.methods[method] = solve
 
     def _load_function(self, method: Method, small: Instance) -> None:
         function = resolve(method.source)
-        self.methods[method] = lambda given, seed: given.stops_of(function(given, method.seconds))
+        self.methods[method] = lambda instance, seed: instance.stops_of(function(instance, method.seconds))
 
     def solve(self, method: Method, instance: Instance, seed: int) -> Answer:
         began, busy = wall(), _cpu()

@@ -20,16 +20,16 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
 
     Raises NeurouteError when the disk is full or the folder cannot be written; `path` is then what it was before.
     """
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with aside.open("wb") as file:
+        with temporary.open("wb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(aside, path)
+        os.replace(temporary, path)
     except OSError as error:
-        _forget(aside)
+        _forget(temporary)
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise NeurouteError(
                 f"{path}: disk full; nothing was overwritten, free some space and run the same command"
@@ -40,13 +40,13 @@ def write_whole(path: Path, write: Callable[[BinaryIO], Any]) -> None:
             raise NeurouteError(f"{path}: cannot write this file ({error.strerror}); give another name") from None
         raise
     except BaseException:
-        _forget(aside)
+        _forget(temporary)
         raise
 
 
-def _forget(aside: Path) -> None:
+def _forget(temporary: Path) -> None:
     with suppress(OSError):  # a path that cannot be: what went wrong before is what counts
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def check_folder(folder: Path) -> None:
@@ -58,11 +58,11 @@ def check_folder(folder: Path) -> None:
     before = time.time()
     try:
         write_whole(probe, lambda file: file.write(b""))
-        written = probe.stat().st_mtime
+        mtime = probe.stat().st_mtime
         probe.unlink(missing_ok=True)
     except OSError as error:
         raise NeurouteError(f"{folder}: cannot be written ({error.strerror}); give a folder") from None
-    off = min(written - before, 0) + max(written - time.time(), 0)
+    off = min(mtime - before, 0) + max(mtime - time.time(), 0)
     if abs(off) > CLOCK_S:
         raise NeurouteError(
             f"{folder}: the clock of its disk is {off:+.0f} s off this machine's; set both by a time server (NTP), as "

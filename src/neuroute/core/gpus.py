@@ -20,17 +20,17 @@ DEVICES = Path("/dev")
 
 def count_visible() -> int:
     """NVIDIA GPUs that a process started from here sees; found without loading CUDA."""
-    there = len(list(DEVICES.glob("nvidia[0-9]*")))
-    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if shown is None or not there:
-        return there
-    names = [name.strip() for name in shown.split(",")]
+    present = len(list(DEVICES.glob("nvidia[0-9]*")))
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None or not present:
+        return present
+    names = [name.strip() for name in visible.split(",")]
     # CUDA stops at the first number that there is none of, such as -1; GPU-... and MIG-... are names.
-    valid = [int(name) < there if name.isdecimal() else name.startswith(("GPU-", "MIG-")) for name in names]
+    valid = [int(name) < present if name.isdecimal() else name.startswith(("GPU-", "MIG-")) for name in names]
     return valid.index(False) if False in valid else len(valid)
 
 
-_held: list[int] = []  # the lock of this process's GPU, open as long as it lives
+_open_locks: list[int] = []  # the lock of this process's GPU, open as long as it lives
 
 
 @cache
@@ -50,7 +50,7 @@ def _take(names: Sequence[str], jobs_per_gpu: int, patience_s: float) -> int:
             for place, name in enumerate(names):
                 lock = _lock(LOCKS / f"{name}.{share}")
                 if lock is not None:
-                    _held.append(lock)
+                    _open_locks.append(lock)
                     return place
         if time.monotonic() > until:
             raise NeurouteError(

@@ -32,5 +32,5 @@ def _models(runs: set[str]) -> str:
 
 
 def _list(words: dict[str, None], most: int = 6) -> str:
-    left = len(words) - most
-    return ", ".join(list(words)[:most]) + (f" and {left} more" if left > 0 else "")
+    rest = len(words) - most
+    return ", ".join(list(words)[:most]) + (f" and {rest} more" if rest > 0 else "")

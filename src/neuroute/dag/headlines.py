@@ -25,14 +25,15 @@ def headlines(plan: Plan, most: int = 3) -> list[str]:
 
     Raises NeurouteError if the report's summary is missing or broken.
     """
-    told = read_json(plan.summary, "run `neuroute report`")
-    numbers, lines = told["numbers"], list[str]()
-    if told["claims"]:
-        verdicts = ", ".join(f"{verdict} {count}" for verdict, count in told["verdicts"].items())
-        lines.append(f"{len(told['claims'])} claims at scale {told['scale']}: {verdicts}")
+    summary = read_json(plan.summary, "run `neuroute report`")
+    numbers, lines = summary["numbers"], list[str]()
+    if summary["claims"]:
+        verdicts = ", ".join(f"{verdict} {count}" for verdict, count in summary["verdicts"].items())
+        lines.append(f"{len(summary['claims'])} claims at scale {summary['scale']}: {verdicts}")
     lines.append(f"{numbers['measured']:,} numbers measured, {numbers['beside_printed']:,} of them beside printed ones")
-    printed = sorted(plan.papers, key=lambda paper: plan.papers[paper].optional)  # of whom nothing is printed come last
-    gaps = (_best_gap(list(_gaps(plan, paper))) for paper in printed)
+    # Those of which nothing is printed come last.
+    papers = sorted(plan.papers, key=lambda paper: plan.papers[paper].optional)
+    gaps = (_best_gap(list(_gaps(plan, paper))) for paper in papers)
     return [*lines, *[line for line in gaps if line][:most]]
 
 

@@ -54,13 +54,13 @@ class Progress(logging.Handler):
 
     def line(self) -> str:
         """As it stands now."""
-        done, left = sum(map(len, self._seconds.values())), self._left.total()
-        running = min(len(self._started), left)  # jobs that a cluster was sent together end together
-        counts = f"{done} of {done + left} jobs done, {running} running, {left - running} waiting"
+        finished, remaining = sum(map(len, self._seconds.values())), self._left.total()
+        running = min(len(self._started), remaining)  # jobs that a cluster was sent together end together
+        counts = f"{finished} of {finished + remaining} jobs done, {running} running, {remaining - running} waiting"
         worked = sum(map(sum, self._seconds.values()))
-        if not worked or not left:
+        if not worked or not remaining:
             return counts
-        ahead = sum(count * self._mean(rule, worked / done) for rule, count in self._left.items())
+        ahead = sum(count * self._mean(rule, worked / finished) for rule, count in self._left.items())
         return f"{counts}, about {_words((time.monotonic() - self._begun) * ahead / worked)} left"
 
     def _mean(self, rule: str, otherwise: float) -> float:

@@ -14,7 +14,7 @@ PROFILE = "profiles/slurm/profile.yaml"
 
 
 @dataclass(frozen=True)
-class Asked:
+class JobRequest:
     """What one job asks for."""
 
     job: str
@@ -37,25 +37,31 @@ class Nodes:
     gpus: int
 
 
-def check_jobs(asked: Iterable[Asked]) -> None:
+def check_jobs(requests: Iterable[JobRequest]) -> None:
     """Raises NeurouteError for the first job that no node of its partition can take, with what to change."""
     nodes = _nodes()
     names = list(dict.fromkeys(each.partition for each in nodes))
-    for job in asked:
-        held = [n for n in nodes if (n.default if job.partition is None else n.partition == job.partition)]
-        if not held and job.partition is not None:
+    for job in requests:
+        partition_nodes = [n for n in nodes if (n.default if job.partition is None else n.partition == job.partition)]
+        if not partition_nodes and job.partition is not None:
             raise NeurouteError(f"no partition {job.partition}; set slurm_partition in {PROFILE}: {', '.join(names)}")
-        if not held:
+        if not partition_nodes:
             raise NeurouteError(f"no default partition; set slurm_partition in {PROFILE}: {', '.join(names)}")
-        for unit, wanted, most, mend in (
-            ("GPUs", job.gpus, max(n.gpus for n in held), "gpus_per_run or device in config.yaml"),
-            ("CPUs", job.cpus, max(n.cpus for n in held), f"cores in {PROFILE}"),
-            ("MB of memory", job.memory_mb, max(n.memory_mb for n in held), "memory_gb in config.yaml"),
-            ("minutes", job.minutes, max(n.minutes for n in held), "`machine: {job_hours: }` in config.yaml"),
+        name = partition_nodes[0].partition
+        for unit, amount, most, mend in (
+            ("GPUs", job.gpus, max(n.gpus for n in partition_nodes), "gpus_per_run or device in config.yaml"),
+            ("CPUs", job.cpus, max(n.cpus for n in partition_nodes), f"cores in {PROFILE}"),
+            ("MB of memory", job.memory_mb, max(n.memory_mb for n in partition_nodes), "memory_gb in config.yaml"),
+            (
+                "minutes",
+                job.minutes,
+                max(n.minutes for n in partition_nodes),
+                "`machine: {job_hours: }` in config.yaml",
+            ),
         ):
-            if wanted > most:
+            if amount > most:
                 raise NeurouteError(
-                    f"{job.job} asks for {wanted:,} {unit}, a node of partition {held[0].partition} gives {most:,}: "
+                    f"{job.job} asks for {amount:,} {unit}, a node of partition {name} gives {most:,}: "
                     f"set {mend}, or another slurm_partition in {PROFILE}"
                 )
 
@@ -66,12 +72,12 @@ def check_orphans(folder: Path) -> None:
     A second copy of a job would remove what the first one writes.
     """
     lines = _ask("squeue", "--me", "-h", "-o", "%i|%k|%Z")
-    found = [line.split("|") for line in lines]
-    own = [job for job, comment, place in found if place == str(folder) and re.match("(rule|group)_", comment)]
-    if own:
+    jobs = [line.split("|") for line in lines]
+    orphans = [job for job, comment, place in jobs if place == str(folder) and re.match("(rule|group)_", comment)]
+    if orphans:
         raise NeurouteError(
-            f"{len(own)} jobs of an earlier Snakemake, which was killed, still run here: wait for them, or stop them "
-            f"(they go on where they were): scancel {' '.join(own)}"
+            f"{len(orphans)} jobs of an earlier Snakemake, which was killed, still run here: wait for them, or stop "
+            f"them (they go on where they were): scancel {' '.join(orphans)}"
         )
 
 
@@ -103,11 +109,11 @@ def _minutes(limit: str) -> float:
 def _ask(*command: str) -> list[str]:
     """The lines that a command of SLURM prints.  Raises NeurouteError if it cannot."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ)
     except FileNotFoundError:
         raise NeurouteError(f"no {command[0]} here: start Snakemake on a node from which jobs are sent") from None
     except subprocess.TimeoutExpired:
         raise NeurouteError(f"{command[0]} gives no answer: is the controller of SLURM down?") from None
-    if done.returncode:
-        raise NeurouteError(f"{command[0]}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
-    return done.stdout.splitlines()
+    if process.returncode:
+        raise NeurouteError(f"{command[0]}: {(process.stderr.strip().splitlines() or ['failed'])[-1]}")
+    return process.stdout.splitlines()

@@ -30,7 +30,7 @@ LARGE = 1000  # nodes from which on a study is one of large instances
 
 
 @dataclass(frozen=True)
-class Known:
+class PublishedInstance:
     """A published instance: `optimum`, or the best cost known, is in the library's own distances."""
 
     name: str
@@ -51,7 +51,7 @@ class Library:
     suffix: str
     folders: tuple[str, ...]  # in which a copy may lie, inside the folder that is named
     home: str
-    path: Callable[[Known], str]  # from there to the file
+    path: Callable[[PublishedInstance], str]  # from there to the file
     archive: str | None  # one file there with all instances
     parse: Callable[[str, str, str], Any]  # (text, where, name) -> an instance
     sha256: Callable[[Any], str]  # of what makes an instance the published one
@@ -75,16 +75,16 @@ def library(benchmark: str) -> Library:
     if benchmark not in BENCHMARKS:
         raise NeurouteError(f"unknown benchmark '{benchmark}'; known: {', '.join(BENCHMARKS)}")
     about: Any = resolve(f"neuroute.datasets.libraries:{benchmark.upper()}")
-    chosen: Library = about
-    return chosen
+    entry: Library = about
+    return entry
 
 
 @cache
-def known(benchmark: str = "tsplib") -> dict[str, Known]:
+def published_instances(benchmark: str = "tsplib") -> dict[str, PublishedInstance]:
     """Return a benchmark's instances by name, smallest first."""
     with Path(__file__).with_name(f"{benchmark}.csv").open(newline="") as file:
         rows = [
-            Known(
+            PublishedInstance(
                 r["name"],
                 int(r["nodes"]),
                 r["edge_type"],
@@ -97,9 +97,9 @@ def known(benchmark: str = "tsplib") -> dict[str, Known]:
     return {k.name: k for k in sorted(rows, key=lambda k: (k.nodes, k.name))}
 
 
-def studied(
+def study_instances(
     max_nodes: int = 5000, min_nodes: int = 0, benchmark: str = "tsplib", sets: Collection[str] = ()
-) -> list[Known]:
+) -> list[PublishedInstance]:
     """Return the instances of a study of `min_nodes` to below `max_nodes` nodes, of these sets or all.
 
     CVRPLIB: all of them; 14 from 1,001 nodes on (sit, Table 2).  TSPLIB: EUC_2D, 70 below 5,000 nodes (scaling, Table
@@ -107,14 +107,18 @@ def studied(
     has 33, 23 of them up to 5,000 nodes, as many as sit's Table 2, which calls all of them EUC_2D.
     linhp318 is lin318 with an edge that must be in the tour, hence another optimum: not counted.
     """
-    found = [k for k in known(benchmark).values() if min_nodes <= k.nodes < max_nodes and (not sets or k.set in sets)]
+    candidates = [
+        k
+        for k in published_instances(benchmark).values()
+        if min_nodes <= k.nodes < max_nodes and (not sets or k.set in sets)
+    ]
     if benchmark != "tsplib":
-        return found
+        return candidates
     types = ("EUC_2D", "CEIL_2D") if min_nodes >= LARGE else ("EUC_2D",)
-    return [k for k in found if k.edge_type in types and k.name != "linhp318"]
+    return [k for k in candidates if k.edge_type in types and k.name != "linhp318"]
 
 
-def verify(instance: Any, expected: Known, where: str, benchmark: str = "tsplib") -> None:
+def verify(instance: Any, expected: PublishedInstance, where: str, benchmark: str = "tsplib") -> None:
     """Raises NeurouteError if this is not the published instance."""
     about = library(benchmark)
     if about.sha256(instance) != expected.sha256:
@@ -144,14 +148,14 @@ def read_known(folder: Path, name: str, benchmark: str = "tsplib") -> Any:
     if not path.is_file():
         raise NeurouteError(f"{path}: no such file; `neuroute fetch {benchmark}` gets it")
     instance = about.parse(read_text(path, f"a {about.title} {about.suffix} file"), str(path), name)
-    verify(instance, known(benchmark)[name], str(path), benchmark)
+    verify(instance, published_instances(benchmark)[name], str(path), benchmark)
     return instance
 
 
 def survey(folder: Path, benchmark: str = "tsplib") -> dict[str, str]:
     """Return what of a benchmark a folder lacks: name -> why."""
     missing = {}
-    for name in known(benchmark):
+    for name in published_instances(benchmark):
         try:
             read_known(folder, name, benchmark)
         except NeurouteError as error:
@@ -161,14 +165,16 @@ def survey(folder: Path, benchmark: str = "tsplib") -> dict[str, str]:
 
 def write_manifest(path: Path, folder: Path, missing: dict[str, str], benchmark: str = "tsplib") -> None:
     """Write where the benchmark is and what of it is there, for the jobs that measure on it."""
-    available = [name for name in known(benchmark) if name not in missing]
+    available = [name for name in published_instances(benchmark) if name not in missing]
     write_json(path, {"benchmark": benchmark, "folder": str(folder), "available": available, "missing": missing})
 
 
 def read_manifest(path: Path, benchmark: str = "tsplib") -> tuple[Path, list[str]]:
     """Return the folder, and the names of the instances in it."""
     manifest = read_json(path, f"make it with `neuroute fetch {benchmark}`")
-    return Path(manifest["folder"]), [str(name) for name in manifest["available"] if name in known(benchmark)]
+    return Path(manifest["folder"]), [
+        str(name) for name in manifest["available"] if name in published_instances(benchmark)
+    ]
 
 
 def scaled(instance: Any, per_axis: bool) -> np.ndarray:
@@ -187,4 +193,7 @@ def scaled(instance: Any, per_axis: bool) -> np.ndarray:
 def optimum_of(instance: Any, benchmark: str) -> float | None:
     """Return the published optimum, or best cost known, of an instance whose content is the benchmark's; else None."""
     digest = library(benchmark).sha256(instance)
-    return next((k.optimum for k in known(benchmark).values() if k.sha256 == digest and k.name != "linhp318"), None)
+    return next(
+        (k.optimum for k in published_instances(benchmark).values() if k.sha256 == digest and k.name != "linhp318"),
+        None,
+    )

@@ -125,11 +125,11 @@ def solve_chunks(
     if pool is None:
         for chunk in chunks:
             try:
-                found = solve_chunk(labels, seed, chunk, folder)
+                answer = solve_chunk(labels, seed, chunk, folder)
             except NeurouteError as error:
                 failed.append(error)
             else:
-                yield chunk, *found
+                yield chunk, *answer
         return _tell(failed)
     try:
         futures = {pool.submit(solve_chunk, labels, seed, chunk, folder): chunk for chunk in chunks}

@@ -109,10 +109,10 @@ def parse_explicit(text: str, where: str, name: str) -> MatrixInstance:
 def _matrix(parts: Sections) -> np.ndarray:
     """Return distances (n, n) int64, 0 on the diagonal."""
     where = parts.where
-    form, stated = parts.header.get("EDGE_WEIGHT_FORMAT", "nothing"), parts.header.get("DIMENSION", "nothing")
-    n = whole(stated)
+    form, dimension = parts.header.get("EDGE_WEIGHT_FORMAT", "nothing"), parts.header.get("DIMENSION", "nothing")
+    n = whole(dimension)
     if n is None or n < FEWEST_NODES:
-        raise NeurouteError(f"{where}: DIMENSION says {stated[:60]}; give a whole number from {FEWEST_NODES} on")
+        raise NeurouteError(f"{where}: DIMENSION says {dimension[:60]}; give a whole number from {FEWEST_NODES} on")
     if form not in FORMATS:
         raise NeurouteError(f"{where}: EDGE_WEIGHT_FORMAT {form} is not read; only {', '.join(FORMATS)} are")
     full, (upper, diagonal) = form == "FULL_MATRIX", TRIANGLES.get(form, (True, True))
@@ -149,18 +149,18 @@ def matrix_instance(
 
     Raises NeurouteError if they are none, with the first reason.
     """
-    given = np.array(distances, dtype=np.float64)
-    n = len(given) if given.ndim else 0
-    if given.shape != (n, n) or n < FEWEST_NODES:
-        raise NeurouteError(f"{name}: distances of shape {given.shape}; give (n, n), with n from {FEWEST_NODES} on")
-    np.fill_diagonal(given, 0)
-    if (bad := _no_whole_numbers(given)).any():
+    values = np.array(distances, dtype=np.float64)
+    n = len(values) if values.ndim else 0
+    if values.shape != (n, n) or n < FEWEST_NODES:
+        raise NeurouteError(f"{name}: distances of shape {values.shape}; give (n, n), with n from {FEWEST_NODES} on")
+    np.fill_diagonal(values, 0)
+    if (bad := _no_whole_numbers(values)).any():
         i, j = np.argwhere(bad)[0].tolist()
         raise NeurouteError(
-            f"{name}: a distance of {given[i, j]:g} from node {i} to {j}; give whole numbers from 0 to {LARGEST:,} "
+            f"{name}: a distance of {values[i, j]:g} from node {i} to {j}; give whole numbers from 0 to {LARGEST:,} "
             "(scale others, and round them)"
         )
-    ways = _without_diagonal(given.astype(np.int64), name)
+    ways = _without_diagonal(values.astype(np.int64), name)
     if demand is None and capacity is None:
         return MatrixInstance(name, ways)
     if demand is None or capacity is None:

@@ -19,8 +19,8 @@ from neuroute.datasets.benchmarks import (
     Library,
     check_folder,
     instance_file,
-    known,
     library,
+    published_instances,
     survey,
     verify,
     write_manifest,
@@ -40,22 +40,22 @@ def fetch(benchmark: str, folder: Path, source: str | None = None) -> dict[str, 
     """
     about = library(benchmark)
     source = source or about.home
-    wanted = list(survey(folder, benchmark))
+    missing = list(survey(folder, benchmark))
     failed: dict[str, str] = {}
-    with Progress(len(wanted), about.title, show=True) as progress:
-        for name in wanted:
-            url = f"{source}/{about.path(known(benchmark)[name])}"
+    with Progress(len(missing), about.title, show=True) as progress:
+        for name in missing:
+            url = f"{source}/{about.path(published_instances(benchmark)[name])}"
             try:
                 data = _download(url)
                 _keep(about, folder, name, _unzip(data) if url.endswith(".gz") else data)
             except _NoConnection as error:  # nor will the others get one
-                failed |= dict.fromkeys(wanted[wanted.index(name) :], str(error))
+                failed |= dict.fromkeys(missing[missing.index(name) :], str(error))
                 break
             except NeurouteError as error:
                 failed[name] = str(error)
             progress.add(1)
     if failed and about.archive:
-        log.warning("%d of %d files failed (%s); trying %s", len(failed), len(wanted), _first(failed), about.archive)
+        log.warning("%d of %d files failed (%s); trying %s", len(failed), len(missing), _first(failed), about.archive)
         failed = _from_archive(about, folder, f"{source}/{about.archive}", failed)
     if failed:
         log.warning("%d %s files are missing (%s)", len(failed), about.title, _first(failed))
@@ -67,7 +67,7 @@ def provide(benchmark: str, manifest: Path, folder: Path, own_copy: Path | None)
 
     A partial copy is used as far as it goes, with a warning for each file that is missing or altered.
     """
-    title, all_of_it = library(benchmark).title, known(benchmark)
+    title, all_of_it = library(benchmark).title, published_instances(benchmark)
     if own_copy is None:
         missing = fetch(benchmark, folder)
     else:
@@ -82,12 +82,12 @@ def provide(benchmark: str, manifest: Path, folder: Path, own_copy: Path | None)
     log.info("%s: %d of %d instances in %s", title, len(all_of_it) - len(missing), len(all_of_it), folder)
 
 
-def _from_archive(about: Library, folder: Path, url: str, wanted: dict[str, str]) -> dict[str, str]:
+def _from_archive(about: Library, folder: Path, url: str, missing: dict[str, str]) -> dict[str, str]:
     """Take `wanted` out of the one archive; returns what is still missing, with the reason it had before or a new one.
 
     Members are read in memory: nothing of the archive decides where a file is written.
     """
-    failed = dict(wanted)
+    failed = dict(missing)
     try:
         data = _download(url)
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
@@ -116,7 +116,7 @@ def _keep(about: Library, folder: Path, name: str, data: bytes) -> None:
         text = data.decode()
     except UnicodeDecodeError:
         raise NeurouteError(f"{where}: not a text file") from None
-    verify(about.parse(text, where, name), known(about.name)[name], where, about.name)
+    verify(about.parse(text, where, name), published_instances(about.name)[name], where, about.name)
     write_whole(instance_file(folder, name, about.name), lambda file: file.write(data))
 
 

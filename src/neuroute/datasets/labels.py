@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from neuroute.core.errors import NeurouteError
 from neuroute.core.files import check_folder, exclusive
 from neuroute.datasets.chunks import Chunk, Pool, chunks, solve_chunks, solver_pool
 from neuroute.datasets.pages import Pages
@@ -30,9 +29,9 @@ from neuroute.datasets.shard_files import (
     instances_digest,
     merge_facts,
     share_facts,
-    stream_part,
     write_shard,
 )
+from neuroute.datasets.stored_labels import rows_at_hand, rows_missing
 from neuroute.plan.objects import SHARD, Labels
 from neuroute.solvers.registry import get
 
@@ -56,15 +55,23 @@ class _Part:
     sha256: str
     lengths: np.ndarray  # (rows,)
     facts: Facts
-    held: int  # rows of the shard that were looked at
+    rows_there: int  # rows of the shard that were looked at
     solved: int
 
     @classmethod
-    def of(cls, shard: int, first: int, made: _Shard) -> "_Part":
-        used = np.ascontiguousarray(made.solutions[first:])
+    def of(cls, shard: int, first: int, shard_labels: _Shard) -> "_Part":
+        used = np.ascontiguousarray(shard_labels.solutions[first:])
         digest = hashlib.sha256(used.tobytes()).hexdigest()
-        facts = share_facts(made.facts, len(used))
-        return cls(shard, len(used), digest, made.lengths[first:], facts, len(made.solutions), made.solved)
+        facts = share_facts(shard_labels.facts, len(used))
+        return cls(
+            shard,
+            len(used),
+            digest,
+            shard_labels.lengths[first:],
+            facts,
+            len(shard_labels.solutions),
+            shard_labels.solved,
+        )
 
 
 def make_labels(
@@ -93,18 +100,18 @@ def make_labels(
     facts: Facts = {"solver": solver.name, "seed": seed, "optimal": solver.optimal, "cores": workers}
     if absent:
         facts["version"] = solver.version()
-    made: list[_Part] = []
+    job_parts: list[_Part] = []
     most_chunks = len(chunks(0, 0, min(absent, SHARD), labels.dataset.n))
     few = most_chunks <= 1  # for which starting processes would take longer
     with (
-        solver_pool(1 if few or pool else workers) as own,
+        solver_pool(1 if few or pool else workers) as own_pool,
         Progress(absent, labels.id, progress) as bar,
     ):
         for shard, first, stop in parts:
             with _turn(store, labels, shard):
-                rows = _ensure(labels, shard, stop, store, caches, facts, None if few else pool or own, bar)
-            made.append(_Part.of(shard, first, rows))
-    return _manifest(labels, made)
+                rows = _ensure(labels, shard, stop, store, caches, facts, None if few else pool or own_pool, bar)
+            job_parts.append(_Part.of(shard, first, rows))
+    return _manifest(labels, job_parts)
 
 
 def solve_part(
@@ -121,14 +128,14 @@ def solve_part(
     count = before = 0
     for shard, _, stop in labels.dataset.shards():
         stem = Path(labels.shard_file(shard)).stem
-        here = chunks(shard, _rows_at_hand(labels, shard, [store, *caches]), stop, labels.dataset.n)
+        here = chunks(shard, rows_at_hand(labels, shard, [store, *caches]), stop, labels.dataset.n)
         mine = [chunk for number, chunk in enumerate(here, before) if number % part[1] == part[0]]
         before += len(here)
         pages = Pages(store / ".partial" / stem, _mark(facts))
         name = f"part {part[0] + 1} of {part[1]} of {stem}"
         with exclusive(store / ".partial" / f"{stem}.{part[0]}.lock", name):
-            kept = pages.read(shard)
-            waiting = [chunk for chunk in mine if chunk not in kept]
+            solved_chunks = pages.read(shard)
+            waiting = [chunk for chunk in mine if chunk not in solved_chunks]
             with Progress(sum(c.stop - c.first for c in waiting), name, show=True) as bar:
                 for chunk, rows, _took in _solved(labels, facts, pages, pool, waiting, bar):
                     check_solutions(
@@ -137,53 +144,6 @@ def solve_part(
                     count += len(rows)
             pages.save()
     return count
-
-
-def rows_missing(labels: Labels, folders: Sequence[Path]) -> int:
-    """Count the rows of a data set that none of the folders holds: what is left for the solver."""
-    parts = labels.dataset.shards()
-    return sum(max(stop - _rows_at_hand(labels, shard, folders), 0) for shard, _, stop in parts)
-
-
-def load_tours(labels: Labels, directories: Sequence[Path], check: bool = True) -> np.ndarray:
-    """Return the tours of a data set: (count, n), uint8 for n <= 256; with vehicles solutions (count, 2, n).
-
-    Raises NeurouteError if some are missing, or, unless they have been checked before, are none.
-    """
-    return np.concatenate([solutions for _, solutions in iterate_shards(labels, directories, check)])
-
-
-def iterate_shards(labels: Labels, directories: Sequence[Path], check: bool = True) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield (number of the first instance, solutions (rows, ...)) of each shard, one in memory at a time.
-
-    The first directory that holds enough rows serves.  Raises NeurouteError if none does, or, with `check`, if a
-    solution is none.
-    """
-    kind = spec_of(labels)
-    for shard, first, stop in labels.dataset.shards():
-        for directory in directories:
-            file = ShardFile.open(labels, shard, directory)
-            if file and len(file.solutions) >= stop:
-                solutions = np.array(file.solutions[first:stop])
-                instances = kind.instances(stream_part(labels, shard, first, stop)) if check else None
-                if instances is not None and not (valid := kind.valid(instances, solutions)).all():
-                    raise NeurouteError(
-                        f"{file.path}: row {first + int(np.argmin(valid))} is not a {kind.noun}; delete the file and "
-                        "run `neuroute label` for its label job"
-                    )
-                yield shard * SHARD + first, solutions
-                break
-        else:
-            places = ", ".join(map(str, directories))
-            raise NeurouteError(
-                f"{labels.shard_file(shard)}: no {stop} {kind.noun}s in {places}; make them with `neuroute label` "
-                "and the id of their label job (`neuroute plan` lists it)"
-            )
-
-
-def _rows_at_hand(labels: Labels, shard: int, folders: Sequence[Path]) -> int:
-    files = [ShardFile.open(labels, shard, folder) for folder in folders]
-    return max((len(file.solutions) for file in files if file), default=0)
 
 
 def _ensure(
@@ -210,8 +170,8 @@ def _ensure(
         solutions = np.concatenate([solutions, kind.canonical(rows)])
         sources.append(share_facts({"solver": labels.solver, **file.facts(labels, shard)}, len(rows)))
 
-    if own := ShardFile.open(labels, shard, store):
-        reuse(own)
+    if store_file := ShardFile.open(labels, shard, store):
+        reuse(store_file)
     if len(solutions) == stop:
         return _Shard(solutions, lengths, merge_facts(sources), solved=0)
     for leftover in store.glob(f".{path.name}.*.tmp"):  # of a killed call; the lock is ours
@@ -260,9 +220,9 @@ def _solve(
         solutions[place] = rows
         seconds += took
 
-    waiting, kept = chunks(shard, first, stop, n), pages.read(shard)
-    for chunk in [each for each in waiting if each in kept]:
-        path, (rows, took) = kept[chunk]
+    waiting, solved_chunks = chunks(shard, first, stop, n), pages.read(shard)
+    for chunk in [each for each in waiting if each in solved_chunks]:
+        path, (rows, took) = solved_chunks[chunk]
         if rows.shape[1:] == kind.shape(n):
             put(chunk, rows, took, str(path), "delete it and run again")
             bar.skip(len(rows))
@@ -291,11 +251,11 @@ def _mark(facts: Facts) -> str:
     return f"{facts['version']}, seed {facts['seed']}"
 
 
-def _manifest(labels: Labels, made: Sequence[_Part]) -> dict[str, Any]:
+def _manifest(labels: Labels, job_parts: Sequence[_Part]) -> dict[str, Any]:
     solver = get(labels.solver)
-    facts = merge_facts([part.facts for part in made])
-    fresh = sum(part.solved for part in made)
-    lengths = np.concatenate([part.lengths for part in made])
+    facts = merge_facts([part.facts for part in job_parts])
+    fresh = sum(part.solved for part in job_parts)
+    lengths = np.concatenate([part.lengths for part in job_parts])
     return {
         "labels": labels.id,
         "solver": solver.name,
@@ -306,10 +266,10 @@ def _manifest(labels: Labels, made: Sequence[_Part]) -> dict[str, Any]:
         "count": labels.dataset.count,
         "seconds": facts["seconds"],
         "solved": fresh,
-        "cached": sum(part.held for part in made) - fresh,
+        "cached": sum(part.rows_there for part in job_parts) - fresh,
         "mean_length": float(lengths.sum()) / labels.dataset.count,
         **({"lengths": lengths.tolist()} if labels.dataset.split == "test" else {}),
-        "shards": [{"shard": part.shard, "rows": part.rows, "sha256": part.sha256} for part in made],
+        "shards": [{"shard": part.shard, "rows": part.rows, "sha256": part.sha256} for part in job_parts],
     }
 
 

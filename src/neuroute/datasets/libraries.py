@@ -53,7 +53,7 @@ TSPLIB = Library(
     suffix=".tsp",
     folders=("tsplib",),
     home="http://comopt.ifi.uni-heidelberg.de/software/TSPLIB95/tsp",
-    path=lambda known: f"{known.name}.tsp.gz",
+    path=lambda instance: f"{instance.name}.tsp.gz",
     archive="ALL_tsp.tar.gz",
     parse=parse_tsplib,
     sha256=lambda instance: _sha256(instance.edge_type, instance.coords),
@@ -89,7 +89,7 @@ CVRPLIB = Library(
     suffix=".vrp",
     folders=("cvrplib", "cvrplib_x", "cvrplib_xxl", "cvrplib_li"),
     home=CVRPLIB_HOME,
-    path=lambda known: f"{known.set}/{known.name}.vrp",
+    path=lambda instance: f"{instance.set}/{instance.name}.vrp",
     archive=None,
     parse=parse_vrplib,
     sha256=lambda instance: _sha256(f"{instance.edge_type}\n{instance.capacity}", instance.coords, instance.demand),
@@ -123,16 +123,14 @@ def check_routes(instance: SolomonInstance, solution: np.ndarray) -> None:
     In the file's own units what is driven may be late by as much as the environment lets it be, in units of the scale,
     and by how numbers are rounded there.
     """
-    why = fault(instance.own(), 0, solution, "network", 2 * EPS * instance.scale)
+    why = fault(instance.unscaled(), 0, solution, "network", 2 * EPS * instance.scale)
     if why is not None:
         raise NeurouteError(f"{instance.name}: {why}")
 
 
 def cut_cost(instance: SolomonInstance, routes: Sequence[Sequence[int]]) -> float:
     """Return the length of routes of distances cut after one decimal, by which the best costs known are counted."""
-    path = np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
-    ways = np.sqrt(((instance.coords[path[1:]] - instance.coords[path[:-1]]) ** 2).sum(-1))
-    return float(np.floor(10 * ways).sum() / 10)
+    return float(np.floor(10 * instance.ways(routes)).sum() / 10)
 
 
 def _solomon_length(instance: SolomonInstance, solution: np.ndarray, rounded: bool) -> float:
@@ -148,7 +146,7 @@ SOLOMON = Library(
     suffix=".txt",
     folders=("solomon",),
     home=CVRPLIB_HOME,
-    path=lambda known: f"Solomon/{known.name}.txt",
+    path=lambda instance: f"Solomon/{instance.name}.txt",
     archive=None,
     parse=parse_solomon,
     sha256=_solomon_sha256,

@@ -25,13 +25,13 @@ class Unit(Protocol):
 def points(kind: str, unit: Unit, n: int) -> np.ndarray:
     """Return depot and n customers: float32 (rows, n + 1, 2), the depot first."""
     every = np.concatenate([unit("DEPOT", 2), unit("CUSTOMERS", 2 * n)], axis=1).reshape(-1, n + 1, 2)
-    drawn = unit("INSTANCE", 2 * CENTRES + 1)
+    numbers = unit("INSTANCE", 2 * CENTRES + 1)
     low, high = RANGE
-    centres = low + (high - low) * drawn[:, :-1].reshape(-1, CENTRES, 2)
+    centres = low + (high - low) * numbers[:, :-1].reshape(-1, CENTRES, 2)
     if kind == "elg-cluster":
         part = np.minimum(np.arange(n + 1) // max(1, (n + 1) // CENTRES), CENTRES - 1)
         placed = _around(centres[:, part], every)
-        depot = (drawn[:, -1] * (n + 1)).astype(np.int64)
+        depot = (numbers[:, -1] * (n + 1)).astype(np.int64)
         order = np.arange(n + 1) + np.zeros_like(depot)[:, None]
         rows = np.arange(len(depot))
         order[:, 0], order[rows, depot] = depot, 0
@@ -43,5 +43,5 @@ def points(kind: str, unit: Unit, n: int) -> np.ndarray:
     return placed.astype(np.float32)
 
 
-def _around(centres: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    return np.clip(centres + DEVIATION * ndtri(drawn), 0.0, 1.0)
+def _around(centres: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    return np.clip(centres + DEVIATION * ndtri(numbers), 0.0, 1.0)

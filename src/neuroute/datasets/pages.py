@@ -24,12 +24,12 @@ class Pages:
 
     folder: Path
     mark: str
-    _held: dict[Chunk, Solved] = field(default_factory=dict)
+    _unsaved: dict[Chunk, Solved] = field(default_factory=dict)
     _saved: float = field(default_factory=time.monotonic)
 
     def read(self, shard: int) -> dict[Chunk, tuple[Path, Solved]]:
         """Return what is kept, and in which file; a file that is cut short counts for nothing."""
-        found: dict[Chunk, tuple[Path, Solved]] = {}
+        solved: dict[Chunk, tuple[Path, Solved]] = {}
         for path in sorted(self.folder.glob("[0-9]*.npz")):
             try:
                 with np.load(path, allow_pickle=False) as file:
@@ -44,22 +44,22 @@ class Pages:
             if len(solutions) != cuts[-1]:
                 continue
             for (first, stop), part, took in zip(rows, np.split(solutions, cuts[:-1]), seconds, strict=True):
-                found[Chunk(shard, int(first), int(stop))] = path, (part, float(took))
-        return found
+                solved[Chunk(shard, int(first), int(stop))] = path, (part, float(took))
+        return solved
 
     def hold(self, chunk: Chunk, solutions: np.ndarray, seconds: float) -> None:
         """Keep a chunk; on the disk when the time has come."""
-        self._held[chunk] = solutions, seconds
+        self._unsaved[chunk] = solutions, seconds
         if time.monotonic() - self._saved >= KEEP_EVERY_S:
             self.save()
 
     def save(self) -> None:
         """Write what is held as a page.  Raises NeurouteError when the disk is full."""
-        if self._held:
-            rows = np.array([(chunk.first, chunk.stop) for chunk in self._held])
-            solutions, seconds = zip(*self._held.values(), strict=True)
+        if self._unsaved:
+            rows = np.array([(chunk.first, chunk.stop) for chunk in self._unsaved])
+            solutions, seconds = zip(*self._unsaved.values(), strict=True)
             arrays: Any = {"tours": np.concatenate(solutions), "seconds": np.array(seconds), "rows": rows}
             path = self.folder / f"{rows[0, 0]:05d}_{rows[0, 1]:05d}.npz"  # nobody else has its first chunk
             write_whole(path, lambda file: np.savez(file, mark=np.array(self.mark), **arrays))
-        self._held.clear()
+        self._unsaved.clear()
         self._saved = time.monotonic()

@@ -43,6 +43,6 @@ class Progress:
         elif self._show and time.monotonic() - self._last >= EVERY:
             self._last = time.monotonic()
             rate = self._solved / (self._last - self._start)
-            done = self._solved + self._skipped
-            left = (self._total - done) / rate / 60
-            log.info("%s: %d of %d, %.1f/s, %.0f min left", self._what, done, self._total, rate, left)
+            finished = self._solved + self._skipped
+            minutes = (self._total - finished) / rate / 60
+            log.info("%s: %d of %d, %.1f/s, %.0f min left", self._what, finished, self._total, rate, minutes)

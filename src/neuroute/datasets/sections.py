@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,6 +58,19 @@ def split(text: str, where: str) -> Sections:
     return Sections(where, header, rows)
 
 
+def edge_type_of(parts: Sections, known: Collection[str], solvers: str) -> str:
+    """Return a file's EDGE_WEIGHT_TYPE.  Raises NeurouteError for another one than these; solvers: of distances."""
+    found = parts.header.get("EDGE_WEIGHT_TYPE", "missing")
+    if found == "EXPLICIT":
+        raise NeurouteError(
+            f"{parts.where}: EDGE_WEIGHT_TYPE EXPLICIT is not read where networks need coordinates; `neuroute solve` "
+            f"takes distances with --solver {solvers}"
+        )
+    if found not in known:
+        raise NeurouteError(f"{parts.where}: EDGE_WEIGHT_TYPE {found} is not read; only {', '.join(known)} are")
+    return found
+
+
 def coordinates(parts: Sections) -> tuple[list[int], np.ndarray]:
     """Return the file's node numbers, and their coordinates (n, 2) float64.
 
@@ -68,10 +82,10 @@ def coordinates(parts: Sections) -> tuple[list[int], np.ndarray]:
         if node in points:
             raise NeurouteError(f"{parts.where}, line {number}: node {node} appears twice; give each node one line")
         points[node] = point
-    stated = parts.header.get("DIMENSION", "")
-    if whole(stated) != len(points):
+    dimension = parts.header.get("DIMENSION", "")
+    if whole(dimension) != len(points):
         raise NeurouteError(
-            f"{parts.where}: DIMENSION says {stated or 'nothing'}, but {len(points)} nodes have coordinates; "
+            f"{parts.where}: DIMENSION says {dimension or 'nothing'}, but {len(points)} nodes have coordinates; "
             "is the file cut short?"
         )
     coords = np.array(list(points.values()), dtype=np.float64).reshape(-1, 2)
@@ -100,5 +114,5 @@ def coord_rows(coords: np.ndarray) -> str:
 
 def stated_scale(text: str) -> float | None:
     """Return by what a file's coordinates were multiplied before they were rounded, where its comment says so."""
-    found = re.search(r"^COMMENT\s*:.*\bcoordinates times ([0-9.e+-]+)\s*$", text, re.MULTILINE)
-    return float(found[1]) if found else None
+    match = re.search(r"^COMMENT\s*:.*\bcoordinates times ([0-9.e+-]+)\s*$", text, re.MULTILINE)
+    return float(match[1]) if match else None

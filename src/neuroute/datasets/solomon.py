@@ -43,7 +43,7 @@ class SolomonInstance:
         """By which coordinates and times are divided: coordinates come into [0, 1], times into [0, 3]."""
         return max(float(self.coords.max()), float(self.windows[0, 1]) / HORIZON)
 
-    def own(self) -> Vrp:
+    def unscaled(self) -> Vrp:
         """Return a batch of one instance in the file's own units."""
         return self._batch(1.0, np.float64)
 
@@ -62,9 +62,14 @@ class SolomonInstance:
 
         Table 7 shows lengths that are not rounded, beside optima of distances that are cut after one decimal.
         """
-        path = np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
-        ways = np.sqrt(((self.coords[path[1:]] - self.coords[path[:-1]]) ** 2).sum(-1))
+        ways = self.ways(routes)
         return float(np.rint(ways).sum() if rounded else ways.sum())
+
+    def ways(self, routes: Sequence[Sequence[int]]) -> np.ndarray:
+        """Return the distance of each way along routes, depot to depot."""
+        path = np.concatenate([[0, *route] for route in routes] + [[0]]).astype(np.int64)
+        distances: np.ndarray = np.sqrt(((self.coords[path[1:]] - self.coords[path[:-1]]) ** 2).sum(-1))
+        return distances
 
 
 def read_solomon(path: Path, sizes: Collection[int] | None = SIZES) -> SolomonInstance:
@@ -93,15 +98,15 @@ def parse_solomon(text: str, where: str, name: str, sizes: Collection[int] | Non
     name = lines[0][1][0] if vehicle else name
     coords, demand, windows, service = table[:, 1:3], table[:, 3].astype(np.int64), table[:, 4:6], table[:, 6]
     instance = SolomonInstance(name, capacity, coords, demand, windows, service)
-    check_instances(instance.own(), where)
+    check_instances(instance.unscaled(), where)
     check_instances(instance.scaled(), f"{where}, as networks take it (in the unit square, float32)")
     return instance
 
 
 def stated_customers(text: str) -> int | None:
     """Return how many customers the title of a file says it has, as `format_solomon` writes it; Solomon's do not."""
-    found = re.match(r"\s*\S+ of (\d+) customers *\n", text)
-    return int(found[1]) if found else None
+    match = re.match(r"\s*\S+ of (\d+) customers *\n", text)
+    return int(match[1]) if match else None
 
 
 def format_solomon(instance: SolomonInstance) -> str:

@@ -6,7 +6,7 @@ Its name then stands nowhere in labels, records or tables: they name the solver 
 from pathlib import Path
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.labels import rows_missing
+from neuroute.datasets.stored_labels import rows_missing
 from neuroute.plan.build import build_plan
 from neuroute.plan.plan import Plan
 from neuroute.solvers.base import fitting_workers
@@ -21,8 +21,8 @@ def settle(plan: Plan) -> Plan:
     """
     if plan.config.substitutes is not None or not plan.scale.substitute_solvers:
         return plan
-    found = {name: other for name in _lacking(plan) if (other := stand_in(name))}
-    return build_plan(plan.config.model_copy(update={"substitutes": found})) if found else plan
+    substitutes = {name: other for name in _lacking(plan) if (other := stand_in(name))}
+    return build_plan(plan.config.model_copy(update={"substitutes": substitutes})) if substitutes else plan
 
 
 def check_solvers(plan: Plan, job: str, here: bool = True) -> None:

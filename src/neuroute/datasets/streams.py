@@ -74,12 +74,12 @@ def coordinates(distribution: str, split: str, n: int, first: int, count: int) -
     make = {"uniform": _uniform, "cluster": _cluster, "explosion": _explosion, "implosion": _implosion}[distribution]
     word = DISTRIBUTIONS[distribution] << 40 | SPLITS[split] << 32 | n
     out = np.empty((count, n, 2), dtype=np.float32)
-    done = 0
-    while done < count:
-        shard, row = divmod(first + done, SHARD)
-        rows = min(SHARD - row, count - done)
-        out[done : done + rows] = make(drawer(word, shard, row, rows), n)
-        done += rows
+    row_out = 0
+    while row_out < count:
+        shard, row = divmod(first + row_out, SHARD)
+        rows = min(SHARD - row, count - row_out)
+        out[row_out : row_out + rows] = make(drawer(word, shard, row, rows), n)
+        row_out += rows
     return out
 
 
@@ -94,14 +94,14 @@ def cvrp_dataset(dataset: Dataset) -> Vrp:
     d, n, word = dataset, dataset.n, check_customers("CVRP", dataset, MIXTURES)
     coords = np.empty((d.count, n + 1, 2), dtype=np.float32)
     demand = np.empty((d.count, n + 1), dtype=np.int64)
-    done = 0
+    row_out = 0
     for shard, first, stop in d.shards():
-        rows = slice(done, done + stop - first)
+        rows = slice(row_out, row_out + stop - first)
         draw = drawer(word, shard, first, stop - first)
         coords[rows], demand[rows] = draw_customers(draw, n)
         if d.distribution in MIXTURES:
-            coords[rows] = mixtures.points(d.distribution, _named(draw), n)
-        done = rows.stop
+            coords[rows] = mixtures.points(d.distribution, _draw_by_field(draw), n)
+        row_out = rows.stop
     return Vrp(coords, demand, np.full(d.count, d.capacity or cvrp_capacity(n), dtype=np.int64))
 
 
@@ -110,20 +110,20 @@ def check_customers(problem: str, dataset: Dataset, others: Mapping[str, int] = 
 
     Raises NeurouteError if there is no such stream.
     """
-    d, known = dataset, {"uniform": 0, **others}
-    if d.distribution not in known:
-        raise NeurouteError(f"no {problem} stream '{d.distribution}'; there is {', '.join(known)}")
+    d, distributions = dataset, {"uniform": 0, **others}
+    if d.distribution not in distributions:
+        raise NeurouteError(f"no {problem} stream '{d.distribution}'; there is {', '.join(distributions)}")
     if not 0 < d.n < 2**32 or d.first < 0 or d.count < 0:
         last = d.first + d.count
         raise NeurouteError(f"no {problem} instances {d.first}..{last} with {d.n} customers; give counts from 1")
-    return known[d.distribution] << 40 | SPLITS[d.split] << 32 | d.n
+    return distributions[d.distribution] << 40 | SPLITS[d.split] << 32 | d.n
 
 
 def draw_customers(draw: Draw, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return coordinates (rows, n + 1, 2) float32 and demands (rows, n + 1) int64, depot first."""
-    drawn = np.concatenate([unit(draw(DEPOT, 2)), unit(draw(CUSTOMERS, 2 * n))], axis=1)
+    points = np.concatenate([unit(draw(DEPOT, 2)), unit(draw(CUSTOMERS, 2 * n))], axis=1)
     demand = 1 + (unit(draw(DEMANDS, n)) * LARGEST_DEMAND).astype(np.int64)
-    return drawn.astype(np.float32).reshape(-1, n + 1, 2), np.pad(demand, ((0, 0), (1, 0)))
+    return points.astype(np.float32).reshape(-1, n + 1, 2), np.pad(demand, ((0, 0), (1, 0)))
 
 
 def cvrp_capacity(n: int) -> int:
@@ -143,7 +143,7 @@ def drawer(word: int, shard: int, row: int, rows: int) -> Draw:
     return draw
 
 
-def _named(draw: Draw) -> mixtures.Unit:
+def _draw_by_field(draw: Draw) -> mixtures.Unit:
     """Draws by the names of their fields, strictly inside (0, 1)."""
     fields = {"DEPOT": DEPOT, "CUSTOMERS": CUSTOMERS, "INSTANCE": INSTANCE, "NODES": NODES}
     return lambda field, width: _open_unit(draw(fields[field], width))
@@ -161,8 +161,8 @@ def _cluster(draw: Draw, n: int) -> np.ndarray:
 
 
 def _explosion(draw: Draw, n: int) -> np.ndarray:
-    points, drawn = _uniform(draw, n), draw(INSTANCE, 3)
-    centre, radius = unit(drawn[:, None, :2]), _radius(drawn[:, 2:3])
+    points, numbers = _uniform(draw, n), draw(INSTANCE, 3)
+    centre, radius = unit(numbers[:, None, :2]), _radius(numbers[:, 2:3])
     from_centre, distance = _polar(points - centre)
     beyond = -log1p(-_open_unit(draw(NODES, n))) / BEYOND_RATE
     # A point that lies on the centre itself (about one in 2**48) has no direction and goes along the x axis.
@@ -174,9 +174,9 @@ def _explosion(draw: Draw, n: int) -> np.ndarray:
 
 
 def _implosion(draw: Draw, n: int) -> np.ndarray:
-    points, drawn = _uniform(draw, n), draw(INSTANCE, 4)
-    centre, radius = unit(drawn[:, None, :2]), _radius(drawn[:, 2:3])
-    factor = np.minimum(radius, ndtri(_open_unit(drawn[:, 3:4])))  # below zero, points flip through the centre
+    points, numbers = _uniform(draw, n), draw(INSTANCE, 4)
+    centre, radius = unit(numbers[:, None, :2]), _radius(numbers[:, 2:3])
+    factor = np.minimum(radius, ndtri(_open_unit(numbers[:, 3:4])))  # below zero, points flip through the centre
     from_centre, distance = _polar(points - centre)
     moved = centre + factor[..., None] * from_centre
     return _normalise(np.where((distance < radius)[..., None], moved, points))

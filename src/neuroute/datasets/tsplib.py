@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
-from neuroute.datasets.sections import coord_rows, coordinates, read_text, split
+from neuroute.datasets.sections import coord_rows, coordinates, edge_type_of, read_text, split
 
 log = logging.getLogger(__name__)
 EDGE_TYPES = ("EUC_2D", "CEIL_2D", "ATT", "GEO")
@@ -35,7 +35,7 @@ class TsplibInstance:
         return float(distances(a, b, self.edge_type, rounded).sum())
 
 
-class Measured(Protocol):
+class TourInstance(Protocol):
     """What a tour file needs to know of an instance."""
 
     @property
@@ -86,14 +86,7 @@ def read_tsplib(path: Path) -> TsplibInstance:
 def parse_tsplib(text: str, where: str, name: str) -> TsplibInstance:
     """Return the instance of a file's text; `name` is for a file that states none."""
     parts = split(text, where)
-    edge_type = parts.header.get("EDGE_WEIGHT_TYPE", "missing")
-    if edge_type == "EXPLICIT":
-        raise NeurouteError(
-            f"{where}: EDGE_WEIGHT_TYPE EXPLICIT is not read where networks need coordinates; `neuroute solve` takes "
-            "distances with --solver lkh, or concorde, hgs, insertion, nearest, ortools, pyvrp"
-        )
-    if edge_type not in EDGE_TYPES:
-        raise NeurouteError(f"{where}: EDGE_WEIGHT_TYPE {edge_type} is not read; only {', '.join(EDGE_TYPES)} are")
+    edge_type = edge_type_of(parts, EDGE_TYPES, "lkh, or concorde, hgs, insertion, nearest, ortools, pyvrp")
     kind = parts.header.get("TYPE", "TSP")
     if kind.split()[:1] != ["TSP"]:
         raise NeurouteError(f"{where}: TYPE {kind or 'nothing'} is not read; only symmetric TSP files are")
@@ -133,9 +126,11 @@ def read_tour(path: Path, instance: TsplibInstance) -> np.ndarray:
     n = len(instance.coords)
     if "TOUR_SECTION" not in parts.rows:
         raise NeurouteError(f"{path}: no TOUR_SECTION; a TSPLIB .tour file is expected")
-    stated = parts.header.get("DIMENSION", str(n))
-    if stated != str(n):
-        raise NeurouteError(f"{path}: DIMENSION says {stated}, but {instance.name} has {n} nodes; it is of another one")
+    dimension = parts.header.get("DIMENSION", str(n))
+    if dimension != str(n):
+        raise NeurouteError(
+            f"{path}: DIMENSION says {dimension}, but {instance.name} has {n} nodes; it is of another one"
+        )
     numbers = np.arange(1, n + 1) if instance.numbers is None else instance.numbers
     row = {int(number): i for i, number in enumerate(numbers)}
     tour: list[int] = []
@@ -152,12 +147,12 @@ def read_tour(path: Path, instance: TsplibInstance) -> np.ndarray:
     return np.array(tour, dtype=np.int64)
 
 
-def write_tour(path: Path, instance: Measured, tour: np.ndarray) -> None:
+def write_tour(path: Path, instance: TourInstance, tour: np.ndarray) -> None:
     """Write a tour (n,) as a TSPLIB .tour file, whole or not at all."""
     write_text(path, format_tour(path.name, instance, tour))
 
 
-def format_tour(name: str, instance: Measured, tour: np.ndarray) -> str:
+def format_tour(name: str, instance: TourInstance, tour: np.ndarray) -> str:
     """Return the text of a .tour file."""
     numbers = tour + 1 if instance.numbers is None else instance.numbers[tour]
     lines = "\n".join(map(str, numbers.tolist()))

@@ -51,17 +51,17 @@ def vrp_dataset(dataset: Dataset) -> Vrp:
     coords = np.empty((d.count, n + 1, 2), dtype=np.float32)
     demand = np.zeros((d.count, n + 1), dtype=np.int64)
     windows = np.zeros((d.count, n + 1, 2), dtype=np.float32)
-    done = 0
+    row_out = 0
     for shard, first, stop in d.shards():
-        rows = slice(done, done + stop - first)
+        rows = slice(row_out, row_out + stop - first)
         draw = drawer(word, shard, first, stop - first)
         coords[rows], demand[rows], windows[rows] = _draw(draw, n, 0, switches.backhaul)
         late = np.flatnonzero(~_in_time(coords[rows], windows[rows])) if switches.windows else np.empty(0, np.int64)
         for row in late:
-            coords[done + row], demand[done + row], windows[done + row] = _redraw(
+            coords[row_out + row], demand[row_out + row], windows[row_out + row] = _redraw(
                 drawer(word, shard, first + int(row), 1), n, switches.backhaul
             )
-        done = rows.stop
+        row_out = rows.stop
     return Vrp(
         coords,
         demand,
@@ -86,8 +86,8 @@ def _draw(draw: Draw, n: int, attempt: int, backhaul: bool) -> tuple[np.ndarray,
 
     coords, demand = draw_customers(attempt_draw, n)
     if backhaul:
-        chosen = np.argsort(unit(attempt_draw(BACKHAULS, n)), axis=1, kind="stable")[:, : n // BACKHAULS_ONE_IN] + 1
-        np.put_along_axis(demand, chosen, -np.take_along_axis(demand, chosen, axis=1), axis=1)
+        backhauls = np.argsort(unit(attempt_draw(BACKHAULS, n)), axis=1, kind="stable")[:, : n // BACKHAULS_ONE_IN] + 1
+        np.put_along_axis(demand, backhauls, -np.take_along_axis(demand, backhauls, axis=1), axis=1)
     return coords, demand, _windows(coords, unit(attempt_draw(WINDOWS, 2 * n)).reshape(-1, n, 2))
 
 
@@ -95,17 +95,17 @@ def _redraw(draw: Draw, n: int, backhaul: bool) -> tuple[np.ndarray, np.ndarray,
     """Return the first of an instance's further attempts of which every customer can be served in time."""
     attempt = 1
     while True:
-        drawn = _draw(draw, n, attempt, backhaul)
-        if _in_time(drawn[0], drawn[2]).all():
-            return drawn[0][0], drawn[1][0], drawn[2][0]
+        fields = _draw(draw, n, attempt, backhaul)
+        if _in_time(fields[0], fields[2]).all():
+            return fields[0][0], fields[1][0], fields[2][0]
         attempt += 1
 
 
-def _windows(coords: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+def _windows(coords: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     """Return earliest and latest beginning of service (count, 1 + V, 2), from numbers in [0, 1) (count, V, 2)."""
     out = _from_depot(coords)[:, 1:]
-    middle = out + drawn[..., 0] * (HORIZON - out - SERVICE - out)
-    half = HALF_WIDTH[0] + drawn[..., 1] * (HALF_WIDTH[1] - HALF_WIDTH[0])
+    middle = out + numbers[..., 0] * (HORIZON - out - SERVICE - out)
+    half = HALF_WIDTH[0] + numbers[..., 1] * (HALF_WIDTH[1] - HALF_WIDTH[0])
     windows = np.empty((*coords.shape[:2], 2), dtype=np.float32)
     windows[:, 0] = 0, HORIZON
     windows[:, 1:] = np.stack([middle - half, middle + half], axis=-1).clip(0, HORIZON)

@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
-from neuroute.datasets.sections import Sections, coord_rows, coordinates, read_text, split, whole
+from neuroute.datasets.sections import Sections, coord_rows, coordinates, edge_type_of, read_text, split, whole
 from neuroute.datasets.tsplib import distances, scale_to_unit
 
 log = logging.getLogger(__name__)
@@ -73,16 +73,10 @@ def read_vrplib(path: Path) -> VrplibInstance:
 def parse_vrplib(text: str, where: str, name: str) -> VrplibInstance:
     """Return the instance of a file's text; `name` is for a file that states none."""
     parts = split(text, where)
-    edge_type, kind = parts.header.get("EDGE_WEIGHT_TYPE", "missing"), parts.header.get("TYPE", "missing")
+    kind = parts.header.get("TYPE", "missing")
     if kind != "CVRP":
         raise NeurouteError(f"{where}: TYPE {kind or 'nothing'} is not read; only CVRP files are")
-    if edge_type == "EXPLICIT":
-        raise NeurouteError(
-            f"{where}: EDGE_WEIGHT_TYPE EXPLICIT is not read where networks need coordinates; `neuroute solve` takes "
-            "distances with --solver hgs, or nearest, ortools, pyvrp"
-        )
-    if edge_type not in EDGE_TYPES:
-        raise NeurouteError(f"{where}: EDGE_WEIGHT_TYPE {edge_type} is not read; only {', '.join(EDGE_TYPES)} are")
+    edge_type = edge_type_of(parts, EDGE_TYPES, "hgs, or nearest, ortools, pyvrp")
     if "DISTANCE" in parts.header:  # Li's sets, which learned solvers take as plain CVRP
         log.info("%s: its limit on the length of a route (%s) is ignored", where, parts.header["DISTANCE"])
     nodes, coords = coordinates(parts)
@@ -96,11 +90,11 @@ def loads(parts: Sections, nodes: list[int]) -> tuple[int, np.ndarray, np.ndarra
     Raises NeurouteError if they are no instance's.
     """
     where = parts.where
-    stated = parts.header.get("CAPACITY", "")
-    capacity = whole(stated)
+    number = parts.header.get("CAPACITY", "")
+    capacity = whole(number)
     if not capacity:
         raise NeurouteError(
-            f"{where}: CAPACITY says {stated[:60] or 'nothing'}; give a whole number above 0, of at most 9 digits"
+            f"{where}: CAPACITY says {number[:60] or 'nothing'}; give a whole number above 0, of at most 9 digits"
         )
     demand = _demands(parts, nodes)
     depot = nodes.index(_depot(parts, nodes))
@@ -115,7 +109,7 @@ def loads(parts: Sections, nodes: list[int]) -> tuple[int, np.ndarray, np.ndarra
 
 def _demands(parts: Sections, nodes: list[int]) -> np.ndarray:
     """(n + 1,) in the order of `nodes`."""
-    found: dict[int, int] = {}
+    demands: dict[int, int] = {}
     for number, line in parts.rows.get("DEMAND_SECTION", []):
         words = line.split()
         node, demand = map(whole, words) if len(words) == 2 else (None, None)
@@ -123,22 +117,24 @@ def _demands(parts: Sections, nodes: list[int]) -> np.ndarray:
             raise NeurouteError(
                 f"{parts.where}, line {number}: expected `node demand` in whole numbers from 0 on, got `{line[:60]}`"
             )
-        if node in found:
+        if node in demands:
             raise NeurouteError(f"{parts.where}, line {number}: node {node} has a second demand; give it one line")
-        found[node] = demand
-    if set(found) != set(nodes):
-        node = min(set(found) ^ set(nodes))
+        demands[node] = demand
+    if set(demands) != set(nodes):
+        node = min(set(demands) ^ set(nodes))
         missing = "demand" if node in nodes else "coordinates"
         raise NeurouteError(f"{parts.where}: node {node} has no {missing}; every node needs both")
-    return np.array([found[node] for node in nodes], dtype=np.int64)
+    return np.array([demands[node] for node in nodes], dtype=np.int64)
 
 
 def _depot(parts: Sections, nodes: list[int]) -> int:
     words = [w for _, line in parts.rows.get("DEPOT_SECTION", []) for w in line.split()]
-    given = words[: words.index("-1")] if "-1" in words else words
-    depot = whole(given[0]) if len(given) == 1 else None
+    numbers = words[: words.index("-1")] if "-1" in words else words
+    depot = whole(numbers[0]) if len(numbers) == 1 else None
     if depot not in nodes:
-        raise NeurouteError(f"{parts.where}: DEPOT_SECTION names {' '.join(given) or 'no node'}; one node is expected")
+        raise NeurouteError(
+            f"{parts.where}: DEPOT_SECTION names {' '.join(numbers) or 'no node'}; one node is expected"
+        )
     return depot
 
 

@@ -25,6 +25,6 @@ def search_beams(prefixes: Prefixes, lengths: Callable[[Tensor], Tensor], beam: 
         options = scores.shape[2]
         log_p, pairs = scores.flatten(1).topk(min(beam, scores[0].numel()), dim=1)
         prefixes.go(pairs // options, pairs % options)
-    found = prefixes.solutions_of(prefixes.moves)
-    least, shortest = lengths(found).min(dim=1)
-    return found[torch.arange(len(found), device=found.device), shortest], least
+    solutions = prefixes.solutions_of(prefixes.moves)
+    least, shortest = lengths(solutions).min(dim=1)
+    return solutions[torch.arange(len(solutions), device=solutions.device), shortest], least

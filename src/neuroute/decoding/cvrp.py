@@ -15,6 +15,8 @@ from neuroute.decoding.cvrp_paths import Decide, greedy_solutions
 from neuroute.decoding.environment import B, Environment
 from neuroute.decoding.rollout import Rollout, empty_mask, pick_masks, pick_tours
 from neuroute.networks.base import PathNetwork
+from neuroute.networks.blocks.kernels import routes as kernel
+from neuroute.networks.blocks.kernels.routes import Routes
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp
 
@@ -91,6 +93,7 @@ class RouteRollout:
         self._visited, self.mask = (empty_mask(starts, nodes, dtype) for _ in range(2))
         self._customers, self._moves = nodes - 1, 0
         self._load = self._full_load().expand_as(starts)
+        self._routes = self._shared(batch)
         self.go(starts)
 
     def is_complete(self) -> bool:
@@ -114,7 +117,20 @@ class RouteRollout:
         """(batch, tours, 2, V): order and flags, as in `problems.vrp`."""
         return torch.stack([self._order[..., :-1], self._via[..., :-1]], dim=2).long()
 
+    def _shared(self, batch: CvrpBatch) -> Routes:
+        """For the kernel."""
+        return Routes(batch.demand, batch.capacity)
+
     def go(self, stops: Tensor) -> None:
+        if kernel.fits(stops, self.mask):
+            state = {name: getattr(self, name) for name in self.of_tours}
+            order, via = state.pop("_order"), state.pop("_via")
+            before = {name.lstrip("_"): each for name, each in state.items()}
+            after, self.context = self._routes.go(stops, order, via, self._visited, self.mask, before)
+            for name in state:
+                setattr(self, name, after[name.lstrip("_")])
+            self._moves += 1
+            return
         demand = self._demand.gather(1, stops)
         self._drive(stops, demand)
         # A way to the depot is written where the next customer will be, or, after the last one, behind all.
@@ -193,7 +209,7 @@ class CvrpEnvironment(RouteEnvironment[CvrpBatch]):
 def decide_for(net: PathNetwork, decoding: Decoding, customers: int) -> Decide:
     """The network's decisions on instances of so many customers."""
     scale = net.attention_scale(customers) if decoding.log_n else 1.0
-    return lambda rows, left: net.decide(rows, left, scale)
+    return lambda rows, remaining: net.decide(rows, remaining, scale)
 
 
 CVRP = CvrpEnvironment()

@@ -22,7 +22,7 @@ def greedy_solutions(decide: Decide, nodes: Tensor, demand: Tensor, capacity: Te
 
 @torch.inference_mode()
 def complete_routes(
-    decide: Decide, rows: Tensor, demand: Tensor, capacity: Tensor, left: Tensor, sizes: list[int] | None = None
+    decide: Decide, rows: Tensor, demand: Tensor, capacity: Tensor, remaining: Tensor, sizes: list[int] | None = None
 ) -> tuple[Tensor, Tensor]:
     """Visit the rows between the current stop and the depot, always by the most probable of all ways on.
 
@@ -35,23 +35,23 @@ def complete_routes(
     As in TSP's `complete_paths` the chosen row is swapped to the front, so rows and demand are overwritten.
     """
     paths, m = demand.shape
-    left, via = left.clone(), torch.zeros_like(demand)
+    remaining, via = remaining.clone(), torch.zeros_like(demand)
     order = torch.arange(m, device=rows.device).repeat(paths, 1)
     index = torch.arange(paths, device=rows.device)
-    begun = paths if sizes is None else 0
+    started = paths if sizes is None else 0
     for step in range(m - 2):  # the last customer is certain, the way to it is not
-        while sizes and begun < paths and sizes[begun] >= m - 1 - step:
-            begun += 1
-        on, path = slice(begun), index[:begun]
-        share = (left[on] / capacity[on]).to(rows.dtype)
+        while sizes and started < paths and sizes[started] >= m - 1 - step:
+            started += 1
+        on, path = slice(started), index[:started]
+        share = (remaining[on] / capacity[on]).to(rows.dtype)
         best = decide(rows[on, step:], share).flatten(1).argmax(1)
-        chosen, flag = best // 2 + (step + 1), best % 2
+        place, flag = best // 2 + (step + 1), best % 2
         for array in (rows, demand, order):
             moved = array[on, step + 1].clone()
-            array[on, step + 1] = array[path, chosen]
-            array[path, chosen] = moved
+            array[on, step + 1] = array[path, place]
+            array[path, place] = moved
         served = demand[on, step + 1]
-        flag = torch.where(served > left[on], 1, flag)
-        left[on] = torch.where(flag == 1, capacity[on], left[on]) - served
+        flag = torch.where(served > remaining[on], 1, flag)
+        remaining[on] = torch.where(flag == 1, capacity[on], remaining[on]) - served
         via[on, step + 1] = flag
     return order[:, :-1], via[:, :-1]

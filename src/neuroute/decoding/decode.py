@@ -22,7 +22,7 @@ from neuroute.problems.registry import Part
 from neuroute.solvers.registry import get
 
 # Ways of GLOP and MDAM: (network, batch, decoding, memory_gb, number of the first instance) -> solutions (batch, ...).
-OWN = {
+OWN_METHODS = {
     name: Part[Callable[[Any, Any, Decoding, float, int], Tensor]](name) for name in ("revise", "partition", "decoders")
 }
 MOST_TOGETHER = 256  # instances whose batch norms are taken together
@@ -110,9 +110,9 @@ def improve(
 
 def check_own(net: RoutingNetwork, decoding: Decoding) -> None:
     """Raises NeurouteError for a network that is decoded in a way of its own, unless that is it."""
-    own = getattr(net, "own_method", None)
-    if own is not None and decoding.method != own:
-        raise NeurouteError(f"{type(net).__name__} is decoded by method '{own}' alone, not by '{decoding.method}'")
+    method = getattr(net, "own_method", None)
+    if method is not None and decoding.method != method:
+        raise NeurouteError(f"{type(net).__name__} is decoded by method '{method}' alone, not by '{decoding.method}'")
 
 
 @dataclass
@@ -136,13 +136,15 @@ class _Progress:
             out |= {f"solutions{milestone}": torch.cat(parts).numpy()} if parts else {}
         return out
 
-    def restore(self, kept: dict[str, np.ndarray]) -> None:
-        self.size, self.first, self.done, self.spent = (kept[key].item() for key in ("size", "first", "done", "spent"))
-        self.now = torch.from_numpy(kept["now"]) if "now" in kept else None
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        self.size, self.first, self.done, self.spent = (
+            arrays[key].item() for key in ("size", "first", "done", "spent")
+        )
+        self.now = torch.from_numpy(arrays["now"]) if "now" in arrays else None
         for milestone in self.solutions:
-            self.seconds[milestone] = kept[f"seconds{milestone}"].item()
-            found = kept.get(f"solutions{milestone}")
-            self.solutions[milestone] = [torch.from_numpy(found)] if found is not None else []
+            self.seconds[milestone] = arrays[f"seconds{milestone}"].item()
+            solutions = arrays.get(f"solutions{milestone}")
+            self.solutions[milestone] = [torch.from_numpy(solutions)] if solutions is not None else []
 
 
 def _solve(
@@ -161,8 +163,8 @@ def _solve(
     nodes = n if decoding.method == "prc" else search.environment.nodes(n)  # its sub-paths count customers
     size = instances_per_batch(paths, nodes, decoding, memory_gb)
     p = _Progress({m: [] for m in milestones}, dict.fromkeys(milestones, 0.0), size)
-    if keeper and (kept := keeper.load()):
-        p.restore(kept)
+    if keeper and (arrays := keeper.load()):
+        p.restore(arrays)
     complete = p.first >= len(instances)
     with torch.inference_mode(), autocast(device_of(net), precision):
         while p.first < len(instances):
@@ -205,8 +207,8 @@ def _improving(
     elif decoding.method == "beam" and decoding.beam > 1:
         yield search.search_beams(net, batch, decoding, first)
         return
-    elif decoding.method in OWN:
-        yield OWN[decoding.method].of(problem)(net, batch, decoding, memory_gb, first)
+    elif decoding.method in OWN_METHODS:
+        yield OWN_METHODS[decoding.method].of(problem)(net, batch, decoding, memory_gb, first)
         return
     else:
         if decoding.start == "greedy":
@@ -256,7 +258,7 @@ def instances_per_batch(net: RoutingNetwork, nodes: int, decoding: Decoding, mem
         return environment.batch_sizes(net, nodes, images * starts, images, memory_gb, decoding.batch_size)[1]
     if decoding.method == "decoders":
         return decoding.batch_size or min(MOST_TOGETHER, instances_that_fit(net, nodes, decoding, memory_gb))
-    if decoding.method in OWN:
+    if decoding.method in OWN_METHODS:
         width = 4 * getattr(decoding.revision, "width", 10)  # tours, and their flips
         return decoding.batch_size or max(1, MAX_NODES_PER_BATCH // (nodes * width))
     if decoding.method != "prc":

@@ -27,27 +27,27 @@ def complete_paths(decide: Decide, rows: Tensor, pairs: Tensor | None = None, ar
     batch, m = rows.shape[:2]
     order = torch.arange(m, device=rows.device).repeat(batch, 1)
     instance = torch.arange(batch, device=rows.device)
-    left = 0  # rows that pairs no longer has
+    offset = 0  # rows that pairs no longer has
     for step in range(m - 3):  # the last decision has a single candidate
-        if pairs is not None and PACK * (step - left) > pairs.shape[-1]:
-            pairs, left = pairs[:, :, step - left :, step - left :].contiguous(), step
+        if pairs is not None and PACK * (step - offset) > pairs.shape[-1]:
+            pairs, offset = pairs[:, :, step - offset :, step - offset :].contiguous(), step
         if arrive is not None:
             arrive(rows[:, step:])
-        seen = (rows[:, step:],) if pairs is None else (rows[:, step:], pairs[:, :, step - left :, step - left :])
-        chosen = decide(*seen).argmax(dim=1) + (step + 1)
+        state = (rows[:, step:],) if pairs is None else (rows[:, step:], pairs[:, :, step - offset :, step - offset :])
+        places = decide(*state).argmax(dim=1) + (step + 1)
         for array in (rows, order):
-            _swap(array, step + 1, instance, chosen)
+            _swap(array, step + 1, instance, places)
         if pairs is not None:
             for side in (pairs.transpose(1, 2), pairs.permute(0, 3, 1, 2)):  # rows first, then columns
-                _swap(side[..., step + 1 - left :], step + 1 - left, instance, chosen - left)
+                _swap(side[..., step + 1 - offset :], step + 1 - offset, instance, places - offset)
     return order
 
 
-def _swap(array: Tensor, place: int, instance: Tensor, chosen: Tensor) -> None:
+def _swap(array: Tensor, place: int, instance: Tensor, places: Tensor) -> None:
     """Swap array[:, place] and array[i, chosen[i]] of each instance i."""
     moved = array[:, place].clone()
-    array[:, place] = array[instance, chosen]
-    array[instance, chosen] = moved
+    array[:, place] = array[instance, places]
+    array[instance, places] = moved
 
 
 def closed_tour_rows(nodes: Tensor) -> Tensor:

@@ -29,5 +29,5 @@ def draw_images(draw: int, instances: Iterable[int], images: int) -> Tensor:
     Those of an instance follow from `draw` and its number in its test set alone; more images have the same first ones.
     """
     streams = (np.random.Philox(key=np.array([draw, number], np.uint64)) for number in instances)
-    drawn = [np.random.Generator(stream).random((images, 2)) for stream in streams]
-    return torch.from_numpy(np.stack(drawn, axis=1)).movedim(2, 0)
+    numbers = [np.random.Generator(stream).random((images, 2)) for stream in streams]
+    return torch.from_numpy(np.stack(numbers, axis=1)).movedim(2, 0)

@@ -47,8 +47,8 @@ def instances_that_fit(net: RoutingNetwork, nodes: int, decoding: Decoding, memo
             f"memory_gb is {memory_gb:.2g}: set it in config.yaml to that or more, or take a smaller instance or beam"
         )
     pairs = net.pair_channels * (nodes + 1) ** 2
-    held = max(1, pair_floats(memory_gb) // pairs) if pairs else 65_535
-    return max(1, min(int(memory_gb * 1e9 / per_instance), held))
+    most_by_pairs = max(1, pair_floats(memory_gb) // pairs) if pairs else 65_535
+    return max(1, min(int(memory_gb * 1e9 / per_instance), most_by_pairs))
 
 
 def bytes_of_decision(net: RoutingNetwork) -> int:

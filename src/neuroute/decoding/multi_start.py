@@ -66,14 +66,14 @@ def multi_start(
     def solve(first: int) -> Tensor:
         part: Batch = environment.batch(instances[first : first + size], device)
         same, free = part.repeat(images), torch.zeros(images * len(part), 1, dtype=torch.int64, device=device)
-        seen = same.at(augment8(part.coords).flatten(0, 1)) if augment else same
+        images_of_part = same.at(augment8(part.coords).flatten(0, 1)) if augment else same
         if net.single_start or (images > 1 and not augment):
             turns, places = draw_images(draw, range(first, first + len(part)), images).to(device)
             if images > 1 and not augment:
-                seen = same.at(images_of(part.coords, turns).flatten(0, 1))
+                images_of_part = same.at(images_of(part.coords, turns).flatten(0, 1))
             if net.single_start and not environment.depots:
                 free = (places * n).long().view(-1, 1)
-        prepared = environment.prepare(net, seen, first)
+        prepared = environment.prepare(net, images_of_part, first)
 
         def build(starts: Tensor) -> tuple[Tensor, Tensor]:
             environment.begin_episode(prepared)

@@ -60,10 +60,10 @@ class Prefixes(ABC):
         """Replace the partial solutions by continuations: of which, and by which option, both (batch, live)."""
         self.order, self._place = self.order[self._instance, parent], self._place[self._instance, parent]
         here = self.step + 1
-        chosen = (option // self.ways + here)[..., None]
-        picked, left = self.order.gather(2, chosen), self.order[:, :, here : here + 1].clone()
-        self.order.scatter_(2, chosen, left)
-        self._place.scatter_(2, left, chosen)
+        places = (option // self.ways + here)[..., None]
+        picked, front = self.order.gather(2, places), self.order[:, :, here : here + 1].clone()
+        self.order.scatter_(2, places, front)
+        self._place.scatter_(2, front, places)
         self.order[:, :, here : here + 1] = picked
         self._place.scatter_(2, picked, here)
         self.step = here
@@ -75,9 +75,9 @@ class Prefixes(ABC):
         limit = max(1, self._tokens // m)
         of_rows = torch.arange(len(self._rows), device=order.device)[:, None]  # of an instance, or of each of its own
         of_rows = of_rows.repeat_interleave(batch * live // len(self._rows), dim=0)
-        given: list[Any] = [of_rows, order.flatten(0, 1)]
-        given += [each.flatten() for each in state]
-        parts = zip(*(each.split(limit) for each in given), strict=True)
+        arguments: list[Any] = [of_rows, order.flatten(0, 1)]
+        arguments += [each.flatten() for each in state]
+        parts = zip(*(each.split(limit) for each in arguments), strict=True)
         logits: Tensor = torch.cat([self._decide(self._rows[i, o], *more) for i, o, *more in parts])
         return logits.view(batch, live, *logits.shape[1:])
 
@@ -97,8 +97,8 @@ class TourPrefixes(Prefixes):
 
     def go(self, parent: Tensor, option: Tensor) -> None:
         if self._arrive is not None:
-            own = self._rows.unflatten(0, (len(self._instance), -1))
-            self._rows = own[self._instance, parent].flatten(0, 1)
+            rows = self._rows.unflatten(0, (len(self._instance), -1))
+            self._rows = rows[self._instance, parent].flatten(0, 1)
         super().go(parent, option)
         self._arrived()
 
@@ -158,10 +158,10 @@ class RoutePrefixes(Prefixes):
 
     def go(self, parent: Tensor, option: Tensor) -> None:
         super().go(parent, option)
-        left, self._via = self._left[self._instance, parent], self._via[self._instance, parent]
+        load, self._via = self._left[self._instance, parent], self._via[self._instance, parent]
         need = self._demand_at(self.order[:, :, self.step])
-        through = (option % 2 == 1) | (need > left) | (self.step == 1)
-        self._left = torch.where(through, self._capacity, left) - need
+        through = (option % 2 == 1) | (need > load) | (self.step == 1)
+        self._left = torch.where(through, self._capacity, load) - need
         self._via[:, :, self.step] = through.long()
 
     def _demand_at(self, stops: Tensor) -> Tensor:

@@ -40,9 +40,9 @@ def recompute(rollout: Rollout, stops: list[Tensor], moves: int) -> Iterator[Dec
     The order of the second axis: all tours of a move, then those of the next.
     """
     for first in range(0, len(stops), moves):
-        kept = []
+        decisions = []
         for stop in stops[first : first + moves]:
-            kept.append((rollout.context, rollout.current, rollout.mask.clone(), stop))
+            decisions.append((rollout.context, rollout.current, rollout.mask.clone(), stop))
             with torch.no_grad():
                 rollout.go(stop)
-        yield Decisions(*(torch.cat(parts, dim=1) for parts in zip(*kept, strict=True)))
+        yield Decisions(*(torch.cat(parts, dim=1) for parts in zip(*decisions, strict=True)))

@@ -66,25 +66,29 @@ def bonus(past: Sampled, decisions: int, sigma: float) -> Tensor:
         return result
     shared = _shared_prefix(past.moves)
     earlier = torch.ones(m, m, dtype=torch.bool, device=shared.device).tril(-1)
-    known = shared.masked_fill(~(earlier & past.valid[:, None]), -1).amax(dim=2)  # prefix that earlier ones have
+    earlier_prefix = shared.masked_fill(~(earlier & past.valid[:, None]), -1).amax(
+        dim=2
+    )  # prefix that earlier ones have
     members, advantages = _by_round(past)
     counted = torch.cat([members, advantages], dim=2)
-    left = torch.zeros_like(past.lengths)  # share of the mass behind move t that is not sampled: none behind the last
+    unsampled = torch.zeros_like(
+        past.lengths
+    )  # share of the mass behind move t that is not sampled: none behind the last
     spent = past.valid
     for t in range(decisions, 0, -1):
         here, before = (shared >= t).double(), (shared >= t - 1).double()
         count, total = (here @ counted).chunk(2, dim=2)
         shift = sigma * (total / count.clamp_min(1)).sum(-1)
-        result[:, :, t] = shift + left.log().masked_fill(spent, -torch.inf)
+        result[:, :, t] = shift + unsampled.log().masked_fill(spent, -torch.inf)
 
         p = past.log_p[:, :, t].exp()
         shifted = p * shift.exp()
-        columns = torch.stack([p, shifted, shifted * left, torch.ones_like(p), spent.double()], dim=2)
-        columns = columns.masked_fill(~(past.valid & (known < t))[..., None], 0)
+        columns = torch.stack([p, shifted, shifted * unsampled, torch.ones_like(p), spent.double()], dim=2)
+        columns = columns.masked_fill(~(past.valid & (earlier_prefix < t))[..., None], 0)
         there = past.options[:, :, t]  # children that the prefix before the move has
         sum_p, sum_shifted, sum_left, children, spent_children = (before @ columns).unbind(2)
         fresh = (1 - sum_p).clamp_min(SMALLEST).masked_fill(children == there, 0)  # mass of the untouched children
-        left = ((fresh + sum_left) / (fresh + sum_shifted)).clamp_min(SMALLEST)
+        unsampled = ((fresh + sum_left) / (fresh + sum_shifted)).clamp_min(SMALLEST)
         spent = spent_children == there
     return result
 

@@ -78,16 +78,16 @@ def _search(
         child_noisy = _perturbed(child_phi, noisy, generator)
 
         noisy, pairs = child_noisy.flatten(1).topk(min(beam, live * width), dim=1)
-        parent, chosen = pairs // width, pairs % width
+        parent, option = pairs // width, pairs % width
         phi = child_phi.flatten(1).gather(1, pairs)
         log_p, options = log_p[instance, parent], options[instance, parent]
         log_p[:, :, step] = policy.flatten(1).gather(1, pairs)
         options[:, :, step] = policy.isfinite().sum(-1).gather(1, parent)
-        follows = slot[instance, parent] == chosen[..., None]
-        prefixes.go(parent, chosen)
+        follows = slot[instance, parent] == option[..., None]
+        prefixes.go(parent, option)
     moves, valid = prefixes.moves, noisy.isfinite()
-    found = lengths(prefixes.solutions_of(moves))
-    return Sampled(moves, found, log_p, options, valid, moves.new_zeros(moves.shape[1]))
+    solution_lengths = lengths(prefixes.solutions_of(moves))
+    return Sampled(moves, solution_lengths, log_p, options, valid, moves.new_zeros(moves.shape[1]))
 
 
 def _perturbed(phi: Tensor, parent: Tensor, generator: torch.Generator) -> Tensor:

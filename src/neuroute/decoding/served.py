@@ -30,16 +30,16 @@ class WithServed:
 
     def _show(self, stops: Tensor) -> None:
         self._served.scatter_(2, stops[..., None], -torch.inf)
-        self._read()
+        self._take_state()
 
-    def _read(self) -> None:
+    def _take_state(self) -> None:
         self.current, self.mask = self._rollout.current, self._rollout.mask
         self.context = torch.cat([self._rollout.context[..., None], self._served], dim=-1)
 
     def pick(self, parents: Tensor) -> None:
         self._rollout.pick(parents)
         self._served = pick_masks(self._served, parents)
-        self._read()
+        self._take_state()
 
     def solutions(self) -> Tensor:
         return self._rollout.solutions()

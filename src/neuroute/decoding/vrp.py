@@ -18,6 +18,7 @@ from neuroute.decoding.cvrp import CvrpBatch, RouteEnvironment, RouteRollout
 from neuroute.decoding.rollout import Rollout
 from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.blocks.kernels.routes import Routes
 from neuroute.plan.objects import Decoding
 from neuroute.problems.vrp import Vrp, number_of_starts
 from neuroute.problems.vrp_checker import EPS
@@ -43,12 +44,14 @@ class VrpBatch(CvrpBatch):
     def of(cls, instances: Vrp, device: torch.device) -> Self:
         cvrp = CvrpBatch.of(instances, device)
 
-        def given(array: np.ndarray | None, absent: Tensor) -> Tensor:
+        def to_tensor(array: np.ndarray | None, absent: Tensor) -> Tensor:
             return absent if array is None else torch.from_numpy(array).to(device)
 
-        limit = given(instances.limit, torch.full(cvrp.capacity.shape, torch.inf, dtype=torch.float64, device=device))
-        windows = given(instances.windows, torch.zeros_like(cvrp.coords))
-        service = given(instances.service, torch.zeros_like(cvrp.coords[..., 0]))
+        limit = to_tensor(
+            instances.limit, torch.full(cvrp.capacity.shape, torch.inf, dtype=torch.float64, device=device)
+        )
+        windows = to_tensor(instances.windows, torch.zeros_like(cvrp.coords))
+        service = to_tensor(instances.service, torch.zeros_like(cvrp.coords[..., 0]))
         return cls(cvrp.coords, cvrp.demand, cvrp.capacity, limit, windows, service, instances.switches)
 
     @property
@@ -98,6 +101,13 @@ class VrpRollout(RouteRollout):
         self._deliveries = (batch.demand > 0).sum(dim=1, keepdim=True).expand_as(starts)  # that are left
         self._time = self._length = torch.zeros(starts.shape, dtype=torch.float64, device=starts.device)
         super().__init__(batch, starts, dtype)
+
+    def _shared(self, batch: CvrpBatch) -> Routes:
+        limit, closes = self._limit.flatten(), self._closes + EPS
+        more = (self._distances, self._service, self._opens, closes, limit)
+        on = self._on
+        switches = {"open": on.open, "backhaul": on.backhaul, "limited": on.limit, "windows": on.windows}
+        return Routes(batch.demand, batch.capacity, more, **switches)
 
     def _drive(self, stops: Tensor, demand: Tensor) -> None:
         customer, way = stops > 0, self._distances[self._row, self.current, stops]

@@ -16,7 +16,14 @@ import numpy as np
 
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.benchmarks import Library, known, library, read_known, read_manifest, studied
+from neuroute.datasets.benchmarks import (
+    Library,
+    library,
+    published_instances,
+    read_known,
+    read_manifest,
+    study_instances,
+)
 from neuroute.evaluation.labelled import decode_timed, describe_repeats, warm_up
 from neuroute.evaluation.loaded import LoadedModel
 from neuroute.evaluation.records import Arrays, Rows
@@ -42,8 +49,8 @@ def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows,
         )
     convert = about.inputs_for(problem)
     folder, available = read_manifest(manifest, benchmark)
-    chosen = studied(evaluation.max_nodes, evaluation.min_nodes, benchmark, evaluation.sets)
-    names = [k.name for k in chosen if k.name in available]
+    instances = study_instances(evaluation.max_nodes, evaluation.min_nodes, benchmark, evaluation.sets)
+    names = [k.name for k in instances if k.name in available]
     rows = Rows()
     lengths: dict[str, list[float]] = {
         decoding.model_copy(update={"iterations": iterations, "milestones": ()}).id: []
@@ -58,11 +65,13 @@ def measure(loaded: LoadedModel, evaluation: BenchmarkEvaluation) -> tuple[Rows,
         warm_up(loaded, problem, inputs, len(smallest.coords), evaluation.decodings[0])
     for name in names:
         unit = f"{evaluation.group}|{name}"
-        instance_rows, own = loaded.kept.once(unit, partial(_measure_instance, loaded, evaluation, folder, name, unit))
+        instance_rows, lengths_by_decoding = loaded.steps.once(
+            unit, partial(_measure_instance, loaded, evaluation, folder, name, unit)
+        )
         rows += instance_rows
-        for key, length in own.items():
+        for key, length in lengths_by_decoding.items():
             lengths[key].append(float(length))
-    optima = [known(benchmark)[name].optimum for name in names]
+    optima = [published_instances(benchmark)[name].optimum for name in names]
     arrays = {"names": np.array(names, dtype=np.str_), "optima": np.array(optima, dtype=np.float64)}
     return rows, arrays | {key: np.array(each, dtype=np.float64) for key, each in lengths.items()}
 
@@ -76,7 +85,7 @@ def _measure_instance(
         library(evaluation.benchmark),
         loaded.run.validation.dataset.problem,
     )
-    instance, optimum = read_known(folder, name, benchmark), known(benchmark)[name].optimum
+    instance, optimum = read_known(folder, name, benchmark), published_instances(benchmark)[name].optimum
     n, inputs = len(instance.coords), about.inputs_for(problem)(instance, evaluation.per_axis)
     test = {
         "test": f"{benchmark}_{name}",
@@ -91,16 +100,16 @@ def _measure_instance(
         for decoding, solutions, seconds in decode_timed(loaded, problem, inputs, n, planned, unit):
             if decoding.id in lengths:  # a milestone that is also planned by itself
                 continue
-            own, rounded = (_lengths(about, instance, solutions, each) for each in (False, True))
-            lengths[decoding.id] = own.mean()
+            unrounded, rounded = (_lengths(about, instance, solutions, each) for each in (False, True))
+            lengths[decoding.id] = unrounded.mean()
             values = {
-                "gap_pct": 100 * (own.mean() / optimum - 1),
+                "gap_pct": 100 * (unrounded.mean() / optimum - 1),
                 "gap_rounded_pct": 100 * (rounded.mean() / optimum - 1),
-                "length": own.mean(),
+                "length": unrounded.mean(),
                 "time_s": seconds,
                 "peak_memory_mb": devices.peak_memory_mb(loaded.place),
             }
-            values |= describe_repeats(loaded, decoding, n, own[:, None], np.array([optimum]))
+            values |= describe_repeats(loaded, decoding, n, unrounded[:, None], np.array([optimum]))
             rows += loaded.rows(evaluation.group, test, decoding, values, seconds)
             state = (evaluation.id, name, decoding.id, values["gap_pct"], seconds)
             log.info("%s: %s, %s, gap %.2f %%, %.1f s", *state)

@@ -15,7 +15,7 @@ from neuroute.core import device as devices
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
-from neuroute.evaluation.kept import Kept
+from neuroute.evaluation.kept import MeasuredSteps
 from neuroute.evaluation.loaded import LoadedModel, RunContext, load_run
 from neuroute.evaluation.records import Arrays, Rows, write_records
 from neuroute.plan.objects import (
@@ -48,18 +48,18 @@ def evaluate(
     if part and isinstance(evaluation, CombinedEvaluation):
         raise NeurouteError(f"{evaluation.id}: is several evaluations in one, for they are short; leave --part out")
     loaded, folder = load_run(run, checkpoint, context), out.with_name(f".{out.stem}")
-    kept = Kept(folder / _key(evaluation, loaded), part or (0, 1))
-    with exclusive(folder / f".lock{kept.part[0]}", f"evaluation of {evaluation.id}"):
+    steps = MeasuredSteps(folder / _key(evaluation, loaded), part or (0, 1))
+    with exclusive(folder / f".lock{steps.part[0]}", f"evaluation of {evaluation.id}"):
         # As it was before an interruption: batches, and so rounding, follow from it, and a GPU's free memory varies.
-        memory = kept.read("memory")
+        memory = steps.load("memory")
         if memory is None:
-            kept.hold("memory", memory := {"gb": np.array(loaded.memory_gb)})
-        measured = measure(replace(loaded, kept=kept, memory_gb=memory["gb"].item()), evaluation)
+            steps.hold("memory", memory := {"gb": np.array(loaded.memory_gb)})
+        results = measure(replace(loaded, steps=steps, memory_gb=memory["gb"].item()), evaluation)
         if part:
-            kept.save()
+            steps.save()
         else:
-            write_records(out, *measured)
-            kept.finish()
+            write_records(out, *results)
+            steps.finish()
 
 
 def _key(evaluation: RunEvaluation, loaded: LoadedModel) -> str:
@@ -86,7 +86,7 @@ def measure(loaded: LoadedModel, evaluation: RunEvaluation) -> tuple[Rows, Array
         if isinstance(part, Evaluation | StageEvaluation | BenchmarkEvaluation):  # which keep each test by itself
             part_rows, part_arrays = function()
         else:
-            part_rows, part_arrays = loaded.kept.once(part.group, function, splits=False)
+            part_rows, part_arrays = loaded.steps.once(part.group, function, splits=False)
         if isinstance(part, RescalingEvaluation) and part_arrays:
             loaded = replace(loaded, best_factors=(part_arrays["sizes"], part_arrays["best"]))
         alone = isinstance(part, Evaluation) or not isinstance(evaluation, CombinedEvaluation)

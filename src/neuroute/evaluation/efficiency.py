@@ -149,27 +149,27 @@ def measure_construction(construction: Construction, tokens: list[int], place: t
     """Measure the decisions on so many tokens.  Returns None if it takes too long."""
     began = time.perf_counter()
     with torch.no_grad():
-        kept = construction.encode()  # warm up
-        construction.decide(construction.state(kept, tokens[0]))
-        del kept
-        kept, encoding, held = measure_memory(construction.encode, place)
+        encoded = construction.encode()  # warm up
+        construction.decide(construction.state(encoded, tokens[0]))
+        del encoded
+        encoded, encoding, resident = measure_memory(construction.encode, place)
         total = _time_call(construction.encode, place) if encoding else 0.0
         points, peak = [], float(encoding)
         for k in tokens:
             if time.perf_counter() - began > 2 * LIMIT:
                 return None
-            seconds, before, added = _measure_decision(construction, kept, k, place)
+            seconds, before, added = _measure_decision(construction, encoded, k, place)
             points.append((k, seconds, added / MIB))
-            peak = max(peak, held + before + added)
+            peak = max(peak, resident + before + added)
     array = np.array(points, np.float64)
     return Measurement(array, total + sum_decisions(array[:, 0], array[:, 1]), peak / MIB, construction.share)
 
 
 def _measure_decision(
-    construction: Construction, kept: Any, tokens: int, place: torch.device
+    construction: Construction, encoded: Any, tokens: int, place: torch.device
 ) -> tuple[float, int, int]:
     """Return seconds of a decision for all solutions of the instance, bytes held before it, bytes that it adds."""
-    state, _, before = measure_memory(lambda: construction.state(kept, tokens), place)
+    state, _, before = measure_memory(lambda: construction.state(encoded, tokens), place)
     _, added, _ = measure_memory(lambda: construction.decide(state), place)
     return _time_call(lambda: construction.decide(state), place) / construction.share, before, added
 

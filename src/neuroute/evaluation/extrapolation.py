@@ -67,11 +67,11 @@ def predict_cost(net: RoutingNetwork, dataset: Dataset, counts: Counts, place: t
         for nodes in NODES:
             construction = pose_single_step(net, dataset, nodes)
             construction.decide(construction.state(construction.encode(), construction.most))  # warm up
-            kept, peak, held = measure_memory(construction.encode, place)
+            encoded, peak, resident = measure_memory(construction.encode, place)
             encoding.append(peak)
-            _, peak, _ = measure_memory(lambda: _first(construction, kept), place)  # noqa: B023 (called here)
-            deciding.append(held + peak)
-        state = construction.state(kept, construction.most)
+            _, peak, _ = measure_memory(lambda: _first(construction, encoded), place)  # noqa: B023 (called here)
+            deciding.append(resident + peak)
+        state = construction.state(encoded, construction.most)
         devices.synchronize(place)
         began = time.perf_counter()
         construction.decide(state)
@@ -81,8 +81,8 @@ def predict_cost(net: RoutingNetwork, dataset: Dataset, counts: Counts, place: t
     return Forecast(_fit(encoding), _fit(deciding), isinstance(construction, Starts), rate)
 
 
-def _first(construction: Construction, kept: Any) -> Any:
-    return construction.decide(construction.state(kept, construction.most))
+def _first(construction: Construction, encoded: Any) -> Any:
+    return construction.decide(construction.state(encoded, construction.most))
 
 
 def _fit(bytes_: list[int]) -> np.ndarray:

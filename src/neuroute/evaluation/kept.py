@@ -18,7 +18,7 @@ KEEP_EVERY_S = 60.0  # between two visits to the disk; a short evaluation keeps 
 
 
 @dataclass
-class Kept:
+class MeasuredSteps:
     """Arrays by name, in a folder that belongs to one evaluation of one model on one kind of machine.
 
     What is held goes to the disk together, once in `KEEP_EVERY_S`: a kill costs no more than that, and the step at
@@ -27,7 +27,7 @@ class Kept:
 
     folder: Path | None = None
     part: tuple[int, int] = (0, 1)  # (k, of): of what can be split, only every `of`-th from the k-th on is measured
-    _held: dict[str, Arrays] = field(default_factory=dict)
+    _unsaved: dict[str, Arrays] = field(default_factory=dict)
     _saved: float = field(default_factory=time.monotonic)
     _units: int = 0
 
@@ -38,21 +38,21 @@ class Kept:
         """
         mine = self._units % self.part[1] == self.part[0] if splits else self.part[0] == 0
         self._units += splits
-        if found := self.read(name):
-            rows = json.loads(str(found.pop("rows")))
-            return rows, {key.removeprefix("array|"): array for key, array in found.items()}
+        if arrays := self.load(name):
+            rows = json.loads(str(arrays.pop("rows")))
+            return rows, {key.removeprefix("array|"): array for key, array in arrays.items()}
         if not mine:
             return [], {}
         rows, arrays = measure()
-        for step in [held for held in self._held if held.startswith(f"{name}|")]:  # on the way here
-            del self._held[step]
+        for step in [key for key in self._unsaved if key.startswith(f"{name}|")]:  # on the way here
+            del self._unsaved[step]
         self.hold(name, {"rows": np.array(json.dumps(rows)), **{f"array|{key}": a for key, a in arrays.items()}})
         return rows, arrays
 
-    def read(self, name: str) -> Arrays | None:
+    def load(self, name: str) -> Arrays | None:
         """Return the arrays of that name; None if they are not there, or of no use."""
-        if self.folder is None or name in self._held:
-            return dict(self._held[name]) if name in self._held else None
+        if self.folder is None or name in self._unsaved:
+            return dict(self._unsaved[name]) if name in self._unsaved else None
         try:
             with np.load(self._path(name), allow_pickle=False) as file:
                 return dict(file)
@@ -62,7 +62,7 @@ class Kept:
     def hold(self, name: str, arrays: Arrays) -> None:
         """Keep the arrays under that name; on the disk when the time has come, or with `save`."""
         if self.folder is not None:
-            self._held[name] = arrays
+            self._unsaved[name] = arrays
             if self.due():
                 self.save()
 
@@ -72,9 +72,9 @@ class Kept:
 
     def save(self) -> None:
         """Write all that is held.  Raises NeurouteError when the disk is full."""
-        for name, arrays in self._held.items():
+        for name, arrays in self._unsaved.items():
             write_whole(self._path(name), lambda file, a=arrays: np.savez(file, **a))  # type: ignore[misc]
-        self._held.clear()
+        self._unsaved.clear()
         self._saved = time.monotonic()
 
     def finish(self) -> None:
@@ -89,16 +89,16 @@ class Kept:
 
 @dataclass
 class KeptDecoding:
-    """One decoding's place in `Kept` (`decoding.decode.Keeper`)."""
+    """One decoding's place in `MeasuredSteps` (`decoding.decode.Keeper`)."""
 
-    kept: Kept
+    steps: MeasuredSteps
     name: str
 
     def due(self) -> bool:
-        return self.kept.due()
+        return self.steps.due()
 
     def load(self) -> Arrays | None:
-        return self.kept.read(self.name)
+        return self.steps.load(self.name)
 
     def hold(self, arrays: Arrays) -> None:
-        self.kept.hold(self.name, arrays)
+        self.steps.hold(self.name, arrays)

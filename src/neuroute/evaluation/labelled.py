@@ -13,8 +13,8 @@ import numpy as np
 
 from neuroute.accounting import cost
 from neuroute.core import device as devices
-from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.decode import decode_timed as decode_instances
 from neuroute.decoding.decode import improve
 from neuroute.decoding.multi_start import starts_of
@@ -41,7 +41,7 @@ def measure_tests(loaded: LoadedModel, group: str, tests: Iterable[Test]) -> tup
     lengths: Arrays = {}
     for test in tests:
         name = f"{group}|{loaded.checkpoint.name}|{test.canonical()}"
-        test_rows, test_lengths = loaded.kept.once(name, partial(_measure_test, loaded, group, test, name))
+        test_rows, test_lengths = loaded.steps.once(name, partial(_measure_test, loaded, group, test, name))
         # A milestone (greedy) may be one that another test of this evaluation has measured.
         rows += [row for row in test_rows if f"{row['test']}|{row['decoding']}" not in lengths]
         lengths |= {key: each for key, each in test_lengths.items() if key not in lengths}
@@ -60,11 +60,11 @@ def _measure_test(loaded: LoadedModel, group: str, test: Test, name: str) -> tup
         lengths[f"{dataset.id}|reference_feasible"] = feasible.astype(np.float64)
     about = describe_test(dataset, test.labels.solver)
     for decoding, repeats, seconds, peak in _decode_test(loaded, instances, test, name):
-        lengths[f"{dataset.id}|{decoding.id}"] = own = repeats.mean(axis=0)
+        lengths[f"{dataset.id}|{decoding.id}"] = mean_lengths = repeats.mean(axis=0)
         values = {
-            "gap_pct": 100 * (own.mean() / reference.mean() - 1),
-            "gap_mean_of_ratios_pct": 100 * float(np.mean(own / reference) - 1),
-            "length": own.mean(),
+            "gap_pct": 100 * (mean_lengths.mean() / reference.mean() - 1),
+            "gap_mean_of_ratios_pct": 100 * float(np.mean(mean_lengths / reference) - 1),
+            "length": mean_lengths.mean(),
             "time_s": seconds,
             "peak_memory_mb": peak,
             "parameters": parameters(loaded.net),
@@ -142,7 +142,7 @@ def decode_timed(
             yield part, [solutions.numpy()], seconds
         return
     draws = resolved.draws()
-    found = [
+    results = [
         decode_instances(problem, loaded.net, instances, draw, *limits, loaded.keeper(name, draw)) for draw in draws
     ]
-    yield decoding, [solutions.numpy() for solutions, _ in found], sum(seconds for _, seconds in found) / len(draws)
+    yield decoding, [solutions.numpy() for solutions, _ in results], sum(seconds for _, seconds in results) / len(draws)

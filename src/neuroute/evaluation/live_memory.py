@@ -50,11 +50,11 @@ class LiveBytes(TorchDispatchMode):
         self.now += size
         self.peak = max(self.peak, self.now)
 
-        def gone(_: Any) -> None:
+        def forget(_: Any) -> None:
             self.now -= size
             del self._seen[address]
 
-        self._seen[address] = weakref.ref(storage, gone)
+        self._seen[address] = weakref.ref(storage, forget)
 
 
 def _storages(values: Any) -> list[torch.UntypedStorage]:

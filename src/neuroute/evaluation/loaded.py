@@ -12,7 +12,7 @@ from neuroute.analysis.rescaling import factor_for, read_best
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.decode import instances_per_batch
-from neuroute.evaluation.kept import Kept, KeptDecoding
+from neuroute.evaluation.kept import KeptDecoding, MeasuredSteps
 from neuroute.evaluation.records import UNITS, Rows
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.weights import describe_source, load_checkpoint
@@ -47,13 +47,13 @@ class LoadedModel:
     place: torch.device
     memory_gb: float
     context: RunContext
-    kept: Kept = field(default_factory=Kept)
+    steps: MeasuredSteps = field(default_factory=MeasuredSteps)
     best_factors: tuple[np.ndarray, np.ndarray] | None = None  # sizes (k,), factors (k,); None: context.rescaling's
     weights: str | None = None  # where they come from, if they were not trained here
 
     def keeper(self, name: str | None, decoding: Decoding) -> KeptDecoding | None:
         """Return where an interrupted decoding is kept, with what is measured under that name."""
-        return KeptDecoding(self.kept, f"{name}|{decoding.id}") if name else None
+        return KeptDecoding(self.steps, f"{name}|{decoding.id}") if name else None
 
     def resolve_decoding(self, decoding: Decoding, nodes: int) -> Decoding:
         """Return the decoding for instances of so many nodes: with the best scaling factor, and repeated only where

@@ -50,10 +50,10 @@ def settle(run: Run, config: Config, purpose: Purpose, threads: int | None, say:
         if factor is None:
             factor = _factor_of(run, place, purpose)
             keep_factor(config, key, factor)
-    chosen = "bf16" if factor >= MARGIN else "fp32"
+    precision = "bf16" if factor >= MARGIN else "fp32"
     timed = f"bf16 is {factor:.2f} times as fast as fp32 here" if factor else "its decisions cannot be timed alone"
-    say(f"{run.id}: {purpose} in {chosen} ({timed})")
-    return run.model_copy(update={"training": run.training.model_copy(update={"precision": chosen})})
+    say(f"{run.id}: {purpose} in {precision} ({timed})")
+    return run.model_copy(update={"training": run.training.model_copy(update={"precision": precision})})
 
 
 def _factor_of(run: Run, place: torch.device, purpose: Purpose) -> float:
@@ -98,15 +98,15 @@ def _seconds(
             encoding = _timed(lambda: environment.prepare(net, batch, 0).nodes, place)
             most = 1 if net.single_start else min(TOURS, decisions - environment.depots)
             rollout = begin(net, batch, batch.start_nodes(most), precision_of(prepared))
-            known = rollout.context, rollout.current, rollout.mask
-            prepared = getattr(net, "begun", lambda prepared, *_: prepared)(_cut(prepared), *known)
+            state = rollout.context, rollout.current, rollout.mask
+            prepared = getattr(net, "begun", lambda prepared, *_: prepared)(_cut(prepared), *state)
             best = net.decide if learns else net.decide_best
-            return encoding + decisions * _timed(lambda: best(prepared, *known), place)
+            return encoding + decisions * _timed(lambda: best(prepared, *state), place)
         assert isinstance(net, PathNetwork)
         if learns:  # an encoder runs at every decision
             return _timed(lambda: net.decide(*_path(net, net.encode(*batch.features), 1)), place)
-        seen = _path(net, net.encode(*batch.features), 2)
-        return _timed(lambda: net.encode(*batch.features), place) + decisions * _timed(lambda: net.decide(*seen), place)
+        path = _path(net, net.encode(*batch.features), 2)
+        return _timed(lambda: net.encode(*batch.features), place) + decisions * _timed(lambda: net.decide(*path), place)
 
 
 def _cut(prepared: Any) -> Any:
@@ -132,8 +132,8 @@ def _timed(run: Callable[[], Tensor], place: torch.device) -> float:
     clock = time.perf_counter if place.type == "cuda" else time.process_time
     devices.synchronize(place)
     began = clock()
-    found = run()
-    if found.requires_grad:
-        found.clamp(min=HIDDEN).sum().backward()
+    result = run()
+    if result.requires_grad:
+        result.clamp(min=HIDDEN).sum().backward()
     devices.synchronize(place)
     return clock() - began

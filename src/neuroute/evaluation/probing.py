@@ -24,10 +24,10 @@ def check_instance(probe: str, instance: int, count: int) -> None:
         raise NeurouteError(f"{probe}: instance {instance}; choose one of 0 to {count - 1}")
 
 
-def wrong_network(probe: str, wanted: str, loaded: LoadedModel) -> NeurouteError:
+def wrong_network(probe: str, purpose: str, loaded: LoadedModel) -> NeurouteError:
     """The error for a network that a probe is not made for; wanted: "rounds are drawn of SIT"."""
     network = f"{type(loaded.net).__name__} {json.dumps(loaded.run.network.arguments)}"
-    return NeurouteError(f"{probe}: {wanted}, not of {network}; choose such a run")
+    return NeurouteError(f"{probe}: {purpose}, not of {network}; choose such a run")
 
 
 def parameter_rows(

@@ -28,7 +28,7 @@ class Construction(Protocol):
     def encode(self) -> Any:
         """What is computed once, and kept for all decisions."""
 
-    def state(self, kept: Any, tokens: int) -> Any:
+    def state(self, encoded: Any, tokens: int) -> Any:
         """What is there before a decision on so many tokens."""
 
     def decide(self, state: Any) -> Tensor:
@@ -40,57 +40,33 @@ class Construction(Protocol):
     def encoder_flops(self, counts: Counts) -> float: ...
 
 
-class _OneSolution:
-    """A network that reads what is left, and builds one solution."""
+class OneSolution:
+    """A tour of the TSP or, with demands, a solution of the CVRP, by a network that reads what is left.
+
+    coords (1, nodes, 2), demand (1, nodes) in shares of the capacity, the depot first.
+    """
 
     share = 1.0
-    most: int
 
-    def state(self, kept: Any, tokens: int) -> Any:
-        return kept[:, -tokens:]  # as in choose_best construction: a view, which moves on by a row with every decision
+    def __init__(self, net: PathNetwork, coords: Tensor, *demand: Tensor) -> None:
+        self.net, self.features = net, (coords, *demand)
+        self.most = coords.shape[1] + 1
+        self.fewest = 3 if demand else 4
+        self.context = [torch.full_like(share[:, 0], 0.5) for share in demand]
+        self.scale = net.attention_scale(coords.shape[1])
+
+    def encode(self) -> Tensor:
+        return closed_tour_rows(self.net.encode(*self.features))
+
+    def state(self, encoded: Any, tokens: int) -> Any:
+        return encoded[:, -tokens:]  # as in construction: a view, which moves on by a row with every decision
+
+    def decide(self, state: Tensor) -> Tensor:
+        logits: Tensor = self.net.decide(state, *self.context, self.scale)
+        return logits.flatten(1).argmax(dim=1)
 
     def flops(self, counts: Counts, tokens: int) -> float:
         return counts.decision(tokens)
-
-
-class Path(_OneSolution):
-    """A tour of the TSP by one network; coords (1, n, 2)."""
-
-    fewest = 4
-
-    def __init__(self, net: PathNetwork, coords: Tensor) -> None:
-        self.net, self.coords = net, coords
-        self.most = coords.shape[1] + 1
-        self.scale = net.attention_scale(coords.shape[1])
-
-    def encode(self) -> Tensor:
-        return closed_tour_rows(self.net.encode(self.coords))
-
-    def decide(self, state: Tensor) -> Tensor:
-        found: Tensor = self.net.decide(state, self.scale)
-        return found.argmax(dim=1)
-
-    def encoder_flops(self, counts: Counts) -> float:
-        return counts.encoder(self.most - 1)
-
-
-class Routes(_OneSolution):
-    """A solution of the CVRP; coords (1, 1 + V, 2), demand (1, 1 + V) in shares of the capacity, the depot first."""
-
-    fewest = 3
-
-    def __init__(self, net: PathNetwork, coords: Tensor, demand: Tensor) -> None:
-        self.net, self.coords, self.demand = net, coords, demand
-        self.most = coords.shape[1] + 1
-        self.scale = net.attention_scale(coords.shape[1])
-        self.left = torch.full_like(demand[:, 0], 0.5)
-
-    def encode(self) -> Tensor:
-        return closed_tour_rows(self.net.encode(self.coords, self.demand))
-
-    def decide(self, state: Tensor) -> Tensor:
-        found: Tensor = self.net.decide(state, self.left, self.scale)
-        return found.flatten(1).argmax(dim=1)
 
     def encoder_flops(self, counts: Counts) -> float:
         return counts.encoder(self.most - 1)
@@ -115,17 +91,17 @@ class Starts:
     def encode(self) -> Any:
         return self.net.prepare(self.net.encode(*self.features))
 
-    def state(self, kept: Any, tokens: int) -> Any:
+    def state(self, encoded: Any, tokens: int) -> Any:
         """The same nodes are closed to all tours: a real set of tours would have closed as many, others to each.
 
         Vehicles are half full.
         """
         cvrp = self.starts < self.nodes
-        starts = torch.arange(self.nodes - self.starts, self.nodes, device=kept.nodes.device)[None, : self.tours]
-        mask = empty_mask(starts, self.nodes, kept.nodes.dtype)
+        starts = torch.arange(self.nodes - self.starts, self.nodes, device=encoded.nodes.device)[None, : self.tours]
+        mask = empty_mask(starts, self.nodes, encoded.nodes.dtype)
         mask[..., cvrp : self.most - tokens + 1] = -torch.inf
-        context = torch.full_like(starts, 0.5, dtype=kept.nodes.dtype) if cvrp else starts
-        return kept, context, starts, mask
+        context = torch.full_like(starts, 0.5, dtype=encoded.nodes.dtype) if cvrp else starts
+        return encoded, context, starts, mask
 
     def decide(self, state: Any) -> Tensor:
         return choose_best(self.net.decide(*state))
@@ -154,4 +130,4 @@ def pose_single_step(
         features = (torch.from_numpy(dataset_coordinates(one)).to(place)[:, :nodes],)
     if net.multi_start:
         return Starts(net, *features, tours=tours)  # type: ignore[arg-type]
-    return (Routes if dataset.problem == "cvrp" else Path)(net, *features)  # type: ignore[arg-type]
+    return OneSolution(net, *features)  # type: ignore[arg-type]

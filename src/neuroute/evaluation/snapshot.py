@@ -46,10 +46,10 @@ def describe_modules(net: nn.Module, layers: str) -> Array:
 
 
 @contextmanager
-def tap_inputs(modules: Iterable[nn.Module], read: Callable[[Any, tuple[Any, ...]], Any]) -> Iterator[list[Any]]:
+def tap_inputs(modules: Iterable[nn.Module], convert: Callable[[Any, tuple[Any, ...]], Any]) -> Iterator[list[Any]]:
     """While it is open, each call of a module adds what `read` makes of it and of its inputs, before it computes."""
     values: list[Any] = []
-    hooks = [m.register_forward_pre_hook(lambda m, inputs: values.append(read(m, inputs))) for m in modules]
+    hooks = [m.register_forward_pre_hook(lambda m, inputs: values.append(convert(m, inputs))) for m in modules]
     try:
         yield values
     finally:

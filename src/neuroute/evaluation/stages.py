@@ -16,7 +16,7 @@ def measure(loaded: LoadedModel, evaluation: StageEvaluation) -> tuple[Rows, Arr
     run, rows, lengths = loaded.run, Rows(), Arrays()
     for stage in evaluation.stages:
         checkpoint = loaded.checkpoint.parent / "stages" / f"{stage}.safetensors"
-        model = replace(load_run(run, checkpoint, loaded.context), memory_gb=loaded.memory_gb, kept=loaded.kept)
+        model = replace(load_run(run, checkpoint, loaded.context), memory_gb=loaded.memory_gb, steps=loaded.steps)
         stage_rows, stage_lengths = measure_tests(model, evaluation.group, evaluation.tests)
         rows += [row | {"run": f"{run.id}@{stage}"} for row in stage_rows]
         lengths |= {f"{stage}|{key}": value for key, value in stage_lengths.items()}

@@ -119,8 +119,8 @@ class BqCvrp(PathNetwork):
 
         Of the current stop's repetitions it is the last one's.
         """
-        left = remaining[:, None, None].to(rows).expand(-1, rows.shape[1], 1)
-        h = in_products(self.embed(torch.cat([rows, left], dim=-1)))
+        load = remaining[:, None, None].to(rows).expand(-1, rows.shape[1], 1)
+        h = in_products(self.embed(torch.cat([rows, load], dim=-1)))
         ends = self.ends.weight.to(h)
         current, depot = h[:, :1] + ends[:-1], h[:, -1:] + ends[-1]
         z = torch.cat([current, depot], dim=1)
@@ -142,8 +142,8 @@ class BqCvrp(PathNetwork):
         if self.nearest is not None and self.nearest < available:
             away = (rows[:, 1:-1, :2] - rows[:, :1, :2]).norm(dim=-1)
             near = away.topk(self.nearest, dim=1, largest=False).indices[..., None]
-            seen = rows[:, 1:-1].gather(1, near.expand(-1, -1, rows.shape[2]))
-            of_near = self._score(torch.cat([rows[:, :1], seen, rows[:, -1:]], dim=1), remaining, attention_scale)
+            nearest = rows[:, 1:-1].gather(1, near.expand(-1, -1, rows.shape[2]))
+            of_near = self._score(torch.cat([rows[:, :1], nearest, rows[:, -1:]], dim=1), remaining, attention_scale)
             none = of_near.new_full((len(rows), available, 2), -math.inf)
             return none.scatter(1, near.expand(-1, -1, 2), of_near)
         return self._score(rows, remaining, attention_scale)

@@ -61,8 +61,8 @@ class Dgl(PathNetwork):
         """
         places, (batch, nodes, _) = coords.double(), coords.shape
         parts = places.split(max(1, PART // (batch * nodes)), dim=1)
-        told = [torch.var_mean(pairwise_distances(part, places), dim=-1, correction=0) for part in parts]
-        variance, mean = (torch.cat(each, dim=1) for each in zip(*told, strict=True))
+        moments = [torch.var_mean(pairwise_distances(part, places), dim=-1, correction=0) for part in parts]
+        variance, mean = (torch.cat(each, dim=1) for each in zip(*moments, strict=True))
         count = torch.full_like(mean, nodes)
         return torch.cat([places, torch.stack([mean, variance, count], dim=-1)], dim=-1)
 
@@ -70,9 +70,9 @@ class Dgl(PathNetwork):
         """Take the current stop, rows[:, 0], out of the statistics of rows (batch, 1 + available + 1, 5), in place."""
         apart = (rows[..., :2] - rows[:, :1, :2]).norm(dim=-1)
         mean, variance, count = rows[..., 2:].unbind(-1)
-        off, left = apart - mean, (count - 1).clamp(min=1)
-        torch.div(count * variance - off**2, left, out=variance)
-        mean -= off / left
+        off, remaining = apart - mean, (count - 1).clamp(min=1)
+        torch.div(count * variance - off**2, remaining, out=variance)
+        mean -= off / remaining
         count -= 1
 
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
@@ -89,16 +89,16 @@ class Dgl(PathNetwork):
 
     def _features(self, rows: Tensor) -> tuple[Tensor, Tensor | None]:
         """Of the current stop and the nearest open ones, (batch, 1 + k, 7), and which these are: all, if None."""
-        seen, near = rows[:, :-1], None
-        apart = (seen[..., :2] - rows[:, :1, :2]).norm(dim=-1)
+        nodes, near = rows[:, :-1], None
+        apart = (nodes[..., :2] - rows[:, :1, :2]).norm(dim=-1)
         if self.nearest < rows.shape[1] - 2:
             near = apart[:, 1:].topk(self.nearest, dim=1, largest=False, sorted=False).indices
             places = torch.cat([torch.zeros_like(near[:, :1]), near + 1], dim=1)
-            seen = seen.gather(1, places[..., None].expand(-1, -1, seen.shape[2]))
+            nodes = nodes.gather(1, places[..., None].expand(-1, -1, nodes.shape[2]))
             apart = apart.gather(1, places)
-        ahead = rows[:, -1:, :2] - seen[..., :2]
+        ahead = rows[:, -1:, :2] - nodes[..., :2]
         cosine, sine = (ahead / (ahead.norm(dim=-1, keepdim=True) + TINY)).unbind(-1)
-        x, y, mean, variance, _ = seen.unbind(-1)
+        x, y, mean, variance, _ = nodes.unbind(-1)
         features = torch.stack([x, y, apart, mean, variance.clamp(min=0).sqrt(), sine, cosine], dim=-1)
         least, most = features.aminmax(dim=1, keepdim=True)
         return ((features - least) / (most - least)).nan_to_num_(0.0), near

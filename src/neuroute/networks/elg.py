@@ -85,15 +85,16 @@ class Elg(Pomo):
     def prepare(self, encoded: Encoded) -> Prepared:  # type: ignore[override]
         """What is computed once for all decisions."""
         nodes, coords, demand = encoded
-        return Prepared(*super().prepare(nodes), coords, pairwise_distances(coords, coords), demand)
+        shared = super().prepare(nodes)[:-1]  # decisions by the kernel would be without the local policy
+        return Prepared(*shared, coords, pairwise_distances(coords, coords), demand)
 
     def _fits(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]
         """How well each node fits each tour, with its scores: (batch, tours, nodes)."""
         distances = rows_of(p.distances, current)
         near = self._near(distances, mask)
         offsets = _of(p.coords, near.nodes) - rows_of(p.coords, current)[:, :, None]
-        known = self._known(near, offsets, p.demand, context)
-        return super()._fits(p, context, current, mask) + self._scores(near, known, distances)  # type: ignore[arg-type]
+        features = self._local_features(near, offsets, p.demand, context)
+        return super()._fits(p, context, current, mask) + self._scores(near, features, distances)  # type: ignore[arg-type]
 
     def path_rows(self, coords: Tensor) -> Tensor:
         """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, 5 width + 3): all that `decide_path` reads."""
@@ -110,26 +111,26 @@ class Elg(Pomo):
         here, there = place[:, :1], place[:, 1:-1]
         distances = pairwise_distances(here, there)
         near = self._near(distances, torch.zeros_like(distances))
-        known = self._known(near, _of(there, near.nodes) - here[:, :, None], None, distances)
+        features = self._local_features(near, _of(there, near.nodes) - here[:, :, None], None, distances)
         query = of_first[:, -1:] + of_current[:, :1]
         keys, values = (self._heads(part[:, 1:-1]) for part in (keys, values))
-        found = fits(self._seen(query, keys, values, None), nodes[:, 1:-1], offsets[:, 1:-1].transpose(1, 2))
-        return self.clipping * (found + self._scores(near, known, distances))[:, 0].tanh_()
+        scores = fits(self._seen(query, keys, values, None), nodes[:, 1:-1], offsets[:, 1:-1].transpose(1, 2))
+        return self.clipping * (scores + self._scores(near, features, distances))[:, 0].tanh_()
 
     def _near(self, distances: Tensor, mask: Tensor) -> Near:
         """distances, mask (batch, tours, nodes) -> the neighbours of where each tour is."""
         nodes, apart, is_open = _nearest(distances, mask, self.neighbours)
         return Near(nodes, apart / (apart.amax(dim=-1, keepdim=True) + SLACK), is_open)
 
-    def _known(self, near: Near, offsets: Tensor, demand: Tensor | None, context: Tensor) -> Tensor:
+    def _local_features(self, near: Near, offsets: Tensor, demand: Tensor | None, context: Tensor) -> Tensor:
         """What the local policy sees (batch, tours, k, F) of neighbours that are `offsets` (..., 2) away."""
         return torch.stack([near.share, torch.atan2(offsets[..., 1], offsets[..., 0])], dim=-1)
 
-    def _scores(self, near: Near, known: Tensor, like: Tensor) -> Tensor:
+    def _scores(self, near: Near, features: Tensor, like: Tensor) -> Tensor:
         """Penalty and local score of each node (batch, tours, nodes)."""
         score = -near.share
         if self.local is not None:
-            score = score + self.local(known, near.open)
+            score = score + self.local(features, near.open)
         return torch.full_like(like, FAR).scatter(2, near.nodes, score.to(like))
 
 
@@ -170,10 +171,10 @@ class ElgCvrp(Elg):
             torch.cat([mask[..., :1] == 0, is_open], dim=-1),
         )
 
-    def _known(self, near: Near, offsets: Tensor, demand: Tensor | None, context: Tensor) -> Tensor:
+    def _local_features(self, near: Near, offsets: Tensor, demand: Tensor | None, context: Tensor) -> Tensor:
         assert demand is not None
         load = _of(demand[..., None], near.nodes).squeeze(-1) / context.clamp(min=SLACK)[..., None]
-        polar = super()._known(near, offsets, None, context)
+        polar = super()._local_features(near, offsets, None, context)
         is_customer = near.open & (near.nodes > 0)  # nothing is asked of the depot's
         return torch.cat([polar, load.masked_fill(~is_customer, 0).to(polar)[..., None]], dim=-1)
 

@@ -55,8 +55,8 @@ class Weights:
         """What it holds, as far as it says."""
         if self.about is not None:
             return describe(Network.model_validate(self.about["network"]))
-        told = ", ".join(f"{name}={value}" for name, value in self.told.items())
-        return f"{self.layout.name} ({told})" if self.layout else f"{len(self.tensors)} tensors"
+        text = ", ".join(f"{name}={value}" for name, value in self.told.items())
+        return f"{self.layout.name} ({text})" if self.layout else f"{len(self.tensors)} tensors"
 
     @property
     def source(self) -> dict[str, Any]:
@@ -80,28 +80,28 @@ def read_weights(file: Path) -> Weights:
     layout = recognise(tensors)
     if layout is None:
         return Weights(file, tensors)
-    told = dict(layout.trained)
+    arguments = dict(layout.trained)
     if layout.heads:
-        told["heads"] = len(tensors[layout.heads])
-    named = rename(layout, tensors, file)
-    return Weights(file, named, layout, _read(layout.kind, named) | told)
+        arguments["heads"] = len(tensors[layout.heads])
+    tensors_here = rename(layout, tensors, file)
+    return Weights(file, tensors_here, layout, _read_arguments(layout.kind, tensors_here) | arguments)
 
 
 def faults(weights: Weights, network: Network) -> list[str]:
     """Say which tensors are missing, left over or of another shape than in this network; nothing if none is."""
     with torch.device("meta"):
-        own = build(network).state_dict()
+        expected = build(network).state_dict()
     tensors = weights.tensors
-    found = {
-        "missing": [_as_there(weights.layout, name) for name in own if name not in tensors],
-        "left over": [name for name in tensors if name not in own],
+    differences = {
+        "missing": [_as_there(weights.layout, name) for name in expected if name not in tensors],
+        "left over": [name for name in tensors if name not in expected],
         "of another shape": [
-            f"{name} {tuple(tensors[name].shape)} for {tuple(own[name].shape)}"
-            for name in own
-            if name in tensors and tensors[name].shape != own[name].shape
+            f"{name} {tuple(tensors[name].shape)} for {tuple(expected[name].shape)}"
+            for name in expected
+            if name in tensors and tensors[name].shape != expected[name].shape
         ],
     }
-    return [f"{what}: {some(names)}" for what, names in found.items() if names]
+    return [f"{what}: {some(names)}" for what, names in differences.items() if names]
 
 
 def fit(weights: Weights, network: Network) -> dict[str, Tensor]:
@@ -112,15 +112,15 @@ def fit(weights: Weights, network: Network) -> dict[str, Tensor]:
     if says := faults(weights, network):
         raise NeurouteError(f"{weights.file}: does not fit {describe(network)} ({'; '.join(says)})")
     with torch.device("meta"):
-        own = build(network).state_dict()
+        expected = build(network).state_dict()
     for name, tensor in weights.tensors.items():
-        if tensor.is_floating_point() != own[name].is_floating_point():
+        if tensor.is_floating_point() != expected[name].is_floating_point():
             raise NeurouteError(
-                f"{weights.file}: '{name}' holds {tensor.dtype}, not {own[name].dtype}; export it again"
+                f"{weights.file}: '{name}' holds {tensor.dtype}, not {expected[name].dtype}; export it again"
             )
         if not bool(tensor.isfinite().all()):
             raise NeurouteError(f"{weights.file}: holds weights that are not finite ('{name}'); get it again")
-    return {name: weights.tensors[name].to(own[name].dtype).contiguous() for name in own}
+    return {name: weights.tensors[name].to(expected[name].dtype).contiguous() for name in expected}
 
 
 def write_checkpoint(out: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
@@ -129,8 +129,8 @@ def write_checkpoint(out: Path, tensors: Mapping[str, Tensor], about: Mapping[st
     def write(file: BinaryIO) -> None:
         save_file(dict(tensors), file.name, metadata={KEY: json.dumps(about, sort_keys=True)})
         os.chmod(file.name, os.fstat(file.fileno()).st_mode)  # it is another file now, which the user alone may read
-        with open(file.name, "rb") as written:
-            os.fsync(written.fileno())
+        with open(file.name, "rb") as reopened:
+            os.fsync(reopened.fileno())
 
     write_whole(out, write)
 
@@ -151,7 +151,7 @@ def _as_there(layout: Layout | None, name: str) -> str:
         return name
 
 
-def _read(kind: str, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+def _read_arguments(kind: str, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
     try:
         return read_arguments(kind, tensors)
     except (KeyError, IndexError):  # what is missing is said when it does not fit

@@ -43,11 +43,11 @@ def tensors_of(run: GivenRun, network_code: str) -> tuple[Weights, dict[str, Ten
         weights = read_weights(Path(run.weights))
     except NeurouteError as error:
         raise NeurouteError(f"{where}: {error}") from None
-    own = run.network.arguments
+    arguments = run.network.arguments
     differing = [
-        f"{name} is {value}, not {own[name]}"
+        f"{name} is {value}, not {arguments[name]}"
         for name, value in weights.fixed.items()
-        if name in own and own[name] != value
+        if name in arguments and arguments[name] != value
     ]
     differing += faults(weights, run.network)
     if differing:

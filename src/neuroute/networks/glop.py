@@ -86,8 +86,8 @@ class Reviser(nn.Module):
         width = rows.shape[2] // 4
         keys, values, targets = rows[:, 1:-1, : 3 * width].split(width, dim=-1)
         queries = rows[:, :1, 3 * width :] * self.channels
-        seen = torch.softmax(queries @ keys.transpose(1, 2) * self._scale(width), dim=-1) @ values
-        return self._logits((seen * self.channels).sum(dim=1, keepdim=True), targets)[:, 0]
+        context = torch.softmax(queries @ keys.transpose(1, 2) * self._scale(width), dim=-1) @ values
+        return self._logits((context * self.channels).sum(dim=1, keepdim=True), targets)[:, 0]
 
     def decide_all(self, prepared: Prepared, mask: Tensor) -> Tensor:
         """Logits (batch, steps, m) of all decisions of paths whose nodes lie in the order in which they were visited.
@@ -146,8 +146,8 @@ class Glop(PathNetwork):
         """The one for paths of so many nodes."""
         fitting = [i for i, block in enumerate(self.blocks) if block >= nodes]
         number = fitting[-1] if fitting and len(self.revisers) > 1 else 0
-        found: Reviser = self.revisers[number]  # type: ignore[assignment]
-        return found
+        chosen_reviser: Reviser = self.revisers[number]  # type: ignore[assignment]
+        return chosen_reviser
 
     def encode(self, coords: Tensor) -> Tensor:
         """coords (batch, nodes, 2), where the path starts first -> rows (batch, nodes, 4 width)."""

@@ -71,12 +71,12 @@ class GlopPartition(RoutingNetwork):
         n = coords.shape[1]
         k, rows = min(self.neighbours, n - 1), max(1, NEIGHBOURS_AT_ONCE // (len(coords) * n))
         direction = out / radius.clamp(min=1e-10)[..., None]
-        found, features = [], []
+        neighbours, features = [], []
         for part in torch.arange(n, device=coords.device).split(rows):
             cosine = direction[:, part] @ direction.transpose(1, 2)
             closeness = 1 - torch.cdist(coords[:, part], coords) if self.near else cosine
             rank = (cosine + closeness).scatter(2, part[None, :, None].expand(len(coords), -1, 1), -torch.inf)
             nearest = rank.topk(k, dim=2).indices
-            found.append(nearest)
+            neighbours.append(nearest)
             features.append(torch.stack([closeness.gather(2, nearest), cosine.gather(2, nearest)], dim=-1))
-        return torch.cat(found, dim=1), torch.cat(features, dim=1)
+        return torch.cat(neighbours, dim=1), torch.cat(features, dim=1)

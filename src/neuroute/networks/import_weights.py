@@ -43,11 +43,11 @@ NETWORKS = {
 log = logging.getLogger("neuroute.import")
 
 
-def import_weights(file: Path, out: Path, network: str | None, given: Mapping[str, Any]) -> str:
+def import_weights(file: Path, out: Path, network: str | None, arguments: Mapping[str, Any]) -> str:
     """Write the weights in `file` to the checkpoint `out`; returns a line that says what they are.
 
     A published layout says what network it is; of tensors that are called as here `network` (a key of NETWORKS) does.
-    `given` holds arguments of the network; what neither it nor a tensor tells is as published.  A checkpoint of ours
+    `arguments` are the network's; what neither it nor a tensor tells is as published.  A checkpoint of ours
     needs neither: see `_stamp_anew`.
     Raises NeurouteError, and writes nothing, when a tensor is missing, left over, of another shape or not finite.
     """
@@ -57,8 +57,8 @@ def import_weights(file: Path, out: Path, network: str | None, given: Mapping[st
         raise NeurouteError(f"no network '{network}'; give --network {', '.join(NETWORKS)}")
     weights = read_weights(file)
     if weights.about is not None:
-        return _stamp_anew(weights, out, network, given)
-    described = _described(weights, network, given)
+        return _stamp_anew(weights, out, network, arguments)
+    described = _described(weights, network, arguments)
     tensors = fit(weights, described)
     about = {
         "run": f"imported/{file.stem}",
@@ -83,12 +83,12 @@ def export_weights(checkpoint: Path, out: Path) -> str:
     if layout is None:
         raise NeurouteError(f"{checkpoint}: no published layout is known for {describe(network)}")
     usual = {name: each.default for name, each in signature(type(net)).parameters.items()}
-    named = restore(layout, tensors, usual | network.arguments)
-    write_whole(out, lambda opened: torch.save({layout.holder: named}, opened))
-    return f"{out}: {len(named)} tensors of {about['run']}, laid out as {layout.name}"
+    published = restore(layout, tensors, usual | network.arguments)
+    write_whole(out, lambda opened: torch.save({layout.holder: published}, opened))
+    return f"{out}: {len(published)} tensors of {about['run']}, laid out as {layout.name}"
 
 
-def _described(weights: Weights, network: str | None, given: Mapping[str, Any]) -> Network:
+def _described(weights: Weights, network: str | None, arguments: Mapping[str, Any]) -> Network:
     """What network the weights are, and its arguments; what is given goes first."""
     file, layout = weights.file, weights.layout
     kind = layout.kind if layout else NETWORKS.get(network or "")
@@ -101,21 +101,21 @@ def _described(weights: Weights, network: str | None, given: Mapping[str, Any]) 
     if layout and network is not None and NETWORKS[network] != kind:
         raise NeurouteError(f"{file}: is laid out as {layout.name}, not as {network}; leave out --network")
     usual = dict(layout.usual) if layout else next((dict(each.usual) for each in LAYOUTS if each.kind == kind), {})
-    told = weights.told or _told(kind, weights)
-    if variants := () if "inputs" in given else unsettled(kind, weights.tensors):
+    file_arguments = weights.told or _read_arguments(kind, weights)
+    if variants := () if "inputs" in arguments else unsettled(kind, weights.tensors):
         raise NeurouteError(
             f"{file}: its tensors do not tell whether it is for {' or '.join(variants)}; give --argument "
             f"inputs={variants[0]}"
         )
-    assumed = {name: value for name, value in usual.items() if name not in (*told, *given)}
-    if not layout and kind == NETWORKS["decoder-only"] and "heads" not in given:
+    assumed = {name: value for name, value in usual.items() if name not in (*file_arguments, *arguments)}
+    if not layout and kind == NETWORKS["decoder-only"] and "heads" not in arguments:
         raise NeurouteError(f"{file}: no tensor tells the number of heads; give --argument heads=8, or what it is")
     if assumed:
         log.info("%s: %s, as published; no tensor tells", file, ", ".join(f"{k}={v}" for k, v in assumed.items()))
-    return Network(kind=kind, arguments={**told, **assumed, **given})
+    return Network(kind=kind, arguments={**file_arguments, **assumed, **arguments})
 
 
-def _told(kind: str, weights: Weights) -> dict[str, Any]:
+def _read_arguments(kind: str, weights: Weights) -> dict[str, Any]:
     """The arguments of tensors that are called as here."""
     try:
         return read_arguments(kind, weights.tensors)
@@ -126,7 +126,7 @@ def _told(kind: str, weights: Weights) -> dict[str, Any]:
         ) from None
 
 
-def _stamp_anew(weights: Weights, out: Path, network: str | None, given: Mapping[str, Any]) -> str:
+def _stamp_anew(weights: Weights, out: Path, network: str | None, arguments: Mapping[str, Any]) -> str:
     """Keep a checkpoint of ours under the present network code, for when only the code's form has changed.
 
     That the arithmetic is still the same is the user's word; the tensors are checked.
@@ -135,7 +135,7 @@ def _stamp_anew(weights: Weights, out: Path, network: str | None, given: Mapping
     described = Network.model_validate(about["network"])
     if not is_bundled(described.kind) and network != described.kind:
         raise NeurouteError(f"{file}: is a {described.kind}; give --network {described.kind} if you trust its module")
-    if given or NETWORKS.get(network or "", described.kind) != described.kind:
+    if arguments or NETWORKS.get(network or "", described.kind) != described.kind:
         raise NeurouteError(f"{file}: is a checkpoint of {describe(described)}; leave out --network and --argument")
     tensors = fit(weights, described)
     code = code_digest(described.kind)

@@ -62,8 +62,8 @@ class InvitLayer(PostNorm):
         keys, values = F.linear(x, of_others).chunk(2, dim=-1)
         x = x[:, :first]
         q, k, v = (_heads(part, self.heads) for part in (F.linear(x, of_query), keys, values))
-        seen = attend(q, k, v, 1 / math.sqrt(q.shape[-1]), hidden).transpose(1, 2).flatten(2)
-        return self.finish(x, self.inner_norm(x + self.out(seen)))
+        attended = attend(q, k, v, 1 / math.sqrt(q.shape[-1]), hidden).transpose(1, 2).flatten(2)
+        return self.finish(x, self.inner_norm(x + self.out(attended)))
 
 
 class ViewEncoder(nn.Module):
@@ -104,8 +104,8 @@ class Glimpse(nn.Module):
     def forward(self, h: Tensor, keys: Tensor, values: Tensor, hidden: Tensor | None) -> Tensor:
         """h (rows, 1, width); keys, values (rows, actions, width); hidden (rows, 1, 1, actions), if any -> as h."""
         q, k, v = (_heads(part, self.heads) for part in (self.query(h), keys, values))
-        seen = attend(q, k, v, 1 / math.sqrt(q.shape[-1]), hidden).transpose(1, 2).flatten(2)
-        h = self.attention_norm.join(h, self.out(seen))
+        attended = attend(q, k, v, 1 / math.sqrt(q.shape[-1]), hidden).transpose(1, 2).flatten(2)
+        h = self.attention_norm.join(h, self.out(attended))
         return self.feed_forward_norm.join(h, self.down(F.relu(self.up(h))))
 
 
@@ -195,8 +195,8 @@ class Invit(MultiStartNetwork):
         return self.decide(Prepared(rows, None), current + rows.shape[1] - 1, current, ends)[:, 0, 1:-1]
 
     def _view(self, coords: Tensor, nodes: Tensor, there: Tensor, here: Tensor, first: Tensor) -> View:
-        seen, at, begun = to_unit_box(points(coords, nodes), there, here, first)
-        return View(seen, at, there, begun.clamp(0, 1))
+        coords_seen, at, start = to_unit_box(points(coords, nodes), there, here, first)
+        return View(coords_seen, at, there, start.clamp(0, 1))
 
     def _choose(self, views: list[View], actions: Tensor, there: Tensor, mask: Tensor) -> Tensor:
         """The first view is that of the actions (batch, tours, a); all others begin with the same nodes."""
@@ -257,9 +257,9 @@ class InvitCvrp(Invit):
         """
         coords, demand = prepared.nodes, prepared.demand
         assert demand is not None
-        left, open_, fits = context[..., :1], context[..., 1:] == 0, mask == 0
+        load, open_, fits = context[..., :1], context[..., 1:] == 0, mask == 0
         if self.strict:
-            fits &= (demand[:, None] < left - ROUNDING) | (left > 1 - ROUNDING)
+            fits &= (demand[:, None] < load - ROUNDING) | (load > 1 - ROUNDING)
         open_[..., 0] = fits[..., 0] = False
         here = rows_of(coords, current)
         first = nearest(coords, here, fits, min(self.actions, self._most(open_, self.actions)))
@@ -267,9 +267,9 @@ class InvitCvrp(Invit):
         depot = coords[:, :1].expand_as(here)
 
         def view(nodes: Tensor, there: Tensor) -> View:
-            seen, at, home = to_unit_box(points(coords, nodes), there, here, depot)
-            wanted = torch.where(there, points(demand[..., None], nodes).squeeze(-1), left.to(demand))
-            return View(torch.cat([seen, wanted[..., None]], -1), torch.cat([at, left.to(at)], -1), there, home)
+            coords_seen, at, home = to_unit_box(points(coords, nodes), there, here, depot)
+            demands = torch.where(there, points(demand[..., None], nodes).squeeze(-1), load.to(demand))
+            return View(torch.cat([coords_seen, demands[..., None]], -1), torch.cat([at, load.to(at)], -1), there, home)
 
         views = [view(*first), *(view(nodes[..., :k], there[..., :k]) for k in self.sizes)]
         return self._choose(views, *first, mask)

@@ -94,18 +94,18 @@ class LehdCvrp(PathNetwork):
         encoded: Tensor = self.encoder(in_products(self.embed(torch.cat([coords, demand[..., None]], dim=-1))))
         return encoded
 
-    def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0, *given: Any) -> Tensor:
+    def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0, *more: Any) -> Tensor:
         """Logits (batch, available, 2): straight, through the depot.
 
         rows (batch, 1 + available + 1, width) from `encode`, in the order [current, available..., depot];
-        remaining (batch,): what is left in the vehicle.  given: to layers that ask for more.
+        remaining (batch,): what is left in the vehicle.  more: to layers that ask for it.
         """
-        left = remaining[:, None, None]
-        current = in_products(self.current(torch.cat([rows[:, :1].detach(), left], dim=-1)))
-        depot = in_products(self.start(torch.cat([rows[:, -1:], left], dim=-1)))
+        load = remaining[:, None, None]
+        current = in_products(self.current(torch.cat([rows[:, :1].detach(), load], dim=-1)))
+        depot = in_products(self.start(torch.cat([rows[:, -1:], load], dim=-1)))
         h = torch.cat([current, rows[:, 1:-1].detach(), depot], dim=1)
         for layer in self.layers:
-            h = layer(h, attention_scale, *given)
+            h = layer(h, attention_scale, *more)
         logits: Tensor = self.head(h[:, 1:-1])
         return logits
 
@@ -123,9 +123,9 @@ class LightLayer(ResidualLayer):
             nn.Linear(width, feed_forward), nn.ReLU(), nn.Linear(feed_forward, width)
         )
 
-    def add_feed(self, h: Tensor, *given: Any) -> Tensor:
-        """given: the `Routing`."""
-        fed: Tensor = self.light(h, *given)
+    def add_feed(self, h: Tensor, *routing: Any) -> Tensor:
+        """routing: one `Routing`."""
+        fed: Tensor = self.light(h, *routing)
         return h + fed
 
 
@@ -155,9 +155,9 @@ class LehdCvrpLight(LehdCvrp):
         super().__init__(depth, width, heads, feed_forward, train_nodes)
         self.layers = nn.ModuleList(LightLayer(width, heads, feed_forward, experts, top) for _ in range(depth))
 
-    def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0, *given: Any) -> Tensor:
-        """As of `LehdCvrp`; given: the `Routing` of training."""
-        if not given:
+    def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0, *more: Any) -> Tensor:
+        """As of `LehdCvrp`; more: the `Routing` of training."""
+        if not more:
             generator = None if self.training else torch.Generator(rows.device).manual_seed(rows.shape[1])
-            given = (Routing(generator),)
-        return super().decide(rows, remaining, attention_scale, *given)
+            more = (Routing(generator),)
+        return super().decide(rows, remaining, attention_scale, *more)

@@ -45,12 +45,12 @@ class Decoder(nn.Module):
     C: numbers that are known of a solution at a step.
     """
 
-    def __init__(self, width: int, heads: int, known: int, clipping: float) -> None:
+    def __init__(self, width: int, heads: int, context_width: int, clipping: float) -> None:
         super().__init__()
         self.heads, self.clipping = heads, clipping
         self.project_nodes = nn.Linear(width, 3 * width, bias=False)  # the glimpse's keys and values, the targets
         self.project_mean = nn.Linear(width, width, bias=False)
-        self.project_step = FullLinear(known, width, bias=False)
+        self.project_step = FullLinear(context_width, width, bias=False)
         self.project_glimpse = nn.Linear(width, width, bias=False)
 
     def prepare(self, nodes: Tensor) -> Prepared:
@@ -58,12 +58,12 @@ class Decoder(nn.Module):
         keys, values, targets = self.project_nodes(nodes).chunk(3, dim=-1)
         return Prepared(nodes, keys, values, targets, self.project_mean(nodes.mean(dim=1, keepdim=True)))
 
-    def decide(self, p: Prepared, known: Tensor, mask: Tensor) -> Tensor:
+    def decide(self, p: Prepared, context: Tensor, mask: Tensor) -> Tensor:
         """known (rows, tours, C), mask (rows, tours, n) -> logits (rows, tours, n), -inf where the mask is."""
-        query, width = p.mean + self.project_step(known), p.nodes.shape[2]
+        query, width = p.mean + self.project_step(context), p.nodes.shape[2]
         query, keys, values = (x.unflatten(2, (self.heads, -1)).transpose(1, 2) for x in (query, p.keys, p.values))
-        seen = attend(query, keys, values, 1 / math.sqrt(width // self.heads), mask[:, None])
-        glimpse = self.project_glimpse(seen.transpose(1, 2).flatten(2))
+        attended = attend(query, keys, values, 1 / math.sqrt(width // self.heads), mask[:, None])
+        glimpse = self.project_glimpse(attended.transpose(1, 2).flatten(2))
         fits = in_all_digits(torch.matmul, glimpse, p.targets.transpose(1, 2)) / math.sqrt(width)
         return clipped(fits, mask, self.clipping)
 
@@ -105,10 +105,10 @@ class Mdam(RoutingNetwork):
         self.embed = self.embedding(width)
         layers = [KoolLayer(width, heads, feed_forward, UntrackedBatchNorm) for _ in range(depth)]
         self.layers, self.last = nn.ModuleList(layers[:-1]), layers[-1]
-        known = self._known(width)
-        self.decoders = nn.ModuleList(Decoder(width, heads, known, clipping) for _ in range(decoders))
+        context_width = self._context_width(width)
+        self.decoders = nn.ModuleList(Decoder(width, heads, context_width, clipping) for _ in range(decoders))
 
-    def _known(self, width: int) -> int:
+    def _context_width(self, width: int) -> int:
         """Have what stands for the stops of a tour that has none; returns how much is known of a step."""
         self.placeholder = nn.Parameter(torch.empty(2 * width).uniform_(-1, 1))
         return 2 * width
@@ -150,8 +150,8 @@ class Mdam(RoutingNetwork):
         prepared: of instances or of all solutions; current: -1 where a tour has not begun (TSP).
         """
         context, current, closed = (x.reshape(len(prepared.nodes), -1, *x.shape[2:]) for x in (context, current, mask))
-        known = self._step(prepared.nodes, context, current)
-        return self._decoder(decoder).decide(prepared, known, closed).view_as(mask)
+        step = self._step(prepared.nodes, context, current)
+        return self._decoder(decoder).decide(prepared, step, closed).view_as(mask)
 
     def _decoder(self, number: int) -> Decoder:
         decoder: Decoder = self.decoders[number]  # type: ignore[assignment]
@@ -169,7 +169,7 @@ class MdamCvrp(Mdam):
     problem = "cvrp"
     embedding = CvrpEmbedding
 
-    def _known(self, width: int) -> int:
+    def _context_width(self, width: int) -> int:
         return width + 1
 
     def _step(self, nodes: Tensor, context: Tensor, current: Tensor) -> Tensor:

@@ -12,8 +12,9 @@ from neuroute.networks.blocks.experts.gates import Gate, Level, Method
 from neuroute.networks.blocks.experts.hierarchical_gate import HIERARCHIES, Hierarchical, Hierarchy
 from neuroute.networks.blocks.experts.mixture import Experts, LinearExperts, Mixture, MlpExperts
 from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.blocks.kernels.decision import Decisions
 from neuroute.networks.blocks.norms import NORMS, Norm, NormName, UntrackedBatchNorm
-from neuroute.networks.blocks.pointer import best_of, clipped, fits, fold
+from neuroute.networks.blocks.pointer import best_of, clipped, fits, fold, packed
 from neuroute.networks.blocks.post_norm_layer import PostNormLayer
 from neuroute.networks.blocks.vrp_inputs import VrpContext, VrpEmbedding, through
 from neuroute.networks.mvmoe_shape import ALL, POSITIONS, inputs_of, places
@@ -29,6 +30,7 @@ class Prepared(NamedTuple):
     of_context: Tensor  # what a tour's query gets of load, time, length, open; see `vrp_inputs`
     of_current: Tensor  # (batch, nodes, width): what it gets of where the tour is
     routing: Routing
+    decisions: Decisions | None = None  # all of this for a kernel, where there is one
     first: Tensor | None = None  # (1, 2): what a hierarchical gate found when the episode began
 
 
@@ -152,7 +154,8 @@ class MvMoe(MultiStartNetwork):
         else:
             nodes, offsets = encoded * scale, encoded.new_zeros(())
         of_context, of_current = self.context(encoded)
-        return Prepared(nodes, offsets, keys, values, of_context, of_current, routing or Routing())
+        decisions = packed(keys, values, nodes, offsets, of_current, of_context)
+        return Prepared(nodes, offsets, keys, values, of_context, of_current, routing or Routing(), decisions)
 
     def begun(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Prepared:
         """As it was prepared, and what the first decision (see `decide`) adds for those that follow.
@@ -177,7 +180,13 @@ class MvMoe(MultiStartNetwork):
 
     def decide_best(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """What `decide` finds best: (batch, tours)."""
-        return best_of(self._fits(prepared, context, current, mask), mask)
+        decisions = prepared.decisions
+        if decisions is None:
+            return best_of(self._fits(prepared, context, current, mask), mask)
+        read = self.context.read(context)
+        if isinstance(self.combine, nn.Linear):
+            return decisions.best(read, current, mask)
+        return decisions.point(self._combined(prepared, decisions.glimpse(read, current, mask)), mask)
 
     def _fits(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """How well each node fits each tour: (batch, tours, nodes)."""

@@ -26,8 +26,8 @@ def places(positions: Sequence[str], depth: int) -> set[str]:
     Raises ValueError for a position that is not there.
     """
     layers = [f"enc{number}" for number in range(depth)]
-    known = {name: [name] for name in ("raw", "dec", *layers)} | {"enc": layers}
-    strange = sorted(set(positions) - set(known))
+    members = {name: [name] for name in ("raw", "dec", *layers)} | {"enc": layers}
+    strange = sorted(set(positions) - set(members))
     if strange:
-        raise ValueError(f"no position '{strange[0]}' for experts; there are {', '.join(known)}")
-    return {place for name in positions for place in known[name]}
+        raise ValueError(f"no position '{strange[0]}' for experts; there are {', '.join(members)}")
+    return {place for name in positions for place in members[name]}

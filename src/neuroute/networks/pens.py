@@ -81,8 +81,8 @@ class Pens(PathNetwork):
         if self.frequencies is not None:
             parts.append(axial_rotation(coords, self.frequencies))
         if self.random_embeddings:
-            drawn = self._gaussian(coords) if noise is None else noise
-            parts.append(drawn.to(coords))
+            embeddings = self._gaussian(coords) if noise is None else noise
+            parts.append(embeddings.to(coords))
         return torch.cat(parts, dim=-1)
 
     def _gaussian(self, coords: Tensor) -> Tensor:
@@ -90,8 +90,8 @@ class Pens(PathNetwork):
         batch, nodes = coords.shape[:2]
         seeds = (stream_seed(self.draw, self.first + i) for i in range(batch))
         streams = (torch.Generator().manual_seed(seed) for seed in seeds)
-        drawn = [torch.randn(nodes, self.width, generator=stream) for stream in streams]
-        return torch.stack(drawn).to(coords.device)
+        embeddings = [torch.randn(nodes, self.width, generator=stream) for stream in streams]
+        return torch.stack(embeddings).to(coords.device)
 
     def pairs(self, rows: Tensor, floats: int | None = None) -> Tensor | None:
         """What a decision needs of each pair of rows (batch, tokens, E), for `decide` to take slices of.
@@ -188,8 +188,8 @@ class Pens(PathNetwork):
                 apart = pairwise_distances(rows[:, first:stop, :2], rows[..., :2])[:, None]
             else:
                 apart = pairs[:, :, first:stop]
-            own = self._bias(apart)
-            return own if hidden is None else own + hidden
+            attention_bias = self._bias(apart)
+            return attention_bias if hidden is None else attention_bias + hidden
 
         floats = self.PART * (1 if rows.device.type == "cpu" else self.GPU_PARTS)
         return partial(attend_in_parts, bias=bias, queries=max(1, floats // (batch * self.heads * tokens)))

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding
-from neuroute.networks.blocks.pointer import best_of, clipped, fits, fold
+from neuroute.networks.blocks.kernels.decision import Decisions
+from neuroute.networks.blocks.pointer import best_of, clipped, fits, fold, packed
 from neuroute.networks.blocks.post_norm_layer import PostNormLayer
 
 
@@ -22,6 +23,7 @@ class Prepared(NamedTuple):
     values: Tensor
     of_context: Tensor  # what a tour's query gets of where it began, or of a full vehicle; see `contexts`
     of_current: Tensor  # (batch, nodes, width): what it gets of where the tour is
+    decisions: Decisions | None = None  # all of this for a kernel, where there is one
 
 
 class Pomo(MultiStartNetwork):
@@ -70,7 +72,10 @@ class Pomo(MultiStartNetwork):
     def prepare(self, encoded: Tensor) -> Prepared:
         """encoded (batch, nodes, width) -> what is computed once for all decisions."""
         keys, values = (self._heads(part) for part in self.key_value(encoded).chunk(2, dim=-1))
-        return Prepared(*fold(encoded, self.combine, 1 / math.sqrt(self.width)), keys, values, *self.context(encoded))
+        nodes, offsets = fold(encoded, self.combine, 1 / math.sqrt(self.width))
+        of_context, of_current = self.context(encoded)
+        decisions = packed(keys, values, nodes, offsets, of_current, of_context)
+        return Prepared(nodes, offsets, keys, values, of_context, of_current, decisions)
 
     def decide(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go.
@@ -83,6 +88,9 @@ class Pomo(MultiStartNetwork):
 
     def decide_best(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """What `decide` finds best: (batch, tours)."""
+        decisions: Decisions | None = getattr(prepared, "decisions", None)  # not of every network that builds on this
+        if decisions is not None:
+            return decisions.best(context, current, mask)
         return best_of(self._fits(prepared, context, current, mask), mask)
 
     def _fits(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:

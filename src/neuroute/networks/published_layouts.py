@@ -9,7 +9,7 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 
-SHOWN = 3  # names in a message
+MOST_NAMES = 3  # names in a message
 
 LEHD_LAYER = {  # published: (here, its place among the fused parts)
     "Wq.weight": ("qkv.weight", 0),
@@ -55,7 +55,7 @@ def from_lehd(tensors: Mapping[str, Tensor], file: Path) -> dict[str, Tensor]:
     stem = extra[0].rpartition(".")[0] if extra else ""
     unused = {f"{stem}.weight": (width, width), f"{stem}.bias": (width,)}
     if missing or {name: tuple(tensors[name].shape) for name in extra} != unused:
-        says = [f"{what} {some(found)}" for what, found in (("missing", missing), ("left over", extra)) if found]
+        says = [f"{what} {some(names)}" for what, names in (("missing", missing), ("left over", extra)) if names]
         raise NeurouteError(
             f"{file}: not the published layout of LEHD for the TSP ({'; '.join(says) or 'its unused layer is missing'})"
             "; rename the tensors, or save them under neuroute's own names"
@@ -64,7 +64,10 @@ def from_lehd(tensors: Mapping[str, Tensor], file: Path) -> dict[str, Tensor]:
     parts["unused.bias"] = {0: tensors[f"{stem}.bias"]}
     for theirs, (ours, place) in names.items():
         parts.setdefault(ours, {})[place] = tensors[theirs]
-    return {name: _joined(file, name, [found[i] for i in sorted(found)]) for name, found in parts.items()}
+    return {
+        name: _joined(file, name, [parts_of_one[i] for i in sorted(parts_of_one)])
+        for name, parts_of_one in parts.items()
+    }
 
 
 def _joined(file: Path, name: str, parts: list[Tensor]) -> Tensor:
@@ -79,10 +82,10 @@ def _joined(file: Path, name: str, parts: list[Tensor]) -> Tensor:
 
 def depth_of(names: Iterable[str], stem: str) -> int:
     """Number of layers `<stem>.<i>.` among the names."""
-    return len({found[1] for name in names if (found := re.match(rf"{re.escape(stem)}\.(\d+)\.", name))})
+    return len({match[1] for name in names if (match := re.match(rf"{re.escape(stem)}\.(\d+)\.", name))})
 
 
 def some(names: list[str]) -> str:
     """The first few names, and how many more."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more

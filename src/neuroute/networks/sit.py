@@ -178,7 +178,7 @@ class SitCvrp(PathNetwork):
         current, available, depot = h[:, :1], h[:, 1:-1], h[:, -1:]
         if self.detach_customers:
             current, available = current.detach(), available.detach()
-        left = remaining[:, None, None].to(h)
-        current, depot = torch.cat([current, left], dim=-1), torch.cat([depot, left], dim=-1)
+        load = remaining[:, None, None].to(h)
+        current, depot = torch.cat([current, load], dim=-1), torch.cat([depot, load], dim=-1)
         states: Tensor = self.decoder(current, in_products(available), depot, attention_scale)
         return states

@@ -67,10 +67,10 @@ def _torch_file(file: Path) -> Any:
     except FileNotFoundError:
         raise _absent(file) from None
     except pickle.UnpicklingError as error:
-        named = re.search(r"GLOBAL ([\w.]+)", str(error))
-        if named:
+        match = re.search(r"GLOBAL ([\w.]+)", str(error))
+        if match:
             raise NeurouteError(
-                f"{file}: holds {named[1]}, not only tensors, and reading that could execute code; {MEND}"
+                f"{file}: holds {match[1]}, not only tensors, and reading that could execute code; {MEND}"
             ) from None
         raise _unreadable(file, "a pickle that torch did not write") from None
     except Exception as error:  # garbage makes the unpickler raise whatever it stumbles over

@@ -46,20 +46,20 @@ def _class(kind: str) -> type[RoutingNetwork]:
         unknown = NeurouteError(f"network '{kind}': no such class in a module beside the Snakefile or on PYTHONPATH")
         search_working_folder()
     try:
-        found = getattr(importlib.import_module(module), name)
+        definition = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         if isinstance(error, ImportError) and not is_bundled(kind) and error.name not in (None, *_parents(module)):
             raise NeurouteError(f"network '{kind}': {module} cannot be imported ({error})") from None
         raise unknown from None
     except Exception as error:  # whatever a user's module raises
         raise NeurouteError(f"network '{kind}': {module} cannot be imported ({error!r})") from None
-    if not (isinstance(found, type) and issubclass(found, RoutingNetwork)):
+    if not (isinstance(definition, type) and issubclass(definition, RoutingNetwork)):
         bases = "PathNetwork or MultiStartNetwork of neuroute.networks.base"
         raise unknown if is_bundled(kind) else NeurouteError(f"network '{kind}': is no subclass of {bases}")
-    if found.__abstractmethods__:
-        lacking = ", ".join(sorted(found.__abstractmethods__))
+    if definition.__abstractmethods__:
+        lacking = ", ".join(sorted(definition.__abstractmethods__))
         raise NeurouteError(f"network '{kind}': lacks {lacking}, which neuroute.networks.base describes")
-    return found
+    return definition
 
 
 def _parents(module: str) -> list[str]:
@@ -124,9 +124,9 @@ def load_checkpoint(
     net = build(network)
     with safe_open(path, framework="pt") as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    own = net.state_dict()
-    wrong = sorted(set(own) ^ set(tensors)) + sorted(
-        name for name in set(own) & set(tensors) if own[name].shape != tensors[name].shape
+    expected_tensors = net.state_dict()
+    wrong = sorted(set(expected_tensors) ^ set(tensors)) + sorted(
+        name for name in set(expected_tensors) & set(tensors) if expected_tensors[name].shape != tensors[name].shape
     )
     if wrong:
         raise NeurouteError(

@@ -37,26 +37,26 @@ def build_plan(config: Config) -> Plan:
     artifacts: list[Artifact] = []
     needs: dict[str, Needs] = {}
     lost: set[str] = set()
-    left: set[str] = set()
+    lost_optional: set[str] = set()
     for paper in papers.values():
-        own = [give_weights(config, run) for run in change_networks(config, paper.runs(config, scale))]
-        of_paper = {run.id: run for run in own}
-        lost |= lost_runs(own)
-        runs += [run for run in own if run.id not in lost]
-        label_jobs += paper.label_jobs(scale, own)
+        paper_runs = [give_weights(config, run) for run in change_networks(config, paper.runs(config, scale))]
+        of_paper = {run.id: run for run in paper_runs}
+        lost |= lost_runs(paper_runs)
+        runs += [run for run in paper_runs if run.id not in lost]
+        label_jobs += paper.label_jobs(scale, paper_runs)
         declared = paper.needs(scale)
-        left |= left_out((need for each in declared.values() for need in each), of_paper)
-        absent = lost | left
+        lost_optional |= left_out((need for each in declared.values() for need in each), of_paper)
+        absent = lost | lost_optional
         needs[paper.key] = {
             d: [need for need in each if can_be_met(need, of_paper, absent)] for d, each in declared.items()
         }
-        measured = paper.evaluations(scale, needs[paper.key])
-        evaluations += [e for e in measured if can_be_met(e, of_paper, lost)]  # those on demand too
+        declared_evaluations = paper.evaluations(scale, needs[paper.key])
+        evaluations += [e for e in declared_evaluations if can_be_met(e, of_paper, lost)]
     labels = drop_repeated(separate(label_jobs, scale.evaluate_together))
     for paper in papers.values():
         artifacts += paper.artifacts(scale, labels, needs[paper.key])
     if scale.evaluate_together:
-        evaluations, artifacts = _together(evaluations, artifacts)
+        evaluations, artifacts = _combine(evaluations, artifacts)
     plan = Plan(
         config=config,
         scale=scale,
@@ -66,7 +66,7 @@ def build_plan(config: Config) -> Plan:
         artifacts={a.id: a for a in artifacts},
         papers=papers,
         lost=frozenset(lost),
-        left_out=frozenset(left),
+        left_out=frozenset(lost_optional),
     )
     _check(plan)
     _check_test_files(plan)
@@ -83,14 +83,14 @@ def _with_stand_ins(plan: Plan, artifact: Artifact) -> Artifact:
     jobs = {*artifact.label_jobs, *(job for run in runs for job in plan.label_jobs_of_run(run))}
     jobs |= {job for e in artifact.evaluations for job in plan.label_jobs_of_evaluation(e)}
     used = {labels.solver for job in jobs for labels in plan.label_jobs[job].labels}
-    found = {name: other for name, other in (plan.config.substitutes or {}).items() if other in used}
-    return artifact.model_copy(update={"stand_ins": found})
+    stand_ins = {name: other for name, other in (plan.config.substitutes or {}).items() if other in used}
+    return artifact.model_copy(update={"stand_ins": stand_ins})
 
 
 def _check_test_files(plan: Plan) -> None:
     """Raises NeurouteError if `test_sets` names a set that no paper tests on, or no file is one that any tests on."""
-    kept = {labels.dataset.file for job in plan.label_jobs.values() for labels in job.labels}
-    used = {test for test in plan.scale.test_files if any(_is_of(test, file) for file in kept if file)}
+    files = {labels.dataset.file for job in plan.label_jobs.values() for labels in job.labels}
+    used = {test for test in plan.scale.test_files if any(_is_of(test, file) for file in files if file)}
     for test in plan.scale.test_files:
         if test.stem is not None and test not in used:
             raise NeurouteError(
@@ -109,9 +109,9 @@ def _is_of(test: TestFile, file: str) -> bool:
 
 def _check(plan: Plan) -> None:
     """Raises NeurouteError that names the artifact and what of its needs is not there."""
-    wanted = [(a.id, e) for a in plan.artifacts.values() for e in a.evaluations]
-    wanted += [(e, e) for e in plan.evaluations]
-    for artifact, each in wanted:
+    needed = [(a.id, e) for a in plan.artifacts.values() for e in a.evaluations]
+    needed += [(e, e) for e in plan.evaluations]
+    for artifact, each in needed:
         if each not in plan.evaluations:
             raise NeurouteError(f"{artifact}: needs evaluation {each}, which no paper declares")
         if (run := plan.evaluations[each].run) not in plan.runs:
@@ -132,17 +132,15 @@ def _check(plan: Plan) -> None:
             raise NeurouteError(f"{e.id}: needs the best scaling factor, but nothing measures {e.run}/rescaling")
 
 
-def _together(
-    evaluations: list[RunEvaluation], artifacts: list[Artifact]
-) -> tuple[list[RunEvaluation], list[Artifact]]:
+def _combine(evaluations: list[RunEvaluation], artifacts: list[Artifact]) -> tuple[list[RunEvaluation], list[Artifact]]:
     """All evaluations of a model as one, and artifacts that read it instead of its parts."""
     of_run: dict[str, list[RunEvaluation]] = {}
     for e in evaluations:
         of_run.setdefault(e.run, []).append(e)
-    together = {run: _one(run, found) for run, found in of_run.items()}
-    return list(together.values()), [
+    combined = {run: _one(run, each) for run, each in of_run.items()}
+    return list(combined.values()), [
         a.model_copy(
-            update={"evaluations": tuple(dict.fromkeys(together[e.rpartition("/")[0]].id for e in a.evaluations))}
+            update={"evaluations": tuple(dict.fromkeys(combined[e.rpartition("/")[0]].id for e in a.evaluations))}
         )
         for a in artifacts
     ]
@@ -151,8 +149,8 @@ def _together(
 def _one(run: str, evaluations: list[RunEvaluation]) -> RunEvaluation:
     """One evaluation for several of a model; scaling factors come first, as others may ask for the best."""
     tests = dict.fromkeys(t for e in evaluations if isinstance(e, Evaluation) for t in e.tests)
-    measured = [Evaluation(run=run, group="all", tests=tuple(tests))] if tests else []
+    tested = [Evaluation(run=run, group="all", tests=tuple(tests))] if tests else []
     others = [e for e in evaluations if not isinstance(e, Evaluation | CombinedEvaluation)]
     first = [e for e in others if isinstance(e, RescalingEvaluation)]
-    parts = (*first, *measured, *(e for e in others if e not in first))
-    return measured[0] if parts == tuple(measured) else CombinedEvaluation(run=run, parts=parts)
+    parts = (*first, *tested, *(e for e in others if e not in first))
+    return tested[0] if parts == tuple(tested) else CombinedEvaluation(run=run, parts=parts)

@@ -4,7 +4,7 @@ A run whose weights are given needs no labels and leaves no log.  The ends of it
 not measured, and runs that would start from one are not trained.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,15 +16,36 @@ from neuroute.plan.config import Config
 from neuroute.plan.digest import code_digest
 from neuroute.plan.evaluations import StageEvaluation
 from neuroute.plan.needs import Need, Solved
-from neuroute.plan.objects import GivenRun, Network, Run
+from neuroute.plan.objects import GivenRun, Labels, Network, Run, Training
 from neuroute.plan.papers import is_optional
 from neuroute.plan.yaml_files import validate
 
 T = TypeVar("T", bound=BaseModel)
 
 
-def apply_changes(config: Config, run: str, kind: type[T], declared: BaseModel) -> T:
-    """Return the training `declared` of a run (its id), with what config.yaml changes of it, as a `kind`.
+def declare_run(
+    config: Config,
+    paper: str,
+    name: str,
+    training: Training,
+    *,
+    data: Callable[[Any], tuple[Labels, ...]] = lambda training: (),
+    seed: int = 0,
+    **fields: Any,
+) -> Run:
+    """Return the run `<paper>/<name>`, with what config.yaml changes of its training and of its usual seed.
+
+    data: what the training, as changed, is labelled with; fields: the other ones of `Run`.
+    Raises NeurouteError for changes that cannot be.
+    """
+    run = f"{paper}/{name}"
+    own = apply_changes(config, run, training)
+    seed = seed_of(config, run, seed)
+    return Run(paper=paper, name=name, training=own, data=data(own), seed=seed, **fields)
+
+
+def apply_changes(config: Config, run: str, declared: T) -> T:
+    """Return the training `declared` of a run (its id), with what config.yaml changes of it.
 
     Raises NeurouteError that names the wrong key, or the stage that there is not.
     """
@@ -33,7 +54,7 @@ def apply_changes(config: Config, run: str, kind: type[T], declared: BaseModel) 
     changed = change.training.model_dump(exclude_none=True) if change else {}
     if stages := changed.pop("stages", None):
         values["stages"] = _with_stages(values.get("stages", ()), stages, f"{where}.stages")
-    return validate(kind, values | changed, where)
+    return validate(type(declared), values | changed, where)
 
 
 def change_networks(config: Config, runs: Iterable[Run]) -> list[Run]:
@@ -93,18 +114,18 @@ def give_weights(config: Config, run: Run) -> Run:
 def lost_runs(runs: Iterable[Run]) -> set[str]:
     """Ids of runs that start from the end of an earlier stage of a given one, or from such a run."""
     lost: set[str] = set()
-    given = {run.id for run in runs if isinstance(run, GivenRun)}
+    given_ids = {run.id for run in runs if isinstance(run, GivenRun)}
     for run in runs:  # each after the one that it starts from
         start, _, stage = (run.start or "").partition("@")
-        if run.id not in given and ((stage and start in given) or start in lost):
+        if run.id not in given_ids and ((stage and start in given_ids) or start in lost):
             lost.add(run.id)
     return lost
 
 
 def left_out(needs: Iterable[Need], runs: Container[str]) -> set[str]:
     """Ids of runs of optional papers that are needed, and that the scale does not have."""
-    named = {need.run for need in needs if not isinstance(need, Solved)}
-    return {run for run in named if run not in runs and is_optional(run)}
+    needed = {need.run for need in needs if not isinstance(need, Solved)}
+    return {run for run in needed if run not in runs and is_optional(run)}
 
 
 def can_be_met(need: Need, runs: Mapping[str, Run], lost: Container[str]) -> bool:

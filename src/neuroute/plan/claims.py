@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # How one gap is made of those of many instances, by the metric that shows it.
 AVERAGING = {"gap_pct": "ratio of means", "gap_mean_of_ratios_pct": "mean of ratios"}
 NOT_STATED = "not stated"
-DRAWN = "drawn"
+NEW_INSTANCES = "drawn"
 LIBRARY = "public library"
 BEST_KNOWN = "best costs published"
 
@@ -69,7 +69,7 @@ class Protocol:
     instances: int | None  # None: not stated
     reference: str
     budget: tuple[Decoding, ...] = (Decoding(),)
-    source: str = DRAWN  # whose instances these are
+    source: str = NEW_INSTANCES  # whose instances these are
     averaging: str = AVERAGING["gap_pct"]
     precision: str = NOT_STATED
     shown: str | None = "gap_pct"

@@ -55,6 +55,9 @@ class Machine(Strict):
     gpu_tflops: Annotated[float | None, Field(gt=0, description="of a GPU, likewise")] = None
 
 
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
 class Compare(Strict):
     """What `snakemake compare` and `neuroute compare` compare, and on what."""
 
@@ -81,7 +84,10 @@ class Compare(Strict):
         "vrp",
     ]
     results: Annotated[list[str], Field(description="results files of others: method, instance, cost, seconds")] = []
-    seconds: Annotated[float, Field(gt=0, allow_inf_nan=False, description="that searches have for an instance")] = 5.0
+    seconds: Annotated[
+        Seconds | Annotated[list[Seconds], Field(min_length=1)],
+        Field(description="that searches have for an instance; of several, each has a row at each"),
+    ] = 5.0
     limit: Annotated[
         float, Field(gt=0, allow_inf_nan=False, description="seconds after which an instance counts as unsolved")
     ] = 600.0
@@ -93,6 +99,11 @@ class Compare(Strict):
     clock: Annotated[
         Literal["wall", "cpu"], Field(description="by which searches end; cpu: where a machine does other work, too")
     ] = "wall"
+
+    @property
+    def budgets(self) -> list[float]:
+        """The seconds of searches, shortest first."""
+        return sorted(set(self.seconds)) if isinstance(self.seconds, list) else [self.seconds]
 
     @property
     def benchmarks(self) -> list[str]:

@@ -6,8 +6,8 @@ values, followed by name through imports.  What is addressed by a dotted name at
 function) is a further entry.
 
 The digest depends on the definitions and on which of them uses which.  It does not depend on comments, docstrings,
-formatting, types inside functions, definitions that are not reached, or on where definitions lie: renaming a file, or
-moving a definition to another, changes no digest.
+formatting, types and names of variables inside functions, definitions that are not reached, or on where definitions
+lie: renaming a file, or moving a definition to another, changes no digest.
 """
 
 import ast
@@ -130,6 +130,7 @@ class _References(ast.NodeTransformer):
     def __init__(self, module: str, source: _Module, statement: ast.stmt) -> None:
         self._module, self._source, self._imports = module, source, dict(source.imports)
         self.used: set[Place] = set()
+        self._numbers = {name: f"${number}" for number, name in enumerate(_variables(statement))}
         for node in ast.walk(statement):  # imports inside functions
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._imports.update(_imported(node))
@@ -146,7 +147,7 @@ class _References(ast.NodeTransformer):
             return self._name((self._module, node.id), node)
         if node.id in self._imports:
             return self._name(self._imports[node.id], node)
-        return node
+        return ast.copy_location(ast.Name(self._numbers.get(node.id, node.id), node.ctx), node)
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         match = DOTTED.fullmatch(node.value) if isinstance(node.value, str) else None
@@ -256,6 +257,16 @@ def _bound_names(statement: ast.stmt) -> list[str]:
     elif isinstance(statement, ast.AnnAssign | ast.AugAssign):
         targets = [statement.target]
     return [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+
+
+def _variables(statement: ast.stmt) -> list[str]:
+    """List the names that the functions in a statement bind, each once; not arguments and fields, which others name."""
+    nodes = list(ast.walk(statement))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    bound = (node for function in functions for node in ast.walk(function) if isinstance(node, ast.Name))
+    fields = (_bound_names(each) for node in nodes if isinstance(node, ast.ClassDef) for each in node.body)
+    public = {node.arg for node in nodes if isinstance(node, ast.arg)}.union(*fields)
+    return list(dict.fromkeys(node.id for node in bound if isinstance(node.ctx, ast.Store) and node.id not in public))
 
 
 def _is_text(statement: ast.stmt) -> bool:

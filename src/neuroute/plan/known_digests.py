@@ -26,19 +26,19 @@ def code_digest(*entries: str) -> str:
     if any(not entry.startswith(f"{PACKAGE}.") for entry in entries):
         return digest.code_digest(*entries)
     key = " ".join(sorted(entries))
-    digests = _known()
+    digests = _load_digests()
     if key not in digests:
         digests[key] = digest.code_digest(*entries)
     return digests[key]
 
 
 @cache
-def _known() -> dict[str, str]:
+def _load_digests() -> dict[str, str]:
     """Digests by entries; new ones are written when the process ends."""
     state, digests = _state(), {}
     with suppress(OSError, ValueError, TypeError, KeyError):
-        held: dict[str, Any] = json.loads(FILE.read_text())
-        digests = dict(held["digests"]) if held["state"] == state else {}
+        stored: dict[str, Any] = json.loads(FILE.read_text())
+        digests = dict(stored["digests"]) if stored["state"] == state else {}
     before = len(digests)
 
     def keep() -> None:

@@ -31,26 +31,26 @@ def training_label_jobs(paper: str, runs: list[Run]) -> list[LabelJob]:
     ]
 
 
-def separate(label_jobs: Iterable[LabelJob], together: bool) -> list[LabelJob]:
+def separate(label_jobs: Iterable[LabelJob], in_one: bool) -> list[LabelJob]:
     """Return label jobs of one split each, so that a training waits for no test set.
 
     Each data set has a job of its own, unless `together`: where starting a job costs more than a small set does.  A
     job that holds nothing else keeps its name, and so does what is left of it for the test sets.
     """
-    return [part for job in label_jobs for part in _parts(job, together)]
+    return [part for job in label_jobs for part in _parts(job, in_one)]
 
 
-def _parts(job: LabelJob, together: bool) -> list[LabelJob]:
+def _parts(job: LabelJob, in_one: bool) -> list[LabelJob]:
     splits = {labels.dataset.split for labels in job.labels}
-    found: dict[str, list[Labels]] = {}
+    by_name: dict[str, list[Labels]] = {}
     for labels in job.labels:
         d, name = labels.dataset, job.name
-        if len(job.labels) > 1 and not together:
+        if len(job.labels) > 1 and not in_one:
             name = f"{job.name}-{d.stem}_{labels.solver}"
         elif len(splits) > 1 and d.split != "test":
             name = f"{job.name}-{d.split}"
-        found.setdefault(name, []).append(labels)
-    return [job.model_copy(update={"name": name, "labels": tuple(each)}) for name, each in found.items()]
+        by_name.setdefault(name, []).append(labels)
+    return [job.model_copy(update={"name": name, "labels": tuple(each)}) for name, each in by_name.items()]
 
 
 def longest(labels: list[Labels]) -> list[Labels]:
@@ -60,6 +60,11 @@ def longest(labels: list[Labels]) -> list[Labels]:
         key = with_count(each, 0)
         most[key] = max(most.get(key, 0), each.dataset.count)
     return [with_count(key, count) for key, count in most.items()]
+
+
+def read_by(runs: Iterable[Run]) -> list[Labels]:
+    """What trainings and their validations read."""
+    return [labels for run in runs for labels in (*run.data, run.validation, *run.also_validation)]
 
 
 def with_count(labels: Labels, count: int) -> Labels:
@@ -82,10 +87,10 @@ def index_labels(label_jobs: Iterable[LabelJob]) -> LabelIndex:
     return index
 
 
-def find_label_job(index: LabelIndex, wanted: Labels) -> str | None:
+def find_label_job(index: LabelIndex, labels: Labels) -> str | None:
     """Return the first label job with these labels, or with more of which they are the first instances."""
-    held = index.get(stream_of(wanted), [])
-    return next((job for count, job in held if count >= wanted.dataset.count), None)
+    jobs = index.get(stream_of(labels), [])
+    return next((job for count, job in jobs if count >= labels.dataset.count), None)
 
 
 def drop_repeated(label_jobs: Iterable[LabelJob]) -> list[LabelJob]:
@@ -93,12 +98,12 @@ def drop_repeated(label_jobs: Iterable[LabelJob]) -> list[LabelJob]:
     most: dict[Stream, int] = {}
     out = []
     for job in label_jobs:
-        left = []
+        new = []
         for labels in job.labels:
             if labels.dataset.count > most.get(stream_of(labels), 0):
-                left.append(labels)
-        for labels in left:
+                new.append(labels)
+        for labels in new:
             most[stream_of(labels)] = max(most.get(stream_of(labels), 0), labels.dataset.count)
-        if left:
-            out.append(job.model_copy(update={"labels": tuple(left)}))
+        if new:
+            out.append(job.model_copy(update={"labels": tuple(new)}))
     return out

@@ -116,7 +116,7 @@ class Artifact(Spec):
     evaluations: tuple[str, ...] = ()
     label_jobs: tuple[str, ...] = ()  # label jobs whose manifests are read (solver times)
     # Solver -> the one that did its work behind what is shown.  Left out where all did their own: notes are the same.
-    stand_ins: Annotated[dict[str, str], Field(exclude_if=lambda found: not found)] = {}
+    stand_ins: Annotated[dict[str, str], Field(exclude_if=lambda names: not names)] = {}
 
     @property
     def id(self) -> str:

@@ -11,7 +11,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.plan.claims import Claim, Protocol, claims_in
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import find_label_job, index_labels
-from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of, nothing
+from neuroute.plan.needs import Declaration, Log, Need, Solved, Tested, declarations_in, group_of
 from neuroute.plan.objects import Artifact, Evaluation, LabelJob, Labels, Run, RunEvaluation, Test
 from neuroute.plan.papers import paper_folders
 from neuroute.plan.specs import Spec
@@ -37,8 +37,6 @@ class Paper:
     runs: Callable[[Config, Scale], list[Run]]
     label_jobs: Callable[[Scale, list[Run]], list[LabelJob]]
     group: str | Callable[[Scale, Tested], str] = ""  # default: the key
-    # What can be measured by hand, though no artifact shows it.
-    on_demand: Callable[[Scale], Iterable[Need]] = nothing
     borrows: tuple[str, ...] = ()
     lends: Callable[[Config, Scale], list[Run]] | None = None  # default: its runs
     headline: bool = False
@@ -83,8 +81,8 @@ class Paper:
         """
         tests: dict[tuple[str, str], dict[Test, None]] = {}
         others: dict[str, RunEvaluation] = {}
-        wanted = [(d.name, need) for d, each in (needs or self.needs(scale)).items() for need in each]
-        for name, need in [*wanted, *(("on demand", need) for need in self.on_demand(scale))]:
+        all_needs = [(d.name, need) for d, each in (needs or self.needs(scale)).items() for need in each]
+        for name, need in all_needs:
             if isinstance(need, Tested):
                 tests.setdefault((need.run, self._group(scale, need)), {})[need.test] = None
             elif isinstance(need, RunEvaluation) and others.setdefault(need.id, need) != need:

@@ -59,20 +59,20 @@ def all_papers() -> list[str]:
 
 def with_lenders(keys: Iterable[str]) -> list[str]:
     """These papers, each after the papers that it borrows from; of two that borrow from each other, either is first."""
-    found: dict[str, None] = {}
-    begun: set[str] = set()
+    ordered: dict[str, None] = {}
+    visited: set[str] = set()
 
     def add(key: str) -> None:
-        if key in begun:
+        if key in visited:
             return
-        begun.add(key)
+        visited.add(key)
         for lender in load_paper(key).borrows:
             add(lender)
-        found[key] = None
+        ordered[key] = None
 
     for key in keys:
         add(key)
-    return list(found)
+    return list(ordered)
 
 
 def borrow_runs(config: "Config", scale: "Scale", ids: Iterable[str]) -> list["Run"]:
@@ -80,16 +80,16 @@ def borrow_runs(config: "Config", scale: "Scale", ids: Iterable[str]) -> list["R
 
     An optional paper may lack some at a scale.
     """
-    wanted = list(ids)
-    papers = [load_paper(key) for key in dict.fromkeys(i.partition("/")[0] for i in wanted)]
+    names = list(ids)
+    papers = [load_paper(key) for key in dict.fromkeys(i.partition("/")[0] for i in names)]
     lent = {run.id: run for paper in papers for run in (paper.lends or paper.runs)(config, scale)}
-    found: dict[str, Run] = {}
-    for run in (lent[name] for name in wanted if name in lent or not is_optional(name)):
+    with_starts: dict[str, Run] = {}
+    for run in (lent[name] for name in names if name in lent or not is_optional(name)):
         chain = [run]
         while (start := (chain[-1].start or "").partition("@")[0]) in lent:
             chain.append(lent[start])
-        found |= {each.id: each for each in reversed(chain)}
-    return list(found.values())
+        with_starts |= {each.id: each for each in reversed(chain)}
+    return list(with_starts.values())
 
 
 def is_optional(run: str) -> bool:

@@ -157,17 +157,17 @@ class Plan:
     def _label_index(self) -> LabelIndex:
         return index_labels(self.label_jobs.values())
 
-    def _label_jobs_with(self, wanted: Iterable[Labels]) -> list[str]:
+    def _label_jobs_with(self, all_labels: Iterable[Labels]) -> list[str]:
         """Label jobs that make these labels, or more of which they are the first instances."""
-        found = {labels: find_label_job(self._label_index, labels) for labels in wanted}
-        if missing := [labels.id for labels, job in found.items() if job is None]:
+        jobs = {labels: find_label_job(self._label_index, labels) for labels in all_labels}
+        if missing := [labels.id for labels, job in jobs.items() if job is None]:
             raise LookupError(f"no label job holds {missing[0]}")
-        return list(dict.fromkeys(job for job in found.values() if job))
+        return list(dict.fromkeys(job for job in jobs.values() if job))
 
     def label_jobs_of_run(self, run: str) -> list[str]:
         r = self.runs[run]
-        read = () if isinstance(r, GivenRun) else (*r.data, r.validation, *r.also_validation)
-        return self._label_jobs_with(read)
+        run_labels = () if isinstance(r, GivenRun) else (*r.data, r.validation, *r.also_validation)
+        return self._label_jobs_with(run_labels)
 
     def label_jobs_of_evaluation(self, evaluation: str) -> list[str]:
         return self._label_jobs_with(self.evaluations[evaluation].labels)
@@ -204,8 +204,8 @@ class Plan:
         kinds = dict.fromkeys(network.kind for network in networks)
         counts = dict.fromkeys(entry for network in networks if (entry := network.counts_entry))
         starts = sorted({_solver_entry(solver) for d in e.decodings_used() for solver in d.solvers})
-        own = {d.method for d in e.decodings_used()} & {"revise", "partition", "decoders"}
-        starts += [entry for method in sorted(own) for entry in entries([run.validation.dataset.problem], method)]
+        methods = {d.method for d in e.decodings_used()} & {"revise", "partition", "decoders"}
+        starts += [entry for method in sorted(methods) for entry in entries([run.validation.dataset.problem], method)]
         measures = dict.fromkeys(member.entry for member in e.members())
         digest = code_digest(
             "neuroute.evaluation.driver:evaluate", *measures, *kinds, *counts, *problem, *libraries, *starts
@@ -226,24 +226,24 @@ class Plan:
 
     def report_code(self) -> str:
         files = [ROOT / "rendering" / "report.html"]
-        entries = ("report:write_report", "claims:judge", "protocol:protocol_lines")
-        wanted = [f"neuroute.rendering.{entry}" for entry in entries]
+        functions = ("report:write_report", "claims:judge", "protocol:protocol_lines")
+        entries = [f"neuroute.rendering.{function}" for function in functions]
         for key in dict.fromkeys(a.paper for a in self.artifacts.values()):
             if declared := self.papers[key].protocol:
-                wanted.append(f"{declared.__module__}:{declared.__name__}")
+                entries.append(f"{declared.__module__}:{declared.__name__}")
             if claims := self.papers[key].claims():
-                wanted += [f"neuroute.papers.{key}.claims:FIGURES", *(claim.function for claim in claims)]
+                entries += [f"neuroute.papers.{key}.claims:FIGURES", *(claim.function for claim in claims)]
                 files += sorted((self.papers[key].folder / "published").glob("*.csv"))
-        return code_digest(*wanted) + _files_digest(files)
+        return code_digest(*entries) + _files_digest(files)
 
     # -- lookups ----------------------------------------------------------------------------------------------
 
-    def find(self, objects: Mapping[str, T], wanted: str, what: str) -> T:
+    def find(self, objects: Mapping[str, T], name: str, what: str) -> T:
         """An object by id; raises NeurouteError with the nearest ids."""
-        if wanted in objects:
-            return objects[wanted]
-        near = difflib.get_close_matches(wanted, objects, n=3, cutoff=0.3) or list(objects)[:3]
-        raise NeurouteError(f"unknown {what} '{wanted}'; did you mean {' or '.join(near)}? `neuroute plan` lists all")
+        if name in objects:
+            return objects[name]
+        near = difflib.get_close_matches(name, objects, n=3, cutoff=0.3) or list(objects)[:3]
+        raise NeurouteError(f"unknown {what} '{name}'; did you mean {' or '.join(near)}? `neuroute plan` lists all")
 
 
 def _files_digest(files: Iterable[Path]) -> str:

@@ -17,24 +17,24 @@ def has_gpu() -> bool:
 
 def gpus(config: Config) -> int:
     """GPUs that one training job asks Snakemake for."""
-    wanted = config.device == "cuda" or (config.device == "auto" and has_gpu())
-    return config.gpus_per_run if wanted else 0
+    uses_gpu = config.device == "cuda" or (config.device == "auto" and has_gpu())
+    return config.gpus_per_run if uses_gpu else 0
 
 
 def check_gpus(config: Config, at_once: int) -> None:
     """Raises NeurouteError if jobs of this machine ask for more GPUs than it has: of the DAG at most `at_once`."""
-    wanted = gpus(config)
-    if not wanted:
+    per_job = gpus(config)
+    if not per_job:
         return
     count = here.count_visible()
-    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     there = f"this machine shows {count} GPU{'' if count == 1 else 's'}" + (
-        f" (CUDA_VISIBLE_DEVICES={shown})" if shown is not None else ""
+        f" (CUDA_VISIBLE_DEVICES={visible})" if visible is not None else ""
     )
     if config.device == "cuda" and not count:
         raise NeurouteError(f"config.yaml asks for device 'cuda', but {there}; set `device: auto`")
-    if wanted > count:
-        raise NeurouteError(f"config.yaml: gpus_per_run: {wanted}, but {there}; set it to at most that")
+    if per_job > count:
+        raise NeurouteError(f"config.yaml: gpus_per_run: {per_job}, but {there}; set it to at most that")
     if at_once > (most := count * config.jobs_per_gpu):
         raise NeurouteError(
             f"--resources gpu={at_once}, but {there}; give at most {most}, or let more jobs share one: jobs_per_gpu"

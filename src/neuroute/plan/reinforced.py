@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from neuroute.plan.specs import Distribution, Precision, Problem, Spec
+from neuroute.plan.specs import Distribution, Precision, Spec
 from neuroute.problems.vrp_variants import Variant
 
 LARGEST_BATCH = 4096  # instances; the stream keeps as many for each batch
@@ -51,7 +51,7 @@ class Stage(Spec):
     capacities: tuple[int, int] | None = None  # CVRP: smallest and largest; None: the rule for n customers
     variants: tuple[str, ...] = ()  # VRP: each batch draws one; none for other problems
     # CVRP: each batch draws one; none: uniform.  Left out of the text of other stages, as are all later fields.
-    distributions: tuple[Distribution, ...] = Field(default=(), exclude_if=lambda found: not found)
+    distributions: tuple[Distribution, ...] = Field(default=(), exclude_if=lambda names: not names)
     # Solutions of an instance, one from each of its first nodes; None: all.  With a `baseline` they start at random.
     starts: int | None = Field(default=None, ge=1)
     # With a `baseline`: each instance is seen in so many random images, itself the first (INViT).
@@ -159,7 +159,7 @@ class Reinforced(Spec):
 
     @property
     def scheme(self) -> str:
-        """The room of a problem that trains so."""
+        """The learner that the training takes; else the problem's own."""
         if self.divergence is not None:
             return "many-decoders"
         return "rollout-baseline" if self.baseline else self.kind
@@ -194,7 +194,7 @@ class Reinforced(Spec):
     @property
     def validate_after(self) -> set[int]:
         """Numbers of batches after which the run is validated."""
-        spaced = ((end, stage, i) for end, stage in self._ended() for i in range(stage.validations))
+        spaced = ((end, stage, i) for end, stage in self._stages_by_end() for i in range(stage.validations))
         return {end - round(stage.batches * i / stage.validations) for end, stage, i in spaced}
 
     def place(self, index: int) -> tuple[int, int]:
@@ -207,45 +207,5 @@ class Reinforced(Spec):
         stage = self.stages[number]
         return stage.rate(within // stage.batches_per_epoch)
 
-    def _ended(self) -> Iterator[tuple[int, Stage]]:
+    def _stages_by_end(self) -> Iterator[tuple[int, Stage]]:
         return zip(self.ends, self.stages, strict=True)
-
-
-def three_stages(problem: Problem) -> Reinforced:
-    """As published (icam, Section 4 and Table 5); elites are of stage 3, whose rate is a tenth."""
-    tsp = problem == "tsp"
-
-    def stage(number: int, epochs: int, rate: float = 1e-4, elite: Elite | None = None) -> Stage:
-        varying = number > 1
-        return Stage(
-            name=f"stage{number}",
-            epochs=epochs,
-            sizes=(100, 500 if varying else 100),
-            batch_size=(160 if varying else 256) if tsp else 128,
-            batch_nodes=100 if varying else None,
-            capacities=None if tsp else (50, 100 if varying else 50),
-            learning_rate=rate,
-            elite=elite,
-        )
-
-    stages = (stage(1, 100), stage(2, 2200 if tsp else 700), stage(3, 200, 1e-5, Elite()))
-    return Reinforced(stages=stages, clip=None if tsp else 5.0)
-
-
-def single_size(problem: Problem) -> Reinforced:
-    """POMO on instances of 100 nodes, as in its published code (NEW_py_ver), where an epoch ends with a smaller batch.
-
-    100,000 instances an epoch for the TSP, 10,000 for the CVRP; the TSP's rate falls at the start of epoch 3001.  The
-    code trains the CVRP for 8,100 epochs, with drops 100 and 50 before the end, and evaluates epoch 30,500: so long
-    here, with drops as far from its end.
-    """
-    tsp = problem == "tsp"
-    stage = Stage(
-        name="single",
-        epochs=3100 if tsp else 30_500,
-        batches_per_epoch=1563 if tsp else 157,
-        sizes=(100, 100),
-        batch_size=64,
-        drops=(3000,) if tsp else (30_400, 30_450),
-    )
-    return Reinforced(stages=(stage,), weight_decay=1e-6)

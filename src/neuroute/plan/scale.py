@@ -109,16 +109,16 @@ class Scale(ScaleFile):
 
     def reference(self, dataset: Dataset, solver: str) -> Labels:
         """A test set with the references of its gaps: a published one where there is one, else solved by the solver."""
-        found = [test for test in self.test_files if test.stands_for(dataset)]
-        if not found:
+        files = [test for test in self.test_files if test.stands_for(dataset)]
+        if not files:
             return Labels(dataset=dataset, solver=solver)
-        if len(found) > 1:
-            names = " and ".join(test.source.name for test in found)
+        if len(files) > 1:
+            names = " and ".join(test.source.name for test in files)
             raise NeurouteError(
                 f"testsets_dir: {names} could both be {dataset.stem}; name one in config.yaml: test_sets: "
-                f"{{{dataset.stem}: {found[0].source.name}}}"
+                f"{{{dataset.stem}: {files[0].source.name}}}"
             )
-        return Labels(dataset=dataset.model_copy(update={"file": found[0].kept_as(dataset)}), solver=PUBLISHED)
+        return Labels(dataset=dataset.model_copy(update={"file": files[0].kept_as(dataset)}), solver=PUBLISHED)
 
     def source_of(self, dataset: Dataset) -> Path:
         """The published file that a test set of the plan is from."""
@@ -126,7 +126,7 @@ class Scale(ScaleFile):
         return next(test.source for test in self.test_files if test.stands_for(as_drawn))
 
     @property
-    def drawn(self) -> "Scale":
+    def without_test_files(self) -> "Scale":
         """This scale without published test sets: validation has instances of its own."""
         return self.model_copy(update={"test_files": ()})
 
@@ -182,8 +182,8 @@ def load_scale(name: str, papers: Iterable[str] | None = None) -> Scale:
     """
     path = Path(name) if name.endswith(".yaml") else scales_dir() / f"{name}.yaml"
     if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in scales_dir().glob("*.yaml")))
-        raise NeurouteError(f"scale '{name}': no file {path}; known scales: {known}")
+        names = ", ".join(sorted(p.stem for p in scales_dir().glob("*.yaml")))
+        raise NeurouteError(f"scale '{name}': no file {path}; known scales: {names}")
     return parse_scale(read_yaml(path), papers, str(path))
 
 
@@ -192,10 +192,10 @@ def parse_scale(values: dict[str, Any], papers: Iterable[str] | None = None, whe
     raw = {key: value for key, value in values.items() if key in paper_folders()}
     common = validate(ScaleFile, {key: value for key, value in values.items() if key not in raw}, where)
     blocks: dict[str, Spec] = {}
-    wanted = list(raw if papers is None else papers)
-    for key in with_lenders(wanted):
+    keys = list(raw if papers is None else papers)
+    for key in with_lenders(keys):
         if key not in raw and not load_paper(key).optional:
-            users = [f"which {user} borrows from" for user in wanted if key in with_lenders([user]) and key != user]
+            users = [f"which {user} borrows from" for user in keys if key in with_lenders([user]) and key != user]
             raise NeurouteError(f"{where}: no block '{key}', {(users or ['which config.yaml asks for'])[0]}")
         blocks[key] = validate(load_paper(key).scale, raw.get(key, {}), where, key)
     return Scale.model_construct(**common.__dict__, blocks=blocks)

@@ -21,12 +21,12 @@ def names_each(differ: Collection[str] = (), **roles: Collection[Any]) -> Any:
     """
 
     def check(block: Spec) -> Spec:
-        for name, wanted in roles.items():
-            given: dict[Any, Any] = getattr(block, name)
-            if set(given) != set(wanted):
-                raise ValueError(f"{name} must name exactly the paper's {sorted(wanted)}, got {sorted(given)}")
-            if name in differ and len(set(given.values())) < len(given):
-                raise ValueError(f"{name} {given} must all differ")
+        for name, numbers in roles.items():
+            mapping: dict[Any, Any] = getattr(block, name)
+            if set(mapping) != set(numbers):
+                raise ValueError(f"{name} must name exactly the paper's {sorted(numbers)}, got {sorted(mapping)}")
+            if name in differ and len(set(mapping.values())) < len(mapping):
+                raise ValueError(f"{name} {mapping} must all differ")
         return block
 
     return model_validator(mode="after")(check)
@@ -72,8 +72,8 @@ def _all_optional(*kinds: type[Spec], without: set[str]) -> dict[str, Any]:
         for name, field in kind.model_fields.items():
             if name not in without:
                 info = Field(default=None, description=field.description)
-                kept: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
-                fields.setdefault(name, (kept | None, info))
+                annotation: Any = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+                fields.setdefault(name, (annotation | None, info))
     return fields
 
 

@@ -1,9 +1,10 @@
 """How models are trained: one spec for each training scheme."""
 
-from typing import Annotated, ClassVar, Literal, Protocol
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from neuroute.plan.epochs import InEpochs
 from neuroute.plan.reinforced import Reinforced
 from neuroute.plan.rivals.glop import Partitioning, Revising
 from neuroute.plan.specs import Precision, Spec
@@ -11,42 +12,6 @@ from neuroute.plan.specs import Precision, Spec
 Positive = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0, le=1)]
 Step = Literal["sub-path", "decision", "summed"]
-
-
-def evenly(batches: int, validations: int) -> set[int]:
-    """Numbers of batches after which a run is validated: evenly spaced, the last at its end."""
-    return {round(batches * i / validations) for i in range(1, validations + 1)}
-
-
-class _HasEpochs(Protocol):
-    @property
-    def samples(self) -> int: ...
-    @property
-    def batch_size(self) -> int: ...
-    @property
-    def epochs(self) -> int: ...
-    @property
-    def validations(self) -> int: ...
-    @property
-    def batches_per_epoch(self) -> int: ...
-    @property
-    def batches(self) -> int: ...
-
-
-class InEpochs:
-    """Counts the batches of a training in epochs over the same number of samples."""
-
-    @property
-    def batches_per_epoch(self: _HasEpochs) -> int:
-        return -(-self.samples // self.batch_size)
-
-    @property
-    def batches(self: _HasEpochs) -> int:
-        return self.batches_per_epoch * self.epochs
-
-    @property
-    def validate_after(self: _HasEpochs) -> set[int]:
-        return evenly(self.batches, self.validations)
 
 
 class Supervised(InEpochs, Spec):
@@ -95,7 +60,7 @@ class Supervised(InEpochs, Spec):
 
     @property
     def scheme(self) -> str:
-        """The room of a problem that trains so."""
+        """The part of a problem that trains so."""
         return "path-tsp" if self.sub_paths == "pairs" else self.kind
 
 
@@ -134,11 +99,6 @@ class SelfImprovement(InEpochs, Spec):
         """Pseudo-labelled instances that one epoch trains on."""
         return self.instances * self.passes
 
-    @property
-    def scheme(self) -> str:
-        """The room of a problem that trains so."""
-        return self.kind
-
 
 class Reconstruction(InEpochs, Spec):
     """Self-improved training without labels (sit, Algorithm 1, Table 6).
@@ -175,11 +135,6 @@ class Reconstruction(InEpochs, Spec):
         if self.validations % self.rounds:
             raise ValueError(f"validations: {self.validations} is no multiple of the {self.rounds} rounds")
         return self
-
-    @property
-    def scheme(self) -> str:
-        """The room of a problem that trains so."""
-        return self.kind
 
     @property
     def epochs(self) -> int:
@@ -220,11 +175,6 @@ class BeamPool(InEpochs, Spec):
         if self.renewed > self.pool:
             raise ValueError(f"renewed: {self.renewed} of a pool of {self.pool} instances; give at most as many")
         return self
-
-    @property
-    def scheme(self) -> str:
-        """The room of a problem that trains so."""
-        return self.kind
 
     @property
     def batch_size(self) -> int:

@@ -33,11 +33,11 @@ def draw(seed: int, index: int, customers: int, first: int, count: int) -> Draw:
     shared = np.random.Philox(key=np.array([seed, 2 * index], dtype=np.uint64)).random_raw(2)
     shortest = min(SHORTEST, customers)
     length = shortest + int(_unit(shared[0]) * (customers - shortest + 1))
-    own = np.random.Philox(key=np.array([seed, 2 * index + 1], dtype=np.uint64))
+    generator = np.random.Philox(key=np.array([seed, 2 * index + 1], dtype=np.uint64))
     width = customers + 1  # draws per instance
     steps, skip = divmod(first * width, 4)  # one step of the counter gives four draws
-    own.advance(steps)
-    unit = _unit(own.random_raw(skip + count * width)[skip:]).reshape(count, width)
+    generator.advance(steps)
+    unit = _unit(generator.random_raw(skip + count * width)[skip:]).reshape(count, width)
     return Draw(length, bool(_unit(shared[1]) < 0.5), unit[:, 1:] < 0.5, unit[:, 0])
 
 
@@ -60,8 +60,8 @@ def arranged(solutions: Tensor, draw: Draw) -> Tensor:
     turned = torch.from_numpy(draw.turned).to(device).gather(1, route)
     order = order.gather(1, torch.where(turned, first + last - stop, stop))
     routes = route[:, -1] + 1
-    chosen = (torch.from_numpy(draw.end).to(device) * routes).long().minimum(routes - 1)
-    end = (closes & (route == chosen[:, None])).int().argmax(1)
+    last_route = (torch.from_numpy(draw.end).to(device) * routes).long().minimum(routes - 1)
+    end = (closes & (route == last_route[:, None])).int().argmax(1)
     around = (end[:, None] + 1 + stop) % size
     return torch.stack([order.gather(1, around), via.gather(1, around)], dim=1)
 
@@ -159,12 +159,12 @@ def from_the_end(via: Tensor, length: int, most: int | None = None) -> Blocks:
     batch, stops = via.shape
     ends = _last_ends(via)
     first = torch.full((batch,), stops - length, device=via.device)
-    found = []
+    firsts = []
     for _ in range(min(stops // length, most or stops)):
-        found.append(first)
+        firsts.append(first)
         behind = ends.gather(1, (first - 2).clamp(min=0)[:, None])[:, 0]
         first = torch.where(first >= 2, behind - length + 1, -1)
-    starts = torch.stack(found, dim=1)
+    starts = torch.stack(firsts, dim=1)
     return _longest_first(starts, torch.where(starts >= 0, length, 0))
 
 

@@ -49,7 +49,7 @@ def cut_pairs(
     many rows as the longest has; a shorter path's rows before the last repeat stops of the tour that are not on it.
     """
     rows = rows or int(length.max())
-    start, length, backwards = (drawn.to(tours.device) for drawn in (start, length, backwards))
+    start, length, backwards = (values.to(tours.device) for values in (start, length, backwards))
     place = torch.arange(rows, device=tours.device).repeat(len(tours), 1)
     place[:, -1] = length - 1
     stops = (start[:, None] + torch.where(backwards, -1, 1)[:, None] * place) % tours.shape[1]

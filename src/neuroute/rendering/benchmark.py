@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from neuroute.core.lazy import pd
-from neuroute.datasets.benchmarks import studied
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.rendering.study import Study
 
 Nodes = tuple[int, int]  # from and to, both counted in
@@ -40,7 +40,9 @@ class Solved:
     def describe(self, nodes: Nodes, sets: tuple[str, ...] = ()) -> str:
         """Describe a group: 3 of 22 instances; nothing for none."""
         here = self.count(nodes)
-        return f"{here} of {len(studied(nodes[1] + 1, nodes[0], self.benchmark, sets))} instances" if here else ""
+        return (
+            f"{here} of {len(study_instances(nodes[1] + 1, nodes[0], self.benchmark, sets))} instances" if here else ""
+        )
 
     def values(self, metric: str, run: str | None, decoding: str, nodes: Nodes) -> pd.Series:
         """Return the values of one model in one decoding, an instance each."""
@@ -60,7 +62,7 @@ def records_of(study: Study, evaluations: Iterable[str], benchmark: str) -> pd.D
 
 
 def not_measured(
-    measured: pd.DataFrame | None,
+    records: pd.DataFrame | None,
     max_nodes: int,
     runs: Mapping[str, str],
     benchmark: str = "tsplib",
@@ -68,13 +70,13 @@ def not_measured(
     sets: tuple[str, ...] = (),
 ) -> list[str]:
     """Say what `measured` lacks: instances in that range of nodes, models (name -> run); how to get them."""
-    if measured is None or not len(measured):
+    if records is None or not len(records):
         return [
             f"No instance of {benchmark.upper()} was there, so the printed numbers stand alone. To get them: set "
             "`benchmarks_dir` in config.yaml to a local copy, or run `snakemake --forcerun fetch_benchmark` where "
             "there is a network."
         ]
-    expected = {k.name for k in studied(max_nodes, min_nodes, benchmark, sets)}
-    lacking = sorted(expected - {str(test).removeprefix(f"{benchmark}_") for test in measured.test})
-    without = [name for name, run in runs.items() if run not in set(measured.run)]
+    expected = {k.name for k in study_instances(max_nodes, min_nodes, benchmark, sets)}
+    lacking = sorted(expected - {str(test).removeprefix(f"{benchmark}_") for test in records.test})
+    without = [name for name, run in runs.items() if run not in set(records.run)]
     return [f"Not measured here: {', '.join(names)}." for names in (lacking, without) if names]

@@ -47,7 +47,7 @@ SOLVERS = {
 # -- printed ----------------------------------------------------------------------------------------------------------
 
 
-def printed(study: Study, table: int | str, **where: object) -> pd.DataFrame:
+def printed_numbers(study: Study, table: int | str, **where: object) -> pd.DataFrame:
     """Read the paper's numbers whose columns (method, problem, decoding, depth, ...) hold `where`."""
     return select(study.published(table), **where)
 
@@ -140,13 +140,13 @@ def interval_cell(value: Value, samples: NDArray[np.float64] | None, published: 
 
 def model_here(study: Study, *runs: str | None) -> str:
     """Name depth and width of the runs' networks; a dash for a method that is not trained here."""
-    given = study.given()
-    found = [
-        ", ".join([_shape(study.runs[run].network), *([given[run].partition(" (")[0]] if run in given else [])])
+    sources = study.weight_sources()
+    names = [
+        ", ".join([_shape(study.runs[run].network), *([sources[run].partition(" (")[0]] if run in sources else [])])
         for run in runs
         if run is not None and run in study.runs
     ]
-    return "; ".join(dict.fromkeys(found)) or UNTRAINED
+    return "; ".join(dict.fromkeys(names)) or UNTRAINED
 
 
 def _shape(network: Network) -> str:

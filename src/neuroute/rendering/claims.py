@@ -121,9 +121,9 @@ def less(better: Side, worse: Side, dataset: Dataset, what: str = "gap") -> Find
 
 def above(upper: Side, lower: Side, what: str, over: str, at: str, format: Format = TWO_DECIMALS) -> Finding:
     """Claim that the first side lies above the second."""
-    measured = None if upper.measured is None or lower.measured is None else upper.measured - lower.measured
+    gap = None if upper.measured is None or lower.measured is None else upper.measured - lower.measured
     samples = None if upper.samples is None or lower.samples is None else upper.samples - lower.samples
-    difference = interval_cell(measured, samples, printed_difference(upper, lower))
+    difference = interval_cell(gap, samples, printed_difference(upper, lower))
     return Finding(f"{upper.label} less {lower.label}: {what}", difference, (upper, lower), over, at, format)
 
 
@@ -153,8 +153,8 @@ def slope_interval(x: Sequence[float], y: Sequence[float], published: Value = No
         return Cell(None, published)
     from scipy.stats import linregress, t
 
-    found = linregress([math.log(v) for v in x], [math.log(v) for v in y])
+    fit = linregress([math.log(v) for v in x], [math.log(v) for v in y])
     if len(x) < 3:
-        return Cell(float(found.slope), published)
-    half = float(t.ppf(0.975, len(x) - 2)) * float(found.stderr)
-    return Cell(float(found.slope), published, float(found.slope) - half, float(found.slope) + half)
+        return Cell(float(fit.slope), published)
+    half = float(t.ppf(0.975, len(x) - 2)) * float(fit.stderr)
+    return Cell(float(fit.slope), published, float(fit.slope) - half, float(fit.slope) + half)

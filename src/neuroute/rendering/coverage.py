@@ -28,36 +28,36 @@ class Coverage(NamedTuple):
     def of(cls, table: Path) -> Coverage:
         """Count in the CSV that `render` has written."""
         frame = pd.read_csv(table, keep_default_na=False, na_values=[""])
-        found = cls(0, 0, 0, 0)
+        coverage = cls(0, 0, 0, 0)
         for name in frame.columns[frame.columns.str.endswith(("_measured", "_published"))]:
             stem = name.rpartition("_")[0]
             if name.endswith("_published") and f"{stem}_measured" in frame:
                 continue
             here = _column(frame, f"{stem}_measured").notna()
-            printed = _column(frame, f"{stem}_published")
-            is_number = pd.to_numeric(printed, errors="coerce").notna()
-            alone = printed.notna() & ~here
+            values = _column(frame, f"{stem}_published")
+            is_number = pd.to_numeric(values, errors="coerce").notna()
+            alone = values.notna() & ~here
             counts = here, here & is_number, alone & is_number, alone & ~is_number
-            found = found.plus(cls(*(int(cells.sum()) for cells in counts)))
-        return found
+            coverage = coverage.plus(cls(*(int(cells.sum()) for cells in counts)))
+        return coverage
 
     def plus(self, other: Coverage) -> Coverage:
         return Coverage(*(a + b for a, b in zip(self, other, strict=True)))
 
     def cells(self, name: str) -> tuple[str, ...]:
         """A line under `HEADS`."""
-        printed = self.beside + self.quoted
-        share = f"{100 * self.beside / printed:.0f} %" if printed else "–"
+        numbers = self.beside + self.quoted
+        share = f"{100 * self.beside / numbers:.0f} %" if numbers else "–"
         return (name, *(f"{count:,}" for count in self), share)
 
 
 def coverage_lines(tables: Mapping[str, Coverage]) -> list[tuple[str, ...]]:
     """A line for each table that has cells (name -> its cells), and one for all."""
-    shown = {name: found for name, found in tables.items() if any(found)}
+    filled = {name: coverage for name, coverage in tables.items() if any(coverage)}
     total = Coverage(0, 0, 0, 0)
-    for found in shown.values():
-        total = total.plus(found)
-    return [found.cells(name) for name, found in shown.items()] + ([total.cells("all")] if shown else [])
+    for coverage in filled.values():
+        total = total.plus(coverage)
+    return [coverage.cells(name) for name, coverage in filled.items()] + ([total.cells("all")] if filled else [])
 
 
 def _column(frame: pd.DataFrame, name: str) -> pd.Series:

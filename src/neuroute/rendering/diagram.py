@@ -147,9 +147,9 @@ class Words(Element):
     def draw(self, sheet: Sheet, x: float, y: float, width: float) -> None:
         sheet.add_place(self, x, y)
         look = {"ha": "left" if self.heading else "center", "va": "bottom" if self.above else "center"}
-        left, up = x - width / 2 if self.heading else x, 0.04 if self.above else 0.0
+        start, up = x - width / 2 if self.heading else x, 0.04 if self.above else 0.0
         weight = "bold" if self.bold else "normal"
-        sheet.write(left, y + up, self.text, color=self.colour, fontsize=self.size, fontweight=weight, **look)
+        sheet.write(start, y + up, self.text, color=self.colour, fontsize=self.size, fontweight=weight, **look)
 
 
 def words(text: str, size: float = BODY, *, name: str = "", **how: Any) -> Words:
@@ -192,13 +192,13 @@ class Legend(Element):
 
     def draw(self, sheet: Sheet, x: float, y: float, width: float) -> None:
         e = self.extent(sheet)
-        left, level = x - e.left, y + e.up - 0.0625
+        edge, level = x - e.left, y + e.up - 0.0625
         for label, mark in self.marks.items():
-            ends = [left + 0.08] if "marker" in mark else [left, left + 0.16]
+            ends = [edge + 0.08] if "marker" in mark else [edge, edge + 0.16]
             shape = {"linestyle": "none" if "marker" in mark else "-", "solid_capstyle": "butt"}
             sheet.canvas.plot(ends, [level] * len(ends), **{**shape, **mark})
-            sheet.write(left + 0.2, level, label, ha="left", fontsize=6)
-            left, level = (left + 0.3 + sheet.width_of(label, 6), level) if self.across else (left, level - 0.125)
+            sheet.write(edge + 0.2, level, label, ha="left", fontsize=6)
+            edge, level = (edge + 0.3 + sheet.width_of(label, 6), level) if self.across else (edge, level - 0.125)
 
 
 def legend(marks: dict[str, dict[str, Any]], *, across: bool = False) -> Legend:
@@ -230,10 +230,10 @@ class Row(Element):
             wide = [gap == self.gap for gap in gaps]
             gaps = [gap + (width - 2 * half) * w / (sum(wide) or 1) for gap, w in zip(gaps, wide, strict=True)]
             half = width / 2 if any(wide) else half
-        left = x - half
+        edge = x - half
         for item, e, gap in zip(self.items, parts, [*gaps, 0.0], strict=True):
-            item.draw(sheet, left + e.left, y, e.width)
-            left += e.width + gap
+            item.draw(sheet, edge + e.left, y, e.width)
+            edge += e.width + gap
 
 
 def row(*items: Element, **how: Any) -> Row:

@@ -5,15 +5,15 @@ The specs are plain values, made from a scale alone, so that a plan can ask whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from neuroute.core.lazy import pd
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Solved, Tested
-from neuroute.plan.objects import Dataset, Decoding, Labels, Test
-from neuroute.rendering.cells import gap_cell, mean_of_gaps_cell, model_here, number, printed, select
-from neuroute.rendering.columns import HERE, described, joined, millions
+from neuroute.plan.objects import Dataset, Decoding, Labels, Problem, Test
+from neuroute.rendering.cells import gap_cell, mean_of_gaps_cell, model_here, number, printed_numbers, select
+from neuroute.rendering.columns import HERE, described, joined, millions, short
 from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Format, Row, Table, Value, duration, fixed
@@ -126,7 +126,7 @@ class Grid:
 
     def rows(self, study: Study, *, here: bool = True) -> list[Row]:
         """Draw the rows: labels, with `here` the model or solver of each, and the cells."""
-        numbers = printed(study, self.table or study.artifact.name, **self.where)
+        numbers = printed_numbers(study, self.table or study.artifact.name, **self.where)
         solvers = Solvers.of(study)
         rows = []
         for method in self.methods:
@@ -203,6 +203,14 @@ def gaps(tests: Tests, measure: Measure = GAP, decimals: int = 3) -> list[Quanti
         )
         for n, test in tests.items()
     ]
+
+
+def of_each(
+    scale: Scale, problem: Problem, sizes: Iterable[int], test: Callable[[Scale, int], Labels], *measures: Measure
+) -> list[Quantity]:
+    """Head the columns of thousands of nodes, TSP2K; test: the test set that stands for a size."""
+    tests = {size: test(scale, size) for size in sizes}
+    return comparison(tests, lambda size: f"{problem}{short(size)}".upper(), *measures, key=short, lengths=2)
 
 
 def comparison(

@@ -22,7 +22,7 @@ def keep(results: Path, stems: Iterable[Path], scale: str, folder: Path, commit:
     Raises NeurouteError when none was drawn at that scale, or when the commit is not known.
     """
     provenance = {"commit": commit or _head(), "date": datetime.date.today().isoformat()}
-    kept = []
+    copies = []
     for stem in stems:
         if not with_suffix(stem, "json").is_file():
             continue
@@ -36,10 +36,10 @@ def keep(results: Path, stems: Iterable[Path], scale: str, folder: Path, commit:
         write_text(with_suffix(to, "csv"), table.to_csv(index=False, lineterminator="\n"))
         if about["kind"] == "figure":
             write_whole(with_suffix(to, "png"), partial(_copy, with_suffix(stem, "png")))
-        kept.append(with_suffix(to, "csv"))
-    if not kept:
+        copies.append(with_suffix(to, "csv"))
+    if not copies:
         raise NeurouteError(f"nothing was drawn at scale {scale}; run `snakemake all --config scale={scale}` first")
-    return kept
+    return copies
 
 
 def _copy(source: Path, file: BinaryIO) -> None:
@@ -48,7 +48,7 @@ def _copy(source: Path, file: BinaryIO) -> None:
 
 def _head() -> str:
     try:
-        found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
+        process = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         raise NeurouteError("the commit is not known (no git checkout here); give --commit") from None
-    return found.stdout.strip()
+    return process.stdout.strip()

@@ -48,8 +48,8 @@ def node_rows(coords: Array, about: Mapping[str, Any], columns: Mapping[str, Any
     """
     rows = []
     for node, (x, y) in enumerate(np.asarray(coords, float)):
-        own = {k: v.get(node) if isinstance(v, Mapping) else _plain(v[node]) for k, v in columns.items()}
-        rows.append({**about, "node": node, "x": round(float(x), 6), "y": round(float(y), 6), **own})
+        values_of = {k: v.get(node) if isinstance(v, Mapping) else _plain(v[node]) for k, v in columns.items()}
+        rows.append({**about, "node": node, "x": round(float(x), 6), "y": round(float(y), 6), **values_of})
     return rows
 
 
@@ -58,11 +58,11 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def frame_square(axes: mpl.axes.Axes, coords: Array | None = None, room: float = 0.05) -> None:
+def frame_square(axes: mpl.axes.Axes, coords: Array | None = None, margin: float = 0.05) -> None:
     """A framed square around the nodes, of the unit square where none are given, without ticks."""
     corners = np.array([[0.0, 0.0], [1.0, 1.0]]) if coords is None else np.asarray(coords, float)
     low, high = corners.min(axis=0), corners.max(axis=0)
-    half = (0.5 + room) * float((high - low).max()) or 0.5
+    half = (0.5 + margin) * float((high - low).max()) or 0.5
     (x, y) = (low + high) / 2
     axes.set_xlim(x - half, x + half)
     axes.set_ylim(y - half, y + half)
@@ -147,7 +147,7 @@ class Decision:
         return int(self.path[-1])
 
     @property
-    def chosen(self) -> int | None:
+    def choice(self) -> int | None:
         """The likeliest node; none where no probability is a number."""
         left = self.probabilities[self.available]
         return int(self.available[np.nanargmax(left)]) if np.isfinite(left).any() else None
@@ -168,16 +168,16 @@ def draw_state(axes: mpl.axes.Axes, decision: Decision) -> None:
 def draw_probabilities(axes: mpl.axes.Axes, decision: Decision) -> None:
     """What may come next in the colour of its probability, and the choice."""
     _draw_path(axes, decision)
-    if decision.chosen is None:
+    if decision.choice is None:
         draw_nodes(axes, decision.coords, decision.available, "white")
         write_not_finite(axes)
     else:
-        left = decision.available[np.argsort(decision.probabilities[decision.available], kind="stable")]
-        top = float(decision.probabilities[decision.chosen])
-        draw_nodes(axes, decision.coords, left, color_values("Blues", decision.probabilities[left] / top))
-        leg = decision.coords[[decision.current, decision.chosen]]
+        nodes = decision.available[np.argsort(decision.probabilities[decision.available], kind="stable")]
+        top = float(decision.probabilities[decision.choice])
+        draw_nodes(axes, decision.coords, nodes, color_values("Blues", decision.probabilities[nodes] / top))
+        leg = decision.coords[[decision.current, decision.choice]]
         axes.plot(*leg.T, color="#1c5a9c", linewidth=1.1, linestyle=(0, (1.2, 1)), zorder=2)
-        axes.text(*_label_place(decision, decision.chosen), format_percent(top), fontsize=6, fontweight="bold",
+        axes.text(*_label_place(decision, decision.choice), format_percent(top), fontsize=6, fontweight="bold",
                   ha="center", va="center", color="#0a2749", zorder=8,
                   bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.4})  # fmt: skip
     frame_square(axes, decision.coords)
@@ -196,18 +196,18 @@ def _draw_path(axes: mpl.axes.Axes, decision: Decision) -> None:
     draw_mark(axes, coords[decision.end], "depot" if decision.depot else "destination")
 
 
-def _label_place(decision: Decision, chosen: int) -> tuple[float, float]:
+def _label_place(decision: Decision, choice: int) -> tuple[float, float]:
     """Near the choice, where the label of its probability hides few nodes and stays in the panel."""
     coords = decision.coords
     low, high = coords.min(axis=0), coords.max(axis=0)
     span = float((high - low).max()) or 1.0
     half = span * np.array([0.14, 0.06])  # of the label
-    ends = coords[[decision.current, decision.end, chosen]]
-    legs = coords[np.stack([[*decision.path, chosen][:-1], [*decision.path, chosen][1:]])]  # (2, legs, 2)
+    ends = coords[[decision.current, decision.end, choice]]
+    legs = coords[np.stack([[*decision.path, choice][:-1], [*decision.path, choice][1:]])]  # (2, legs, 2)
     on_path = (legs[0] + np.linspace(0, 1, 13)[:, None, None] * (legs[1] - legs[0])).reshape(-1, 2)
-    best, least = coords[chosen], math.inf
+    best, least = coords[choice], math.inf
     for angle in np.arange(16) * math.pi / 8:
-        at = coords[chosen] + span * np.array([0.2 * math.cos(angle), 0.125 * math.sin(angle)])
+        at = coords[choice] + span * np.array([0.2 * math.cos(angle), 0.125 * math.sin(angle)])
         outside = np.maximum(np.abs(at - (low + high) / 2) - (0.55 * span - half), 0).sum() / span
         hidden = (np.abs(coords - at) < half).all(axis=1).sum()
         hidden_ends = (np.abs(ends - at) < half + 0.05 * span).all(axis=1).sum()
@@ -240,26 +240,26 @@ def draw_matrix(axes: mpl.axes.Axes, values: Array, below: str = "", *, colours:
         axes.set_xlabel(below, fontsize=5.3, labelpad=1.5)
 
 
-def _scaled(known: Array) -> tuple[str, Any]:
+def _scaled(finite: Array) -> tuple[str, Any]:
     """The palette, and how its colours follow the finite values."""
-    if not len(known):
+    if not len(finite):
         return POSITIVE, mpl.colors.Normalize(0, 1)
-    low, high = (float(v) for v in np.percentile(known, (TAIL, 100 - TAIL)))
-    if known.min() < 0 < known.max():
+    low, high = (float(v) for v in np.percentile(finite, (TAIL, 100 - TAIL)))
+    if finite.min() < 0 < finite.max():
         reach = max(abs(low), abs(high)) or 1.0
         return SIGNED, mpl.colors.TwoSlopeNorm(0, -reach, reach)
-    if known.max() <= 0:
+    if finite.max() <= 0:
         return BIAS, mpl.colors.Normalize(min(low, -1e-12), 0)
     return POSITIVE, mpl.colors.Normalize(0, high or 1.0)
 
 
 def format_range(values: Any) -> str:
     """−1.2 … 3.4, of the finite values; once where both are the same."""
-    known = np.asarray(values, float)
-    known = known[np.isfinite(known)]
-    if not len(known):
+    finite = np.asarray(values, float)
+    finite = finite[np.isfinite(finite)]
+    if not len(finite):
         return "not finite"
-    return " … ".join(short(float(v)) for v in (known.min(), known.max()))
+    return " … ".join(short(float(v)) for v in (finite.min(), finite.max()))
 
 
 def short(value: float) -> str:

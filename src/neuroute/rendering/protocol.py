@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.benchmarks import studied
-from neuroute.plan.claims import AVERAGING, BEST_KNOWN, DRAWN, LIBRARY, NOT_STATED, Protocol
+from neuroute.datasets.benchmarks import study_instances
+from neuroute.plan.claims import AVERAGING, BEST_KNOWN, LIBRARY, NEW_INSTANCES, NOT_STATED, Protocol
 from neuroute.plan.decodings import Decoding
 from neuroute.plan.evaluations import BenchmarkEvaluation, ConstructionEvaluation, StageEvaluation
 from neuroute.plan.needs import Need, Tested
@@ -85,14 +85,14 @@ def protocol_lines(plan: Plan, paper: str) -> list[Line]:
         return []
     own_needs = ((name, needs) for name, needs in plan.needs.items() if name.startswith(f"{paper}/"))
     uses = [use for name, needs in own_needs for use in _uses(name, needs)]
-    left, lines = set(uses), []
+    unclaimed, lines = set(uses), []
     for protocol in declared(plan.scale):
-        own = [use for use in uses if _is_of(use, protocol)]
-        left.difference_update(own)
-        if own:
-            lines.append(_line(plan, protocol, own))
-    if left:
-        use = min(left, key=lambda use: (use.artifact, use.run))
+        uses_here = [use for use in uses if _is_of(use, protocol)]
+        unclaimed.difference_update(uses_here)
+        if uses_here:
+            lines.append(_line(plan, protocol, uses_here))
+    if unclaimed:
+        use = min(unclaimed, key=lambda use: (use.artifact, use.run))
         raise NeurouteError(
             f"{use.artifact}: tests {use.run} on {_name(use.here)}, which {paper}'s protocol does not name; add it to "
             f"papers/{paper}/protocol.py"
@@ -143,11 +143,11 @@ def _line(plan: Plan, protocol: Protocol, uses: Sequence[_Use]) -> Line:
     here = uses[0].here
     count = f"{protocol.instances:,}" if protocol.instances is not None else NOT_STATED
     if isinstance(here, BenchmarkEvaluation):
-        instances = len(studied(here.max_nodes, here.min_nodes, here.benchmark, here.sets))
+        instances = len(study_instances(here.max_nodes, here.min_nodes, here.benchmark, here.sets))
         reference, source = BEST_KNOWN, LIBRARY
     else:
         dataset = here.dataset if isinstance(here, Labels) else here
-        instances, source = dataset.count, Path(dataset.file).stem if dataset.file else DRAWN
+        instances, source = dataset.count, Path(dataset.file).stem if dataset.file else NEW_INSTANCES
         reference = solver_name(here.solver) if isinstance(here, Labels) else NO_GAPS
     precisions = dict.fromkeys(plan.runs[use.run].training.precision for use in uses)
     return Line(

@@ -31,11 +31,11 @@ def _stand_ins(study: Study) -> list[str]:
     ]
 
 
-def _given(study: Study) -> list[str]:
+def _say_sources(study: Study) -> list[str]:
     """Say which weights behind what is shown were not trained here."""
-    told = ", ".join(f"{run}: {source}" for run, source in study.given().items())
+    sources = ", ".join(f"{run}: {source}" for run, source in study.weight_sources().items())
     rest = "What is said of trainings here is not about them."
-    return [f"Not trained here but taken from files: {told}. {rest}"] if told else []
+    return [f"Not trained here but taken from files: {sources}. {rest}"] if sources else []
 
 
 def render(study: Study, stem: Path) -> list[Path]:
@@ -45,26 +45,26 @@ def render(study: Study, stem: Path) -> list[Path]:
     reads: title, notes and what the numbers were measured on.  Raises NeurouteError for missing records.
     """
     with style.house():
-        drawn = resolve(study.artifact.function)(study)
+        drawing = resolve(study.artifact.function)(study)
     measured_on = study.measured_on()
-    if isinstance(drawn, Table | Drawing):
-        drawn = replace(drawn, notes=(*drawn.notes, *_stand_ins(study), *_given(study)))
-    if isinstance(drawn, Table):
+    if isinstance(drawing, Table | Drawing):
+        drawing = replace(drawing, notes=(*drawing.notes, *_stand_ins(study), *_say_sources(study)))
+    if isinstance(drawing, Table):
         extra = {"scale": study.scale.name, "device": "; ".join(measured_on.get("devices", [])) or None}
-        texts = {"csv": drawn.csv(extra), "md": drawn.markdown(), "tex": drawn.latex(), "html": drawn.html()}
+        texts = {"csv": drawing.csv(extra), "md": drawing.markdown(), "tex": drawing.latex(), "html": drawing.html()}
         for kind, text in texts.items():
             write_text(with_suffix(stem, kind), text)
-        about: dict[str, Any] = {"title": drawn.title, "notes": list(drawn.notes), "legend": drawn.legend}
-    elif isinstance(drawn, Drawing):
-        save_figure(drawn.figure, stem)
-        points = drawn.points.assign(scale=study.scale.name)
+        about: dict[str, Any] = {"title": drawing.title, "notes": list(drawing.notes), "legend": drawing.legend}
+    elif isinstance(drawing, Drawing):
+        save_figure(drawing.figure, stem)
+        points = drawing.points.assign(scale=study.scale.name)
         write_text(with_suffix(stem, "csv"), points.to_csv(index=False, lineterminator="\n"))
-        about = {"title": study.artifact.title, "notes": list(drawn.notes), "alt": drawn.alt}
-        if drawn.fits:
-            about |= {"fits": drawn.fits.html(), "fits_markdown": drawn.fits.markdown()}
+        about = {"title": study.artifact.title, "notes": list(drawing.notes), "alt": drawing.alt}
+        if drawing.fits:
+            about |= {"fits": drawing.fits.html(), "fits_markdown": drawing.fits.markdown()}
     else:
-        raise NeurouteError(f"{study.artifact.function} returned {type(drawn).__name__}, not a Table or a Drawing")
-    kind = "table" if isinstance(drawn, Table) else "figure"
+        raise NeurouteError(f"{study.artifact.function} returned {type(drawing).__name__}, not a Table or a Drawing")
+    kind = "table" if isinstance(drawing, Table) else "figure"
     about |= {
         "paper": study.artifact.paper,
         "name": study.artifact.name,

@@ -50,7 +50,7 @@ def write_report(
             "title": titles.get(paper, paper),
             "anchor": paper,
             "protocol": [line.cells() for line in protocols.get(paper, ())],
-            "coverage": coverage_lines({_number(name): found for name, found in coverage[paper].items()}),
+            "coverage": coverage_lines({_number(name): cells for name, cells in coverage[paper].items()}),
             "artifacts": [_artifact(paper, stem, out, scale) for stem in paper_stems],
             "claims": [_claim(paper, judged) for judged in overviews.get(paper, Overview()).claims],
             "pictures": _pictures(paper, paper_stems, overviews.get(paper, Overview()).figures),
@@ -60,19 +60,19 @@ def write_report(
     scales = {a["scale"] for paper in papers for a in paper["artifacts"] if a.get("other_scale")}
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string((files("neuroute.rendering") / "report.html").read_text(encoding="utf-8"))
-    told = summary(scale.name, overviews, titles, coverage)
-    shown = {
-        "verdicts": told["verdicts"],
+    summary_values = summary(scale.name, overviews, titles, coverage)
+    template_values = {
+        "verdicts": summary_values["verdicts"],
         "rule": RULE,
         "protocol_heads": HEADS,
         "protocol_legend": LEGEND,
         "coverage_heads": COVERAGE_HEADS,
         "coverage_legend": COVERAGE_LEGEND,
-        "claimed": bool(told["claims"]),
+        "claimed": bool(summary_values["claims"]),
         "other_scales": sorted(scales),
     }
-    write_text(out, template.render(title=title, scale=scale, papers=papers, **shown))
-    write_json(out.with_name("summary.json"), told)
+    write_text(out, template.render(title=title, scale=scale, papers=papers, **template_values))
+    write_json(out.with_name("summary.json"), summary_values)
 
 
 def _claim(paper: str, judged: Judged) -> dict[str, Any]:
@@ -89,12 +89,12 @@ def _pictures(paper: str, stems: Sequence[Path], names: Sequence[str]) -> list[d
 
 def _artifact(paper: str, stem: Path, out: Path, scale: Scale) -> dict[str, Any]:
     """What the template shows of one artifact."""
-    shown: dict[str, Any] = {"anchor": f"{paper}-{stem.name}", "number": _number(stem.name), "drawn": False}
+    values: dict[str, Any] = {"anchor": f"{paper}-{stem.name}", "number": _number(stem.name), "drawn": False}
     if not with_suffix(stem, "json").is_file():
-        return shown
+        return values
     about = read_json(with_suffix(stem, "json"), "draw it again")
     on = about["measured_on"]
-    shown |= {
+    values |= {
         "drawn": True,
         "title": about["title"],
         "kind": about["kind"],
@@ -110,10 +110,10 @@ def _artifact(paper: str, stem: Path, out: Path, scale: Scale) -> dict[str, Any]
         ],
     }
     if about["kind"] == "table":
-        shown["table"] = _read(with_suffix(stem, "html")).decode()
+        values["table"] = _read_bytes(with_suffix(stem, "html")).decode()
     else:
-        shown["image"] = base64.b64encode(_read(with_suffix(stem, "svg"))).decode()
-    return shown
+        values["image"] = base64.b64encode(_read_bytes(with_suffix(stem, "svg"))).decode()
+    return values
 
 
 def describe(measured_on: Mapping[str, Any]) -> list[str]:
@@ -132,8 +132,8 @@ def describe(measured_on: Mapping[str, Any]) -> list[str]:
         seeds = ", ".join(map(str, measured_on.get("seeds", [])))
         models = measured_on["models"]
         phrases.append(f"{models} model{'s' if models != 1 else ''}" + (f", seed {seeds}" if seeds else ""))
-    if given := measured_on.get("weights"):
-        kinds = Counter(source.partition(" (")[0] for source in given.values())
+    if sources := measured_on.get("weights"):
+        kinds = Counter(source.partition(" (")[0] for source in sources.values())
         phrases += [f"{kind} of {count} of them" for kind, count in kinds.items()]
     if measured_on.get("devices"):
         threads = "/".join(map(str, measured_on.get("threads", [])))
@@ -156,7 +156,7 @@ def _number(name: str) -> str:
     return f"{word[:1].upper()}{word[1:].rstrip()} {name[len(word) :]}".strip()
 
 
-def _read(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:

@@ -27,26 +27,26 @@ class Overview:
 
 def shown_claim(judged: Judged) -> dict[str, Any]:
     """What the template shows of a claim."""
-    shown: dict[str, Any] = {
+    values: dict[str, Any] = {
         "sentence": judged.claim.sentence,
         "where": judged.claim.where,
         "artifact": judged.claim.artifact,
         "verdict": judged.verdict,
         "why": judged.why,
     }
-    if found := judged.finding:
+    if finding := judged.finding:
         rows = [
-            (side.label, _text(side.measured, found.format), _text(side.published, found.format))
-            for side in found.sides
+            (side.label, _text(side.measured, finding.format), _text(side.published, finding.format))
+            for side in finding.sides
         ]
-        shown |= {"rows": rows, "difference": _difference(found), "quantity": found.quantity}
-        shown |= {"over": found.over, "at": found.at}
-    return shown
+        values |= {"rows": rows, "difference": _difference(finding), "quantity": finding.quantity}
+        values |= {"over": finding.over, "at": finding.at}
+    return values
 
 
-def _difference(found: Finding) -> tuple[str, str, str]:
+def _difference(finding: Finding) -> tuple[str, str, str]:
     """The measured difference, its interval and the printed one."""
-    cell, form = found.difference, found.format
+    cell, form = finding.difference, finding.format
     interval = f"{_text(cell.low, form)} … {_text(cell.high, form)}" if cell.low is not None else ""
     return _text(cell.measured, form), interval, _text(cell.published, form)
 
@@ -84,16 +84,16 @@ def summary(
     coverage: paper -> table -> its cells; a number is a measured cell of a table.
     """
     judged = [(paper, each) for paper, overview in overviews.items() for each in overview.claims]
-    counts = [found for tables in coverage.values() for found in tables.values()]
+    counts = [cells for tables in coverage.values() for cells in tables.values()]
     return {
         "scale": scale,
         "verdicts": {verdict: sum(each.verdict == verdict for _, each in judged) for verdict in VERDICTS},
         "numbers": {
-            "measured": sum(found.measured for found in counts),
-            "beside_printed": sum(found.beside for found in counts),
+            "measured": sum(cells.measured for cells in counts),
+            "beside_printed": sum(cells.beside for cells in counts),
         },
         "coverage": {
-            paper: {name: found._asdict() for name, found in tables.items()} for paper, tables in coverage.items()
+            paper: {name: cells._asdict() for name, cells in tables.items()} for paper, tables in coverage.items()
         },
         "claims": [_line(paper, titles.get(paper, paper), each) for paper, each in judged],
     }
@@ -112,8 +112,8 @@ def covered(stems: Mapping[str, Iterable[Path]]) -> dict[str, dict[str, Coverage
 
 
 def _line(paper: str, title: str, judged: Judged) -> dict[str, Any]:
-    found = judged.finding
-    cell = found.difference if found else Cell()
+    finding = judged.finding
+    cell = finding.difference if finding else Cell()
     return {
         "paper": paper,
         "title": title,
@@ -122,10 +122,10 @@ def _line(paper: str, title: str, judged: Judged) -> dict[str, Any]:
         "artifact": judged.claim.artifact,
         "verdict": judged.verdict,
         "why": judged.why,
-        "quantity": found.quantity if found else None,
+        "quantity": finding.quantity if finding else None,
         "measured": cell.measured,
         "low": cell.low,
         "high": cell.high,
         "published": cell.published,
-        "measured_on": found.at if found else None,
+        "measured_on": finding.at if finding else None,
     }

@@ -14,12 +14,12 @@ Setting = tuple[str, str | None, Callable[[T], Value]]  # heading, key of the pr
 
 
 def setting_rows(
-    settings: Iterable[Setting[T]], subjects: Sequence[T | None], printed: Callable[[int, str], Value]
+    settings: Iterable[Setting[T]], subjects: Sequence[T | None], published: Callable[[int, str], Value]
 ) -> tuple[Row, ...]:
     """Show each setting of each subject; printed: (place of the subject, key) -> the paper's value."""
 
     def cell(i: int, subject: T | None, key: str | None, value: Callable[[T], Value]) -> Cell:
-        return Cell(value(subject) if subject is not None else None, printed(i, key) if key else None)
+        return Cell(value(subject) if subject is not None else None, published(i, key) if key else None)
 
     return tuple(
         Row((heading,), tuple(cell(i, subject, key, value) for i, subject in enumerate(subjects)))

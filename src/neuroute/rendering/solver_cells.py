@@ -47,8 +47,8 @@ class Solvers:
 
     def mean(self, reference: Labels, solver: str) -> float | None:
         """Return the mean length of exactly these instances; the reference solver's perhaps as evaluations keep it."""
-        if solver == reference.solver and (kept := self.study.reference_lengths(reference.dataset)) is not None:
-            return float(kept.mean())
+        if solver == reference.solver and (lengths := self.study.reference_lengths(reference.dataset)) is not None:
+            return float(lengths.mean())
         entry = self.entries.get(Labels(dataset=reference.dataset, solver=solver).id)
         if entry and entry.get("mean_length") is not None:
             return float(entry["mean_length"])
@@ -66,8 +66,8 @@ class Solvers:
 
     def lengths(self, reference: Labels, solver: str) -> NDArray[np.float64] | None:
         """Return the length of each instance (count,); None where it was not solved."""
-        if solver == reference.solver and (kept := self.study.reference_lengths(reference.dataset)) is not None:
-            return kept
+        if solver == reference.solver and (stored := self.study.reference_lengths(reference.dataset)) is not None:
+            return stored
         entry = self.entry(reference.dataset, solver)
         return np.array(entry["lengths"][: reference.dataset.count]) if entry and "lengths" in entry else None
 
@@ -83,13 +83,13 @@ class Solvers:
 
     def here(self, references: Iterable[Labels], names: Sequence[str]) -> str:
         """Name the solvers that play a row's role, with their versions; a dash for none."""
-        found: dict[str, None] = {}
+        names_here: dict[str, None] = {}
         for reference in references:
-            known = (s for s in names if s == reference.solver or self.mean(reference, s) is not None)
-            if (solver := next(known, None)) is not None:
+            solvers_here = (s for s in names if s == reference.solver or self.mean(reference, s) is not None)
+            if (solver := next(solvers_here, None)) is not None:
                 entry = self.entry(reference.dataset, solver)
-                found[_with_version(solver_name(solver), str(entry.get("version") or "") if entry else "")] = None
-        return ", ".join(found) or UNTRAINED
+                names_here[_with_version(solver_name(solver), str(entry.get("version") or "") if entry else "")] = None
+        return ", ".join(names_here) or UNTRAINED
 
 
 def _with_version(name: str, version: str) -> str:

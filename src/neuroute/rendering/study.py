@@ -37,9 +37,9 @@ class Study:
     @classmethod
     def load(cls, artifact: Artifact, config: Config, scale: Scale, runs: Iterable[Run], work: Path) -> Study:
         """`runs`: the plan's runs; those of other papers are left out, unless the artifact reads them."""
-        read = {e.rpartition("/")[0] for e in artifact.evaluations}
-        own = {run.id: run for run in runs if run.paper == artifact.paper or run.id in read}
-        return cls(artifact, config, scale, own, work)
+        read_runs = {e.rpartition("/")[0] for e in artifact.evaluations}
+        own_runs = {run.id: run for run in runs if run.paper == artifact.paper or run.id in read_runs}
+        return cls(artifact, config, scale, own_runs, work)
 
     @cached_property
     def records(self) -> pd.DataFrame:
@@ -82,17 +82,17 @@ class Study:
         for evaluation in self.artifact.evaluations:
             if evaluation.rpartition("/")[0] == run:
                 stored = self._stored(evaluation)
-                own = stored.get(f"{dataset.id}|{_id(decoding)}")
-                if own is not None:
-                    return own, stored[f"{dataset.id}|reference"]
+                unrounded = stored.get(f"{dataset.id}|{_id(decoding)}")
+                if unrounded is not None:
+                    return unrounded, stored[f"{dataset.id}|reference"]
         return None
 
     def reference_lengths(self, dataset: Dataset) -> NDArray[np.float64] | None:
         """Lengths of the reference solutions of a data set (count,), as any evaluation of a model has kept them."""
         for evaluation in self.artifact.evaluations:
-            kept = self._stored(evaluation).get(f"{dataset.id}|reference")
-            if kept is not None:
-                return kept
+            lengths = self._stored(evaluation).get(f"{dataset.id}|reference")
+            if lengths is not None:
+                return lengths
         return None
 
     def mark(self, rows: pd.DataFrame) -> None:
@@ -136,22 +136,22 @@ class Study:
             raise NeurouteError(f"{path}: missing; train {run}") from None
         except json.JSONDecodeError as error:
             raise NeurouteError(f"{path}: not valid JSON lines ({error}); train {run} again") from None
-        kept = [line for line in lines if kind is None or line.get("kind") == kind]
-        return pd.DataFrame(kept)
+        chosen_lines = [line for line in lines if kind is None or line.get("kind") == kind]
+        return pd.DataFrame(chosen_lines)
 
     def summary(self, run: str) -> dict[str, Any]:
         """What training left in run.json: device, wall time, updates, samples."""
         return dict(read_json(self.work / "runs" / run / "run.json", f"train {run}"))
 
-    def given(self) -> dict[str, str]:
+    def weight_sources(self) -> dict[str, str]:
         """Models of the artifact whose weights were not trained here -> where these come from."""
-        found = {
+        sources = {
             r: str(self.summary(r)["weights"]) for r in self.artifact.runs if isinstance(self.runs.get(r), GivenRun)
         }
         if "weights" in self.records:
-            told = self.records[["run", "weights"]].dropna().drop_duplicates("run")
-            found |= dict(zip(told.run, told.weights, strict=True))
-        return found
+            table = self.records[["run", "weights"]].dropna().drop_duplicates("run")
+            sources |= dict(zip(table.run, table.weights, strict=True))
+        return sources
 
     def manifest(self, job: str) -> dict[str, Any]:
         """What a label job wrote down: solver, version, seconds and mean length of each set of labels."""
@@ -187,10 +187,10 @@ class Study:
             on["threads"] = sorted({int(s["threads"]) for s in summaries if s.get("threads")})
             on["torch"] = list(dict.fromkeys(str(s["torch"]) for s in summaries if s.get("torch")))
             on["models"] = len(summaries)
-            trained = (self.runs[r] for r in self.artifact.runs if r in self.runs)
-            on["seeds"] = sorted({run.seed for run in trained if not isinstance(run, GivenRun)})
-        if given := self.given():
-            on["weights"] = given
+            runs = (self.runs[r] for r in self.artifact.runs if r in self.runs)
+            on["seeds"] = sorted({run.seed for run in runs if not isinstance(run, GivenRun)})
+        if sources := self.weight_sources():
+            on["weights"] = sources
         return on
 
 

@@ -97,12 +97,12 @@ def log_axis(axes: mpl.axes.Axes, which: str, values: ArrayLike, pad: float = 0.
     if not len(positive):
         return
     low, high = math.log10(positive.min()), math.log10(positive.max())
-    room = max((high - low) * pad, 0.05, (0.3 - (high - low)) / 2)
-    limits = (10 ** (low - room), 10 ** (high + room))
+    margin = max((high - low) * pad, 0.05, (0.3 - (high - low)) / 2)
+    limits = (10 ** (low - margin), 10 ** (high + margin))
     axis: mpl.axis.Axis = getattr(axes, f"{which}axis")
     (axes.set_xscale if which == "x" else axes.set_yscale)("log")
     (axes.set_xlim if which == "x" else axes.set_ylim)(*limits)
-    span = high - low + 2 * room
+    span = high - low + 2 * margin
     dense = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0) if span < 1.1 else (1.0, 2.0, 5.0)
     fine = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
     subs = fine if span < 0.5 else dense if span < 2.2 else (1.0,)
@@ -132,7 +132,7 @@ def save_figure(figure: mpl.figure.Figure, stem: Path) -> list[Path]:
         "svg": {"Date": None},
         "png": {"Software": None},
     }
-    written = []
+    paths = []
     with house():
         figure.draw_without_rendering()  # lay out once, the same for all formats
         figure.set_layout_engine("none")
@@ -142,8 +142,8 @@ def save_figure(figure: mpl.figure.Figure, stem: Path) -> list[Path]:
             path = with_suffix(stem, kind)
             data = buffer.getvalue()
             write_whole(path, lambda file, data=data: file.write(data))  # type: ignore[misc]
-            written.append(path)
-    return written
+            paths.append(path)
+    return paths
 
 
 def with_suffix(stem: Path, kind: str) -> Path:

@@ -30,9 +30,9 @@ class PrintedSeconds(float):
     """Seconds that a paper prints, with its own digits and unit: 6.0 from "0.1m"."""
 
     def __new__(cls, seconds: float, text: str) -> PrintedSeconds:
-        made = super().__new__(cls, seconds)
-        made.text = text
-        return made
+        value = super().__new__(cls, seconds)
+        value.text = text
+        return value
 
     text: str
 
@@ -183,15 +183,15 @@ class Table:
         """Classes of the label columns: those that tell rows apart, two at most, stay in view when a page scrolls."""
         fixed = [i for i, heading in enumerate(self.labels) if heading != HERE][:2]
         names = ("label fix pair", "label fix second") if len(fixed) == 2 else ("label fix",)
-        found = dict(zip(fixed, names, strict=False))
-        return [found.get(i, "label") for i in range(len(self.labels))]
+        classes = dict(zip(fixed, names, strict=False))
+        return [classes.get(i, "label") for i in range(len(self.labels))]
 
     def html(self) -> str:
         """A <table> fragment: the measured number, with the published one under it.  All text is escaped."""
         e = html.escape
         kinds = self._label_classes()
-        head, named = ["<tr>"], list(zip(kinds, self.labels, strict=True))
-        head += [f'<th class="{kind}" rowspan="2" scope="col">{e(name)}</th>' for kind, name in named]
+        head, headings = ["<tr>"], list(zip(kinds, self.labels, strict=True))
+        head += [f'<th class="{kind}" rowspan="2" scope="col">{e(name)}</th>' for kind, name in headings]
         second = []
         for group, size in _groups(self.columns):
             head.append(f'<th colspan="{size}" scope="colgroup" class="group">{e(group)}</th>')
@@ -200,17 +200,19 @@ class Table:
             at = f'<span class="at">{e(c.at)}</span>' if c.at else ""
             second.append(f'<th scope="col">{e(c.label)}{unit}{at}</th>')
         if not any(c.group for c in self.columns):
-            top = "".join(f'<th class="{kind}" scope="col">{e(name)}</th>' for kind, name in named)
+            top = "".join(f'<th class="{kind}" scope="col">{e(name)}</th>' for kind, name in headings)
             thead = f"<tr>{top}{''.join(second)}</tr>"
         else:
             thead = "".join(head) + "</tr>\n<tr>" + "".join(second) + "</tr>"
-        measured = [any(row.cells[i].measured is not None for row in self.rows) for i in range(len(self.columns))]
+        columns_measured = [
+            any(row.cells[i].measured is not None for row in self.rows) for i in range(len(self.columns))
+        ]
         body = []
         for row in self.rows:
             labels = "".join(
                 f'<th class="{k}" scope="row">{e(str(v))}</th>' for k, v in zip(kinds, row.labels, strict=True)
             )
-            cells = "".join(_td(c, k, m) for c, k, m in zip(row.cells, self.columns, measured, strict=True))
+            cells = "".join(_td(c, k, m) for c, k, m in zip(row.cells, self.columns, columns_measured, strict=True))
             body.append(f"<tr>{labels}{cells}</tr>")
         return "<table>\n<thead>\n{}\n</thead>\n<tbody>\n{}\n</tbody>\n</table>\n".format(thead, "\n".join(body))
 
@@ -267,13 +269,13 @@ def _measured_at(columns: tuple[Column, ...]) -> tuple[str, ...]:
 
 def _groups(columns: tuple[Column, ...]) -> list[tuple[str, int]]:
     """Runs of neighbouring columns with the same group heading."""
-    found: list[tuple[str, int]] = []
+    groups: list[tuple[str, int]] = []
     for column in columns:
-        if found and found[-1][0] == column.group:
-            found[-1] = (column.group, found[-1][1] + 1)
+        if groups and groups[-1][0] == column.group:
+            groups[-1] = (column.group, groups[-1][1] + 1)
         else:
-            found.append((column.group, 1))
-    return found
+            groups.append((column.group, 1))
+    return groups
 
 
 def _snake(name: str) -> str:

@@ -97,8 +97,8 @@ def solve_text(text: str, nodes: int, seed: int, seconds: float | None = None, l
         n, data = concorde._CCutil_gettsplib("instance.tsp")
         if data is None:
             raise NeurouteError("Concorde could not read the instance; is the temporary folder full?")
-        tour, _, success, found, _ = concorde._CCtsp_solve_dat(n, data, "instance", bound, 1, positive_seed(seed))
-    if not (found and (success or seconds is not None)):
+        tour, _, success, has_tour, _ = concorde._CCtsp_solve_dat(n, data, "instance", bound, 1, positive_seed(seed))
+    if not (has_tour and (success or seconds is not None)):
         raise NeurouteError(f"Concorde ended without an optimal tour of {nodes} nodes; try another seed or more time")
     return np.asarray(tour, dtype=np.int64)
 
@@ -123,15 +123,15 @@ def _silence() -> Iterator[None]:
     sys.stdout.flush()
     sys.stderr.flush()
     flush(None)
-    kept = [(fd, os.dup(fd)) for fd in (1, 2)]
+    copies = [(fd, os.dup(fd)) for fd in (1, 2)]
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
-        for fd, _ in kept:
+        for fd, _ in copies:
             os.dup2(nowhere, fd)
         yield
     finally:
         flush(None)
-        for fd, copy in kept:
+        for fd, copy in copies:
             os.dup2(copy, fd)
             os.close(copy)
         os.close(nowhere)

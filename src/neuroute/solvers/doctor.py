@@ -57,15 +57,15 @@ def examine() -> list[Finding]:
 
 def _ask(name: str) -> dict[str, Any]:
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "neuroute.solvers.doctor", name], capture_output=True, text=True, timeout=TIMEOUT
         )
     except subprocess.TimeoutExpired:
         return {"remedy": f"no answer in {TIMEOUT:.0f} s; reinstall it: {get(name).how_to_get}"}
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        return {"remedy": f"crashed (exit {done.returncode}: {last}); reinstall it: {get(name).how_to_get}"}
-    answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    if process.returncode != 0:
+        last = (process.stderr.strip().splitlines() or ["no message"])[-1]
+        return {"remedy": f"crashed (exit {process.returncode}: {last}); reinstall it: {get(name).how_to_get}"}
+    answer: dict[str, Any] = json.loads(process.stdout.strip().splitlines()[-1])
     return answer
 
 

@@ -14,7 +14,7 @@ from neuroute.solvers.base import Solver, check_demands, installed_version
 
 HOW_TO_GET = "run `pip install numba`"
 BLOCK = 1024
-ROOM = 8  # slots of a new route; doubled when they are full
+SLOTS = 8  # slots of a new route; doubled when they are full
 
 
 def version() -> str:
@@ -129,11 +129,11 @@ def _insert_routes(
     so that memory is read in sequence; of equally cheap ones the first is taken.
     """
     n = len(points) - 1
-    # A route of s customers takes ROOM slots, or with those that it left when it grew fewer than 4 (s + 1) - ROOM.
-    edges = np.empty((5, ROOM * n))
+    # A route of s customers takes SLOTS slots, or with those that it left when it grew fewer than 4 (s + 1) - SLOTS.
+    edges = np.empty((5, SLOTS * n))
     tail = np.zeros(edges.shape[1], np.int64)
     after = np.zeros(n + 1, np.int64)
-    begin, size, slots, room, head = np.zeros((5, n + 1), np.int64)
+    begin, size, slots, spare, head = np.zeros((5, n + 1), np.int64)
     useful = np.empty(n + 1, np.int64)  # the routes that have room for some customer, oldest first
     cost = np.empty(n + 1)
     smallest = demand[1:].min() if n else 0
@@ -142,10 +142,10 @@ def _insert_routes(
     for customer in customers:
         px, py = points[customer]
         out = np.sqrt((px - dx) ** 2 + (py - dy) ** 2)
-        best, chosen, where = 2 * out, -1, 0
+        best, route, where = 2 * out, -1, 0
         for k in range(open_routes):
             r = useful[k]
-            if room[r] < demand[customer]:
+            if spare[r] < demand[customer]:
                 continue
             a, b = begin[r], begin[r] + size[r]
             ax, ay, bx, by, length = edges[0, a:b], edges[1, a:b], edges[2, a:b], edges[3, a:b], edges[4, a:b]
@@ -158,31 +158,31 @@ def _insert_routes(
             for i in range(b - a):  # apart from the loop above, which the compiler then vectorises
                 least = min(least, cost[i])
             if least < best:
-                best, chosen = least, r
+                best, route = least, r
                 for i in range(b - a):
                     if cost[i] == least:
                         where = a + i
                         break
-        if chosen < 0:
-            chosen = routes
-            begin[chosen], slots[chosen], room[chosen], size[chosen] = used, ROOM, capacity, 1
-            used += ROOM
-            useful[open_routes] = chosen
+        if route < 0:
+            route = routes
+            begin[route], slots[route], spare[route], size[route] = used, SLOTS, capacity, 1
+            used += SLOTS
+            useful[open_routes] = route
             routes, open_routes = routes + 1, open_routes + 1
-            where = begin[chosen]
+            where = begin[route]
             edges[0, where], edges[1, where], tail[where] = dx, dy, 0
             edges[2, where], edges[3, where] = dx, dy
-        if size[chosen] == slots[chosen]:
-            a, s = begin[chosen], size[chosen]
+        if size[route] == slots[route]:
+            a, s = begin[route], size[route]
             edges[:, used : used + s] = edges[:, a : a + s]
             tail[used : used + s] = tail[a : a + s]
             where += used - a
-            begin[chosen], slots[chosen] = used, 2 * s
+            begin[route], slots[route] = used, 2 * s
             used += 2 * s
-        new = begin[chosen] + size[chosen]
-        size[chosen] += 1
+        new = begin[route] + size[route]
+        size[route] += 1
         if tail[where] == 0:
-            after[customer], head[chosen] = head[chosen], customer
+            after[customer], head[route] = head[route], customer
         else:
             after[customer], after[tail[where]] = after[tail[where]], customer
         tail[new] = customer
@@ -192,11 +192,11 @@ def _insert_routes(
         for slot in (where, new):
             ux, uy = edges[0, slot] - edges[2, slot], edges[1, slot] - edges[3, slot]
             edges[4, slot] = np.sqrt(ux * ux + uy * uy)
-        room[chosen] -= demand[customer]
-        if room[chosen] < smallest:
+        spare[route] -= demand[customer]
+        if spare[route] < smallest:
             k = 0
             for j in range(open_routes):
-                if useful[j] != chosen:
+                if useful[j] != route:
                     useful[k] = useful[j]
                     k += 1
             open_routes = k

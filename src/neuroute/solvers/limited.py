@@ -22,13 +22,13 @@ def call(function: str, seconds: float | None, *arguments: Any) -> Any:
     """
     command = [sys.executable, "-m", __name__, function, str(os.getpid())]
     try:
-        done = subprocess.run(command, input=pickle.dumps(arguments), capture_output=True, timeout=seconds)
+        process = subprocess.run(command, input=pickle.dumps(arguments), capture_output=True, timeout=seconds)
     except subprocess.TimeoutExpired:
         raise TimeoutError from None
-    if done.returncode:
-        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no memory left?"]
-        raise NeurouteError(f"{function} died with exit status {done.returncode}: {last[0]}")
-    result, error = pickle.loads(done.stdout)
+    if process.returncode:
+        last = process.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no memory left?"]
+        raise NeurouteError(f"{function} died with exit status {process.returncode}: {last[0]}")
+    result, error = pickle.loads(process.stdout)
     if error is not None:
         raise NeurouteError(error)
     return result
@@ -42,12 +42,12 @@ def main() -> None:
     answer = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what solvers print is no answer
     function, arguments = resolve(sys.argv[1]), pickle.load(sys.stdin.buffer)
-    found: tuple[Any, str | None]
+    outcome: tuple[Any, str | None]
     try:
-        found = function(*arguments), None
+        outcome = function(*arguments), None
     except NeurouteError as error:
-        found = None, str(error)
-    pickle.dump(found, answer)
+        outcome = None, str(error)
+    pickle.dump(outcome, answer)
     answer.close()
 
 

@@ -137,7 +137,7 @@ def _run(text: str, nodes: int, seed: int, seconds: float | None, *more: str) ->
         lines = [f"PROBLEM_FILE = {problem}", f"TOUR_FILE = {tour}", f"RUNS = {RUNS}", f"SEED = {positive_seed(seed)}"]
         parameters.write_text("\n".join([*more, *lines, f"TIME_LIMIT = {limit}", "TRACE_LEVEL = 0", ""]))
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 ["LKH", str(parameters)],
                 stdin=subprocess.DEVNULL,  # it waits for a key when it fails
                 stdout=subprocess.PIPE,
@@ -150,20 +150,20 @@ def _run(text: str, nodes: int, seed: int, seconds: float | None, *more: str) ->
             raise NeurouteError(
                 f"LKH gave no answer to an instance of {nodes} nodes in {error.timeout:.0f} s"
             ) from None
-        if done.returncode or not tour.exists():
-            raise NeurouteError(f"LKH failed on an instance of {nodes} nodes: {_last_words(done)}")
-        found = [int(word) for word in tour.read_text().partition("TOUR_SECTION")[2].split() if word != "EOF"]
-    found = found[: found.index(-1)] if -1 in found else found
-    if sorted(node for node in found if node <= nodes) != list(range(1, nodes + 1)):
+        if process.returncode or not tour.exists():
+            raise NeurouteError(f"LKH failed on an instance of {nodes} nodes: {_last_words(process)}")
+        tour_nodes = [int(word) for word in tour.read_text().partition("TOUR_SECTION")[2].split() if word != "EOF"]
+    tour_nodes = tour_nodes[: tour_nodes.index(-1)] if -1 in tour_nodes else tour_nodes
+    if sorted(node for node in tour_nodes if node <= nodes) != list(range(1, nodes + 1)):
         raise NeurouteError(f"LKH wrote no tour of the {nodes} nodes that it was given")
-    return found
+    return tour_nodes
 
 
-def _last_words(done: subprocess.CompletedProcess[str]) -> str:
-    said = " ".join(done.stdout.split())[-200:]
-    if done.returncode < 0:
-        return f"ended by {signal.Signals(-done.returncode).name} {said}".strip()
-    return said or f"no tour, exit status {done.returncode}"
+def _last_words(process: subprocess.CompletedProcess[str]) -> str:
+    words = " ".join(process.stdout.split())[-200:]
+    if process.returncode < 0:
+        return f"ended by {signal.Signals(-process.returncode).name} {words}".strip()
+    return words or f"no tour, exit status {process.returncode}"
 
 
 def _routes(tour: list[int], nodes: int) -> list[list[int]]:

@@ -57,7 +57,7 @@ def solve_in_rounds(
             tour = min(before, tour, key=lambda each: float(tour_length(coords[None], each[None])[0]))
         spent += time.monotonic() - began
         write_json(folder / "spent.json", {"seconds": spent})
-        write_whole(folder / f"{number}.npy", lambda file, found=tour: np.save(file, found))  # type: ignore[misc]
+        write_whole(folder / f"{number}.npy", lambda file, rows=tour: np.save(file, rows))  # type: ignore[misc]
     return np.asarray(np.load(folder / f"{max(int(path.stem) for path in folder.glob('[0-9]*.npy'))}.npy"))
 
 
@@ -70,11 +70,11 @@ def spent_in(folder: Path) -> float:
 def _round(folder: Path, text: str, seed: int, number: int, trials: int, seconds: float) -> np.ndarray:
     """Return the tour (n,) of a round.  Raises TimeoutError."""
     candidates, parameters = folder / "candidates", ["RUNS = 1", f"SEED = {seed}", "TRACE_LEVEL = 0"]
-    aside = folder / "candidates.new"
+    new_candidates = folder / "candidates.new"
     if number == 0:
-        aside.unlink(missing_ok=True)
+        new_candidates.unlink(missing_ok=True)
         parameters += ["CANDIDATE_SET_TYPE = POPMUSIC", "INITIAL_PERIOD = 1000", "MAX_TRIALS = 1"]
-        parameters.append(f"CANDIDATE_FILE = {aside}")
+        parameters.append(f"CANDIDATE_FILE = {new_candidates}")
     else:
         before = np.load(folder / f"{number - 1}.npy")
         nodes = "\n".join(map(str, before + 1))
@@ -89,7 +89,7 @@ def _round(folder: Path, text: str, seed: int, number: int, trials: int, seconds
     lines = "\n".join([*parameters, "PROBLEM_FILE = :stdin:", ""])
     tour: np.ndarray = call(f"{__name__}:solve_text", seconds, lines, text)
     if number == 0:
-        aside.replace(candidates)
+        new_candidates.replace(candidates)
     return tour
 
 

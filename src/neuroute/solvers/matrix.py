@@ -78,10 +78,10 @@ def _routes_by_ortools(
 
 
 def _nearest_tour(ways: np.ndarray, seed: int, seconds: float | None) -> np.ndarray:
-    left, tour = np.ones(len(ways), dtype=bool), [0]
+    unvisited, tour = np.ones(len(ways), dtype=bool), [0]
     for _ in range(len(ways) - 1):
-        left[tour[-1]] = False
-        tour.append(int(np.where(left, ways[tour[-1]], np.iinfo(np.int64).max).argmin()))
+        unvisited[tour[-1]] = False
+        tour.append(int(np.where(unvisited, ways[tour[-1]], np.iinfo(np.int64).max).argmin()))
     return np.array(tour)
 
 
@@ -89,16 +89,16 @@ def _nearest_routes(
     ways: np.ndarray, demand: np.ndarray, capacity: int, seed: int, seconds: float | None
 ) -> list[list[int]]:
     check_demands("nearest", demand, capacity)
-    left, routes, load, here = np.arange(len(ways)) > 0, list[list[int]](), 0, 0
-    while left.any():
-        fits = left & (demand <= capacity - load)
+    unserved, routes, load, here = np.arange(len(ways)) > 0, list[list[int]](), 0, 0
+    while unserved.any():
+        fits = unserved & (demand <= capacity - load)
         if not here:
             routes.append([])
             load = 0
-            fits = left
+            fits = unserved
         here = int(np.where(fits, ways[here], np.iinfo(np.int64).max).argmin()) if fits.any() else 0
         if here:
-            left[here] = False
+            unserved[here] = False
             load += int(demand[here])
             routes[-1].append(here)
     return routes

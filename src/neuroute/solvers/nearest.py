@@ -64,22 +64,22 @@ def _walk(points: np.ndarray, demand: np.ndarray, capacity: int) -> tuple[np.nda
     order, via = np.zeros(n, np.int64), np.zeros(n, np.int64)
     waiting = np.arange(1, n + 1)  # waiting[:remaining] are the customers to serve, in no order
     x, y, need = points[1:, 0].copy(), points[1:, 1].copy(), demand[1:].copy()
-    px, py, left = points[0, 0], points[0, 1], capacity
+    px, py, capacity_left = points[0, 0], points[0, 1], capacity
     remaining, length, fresh = n, 0.0, True  # fresh: the vehicle is at the depot
     while remaining:
         nearest, best = np.inf, -1
         for k in range(remaining):
-            if need[k] <= left:
+            if need[k] <= capacity_left:
                 d = (x[k] - px) * (x[k] - px) + (y[k] - py) * (y[k] - py)
                 if d < nearest or (d == nearest and waiting[k] < waiting[best]):
                     nearest, best = d, k
         if best < 0:  # nothing fits
             dx, dy = points[0, 0] - px, points[0, 1] - py
             length += np.sqrt(dx * dx + dy * dy)
-            px, py, left, fresh = points[0, 0], points[0, 1], capacity, True
+            px, py, capacity_left, fresh = points[0, 0], points[0, 1], capacity, True
             continue
         length += np.sqrt(nearest)
-        px, py, left = x[best], y[best], left - need[best]
+        px, py, capacity_left = x[best], y[best], capacity_left - need[best]
         order[n - remaining], via[n - remaining] = waiting[best], fresh
         fresh = False
         remaining -= 1

@@ -32,15 +32,15 @@ SOLVERS = {
 
 
 # Whose solutions come with a test set: nothing is solved.
-READ = {"published": "neuroute.solvers.published:SOLVER"}
+FROM_FILES = {"published": "neuroute.solvers.published:SOLVER"}
 
 
 def entry(name: str) -> str:
     """Return where the solver of that name is: `package.module:NAME`.  Raises NeurouteError for an unknown name."""
     # The table is addressed by name: else the digest of every label would hang on all of it.
     solvers = cast(Mapping[str, str], cast(Any, resolve(f"{__name__}:SOLVERS")))
-    if name in READ:
-        return READ[name]
+    if name in FROM_FILES:
+        return FROM_FILES[name]
     if name not in solvers:
         raise NeurouteError(f"unknown solver '{name}'; known: {', '.join(solvers)}")
     return solvers[name]

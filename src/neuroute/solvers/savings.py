@@ -39,25 +39,25 @@ def solve_cvrp(coords: np.ndarray, demand: np.ndarray, capacity: int, seed: int)
     first, second = first + 1, second + 1
     out = np.sqrt(((points - points[0]) ** 2).sum(1))
     apart = np.sqrt(((points[first] - points[second]) ** 2).sum(1))
-    found = []
+    solutions = []
     for shape in SHAPES:
         by_saving = np.argsort(shape * apart - out[first] - out[second], kind="stable")
         routes = _join(first[by_saving], second[by_saving], loads, int(capacity))
         solution = from_routes(routes)
-        found.append((float(cost(instance, solution[None])[0]), routes))
-    return min(found, key=lambda each: each[0])[1]
+        solutions.append((float(cost(instance, solution[None])[0]), routes))
+    return min(solutions, key=lambda each: each[0])[1]
 
 
 def _join(first: np.ndarray, second: np.ndarray, demand: np.ndarray, capacity: int) -> list[list[int]]:
     """Return routes: of pairs, as they come, those are joined that are ends of two routes which one vehicle serves."""
     beside = _links(first, second, demand, capacity).tolist()
-    seen, routes = [False] * len(demand), list[list[int]]()
+    visited, routes = [False] * len(demand), list[list[int]]()
     for end in range(1, len(demand)):
-        if seen[end] or 0 not in beside[end]:
+        if visited[end] or 0 not in beside[end]:
             continue
         route, before, here = list[int](), 0, end
         while here:
-            seen[here] = True
+            visited[here] = True
             route.append(here)
             one, other = beside[here]
             before, here = here, other if one == before else one

@@ -22,9 +22,10 @@ from neuroute.networks.blocks.experts.gates import Gate
 from neuroute.networks.blocks.experts.routing import Routing, SharedRouting
 from neuroute.plan.objects import Decoding
 from neuroute.problems.cvrp_sub_paths import Draw, arranged, by_load, draw, draw_within, loads
+from neuroute.training.batches import Scheme
 from neuroute.training.reconstruction import ReconstructedSet, Rounds
 from neuroute.training.self_improvement import SelfImprovementBatches
-from neuroute.training.supervised import Labelled, Scheme, SupervisedBatches, labelled
+from neuroute.training.supervised import Labelled, SupervisedBatches, labelled
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,12 @@ class CvrpPath:
         return (CvrpPath(*part) for part in zip(*parts, strict=True))
 
 
-def cut(coords: Tensor, demand: Tensor, capacity: Tensor, solutions: Tensor, drawn: Draw) -> CvrpPath:
+def cut(coords: Tensor, demand: Tensor, capacity: Tensor, solutions: Tensor, draw_now: Draw) -> CvrpPath:
     """The drawn sub-paths of labelled solutions.
 
     coords (batch, V + 1, 2), demand (batch, V + 1), capacity (batch,), solutions (batch, 2, V)
     """
-    return last_stops(coords, demand, capacity, arranged(solutions, drawn), drawn.length)
+    return last_stops(coords, demand, capacity, arranged(solutions, draw_now), draw_now.length)
 
 
 def last_stops(coords: Tensor, demand: Tensor, capacity: Tensor, solutions: Tensor, length: int) -> CvrpPath:
@@ -62,23 +63,23 @@ def last_stops(coords: Tensor, demand: Tensor, capacity: Tensor, solutions: Tens
     BQ-NCO calls the way from the depot to the first customer straight, so it does not learn to go through it again.
     """
     depot = torch.zeros_like(solutions[:, 0, :1])
-    left = torch.cat([capacity[:, None], capacity[:, None] - loads(demand, solutions)], dim=1)[:, -length:]
+    load = torch.cat([capacity[:, None], capacity[:, None] - loads(demand, solutions)], dim=1)[:, -length:]
     order = torch.cat([depot, solutions[:, 0]], dim=1)[:, -length:]
     via = torch.cat([depot, depot if length > solutions.shape[2] else solutions[:, 1, :1], solutions[:, 1, 1:]], dim=1)
     nodes = torch.cat([depot, order], dim=1)
     points = coords.gather(1, nodes[..., None].expand(-1, -1, 2))
-    share, left = demand.gather(1, nodes) / capacity[:, None], left / capacity[:, None]
-    return CvrpPath(points, share.to(coords.dtype), via[:, -length:], left.to(coords.dtype))
+    share, load = demand.gather(1, nodes) / capacity[:, None], load / capacity[:, None]
+    return CvrpPath(points, share.to(coords.dtype), via[:, -length:], load.to(coords.dtype))
 
 
-def begin_at_depot(path: CvrpPath, chosen: Tensor) -> CvrpPath:
+def begin_at_depot(path: CvrpPath, at_depot: Tensor) -> CvrpPath:
     """The same paths, but where chosen (batch,) those whose second stop begins a route do so at the depot."""
-    here = chosen & (path.via[:, 1] == 1)
-    coords, demand, left = path.coords.clone(), path.demand.clone(), path.left.clone()
+    here = at_depot & (path.via[:, 1] == 1)
+    coords, demand, load = path.coords.clone(), path.demand.clone(), path.left.clone()
     coords[:, 1] = torch.where(here[:, None], coords[:, 0], coords[:, 1])
     demand[:, 1] = torch.where(here, 0, demand[:, 1])
-    left[:, 0] = torch.where(here, 1, left[:, 0])
-    return CvrpPath(coords, demand, path.via, left)
+    load[:, 0] = torch.where(here, 1, load[:, 0])
+    return CvrpPath(coords, demand, path.via, load)
 
 
 class CvrpDecision(nn.Module):
@@ -90,14 +91,14 @@ class CvrpDecision(nn.Module):
         super().__init__()
         self.net = net
 
-    def forward(self, coords: Tensor, demand: Tensor, left: Tensor, row: int, routing: Routing | None = None) -> Tensor:
+    def forward(self, coords: Tensor, demand: Tensor, load: Tensor, row: int, routing: Routing | None = None) -> Tensor:
         """Logits (batch, candidates, 2) of the stops after stop `row`: straight, through the depot.
 
         coords (batch, 1 + length, 2) and demand (batch, 1 + length), depot first; left (batch,) after stop `row`.
         routing: what the gates of a `LehdCvrpLight` draw from.
         """
         rows = self.net.encode(coords, demand).roll(-1, dims=1)[:, row:]  # the depot last, where every route ends
-        return self.net.decide(rows, left) if routing is None else self.net.decide(rows, left, 1.0, routing)
+        return self.net.decide(rows, load) if routing is None else self.net.decide(rows, load, 1.0, routing)
 
 
 class CvrpBatches(SupervisedBatches):
@@ -115,8 +116,8 @@ class CvrpBatches(SupervisedBatches):
             length = int(torch.randint(3, self.run.n + 2, (), generator=generator))
             return last_stops(coords, demand, capacity, by_load(demand, solutions), length)
         # An instance's chance depends on its place in the whole batch, of which this process has every size-th.
-        drawn = draw(self.run.seed, index, self.run.n, 0, len(coords) * self.world.size)
-        return cut(coords, demand, capacity, solutions, drawn[self.world.rank :: self.world.size])
+        draw_now = draw(self.run.seed, index, self.run.n, 0, len(coords) * self.world.size)
+        return cut(coords, demand, capacity, solutions, draw_now[self.world.rank :: self.world.size])
 
     def _rows(self, path: CvrpPath) -> range:
         return range(1) if self.training.step == "decision" else range(path.shape[1] - 1)
@@ -177,8 +178,8 @@ class RouteRounds(Rounds, CvrpBatches):
 
     def _sub_path(self, index: int, *arrays: Tensor) -> CvrpPath:
         coords, demand, capacity, solutions = arrays
-        drawn = draw_within(self.run.seed, index, self.run.n, 0, len(coords) * self.world.size, self.longest)
-        return cut(coords, demand, capacity, solutions, drawn[self.world.rank :: self.world.size])
+        draw_now = draw_within(self.run.seed, index, self.run.n, 0, len(coords) * self.world.size, self.longest)
+        return cut(coords, demand, capacity, solutions, draw_now[self.world.rank :: self.world.size])
 
 
 def reconstruction(scheme: Scheme) -> RouteRounds:
@@ -196,8 +197,8 @@ class RouteSamples(SelfImprovementBatches, CvrpBatches):
         path = super()._sub_path(index, *arrays)
         generator = torch.Generator().manual_seed(stream_seed(self.run.seed, index))
         size = len(path) if self.world.size == 1 else self._size(index)
-        chosen = torch.randint(2, (size,), generator=generator).bool()[self.world.own(size)]
-        return begin_at_depot(path, chosen.to(self.device))
+        at_depot = torch.randint(2, (size,), generator=generator).bool()[self.world.own(size)]
+        return begin_at_depot(path, at_depot.to(self.device))
 
 
 def route_prefixes(net: PathNetwork, batch: CvrpBatch, tokens: int) -> Begin:

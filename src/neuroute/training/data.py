@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.plan.objects import SHARD, Labels
 
 
@@ -38,8 +38,8 @@ class TrainingSet:
     def _arrays(self, index: int, following: int) -> tuple[np.ndarray, ...]:
         """The arrays of a shard, after which another is needed."""
         for each in (index, following) if self._ahead else (index,):
-            held = self._held.pop(each) if each in self._held else self._loader.submit(self._load_shard, each)
-            self._held[each] = held
+            shard = self._held.pop(each) if each in self._held else self._loader.submit(self._load_shard, each)
+            self._held[each] = shard
         for old in list(self._held)[: -self._most]:
             del self._held[old]
         return self._held[index].result()

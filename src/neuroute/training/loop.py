@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,34 +15,12 @@ from torch import Tensor, nn
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_text
 from neuroute.networks.weights import all_finite
+from neuroute.training.batches import Batches
 from neuroute.training.distributed import World
 from neuroute.training.saving import SavedState
 
 log = logging.getLogger("neuroute.train")
 TELL_EVERY_S = 10.0
-
-
-class Batches(Protocol):
-    """A training scheme: each batch is a function of its index, the weights, and what `state` holds.
-
-    The state goes through torch.save and is loaded with weights_only: tensors, numbers, strings, lists, dicts.
-    """
-
-    optimizer: torch.optim.Optimizer
-
-    def samples(self, batches: int) -> int:
-        """Instances in the first so many batches."""
-
-    def learning_rate(self, index: int) -> float: ...
-
-    def train(self, index: int) -> tuple[Tensor, int]: ...
-
-    def state(self) -> dict[str, Any]: ...
-
-    def restore(self, state: dict[str, Any]) -> None: ...
-
-    def notes(self) -> list[dict[str, Any]]:
-        """What the log should say besides losses and validations, once: lines with a "kind" of their own."""
 
 
 class TrainingLoop:
@@ -128,7 +106,7 @@ class TrainingLoop:
         """Train to the end.  On SIGTERM or Ctrl-C the batch in hand is finished and the state saved."""
         stop = self._signals
         handlers = {s: signal.signal(s, lambda number, _frame: stop.append(number)) for s in _SIGNALS}
-        began = told = time.monotonic()
+        began = last_message = time.monotonic()
         before, start = self.seconds, self.done
         spent = self.processor_seconds - time.process_time()
         if self.done == 0:
@@ -154,9 +132,9 @@ class TrainingLoop:
                     now = time.monotonic()
                     self.seconds = before + now - began
                 self.processor_seconds = spent + time.process_time()
-                if now - told > TELL_EVERY_S:
+                if now - last_message > TELL_EVERY_S:
                     self._tell(rate)
-                    told = now
+                    last_message = now
                 if stop:
                     self._save()
                     self._saved.wait()
@@ -235,8 +213,8 @@ class TrainingLoop:
                     "seconds": round(self.seconds, 2),
                 }
             )
-            told = ", ".join(f"{g:.3f} %" for g in gaps.values())
-            log.info("batch %d/%d: validation gap %s", self.done, self.total, told)
+            text = ", ".join(f"{g:.3f} %" for g in gaps.values())
+            log.info("batch %d/%d: validation gap %s", self.done, self.total, text)
 
     def _show(self) -> None:
         """Let the log be followed while training; what counts for resuming is in the state."""
@@ -245,7 +223,7 @@ class TrainingLoop:
     def _tell(self, rate: float) -> None:
         if self.world.leads:
             self._show()
-            left = (self.samples(self.total) - self.samples(self.done)) / rate
+            remaining = (self.samples(self.total) - self.samples(self.done)) / rate
             trains = [line for line in self.lines if '"train"' in line]
             loss = f"{json.loads(trains[-1])['loss']:.4f}" if trains else "not yet known"
             log.info(
@@ -254,7 +232,7 @@ class TrainingLoop:
                 self.total,
                 loss,
                 rate,
-                _clock(left),
+                _clock(remaining),
             )
 
 

@@ -13,7 +13,8 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.networks.base import PathNetwork
 from neuroute.problems.sub_paths import cut_pairs, draw_pairs
-from neuroute.training.supervised import Scheme, SupervisedBatches, labelled
+from neuroute.training.batches import Scheme
+from neuroute.training.supervised import SupervisedBatches, labelled
 
 PARTS = 8  # of a batch, at most
 LEAST = 32  # instances of a part: smaller ones cost more in calls than they save in rows

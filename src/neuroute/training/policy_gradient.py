@@ -56,17 +56,17 @@ class LogProbability(torch.autograd.Function):
     """log p of what was chosen, by probabilities that sampling has computed already."""
 
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, probabilities: Tensor, chosen: Tensor) -> Tensor:
+    def forward(ctx: Any, logits: Tensor, probabilities: Tensor, stops: Tensor) -> Tensor:
         """logits and their probabilities (batch, tours, nodes), chosen (batch, tours) -> (batch, tours)."""
-        ctx.save_for_backward(probabilities, chosen[..., None])
+        ctx.save_for_backward(probabilities, stops[..., None])
         ctx.dtype = logits.dtype
-        return probabilities.gather(2, chosen[..., None]).squeeze(2).log()
+        return probabilities.gather(2, stops[..., None]).squeeze(2).log()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        probabilities, chosen = ctx.saved_tensors
+        probabilities, stops = ctx.saved_tensors
         gradient = gradients[0][..., None]
-        return (probabilities * -gradient).scatter_add_(2, chosen, gradient).to(ctx.dtype), None, None
+        return (probabilities * -gradient).scatter_add_(2, stops, gradient).to(ctx.dtype), None, None
 
 
 class AuxiliaryLoss:

@@ -17,8 +17,8 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import write_whole
 from neuroute.core.seeds import stream_seed
-from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.construct import construct
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.search import Search
@@ -27,7 +27,8 @@ from neuroute.networks.weights import are_finite
 from neuroute.plan.objects import Decoding, Reconstruction, Run
 from neuroute.problems.longest import longest_sub_path
 from neuroute.problems.sub_paths import cut, cut_pairs, draw_within
-from neuroute.training.supervised import Scheme, SupervisedBatches
+from neuroute.training.batches import Scheme
+from neuroute.training.supervised import SupervisedBatches
 
 log = logging.getLogger("neuroute.train")
 SAVE_EVERY_S = 30.0
@@ -109,11 +110,11 @@ class ReconstructedSet:
         size = min(max(1, MAX_NODES_PER_BATCH[self.device.type] // self.run.n), -(-self.count // world.size))
         before, after, parts = 0.0, 0.0, []
         slices = [slice(first, min(first + size, self.count)) for first in range(0, self.count, size)]
-        own = {rows.start: self._improve_part(number, rows) for rows in slices[world.own(len(slices))]}
+        by_start = {rows.start: self._improve_part(number, rows) for rows in slices[world.own(len(slices))]}
         world.barrier()
         for rows in slices:
             # What others have improved lies in their files.
-            solutions, length = own[rows.start] if rows.start in own else self._improve_part(number, rows)
+            solutions, length = by_start[rows.start] if rows.start in by_start else self._improve_part(number, rows)
             parts.append(solutions)
             before += length * len(solutions) / self.count
             after += self._mean_length(rows, solutions) * len(solutions) / self.count
@@ -136,17 +137,17 @@ class ReconstructedSet:
         """Some of the solutions after all iterations, and their mean length before."""
         t, path = self.training, self._files / f"{number}-{rows.start}-{rows.stop}.npz"
         if path.exists():
-            now, done, before = _load(path)
+            now, finished, before = _load(path)
         else:
-            now, done = self._initial(number, rows), 0
+            now, finished = self._initial(number, rows), 0
             before = self._mean_length(rows, now)
-        if done == self.iterations(number):
+        if finished == self.iterations(number):
             return now, before
 
         def keep() -> None:
-            write_whole(path, lambda file: np.savez(file, solutions=at_hand(), done=done, before=before))
+            write_whole(path, lambda file: np.savez(file, solutions=at_hand(), done=finished, before=before))
 
-        saved = told = time.monotonic()
+        saved = last_message = time.monotonic()
         seed = stream_seed(self.run.seed, t.batches + number)  # batches have the numbers below
         solutions = torch.from_numpy(now.astype(np.int64)).to(self.device)
 
@@ -163,22 +164,22 @@ class ReconstructedSet:
             self.scheme.memory_gb,
             seed=seed,
             first=rows.start,
-            done=done,
+            done=finished,
         )
         with torch.inference_mode(), autocast(self.device, t.precision):
-            for found in improving:
-                solutions, done = found, done + 1
+            for solutions_now in improving:
+                solutions, finished = solutions_now, finished + 1
                 if self.scheme.stopping():
                     keep()
                     raise NeurouteError(
-                        f"stopped by a signal at re-construction {done} of {t.reconstructions} of instances "
+                        f"stopped by a signal at re-construction {finished} of {t.reconstructions} of instances "
                         f"{rows.start} to {rows.stop - 1}, round {number}; run it again to go on"
                     )
-                if time.monotonic() - told > TELL_EVERY_S:
-                    told = time.monotonic()
+                if time.monotonic() - last_message > TELL_EVERY_S:
+                    last_message = time.monotonic()
                     log.info(
                         "round %d: instances %d to %d of %d, re-construction %d of %d, mean length %.4f",
-                        number, rows.start, rows.stop - 1, self.count, done, t.reconstructions,
+                        number, rows.start, rows.stop - 1, self.count, finished, t.reconstructions,
                         self._mean_length(rows, at_hand()),
                     )  # fmt: skip
                 if time.monotonic() - saved > SAVE_EVERY_S:
@@ -192,8 +193,8 @@ class ReconstructedSet:
         if number or t.initial == "labels":
             return self.solutions[rows]
         problem, instances = self.run.validation.dataset.problem, self.instances(rows)
-        found = construct(problem, self.scheme.net, instances, self.scheme.memory_gb, t.precision)
-        return found.numpy().astype(np.int32)
+        built = construct(problem, self.scheme.net, instances, self.scheme.memory_gb, t.precision)
+        return built.numpy().astype(np.int32)
 
     def _mean_length(self, rows: slice, solutions: np.ndarray) -> float:
         return float(np.mean(self.spec.lengths(self.instances(rows), solutions)))
@@ -225,8 +226,7 @@ class Rounds(SupervisedBatches):
         self.rounds = training_of(run)
         self.longest = longest_sub_path(self.rounds.longest, run.n)
         super().__init__(scheme, data)
-        self.scheme, self.reconstructed = scheme, data
-        self._notes: list[dict[str, Any]] = []
+        self.reconstructed = data
 
     def state(self) -> dict[str, Any]:
         return {"round": self.reconstructed.round, "solutions": torch.from_numpy(self.reconstructed.solutions)}
@@ -234,10 +234,6 @@ class Rounds(SupervisedBatches):
     def restore(self, state: dict[str, Any]) -> None:
         if state["round"] >= 0:
             self.reconstructed.hold(state["round"], state["solutions"].cpu().numpy())
-
-    def notes(self) -> list[dict[str, Any]]:
-        notes, self._notes = self._notes, []
-        return notes
 
     def learning_rate(self, index: int) -> float:
         """Decay counted in epochs, from where earlier trainings have brought it (sit, Table 6)."""
@@ -259,11 +255,6 @@ class Rounds(SupervisedBatches):
         self._notes.append(self.reconstructed.improve(number))
         self.scheme.net.train()
 
-    def _update(self) -> None:
-        if self.rounds.clip is not None:
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.rounds.clip)
-        super()._update()
-
 
 class TourRounds(Rounds):
     """Sub-paths of tours, of one length in a batch: 4 to the longest.
@@ -279,10 +270,10 @@ class TourRounds(Rounds):
         if self.rounds.starts == "batch":
             return cut(coords, tours, start, length, backwards)
         count = len(tours) if self.world.size == 1 else self._size(index)
-        own = self.world.own(count)
+        rows = self.world.own(count)
         starts = torch.randint(self.run.n, (count,), generator=generator)
         turned = torch.randint(2, (count,), generator=generator).bool()
-        return cut_pairs(coords, tours, starts[own], torch.full((count,), length)[own], turned[own])
+        return cut_pairs(coords, tours, starts[rows], torch.full((count,), length)[rows], turned[rows])
 
 
 def reconstruction(scheme: Scheme) -> TourRounds:

@@ -25,12 +25,11 @@ from neuroute.networks.weights import all_finite, are_finite
 from neuroute.plan.objects import Dataset, Distribution, Run
 from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
 from neuroute.training import sampling_streams as streams
+from neuroute.training.batches import Batches, Scheme
 from neuroute.training.budget import Budget
-from neuroute.training.optimizer import adam
 from neuroute.training.policy_gradient import AuxiliaryLoss, LogProbability, log_probabilities, weights
 from neuroute.training.split_backward import SplitBackward
 from neuroute.training.stages import keep_stage, recall_moments
-from neuroute.training.supervised import Scheme
 
 
 class Drawn(NamedTuple):
@@ -45,7 +44,7 @@ class Drawn(NamedTuple):
     distribution: Distribution = "uniform"
 
 
-class Reinforcement:
+class Reinforcement(Batches):
     """Batches of a run: each is a function of (run, index), the weights and the optimizer's moments.
 
     Several processes share a batch, each with its part of the instances; their gradients are added up.
@@ -56,41 +55,20 @@ class Reinforcement:
     bytes = BYTES  # of a tour and a node while a decision is sampled
     floats = 14  # of a token and a channel in a layer of the encoder
     sharers = 1  # processes that learn from the same instances, from other moves each
+    training: Reinforced
 
     def __init__(self, scheme: Scheme, start: Path | None = None) -> None:
-        self.scheme, self.training = scheme, training_of(scheme.run)
+        super().__init__(scheme, decoupled=training_of(scheme.run).decoupled)
         self.problem = scheme.run.validation.dataset.problem
         self.environment = ENVIRONMENT.of(self.problem)
-        self.net: Any = scheme.net
-        self.model: Any = scheme.model  # which encodes and decides as it does, and may be compiled
-        self.device, self.world = scheme.device, scheme.world
+        self.acting: Any = scheme.model  # encodes and decides as the network does; it may be compiled
         if any(isinstance(part, BatchNorm) for part in self.net.modules()):  # over all instances of a batch
             self.sharers = self.world.size
-        self.optimizer = adam(
-            self.net,
-            self.device,
-            self.training.learning_rate(0),
-            self.training.weight_decay,
-            decoupled=self.training.decoupled,
-        )
         if start is not None and not self.training.fresh:
             recall_moments(start, self.net, self.optimizer)
         self._seen = streams.instances_seen(self.training, scheme.run.seed)
-        self._notes: list[dict[str, Any]] = []
 
     # -- what the training loop asks for ------------------------------------------------------------------------
-
-    def state(self) -> dict[str, Any]:
-        """Nothing: where a run is says what comes next."""
-        return {}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        pass
-
-    def notes(self) -> list[dict[str, Any]]:
-        """Where a stage begins."""
-        notes, self._notes = self._notes, []
-        return notes
 
     def learning_rate(self, index: int) -> float:
         return self.training.learning_rate(index)
@@ -110,12 +88,7 @@ class Reinforcement:
         if within == 0:
             self._notes.append({"kind": "stage", "stage": drawn.stage.name})
         loss = self.accumulate(drawn)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.learning_rate(index)
-        if self.training.clip is not None:
-            torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.training.clip)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self._update(index)
         if not all_finite(self.net):
             raise self._diverged(drawn)
         self._end_batch(drawn, within)
@@ -202,7 +175,7 @@ class Reinforcement:
         with autocast(self.device, self.training.precision):
             while not rollout.is_complete():
                 prepared = auxiliary.once(split.detached())
-                logits = self.model.decide(prepared, rollout.context, rollout.current, rollout.mask)
+                logits = self.acting.decide(prepared, rollout.context, rollout.current, rollout.mask)
                 probabilities = streams.probabilities_of(logits.detach())
                 stops = draw(probabilities)
                 logs.append(LogProbability.apply(logits, probabilities, stops))  # type: ignore[no-untyped-call]
@@ -227,7 +200,7 @@ class Reinforcement:
         prepared = split.prepared
         recorded = RecordedChoices(streams.sampling(self._noise(drawn, rows, starts)))
         with torch.no_grad(), autocast(self.device, self.training.precision):
-            lengths = batch.lengths(roll_out(self.model, prepared, batch, starts, recorded))
+            lengths = batch.lengths(roll_out(self.acting, prepared, batch, starts, recorded))
         stops, weight = recorded.stops, self._weights(drawn, rows, batch, lengths) / drawn.size
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         rollout = begin(self.net, batch, starts, precision_of(prepared))
@@ -237,7 +210,7 @@ class Reinforcement:
                 auxiliary.skip(decisions)
                 continue
             with autocast(self.device, self.training.precision):
-                logs = log_probabilities(self.model, auxiliary.again(split.detached()), decisions)
+                logs = log_probabilities(self.acting, auxiliary.again(split.detached()), decisions)
             loss = -(weight.to(logs.dtype)[:, None] * logs.unflatten(1, (-1, starts.shape[1]))).sum()
             if (besides := auxiliary.of_decisions()) is not None:
                 loss = loss + besides
@@ -282,7 +255,7 @@ class Reinforcement:
 
     def _prepare(self, drawn: Drawn, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
         """What the decisions of instances share, with the graph of its encoder, and what is learnt besides."""
-        return self.model.prepare(self.model.encode(*batch.features)), AuxiliaryLoss()
+        return self.acting.prepare(self.acting.encode(*batch.features)), AuxiliaryLoss()
 
     def _rows(self, drawn: Drawn) -> range:
         """The instances of a batch that this process learns from."""

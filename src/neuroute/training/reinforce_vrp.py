@@ -27,9 +27,9 @@ from neuroute.networks.blocks.experts.routing import Replay, Routing, Tape
 from neuroute.networks.blocks.norms import BatchNorm
 from neuroute.plan.reinforced import Stage
 from neuroute.problems.vrp_variants import Variant
+from neuroute.training.batches import Scheme
 from neuroute.training.policy_gradient import AuxiliaryLoss
 from neuroute.training.reinforce import Drawn, Reinforcement, training_of
-from neuroute.training.supervised import Scheme
 
 
 def most_starts(variant: str, n: int) -> int:
@@ -108,7 +108,7 @@ class VrpReinforcement(Reinforcement):
     def _prepare(self, drawn: Drawn, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
         generator = torch.Generator(self.device).manual_seed(stream_seed(self.scheme.run.seed, drawn.number))
         auxiliary = BalanceLoss(self.training.balance, generator, starts.shape[1])
-        prepared = self.model.prepare(self.model.encode(*batch.features, auxiliary.encoder), auxiliary.tape)
+        prepared = self.acting.prepare(self.acting.encode(*batch.features, auxiliary.encoder), auxiliary.tape)
         first = batch.rollout(starts, precision_of(prepared))
         return self.net.begun(prepared, first.context, first.current, first.mask), auxiliary
 

@@ -5,7 +5,6 @@ each epoch the weights take the copy's place if they build shorter solutions of 
 copy is what is left of a stage, and of the run.
 """
 
-import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,11 +20,11 @@ from neuroute.decoding.memory import autocast, bytes_of_decision
 from neuroute.decoding.multi_start import multi_start, roll_out
 from neuroute.plan.objects import Dataset
 from neuroute.plan.reinforced import GreedyBaseline, Stage
-from neuroute.training.challenge import is_shorter
+from neuroute.training.batches import Scheme
+from neuroute.training.challenge import BaselinePolicy
 from neuroute.training.policy_gradient import AuxiliaryLoss
 from neuroute.training.reinforce import Drawn, Reinforcement, check
 from neuroute.training.sampling_streams import Draw
-from neuroute.training.supervised import Scheme
 
 CHALLENGES = 1 << 32  # number of the first instance that weights are compared on: far behind those of validation
 
@@ -41,52 +40,45 @@ class RolloutBaseline(Reinforcement):
         super().__init__(scheme, start)
         assert self.training.baseline is not None
         self.rule: GreedyBaseline = self.training.baseline
-        self.frozen = copy.deepcopy(self.net).eval().requires_grad_(False)
         self._most_images = max(stage.images for stage in self.training.stages)
-        self._number = 0  # of replacements
-        self._lengths: np.ndarray | None = None  # the copy's, of the present challenge
+        self.policy = BaselinePolicy(
+            self.net,
+            self._greedy_lengths,
+            self.rule.alpha,
+            self.rule.margin,
+            agree=lambda shorter: self.world.tell(float(shorter), self.device) > 0,
+        )
 
     # -- what the training loop asks for ------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        return {"frozen": self.frozen.state_dict(), "number": self._number}
+        return self.policy.state()
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.frozen.load_state_dict(state["frozen"])
-        self._number, self._lengths = state["number"], None
+        self.policy.restore(state)
 
     def _left(self) -> Any:
-        return self.frozen
+        return self.policy.frozen
 
     def _end_batch(self, drawn: Drawn, within: int) -> None:
         if (within + 1) % drawn.stage.batches_per_epoch:
             return
-        if self._lengths is None:
-            self._lengths = self._greedy_lengths(self.frozen, drawn.stage)
-        found = self._greedy_lengths(self.net, drawn.stage)
-        # Rounding may differ from process to process: the first one decides.
-        shorter = is_shorter(found, self._lengths, self.rule.alpha, self.rule.margin)
-        replaced = self.world.tell(float(shorter), self.device) > 0
-        if replaced:
-            self.frozen.load_state_dict(self.net.state_dict())
-            self._number, self._lengths = self._number + 1, None
-        self._notes.append({"kind": "baseline", "length": float(found.mean()), "replaced": replaced})
+        length, replaced = self.policy.challenge(drawn.stage)
+        self._notes.append({"kind": "baseline", "length": length, "replaced": replaced})
 
-    def _greedy_lengths(self, net: Any, stage: Stage) -> np.ndarray:
-        """The best of the images, (instances,), on those of the present challenge."""
+    def _greedy_lengths(self, net: Any, number: int, stage: Stage) -> np.ndarray:
+        """The best of the images, (instances,), on those of the challenge with that number."""
         dataset = Dataset(
             problem=self.problem,
             split="val",
             n=stage.sizes[1],
             capacity=stage.capacities and stage.capacities[1],
-            first=CHALLENGES + self._number * self.rule.instances,
+            first=CHALLENGES + number * self.rule.instances,
             count=self.rule.instances,
         )
-        spec, training = SPEC.of(self.problem), net.training
+        spec = SPEC.of(self.problem)
         instances = spec.instances(dataset)
-        solutions = self._build(net.eval(), instances, stage)
-        net.train(training)
-        return spec.lengths(instances, solutions.numpy())
+        return spec.lengths(instances, self._build(net, instances, stage).numpy())
 
     def _build(self, net: Any, instances: Any, stage: Stage) -> Tensor:
         """Greedy solutions (count, ...) of instances in host memory."""
@@ -132,9 +124,9 @@ class RolloutBaseline(Reinforcement):
 
     def _weights(self, drawn: Drawn, rows: Sequence[int], batch: Batch, lengths: Tensor) -> Tensor:
         with torch.no_grad(), autocast(self.device, self.training.precision):
-            prepared = self.frozen.prepare(self.frozen.encode(*self._in_images(drawn, rows, batch).features))
-            starts = self._draw_starts(drawn, rows, Draw.BASELINE)
-            greedy = batch.lengths(roll_out(self.frozen, prepared, batch, starts))
+            frozen, starts = self.policy.frozen, self._draw_starts(drawn, rows, Draw.BASELINE)
+            prepared = frozen.prepare(frozen.encode(*self._in_images(drawn, rows, batch).features))
+            greedy = batch.lengths(roll_out(frozen, prepared, batch, starts))
         return (greedy.mean(dim=1, keepdim=True) - lengths) / (lengths.shape[1] * drawn.stage.images)
 
     # -- memory -------------------------------------------------------------------------------------------------

@@ -25,7 +25,8 @@ from neuroute.decoding.sampling import Begin, sample_shortest
 from neuroute.decoding.tsp import TspBatch, decide_for
 from neuroute.networks.base import PathNetwork
 from neuroute.plan.objects import Dataset, Decoding, SelfImprovement
-from neuroute.training.supervised import Scheme, SupervisedBatches
+from neuroute.training.batches import Scheme
+from neuroute.training.supervised import SupervisedBatches
 
 log = logging.getLogger("neuroute.train")
 TELL_EVERY_S = 10.0

@@ -25,7 +25,7 @@ log = logging.getLogger("neuroute.train")
 def keep_stage(state: Path, stage: str, net: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """In the folder that survives a kill.  A stage that ends twice ends the same, so files may be written over."""
     content = on_host({"net": net.state_dict(), "moments": moments(net, optimizer)})
-    write_whole(_kept(state, stage), lambda file: torch.save(content, file))
+    write_whole(_stage_file(state, stage), lambda file: torch.save(content, file))
 
 
 def export_stages(
@@ -35,20 +35,20 @@ def export_stages(
 
     `net` is used to hold the weights, and holds those of the last stage in the end.  Returns what was written.
     """
-    written = []
+    paths = []
     (out / "stages").mkdir(parents=True, exist_ok=True)  # there for one stage too: the workflow asks for it
     for number, stage in enumerate(training.stages, start=1):
-        content = _read(_kept(state, stage.name))
+        content = _load(_stage_file(state, stage.name))
         net.load_state_dict(content["net"])
         is_last = number == len(training.stages)
         path = out / f"{last}.safetensors" if is_last else out / "stages" / f"{stage.name}.safetensors"
         if not is_last:
             save_checkpoint(path, net, {**about, "stage": stage.name})
-            written.append(path)
+            paths.append(path)
         data = save({name: tensor.cpu().contiguous() for name, tensor in content["moments"].items()})
         write_whole(beside(path), lambda file, data=data: file.write(data))  # type: ignore[misc]
-        written.append(beside(path))
-    return written
+        paths.append(beside(path))
+    return paths
 
 
 def beside(checkpoint: Path) -> Path:
@@ -82,11 +82,11 @@ def recall_moments(checkpoint: Path, net: nn.Module, optimizer: torch.optim.Opti
     optimizer.load_state_dict({"state": by_number, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def _kept(state: Path, stage: str) -> Path:
+def _stage_file(state: Path, stage: str) -> Path:
     return state / "stages" / f"{stage}.pt"
 
 
-def _read(path: Path) -> Any:
+def _load(path: Path) -> Any:
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for a missing or damaged file

@@ -1,10 +1,7 @@
 """One batch of supervised training, under each reading of the paper's "step"."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -13,32 +10,11 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.decoding.memory import autocast
-from neuroute.networks.base import RoutingNetwork
-from neuroute.plan.objects import Run, Supervised
+from neuroute.plan.objects import Supervised
 from neuroute.problems import sub_paths
 from neuroute.training import decisions
+from neuroute.training.batches import Batches, Scheme
 from neuroute.training.data import TrainingSet
-from neuroute.training.distributed import World
-from neuroute.training.optimizer import adam
-
-
-@dataclass(frozen=True)
-class Scheme:
-    """What a training scheme is built from; `supervised` and its like take it and give the batches."""
-
-    run: Run
-    net: RoutingNetwork  # the bare network
-    model: (
-        Any  # what is trained: it as decisions, possibly compiled and wrapped; of reinforcement its `Compiled`, or it
-    )
-    label_dirs: list[Path]
-    best: Callable[[], dict[str, Tensor]]  # the best weights so far
-    stopping: Callable[[], bool]  # whether a signal asks to stop: for what takes longer than a batch
-    state_dir: Path  # survives a kill
-    device: torch.device
-    world: World
-    memory_gb: float
-    start: Path | None = None  # the checkpoint that the weights are of, where they are not random
 
 
 class Labelled(Protocol):
@@ -48,7 +24,7 @@ class Labelled(Protocol):
         """Samples start..start+size-1 of an epoch: coords (size, n, 2) float32, tours (size, n) int64."""
 
 
-class SupervisedBatches:
+class SupervisedBatches(Batches):
     """Trains a constructive model on the sub-paths of labelled tours; every batch is a function of (run, index).
 
     `model` is the network as a PathDecision, possibly compiled and wrapped.  Raises NeurouteError for a network of many
@@ -56,9 +32,8 @@ class SupervisedBatches:
     """
 
     def __init__(self, scheme: Scheme, data: Labelled) -> None:
-        self.run, self.net, self.model, self.data = scheme.run, scheme.net, scheme.model, data
-        self.training = cast(Any, scheme.run.training)  # of the kind that the subclass is for
-        self.device, self.world, self.memory_gb = scheme.device, scheme.world, scheme.memory_gb
+        super().__init__(scheme, scheme.model, decoupled=True)
+        self.data = data
         if getattr(self.net, "multi_start", False) or getattr(self.net, "remembers", False):
             kind = "reinforce" if getattr(self.net, "multi_start", False) else "beam-pool"
             raise NeurouteError(
@@ -70,20 +45,6 @@ class SupervisedBatches:
                 f"{self.run.id}: the last batch is smaller than {self.world.size} processes; "
                 "change samples or batch_size"
             )
-        self.optimizer = adam(
-            self.model, self.device, self.training.learning_rate, self.training.weight_decay, decoupled=True
-        )
-
-    def state(self) -> dict[str, Any]:
-        """Nothing: labels stay what they are."""
-        return {}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        pass
-
-    def notes(self) -> list[dict[str, Any]]:
-        """None: losses and validations say all."""
-        return []
 
     def samples(self, batches: int) -> int:
         """Instances, counted anew in each epoch, in the first so many batches."""
@@ -109,22 +70,18 @@ class SupervisedBatches:
         return rate
 
     def train(self, index: int) -> tuple[Tensor, int]:
-        """Train on batch `index`.  Returns the sum of the losses (a scalar on the device) and the updates made."""
         epoch, within = divmod(index, self.training.batches_per_epoch)
         size = self._size(index)
         arrays = self.data.batch(epoch, within * self.training.batch_size, size)
         own = [torch.from_numpy(array[self.world.own(size)]).to(self.device) for array in arrays]
         path = self._sub_path(index, *own)
         share = len(path) * self.world.size / size  # ranks may hold unequal parts; DDP averages their gradients
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.learning_rate(index)
-
         total, updates = torch.zeros((), device=self.device), 0
         rows = self._rows(path)
         for row in rows:
             total += self._backward(path, row, share, sync=self.training.step != "summed" or row == rows[-1])
             if self.training.step != "summed" or row == rows[-1]:
-                self._update()
+                self._update(index)
                 updates += 1
         return total / max(len(rows), 1) * updates, updates
 
@@ -133,10 +90,6 @@ class SupervisedBatches:
         t = self.training
         size: int = min(t.batch_size, t.samples - index % t.batches_per_epoch * t.batch_size)
         return size
-
-    def _update(self) -> None:
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
 
     def _sub_path(self, index: int, *arrays: Tensor) -> Any:
         """What batch `index` trains on: the stops (batch, length, 2) of sub-paths of its coords and tours."""

@@ -13,18 +13,18 @@ import torch
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive, write_json, write_text
-from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.construct import construct
 from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
 from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint
 from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.registry import Part
+from neuroute.training.batches import Batches, Scheme
 from neuroute.training.compiled import Compiled
 from neuroute.training.distributed import World, join
-from neuroute.training.loop import Batches, TrainingLoop
+from neuroute.training.loop import TrainingLoop
 from neuroute.training.stages import export_stages
-from neuroute.training.supervised import Scheme
 
 DECISION = Part[Callable[[Any], torch.nn.Module]]("decision")  # what is trained of a network: one decision
 # Kinds of training that add up gradients themselves, or learn from whole solutions.

@@ -29,9 +29,11 @@ def parse_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Instances:
         return Instances("cvrp", path.stem, (cvrp_group(path, coords, arrays),))
     tours = shaped(arrays, "tour", coords.shape[:2], path)
     reference = None if tours is None else check_tours(coords, tours, path)
-    stated = shaped(arrays, "length", coords.shape[:1], path)
-    known = None if tours is None else tours.astype(np.int64)
-    return Instances("tsp", path.stem, (Group(path.stem, coords, agree(reference, stated, path), solutions=known),))
+    file_lengths = shaped(arrays, "length", coords.shape[:1], path)
+    solutions = None if tours is None else tours.astype(np.int64)
+    return Instances(
+        "tsp", path.stem, (Group(path.stem, coords, agree(reference, file_lengths, path), solutions=solutions),)
+    )
 
 
 def _check_loads(path: Path, arrays: dict[str, np.ndarray]) -> None:

@@ -28,9 +28,9 @@ class Row:
     seconds: float
 
 
-def split_names(given: Sequence[str]) -> list[str]:
+def split_names(options: Sequence[str]) -> list[str]:
     """Return the names in options that may hold several, separated by commas, each once."""
-    return list(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))
+    return list(dict.fromkeys(name.strip() for each in options for name in each.split(",") if name.strip()))
 
 
 def solve_by(
@@ -64,8 +64,8 @@ def solve_by(
     rows = []
     for name in names:
         say(f"{instance.name}: {name} ...")
-        found = solve_with(name, instance.for_solvers(), seconds, seed)
-        rows.append(Row(name, found.solution, instance.cost(found.solution), found.seconds))
+        answer = solve_with(name, instance.for_solvers(), seconds, seed)
+        rows.append(Row(name, answer.solution, instance.cost(answer.solution), answer.seconds))
     best = min(rows, key=lambda row: row.cost)
     if save is not None:
         Solution(instance, best.stops, best.method).save(save)
@@ -99,10 +99,12 @@ def _table(instance: Instance, rows: list[Row], reference: str | None) -> str:
     elif instance.best_known is None:
         base = min(row.cost for row in rows)
     against = reference or ("the shortest here" if base is not None else "the best known")
-    shown = instance.format(base or instance.best_known or 0)
+    base_text = instance.format(base or instance.best_known or 0)
     width = max(len(row.method) for row in rows)
     head = f"{'method':{width}}  {'length':>12}  {'gap %':>8}  {'time s':>8}"
-    lines = [f"{instance.name}: {instance.variant}, n={instance.n}, {instance.distances}; gaps to {against}, {shown}"]
+    lines = [
+        f"{instance.name}: {instance.variant}, n={instance.n}, {instance.distances}; gaps to {against}, {base_text}"
+    ]
     lines.append(head + ("  routes" if instance.problem != "tsp" else ""))
     for row in sorted(rows, key=lambda row: row.cost):
         length = instance.format(row.cost)

@@ -30,7 +30,7 @@ from neuroute.solvers.registry import SOLVERS, get
 from neuroute.user.instances import File
 from neuroute.user.vrp_data import in_unit_square
 
-Given = np.ndarray | Vrp | File | MatrixInstance  # as `Instance.for_solvers` returns it
+SolverInput = np.ndarray | Vrp | File | MatrixInstance  # as `Instance.for_solvers` returns it
 
 QUICK = ("insertion", "nearest", "savings")  # families that take no time, and compile when first called
 # Bytes for each pair of nodes, measured on 2,000 to 3,000 nodes (x86-64): how many nodes fit into memory.
@@ -56,7 +56,7 @@ def available(problem: str, ways: MatrixInstance | None = None) -> list[str]:
     return [name for name in able if _is_installed(name)]
 
 
-def check_solver(name: str, instance: Given) -> Solver:
+def check_solver(name: str, instance: SolverInput) -> Solver:
     """Return an installed solver of an instance.
 
     Raises NeurouteError, naming those that serve, if it is unknown, missing or not made for the problem, or if memory
@@ -77,7 +77,7 @@ def check_solver(name: str, instance: Given) -> Solver:
     return solver
 
 
-def solve_with(name: str, instance: Given, seconds: float | None = None, seed: int = 0) -> Answer:
+def solve_with(name: str, instance: SolverInput, seconds: float | None = None, seed: int = 0) -> Answer:
     """Solve coordinates (n, 2) or (1, n, 2) as a TSP, a batch of one `Vrp` in any units, or what a file holds.
 
     seconds: bounds the search, None: the solver's own budget; hgs, ortools and pyvrp use all of it, hgs in CPU time,
@@ -114,7 +114,7 @@ def check_size(name: str, nodes: int) -> None:
         )
 
 
-def _problem(instance: Given) -> tuple[str, int, MatrixInstance | None]:
+def _problem(instance: SolverInput) -> tuple[str, int, MatrixInstance | None]:
     """Return the problem, the number of nodes, and the instance itself if it is in distances."""
     if isinstance(instance, MatrixInstance):
         return instance.problem, len(instance.ways), instance
@@ -129,7 +129,7 @@ def _problem(instance: Given) -> tuple[str, int, MatrixInstance | None]:
 Prepared = tuple[Callable[[], np.ndarray], Callable[[np.ndarray], bool]]  # what solves, and whether it did
 
 
-def _prepare(solver: Solver, instance: Given, seconds: float | None, seed: int) -> Prepared:
+def _prepare(solver: Solver, instance: SolverInput, seconds: float | None, seed: int) -> Prepared:
     family = _family(solver.name)
     if isinstance(instance, TsplibInstance):
         n = len(instance.coords)
@@ -151,7 +151,7 @@ def _prepare(solver: Solver, instance: Given, seconds: float | None, seed: int) 
     if isinstance(instance, MatrixInstance):
         return _prepare_ways(solver, instance, None, seconds, seed)
     if isinstance(instance, SolomonInstance):
-        return _prepare_plane(solver, instance.own(), seconds, seed)
+        return _prepare_plane(solver, instance.unscaled(), seconds, seed)
     if isinstance(instance, VrplibInstance):
         if instance.edge_type == "EXACT_2D" or family in (*QUICK, "lkh3") or family not in matrix.SOLVERS:
             plane = Vrp(instance.coords[None], instance.demand[None], np.array([instance.capacity]))

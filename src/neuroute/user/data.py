@@ -72,15 +72,15 @@ def _npz(path: Path) -> Instances:
 
 
 def _file(path: Path) -> Instances:
-    problem, read = FILES[path.suffix]
-    return Instances(problem, path.stem, (read(path),))
+    problem, read_group = FILES[path.suffix]
+    return Instances(problem, path.stem, (read_group(path),))
 
 
 def _folder(path: Path) -> Instances:
     """All .tsp files of a folder, else all .vrp, else all .txt; types that are not read are left out with a line."""
-    found = next((files for ending in FILES if (files := sorted(path.glob(f"*{ending}")))), [])
+    files = next((matches for ending in FILES if (matches := sorted(path.glob(f"*{ending}")))), [])
     groups: list[Group] = []
-    for file in found:
+    for file in files:
         try:
             groups += _file(file).groups
         except NeurouteError as error:
@@ -133,10 +133,10 @@ def _vrplib(path: Path) -> Group:
     reference = None if best is None else np.array([best], dtype=np.float64)
     solutions = None
     if solution.is_file():
-        routes, stated = read_solution(solution)
+        routes, file_cost = read_solution(solution)
         instance.check(routes, str(solution))
         length = instance.cost(routes)
-        agree(np.array([length]), None if stated is None else np.array([stated]), solution)
+        agree(np.array([length]), None if file_cost is None else np.array([file_cost]), solution)
         reference, solutions = np.array([length]), from_routes(routes)[None]
     loads = (instance.demand[None], np.array([instance.capacity]))
     scale = stated_scale(read_text(path, "a VRPLIB .vrp file"))

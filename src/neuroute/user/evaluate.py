@@ -13,10 +13,10 @@ import torch
 
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.labels import load_tours
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import REFERENCES
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.evaluation.loaded import make_rows
 from neuroute.evaluation.records import Rows, write_records
@@ -119,15 +119,15 @@ class Evaluation:
         return whole.gaps() if whole else {}
 
     def _with_reference(self) -> GroupResult | None:
-        known = [m for m in self.groups if m.group.reference is not None]
-        if not known:
+        with_references = [m for m in self.groups if m.group.reference is not None]
+        if not with_references:
             return None
-        references = np.concatenate([m.group.reference for m in known if m.group.reference is not None])
-        rounded = [m.rounded for m in known if m.rounded is not None]
+        references = np.concatenate([m.group.reference for m in with_references if m.group.reference is not None])
+        rounded = [m.rounded for m in with_references if m.rounded is not None]
         return GroupResult(
             Group(self.name, np.empty((len(references), 4, 2)), references),
-            np.concatenate([m.lengths for m in known]),
-            np.concatenate(rounded) if len(rounded) == len(known) else None,
+            np.concatenate([m.lengths for m in with_references]),
+            np.concatenate(rounded) if len(rounded) == len(with_references) else None,
             0.0,
         )
 
@@ -188,15 +188,15 @@ def evaluate(
     budget = devices.memory_budget_gb(model.place, memory_gb)
     short = decoding.model_copy(update={"iterations": min(decoding.iterations, 1)})
     total = sum(g.count for g in instances.groups)
-    measured = []
+    results = []
     with Progress(total, instances.name, show=True) as progress:
         _solve(model, instances.groups[0].slice(0, 1), short, budget)  # warm up
         for group in instances.groups:
-            measured.append(_measure(model, group, decoding, budget, progress))
+            results.append(_measure(model, group, decoding, budget, progress))
     if out is not None:
-        rows = [row for m in measured for row in _rows(model, m, decoding, budget)]
-        write_records(out, rows, {f"{m.group.name}|{decoding.id}": m.lengths for m in measured})
-    return Evaluation(instances.name, tuple(measured), model, decoding)
+        rows = [row for m in results for row in _rows(model, m, decoding, budget)]
+        write_records(out, rows, {f"{m.group.name}|{decoding.id}": m.lengths for m in results})
+    return Evaluation(instances.name, tuple(results), model, decoding)
 
 
 def check_evaluation(model: Model, instances: Instances, decoding: Decoding, out: Path | None) -> None:
@@ -217,8 +217,8 @@ def check_evaluation(model: Model, instances: Instances, decoding: Decoding, out
 def _measure(model: Model, group: Group, decoding: Decoding, memory_gb: float, progress: Progress) -> GroupResult:
     # Where something is drawn by an instance's number in the call, a group is solved in one: re-construct of the CVRP,
     # solutions that insertion starts with, random embeddings, and gates that draw for a batch.
-    drawn = decoding.method in ("prc", "revise") or (model.problem == "cvrp" and decoding.method == "rrc")
-    whole = drawn or model.net.random_embeddings or model.net.is_batch_dependent
+    is_random = decoding.method in ("prc", "revise") or (model.problem == "cvrp" and decoding.method == "rrc")
+    whole = is_random or model.net.random_embeddings or model.net.is_batch_dependent
     step = group.count if whole else instances_per_batch(model.net, group.coords.shape[1], decoding, memory_gb)
     lengths, rounded, seconds = [], [], 0.0
     for first in range(0, group.count, step):

@@ -109,9 +109,9 @@ def _lehd(instances: Instances, to: Path) -> None:
 
 
 def _tsp_line(group: Group, i: int, tour: list[int] | None) -> str:
-    left = " ".join(f"{x!r} {y!r}" for x, y in group.coords[i].tolist())
+    points = " ".join(f"{x!r} {y!r}" for x, y in group.coords[i].tolist())
     right = "" if tour is None else f"output {' '.join(str(node + 1) for node in (*tour, tour[0]))}"
-    return f"{left} {right}"
+    return f"{points} {right}"
 
 
 def _cvrp_line(group: Group, i: int, solution: list[list[int]] | None) -> str:
@@ -142,10 +142,10 @@ def _pickle(instances: Instances, to: Path) -> None:
 
 def _tsplib(instances: Instances, to: Path) -> None:
     def files(name: str, group: Group, i: int, scale: float) -> dict[str, str]:
-        own = TsplibInstance(name, "EUC_2D", np.rint(group.coords[i] * scale))
-        texts = {".tsp": format_tsplib(own, _comment(scale))}
+        instance = TsplibInstance(name, "EUC_2D", np.rint(group.coords[i] * scale))
+        texts = {".tsp": format_tsplib(instance, _comment(scale))}
         if group.solutions is not None:
-            texts[".tour"] = format_tour(f"{name}.tour", own, group.solutions[i])
+            texts[".tour"] = format_tour(f"{name}.tour", instance, group.solutions[i])
         return texts
 
     _folder(instances, to, files)
@@ -156,11 +156,11 @@ def _vrplib(instances: Instances, to: Path) -> None:
         assert group.demand is not None
         assert group.capacity is not None
         points = np.rint(group.coords[i] * scale)
-        own = VrplibInstance(name, "EUC_2D", points, group.demand[i], int(group.capacity[i]))
-        texts = {".vrp": format_vrplib(own, _comment(scale))}
+        instance = VrplibInstance(name, "EUC_2D", points, group.demand[i], int(group.capacity[i]))
+        texts = {".vrp": format_vrplib(instance, _comment(scale))}
         if group.solutions is not None:
             routes = to_routes(group.solutions[i])
-            texts[".sol"] = format_solution(routes, own.cost(routes))
+            texts[".sol"] = format_solution(routes, instance.cost(routes))
         return texts
 
     _folder(instances, to, files)
@@ -169,13 +169,13 @@ def _vrplib(instances: Instances, to: Path) -> None:
 def _solomon(instances: Instances, to: Path) -> None:
     def files(name: str, group: Group, i: int, scale: float) -> dict[str, str]:
         assert group.vrp is not None
-        own = group.vrp[i : i + 1]
-        assert own.windows is not None
-        service = np.zeros(own.customers + 1) if own.service is None else own.service[0]
-        columns = own.coords[0], own.demand[0], own.windows[0], service
-        texts = {".txt": format_solomon(SolomonInstance(name, int(own.capacity[0]), *columns))}
+        vrp = group.vrp[i : i + 1]
+        assert vrp.windows is not None
+        service = np.zeros(vrp.customers + 1) if vrp.service is None else vrp.service[0]
+        columns = vrp.coords[0], vrp.demand[0], vrp.windows[0], service
+        texts = {".txt": format_solomon(SolomonInstance(name, int(vrp.capacity[0]), *columns))}
         if group.solutions is not None:
-            cost = float(lengths(own, group.solutions[i : i + 1])[0])
+            cost = float(lengths(vrp, group.solutions[i : i + 1])[0])
             texts[".sol"] = format_solution(to_routes(group.solutions[i]), cost)
         return texts
 
@@ -184,10 +184,10 @@ def _solomon(instances: Instances, to: Path) -> None:
 
 def _folder(instances: Instances, to: Path, files: Callable[[str, Group, int, float], dict[str, str]]) -> None:
     """Write the files of each instance aside, then rename the folder: it appears whole."""
-    aside = to.with_name(f".{to.name}.{os.getpid()}.tmp")
+    temporary = to.with_name(f".{to.name}.{os.getpid()}.tmp")
     scale = _scale(instances)
     try:
-        aside.mkdir(parents=True)
+        temporary.mkdir(parents=True)
         number = 0
         for group in instances.groups:
             for i in range(group.count):
@@ -195,13 +195,13 @@ def _folder(instances: Instances, to: Path, files: Callable[[str, Group, int, fl
                     group.name if group.count == 1 and len(instances.groups) > 1 else f"{instances.name}_{number:05d}"
                 )
                 for ending, text in files(stem.replace("/", "_"), group, i, scale).items():
-                    (aside / f"{stem.replace('/', '_')}{ending}").write_text(text)
+                    (temporary / f"{stem.replace('/', '_')}{ending}").write_text(text)
                 number += 1
-        os.replace(aside, to)
+        os.replace(temporary, to)
     except OSError as error:
         raise NeurouteError(f"--to {to}: cannot be written ({error.strerror}); choose another place") from None
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _scale(instances: Instances) -> float:

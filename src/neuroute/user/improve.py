@@ -15,7 +15,7 @@ from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.progress import Progress
-from neuroute.decoding.decode import OWN, instances_per_batch
+from neuroute.decoding.decode import OWN_METHODS, instances_per_batch
 from neuroute.decoding.environment import Batch, Environment
 from neuroute.decoding.memory import batch_size_for, device_of
 from neuroute.decoding.multi_start import augment8, roll_out
@@ -28,7 +28,7 @@ CLASSICAL = "savings"  # what routes are improved from where the network's own a
 MOST_CLASSICAL = 2000  # customers: the savings of all pairs are sorted
 Length = Callable[[np.ndarray], float]
 Trace = tuple[tuple[float, float], ...]
-Found = Callable[[Any], Iterator[Tensor]]  # batch of one -> solutions (tours, ...), which come together
+SearchSolutions = Callable[[Any], Iterator[Tensor]]  # batch of one -> solutions (tours, ...), which come together
 IMAGES = 8
 SPREAD = 4  # re-constructions after which the shorter half of solutions that began alike takes the place of the others
 BEAMS = (1, 50)  # of each of MDAM's decoders, one after the other
@@ -85,22 +85,22 @@ def solve_for(
     if there is a `start`.
     """
     search = SEARCH.of(net.problem)
-    own = getattr(net, "own_method", None)
-    if own or (net.multi_start and net.problem != "tsp"):
+    method = getattr(net, "own_method", None)
+    if method or (net.multi_start and net.problem != "tsp"):
         if start is not None:
             raise NeurouteError(f"{type(net).__name__} builds solutions and improves none; leave the start out")
         places = search.environment.count_starts(instance, None)
-        found = (
-            _in_its_own_way(net, own, memory_gb)
-            if own
+        search_solutions = (
+            _in_its_own_way(net, method, memory_gb)
+            if method
             else _from_many_starts(net, search.environment, places, memory_gb, seed)
         )
     else:
-        found = _by_reconstruction(net, search, decoding, memory_gb, seed, start, seconds, other, length)
+        search_solutions = _by_reconstruction(net, search, decoding, memory_gb, seed, start, seconds, other, length)
     began = time.perf_counter()
     with torch.inference_mode():
         batch = search.environment.batch(instance, device_of(net))
-        best, trace = keep_best(found(batch), batch, length, seconds)
+        best, trace = keep_best(search_solutions(batch), batch, length, seconds)
     if other is not None and length(other) < trace[-1][1]:  # the time was over before the search came to it
         return other, (*trace, (time.perf_counter() - began, length(other)))
     return best, trace
@@ -143,7 +143,7 @@ def _by_reconstruction(
     seconds: float,
     other: np.ndarray | None,
     length: Length,
-) -> Found:
+) -> SearchSolutions:
     """A greedy solution, or a given one, and what each of ever more re-constructions makes of it.
 
     Each sees another of the eight symmetric images: the same piece is not always rebuilt in the same way.  Where it
@@ -159,7 +159,7 @@ def _by_reconstruction(
         best = search.start_from_many(paths, batch, many, memory_gb)
         return environment.build_greedily(paths, batch, once, memory_gb, 0) if best is None else best
 
-    def found(batch: Batch) -> Iterator[Tensor]:
+    def search_solutions(batch: Batch) -> Iterator[Tensor]:
         began, copies = time.perf_counter(), 1
         if start is not None:
             solutions = torch.from_numpy(start.astype(np.int64))[None].to(batch.coords.device)
@@ -184,32 +184,36 @@ def _by_reconstruction(
                 places = torch.randint(solutions.shape[1], (copies, 1), generator=generator)
                 turned = (places + torch.arange(solutions.shape[1])) % solutions.shape[1]
                 solutions = solutions.gather(1, turned.to(solutions.device))
-            seen = several.at(images[(torch.arange(copies) + number) % IMAGES])
-            own = seed * SEEDS + number
-            yield (solutions := next(search.reconstruct(paths, seen, solutions, once, memory_gb, seed=own)))
+            images_of_call = several.at(images[(torch.arange(copies) + number) % IMAGES])
+            call_seed = seed * SEEDS + number
+            yield (
+                solutions := next(search.reconstruct(paths, images_of_call, solutions, once, memory_gb, seed=call_seed))
+            )
             if alike and number % SPREAD == 0:
                 shorter = several.lengths(solutions[:, None])[:, 0].argsort()[: (copies + 1) // 2]
                 solutions = solutions[shorter.repeat(2)[:copies]]
 
-    return found
+    return search_solutions
 
 
-def _in_its_own_way(net: Any, method: Any, memory_gb: float) -> Found:
+def _in_its_own_way(net: Any, method: Any, memory_gb: float) -> SearchSolutions:
     """Of each of the eight images the partition, with solved routes; or what decoders find greedily, then by beams."""
 
-    def found(batch: Batch) -> Iterator[Tensor]:
+    def search_solutions(batch: Batch) -> Iterator[Tensor]:
         for beam in BEAMS if method == "decoders" else (1,):
             for coords in augment8(batch.coords):
                 decoding = Decoding(method=method, beam=beam)
-                yield OWN[method].of(net.problem)(net, batch.at(coords), decoding, memory_gb, 0)
+                yield OWN_METHODS[method].of(net.problem)(net, batch.at(coords), decoding, memory_gb, 0)
 
-    return found
+    return search_solutions
 
 
-def _from_many_starts(net: Any, environment: Environment[Any], places: int, memory_gb: float, seed: int) -> Found:
+def _from_many_starts(
+    net: Any, environment: Environment[Any], places: int, memory_gb: float, seed: int
+) -> SearchSolutions:
     """Greedy solutions from so many starts of each of the eight images; then sampled ones, without end."""
 
-    def found(batch: Batch) -> Iterator[Tensor]:
+    def search_solutions(batch: Batch) -> Iterator[Tensor]:
         starts, nodes = batch.start_nodes(places), batch.coords.shape[1]
         tours, _ = environment.batch_sizes(net, nodes, places, 1, memory_gb, 1)
         generator = torch.Generator(batch.coords.device).manual_seed(seed)
@@ -225,4 +229,4 @@ def _from_many_starts(net: Any, environment: Environment[Any], places: int, memo
                     environment.begin_episode(image)
                     yield roll_out(net, image, batch, part, choose)[0]
 
-    return found
+    return search_solutions

@@ -68,8 +68,8 @@ class Instance:
         Raises:
             NeurouteError: if the arrays are no instance, with the first reason.
         """
-        given = {"demand": demand, "capacity": capacity, "limit": limit, "windows": windows, "service": service}
-        arrays = {key: np.asarray(value)[None] for key, value in given.items() if value is not None}
+        fields = {"demand": demand, "capacity": capacity, "limit": limit, "windows": windows, "service": service}
+        arrays = {key: np.asarray(value)[None] for key, value in fields.items() if value is not None}
         if open is not None:
             arrays["open"] = np.asarray(open)
         group = parse_arrays(Path(name), {"coords": np.asarray(coords)[None], **arrays}).groups[0]
@@ -269,9 +269,9 @@ class Instance:
         """Raises NeurouteError if these stops are no solution."""
         if self.matrix is not None:
             return self.matrix.length(stops)
-        file, vrp, seen = self.group.file, self.group.vrp, self.group.seen
-        if vrp is not None and seen is not None:
-            why = fault(seen, 0, stops, "free start", LATE)  # solvers' are a little late, and begin with any load
+        file, vrp, scaled = self.group.file, self.group.vrp, self.group.seen
+        if vrp is not None and scaled is not None:
+            why = fault(scaled, 0, stops, "free start", LATE)  # solvers' are a little late, and begin with any load
             if why is not None:
                 raise NeurouteError(f"{self.name}: {why}")
             if rounded and isinstance(file, SolomonInstance):
@@ -285,9 +285,9 @@ class Instance:
                     f"{self.name}: not a tour of its {self.n} nodes; visit each of 0..{self.n - 1} once"
                 )
             return float(tour_length(self.coords, stops))
-        own = VrplibInstance(self.name, "EXACT_2D", self.coords, self.vrp.demand[0], int(self.vrp.capacity[0]))
-        own.check(to_routes(stops), self.name)
-        return own.cost(to_routes(stops))
+        instance = VrplibInstance(self.name, "EXACT_2D", self.coords, self.vrp.demand[0], int(self.vrp.capacity[0]))
+        instance.check(to_routes(stops), self.name)
+        return instance.cost(to_routes(stops))
 
 
 def _whole_routes(routes: Sequence[Any], name: str) -> list[list[int]]:

@@ -110,8 +110,8 @@ class Group:
             return None if parts[0] is None else np.concatenate(parts)
 
         arrays = {key: stacked(key) for key in ARRAYS}
-        own, seen = (_joined([getattr(group, key) for group in groups]) for key in ("vrp", "seen"))
-        return cls(name, **arrays, vrp=own, seen=seen)
+        vrps, scaled = (_joined([getattr(group, key) for group in groups]) for key in ("vrp", "seen"))
+        return cls(name, **arrays, vrp=vrps, seen=scaled)
 
     def slice(self, first: int, stop: int) -> "Group":
         parts = {k: getattr(self, k) for k in (*ARRAYS, "vrp", "seen")}
@@ -140,12 +140,12 @@ class Instances:
 
     def first(self, count: int) -> "Instances":
         """Return the first instances, in the order of the groups."""
-        kept, left = [], count
+        groups, remaining = [], count
         for group in self.groups:
-            if left > 0:
-                kept.append(group.slice(0, left))
-                left -= kept[-1].count
-        return replace(self, groups=tuple(kept))
+            if remaining > 0:
+                groups.append(group.slice(0, remaining))
+                remaining -= groups[-1].count
+        return replace(self, groups=tuple(groups))
 
 
 def check_instances(coords: np.ndarray, path: Path, numbers: Iterable[int] | None = None) -> None:
@@ -166,11 +166,11 @@ def check_tours(coords: np.ndarray, tours: np.ndarray, path: Path, numbers: Iter
     return tour_length(coords, tours)
 
 
-def agree(lengths: np.ndarray | None, stated: Any, path: Path) -> np.ndarray | None:
+def agree(lengths: np.ndarray | None, file_lengths: Any, path: Path) -> np.ndarray | None:
     """Return the lengths (count,) of the solutions, else the stated ones.  Raises NeurouteError if the two differ."""
-    if stated is None:
+    if file_lengths is None:
         return lengths
-    values = np.asarray(stated, dtype=np.float64)
+    values = np.asarray(file_lengths, dtype=np.float64)
     refuse(~(np.isfinite(values) & (values > 0)), path, "its stated length is not a number above 0")
     if lengths is None:
         return values

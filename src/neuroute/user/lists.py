@@ -36,10 +36,10 @@ def _lehd_tsp(path: Path, text: str) -> Instances:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
-        left, output, right = line.partition("output")
+        head, output, right = line.partition("output")
         where = f"{path}, line {number}"
         try:
-            points, tour = np.array(left.split(), dtype=np.float64), np.array(right.split(), dtype=np.int64)
+            points, tour = np.array(head.split(), dtype=np.float64), np.array(right.split(), dtype=np.int64)
         except ValueError:
             raise NeurouteError(f"{where}: expected numbers `x y x y ... output t1 ... tN t1`") from None
         if not len(points) or len(points) % 2:
@@ -62,11 +62,13 @@ def _lehd_cvrp(path: Path, text: str) -> Instances:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
-        where, given = f"{path}, line {number}", _fields(line)
+        where, fields = f"{path}, line {number}", _fields(line)
         try:
-            values = {name: np.array(words, dtype=np.float64) for name, words in given.items()}
+            values = {name: np.array(words, dtype=np.float64) for name, words in fields.items()}
         except ValueError:
-            raise NeurouteError(f"{where}: something in {', '.join(given)} is not a number; correct the line") from None
+            raise NeurouteError(
+                f"{where}: something in {', '.join(fields)} is not a number; correct the line"
+            ) from None
         n = len(values.get("customer", ())) // 2
         expected = {"depot": (2,), "customer": (2 * n,), "capacity": (1,), "demand": (n, n + 1)}
         expected |= {"cost": (1,), "node_flag": (2 * n,)} if "node_flag" in values else {}
@@ -89,14 +91,14 @@ def _lehd_cvrp(path: Path, text: str) -> Instances:
 
 def _fields(line: str) -> dict[str, list[str]]:
     """Words after each name, separated by commas."""
-    found: dict[str, list[str]] = {}
+    fields: dict[str, list[str]] = {}
     words: list[str] = []
     for word in line.strip().strip(",").split(","):
         if word in LEHD_FIELDS:
-            words = found.setdefault(word, [])
+            words = fields.setdefault(word, [])
         else:
             words.append(word)
-    return found
+    return fields
 
 
 def read_pickled(path: Path) -> Instances:
@@ -129,12 +131,12 @@ def _pickled_vrp(path: Path, data: Any) -> Instances:
 
     What of these is there follows from the variant, with which the file's name begins.
     """
-    named = VARIANT.match(path.name)
-    if named is None:
+    match = VARIANT.match(path.name)
+    if match is None:
         raise NeurouteError(
             f"{path}: instances as MVMoE has them, whose variant the name says: call it ovrp50_uniform.pkl"
         )
-    variant = named[1].upper()
+    variant = match[1].upper()
     switches = Variant(variant).switches
     parts = 4 + switches.limit + 3 * switches.windows
     for number, record in enumerate(data):
@@ -146,8 +148,8 @@ def _pickled_vrp(path: Path, data: Any) -> Instances:
         arrays = _arrays(list(zip(*data, strict=True)), switches.limit, switches.windows)
     except (TypeError, ValueError):
         raise NeurouteError(f"{path}: the instances are not all of one size, in numbers") from None
-    stated = {"variant": np.array(variant)} if any(switches) else {}
-    return parse_arrays(path, arrays | stated)
+    extra = {"variant": np.array(variant)} if any(switches) else {}
+    return parse_arrays(path, arrays | extra)
 
 
 def _arrays(columns: list[Any], limit: bool, windows: bool) -> dict[str, np.ndarray]:
@@ -225,8 +227,8 @@ def _by_size(path: Path, coords: list[np.ndarray], tours: list[np.ndarray]) -> t
     for n, numbers in sorted(members.items()):
         points = np.stack([coords[i] for i in numbers])
         check_instances(points, path, numbers)
-        known = np.stack([tours[i] for i in numbers]) if tours else None
-        reference = None if known is None else check_tours(points, known, path, numbers)
+        solutions = np.stack([tours[i] for i in numbers]) if tours else None
+        reference = None if solutions is None else check_tours(points, solutions, path, numbers)
         name = path.stem if len(members) == 1 else f"{path.stem}_n{n}"
-        groups.append(Group(name, points, reference, solutions=known))
+        groups.append(Group(name, points, reference, solutions=solutions))
     return tuple(groups)

@@ -72,8 +72,13 @@ def _parse_revision(text: str) -> Revision:
     blocks = [(int(m[1]), int(m[2])) for part in parts if (m := re.fullmatch(r"(\d+)x(\d+)", part, re.ASCII))]
     widths = [int(part[1:]) for part in parts if re.fullmatch(r"w\d+", part, re.ASCII)]
     flat = parts.count("noflips")
-    known = len(blocks) + len(widths) + flat == len(parts) and len(widths) <= 1
-    if not known or not blocks or min(widths, default=1) < 1 or any(nodes < 4 or often < 1 for nodes, often in blocks):
+    well_formed = len(blocks) + len(widths) + flat == len(parts) and len(widths) <= 1
+    if (
+        not well_formed
+        or not blocks
+        or min(widths, default=1) < 1
+        or any(nodes < 4 or often < 1 for nodes, often in blocks)
+    ):
         raise NeurouteError(
             f"--revise {text}: give nodes of a block (from 4 on) x iterations, one size after the other, as in "
             "100x20,50x25; ,w10 for the best of ten insertions, and ,noflips"

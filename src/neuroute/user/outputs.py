@@ -16,13 +16,13 @@ def check_writable(option: str, path: Path) -> None:
 
     Missing folders are made, as by writing it; nothing else is left.
     """
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # what `write_whole` begins with
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # what `write_whole` begins with
     try:
         if path.is_dir():
             raise NeurouteError(f"{option} {path}: is a folder; give the name of a file")
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside.touch()
-        aside.unlink()
+        temporary.touch()
+        temporary.unlink()
     except (FileExistsError, NotADirectoryError):
         raise NeurouteError(f"{option} {path}: {path.parent} cannot be a folder; choose another place") from None
     except OSError as error:

@@ -109,7 +109,7 @@ ALLOWED = {
     ("_codecs", "encode"): _Only(_encode),
     **_numpys("multiarray", "_reconstruct", lambda *_: _Array()),
     **_numpys("multiarray", "scalar", _scalar),
-    **_numpys("numeric", "_frombuffer", lambda *given: _Array(values=_values(*given))),
+    **_numpys("numeric", "_frombuffer", lambda *arguments: _Array(values=_values(*arguments))),
 }
 
 

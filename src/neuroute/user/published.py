@@ -42,14 +42,14 @@ def import_test_set(labels: Labels, source: Path, store: Path) -> None:
     assert d.file is not None
     group = _group(read_instances(source), labels, source)
     write_instances(Path(d.file), group.inputs())
-    found = solutions_of(group, source).get(labels.solver)
-    if labels.solver == "published" and found is None:
+    entry = solutions_of(group, source).get(labels.solver)
+    if labels.solver == "published" and entry is None:
         raise NeurouteError(
             f"{source}: holds no solutions, so no gap can be measured; give them, or `test_sets: drawn`"
         )
-    if found is None:
+    if entry is None:
         return
-    name, solutions = found
+    name, solutions = entry
     kind, rows = spec_of(labels), solutions[:SHARD]
     whole = labels.model_copy(update={"dataset": d.model_copy(update={"first": 0, "count": len(rows)})})
     instances = kind.instances(whole.dataset)
@@ -68,12 +68,12 @@ def import_test_set(labels: Labels, source: Path, store: Path) -> None:
     )
 
 
-def _group(found: Instances, labels: Labels, source: Path) -> Group:
+def _group(instances: Instances, labels: Labels, source: Path) -> Group:
     """The instances of the size that is asked for."""
     d = labels.dataset
-    group = next((each for each in found.groups if each.n == d.n), None)
+    group = next((each for each in instances.groups if each.n == d.n), None)
     if group is None or group.file is not None:
-        sizes = ", ".join(sorted({str(each.n) for each in found.groups}))
+        sizes = ", ".join(sorted({str(each.n) for each in instances.groups}))
         raise NeurouteError(f"{source}: instances of {sizes} nodes or customers, where {d.n} are asked for")
     what = group.vrp.variant if group.vrp is not None else group.problem.upper()
     if what != (d.variant or d.problem.upper()):
@@ -94,14 +94,14 @@ def solutions_of(group: Group, source: Path) -> dict[str, tuple[str, np.ndarray]
     """
     if group.solutions is not None:
         return {"published": (source.name, group.solutions)}
-    found: dict[str, tuple[str, np.ndarray]] = {}
+    by_solver: dict[str, tuple[str, np.ndarray]] = {}
     means: dict[str, float] = {}
     for prefix, solver in SOLVERS.items():
         beside = source.with_name(f"{prefix}_{source.name}")
         if group.seen is not None and beside.is_file():
-            found[solver] = beside.name, _solutions(beside, group.seen)
-            means[solver] = float(lengths(group.seen, found[solver][1]).mean())
-    return found | ({"published": found[min(means, key=lambda solver: means[solver])]} if means else {})
+            by_solver[solver] = beside.name, _solutions(beside, group.seen)
+            means[solver] = float(lengths(group.seen, by_solver[solver][1]).mean())
+    return by_solver | ({"published": by_solver[min(means, key=lambda solver: means[solver])]} if means else {})
 
 
 # -- MVMoE's files ----------------------------------------------------------------------------------------------------
@@ -113,19 +113,19 @@ def _solutions(path: Path, instances: Vrp) -> np.ndarray:
     if not isinstance(data, list) or len(data) != len(instances):
         count = len(data) if isinstance(data, list) else "no list of"
         raise NeurouteError(f"{path}: {count} solutions of {len(instances)} instances")
-    found, stated = [], []
+    paths, costs = [], []
     customers = np.arange(1, instances.customers + 1)
     for number, record in enumerate(data):
         try:
             cost, route = record[:2]
             visits = np.asarray(route, dtype=np.int64)
-            stated.append(float(cost))
+            costs.append(float(cost))
         except (TypeError, ValueError):
             raise NeurouteError(f"{path}, instance {number}: (cost, customers) is expected") from None
         if not np.array_equal(np.sort(visits[visits > 0]), customers) or (visits < 0).any():
             raise NeurouteError(f"{path}, instance {number}: its solution does not serve every customer once")
-        found.append(from_routes([part[part > 0].tolist() for part in np.split(visits, np.flatnonzero(visits == 0))]))
-    solutions = np.stack(found)
-    off = np.abs(np.array(stated) / lengths(instances, solutions) - 1)
+        paths.append(from_routes([part[part > 0].tolist() for part in np.split(visits, np.flatnonzero(visits == 0))]))
+    solutions = np.stack(paths)
+    off = np.abs(np.array(costs) / lengths(instances, solutions) - 1)
     refuse(~(off <= TOLERANCE), path, "its stated cost is not that of its solution")
     return solutions

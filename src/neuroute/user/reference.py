@@ -53,10 +53,10 @@ def with_reference(
     check_reference(instances, solver, out)
     keep = kept_in(instances, solver, out)
     if keep is not None and keep.exists():
-        known = _reuse(instances, keep)
-        if known is not None:
+        previous = _reuse(instances, keep)
+        if previous is not None:
             log.info("references of %s are those in %s", solver, keep)
-            return known
+            return previous
     answers = _solve(instances, solver, workers, seconds)
     groups = []
     for group in instances.groups:
@@ -72,23 +72,23 @@ def _solve(instances: Instances, solver: str, workers: int, seconds: float | Non
     """Return a solution of each instance, in the order of the groups."""
     each = [Instance(group.slice(i, i + 1)) for group in instances.groups for i in range(group.count)]
     tasks = [(solver, instance.for_solvers(), seconds) for instance in each]
-    found: list[np.ndarray] = [np.empty(0)] * len(tasks)
+    solutions: list[np.ndarray] = [np.empty(0)] * len(tasks)
     with solver_pool(min(workers, len(tasks))) as pool, Progress(len(tasks), f"{solver}, for reference", True) as bar:
         if pool is None:
             for place, task in enumerate(tasks):
-                found[place] = solve_with(*task).solution
+                solutions[place] = solve_with(*task).solution
                 bar.add(1)
-            return found
+            return solutions
         futures = {pool.submit(solve_with, *task): place for place, task in enumerate(tasks)}
         try:
             for future in as_completed(futures):
-                found[futures[future]] = future.result().solution
+                solutions[futures[future]] = future.result().solution
                 bar.add(1)
         except BrokenProcessPool:
             raise NeurouteError(
                 f"a {solver} worker died (killed, or out of memory); run again with fewer --workers"
             ) from None
-    return found
+    return solutions
 
 
 def _measure(group: Group, solutions: np.ndarray) -> np.ndarray:
@@ -103,8 +103,8 @@ def _measure(group: Group, solutions: np.ndarray) -> np.ndarray:
 def _reuse(instances: Instances, keep: Path) -> Instances | None:
     """Return the instances with the references of a file; None if it is of other instances."""
     stored: Sequence[Group] = read_instances(keep).groups
-    own = Group.joined(instances.groups, instances.name)
-    same = stored[0].coords.shape == own.coords.shape and (stored[0].coords == own.coords).all()
-    if not same or stored[0].solutions is None or stored[0].problem != own.problem:
+    whole = Group.joined(instances.groups, instances.name)
+    same = stored[0].coords.shape == whole.coords.shape and (stored[0].coords == whole.coords).all()
+    if not same or stored[0].solutions is None or stored[0].problem != whole.problem:
         raise NeurouteError(f"{keep}: holds other instances; move it away, or give another --out")
-    return replace(instances, groups=(replace(stored[0], name=own.name),))
+    return replace(instances, groups=(replace(stored[0], name=whole.name),))

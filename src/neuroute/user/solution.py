@@ -77,9 +77,9 @@ class Solution:
         """What it was improved from, in words, where that is not the network's own first solution."""
         if self.basis is None:
             return ""
-        (name, cost), own = self.basis, self.trace[0][1]
+        (name, cost), first_cost = self.basis, self.trace[0][1]
         as_text = self.instance.format
-        return f", improved from {name} ({as_text(cost)}; the network's own routes: {as_text(own)})"
+        return f", improved from {name} ({as_text(cost)}; the network's own routes: {as_text(first_cost)})"
 
     def check(self) -> None:
         """Raises NeurouteError if it is no solution of the instance."""

@@ -105,30 +105,30 @@ def generate(
         problem_found = error.errors()[0]
         where = ".".join(map(str, problem_found["loc"]))
         raise NeurouteError(f"generate: {where + ': ' if where else ''}{problem_found['msg']}") from None
-    made = SPEC.of(dataset.problem).instances(dataset)
+    instances = SPEC.of(dataset.problem).instances(dataset)
     stem = f"{problem.lower()}{n}"
     if dataset.problem == "tsp":
-        groups = [Group(f"{stem}_{first + i}", points[None].astype(np.float64)) for i, points in enumerate(made)]
+        groups = [Group(f"{stem}_{first + i}", points[None].astype(np.float64)) for i, points in enumerate(instances)]
     else:
-        groups = [_vehicles(f"{stem}_{first + i}", made[i : i + 1], dataset.problem) for i in range(count)]
+        groups = [_vehicles(f"{stem}_{first + i}", instances[i : i + 1], dataset.problem) for i in range(count)]
     return [Instance(group) for group in groups]
 
 
 def _vehicles(name: str, vrp: Vrp, problem: str) -> Group:
-    own = vrp if problem == "vrp" else None
-    return Group(name, vrp.coords.astype(np.float64), None, vrp.demand, vrp.capacity, vrp=own, seen=own)
+    whole = vrp if problem == "vrp" else None
+    return Group(name, vrp.coords.astype(np.float64), None, vrp.demand, vrp.capacity, vrp=whole, seen=whole)
 
 
-def gather(given: "Instances | Instance | str | Path | Sequence[Instance]", name: str = "instances") -> Instances:
+def gather(source: "Instances | Instance | str | Path | Sequence[Instance]", name: str = "instances") -> Instances:
     """Return instances of one problem in groups of one size, as they are evaluated.
 
     Raises NeurouteError if there are none, or they are of several problems.
     """
-    if isinstance(given, Instances):
-        return given
-    if isinstance(given, str | Path):
-        return read_instances(Path(given))
-    every = [given] if isinstance(given, Instance) else list(given)
+    if isinstance(source, Instances):
+        return source
+    if isinstance(source, str | Path):
+        return read_instances(Path(source))
+    every = [source] if isinstance(source, Instance) else list(source)
     if len({each.variant for each in every}) != 1:
         kinds = ", ".join(sorted({each.variant for each in every})) or "none"
         raise NeurouteError(f"{name}: instances of one problem are evaluated together, not of {kinds}; split the list")
@@ -140,8 +140,8 @@ def gather(given: "Instances | Instance | str | Path | Sequence[Instance]", name
     return Instances(every[0].group.problem, name, tuple(groups))
 
 
-def as_instance(given: "Instance | str | Path | np.ndarray") -> Instance:
+def as_instance(source: "Instance | str | Path | np.ndarray") -> Instance:
     """Return an instance as it is, of a file, or of coordinates (n, 2)."""
-    if isinstance(given, Instance):
-        return given
-    return load(given) if isinstance(given, str | Path) else Instance.from_arrays(given)
+    if isinstance(source, Instance):
+        return source
+    return load(source) if isinstance(source, str | Path) else Instance.from_arrays(source)

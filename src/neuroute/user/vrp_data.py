@@ -32,7 +32,7 @@ def vrp_group(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> 
     Raises NeurouteError, naming the file and the instance, if one cannot be served or is not what the file says.
     """
     count = len(coords)
-    own = Vrp(
+    vrp = Vrp(
         coords,
         _whole(path, arrays, "demand"),
         _whole(path, arrays, "capacity"),
@@ -41,17 +41,17 @@ def vrp_group(path: Path, coords: np.ndarray, arrays: dict[str, np.ndarray]) -> 
         _floats(arrays.get("windows")),
         _floats(arrays.get("service")),
     )
-    check_instances(own, str(path))
-    _check_ends(path, own)
-    _check_variant(path, own, arrays)
-    seen = scale_for_networks(own)
+    check_instances(vrp, str(path))
+    _check_ends(path, vrp)
+    _check_variant(path, vrp, arrays)
+    scaled = scale_for_networks(vrp)
     # The tolerance is of the unit square: where a file's units are smaller it forgives too much, and float32 rounds
     # late times by more than it.  Solutions of an instance that cannot be completed would be built forever.
-    check_instances(seen, f"{path}, as networks take it (in the unit square, float32)")
-    solutions = read_solutions(path, arrays, (len(own), own.customers))
-    measured = None if solutions is None else _measure(path, own, seen, solutions)
-    reference = agree(measured, shaped(arrays, "length", (count,), path), path)
-    return Group(path.stem, coords, reference, own.demand, own.capacity, vrp=own, seen=seen, solutions=solutions)
+    check_instances(scaled, f"{path}, as networks take it (in the unit square, float32)")
+    solutions = read_solutions(path, arrays, (len(vrp), vrp.customers))
+    solution_lengths = None if solutions is None else _measure(path, vrp, scaled, solutions)
+    reference = agree(solution_lengths, shaped(arrays, "length", (count,), path), path)
+    return Group(path.stem, coords, reference, vrp.demand, vrp.capacity, vrp=vrp, seen=scaled, solutions=solutions)
 
 
 def is_solomon(text: str) -> bool:
@@ -69,40 +69,49 @@ def solomon_group(path: Path) -> Group:
     count = stated_customers(text)
     instance = parse_solomon(text, str(path), path.stem, SIZES if count is None else (count,))
     best = optimum_of(instance, "solomon")
-    own, seen = instance.own(), instance.scaled()
+    vrp, scaled = instance.unscaled(), instance.scaled()
     if best is not None:
         reference = np.array([best], dtype=np.float64)
-        return Group(path.stem, own.coords, reference, own.demand, own.capacity, vrp=own, seen=seen, file=instance)
+        return Group(path.stem, vrp.coords, reference, vrp.demand, vrp.capacity, vrp=vrp, seen=scaled, file=instance)
     beside = path.with_suffix(".sol")
-    measured, solutions = None, None
+    reference_lengths, solutions = None, None
     if beside.is_file():
-        routes, stated = read_solution(beside)
-        check_served(routes, own.customers, str(beside))
+        routes, file_cost = read_solution(beside)
+        check_served(routes, vrp.customers, str(beside))
         solutions = from_routes(routes)[None]
-        if why := fault(seen, 0, solutions[0], "free start", LATE):
+        if why := fault(scaled, 0, solutions[0], "free start", LATE):
             raise NeurouteError(f"{beside}: {why}")
-        measured = agree(lengths(own, solutions), None if stated is None else np.array([stated]), beside)
-    return Group(instance.name, own.coords, measured, own.demand, own.capacity, vrp=own, seen=seen, solutions=solutions)
+        reference_lengths = agree(lengths(vrp, solutions), None if file_cost is None else np.array([file_cost]), beside)
+    return Group(
+        instance.name,
+        vrp.coords,
+        reference_lengths,
+        vrp.demand,
+        vrp.capacity,
+        vrp=vrp,
+        seen=scaled,
+        solutions=solutions,
+    )
 
 
-def scale_for_networks(own: Vrp) -> Vrp:
+def scale_for_networks(vrp: Vrp) -> Vrp:
     """Return the instances for a network, float32, in the unit square."""
-    return in_unit_square(own, np.float32)
+    return in_unit_square(vrp, np.float32)
 
 
-def in_unit_square(own: Vrp, dtype: type[np.floating]) -> Vrp:
+def in_unit_square(vrp: Vrp, dtype: type[np.floating]) -> Vrp:
     """Return the instances with coordinates and times of a type.  One that lies in the unit square stays as it is;
     others are moved and scaled into it, times and limits too, by one scale that also brings the depot's closing to 3 or
     below."""
-    low, high = (f(own.coords, axis=(1, 2)) for f in (np.min, np.max))
+    low, high = (f(vrp.coords, axis=(1, 2)) for f in (np.min, np.max))
     stays = (low >= 0) & (high <= 1)
-    size = high - low if own.windows is None else np.maximum(high - low, own.windows[:, 0, 1] / HORIZON)
+    size = high - low if vrp.windows is None else np.maximum(high - low, vrp.windows[:, 0, 1] / HORIZON)
     size, low = np.where(stays, 1.0, size), np.where(stays, 0.0, low)
-    windows, service = own.windows, own.service
+    windows, service = vrp.windows, vrp.service
     return replace(
-        own,
-        coords=((own.coords - low[:, None, None]) / size[:, None, None]).astype(dtype),
-        limit=None if own.limit is None else own.limit / size,
+        vrp,
+        coords=((vrp.coords - low[:, None, None]) / size[:, None, None]).astype(dtype),
+        limit=None if vrp.limit is None else vrp.limit / size,
         windows=None if windows is None else (windows / size[:, None, None]).astype(dtype),
         service=None if service is None else (service / size[:, None]).astype(dtype),
     )
@@ -110,15 +119,15 @@ def in_unit_square(own: Vrp, dtype: type[np.floating]) -> Vrp:
 
 def _is_open(path: Path, arrays: dict[str, np.ndarray]) -> bool:
     """As 'open' says, else as the variant's name does."""
-    given = arrays.get("open")
-    if given is None:
-        return "variant" in arrays and _stated(path, arrays).open
-    if not np.isin(given, (0, 1)).all() or len(np.unique(given)) != 1:
+    is_open = arrays.get("open")
+    if is_open is None:
+        return "variant" in arrays and _variant_switches(path, arrays).open
+    if not np.isin(is_open, (0, 1)).all() or len(np.unique(is_open)) != 1:
         raise NeurouteError(f"{path}: 'open' is to be true or false, for all instances alike; split the file")
-    return bool(given.flat[0])
+    return bool(is_open.flat[0])
 
 
-def _stated(path: Path, arrays: dict[str, np.ndarray]) -> Switches:
+def _variant_switches(path: Path, arrays: dict[str, np.ndarray]) -> Switches:
     if arrays["variant"].shape != () or arrays["variant"].dtype.kind != "U":
         raise NeurouteError(f"{path}: 'variant' is to be one name for all instances, such as OVRPTW")
     try:
@@ -127,16 +136,16 @@ def _stated(path: Path, arrays: dict[str, np.ndarray]) -> Switches:
         raise NeurouteError(f"{path}: {error}") from None
 
 
-def _check_variant(path: Path, own: Vrp, arrays: dict[str, np.ndarray]) -> None:
+def _check_variant(path: Path, vrp: Vrp, arrays: dict[str, np.ndarray]) -> None:
     """A name without what it promises, or the other way round.  Few customers may have no backhauls among them."""
     if "variant" not in arrays:
         return
-    stated, found = _stated(path, arrays), own.switches
-    if found != stated and found != stated._replace(backhaul=False):
+    promised, actual = _variant_switches(path, arrays), vrp.switches
+    if actual != promised and actual != promised._replace(backhaul=False):
         names = {"open": "'open'", "backhaul": "demands below 0", "limit": "'limit'", "windows": "'windows'"}
-        differ = [what for name, what in names.items() if getattr(stated, name) != getattr(found, name)]
+        differ = [what for name, what in names.items() if getattr(promised, name) != getattr(actual, name)]
         raise NeurouteError(
-            f"{path}: says {variant_of(stated)}, but its arrays are those of {variant_of(found)}; see {differ[0]}"
+            f"{path}: says {variant_of(promised)}, but its arrays are those of {variant_of(actual)}; see {differ[0]}"
         )
 
 
@@ -146,40 +155,44 @@ def _whole(path: Path, arrays: dict[str, np.ndarray], key: str) -> np.ndarray:
     bad = np.abs(values.astype(np.float64)) > LARGEST_LOAD
     if bad.any():
         instance, *node = np.argwhere(bad)[0].tolist() if bad.ndim else [0]
-        whose = f" of {_named(node[0])}" if node else ""
+        whose = f" of {_node_name(node[0])}" if node else ""
         raise NeurouteError(
             f"{path}, instance {instance}: a {key}{whose} of {values[bad][0]:g}; give numbers up to {LARGEST_LOAD:,}"
         )
     return values.astype(np.int64)
 
 
-def _check_ends(path: Path, own: Vrp) -> None:
+def _check_ends(path: Path, vrp: Vrp) -> None:
     """Raises NeurouteError for a window that has none, which networks cannot read."""
-    if own.windows is not None and (bad := ~np.isfinite(own.windows).all(-1)).any():
+    if vrp.windows is not None and (bad := ~np.isfinite(vrp.windows).all(-1)).any():
         instance, node = np.argwhere(bad)[0].tolist()
         raise NeurouteError(
-            f"{path}, instance {instance}: a window has no end, that of {_named(node)}; give the first and the "
+            f"{path}, instance {instance}: a window has no end, that of {_node_name(node)}; give the first and the "
             "latest time that count"
         )
 
 
-def _named(node: int) -> str:
+def _node_name(node: int) -> str:
     return f"customer {node}" if node else "the depot"
 
 
-def _for_each(given: np.ndarray | None, count: int) -> np.ndarray | None:
-    return None if given is None else np.broadcast_to(given, (count,) if given.ndim == 0 else given.shape).astype(float)
+def _for_each(values: np.ndarray | None, count: int) -> np.ndarray | None:
+    return (
+        None
+        if values is None
+        else np.broadcast_to(values, (count,) if values.ndim == 0 else values.shape).astype(float)
+    )
 
 
-def _floats(given: np.ndarray | None) -> np.ndarray | None:
-    return None if given is None else given.astype(np.float64)
+def _floats(values: np.ndarray | None) -> np.ndarray | None:
+    return None if values is None else values.astype(np.float64)
 
 
-def _measure(path: Path, own: Vrp, seen: Vrp, solutions: np.ndarray) -> np.ndarray:
+def _measure(path: Path, vrp: Vrp, scaled: Vrp, solutions: np.ndarray) -> np.ndarray:
     """Return the lengths (count,) of the solutions in the file."""
     why = "its solution ('node', 'via_depot') does not serve every customer once, or breaks a constraint"
-    refuse(~valid(seen, solutions, "free start", LATE), path, why)
-    return lengths(own, solutions)
+    refuse(~valid(scaled, solutions, "free start", LATE), path, why)
+    return lengths(vrp, solutions)
 
 
 def read_solutions(path: Path, arrays: dict[str, np.ndarray], shape: tuple[int, int]) -> np.ndarray | None:

@@ -84,8 +84,8 @@ class Card(Spec):
 
 def cards() -> dict[str, Card]:
     """Return the cards of the shipped networks by name.  Raises NeurouteError if one is damaged."""
-    found = [_read(path) for path in sorted(FOLDER.glob("*.json"))]
-    return {card.name: card for card in found}
+    all_cards = [_read_card(path) for path in sorted(FOLDER.glob("*.json"))]
+    return {card.name: card for card in all_cards}
 
 
 def models() -> list[Card]:
@@ -133,20 +133,20 @@ def _misfit(n: int, nodes: tuple[int, int]) -> tuple[int, int]:
 
 def checkpoint(name: str) -> tuple[Path, Card]:
     """Return a shipped network's file and card.  Raises NeurouteError for an unknown name, or an altered file."""
-    found = cards()
-    if name not in found:
-        there = "those that come with this copy: " + ", ".join(found) if found else "this copy comes with none"
+    by_name = cards()
+    if name not in by_name:
+        there = "those that come with this copy: " + ", ".join(by_name) if by_name else "this copy comes with none"
         raise NeurouteError(f"no network '{name}'; give a checkpoint (.safetensors) or one of {there}")
     path = FOLDER / f"{name}.safetensors"
-    if not path.is_file() or sha256(path) != found[name].sha256:
+    if not path.is_file() or sha256(path) != by_name[name].sha256:
         raise NeurouteError(f"{path}: not the file that its card describes; install neuroute anew")
-    return path, found[name]
+    return path, by_name[name]
 
 
 def check_decision(net: Any, card: Card) -> None:
     """Raises NeurouteError if a network no longer computes what its card says."""
-    own = decision(net)
-    if len(own) != len(card.decision) or not np.allclose(own, card.decision, atol=TOLERANCE):
+    logits = decision(net)
+    if len(logits) != len(card.decision) or not np.allclose(logits, card.decision, atol=TOLERANCE):
         raise NeurouteError(
             f"network '{card.name}' does not compute what its card says, since the code of {card.network} has changed; "
             "install neuroute anew"
@@ -172,12 +172,12 @@ def decision(net: Any) -> tuple[float, ...]:
             logits = net.decide(prepared, rollout.context, rollout.current, rollout.mask)
         else:
             rows = net.encode(*batch.features)
-            left = () if net.problem == "tsp" else (torch.ones(1),)
-            logits = net.decide(torch.cat([rows, rows[:, :1]], dim=1), *left)
+            load = () if net.problem == "tsp" else (torch.ones(1),)
+            logits = net.decide(torch.cat([rows, rows[:, :1]], dim=1), *load)
     return tuple(round(float(x), 5) for x in logits.flatten() if torch.isfinite(x))
 
 
-def _read(path: Path) -> Card:
+def _read_card(path: Path) -> Card:
     card = parse_card(read_json(path, "install neuroute anew"), str(path))
     if card.name != path.stem:
         raise NeurouteError(f"{path}: the card is of '{card.name}'; install neuroute anew")

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from published_code import HEADS, WIDTH, Size, State, _linear, attention, linear
+from published_code import HEADS, WIDTH, Size, State, _linear
+from published_formulas import attention, linear
 
 Shape = tuple[str, tuple[int, ...]]
 VIEWS = (35, 50)

@@ -11,6 +11,7 @@ from torch import Tensor
 import dgl_by_the_book as dgl
 import pointerformer_by_the_book as pointerformer
 import published_code as there
+import published_formulas as formulas
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode
@@ -49,22 +50,22 @@ def _both(name: str, shapes: Any, step: Any) -> dict[str, Case]:
 
 MVMOE, LIGHT = "MVMoE, POMO-MTL and POMO for one VRP", "MVMoE with a light decoder"
 PATH = {
-    **_both("LEHD", there.lehd, there.lehd_step),
-    **_both("SIT", there.sit, there.sit_step),
-    **_both("BQ", there.bq, there.bq_step),
+    **_both("LEHD", there.lehd, formulas.lehd_step),
+    **_both("SIT", there.sit, formulas.sit_step),
+    **_both("BQ", there.bq, formulas.bq_step),
     "DGL": Case("DGL for the TSP", "tsp", dgl.shapes, dgl.step, {"nearest": dgl.NEAREST}),
 }
 STARTS = {
-    **_both("POMO", there.pomo, there.pomo_step),
-    **_both("ELG", there.elg, there.elg_step),
-    **_both("ICAM", there.icam, there.icam_step),
+    **_both("POMO", there.pomo, formulas.pomo_step),
+    **_both("ELG", there.elg, formulas.elg_step),
+    **_both("ICAM", there.icam, formulas.icam_step),
     "Pointerformer": Case("Pointerformer for the TSP", "tsp", pointerformer.shapes, pointerformer.step),
-    "POMO-MTL": Case(MVMOE, "vrp", lambda size: there.mvmoe(0, size), there.pomo_step),
-    "MVMoE/4E": Case(MVMOE, "vrp", lambda size: there.mvmoe(4, size), there.pomo_step),
-    "MVMoE/8E": Case(MVMOE, "vrp", lambda size: there.mvmoe(8, size), there.pomo_step),
+    "POMO-MTL": Case(MVMOE, "vrp", lambda size: there.mvmoe(0, size), formulas.pomo_step),
+    "MVMoE/4E": Case(MVMOE, "vrp", lambda size: there.mvmoe(4, size), formulas.pomo_step),
+    "MVMoE/8E": Case(MVMOE, "vrp", lambda size: there.mvmoe(8, size), formulas.pomo_step),
     **{
         f"MVMoE/4E-L {branch}": Case(
-            LIGHT, "vrp", lambda size: there.mvmoe(4, size, light=True), there.pomo_step, branch=branch
+            LIGHT, "vrp", lambda size: there.mvmoe(4, size, light=True), formulas.pomo_step, branch=branch
         )
         for branch in ("dense", "moe")
     },
@@ -73,7 +74,7 @@ STARTS = {
             MVMOE,
             "vrp",
             lambda size, columns=columns: there.mvmoe(0, size, features=columns[0], context=columns[1]),
-            there.pomo_step,
+            formulas.pomo_step,
             {"inputs": variant} if told else {},
         )
         for variant, columns, told in (
@@ -89,7 +90,7 @@ STARTS = {
 }
 # Whose decisions are compared in `test_invit`.
 VIEWS = {
-    f"INViT {p}": Case(f"INViT for the {p.upper()}", p, lambda size, p=p: invit(p, size), there.pomo_step)
+    f"INViT {p}": Case(f"INViT for the {p.upper()}", p, lambda size, p=p: invit(p, size), formulas.pomo_step)
     for p in ("tsp", "cvrp")
 }
 CASES = PATH | STARTS | VIEWS

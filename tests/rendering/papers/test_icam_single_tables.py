@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from published_trainings import single_size, three_stages
 
 from fabricated_icam import FABRIC, RUNS, SCALE, draw, set_id, study
 from neuroute.accounting import counts_many_starts
 from neuroute.networks.icam import Icam
 from neuroute.networks.pomo import Pomo
 from neuroute.papers.icam import roles
-from neuroute.papers.icam.hyper_parameters import CLIPPING, ROWS, Trained
+from neuroute.papers.icam.hyper_parameters import CLIPPING, ROWS, ReinforcedRun
 from neuroute.papers.icam.scale import IcamScale
-from neuroute.plan.reinforced import single_size, three_stages
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
 
@@ -154,13 +154,13 @@ def test_settings_of_the_published_training_are_the_printed_ones(problem: str, w
 
 def test_settings_of_one_stage() -> None:
     run = BY_ID["icam/pomo_tsp"].model_copy(update={"training": single_size("tsp")})
-    found = {heading: value(Trained.of(run)) for heading, _, value in ROWS}
+    found = {heading: value(ReinforcedRun.of(run)) for heading, _, value in ROWS}
     assert found["Epochs after which the rate falls"] == "3000"
     assert found["Instances drawn, on average"] == 3100 * 1563 * 64
     assert found["Weight decay"] == 1e-6
     assert found["Epochs of stage 2"] is None
-    assert Trained.of(BY_ID["scaling/bq"]) is None
-    assert Trained.of(None) is None
+    assert ReinforcedRun.of(BY_ID["scaling/bq"]) is None
+    assert ReinforcedRun.of(None) is None
 
 
 def test_defaults_of_the_networks_are_what_table5_says() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from fabricated import solve_all
 from fabricated_icam import ARTIFACTS, FABRIC, SCALE, draw, set_id, study
-from neuroute.datasets.benchmarks import studied
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.papers.icam.table_benchmarks import GROUPS, RUNS
@@ -141,7 +141,7 @@ def whole(work: Path) -> Scale:
     scale = SCALE.model_copy(
         update={"blocks": SCALE.blocks | {"icam": SCALE[IcamScale].model_copy(update={"cvrp": changed})}}
     )
-    solve_all(FABRIC, work, lambda name: studied(1002, 0, name), 100)
+    solve_all(FABRIC, work, lambda name: study_instances(1002, 0, name), 100)
     return scale
 
 
@@ -151,10 +151,10 @@ def test_table2_groups_are_the_papers(work: Path, tmp_path: Path) -> None:
     assert [c.at for c in table.columns] == [
         "22 of 22 instances", "46 of 46 instances", "32 of 32 instances", *["100 of 100 instances"] * 2,
     ]  # fmt: skip
-    assert any(k.set != "X" for k in studied(1002, 0, "cvrplib"))  # which do not count
+    assert any(k.set != "X" for k in study_instances(1002, 0, "cvrplib"))  # which do not count
     for name, key in (("n<=200", "to_200"), ("200<n<=500", "to_500"), ("500<n<=1000", "to_1000"), ("all", "all")):
         least, most = GROUPS[name]
-        nodes = [k.nodes for k in studied(1002, 0, "cvrplib") if k.set == "X" and least <= k.nodes <= most]
+        nodes = [k.nodes for k in study_instances(1002, 0, "cvrplib") if k.set == "X" and least <= k.nodes <= most]
         for label in ("LEHD greedy", "BQ* greedy", "POMO no augment.", "ICAM no augment."):
             assert cell(table, f"gap_x_{key}_pct", label).measured == pytest.approx(np.mean(nodes) / 100)
         assert cell(table, f"gap_x_{key}_pct", "BKS") == Cell(0.0, 0.0)
@@ -165,7 +165,7 @@ def test_table2_groups_are_the_papers(work: Path, tmp_path: Path) -> None:
 
 def test_table2_at_the_scale(work: Path) -> None:
     table = draw("table2", work)
-    there = [k for k in studied(102, 101, "cvrplib") if k.set == "X"]
+    there = [k for k in study_instances(102, 101, "cvrplib") if k.set == "X"]
     assert there
     for label, name, decoding in (("ICAM no augment.", "ICAM", "multi"), ("LEHD greedy", "LEHD", "greedy")):
         run = RUNS[name]

@@ -9,7 +9,7 @@ import pytest
 
 from fabricated import CONFIG
 from fabricated_mvmoe import FABRIC, RUNS, SCALE, changed, draw, set_of, study
-from neuroute.datasets.benchmarks import known
+from neuroute.datasets.benchmarks import published_instances
 from neuroute.papers.mvmoe import roles
 from neuroute.papers.mvmoe.paper import PAPER
 from neuroute.papers.mvmoe.scale import MvmoeScale
@@ -175,7 +175,7 @@ def test_table7_instances(title: str, name: str, problem: str, group: str, work:
         metric = "gap_rounded_pct" if title == "Set-X" else "gap_pct"
         gap = recorded(work, f"mvmoe/{run}/{group}", name, X8, metric)
         assert cell(table, f"gap_{key}_pct", title, instance).measured == gap
-        length = known(name.partition("_")[0])[instance].optimum * (1 + gap / 100)
+        length = published_instances(name.partition("_")[0])[instance].optimum * (1 + gap / 100)
         shown = cell(table, f"obj_{key}", title, instance).measured
         assert shown == pytest.approx(length)
         assert title != "Set-X" or float(shown).is_integer()
@@ -197,7 +197,7 @@ def test_table7_means_are_over_what_all_have_solved(work: Path, tmp_path: Path) 
     scale = changed(set_x=(101, 121))
     FABRIC.by(scale=scale).write(copy)
     table = of(study("table7", copy, scale))
-    names = [k for k, v in known("cvrplib").items() if v.set == "X" and 101 <= v.nodes < 121]
+    names = [k for k, v in published_instances("cvrplib").items() if v.set == "X" and 101 <= v.nodes < 121]
     assert len(names) == 5
     label = "Mean of 28, here of 5"
     run = roles.multi(SCALE, "MVMoE/4E", 100)

@@ -12,11 +12,11 @@ import pytest
 
 from fabricated import drawn_table, edit_arrays
 from fabricated_pens import ARTIFACTS, FABRIC, RUNS, SCALE, best_factor, study
-from neuroute.datasets.benchmarks import studied
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.objects import Decoding, Evaluation
-from neuroute.rendering.cells import MEAN_OF_GAPS, printed
+from neuroute.rendering.cells import MEAN_OF_GAPS, printed_numbers
 from neuroute.rendering.render import render
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded
@@ -250,7 +250,7 @@ def test_other_reference_solvers_and_single_solutions_are_said(work: Path) -> No
 
 def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
     def gaps(table: str, artifact: str, **where: object) -> dict[str, float]:
-        rows = printed(study(artifact, work), table, **where)
+        rows = printed_numbers(study(artifact, work), table, **where)
         rows = rows[rows.metric == "gap_pct"]
         return dict(zip(rows.n.astype(str), rows.value, strict=True))
 
@@ -281,7 +281,7 @@ def test_what_the_notes_say_of_the_printed_numbers_is_so(work: Path) -> None:
 
 
 def test_the_groups_of_tsplib_are_the_papers(work: Path) -> None:
-    nodes = [k.nodes for k in studied(10_001)]
+    nodes = [k.nodes for k in study_instances(10_001)]
     rows = study("table2", work).published("table2")
     for name, (least, most) in GROUPS.items():
         (count,) = set(rows[rows.n == name].n_instances)

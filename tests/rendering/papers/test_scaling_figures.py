@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,16 +10,19 @@ import pandas as pd
 import pytest
 from matplotlib.ticker import LogLocator
 
-from fabricated_scaling import ARTIFACTS, study_of
+from fabricated_scaling import ARTIFACTS, SCALE, study_of
 from neuroute.core.errors import NeurouteError
-from neuroute.papers.scaling.series import beats_larger, grid_points
+from neuroute.papers.scaling import figure_flips
+from neuroute.papers.scaling.series import Models, beats_larger
+from neuroute.plan.config import load_scale
 from neuroute.rendering import style
 from neuroute.rendering.plots import running_mean
 from neuroute.rendering.render import FIGURE_FORMATS, render, resolve
 
 FIGURES = [name for name in ARTIFACTS if name.startswith("figure")]
 # Figures 7 and 8 show one shape, whose fabricated gaps are not bad enough; test_figures_training_and_probes has them.
-BAD = [name for name in FIGURES if name not in ("figure7", "figure8", "figure10", "figure11", "figure12")]
+# Figure 16 shows shares, of which any gaps have some.
+BAD = [name for name in FIGURES if name not in ("figure7", "figure8", "figure10", "figure11", "figure12", "figure16")]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +55,7 @@ def test_points_of_both_sides_are_in_the_csv(name: str, drawn: Path) -> None:
 
 
 def test_six_published_models_beat_a_larger_one(work: Path) -> None:  # scaling, Section 1
-    every, deeper = beats_larger(grid_points(study_of("figure1", work))["published"])
+    every, deeper = beats_larger(Models.tsp(SCALE).points(study_of("figure1", work))["published"])
     assert len(every) == 6
     assert every == deeper
     assert (42, 128) in deeper
@@ -87,6 +91,51 @@ def test_figure5_finds_the_printed_exponents(drawn: Path) -> None:
     frame = pd.read_csv(drawn / "figure5.csv")
     published = frame[frame.side == "published"].iloc[0]
     assert (published.beta_n, published.beta_a) == pytest.approx((0.4955, 0.3954), abs=1e-4)
+
+
+def test_figure13_and_14_are_laws_of_the_nine_models_of_the_cvrp(drawn: Path) -> None:
+    for name in ("figure13", "figure14"):
+        frame = pd.read_csv(drawn / f"{name}.csv")
+        assert set(frame[frame.panel == "a"].groupby("side").size()) == {9}
+        deeper = frame[(frame.side == "measured") & (frame.panel == "c")].drop_duplicates("series")
+        assert len(deeper) == 3
+        assert (deeper.alpha_linear > 0.5).all()  # the fabricated gaps go with depth^-0.9
+    gflops, millions = (pd.read_csv(drawn / f"{name}.csv").x for name in ("figure14", "figure13"))
+    assert not np.allclose(gflops, millions)
+
+
+@pytest.mark.parametrize("name", ["figure13", "figure14", "figure15"])
+def test_a_scale_without_a_grid_of_the_cvrp_says_so(name: str, work: Path) -> None:
+    study = study_of(name, work)
+    bare = replace(study, artifact=study.artifact.model_copy(update={"evaluations": ()}), scale=load_scale("smoke"))
+    with style.house():
+        drawing = resolve(study.artifact.function)(bare)
+        drawing.figure.draw_without_rendering()
+    assert not len(drawing.points)
+    assert "has no grid of the CVRP" in " ".join(drawing.notes)
+
+
+def test_figure16_tells_what_stands_on_every_test_set(drawn: Path) -> None:
+    frame = pd.read_csv(drawn / "figure16.csv")
+    found = frame.set_index(["grid", "conclusion", "test"]).share
+    for grid, test in (("TSP", "TSP20"), ("CVRP", "CVRP20")):  # depth^-0.9 width^-0.6
+        assert found[grid, "Depth pays more than width", test] > 0.9
+        assert found[grid, "(24, 128) before (6, 256), equal parameters", test] > 0.9
+    assert found["TSP", "(24, 128) before (6, 256), equal parameters", "paper, TSP100"] == 1  # 0.106 and 0.264 %
+    assert found["TSP", "(42, 128) before (6, 128), deeper", "paper, TSP100"] == 1
+
+
+def test_figure16_says_what_it_takes_to_tell_a_difference(work: Path) -> None:
+    study = study_of("figure16", work)
+    table = figure_flips._table(study)
+    keys = [column.key for column in table.columns]
+    rows = {row.labels: dict(zip(keys, row.cells, strict=True)) for row in table.rows}
+    row = rows["TSP", "(6, 512) before (6, 128), wider"]
+    gaps = [study.gap(f"scaling/base_6x{w}", Models.tsp(SCALE).test.dataset) for w in (128, 512)]
+    assert row["instance_sd"].measured > 0
+    assert row["by_both"].measured > row["by_instances"].measured
+    assert row["difference"].measured == pytest.approx(gaps[0] * 1.05 - gaps[1], rel=0.1)  # seeds differ by 5 %
+    assert 0 < row["seed_sd"].measured < gaps[0] * 0.1
 
 
 def test_figure6_reports_where_the_floor_is_zero(drawn: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from fabricated import solve_all
 from fabricated_sit import FABRIC, SCALE, SHORT, draw, set_id, study
-from neuroute.datasets.benchmarks import studied
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.scale import SitScale
 from neuroute.papers.sit.table_benchmarks import GROUPS
@@ -197,7 +197,7 @@ def large(work: Path) -> Scale:
         changed[name] = getattr(s, name).model_copy(update={"benchmark_nodes": nodes})
     scale = SCALE.with_block(s.model_copy(update=changed))
     least = {"tsplib": 1000, "cvrplib": 1001}
-    solve_all(FABRIC, work, lambda name: studied(10**9, least[name], name), 1000)
+    solve_all(FABRIC, work, lambda name: study_instances(10**9, least[name], name), 1000)
     for path in work.glob("evaluations/*/bq*/*_search*.csv"):  # which end at the size that a beam may have
         frame = pd.read_csv(path)
         frame[frame.n < 7002].to_csv(path, index=False)
@@ -211,7 +211,7 @@ def test_table2_groups_are_the_papers(work: Path, tmp_path: Path) -> None:
     assert not any(key.endswith("here_pct") for key in at)
     assert (at["gap_tsplib_to_5k_pct"], at["gap_tsplib_above_5k_pct"]) == ("23 of 23 instances", "10 of 10 instances")
     assert (at["gap_cvrplib_to_7k_pct"], at["gap_cvrplib_above_7k_pct"]) == ("8 of 8 instances", "6 of 6 instances")
-    nodes = [k.nodes for k in studied(10**9, 1000) if k.nodes <= 5000]
+    nodes = [k.nodes for k in study_instances(10**9, 1000) if k.nodes <= 5000]
     shown = cell(table, "gap_tsplib_to_5k_pct", "LEHD greedy")
     assert shown.measured == pytest.approx(np.mean(nodes) / 1000)
     assert cell(table, "solved_tsplib", "Ours greedy") == Cell(33, 33)
@@ -222,7 +222,7 @@ def test_table2_groups_are_the_papers(work: Path, tmp_path: Path) -> None:
         assert cell(table, key, "BQ bs16, here 2").measured is None
         assert cell(table, key, "BQ bs16, here 2").published is not None
         assert cell(table, key, "LEHD RRC1,000, here 2").measured is not None
-    customers = {k.name: k.nodes - 1 for k in studied(10**9, 1001, "cvrplib")}
+    customers = {k.name: k.nodes - 1 for k in study_instances(10**9, 1001, "cvrplib")}
     least, most = GROUPS["cvrp"]["1K<n<=7K"]
     assert {n for n, c in customers.items() if c > 7000} == {n for n, c in customers.items() if c + 1 > most}
     assert least == 1001
@@ -282,7 +282,7 @@ def test_what_the_notes_say_of_tsplib_means_is_so(work: Path) -> None:
         assert gaps["all"] == is_printed
         mean = (23 * gaps["1K<n<=5K"] + large_ones * gaps["n>5K"]) / (23 + large_ones)
         assert mean == pytest.approx(would_be, abs=6e-3)
-    known = studied(10**9, 1000)
+    known = study_instances(10**9, 1000)
     assert sum(k.edge_type == "EUC_2D" for k in known) == 29
     assert next(k.nodes for k in known if k.edge_type == "CEIL_2D") == 1000
     assert sum(k.nodes <= 5000 for k in known) == 23

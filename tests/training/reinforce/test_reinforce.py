@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.labels import load_tours
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.multi_start import multi_start

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from published_trainings import single_size, three_stages
 
 from neuroute.decoding.multi_start import roll_out
-from neuroute.plan.reinforced import Elite, Reinforced, single_size, three_stages
+from neuroute.plan.reinforced import Elite, Reinforced
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.tsp import is_permutation, tour_length
 from neuroute.problems.vrp import Vrp

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from networks import MIXTURES
 from neuroute.core.errors import NeurouteError
 from neuroute.core.seeds import stream_seed
 from neuroute.datasets.vrp_stream import vrp_dataset
@@ -113,25 +114,6 @@ def test_the_gradient_is_that_of_a_plain_loop(tmp_path: Path, variant: str) -> N
     close(found, wanted, 1e-6)
 
 
-WAYS: list[dict[str, Any]] = [
-    {},
-    {"positions": ["raw", "enc1", "dec"]},
-    {"top": 1},
-    {"top": 4},
-    {"level": "instance"},
-    {"level": "problem"},
-    {"method": "random"},
-    {"method": "expert-choice"},
-    {"method": "soft"},
-    {"decoder_method": "soft"},
-    {"hierarchy": "step"},
-    {"hierarchy": "episode"},
-    {"hierarchy": "random"},
-    {"norm": "batch"},
-    {"norm": "batch-untracked", "experts": 0},
-]
-
-
 def one_graph(batches: VrpReinforcement, number: int, balance: float) -> tuple[Tensor, Tensor]:
     """The loss of a batch, and of it the balance loss, with the graph through all of its decisions."""
     drawn = batches.drawn(number)
@@ -157,7 +139,7 @@ def one_graph(batches: VrpReinforcement, number: int, balance: float) -> tuple[T
     return -(weights(found, None) * log_p).sum() / drawn.size + aside, aside
 
 
-@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("way", [*MIXTURES, {"top": 4}, {"norm": "batch-untracked", "experts": 0}], ids=str)
 def test_one_pass_and_two_learn_what_one_graph_does(tmp_path: Path, way: dict[str, Any], monkeypatch: Any) -> None:
     """With the balance loss, whatever the gates; whichever the number of moves that are learnt from together."""
     run = make_run(stage(), network=way, balance=0.7)

@@ -27,7 +27,7 @@ def instances(scale: Scale, split: Split) -> Labels:
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
-    s, training = scale[ToyScale], apply_changes(config, RUN, Supervised, scale[ToyScale].training)
+    s, training = scale[ToyScale], apply_changes(config, RUN, scale[ToyScale].training)
     arguments = {"depth": s.depth, "width": s.shape.width, "heads": s.shape.heads, "train_nodes": s.nodes}
     return [
         Run(

@@ -61,13 +61,13 @@ def partition_batch(net: GlopPartition, batch: CvrpBatch, decoding: Decoding, me
         raise NeurouteError(f"method 'partition' is for GlopPartition, not for {type(net).__name__}")
     solver = get(SOLVER)
     solver.version()  # raises if it is missing
-    found = []
+    solutions = []
     with autocast(device_of(net), "fp32"):  # features are angles
         for i in range(len(batch)):
             one = batch[i : i + 1]
             solution = walk(net, net.encode(one.coords, one.share), one, 1)[0, 0].cpu().numpy()
-            found.append(solve_routes(one.coords[0].cpu().numpy(), to_routes(solution)))
-    return torch.from_numpy(np.stack(found)).to(batch.coords.device)
+            solutions.append(solve_routes(one.coords[0].cpu().numpy(), to_routes(solution)))
+    return torch.from_numpy(np.stack(solutions)).to(batch.coords.device)
 
 
 def solve_routes(coords: np.ndarray, routes: Iterable[list[int]]) -> np.ndarray:

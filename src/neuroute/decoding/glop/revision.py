@@ -144,8 +144,8 @@ def rebuild(build: Build, encode: Encode, points: Tensor, *, flips: bool) -> Ten
     Of each path, and with `flips` of its mirror images, one is built from either end.
     """
     batch, m = points.shape[:2]
-    seen = mirrored(points).flatten(0, 1) if flips else points
-    orders = build(encode(seen)).view(-1, batch, m)
+    images = mirrored(points).flatten(0, 1) if flips else points
+    orders = build(encode(images)).view(-1, batch, m)
     exact = points.double()
     every = exact.expand(len(orders), -1, -1, -1).gather(2, orders[..., None].expand(-1, -1, -1, 2))
     lengths, which = path_lengths(every.flatten(0, 1)).view(-1, batch).min(dim=0)

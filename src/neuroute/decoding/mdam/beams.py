@@ -63,9 +63,9 @@ def search_beams(net: Mdam, decoder: int, encoded: Encoded, batch: Batch, beam: 
     none = torch.zeros(count, 1, dtype=torch.int64, device=points.device)
     visited = torch.zeros(count, 1, nodes, dtype=torch.bool, device=points.device)
     now = Partial(none.double(), visited, none, none, none, none.double())
-    begun = net.problem != "tsp"  # routes begin at the depot, which is never done with
+    has_first = net.problem != "tsp"  # routes begin at the depot, which is never done with
     places = torch.arange(nodes, device=points.device)
-    is_customer = places >= int(begun)
+    is_customer = places >= int(has_first)
     while not steps.rollout.is_complete():
         log_p, stops = torch.log_softmax(steps.logits().double(), dim=-1).topk(min(expand, nodes), dim=-1)
         parents = torch.arange(stops.shape[1], device=stops.device).repeat_interleave(stops.shape[2]).expand(count, -1)
@@ -75,15 +75,15 @@ def search_beams(net: Mdam, decoder: int, encoded: Encoded, batch: Batch, beam: 
         new = Partial(
             log_p=old.log_p + log_p.flatten(1),
             visited=old.visited | (stops[..., None] == places) & is_customer,
-            first=old.first if begun else stops,
+            first=old.first if has_first else stops,
             last=stops,
             used=torch.where(stops > 0, old.used + demand.gather(1, stops), 0),
-            length=old.length + leg if begun else old.length,
+            length=old.length + leg if has_first else old.length,
         )
         new = new._replace(log_p=merge(new))
         log_p, best = new.log_p.topk(min(beam, stops.shape[1]), dim=1)
         best = torch.where(log_p.isneginf(), best[:, :1], best)
-        now, begun = Partial(*(pick_tours(each, best) for each in new))._replace(log_p=log_p), True
+        now, has_first = Partial(*(pick_tours(each, best) for each in new))._replace(log_p=log_p), True
         steps.pick(parents.gather(1, best))
         steps.rollout.go(stops.gather(1, best))
     return shortest_of(batch, steps.rollout.solutions())

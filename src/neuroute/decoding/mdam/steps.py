@@ -38,8 +38,8 @@ class FromAnywhere:
         return self._begun[0].solutions()
 
     def _show(self) -> None:
-        (begun,) = self._begun
-        self.context, self.current, self.mask = begun.context, begun.current, begun.mask
+        (rollout,) = self._begun
+        self.context, self.current, self.mask = rollout.context, rollout.current, rollout.mask
 
 
 class Steps:

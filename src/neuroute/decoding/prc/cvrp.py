@@ -64,12 +64,12 @@ def prc(
     def rounds() -> Iterator[Tensor]:
         now = solutions
         for index in range(done, iterations):
-            drawn = draw_within(seed, index, customers, first, batch, longest)
-            now = arranged(by_angle(instances.coords, now), drawn)
-            pieces = cut(now[:, 1], drawn.length, most_blocks)
+            draw_now = draw_within(seed, index, customers, first, batch, longest)
+            now = arranged(by_angle(instances.coords, now), draw_now)
+            pieces = cut(now[:, 1], draw_now.length, most_blocks)
             if len(pieces):
-                size = blocks_per_batch(drawn.length) if blocks_per_batch else len(pieces)
-                now = rebuild(decide_for(drawn.length), encode, instances, now, pieces, size)
+                size = blocks_per_batch(draw_now.length) if blocks_per_batch else len(pieces)
+                now = rebuild(decide_for(draw_now.length), encode, instances, now, pieces, size)
             yield now
 
     return rounds()
@@ -96,15 +96,15 @@ def rrc(
     batch, _, customers = solutions.shape
     every, most = torch.arange(batch, device=solutions.device), longest and longest_sub_path(longest, customers)
     for index in range(done, iterations):
-        drawn = (
+        draw_now = (
             draw_within(seed, index, customers, first, batch, most)
             if most
             else draw(seed, index, customers, first, batch)
         )
-        length = torch.full_like(every, drawn.length)
+        length = torch.full_like(every, draw_now.length)
         pieces = Blocks(every, customers - length, length)  # a piece ends where the solution does
-        solutions = arranged(solutions, drawn)
-        solutions = rebuild(decide_for(drawn.length), encode, instances, solutions, pieces, batch)
+        solutions = arranged(solutions, draw_now)
+        solutions = rebuild(decide_for(draw_now.length), encode, instances, solutions, pieces, batch)
         yield solutions
 
 
@@ -127,9 +127,9 @@ def rebuild(
         depot = torch.zeros_like(nodes[:, :1])
         demand = instances.demand[instance, torch.cat([nodes, depot], dim=1)]
         capacity = instances.capacity[instance[:, 0]]
-        left = capacity - delivered[instance, first][:, 0]
-        chosen, new_flags = complete_routes(decide, rows, demand, capacity, left, sizes)
-        new = nodes.gather(1, chosen)
+        remaining = capacity - delivered[instance, first][:, 0]
+        places, new_flags = complete_routes(decide, rows, demand, capacity, remaining, sizes)
+        new = nodes.gather(1, places)
         points, home = instances.coords[instance, nodes].double(), instances.coords[instance[:, 0], 0].double()
         before = path_lengths(home, points, flags)
         after = path_lengths(home, instances.coords[instance, new].double(), new_flags)

@@ -72,9 +72,9 @@ def rebuild(
     """The first stops of tours, (batch, blocks * length), with each block rebuilt where that makes it shorter."""
     batch, stops = tours.shape
     instance = torch.arange(batch, device=tours.device).repeat_interleave(stops // length)[:, None]
-    kept = []
+    paths = []
     for i, old in zip(instance.split(batch_size), tours.reshape(-1, length).split(batch_size), strict=True):
         new = old.gather(1, complete_paths(decide, encode(coords[i, old]), arrive=arrive))
         before, after = (path_lengths(coords[i, path].double()) for path in (old, new))
-        kept.append(torch.where((after < before)[:, None], new, old))
-    return torch.cat(kept).reshape(batch, stops)
+        paths.append(torch.where((after < before)[:, None], new, old))
+    return torch.cat(paths).reshape(batch, stops)

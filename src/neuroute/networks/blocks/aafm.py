@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.networks.blocks.post_norm_layer import PostNorm
+from neuroute.networks.blocks.rezero import scaled_linear
 
 MARGIN = 0.9  # of the exponents that a number's format holds
 
@@ -68,6 +69,6 @@ class AafmLayer(PostNorm):
 
     def forward(self, x: Tensor, distances: Tensor | None, log_n: float) -> Tensor:
         """x (batch, nodes, width) -> same shape; distances (batch, nodes, nodes), not read by AFM."""
-        query, keys, values = self.qkv(x).chunk(3, dim=-1)
+        query, keys, values = scaled_linear(x, self.qkv).chunk(3, dim=-1)
         bias = None if self.alpha is None or distances is None else slope(self.alpha, log_n) * distances
         return self.finish(x, aafm(query, weigh(keys, values), bias))

@@ -20,15 +20,15 @@ def in_all_digits(function: Callable[..., Tensor], first: Tensor, *more: Any) ->
     So autocast ends here, and so does TF32; of the products of the backward pass only autocast is off.
     """
     device = first.device.type
-    given = [at_least_float32(each) if isinstance(each, Tensor) else each for each in (first, *more)]
+    arguments = [at_least_float32(each) if isinstance(each, Tensor) else each for each in (first, *more)]
     if device == "cuda" and torch.backends.cuda.matmul.allow_tf32:
         switched = _kept_whole() if torch.compiler.is_compiling() else _without_tf32
-        out: Tensor = switched(function, given)
+        out: Tensor = switched(function, arguments)
     elif torch.is_autocast_enabled(device):
         with torch.autocast(device, enabled=False):
-            out = function(*given)
+            out = function(*arguments)
     else:
-        out = function(*given)
+        out = function(*arguments)
     return out
 
 
@@ -39,11 +39,11 @@ def _kept_whole() -> Callable[..., Tensor]:
     return whole
 
 
-def _without_tf32(function: Callable[..., Tensor], given: list[Any]) -> Tensor:
+def _without_tf32(function: Callable[..., Tensor], arguments: list[Any]) -> Tensor:
     torch.backends.cuda.matmul.allow_tf32 = False
     try:
         with torch.autocast("cuda", enabled=False):
-            return function(*given)
+            return function(*arguments)
     finally:
         torch.backends.cuda.matmul.allow_tf32 = True
 

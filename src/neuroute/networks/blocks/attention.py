@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from neuroute.networks.blocks import attention_kernel as kernel
+from neuroute.networks.blocks.kernels import attention as kernel
 
 FEW = 1024  # scores of all heads that are not worth a call of the kernel: of a path's last nodes, torch's takes half
 Bias = Callable[[int, int], Tensor]  # (first, stop) -> what is added to the scores of these queries
@@ -23,8 +23,8 @@ def attend(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None = 
         if not torch.is_grad_enabled():
             return kernel.fused(q, k, v, scale, bias)
         if type(q) is Tensor and (bias is None or not bias.requires_grad):  # not of shapes alone
-            trained: Tensor = kernel.Trained.apply(q, k, v, scale, bias)  # type: ignore[no-untyped-call]
-            return trained
+            attended: Tensor = kernel.AttentionFunction.apply(q, k, v, scale, bias)  # type: ignore[no-untyped-call]
+            return attended
     if q.device.type == "cpu" and q.dtype == torch.bfloat16 and torch.is_grad_enabled():
         # The fused CPU kernel's bf16 backward pass takes two to nine times as long as these two products.
         scores = q @ k.transpose(-1, -2) * scale

@@ -66,9 +66,9 @@ class LoadContext(nn.Module):
         return weight[:, -1].contiguous(), F.linear(nodes, weight[:, :-1])
 
     @staticmethod
-    def query(of_full: Tensor, of_current: Tensor, left: Tensor, current: Tensor) -> Tensor:
+    def query(of_full: Tensor, of_current: Tensor, load: Tensor, current: Tensor) -> Tensor:
         """left (batch, tours) shares, current (batch, tours) int64 -> (batch, tours, width)."""
-        return torch.addcmul(rows_of(of_current, current).to(left), left[..., None], of_full)
+        return torch.addcmul(rows_of(of_current, current).to(load), load[..., None], of_full)
 
 
 def rows_of(rows: Tensor, nodes: Tensor) -> Tensor:

@@ -38,13 +38,15 @@ class GatedDecoderLayer(nn.Module):
         """x + a1 * sigmoid(x W_G) * MHA(x)"""
         rows, tokens, width = x.shape
         d_k = width // self.heads
-        q, k, v = self.qkv(x).view(rows, tokens, 3, self.heads, d_k).permute(2, 0, 3, 1, 4)
+        q, k, v = scaled_linear(x, self.qkv).view(rows, tokens, 3, self.heads, d_k).permute(2, 0, 3, 1, 4)
         attended = attend(q, k, v, attention_scale / math.sqrt(d_k))
         attended = attended.transpose(1, 2).reshape(rows, tokens, width)
         # The ReZero scalars multiply the last weight of their branch (W^2 products) instead of its output (k W).
         if self.gate is None:
             return add_linear(x, attended, self.out, self.alpha1)
-        return torch.addcmul(x, torch.sigmoid(self.gate(x)), scaled_linear(attended, self.out, self.alpha1))
+        return torch.addcmul(
+            x, torch.sigmoid(scaled_linear(x, self.gate)), scaled_linear(attended, self.out, self.alpha1)
+        )
 
     def feed_forward(self, x: Tensor) -> Tensor:
         """x + a2 * FFN(x); may overwrite x."""

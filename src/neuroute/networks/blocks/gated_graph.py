@@ -37,10 +37,10 @@ class GatedGraphLayer(nn.Module):
     def forward(self, nodes: Tensor, edges: Tensor, neighbours: Tensor) -> tuple[Tensor, Tensor]:
         """nodes (batch, n, W), edges (batch, n, k, W), neighbours (batch, n, k) int64 -> nodes and edges anew."""
         messages = edges.sigmoid() * gather_neighbours(self.message(nodes), neighbours)
-        told = self.node(nodes) + messages.mean(dim=2)
-        seen = self.edge(edges) + self.tail(nodes)[:, :, None] + gather_neighbours(self.head(nodes), neighbours)
-        nodes = nodes + F.silu(self.node_norm(told))
-        return nodes, edges + F.silu(self.edge_norm(seen.flatten(1, 2))).view_as(edges)
+        node_update = self.node(nodes) + messages.mean(dim=2)
+        edge_update = self.edge(edges) + self.tail(nodes)[:, :, None] + gather_neighbours(self.head(nodes), neighbours)
+        nodes = nodes + F.silu(self.node_norm(node_update))
+        return nodes, edges + F.silu(self.edge_norm(edge_update.flatten(1, 2))).view_as(edges)
 
 
 class GatedGraph(nn.Module):

@@ -47,22 +47,22 @@ def _build(rows: np.ndarray, heads: int, scale: float, orders: np.ndarray) -> No
                 for c in range(3 * width):
                     columns[c, j] = rows[path, places[j], c]
             for first in range(1, m - 2):
-                left = scores[first : m - 1]
+                open_scores = scores[first : m - 1]
                 for c in range(width):
                     query[c] = rows[path, places[first - 1], 3 * width + c] * scale
                 for h in range(heads):
                     begin, end = h * width // heads, (h + 1) * width // heads
-                    _score(query, columns, begin, end, 0, first, left)
-                    _glimpse(left, columns, begin, end, width, first, glimpse)
-                _score(glimpse, columns, 0, width, 2 * width, first, left)
-                chosen = 0
-                for j in range(1, len(left)):
-                    if left[j] > left[chosen]:
-                        chosen = j
-                chosen += first
+                    _score(query, columns, begin, end, 0, first, open_scores)
+                    _glimpse(open_scores, columns, begin, end, width, first, glimpse)
+                _score(glimpse, columns, 0, width, 2 * width, first, open_scores)
+                best = 0
+                for j in range(1, len(open_scores)):
+                    if open_scores[j] > open_scores[best]:
+                        best = j
+                best += first
                 for c in range(3 * width):
-                    columns[c, chosen] = columns[c, first]
-                places[first], places[chosen] = places[chosen], places[first]
+                    columns[c, best] = columns[c, first]
+                places[first], places[best] = places[best], places[first]
             for j in range(m):
                 orders[backwards, path, m - 1 - j if backwards else j] = places[j]
 

@@ -8,10 +8,11 @@ import math
 from collections.abc import Iterator
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.kernels import linear as kernel
+from neuroute.networks.blocks.rezero import feed_forward, parameters
 
 CPU_FLOATS = 1 << 19  # of the FFN's hidden layer at a time: what stays in a core's cache
 DEVICE_FLOATS = 1 << 24  # on a GPU large products are fast; this bounds the memory
@@ -38,6 +39,7 @@ class CrossLayer(nn.Module):
         self.out = nn.Linear(width, width)
         self.up = nn.Linear(width, feed_forward)
         self.down = nn.Linear(feed_forward, width)
+        self.alpha2: Tensor | None = None  # what the FFN is multiplied by, if anything
 
     def forward(self, x: Tensor, context: Tensor, attention_scale: float = 1.0) -> Tensor:
         """x (batch, p, width), context (batch, q, width) -> like x."""
@@ -63,8 +65,15 @@ class CrossLayer(nn.Module):
 
     def transformed(self, x: Tensor) -> Tensor:
         """FFN(x)."""
-        out: Tensor = self.down(F.relu(self.up(x), inplace=True))
-        return out
+        return feed_forward(x, parameters(self.up), parameters(self.down), self.alpha2)
+
+    def feed_in_place(self, x: Tensor) -> None:
+        """x += FFN(x)"""
+        up, down = parameters(self.up), parameters(self.down)
+        if kernel.fits(x, up, down):
+            kernel.feed_forward(x, up, down, self.alpha2, x)
+        else:
+            x += self.transformed(x)
 
     def folds(self, few: int, many: int) -> bool:
         """Whether projecting the short side only takes fewer multiply-adds: 8 W^2 few + 4 heads few W many FLOPs."""
@@ -76,8 +85,8 @@ class CrossLayer(nn.Module):
         queries = torch.einsum("bphd,hdw->bhpw", self._heads(self.query(x)) * (attention_scale * self.scale), key)
         queries = queries.flatten(1, 2)  # (batch, heads * p, width)
         # A GPU's fused kernels share work out by queries: for these few most of its processors would be idle.
-        seen = seen_by(queries, stream, fused=stream.device.type == "cpu").unflatten(1, (self.heads, -1))
-        out: Tensor = self.out(torch.einsum("bhpw,hdw->bphd", seen, value).flatten(2))
+        context = seen_by(queries, stream, fused=stream.device.type == "cpu").unflatten(1, (self.heads, -1))
+        out: Tensor = self.out(torch.einsum("bhpw,hdw->bphd", context, value).flatten(2))
         return out
 
     def folded(self, context: Tensor, attention_scale: float) -> tuple[Tensor, Tensor]:
@@ -124,7 +133,7 @@ class CrossModule(nn.Module):
             return z, self.spread(h, z, attention_scale)
         folds = self.gather.folds(z.shape[1], h.shape[1])
         z = z + (self.gather.gathered if folds else self.gather.attended)(z, h, attention_scale)
-        z = z + self.gather.transformed(z)
+        self.gather.feed_in_place(z)
         self._overwrite(h, z, attention_scale, folds)
         return z, h
 
@@ -138,7 +147,7 @@ class CrossModule(nn.Module):
                 part += layer.looked_up(part, keys[rows], values[rows])
             else:
                 part += layer.attended(part, z[rows], attention_scale)
-            part += layer.transformed(part)
+            layer.feed_in_place(part)
 
 
 def slices(batch: int, tokens: int, limit: int) -> Iterator[tuple[slice, slice]]:

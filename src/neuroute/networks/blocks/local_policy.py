@@ -56,8 +56,8 @@ class LocalPolicy(nn.Module):
         fits = x @ (probe @ self.embed.weight).T + constant @ probe.T  # (batch, tours, k, h)
         fits = fits.masked_fill(~is_open[..., None], torch.finfo(fits.dtype).min)
         share = fits.softmax(dim=2).transpose(2, 3)  # (batch, tours, h, k)
-        seen = (share @ x) @ self.embed.weight.T + share @ constant  # (batch, tours, h, w)
-        seen = torch.einsum("bthw,hdw->bthd", seen, values).flatten(2)
-        wanted = self.out(seen) / math.sqrt(self.width)  # (batch, tours, w)
-        scores: Tensor = (x @ (wanted @ self.embed.weight)[..., None]).squeeze(-1) + wanted @ constant.T
+        context = (share @ x) @ self.embed.weight.T + share @ constant  # (batch, tours, h, w)
+        context = torch.einsum("bthw,hdw->bthd", context, values).flatten(2)
+        attended = self.out(context) / math.sqrt(self.width)  # (batch, tours, w)
+        scores: Tensor = (x @ (attended @ self.embed.weight)[..., None]).squeeze(-1) + attended @ constant.T
         return scores

@@ -4,6 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.all_digits import at_least_float32, in_all_digits
+from neuroute.networks.blocks.kernels import decision as kernel
+from neuroute.networks.blocks.kernels.decision import Decisions
 
 SATURATED = {torch.float32: 9.02, torch.float64: 19.1}  # above this tanh rounds to 1
 
@@ -18,6 +20,15 @@ def fold(nodes: Tensor, linear: nn.Linear, scale: float) -> tuple[Tensor, Tensor
     weight, bias = linear.weight * scale, linear.bias * scale
     targets, offsets = nodes @ weight, (nodes @ bias[:, None]).transpose(1, 2)
     return at_least_float32(targets), at_least_float32(offsets)
+
+
+def packed(
+    keys: Tensor, values: Tensor, targets: Tensor, offsets: Tensor, of_current: Tensor, of_context: Tensor
+) -> Decisions | None:
+    """For greedy decisions by a kernel; None where it does not take them."""
+    if not kernel.fits(keys, targets):
+        return None
+    return Decisions(keys, values, targets, offsets, of_current, of_context, SATURATED[torch.float32])
 
 
 def fits(queries: Tensor, targets: Tensor, offsets: Tensor) -> Tensor:

@@ -3,11 +3,11 @@
 import math
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.norms import BatchNorm, InstanceNorm, Norm
+from neuroute.networks.blocks.rezero import feed_forward, parameters, scaled_linear
 
 
 class PostNorm(nn.Module):
@@ -25,15 +25,14 @@ class PostNorm(nn.Module):
             self.down = nn.Linear(feed_forward, width)
         self.feed_forward_norm = norm(width)
 
-    def feed(self, h: Tensor, *given: Any) -> Tensor:
+    def feed(self, h: Tensor, *more: Any) -> Tensor:
         """h (batch, nodes, width) -> same shape."""
-        fed: Tensor = self.down(F.relu(self.up(h), inplace=True))
-        return fed
+        return feed_forward(h, parameters(self.up), parameters(self.down))
 
-    def finish(self, x: Tensor, mixed: Tensor, *given: Any) -> Tensor:
-        """x and mixed (batch, nodes, width) -> same shape; given: to `feed`, which may ask for more than nodes."""
+    def finish(self, x: Tensor, mixed: Tensor, *more: Any) -> Tensor:
+        """x and mixed (batch, nodes, width) -> same shape; more: to `feed`, which may ask for more than nodes."""
         h = self.attention_norm.join(x, mixed)
-        return self.feed_forward_norm.join(h, self.feed(h, *given))
+        return self.feed_forward_norm.join(h, self.feed(h, *more))
 
 
 class PostNormLayer(PostNorm):
@@ -51,13 +50,13 @@ class PostNormLayer(PostNorm):
         self.qkv = nn.Linear(width, 3 * width, bias=False)  # one product for all three
         self.out = nn.Linear(width, width)
 
-    def forward(self, x: Tensor, *given: Any) -> Tensor:
-        """x (batch, nodes, width) -> same shape; given: see `finish`."""
+    def forward(self, x: Tensor, *more: Any) -> Tensor:
+        """x (batch, nodes, width) -> same shape; more: see `finish`."""
         batch, nodes, width = x.shape
-        qkv = self.qkv(x).view(batch, nodes, 3, self.heads, width // self.heads)
+        qkv = scaled_linear(x, self.qkv).view(batch, nodes, 3, self.heads, width // self.heads)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)
         attended = attend(q, k, v, self.scale).transpose(1, 2).reshape(batch, nodes, width)
-        return self.finish(x, self.out(attended), *given)
+        return self.finish(x, scaled_linear(attended, self.out), *more)
 
 
 class KoolLayer(PostNormLayer):

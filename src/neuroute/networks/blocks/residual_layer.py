@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.attention import attend
-from neuroute.networks.blocks.rezero import add_feed_forward, add_linear, alpha
+from neuroute.networks.blocks.rezero import add_feed_forward, add_linear, alpha, project
 
 
 class ResidualLayer(nn.Module):
@@ -46,18 +46,18 @@ class ResidualLayer(nn.Module):
         self.alpha1 = alpha() if rezero else None
         self.alpha2 = alpha() if rezero else None
 
-    def add_feed(self, h: Tensor, *given: Any) -> Tensor:
+    def add_feed(self, h: Tensor, *more: Any) -> Tensor:
         """h (rows, tokens, width) -> same shape; may overwrite it."""
         return add_feed_forward(h, self.up, self.down, self.alpha2)
 
-    def forward(self, x: Tensor, attention_scale: float = 1.0, *given: Any) -> Tensor:
+    def forward(self, x: Tensor, attention_scale: float = 1.0, *more: Any) -> Tensor:
         """x (rows, tokens, width) -> same shape.  Scores are multiplied by attention_scale besides their own scale.
 
-        given: to `add_feed`, which may ask for more than tokens.
+        more: to `add_feed`, which may ask for more than tokens.
         """
         rows, tokens, width = x.shape
         bias = None if self.key_value_bias is None else F.pad(self.key_value_bias, (width, 0))  # none for the query
-        qkv = F.linear(x, self.qkv.weight, bias).view(rows, tokens, 3, self.heads, width // self.heads)
+        qkv = project(x, self.qkv.weight, bias).view(rows, tokens, 3, self.heads, width // self.heads)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)
         attended = attend(q, k, v, attention_scale * self.scale).transpose(1, 2).reshape(rows, tokens, width)
-        return self.add_feed(add_linear(x, attended, self.out, self.alpha1), *given)
+        return self.add_feed(add_linear(x, attended, self.out, self.alpha1), *more)

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, CrossModule
-from neuroute.networks.blocks.rezero import alpha, scaled_linear
+from neuroute.networks.blocks.rezero import alpha
 
 
 class ReZeroCrossLayer(CrossLayer):
@@ -26,10 +26,6 @@ class ReZeroCrossLayer(CrossLayer):
         bound = published_bound(width, heads)
         for weight in (self.query.weight, self.key_value.weight, self.out.matrix):
             nn.init.uniform_(weight, -bound, bound)
-
-    def transformed(self, x: Tensor) -> Tensor:
-        """a2 * FFN(x)."""
-        return scaled_linear(F.relu(self.up(x), inplace=True), self.down, self.alpha2)
 
 
 class ReZeroOutput(nn.Module):

@@ -33,25 +33,25 @@ def _squared(coords: Tensor, here: Tensor) -> Tensor:
 
 
 def _least(apart: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    found, nodes = apart.topk(min(k, apart.shape[2]), dim=2, largest=False, sorted=True)
-    return nodes, found < torch.inf
+    distances, nodes = apart.topk(min(k, apart.shape[2]), dim=2, largest=False, sorted=True)
+    return nodes, distances < torch.inf
 
 
 def points(coords: Tensor, nodes: Tensor) -> Tensor:
     """coords (batch, n, E) of nodes (batch, tours, k) int64 -> (batch, tours, k, E)."""
-    found: Tensor = rows_of(coords, nodes.flatten(1)).unflatten(1, nodes.shape[1:])
-    return found
+    coords_of_nodes: Tensor = rows_of(coords, nodes.flatten(1)).unflatten(1, nodes.shape[1:])
+    return coords_of_nodes
 
 
-def to_unit_box(seen: Tensor, there: Tensor, here: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
+def to_unit_box(coords: Tensor, there: Tensor, here: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
     """Move and scale what a view sees (..., k, 2), here and others (..., 2), so that its longer side is 1.
 
     The view is what is there of the nodes, bool (..., k), and the current stop; both axes are divided by the
     larger range, by 1 if that is 0.  Of nodes that are not there the result is that of the current stop.
     """
-    all_of_it = torch.cat([torch.where(there[..., None], seen, here[..., None, :]), here[..., None, :]], dim=-2)
+    all_of_it = torch.cat([torch.where(there[..., None], coords, here[..., None, :]), here[..., None, :]], dim=-2)
     low, high = all_of_it.aminmax(dim=-2)
     side = (high - low).amax(dim=-1, keepdim=True)
     side = torch.where(side > 0, side, 1.0)
-    moved = ((all_of_it - low[..., None, :]) / side[..., None]).split([seen.shape[-2], 1], dim=-2)
+    moved = ((all_of_it - low[..., None, :]) / side[..., None]).split([coords.shape[-2], 1], dim=-2)
     return moved[0], moved[1].squeeze(-2), *((other - low) / side for other in others)

@@ -56,9 +56,13 @@ class VrpContext(nn.Module):
 
     def query(self, of_context: Tensor, of_current: Tensor, context: Tensor, current: Tensor) -> Tensor:
         """context (batch, tours, 4): load, time, length, open; current (batch, tours) -> (batch, tours, width)."""
+        known = in_all_digits(torch.matmul, self.read(context), of_context.to(context))
+        return rows_of(of_current, current).to(context) + known
+
+    def read(self, context: Tensor) -> Tensor:
+        """What is known of the route, of all that may be."""
         # Not `context[..., columns]`: a list would be carried to a GPU at each decision.
-        read = torch.cat([context[..., column : column + 1] for column in self.columns], dim=-1)
-        return rows_of(of_current, current).to(context) + in_all_digits(torch.matmul, read, of_context.to(context))
+        return torch.cat([context[..., column : column + 1] for column in self.columns], dim=-1)
 
 
 def through(layer: nn.Module, x: Tensor, routing: Routing) -> Tensor:

@@ -43,8 +43,8 @@ def unsettled(network: str, tensors: Tensors) -> tuple[str, ...]:
     """Variants that have the same tensors, where these are of one VRP and do not tell of which."""
     if not network.endswith(":MvMoe"):
         return ()
-    found = INPUTS.get(_inputs(tensors), ())
-    return found if len(found) > 1 else ()
+    variants = INPUTS.get(_inputs(tensors), ())
+    return variants if len(variants) > 1 else ()
 
 
 def _residual(tensors: Tensors) -> dict[str, Any]:
@@ -77,8 +77,8 @@ def _glop_partition(tensors: Tensors) -> dict[str, Any]:
 
 
 def _decoder_only(tensors: Tensors) -> dict[str, Any]:
-    told = {"gate": "layers.0.gate.weight" in tensors, "rezero": "layers.0.alpha1" in tensors}
-    return {"depth": _depth(tensors, "layers"), "width": len(tensors["embed.weight"])} | told
+    flags = {"gate": "layers.0.gate.weight" in tensors, "rezero": "layers.0.alpha1" in tensors}
+    return {"depth": _depth(tensors, "layers"), "width": len(tensors["embed.weight"])} | flags
 
 
 def _sit(tensors: Tensors) -> dict[str, Any]:
@@ -114,26 +114,26 @@ def _elg(tensors: Tensors) -> dict[str, Any]:
 
 def _mvmoe(tensors: Tensors) -> dict[str, Any]:
     depth, width = _depth(tensors, "layers"), len(tensors["key_value.weight"]) // 2
-    told: dict[str, Any] = {"depth": depth, "width": width, "experts": 0}
+    arguments: dict[str, Any] = {"depth": depth, "width": width, "experts": 0}
     mixed = {f"enc{i}": f"layers.{i}.mixture.experts.up.weight" for i in range(depth)}
     mixed |= {"raw": "embed.depot.experts.weight", "dec": "combine.experts.weight"}
     if "combine.sparse.experts.weight" in tensors:
         mixed["dec"] = "combine.sparse.experts.weight"
-    found = {place: tensors[name] for place, name in mixed.items() if name in tensors}
-    if found:
-        told |= {"experts": len(next(iter(found.values()))), "positions": _positions(found, depth)}
+    experts = {place: tensors[name] for place, name in mixed.items() if name in tensors}
+    if experts:
+        arguments |= {"experts": len(next(iter(experts.values()))), "positions": _positions(experts, depth)}
     for i in range(depth):
         if f"layers.{i}.up.weight" in tensors:
-            told["feed_forward"] = len(tensors[f"layers.{i}.up.weight"])
-        elif f"enc{i}" in found:
-            told["feed_forward"] = found[f"enc{i}"].shape[1]
+            arguments["feed_forward"] = len(tensors[f"layers.{i}.up.weight"])
+        elif f"enc{i}" in experts:
+            arguments["feed_forward"] = experts[f"enc{i}"].shape[1]
     variants = INPUTS.get(_inputs(tensors), ())
-    return told | ({"inputs": variants[0]} if len(variants) == 1 else {})
+    return arguments | ({"inputs": variants[0]} if len(variants) == 1 else {})
 
 
-def _positions(found: Iterable[str], depth: int) -> list[str]:
+def _positions(present: Iterable[str], depth: int) -> list[str]:
     """As the arguments of published networks spell them."""
-    places = set(found)
+    places = set(present)
     layers = {f"enc{i}" for i in range(depth)}
     if layers <= places:
         places = (places - layers) | {POSITIONS[0]}

@@ -10,7 +10,7 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 
 Arguments = Mapping[str, Any]  # of our network: its heads and repetitions say where a tensor is cut
-SHOWN = 3  # names in a message
+MOST_NAMES = 3  # names in a message
 # What stands in names: {i} a layer, {j} an expert, {s} a repetition: nothing, _2, _3, ...
 PLACES = {"i": r"(?P<i>\d+)", "j": r"(?P<j>\d+)", "s": r"(?P<s>(?:_\d+)?)"}
 
@@ -70,15 +70,15 @@ def rename(layout: Layout, tensors: dict[str, Tensor], file: Path) -> dict[str, 
     """
     for name in [name for name in tensors if name.rpartition(".")[2] in layout.constants or name in layout.idle]:
         del tensors[name]
-    named: dict[str, Tensor] = {}
+    renamed: dict[str, Tensor] = {}
     missing: list[str] = []
     for rule in layout.rules:
-        for i, count in _found(rule, tensors):
+        for i, count in _layers_of(rule, tensors):
             names = rule.parts(i, count)
             if absent := [name for name in names if name not in tensors]:
                 missing += absent
                 continue
-            named[rule.ours.format(i=i)] = _joined(rule, names, [tensors.pop(name) for name in names], file)
+            renamed[rule.ours.format(i=i)] = _joined(rule, names, [tensors.pop(name) for name in names], file)
     if missing or tensors:
         both = (("missing", missing), ("left over", sorted(tensors)))
         says = "; ".join(f"{what}: {some(names)}" for what, names in both if names)
@@ -86,21 +86,21 @@ def rename(layout: Layout, tensors: dict[str, Tensor], file: Path) -> dict[str, 
             f"{file}: looks like {layout.name} but is not as this version knows it ({says}); "
             "rename the tensors, or save them under neuroute's own names"
         )
-    return named
+    return renamed
 
 
 def restore(layout: Layout, tensors: Mapping[str, Tensor], arguments: Arguments) -> dict[str, Tensor]:
     """Return our tensors under the published names.  Raises ValueError for one that the layout does not know."""
-    named: dict[str, Tensor] = {}
+    renamed: dict[str, Tensor] = {}
     for name, tensor in tensors.items():
         rule, i = _rule_of(layout, name)
         parts = rule.how.cut(tensor, arguments, len(rule.theirs))
         names = rule.parts(i, len(parts))
-        named |= {theirs: part.contiguous() for theirs, part in zip(names, parts, strict=True)}
+        renamed |= {theirs: part.contiguous() for theirs, part in zip(names, parts, strict=True)}
         gate, _, last = names[0].rpartition(".")
         if last == "w_gate":
-            named |= {f"{gate}.{key}": tensor.new_full((1,), value) for key, value in layout.constants.items()}
-    return named
+            renamed |= {f"{gate}.{key}": tensor.new_full((1,), value) for key, value in layout.constants.items()}
+    return renamed
 
 
 def knows(layout: Layout, names: Iterable[str]) -> bool:
@@ -116,8 +116,8 @@ def published_name(layout: Layout, ours: str) -> str:
 
 def some(names: Sequence[str]) -> str:
     """The first few names, and how many more."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
 
 
 def pattern(name: str) -> re.Pattern[str]:
@@ -128,7 +128,7 @@ def pattern(name: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
-def _found(rule: Rule, tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, int]]:
+def _layers_of(rule: Rule, tensors: Mapping[str, Tensor]) -> Iterator[tuple[str, int]]:
     """Layers (or "") that have any of the rule's tensors, and how many of the first."""
     layers: dict[str, int] = {}
     for number, theirs in enumerate(rule.theirs):
@@ -151,5 +151,5 @@ def _joined(rule: Rule, names: list[str], parts: list[Tensor], file: Path) -> Te
     try:
         return rule.how.join(parts)
     except (RuntimeError, IndexError, ValueError):
-        shapes = ", ".join(str(tuple(part.shape)) for part in parts[:SHOWN])
+        shapes = ", ".join(str(tuple(part.shape)) for part in parts[:MOST_NAMES])
         raise NeurouteError(f"{file}: {some(names)} do not fit each other ({shapes}); export them again") from None

@@ -163,8 +163,8 @@ def _light() -> Iterator[Rule]:
 
 def _batch_norm(ours: str, theirs: str) -> Iterator[Rule]:
     yield from linear(f"{ours}.norm", theirs)
-    for kept in ("running_mean", "running_var", "num_batches_tracked"):
-        yield Rule(f"{ours}.norm.{kept}", (f"{theirs}.{kept}",), WHOLE)
+    for buffer in ("running_mean", "running_var", "num_batches_tracked"):
+        yield Rule(f"{ours}.norm.{buffer}", (f"{theirs}.{buffer}",), WHOLE)
 
 
 def _pointerformer() -> Iterator[Rule]:

@@ -58,10 +58,10 @@ def mdam_note(scale: Scale) -> str:
 
 def baselines_note(study: Study, problems: Sequence[Problem] = PROBLEMS) -> str:
     """Which baselines are trained here, and on what."""
-    own = [(f"POMO ({problem.upper()})", run_id(ORIGINAL[problem])) for problem in problems]
+    models = [(f"POMO ({problem.upper()})", run_id(ORIGINAL[problem])) for problem in problems]
     others = [(f"{name} ({p.upper()})", run) for p in problems for name, run in BASELINES[p].items()]
     lent = [(study.runs[run], run) for run in RIVALS if run in study.runs]
     kinds = [(r.role["method"], r.validation.dataset.problem, run) for r, run in lent]
     rivals = [(f"{name} ({problem.upper()})", run) for name, problem, run in kinds if problem in problems]
-    found = [f"{name} at n={study.runs[run].n}" for name, run in (*own, *others, *rivals) if run in study.runs]
-    return f"Baselines trained here, each by its own recipe: {', '.join(found) or 'none'}. The others are as printed."
+    texts = [f"{name} at n={study.runs[run].n}" for name, run in (*models, *others, *rivals) if run in study.runs]
+    return f"Baselines trained here, each by its own recipe: {', '.join(texts) or 'none'}. The others are as printed."

@@ -6,7 +6,7 @@ from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import ABLATIONS, MULTI, OWN, SIZES, STAGED, STAGES, run_id
 from neuroute.plan.claims import claim
 from neuroute.plan.objects import Dataset
-from neuroute.rendering.cells import number, printed, resampled
+from neuroute.rendering.cells import number, printed_numbers, resampled
 from neuroute.rendering.claims import FEWEST, Finding, Side, gap_side, less
 from neuroute.rendering.study import Study
 
@@ -20,7 +20,7 @@ def _largest(study: Study) -> Dataset:
 
 def _side(study: Study, table: int, label: str, name: str, **where: object) -> Side:
     """A model at the largest size, the best of one solution from each node."""
-    gap = number(printed(study, table, **where), LARGEST, "gap_pct")
+    gap = number(printed_numbers(study, table, **where), LARGEST, "gap_pct")
     return gap_side(study, label, run_id(name), _largest(study), gap, MULTI)
 
 
@@ -31,8 +31,8 @@ def _side(study: Study, table: int, label: str, name: str, **where: object) -> S
 )
 def adaptation_helps(study: Study) -> Finding:
     """Compare the model with and without the adaptation bias, in attention-free modules and compatibility."""
-    own, without = (_side(study, 9, name, ABLATIONS[name], variant=name) for name in ("AAFM+CAB", "AFM"))
-    return less(own, without, _largest(study))
+    adapted, without = (_side(study, 9, name, ABLATIONS[name], variant=name) for name in ("AAFM+CAB", "AFM"))
+    return less(adapted, without, _largest(study))
 
 
 @claim(
@@ -49,8 +49,8 @@ def stages_help(study: Study) -> Finding:
     if gap is not None and dataset.count >= FEWEST:
         stored = study.arrays(f"{run}/stages")
         samples = resampled(*(stored[f"{STAGES[0]}|{dataset.id}|{key}"] for key in (MULTI.id, "reference")))
-    shown = number(printed(study, 8, checkpoint="after_stage_1"), LARGEST, "gap_pct")
-    return less(last, Side("after stage 1", gap, shown, samples), dataset)
+    published = number(printed_numbers(study, 8, checkpoint="after_stage_1"), LARGEST, "gap_pct")
+    return less(last, Side("after stage 1", gap, published, samples), dataset)
 
 
 @claim(
@@ -61,5 +61,5 @@ def stages_help(study: Study) -> Finding:
 def ahead_of_pomo(study: Study) -> Finding:
     """Compare ICAM with POMO in the same training at the largest size, without augmentation."""
     where = {"problem": "TSP", "decoding": "multistart_greedy", "aug": 1}
-    own = _side(study, 7, "ICAM", OWN["tsp"], method="ICAM", **where)
-    return less(own, _side(study, 7, "POMO", STAGED["tsp"], method="POMO", **where), _largest(study))
+    icam = _side(study, 7, "ICAM", OWN["tsp"], method="ICAM", **where)
+    return less(icam, _side(study, 7, "POMO", STAGED["tsp"], method="POMO", **where), _largest(study))

@@ -79,7 +79,7 @@ def _draw_region(axes: mpl.axes.Axes, net: Structure, n: int) -> None:
         mpl.patches.Circle(tuple(current), radius, facecolor="#3f8fc622", edgecolor="#1c5a9c", linewidth=0.9, zorder=2)
     )
     axes.plot(*current, "o", color=maps.RED, markersize=max(3.0, area**0.5 + 1), zorder=5, markeredgecolor="white")
-    maps.frame_square(axes, room=0.02)
+    maps.frame_square(axes, margin=0.02)
 
 
 def _draw_distances(axes: mpl.axes.Axes, net: Structure, colours: dict[int, str]) -> None:
@@ -148,10 +148,10 @@ def _notes(net: Structure, sizes: list[int]) -> list[str]:
         dict(zip(net.array("sizes"), net.array(key), strict=True)) for key in ("counts", "solved", "solvers")
     )
     sets = ", ".join(f"{counts[n]:,} of TSP{n:,} by {solvers[n]}" for n in sizes)
-    own = ", ".join(f"{solved[n]:,} of TSP{n:,}" for n in sizes)
+    solved_text = ", ".join(f"{solved[n]:,} of TSP{n:,}" for n in sizes)
     notes = [
         f"Optimal tours: of the labelled test instances ({sets}), walked from node 0 as stored. Model: {net.run.id} "
-        f"as trained here, greedy from node 0 ({own}, the first ones). All decisions but the last count.",
+        f"as trained here, greedy from node 0 ({solved_text}, the first ones). All decisions but the last count.",
         f"(a) The first instance of each set. The circle's radius is the {100 * SHARE:.0f} % quantile of the distance "
         "to the next node over all optimal tours of that size; the number of nodes is the mean of other nodes, visited "
         "or not, so near to a node.",

@@ -16,7 +16,7 @@ from neuroute.rendering import maps, style
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 
-DRAWN = 100  # nodes of a distance matrix at most, along the tour
+MOST_NODES = 100  # nodes of a distance matrix at most, along the tour
 CHANNELS = 16  # of the maps of queries, keys and values
 LAYER = "layers.0"
 
@@ -29,7 +29,7 @@ def figure2(study: Study) -> Drawing:
     """From instance to bias at two sizes (a), where the bias enters (b), and what was learnt of it (c)."""
     net = Structure.of_icam(study)
     model, alpha, instances = net.model, net.number("decoder_alpha"), labelled_instances(net)
-    own = [
+    alphas = [
         f"{name}: α = {maps.short(net.alphas[key])}"
         for name, key in (("AAFM", "decoder"), ("compatibility", "compatibility"))
     ]
@@ -60,7 +60,7 @@ def figure2(study: Study) -> Drawing:
                         dg.box("instance", "instance", "N × 2"),
                         dg.box("encoder", "encoder", layers, alphas_of_layers(net), fill="nodes", width=1.1),
                         dg.box("H", "H", f"N × {model.width}"),
-                        dg.box("decoder", "decoder", *own, fill="nodes", width=1.3),
+                        dg.box("decoder", "decoder", *alphas, fill="nodes", width=1.3),
                     ),
                     top=True, width=4.6,
                 ),
@@ -74,7 +74,7 @@ def figure2(study: Study) -> Drawing:
         axes = {name: sheet.axes[f"{name}{n}"] for name in ("instance", "distances", "weights")}
         maps.draw_nodes(axes["instance"], coords, slice(None), style.INK, s=min(9.0, max(0.8, 700 / n)), linewidths=0)
         maps.frame_square(axes["instance"])
-        maps.draw_matrix(axes["distances"], maps.pairwise_distances(coords[tour[:DRAWN]]), colours="Greys")
+        maps.draw_matrix(axes["distances"], maps.pairwise_distances(coords[tour[:MOST_NODES]]), colours="Greys")
         _draw_weights(axes["weights"], coords, alpha)
         sheet.chain(f"instance{n}", f"distances{n}")
         shift = 0 if first == last else 0.25 if n == first else -0.25
@@ -140,7 +140,7 @@ def _idea_rows(alpha: float, instances: list[tuple[int, maps.Array, maps.Array]]
 def _idea_notes(net: Structure, instances: list[tuple[int, maps.Array, maps.Array]]) -> list[str]:
     alpha, sizes = net.number("decoder_alpha"), [n for n, *_ in instances]
     counts = " and ".join(f"TSP{n:,}" for n in sizes)
-    cut = f"; of larger ones the first {DRAWN} nodes" if any(n > DRAWN for n in sizes) else ""
+    cut = f"; of larger ones the first {MOST_NODES} nodes" if any(n > MOST_NODES for n in sizes) else ""
     fall = "; ".join(f"N = {n:,}: {np.log(2) / max(-adaptation_slope(alpha, n), 1e-9):.3f}" for n in sizes)
     halves = f" exp(A) halves every so far: {fall}." if alpha > 0 else " As α is not above 0, far nodes do not fade."
     return [

@@ -100,16 +100,16 @@ def _notes(net: Structure) -> list[str]:
 
 def _bias_note(net: Structure) -> str:
     """What the bias does to this decision."""
-    chosen = net.decision.chosen
-    left = np.flatnonzero(np.isfinite(net.array("logits", float)))
-    fits, bias = (net.array(name, float)[left] for name in ("fits", "bias"))
-    if not len(left) or not np.isfinite(fits).all() or chosen is None:
+    choice = net.decision.choice
+    open_nodes = np.flatnonzero(np.isfinite(net.array("logits", float)))
+    fits, bias = (net.array(name, float)[open_nodes] for name in ("fits", "bias"))
+    if not len(open_nodes) or not np.isfinite(fits).all() or choice is None:
         return "The logits of this decision are not finite."
-    without, nearest = int(left[fits.argmax()]), int(left[bias.argmax()])
-    preferred = "also prefer the chosen node" if without == chosen else "prefer another node than the chosen one"
+    without, nearest = int(open_nodes[fits.argmax()]), int(open_nodes[bias.argmax()])
+    preferred = "also prefer the chosen node" if without == choice else "prefer another node than the chosen one"
     return (
         f"At this decision the products alone, without their bias, {preferred}; the chosen node "
-        f"{'is' if nearest == chosen else 'is not'} the one that the bias favours."
+        f"{'is' if nearest == choice else 'is not'} the one that the bias favours."
     )
 
 

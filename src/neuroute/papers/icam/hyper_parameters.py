@@ -12,14 +12,14 @@ CLIPPING = {"icam": 50.0, "pomo": 10.0}  # of the networks, where the plan says 
 RULE = "by N"  # capacity without a range: that of the number of customers
 
 
-class Trained(NamedTuple):
+class ReinforcedRun(NamedTuple):
     """A run that is trained by reinforcement learning."""
 
     run: Run
     training: Reinforced
 
     @classmethod
-    def of(cls, run: Run | None) -> "Trained | None":
+    def of(cls, run: Run | None) -> "ReinforcedRun | None":
         """None without a run, or where it is trained in another way."""
         return cls(run, run.training) if run and isinstance(run.training, Reinforced) else None
 
@@ -50,7 +50,7 @@ class Trained(NamedTuple):
 
 
 # Heading, key of the printed value, which is "both.", "TSP." or "CVRP." and this, and the value here.
-ROWS: tuple[Setting[Trained], ...] = (
+ROWS: tuple[Setting[ReinforcedRun], ...] = (
     ("Optimizer", "optimizer", lambda t: "Adam"),
     ("Clipping parameter", "clipping_parameter_xi", lambda t: t.arguments.get("clipping", CLIPPING[t.kind])),
     ("Initial learning rate", "initial_learning_rate", lambda t: t.first.learning_rate),

@@ -4,9 +4,9 @@ from neuroute.papers.icam import roles
 from neuroute.papers.icam.protocol import protocol
 from neuroute.papers.icam.roles import ABLATIONS, BASELINES, ORIGINAL, OWN, PROBLEMS, STAGED, run_id
 from neuroute.papers.icam.scale import IcamScale
-from neuroute.plan.changes import apply_changes, seed_of
+from neuroute.plan.changes import apply_changes, declare_run, seed_of
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import longest
+from neuroute.plan.label_blocks import longest, read_by
 from neuroute.plan.objects import Elite, LabelJob, Network, Problem, Reinforced, Run
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
@@ -25,11 +25,10 @@ WITHOUT = {  # Table 9
 
 def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     """One for all: ICAM's own trainings need no labels, and other papers have those of the baselines."""
-    read = [labels for r in runs for labels in (*r.data, r.validation, *r.also_validation)]
     tests = [labels for problem in PROBLEMS for size in roles.SIZES for labels in roles.solved(scale, problem, size)]
     tests += [roles.large(scale, size) for size in roles.LARGE_SIZES]
     tests += [roles.tam(scale, size) for size in roles.TAM_SIZES]
-    return [LabelJob(paper=roles.PAPER, name="labels", labels=tuple(longest([*read, *tests])))]
+    return [LabelJob(paper=roles.PAPER, name="labels", labels=tuple(longest([*read_by(runs), *tests])))]
 
 
 # -- runs -----------------------------------------------------------------------------------------------------------
@@ -54,18 +53,18 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
         seed: int = 0,
     ) -> None:
         out.append(
-            Run(
-                paper=roles.PAPER,
-                name=name,
+            declare_run(
+                config,
+                roles.PAPER,
+                name,
+                training,
                 role=role,
                 network=network,
-                training=apply_changes(config, run_id(name), Reinforced, training),
                 n=_first_size(scale, problem),
-                data=(),
                 start=start,
                 validation=roles.validation(scale, problem, 100),
                 also_validation=(roles.validation(scale, problem, 1000),),
-                seed=seed_of(config, run_id(name), seed),
+                seed=seed,
             )
         )
 
@@ -81,7 +80,7 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
     seed = seed_of(config, run_id(OWN["tsp"]))  # sizes and samples follow from it: forks have those of the main run
     for k, beta in roles.forks(scale):
         start = roles.at_stage(OWN["tsp"], roles.STAGES[-1])
-        of_main = apply_changes(config, run_id(OWN["tsp"]), Reinforced, tsp.training)
+        of_main = apply_changes(config, run_id(OWN["tsp"]), tsp.training)
         other = _third_stage(of_main, Elite(k=scale[IcamScale].elites[k], beta=beta))
         add(roles.fork(k, beta), "tsp", _icam(scale, "tsp"), other, {"k": k, "beta": beta}, start, seed)
     return out

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.labels import load_tours
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.memory import autocast
 from neuroute.decoding.multi_start import multi_start, roll_out
@@ -86,8 +86,8 @@ def _drawable(evaluation: StructureEvaluation, loaded: LoadedModel) -> Any:
         return net
     if isinstance(net, Icam) and net.problem == "tsp" and None not in (net.alpha, net.compatibility_alpha):
         return net
-    wanted = "structure is drawn of POMO for the TSP and of ICAM with its adaptation biases"
-    raise wrong_network(evaluation.id, wanted, loaded)
+    purpose = "structure is drawn of POMO for the TSP and of ICAM with its adaptation biases"
+    raise wrong_network(evaluation.id, purpose, loaded)
 
 
 # -- one decision ---------------------------------------------------------------------------------------------------
@@ -105,11 +105,11 @@ def _outcome(net: MultiStartNetwork, prepared: Any, visited: Tensor) -> dict[str
     """visited (k,) int64; logits, probabilities (n,) float32, nan where a node is visited."""
     logits = net.decide(prepared, *_under_way(prepared, visited))[0, 0].float()
     chances = torch.softmax(logits, 0)
-    left = logits.isfinite()
+    is_open = logits.isfinite()
     return {
         "visited": visited[0].cpu().numpy(),
-        "logits": logits.where(left, torch.nan).cpu().numpy(),
-        "probabilities": chances.where(left, torch.nan).cpu().numpy(),
+        "logits": logits.where(is_open, torch.nan).cpu().numpy(),
+        "probabilities": chances.where(is_open, torch.nan).cpu().numpy(),
     }
 
 
@@ -127,12 +127,12 @@ def decision_of_icam(net: Icam, prepared: Any, visited: Tensor) -> dict[str, np.
     biased = torch.addcmul(closed, apart, slope(net.alpha, prepared.log_n))
     query = aafm(net.context.query(prepared.of_context, prepared.of_current, first, current), prepared.pairs, biased)
     fits = query @ prepared.nodes.transpose(1, 2) / math.sqrt(net.width)
-    found = {
+    values = {
         "decoder_weights": torch.softmax(biased, dim=-1),
         "fits": fits,
         "bias": apart * slope(net.compatibility_alpha, prepared.log_n),
     }
-    arrays = to_arrays({key: value[0, 0] for key, value in found.items()})
+    arrays = to_arrays({key: value[0, 0] for key, value in values.items()})
     return {**_outcome(net, prepared, visited), **arrays, "clipping": np.array(net.clipping)}
 
 
@@ -145,8 +145,8 @@ def decision_of_pomo(net: Pomo, prepared: Any, visited: Tensor) -> dict[str, np.
     query = net.context.query(prepared.of_context, prepared.of_current, first, current)
     heads = query.unflatten(2, (net.heads, -1)).transpose(1, 2)
     scores = heads.float() @ prepared.keys.float().transpose(2, 3) / math.sqrt(net.width // net.heads)
-    seen = torch.softmax(scores + closed[:, None].float(), dim=-1)[0, :, 0]
-    return {**_outcome(net, prepared, visited), "attention": seen.cpu().numpy(), "clipping": np.array(net.clipping)}
+    weights = torch.softmax(scores + closed[:, None].float(), dim=-1)[0, :, 0]
+    return {**_outcome(net, prepared, visited), "attention": weights.cpu().numpy(), "clipping": np.array(net.clipping)}
 
 
 # -- inside ICAM ----------------------------------------------------------------------------------------------------
@@ -203,19 +203,19 @@ def chosen_nodes(optimal: tuple[Labels, ...], loaded: LoadedModel) -> dict[str, 
     names <key>_<n>_optimal and <key>_<n>_model.  The model's are greedy tours from node 0.
     """
     net: MultiStartNetwork = loaded.net  # type: ignore[assignment]
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     for labels in optimal:
         n = labels.dataset.n
         coords = torch.from_numpy(dataset_coordinates(labels.dataset))
         tours = torch.from_numpy(load_tours(labels, loaded.context.label_dirs).astype(np.int64))
         few, precision = coords[:SOLVED], loaded.run.training.precision
-        own = multi_start(TSP, net, few, 1, memory_gb=loaded.memory_gb, precision=precision)
-        found |= {f"coords_{n}": coords[0].numpy(), f"tour_{n}": tours[0].numpy()}
-        found |= selections(coords, tours).arrays(f"{n}_optimal")
-        found |= selections(few, own).arrays(f"{n}_model")
+        solutions = multi_start(TSP, net, few, 1, memory_gb=loaded.memory_gb, precision=precision)
+        arrays |= {f"coords_{n}": coords[0].numpy(), f"tour_{n}": tours[0].numpy()}
+        arrays |= selections(coords, tours).arrays(f"{n}_optimal")
+        arrays |= selections(few, solutions).arrays(f"{n}_model")
     if optimal:
         counts = [labels.dataset.count for labels in optimal]
-        found |= {"sizes": np.array([labels.dataset.n for labels in optimal]), "counts": np.array(counts)}
-        found |= {"solved": np.minimum(counts, SOLVED), "levels": LEVELS}
-        found |= {"solvers": np.array([labels.solver for labels in optimal])}
-    return found
+        arrays |= {"sizes": np.array([labels.dataset.n for labels in optimal]), "counts": np.array(counts)}
+        arrays |= {"solved": np.minimum(counts, SOLVED), "levels": LEVELS}
+        arrays |= {"solvers": np.array([labels.solver for labels in optimal])}
+    return arrays

@@ -36,6 +36,8 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
     for size in LARGE_SIZES:
         yield Protocol(f"TSP{size}", large(scale, size), None, "LKH3", (SINGLE, MULTI))
     for size in TAM_SIZES:
-        name, own = f"CVRP{size} C={200 if size == 1000 else 300}", size in (3000, 4000)
-        yield Protocol(name, tam_set(scale, size), None, "LKH3" if own else "LKH3, as TAM printed it", (SINGLE, MULTI))
+        name, by_lkh3 = f"CVRP{size} C={200 if size == 1000 else 300}", size in (3000, 4000)
+        yield Protocol(
+            name, tam_set(scale, size), None, "LKH3" if by_lkh3 else "LKH3, as TAM printed it", (SINGLE, MULTI)
+        )
     yield on_benchmark("cvrplib", 100, SINGLE, MULTI)

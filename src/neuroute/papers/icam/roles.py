@@ -50,7 +50,6 @@ Starts = Literal[1, "all"]
 SINGLE = Decoding()
 MULTI = Decoding(starts="all")
 AUGMENTED = Decoding(starts="all", augment=True)
-DECODINGS = (SINGLE, MULTI, AUGMENTED)  # of Tables 1 and 7
 REVISED, PARTED = revise(), Decoding(method="partition")  # GLOP, GLOP-G
 
 
@@ -99,7 +98,7 @@ def solved(scale: Scale, problem: Problem, size: int) -> tuple[Labels, ...]:
 
 def validation(scale: Scale, problem: Problem, size: Literal[100, 1000]) -> Labels:
     """Training logs gaps on the smallest and the largest size (icam, the published code)."""
-    test = reference(scale.drawn, problem, size)
+    test = reference(scale.without_test_files, problem, size)
     change = {"split": "val", "count": sizes(scale, problem).validation_counts[size]}
     return Labels(dataset=test.dataset.model_copy(update=change), solver=test.solver)
 
@@ -174,7 +173,7 @@ def at_stages(scale: Scale) -> StageEvaluation:
 def on_set_x(scale: Scale, run: str) -> BenchmarkEvaluation:
     """Table 2: from many starts where a model has them; POMO and ICAM have each axis scaled by itself."""
     least, below = scale[IcamScale].cvrp.benchmark_nodes
-    own = run.startswith(f"{PAPER}/")
+    is_ours = run.startswith(f"{PAPER}/")
     return BenchmarkEvaluation(
         run=run,
         group=group(run, "cvrplib"),
@@ -182,16 +181,16 @@ def on_set_x(scale: Scale, run: str) -> BenchmarkEvaluation:
         min_nodes=least,
         max_nodes=below,
         sets=("X",),
-        decodings=(MULTI if own or run in ELG.values() else SINGLE,),
-        per_axis=own,
+        decodings=(MULTI if is_ours or run in ELG.values() else SINGLE,),
+        per_axis=is_ours,
     )
 
 
 def structure(scale: Scale, run: str) -> StructureEvaluation:
     """An instance of the validation stream, a third of the way; for ICAM's Figure 1 optimal tours too."""
     n = reference(scale, "tsp", 100).dataset.n
-    own = run == run_id(OWN["tsp"])
-    optimal = tuple(reference(scale, "tsp", size) for size in OPTIMAL_SIZES) if own else ()
+    is_main = run == run_id(OWN["tsp"])
+    optimal = tuple(reference(scale, "tsp", size) for size in OPTIMAL_SIZES) if is_main else ()
     return StructureEvaluation(run=run, dataset=Dataset(split="val", n=n, count=1), decision=n // 3, optimal=optimal)
 
 

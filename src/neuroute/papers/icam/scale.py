@@ -107,8 +107,8 @@ class IcamScale(Strict):
 
     @model_validator(mode="after")
     def _capacities_are_of_the_cvrp(self) -> "IcamScale":
-        if drawn := [stage.name for stage in self.tsp.stages if stage.capacities]:
-            raise ValueError(f"tsp: capacities of {drawn[0]}: they are for the CVRP")
+        if stages := [stage.name for stage in self.tsp.stages if stage.capacities]:
+            raise ValueError(f"tsp: capacities of {stages[0]}: they are for the CVRP")
         return self
 
     @model_validator(mode="after")

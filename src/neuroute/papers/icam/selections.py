@@ -39,20 +39,20 @@ def selections(coords: Tensor, tours: Tensor) -> Selections:
     Nodes as far away as the chosen one share its rank.
     """
     count, n = tours.shape
-    ranks, chosen = torch.zeros(n + 1, dtype=torch.int64), torch.empty(count, n - 2, dtype=torch.float64)
+    ranks, distances = torch.zeros(n + 1, dtype=torch.int64), torch.empty(count, n - 2, dtype=torch.float64)
     at_once = max(1, PAIRS // n**2)
     later = torch.ones(n - 2, n).triu(2).bool()  # what is left at each decision, but for the chosen node
     paths = coords.double().gather(1, tours[..., None].expand(-1, -1, 2))
     for first in range(0, count, at_once):
         apart = _apart(paths[first : first + at_once])
         steps = apart[:, : n - 2].diagonal(1, 1, 2)
-        chosen[first : first + at_once] = steps
+        distances[first : first + at_once] = steps
         nearer = (apart[:, : n - 2] < steps[..., None]) & later
         ranks += torch.bincount(nearer.sum(-1).flatten() + 1, minlength=n + 1)
-    radius = float(np.quantile(chosen.numpy(), SHARE))
+    radius = float(np.quantile(distances.numpy(), SHARE))
     inside = sum(int((_apart(part) <= radius).sum()) - part.shape[0] * n for part in paths.split(at_once))
     return Selections(
-        np.quantile(chosen.numpy(), LEVELS).astype(np.float64), _cut(ranks.numpy()), radius, inside / (count * n)
+        np.quantile(distances.numpy(), LEVELS).astype(np.float64), _cut(ranks.numpy()), radius, inside / (count * n)
     )
 
 

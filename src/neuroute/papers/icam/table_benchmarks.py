@@ -1,13 +1,13 @@
 """Table 2 of paper `icam`: CVRPLIB's Set-X (Uchoa et al., 2017)."""
 
-from neuroute.datasets.benchmarks import studied
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.icam.cells import CVRP_CONTEXT
 from neuroute.papers.icam.roles import BASELINES, ELG, MULTI, ORIGINAL, OWN, group, on_set_x, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.rendering.benchmark import Solved, not_measured
-from neuroute.rendering.cells import ONE_SEED, UNTRAINED, model_here, number, printed
+from neuroute.rendering.cells import ONE_SEED, UNTRAINED, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE
 from neuroute.rendering.grid import Method
 from neuroute.rendering.study import Study
@@ -38,7 +38,9 @@ def _table2_needs(scale: Scale) -> list[Need]:
 def table2(study: Study) -> Table:
     """Mean gaps by size of the instances, and mean time."""
     solved = Solved.by_all(study, (f"{run}/{group(run, BENCHMARK)}" for run in RUNS.values()), BENCHMARK)
-    names = {f"{BENCHMARK}_{k.name}" for k in studied(GROUPS["all"][1] + 1, GROUPS["all"][0], BENCHMARK, (SET,))}
+    names = {
+        f"{BENCHMARK}_{k.name}" for k in study_instances(GROUPS["all"][1] + 1, GROUPS["all"][0], BENCHMARK, (SET,))
+    }
     solved = Solved(BENCHMARK, solved.records[solved.records.test.isin(names)])
     at = {name: solved.describe(nodes, (SET,)) for name, nodes in GROUPS.items()}
     columns = [Column(f"gap_x_{KEYS[name]}_pct", HEADS[name], "%", fixed(2), "Gap", at[name]) for name in GROUPS]
@@ -49,7 +51,7 @@ def table2(study: Study) -> Table:
 
 def _best_known(study: Study, solved: Solved) -> Row:
     """Show the costs that gaps are against: 0 by construction."""
-    rows = printed(study, 2, method="BKS")
+    rows = printed_numbers(study, 2, method="BKS")
     cells = [
         Cell(0.0 if solved.count(nodes) else None, number(rows, name, "gap_pct")) for name, nodes in GROUPS.items()
     ]
@@ -57,14 +59,14 @@ def _best_known(study: Study, solved: Solved) -> Row:
 
 
 def _row(study: Study, solved: Solved, method: Method) -> Row:
-    run, rows = method.run(None), printed(study, 2, **(method.printed or {}))
+    run, rows = method.run(None), printed_numbers(study, 2, **(method.printed or {}))
     how = run, method.decoding.id
     cells = [Cell(solved.mean("gap_pct", *how, nodes), number(rows, name, "gap_pct")) for name, nodes in GROUPS.items()]
     time = Cell(solved.mean("time_s", *how, GROUPS["all"]), number(rows, "all", "time_s"))
     return Row((*method.labels, model_here(study, run)), (*cells, time))
 
 
-def _asked(study: Study) -> dict[str, str]:
+def _models_here(study: Study) -> dict[str, str]:
     """The models of this scale, which may do without ELG."""
     return {name: run for name, run in RUNS.items() if run in study.runs or run != ELG["cvrp"]}
 
@@ -76,7 +78,7 @@ def _notes(study: Study, solved: Solved) -> tuple[str, ...]:
         "Means of the instances' gaps, of unrounded lengths to the best known costs, which are in the library's "
         f"integer distances; over the instances that every model measured here has solved. This scale measures those "
         f"from {least:,} to {below - 1:,} nodes, depot included; N counts customers.",
-        *not_measured(solved.records, below, _asked(study), BENCHMARK, least, (SET,)),
+        *not_measured(solved.records, below, _models_here(study), BENCHMARK, least, (SET,)),
         f"{ONE_SEED} Trained here: {', '.join(trained) or 'none'}; on uniform "
         "instances alone, but ELG on three distributions.",
         "POMO, ELG and ICAM take the best of one solution from each customer, LEHD and BQ are greedy; nothing is "

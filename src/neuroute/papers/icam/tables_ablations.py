@@ -17,7 +17,7 @@ from neuroute.rendering.cells import (
     gap_cell,
     interval_cell,
     number,
-    printed,
+    printed_numbers,
     resampled,
     with_budget,
 )
@@ -46,8 +46,8 @@ def table8(study: Study) -> Table:
     sets = {size: labels.dataset for size, labels in tests.items()}
     rows = []
     for i, stage in enumerate((*STAGES, None), 1):
-        shown = printed(study, "table8", checkpoint=f"after_stage_{i}")
-        cells = [_at_stage(study, stage, dataset, number(shown, size, "gap_pct")) for size, dataset in sets.items()]
+        published = printed_numbers(study, "table8", checkpoint=f"after_stage_{i}")
+        cells = [_at_stage(study, stage, dataset, number(published, size, "gap_pct")) for size, dataset in sets.items()]
         rows.append(Row((f"After stage {i}", _sizes(study, i - 1)), tuple(cells)))
     return Table(
         study.artifact.title,
@@ -137,7 +137,7 @@ def table10(study: Study) -> Table:
     ]
 
     def cell(k: int, beta: float, name: str, images: int, decoding: Decoding) -> Cell:
-        rows, run = printed(study, 10, k=k, beta=beta, decoding=name, aug=images), run_id(roles.fork(k, beta))
+        rows, run = printed_numbers(study, 10, k=k, beta=beta, decoding=name, aug=images), run_id(roles.fork(k, beta))
         published = number(rows, LARGEST, "gap_pct")
         return gap_cell(study, run, labels.dataset, published, decoding) if run in study.runs else Cell(None, published)
 
@@ -189,11 +189,11 @@ def _strategies(scale: Scale) -> list[Method]:
         label = f"{name} bs16" if by_beam else f"{name} RRC100"
         paper, here = (16, decoding.beam) if by_beam else (100, decoding.iterations)
         sizes = roles.searched(scale, "beam" if by_beam else "rrc")
-        printed = {"method": name, "decoding": "beam" if by_beam else "RRC"}
-        return Method(with_budget(label, paper, here), printed, runs=dict.fromkeys(sizes, run), decoding=decoding)
+        in_print = {"method": name, "decoding": "beam" if by_beam else "RRC"}
+        return Method(with_budget(label, paper, here), in_print, runs=dict.fromkeys(sizes, run), decoding=decoding)
 
     single, multi, augmented = ways("ICAM", OWN["tsp"], SIZES)
-    baselines, own = BASELINES["tsp"], run_id(OWN["tsp"])
+    baselines, run = BASELINES["tsp"], run_id(OWN["tsp"])
     return [
         REFERENCE["tsp"],
         greedy("BQ", "tsp", SIZES),
@@ -202,8 +202,8 @@ def _strategies(scale: Scale) -> list[Method]:
         searched("LEHD", baselines["LEHD"], rrc),
         single,
         multi,
-        searched("ICAM", own, roles.rrc(scale, "all")),
-        searched("ICAM", own, roles.beam(scale, "all")),
+        searched("ICAM", run, roles.rrc(scale, "all")),
+        searched("ICAM", run, roles.beam(scale, "all")),
         augmented,
     ]
 

@@ -21,7 +21,7 @@ from neuroute.papers.icam.roles import ELG, GLOP_G, MULTI, ORIGINAL, OWN, POINTE
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Problem
-from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed
+from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed_numbers
 from neuroute.rendering.columns import described
 from neuroute.rendering.grid import Grid, Method, comparison, grid_table, needs_of
 from neuroute.rendering.study import Study
@@ -49,7 +49,7 @@ CITED: dict[Problem, tuple[str, ...]] = {  # from their own papers, or run by th
     "cvrp": (),
 }
 # What Table 7 compares: names of the runs, what is said of them, and their printed name.
-TRAINED = (
+TRAININGS = (
     (ORIGINAL, "POMO trained at one size", "POMO (original)"),
     (STAGED, "POMO in the three stages", "POMO"),
     (OWN, "ICAM", "ICAM"),
@@ -92,13 +92,13 @@ def _varying_sizes(study: Study) -> list[str]:
     parts, largest, apart = [], SIZES[-1], False
     for problem in PROBLEMS:
         dataset = roles.reference(study.scale, problem, largest).dataset
-        gaps = [study.gap(run_id(of[problem]), dataset, MULTI) for of, _, _ in TRAINED]
+        gaps = [study.gap(run_id(of[problem]), dataset, MULTI) for of, _, _ in TRAININGS]
         if gaps[0] is None or gaps[1:] == [None, None]:
             continue
-        there = [(label, name, gap) for (_, label, name), gap in zip(TRAINED, gaps, strict=True) if gap is not None]
-        measured = ", ".join(f"{label} {gap:.2f} %" for label, _, gap in there)
-        shown = ", ".join(f"{_printed_many(study, problem, name):.3f}" for _, name, _ in there)
-        parts.append(f"on {described(dataset)} {measured} (in print {shown} %)")
+        there = [(label, name, gap) for (_, label, name), gap in zip(TRAININGS, gaps, strict=True) if gap is not None]
+        gaps_here = ", ".join(f"{label} {gap:.2f} %" for label, _, gap in there)
+        gaps_in_print = ", ".join(f"{_printed_many(study, problem, name):.3f}" for _, name, _ in there)
+        parts.append(f"on {described(dataset)} {gaps_here} (in print {gaps_in_print} %)")
         apart |= gaps[1] is not None
     if not parts:
         return []
@@ -108,7 +108,7 @@ def _varying_sizes(study: Study) -> list[str]:
 
 def _printed_many(study: Study, problem: Problem, method: str) -> float:
     """Return Table 7's gap at the largest size without augmentation."""
-    rows = printed(study, 7, problem=problem.upper(), method=method, decoding="multistart_greedy", aug=1)
+    rows = printed_numbers(study, 7, problem=problem.upper(), method=method, decoding="multistart_greedy", aug=1)
     return float(number(rows, SIZES[-1], "gap_pct") or 0)
 
 
@@ -116,10 +116,12 @@ def _amounts_note(study: Study) -> list[str]:
     """How much each of the three kinds of training draws: their lengths differ in the paper as well."""
     parts = []
     for problem in PROBLEMS:
-        runs = {label: study.runs[run_id(of[problem])] for of, label, _ in TRAINED if run_id(of[problem]) in study.runs}
+        runs = {
+            label: study.runs[run_id(of[problem])] for of, label, _ in TRAININGS if run_id(of[problem]) in study.runs
+        }
         amounts = {label: drawn_instances(run) for label, run in runs.items()}
-        found = [f"{label} {amount:,.0f}" for label, amount in amounts.items() if amount is not None]
-        parts += [f"{problem.upper()}: {', '.join(found)}"] if found else []
+        texts = [f"{label} {amount:,.0f}" for label, amount in amounts.items() if amount is not None]
+        parts += [f"{problem.upper()}: {', '.join(texts)}"] if texts else []
     return [f"Instances that the trainings here draw, on average: {'; '.join(parts)}."] if parts else []
 
 

@@ -1,7 +1,7 @@
 """Tables 4, 5 and 12 of paper `icam`: complexity, hyper-parameters, and the licences of codes and data."""
 
 from neuroute.accounting.counts_many_starts import Icam, Pomo
-from neuroute.papers.icam.hyper_parameters import ROWS, Trained
+from neuroute.papers.icam.hyper_parameters import ROWS, ReinforcedRun
 from neuroute.papers.icam.roles import ORIGINAL, OWN, PROBLEMS, STAGED, run_id
 from neuroute.papers.icam.scale import IcamScale
 from neuroute.plan.needs import artifact
@@ -79,10 +79,10 @@ def table5(study: Study) -> Table:
     for names, label in ((OWN, "ICAM"), (STAGED, "POMO, three stages"), (ORIGINAL, "POMO (original)")):
         for problem in PROBLEMS:
             columns.append(Column(names[problem], problem.upper(), format=plain, group=label))
-            subjects.append(Trained.of(study.runs.get(run_id(names[problem]))))
+            subjects.append(ReinforcedRun.of(study.runs.get(run_id(names[problem]))))
             prefixes.append(problem.upper() if names is OWN else "")
 
-    def printed(i: int, key: str) -> Value:
+    def print_value(i: int, key: str) -> Value:
         """What both problems share, or a problem's own."""
         names = (f"both.{key}", f"{prefixes[i]}.{key}", f"{prefixes[i]}.{key}_max_norm") if prefixes[i] else ()
         return next((published[name] for name in names if name in published), None)
@@ -91,7 +91,7 @@ def table5(study: Study) -> Table:
         study.artifact.title,
         ("Hyper-parameter",),
         tuple(columns),
-        setting_rows(ROWS, subjects, printed),
+        setting_rows(ROWS, subjects, print_value),
         (
             "Rows from 'Solutions of an instance' on and the columns of POMO are not in the paper's table; its two "
             "columns share most entries.",

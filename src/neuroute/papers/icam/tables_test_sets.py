@@ -8,8 +8,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem, Reinforced
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED
-from neuroute.rendering.columns import short
-from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, comparison, grid_table, needs_of
+from neuroute.rendering.grid import GAP, LENGTH, SECONDS_EACH, Grid, Method, grid_table, needs_of, of_each
 from neuroute.rendering.solver_cells import TIMES
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
@@ -18,15 +17,7 @@ PER_INSTANCE = f"Times are per instance: the time of the test set divided by its
 
 
 def table3_grid(scale: Scale) -> Grid:
-    columns = comparison(
-        {size: roles.tam(scale, size) for size in TAM_SIZES},
-        lambda size: f"CVRP{short(size).upper()}",
-        LENGTH,
-        GAP,
-        SECONDS_EACH,
-        key=short,
-        lengths=2,
-    )
+    columns = of_each(scale, "cvrp", TAM_SIZES, roles.tam, LENGTH, GAP, SECONDS_EACH)
     methods = [
         REFERENCE["cvrp"],
         *cited("TAM-AM*", "TAM-LKH3*", "TAM-HGS*"),
@@ -61,15 +52,7 @@ def table3(study: Study) -> Table:
 
 
 def table6_grid(scale: Scale) -> Grid:
-    columns = comparison(
-        {size: roles.large(scale, size) for size in LARGE_SIZES},
-        lambda size: f"TSP{short(size).upper()}",
-        LENGTH,
-        GAP,
-        SECONDS_EACH,
-        key=short,
-        lengths=2,
-    )
+    columns = of_each(scale, "tsp", LARGE_SIZES, roles.large, LENGTH, GAP, SECONDS_EACH)
     methods = [
         Method("LKH3", {"method": "LKH3"}, solvers=("lkh3", "lkh", "lkh-long", "concorde")),
         *(greedy(name, "tsp", LARGE_SIZES) for name in ("LEHD", "BQ")),

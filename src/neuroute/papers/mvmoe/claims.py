@@ -11,7 +11,7 @@ from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.papers.mvmoe.table_library import common_gaps
 from neuroute.papers.mvmoe.tables_benchmarks import LARGER, SET_X, solver
 from neuroute.plan.claims import claim
-from neuroute.rendering.cells import number, printed
+from neuroute.rendering.cells import number, printed_numbers
 from neuroute.rendering.claims import FEWEST, INSTANCES, Finding, Side, above, mean_interval, printed_difference
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Value
@@ -30,7 +30,7 @@ def experts_help(study: Study) -> Finding:
     sets = [roles.reference(study.scale, variant, SIZES[0]).dataset for variant in UNSEEN]
 
     def side(method: str) -> Side:
-        shown = printed(study, 2, method=method, n=SIZES[0], metric="gap_pct")
+        shown = printed_numbers(study, 2, method=method, n=SIZES[0], metric="gap_pct")
         run = run_id(roles.multi(study.scale, method, SIZES[0]))
         mean = mean_gap_cell(study, run, sets).measured
         measured = mean if isinstance(mean, float) else None
@@ -48,7 +48,7 @@ def experts_help(study: Study) -> Finding:
 )
 def light_is_faster(study: Study) -> Finding:
     """Compare seconds of an instance with base and with hierarchical gating, over all sixteen problems."""
-    scale, shown = study.scale, printed(study, 6)
+    scale, shown = study.scale, printed_numbers(study, 6)
 
     def seconds(method: str, variant: str) -> tuple[float | None, float]:
         run, dataset = run_id(roles.multi(scale, method, LARGER)), roles.constructed(scale, variant)
@@ -89,7 +89,7 @@ def light_generalises(study: Study) -> Finding:
     """Compare mean gaps on the instances of Set-X that both have solved."""
     names = {method: roles.multi(study.scale, method, LARGER) for method in (EXPERTS, LIGHT)}
     gaps = common_gaps(study, SET_X, [solver(study, method, name, "set_x") for method, name in names.items()])
-    shown = printed(study, 7, problem="CVRP", metric="gap_pct")
+    shown = printed_numbers(study, 7, problem="CVRP", metric="gap_pct")
     means = shown[shown.instance.str.startswith("mean of")]
     base, light = (
         Side(method, sum(own) / len(own) if own else None, number(means[means.method == method], None, "gap_pct"))

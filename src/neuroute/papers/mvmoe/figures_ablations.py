@@ -17,7 +17,7 @@ from neuroute.papers.mvmoe.tables_comparison import GROUPS
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact, tested
 from neuroute.rendering import style
-from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed
+from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, number, printed_numbers
 from neuroute.rendering.columns import decimal
 from neuroute.rendering.plots import line, mark
 from neuroute.rendering.study import Study
@@ -132,7 +132,7 @@ def _printed(study: Study, name: str) -> float | None:
         return None
     (setting,) = [key for key, run in ABLATIONS["table5"].items() if run == DEFAULT]
     _, problem = GROUPS["unseen"]
-    value = number(printed(study, "table5", method_params=setting, problem=problem), SIZES[0], "gap_pct")
+    value = number(printed_numbers(study, "table5", method_params=setting, problem=problem), SIZES[0], "gap_pct")
     return float(value) if isinstance(value, float) else None
 
 

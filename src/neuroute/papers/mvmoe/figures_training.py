@@ -18,7 +18,7 @@ from neuroute.plan.needs import Log, Need, artifact
 from neuroute.plan.objects import Reinforced
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering import style
-from neuroute.rendering.cells import number, printed
+from neuroute.rendering.cells import number, printed_numbers
 from neuroute.rendering.plots import line
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, drawing, new_figure
@@ -118,7 +118,7 @@ def figure5(study: Study) -> Drawing:
 def _zero_shot(study: Study, variant: str) -> dict[str, float]:
     """Method -> the printed gap of Table 2, before any training on the problem."""
     found = {
-        method: number(printed(study, "table2", problem=variant, method=method), SIZES[0], "gap_pct")
+        method: number(printed_numbers(study, "table2", problem=variant, method=method), SIZES[0], "gap_pct")
         for method in MULTI_TASK
     }
     return {method: float(gap) for method, gap in found.items() if isinstance(gap, float)}

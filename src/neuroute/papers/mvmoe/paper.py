@@ -17,9 +17,9 @@ from neuroute.papers.mvmoe.roles import (
     run_id,
 )
 from neuroute.papers.mvmoe.scale import MvmoeScale
-from neuroute.plan.changes import apply_changes, seed_of
+from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import longest, with_count
+from neuroute.plan.label_blocks import longest, read_by, with_count
 from neuroute.plan.objects import LabelJob, Network, Reinforced, Run, Stage, Supervised
 from neuroute.plan.paper import Paper
 from neuroute.plan.papers import borrow_runs
@@ -67,9 +67,8 @@ Add = Callable[..., None]
 
 def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     """One for all; the training labels of Table 8's LEHDs are in it where `scaling` does not have them."""
-    read = [labels for r in runs for labels in (*r.data, r.validation, *r.also_validation)]
     tests = [labels for size in SIZES for variant in VARIANTS for labels in roles.solved(scale, variant, size)]
-    return [LabelJob(paper=roles.PAPER, name="labels", labels=tuple(longest([*read, *tests])))]
+    return [LabelJob(paper=roles.PAPER, name="labels", labels=tuple(longest([*read_by(runs), *tests])))]
 
 
 # -- runs -----------------------------------------------------------------------------------------------------------
@@ -141,18 +140,17 @@ def _run(
         "stages": tuple(_on(stage, variants) for stage in training.stages),
         "balance": balance if network.arguments["experts"] else 0.0,
     }
-    return Run(
-        paper=roles.PAPER,
-        name=name,
+    return declare_run(
+        config,
+        roles.PAPER,
+        name,
+        training.model_copy(update=own),
         role=role,
         network=network,
-        training=apply_changes(config, run_id(name), Reinforced, training.model_copy(update=own)),
         n=scale[MvmoeScale].sizes[size],
-        data=(),
         start=start,
         validation=first,
         also_validation=tuple(others),
-        seed=seed_of(config, run_id(name)),
     )
 
 
@@ -167,17 +165,18 @@ def _lehds(config: Config, scale: Scale) -> list[Run]:
         training = training.model_copy(update={"epochs": epochs, "validations": min(training.validations, epochs)})
 
     def own(name: str, kind: str, method: str) -> Run:
-        labelled = apply_changes(config, run_id(name), Supervised, training)
-        change = {
-            "paper": roles.PAPER,
-            "name": name,
-            "role": {"method": method},
-            "network": Network(kind=kind, arguments=dense.network.arguments),
-            "training": labelled,
-            "data": (with_count(dense.data[0], labelled.samples),),
-            "seed": seed_of(config, run_id(name)),
-        }
-        return dense.model_copy(update=change)
+        return declare_run(
+            config,
+            roles.PAPER,
+            name,
+            training,
+            role={"method": method},
+            network=Network(kind=kind, arguments=dense.network.arguments),
+            n=dense.n,
+            data=lambda own: (with_count(dense.data[0], own.samples),),
+            validation=dense.validation,
+            also_validation=dense.also_validation,
+        )
 
     first = dense if epochs is None else own(roles.LEHD, dense.network.kind, "LEHD")
     return [first, own(LEHD_LIGHT, LEHD_LIGHT_NETWORK, "LEHD/4E-L")]

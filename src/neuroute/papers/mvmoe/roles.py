@@ -151,7 +151,7 @@ def solved(scale: Scale, variant: str, size: int) -> tuple[Labels, ...]:
 
 def validation(scale: Scale, variant: str, size: int = SIZES[0]) -> Labels:
     """Training logs gaps on instances of the training size, by the solver of the references."""
-    test = reference(scale.drawn, variant, size)
+    test = reference(scale.without_test_files, variant, size)
     change = {"split": "val", "count": scale[MvmoeScale].validation_count}
     return Labels(dataset=test.dataset.model_copy(update=change), solver=test.solver)
 

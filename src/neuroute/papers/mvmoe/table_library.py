@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neuroute.core.lazy import pd
-from neuroute.datasets.benchmarks import Known, known
+from neuroute.datasets.benchmarks import PublishedInstance, published_instances
 from neuroute.plan.objects import Decoding
 from neuroute.rendering.benchmark import not_measured
-from neuroute.rendering.cells import printed, select
+from neuroute.rendering.cells import printed_numbers, select
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Row, Value
 
@@ -74,7 +74,7 @@ def library_rows(study: Study, library: Library, solvers: Sequence[Solver]) -> l
     A row: the best length known, then each method's length and gap in %.  Means here are over the instances that every
     method measured here has solved.
     """
-    shown = printed(study, study.artifact.name, problem=library.problem)
+    shown = printed_numbers(study, study.artifact.name, problem=library.problem)
     here, best = _Measured.of(study, library, solvers), shown[shown.metric == "best_known"]
     names = [str(name) for name in best.instance]
     others = [name for name in _set(library) if any(name == there for _, there in here.found) and name not in names]
@@ -118,7 +118,7 @@ def common_gaps(study: Study, library: Library, solvers: Sequence[Solver]) -> li
 def notes_of(study: Study, library: Library, solvers: Sequence[Solver]) -> list[str]:
     """What of a set was not measured, by instances and methods; how to get the instances where there are none."""
     here = _Measured.of(study, library, solvers)
-    shown = printed(study, study.artifact.name, problem=library.problem)
+    shown = printed_numbers(study, study.artifact.name, problem=library.problem)
     names = [str(name) for name in shown[shown.metric == "best_known"].instance]
     if not here.found:
         return not_measured(None, 0, {}, library.benchmark)
@@ -148,8 +148,8 @@ def _also(shown: pd.DataFrame, solvers: Sequence[Solver], names: Sequence[str]) 
     return ", ".join(parts)
 
 
-def _set(library: Library) -> dict[str, Known]:
-    every = known(library.benchmark).items()
+def _set(library: Library) -> dict[str, PublishedInstance]:
+    every = published_instances(library.benchmark).items()
     return {name: k for name, k in every if not library.set or k.set == library.set}
 
 

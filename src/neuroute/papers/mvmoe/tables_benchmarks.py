@@ -10,7 +10,7 @@ from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.papers.mvmoe.table_library import Library, Solver, library_rows, notes_of
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
-from neuroute.rendering.cells import ONE_SEED, number, printed, with_budget
+from neuroute.rendering.cells import ONE_SEED, number, printed_numbers, with_budget
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, duration
 
@@ -29,7 +29,7 @@ def _table6_needs(scale: Scale) -> list[Need]:
 @artifact("Seconds of an instance of 1000 customers", needs=_table6_needs)
 def table6(study: Study) -> Table:
     """Seconds to solve an instance of 1000 customers, of each problem."""
-    published, scale = printed(study, "table6"), study.scale
+    published, scale = printed_numbers(study, "table6"), study.scale
     runs = {method: run_id(roles.multi(scale, method, LARGER)) for method in MULTI_TASK}
     rows = []
     for variant in VARIANTS:

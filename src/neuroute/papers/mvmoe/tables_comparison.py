@@ -20,7 +20,7 @@ from neuroute.papers.mvmoe.methods import classical, learned
 from neuroute.papers.mvmoe.roles import ABLATIONS, DEFAULT, MULTI_TASK, SIZES, TRAINED, UNSEEN, VARIANTS, X8, run_id
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested, artifact
-from neuroute.rendering.cells import BOOTSTRAP, MEAN_OF_GAPS, printed
+from neuroute.rendering.cells import BOOTSTRAP, MEAN_OF_GAPS, printed_numbers
 from neuroute.rendering.grid import LENGTH, MEAN_GAP, SECONDS, Grid, Method, Quantity, comparison, grid_table, needs_of
 from neuroute.rendering.solver_cells import TIMES
 from neuroute.rendering.study import Study
@@ -110,7 +110,7 @@ def _comparison(study: Study, variants: Sequence[str], *notes: str) -> Table:
 
 def _means(study: Study, variants: Sequence[str]) -> list[str]:
     """Mean gaps over the table's problems, here and in print: of POMO those of six models, of the others of one."""
-    notes, published = [], printed(study, study.artifact.name)
+    notes, published = [], printed_numbers(study, study.artifact.name)
     for size in SIZES:
         here, print_ = dict[str, str](), dict[str, str]()
         for method in learned(study.scale, variants[0]):
@@ -175,7 +175,7 @@ def table4(study: Study) -> Table:
 
 def _multi_task(study: Study) -> str:
     """The multi-task models' means beside which the text puts this table's; one of them is of another size there."""
-    published = printed(study, "table1", n=SIZES[-1], metric="gap_pct")
+    published = printed_numbers(study, "table1", n=SIZES[-1], metric="gap_pct")
     means = [f"{name} {published[published.method == name].value.mean():.3f} %" for name in MULTI_TASK]
     return (
         "The text puts POMO-CVRP's printed mean of 16.815 % beside 2.102 % and 1.925 % of POMO-MTL and MVMoE/4E, which "

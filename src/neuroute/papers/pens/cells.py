@@ -11,7 +11,7 @@ from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.config import Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels
 from neuroute.rendering import style
-from neuroute.rendering.cells import BOOTSTRAP, printed, solver_name
+from neuroute.rendering.cells import BOOTSTRAP, printed_numbers, solver_name
 from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
 
@@ -32,11 +32,11 @@ def gap_notes(study: Study, runs: Iterable[str], sets: Collection[Dataset], *dec
     runs = list(runs)
     random = "embeddings" + (" (INViT: starts)" if set(runs) & set(roles.INVIT.values()) else "")
     spreads = [study.value("gap_spread_pct", run, d, how) for run in runs for d in sets for how in decodings]
-    found = [spread for spread in spreads if spread is not None]
+    spreads_here = [spread for spread in spreads if spread is not None]
     repeats = study.scale[PensScale].repeats
     notes = [f"One training of each model. {BOOTSTRAP}"]
     if repeats > 1:
-        apart = f"; their gaps' standard deviation is {max(found):.3f} points at most" if found else ""
+        apart = f"; their gaps' standard deviation is {max(spreads_here):.3f} points at most" if spreads_here else ""
         notes.append(
             f"Gaps are means of the instances' gaps, over {repeats} solutions of each instance with different random "
             f"{random}{apart}. Models without random {random} would give the same tour each time, so they "
@@ -75,15 +75,15 @@ MARKER = {"coordns": "s", "pens_a": "o", "pens_r": "D", "pens_ar": "^"}
 
 def printed_gaps(study: Study, table: str, **where: object) -> dict[int, float]:
     """The paper's n -> its printed gap in % on uniform instances, of the rows whose columns hold `where`."""
-    rows = printed(study, table, metric="gap_pct", distribution="uniform", **where)
+    rows = printed_numbers(study, table, metric="gap_pct", distribution="uniform", **where)
     return {int(n): float(value) for n, value in zip(rows.n, rows.value, strict=True)}
 
 
 def small_name(name: str) -> str:
     """What a small model of Figure 5 is called: PENS-A from zeros."""
     positions, initial = roles.SMALL[name]
-    own = next(key for key, value in roles.POSITIONS.items() if value == positions)
-    return f"{roles.NAMES[own]} from {'zeros' if initial == 'zero' else 'Gaussian embeddings'}"
+    key = next(key for key, value in roles.POSITIONS.items() if value == positions)
+    return f"{roles.NAMES[key]} from {'zeros' if initial == 'zero' else 'Gaussian embeddings'}"
 
 
 def size_label(study: Study, size: int) -> str:
@@ -104,13 +104,13 @@ def repeats_note(study: Study) -> str:
 
 def spread_note(study: Study, names: Iterable[str], datasets: Iterable[Dataset], *decodings: Decoding) -> list[str]:
     """How far apart the repeats of these cells are, at most; nothing where each was solved once."""
-    found = [
+    spreads = [
         (value, name, dataset)
         for name, dataset, decoding in product(names, datasets, decodings)
         if (value := study.value("gap_spread_pct", roles.run_id(name), dataset, decoding)) is not None
     ]
-    if not found:
+    if not spreads:
         return []
-    value, name, dataset = max(found, key=lambda each: each[0])
+    value, name, dataset = max(spreads, key=lambda each: each[0])
     where = f"{roles.NAMES.get(name) or small_name(name)}, TSP{dataset.n:,}"
     return [f"Between repeats the gap's standard deviation is at most {value:.2g} percentage points ({where})."]

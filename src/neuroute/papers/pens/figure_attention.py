@@ -54,7 +54,7 @@ def _titles(net: Attention) -> list[str]:
 
 def _draw_map(axes: mpl.axes.Axes, net: Attention, column: int) -> None:
     coords, logits = net.array("coords"), np.asarray(net.array("logits")[column], float)
-    maps.frame_square(axes, room=0.03)
+    maps.frame_square(axes, margin=0.03)
     axes.set_title(_titles(net)[column], loc="center", fontsize=7, pad=2)
     finite = np.isfinite(logits)
     finite[int(net.number("origin"))] = False  # its logit for itself would stretch the colours

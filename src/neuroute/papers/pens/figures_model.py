@@ -73,11 +73,11 @@ def figure2(study: Study) -> Drawing:
     legend = dg.legend(
         {"origin": maps.MARKS["current"], "destination": maps.MARKS["destination"], "visited": maps.MARKS["visited"]}
     )
-    done = dg.column(dg.Panel("tour", SIDE, SIDE, "the tour"), legend, top=True)
+    last = dg.column(dg.Panel("tour", SIDE, SIDE, "the tour"), legend, top=True)
     sheet = dg.Sheet(
         dg.column(
             dg.heading(f"(a) A tour of {len(walk.coords)} cities as path-TSPs"),
-            dg.row(dg.space(0.2), *steps, done, gap=0.08),
+            dg.row(dg.space(0.2), *steps, last, gap=0.08),
             dg.heading(f"(b) PENS-A as it is here: {net.model.parameters:,} parameters"),
             _network(net),
             dg.row(
@@ -150,11 +150,11 @@ def _norm(name: str, shape: str) -> dg.Box:
 
 def _draw_step(axes: mpl.axes.Axes, walk: Walk, step: int) -> None:
     """The state before a decision, its candidates coloured by their probability; last the closed tour."""
-    done = step == len(walk.probabilities)
-    path = [*walk.tour, walk.tour[0]] if done else walk.tour[: step + 1]
+    is_last = step == len(walk.probabilities)
+    path = [*walk.tour, walk.tour[0]] if is_last else walk.tour[: step + 1]
     axes.plot(*walk.coords[path].T, color=style.INK, linewidth=1.3, zorder=2)
     faces: dict[int, Any] = {int(node): maps.VISITED for node in path}
-    if not done:
+    if not is_last:
         axes.plot(*walk.coords[walk.tour[step : step + 2]].T, color=style.INK, linewidth=0.9, linestyle=":", zorder=1)
         faces |= {int(node): _shade(walk.probabilities[step][node]) for node in walk.tour[step + 1 :]}
         maps.draw_mark(axes, walk.coords[walk.tour[step]], "current", 10.5)
@@ -166,7 +166,7 @@ def _draw_step(axes: mpl.axes.Axes, walk: Walk, step: int) -> None:
         axes.plot(*at, "o", color=face, markersize=7, markeredgecolor=style.INK, markeredgewidth=0.7, zorder=3)
         ink = style.INK if face == maps.VISITED or sum(face[:3]) >= 1.5 else "white"
         axes.annotate(walk.name(node), at, ha="center", va="center_baseline", fontsize=5, color=ink, zorder=4)
-    maps.frame_square(axes, walk.coords, room=0.22)
+    maps.frame_square(axes, walk.coords, margin=0.22)
 
 
 def _shade(chance: float) -> Any:
@@ -175,13 +175,13 @@ def _shade(chance: float) -> Any:
 
 def _draw_bars(axes: mpl.axes.Axes, walk: Walk, step: int) -> None:
     """A bar for each candidate, in the colour that it has on the map."""
-    chances, left = walk.probabilities[step], sorted(int(node) for node in walk.tour[step + 1 :])
-    if np.isfinite(chances[left]).all():
-        colours = [_shade(c) for c in chances[left]]
-        axes.bar(left, chances[left], width=0.7, color=colours, edgecolor=style.INK, linewidth=0.5)
+    chances, nodes = walk.probabilities[step], sorted(int(node) for node in walk.tour[step + 1 :])
+    if np.isfinite(chances[nodes]).all():
+        colours = [_shade(c) for c in chances[nodes]]
+        axes.bar(nodes, chances[nodes], width=0.7, color=colours, edgecolor=style.INK, linewidth=0.5)
     else:
         maps.write_not_finite(axes)
-    axes.set_xticks(left, [walk.name(node) for node in left])
+    axes.set_xticks(nodes, [walk.name(node) for node in nodes])
     axes.set_xlim(-0.6, len(walk.coords) - 0.4)
     axes.set_ylim(0, 1.05)
     axes.set_yticks([])

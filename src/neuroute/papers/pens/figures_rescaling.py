@@ -16,7 +16,7 @@ from neuroute.papers.pens.scale import PensScale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Dataset
 from neuroute.rendering import plots, style
-from neuroute.rendering.cells import number, printed
+from neuroute.rendering.cells import number, printed_numbers
 from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, new_figure
@@ -64,9 +64,9 @@ class Swept:
         about = {"series": roles.NAMES[self.name], "size": self.size, "n": self.dataset.n}
         fit = dict(zip(("parabola_a", "parabola_b", "parabola_c"), self.parabola.tolist(), strict=True))
         fit |= {"fitted_from": self.between[0], "fitted_to": self.between[1]}
-        found = {"best_factor": self.best, "interior": self.interior} | fit
+        parabola = {"best_factor": self.best, "interior": self.interior} | fit
         rows: list[dict[str, Any]] = [
-            {"side": MEASURED, **about, "factor": x, "length": y, "relative_pct": r, **found}
+            {"side": MEASURED, **about, "factor": x, "length": y, "relative_pct": r, **parabola}
             for x, y, r in zip(self.factors, self.lengths, self.relative, strict=True)
         ]
         if self.printed is not None:
@@ -83,9 +83,9 @@ def figure3(study: Study) -> Drawing:
     swept = {name: _swept(study, name) for name in roles.RESCALED}
     figure = new_figure(height=5.0)
     panels = figure.subplots(len(swept), len(roles.SIZES), sharex="col", squeeze=False)
-    limits = {size: _limits([found[i] for found in swept.values()]) for i, size in enumerate(roles.SIZES)}
-    for row, (name, found) in enumerate(swept.items()):
-        for axes, each in zip(panels[row], found, strict=True):
+    limits = {size: _limits([sweeps[i] for sweeps in swept.values()]) for i, size in enumerate(roles.SIZES)}
+    for row, (name, sweeps) in enumerate(swept.items()):
+        for axes, each in zip(panels[row], sweeps, strict=True):
             _draw(axes, each)
             axes.set_xlim(*limits[each.size])
             if row == 0:
@@ -101,9 +101,9 @@ def figure3(study: Study) -> Drawing:
         plots.mark("the paper's (Table 1)", "^", style.INK, markerfacecolor="white"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, columnspacing=1.4)
-    rows = [row for found in swept.values() for each in found for row in each.rows()]
+    rows = [row for sweeps in swept.values() for each in sweeps for row in each.rows()]
     alt = "Mean tour length against the coordinates' scaling factor with parabolas, for three models and five sizes."
-    every = [each for found in swept.values() for each in found]
+    every = [each for sweeps in swept.values() for each in sweeps]
     return style.drawing(figure, rows, _notes(study, every), alt, _table(study, swept))
 
 
@@ -120,9 +120,9 @@ def _of_size(study: Study, name: str, size: int, stored: Mapping[str, NDArray[An
     )
     best, interior = float(stored["best"][at]), bool(stored["interior"][at])
     between = (float(stored[f"{dataset.id}|fitted"][0]), float(stored[f"{dataset.id}|fitted"][1]))
-    paper = number(printed(study, 1, method=roles.NAMES[name], scaled="yes"), size, "scale_factor")
-    stated = paper if isinstance(paper, float) else None
-    return Swept(name, size, dataset, factors, lengths, parabola, between, best, interior, stated)
+    paper = number(printed_numbers(study, 1, method=roles.NAMES[name], scaled="yes"), size, "scale_factor")
+    printed_factor = paper if isinstance(paper, float) else None
+    return Swept(name, size, dataset, factors, lengths, parabola, between, best, interior, printed_factor)
 
 
 def _limits(swept: Sequence[Swept]) -> tuple[float, float]:
@@ -135,17 +135,17 @@ def _limits(swept: Sequence[Swept]) -> tuple[float, float]:
 
 def _draw(axes: mpl.axes.Axes, each: Swept) -> None:
     colour = COLOUR[each.name]
-    seen = np.isfinite(each.relative)
+    finite = np.isfinite(each.relative)
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(3))
     axes.yaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
     axes.yaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda v, _: f"{v:g}".replace("-", "−")))
     axes.tick_params(labelsize=6)
-    if not seen.any():
+    if not finite.any():
         style.empty_axes(axes, "lengths are\nnot finite")
         return
     # What lies far above what is fitted would flatten the rest: it is drawn at the panel's upper edge.
-    far = seen & (each.relative > each.relative[seen].min() + FAR)
-    near = seen & ~far
+    far = finite & (each.relative > each.relative[finite].min() + FAR)
+    near = finite & ~far
     axes.plot(
         each.factors[near], each.lengths[near], MARKER[each.name], color=colour, markersize=3.6,
         markeredgecolor="white", markeredgewidth=0.4, zorder=3,
@@ -203,9 +203,9 @@ def _table(study: Study, swept: Mapping[str, Sequence[Swept]]) -> Table:
     rows = [
         Row(
             (roles.NAMES[name],),
-            tuple(Cell(each.best if np.isfinite(each.best) else "not finite", each.printed) for each in found),
+            tuple(Cell(each.best if np.isfinite(each.best) else "not finite", each.printed) for each in sweeps),
         )
-        for name, found in swept.items()
+        for name, sweeps in swept.items()
     ]
     columns = tuple(
         Column(f"factor_{size}", f"TSP{size:,}", "", fixed(2), at=described(dataset))

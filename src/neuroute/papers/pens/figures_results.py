@@ -15,7 +15,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Decoding
 from neuroute.rendering import style
-from neuroute.rendering.cells import mean_of_gaps_cell, number, printed, solver_name
+from neuroute.rendering.cells import mean_of_gaps_cell, number, printed_numbers, solver_name
 from neuroute.rendering.columns import decimal, described
 from neuroute.rendering.plots import bounds, drawable, hidden_note
 from neuroute.rendering.study import Study
@@ -41,11 +41,11 @@ class Bar:
 
 
 def _figure1_needs(scale: Scale) -> Iterator[Need]:
-    labels, own = roles.reference(scale, LARGEST), [roles.repeated(scale), roles.rescaled(scale)]
-    yield from tested(roles.run_id("coordns"), labels, own[0])
+    labels, decodings = roles.reference(scale, LARGEST), [roles.repeated(scale), roles.rescaled(scale)]
+    yield from tested(roles.run_id("coordns"), labels, decodings[0])
     for m in methods(scale):
         if m.run:
-            yield from tested(m.run, labels, *(own if m.rescaled else [m.decoding]))
+            yield from tested(m.run, labels, *(decodings if m.rescaled else [m.decoding]))
 
 
 @artifact("The gap at the largest size", needs=_figure1_needs)
@@ -62,7 +62,7 @@ def figure1(study: Study) -> Drawing:
     here.set_yticks(places, [b.label for b in bars])
     here.set_ylim(max(places) + 0.7, -0.7)
     dataset = roles.reference(study.scale, LARGEST).dataset
-    rows = printed(study, 3, n=str(LARGEST))
+    rows = printed_numbers(study, 3, n=str(LARGEST))
     here.set_title(f"Here: {described(dataset)}")
     paper.set_title(f"Paper: TSP{LARGEST}, {int(rows.n_instances.iloc[0])} instances")
     for axes in (here, paper):
@@ -79,13 +79,13 @@ def _bars(study: Study) -> list[list[Bar]]:
     dataset = roles.reference(study.scale, LARGEST).dataset
 
     def gap(run: str | None, decoding: Decoding, table: str, **where: object) -> Cell:
-        value = number(printed(study, table, **where), LARGEST, "gap_pct")
+        value = number(printed_numbers(study, table, **where), LARGEST, "gap_pct")
         return mean_of_gaps_cell(study, run, dataset, value, decoding) if run else Cell(published=value)
 
     name = roles.NAMES["coordns"]
     decoding = roles.repeated(study.scale)
     run = roles.run_id("coordns")
-    own = [Bar(name, COLOUR["coordns"], run, decoding, gap(run, decoding, "figure4_table", method=name))]
+    pens = [Bar(name, COLOUR["coordns"], run, decoding, gap(run, decoding, "figure4_table", method=name))]
     whole: list[Bar] = []
     sparse: list[Bar] = []
     colours = {roles.run_id(name): colour for name, colour in COLOUR.items()}
@@ -96,9 +96,9 @@ def _bars(study: Study) -> list[list[Bar]]:
             continue
         for scaled, label in ((False, m.name), (True, f"{m.name}, scaled")):
             how = m.decoded(scaled)
-            found = gap(m.run, how, "table3", method=m.name, scaled="yes" if scaled else "no")
-            own.append(Bar(label, colours[str(m.run)], m.run, how, found, faded=not scaled))
-    return [whole, sparse, own]
+            published = gap(m.run, how, "table3", method=m.name, scaled="yes" if scaled else "no")
+            pens.append(Bar(label, colours[str(m.run)], m.run, how, published, faded=not scaled))
+    return [whole, sparse, pens]
 
 
 def _draw_measured(axes: mpl.axes.Axes, bars: Sequence[Bar], places: Sequence[float]) -> None:
@@ -114,16 +114,16 @@ def _draw_measured(axes: mpl.axes.Axes, bars: Sequence[Bar], places: Sequence[fl
         axes.plot([low, high], [y, y], color=style.INK, linewidth=0.8, zorder=3)
         _value(axes, y, gap, max(gap, high) if gap >= 0 else min(gap, low))
         ends += [gap, low, high]
-    _room(axes, ends)
+    _set_limits(axes, ends)
 
 
 def _draw_printed(axes: mpl.axes.Axes, bars: Sequence[Bar], places: Sequence[float]) -> None:
     printed_bars = [(y, bar) for y, bar in zip(places, bars, strict=True) if bar.gap.published is not None]
-    shown = [(y, bar, float(bar.gap.published or 0)) for y, bar in printed_bars]
-    for y, bar, gap in shown:
+    bars_in_print = [(y, bar, float(bar.gap.published or 0)) for y, bar in printed_bars]
+    for y, bar, gap in bars_in_print:
         axes.barh(y, gap, height=0.62, facecolor="white", edgecolor=bar.colour, linewidth=1.1)
         _value(axes, y, gap, gap)
-    _room(axes, [gap for _, _, gap in shown])
+    _set_limits(axes, [gap for _, _, gap in bars_in_print])
 
 
 def _value(axes: mpl.axes.Axes, y: float, value: float, end: float) -> None:
@@ -133,7 +133,7 @@ def _value(axes: mpl.axes.Axes, y: float, value: float, end: float) -> None:
     axes.annotate(text, (end, y), (shift, 0), textcoords="offset points", va="center", ha=side, fontsize=6.5)
 
 
-def _room(axes: mpl.axes.Axes, ends: Sequence[float]) -> None:
+def _set_limits(axes: mpl.axes.Axes, ends: Sequence[float]) -> None:
     """Limits around zero and these values, with room for the numbers beside them."""
     low, high = min([0.0, *ends]), max([0.0, *ends])
     span = (high - low) or 1.0
@@ -196,14 +196,14 @@ def figure4(study: Study) -> Drawing:
     sizes = {size: study.scale[PensScale].sizes[size] for size in roles.SIZES}
     rows: list[dict[str, Any]] = []
     for name in roles.POSITIONS:
-        label, found = roles.NAMES[name], _measured_over_sizes(study, name)
+        label, cells = roles.NAMES[name], _measured_over_sizes(study, name)
         if name == EXTRA:
             values = printed_gaps(study, "table3", method=label, scaled="no")
         else:
             values = printed_gaps(study, "figure4_table", method=label)
-        _curve(here, name, {sizes[size]: cell for size, cell in found.items()}, solid=True)
+        _curve(here, name, {sizes[size]: cell for size, cell in cells.items()}, solid=True)
         _curve(paper, name, {size: Cell(value) for size, value in values.items()}, solid=False)
-        for size, cell in found.items():
+        for size, cell in cells.items():
             about = {"side": MEASURED, "series": label, "size": size, "n": sizes[size]}
             rows.append(about | {"gap_pct": cell.measured, "low_pct": cell.low, "high_pct": cell.high})
         rows += [
@@ -212,8 +212,8 @@ def figure4(study: Study) -> Drawing:
         ]
     points = pd.DataFrame(rows)
     for axes, side, ticks in ((here, MEASURED, sizes), (paper, PUBLISHED, {size: size for size in sizes})):
-        drawn = [drawable(gap) for gap in points[points.side == side].gap_pct]
-        _frame(axes, list(ticks.values()), drawn)
+        gaps = [drawable(gap) for gap in points[points.side == side].gap_pct]
+        _frame(axes, list(ticks.values()), gaps)
         axes.set_ylabel("Optimality gap (%)")
     here.set_xticks(list(sizes.values()), [_tick(sizes, size) for size in sizes])
     here.set_xlabel("Nodes here" + (" (in the paper)" if any(a != b for a, b in sizes.items()) else ""))
@@ -229,8 +229,8 @@ def _measured_over_sizes(study: Study, name: str) -> dict[int, Cell]:
     """The paper's size -> the gap of a model without rescaling, where it was measured."""
     run, decoding = roles.run_id(name), roles.repeated(study.scale)
     sets = {size: roles.reference(study.scale, size).dataset for size in roles.SIZES}
-    found = {size: mean_of_gaps_cell(study, run, dataset, decoding=decoding) for size, dataset in sets.items()}
-    return {size: cell for size, cell in found.items() if cell.measured is not None}
+    cells = {size: mean_of_gaps_cell(study, run, dataset, decoding=decoding) for size, dataset in sets.items()}
+    return {size: cell for size, cell in cells.items() if cell.measured is not None}
 
 
 def _curve(axes: mpl.axes.Axes, name: str, cells: Mapping[int, Cell], *, solid: bool) -> None:
@@ -268,7 +268,7 @@ def _tick(sizes: dict[int, int], size: int) -> str:
 
 def _size_notes(study: Study, points: pd.DataFrame) -> list[str]:
     sets = [roles.reference(study.scale, size).dataset for size in roles.SIZES]
-    measured = points[points.side == MEASURED]
+    points_here = points[points.side == MEASURED]
     notes = [
         f"Trained on TSP{study.scale[PensScale].sizes[100]:,} (the paper: TSP-100); tested on "
         + ", ".join(f"{d.count:,} TSP{d.n:,}" for d in dict.fromkeys(sets))
@@ -277,9 +277,9 @@ def _size_notes(study: Study, points: pd.DataFrame) -> list[str]:
         *spread_note(study, roles.POSITIONS, dict.fromkeys(sets), roles.repeated(study.scale)),
         "The paper's figure has no PENS-AR; its published gaps here are Table 3's.",
     ]
-    notes += hidden_note(measured.gap_pct, "measured")
+    notes += hidden_note(points_here.gap_pct, "measured")
     for size in roles.SIZES:
-        at = measured[(measured["size"] == size) & measured.gap_pct.notna()].sort_values("gap_pct")
+        at = points_here[(points_here["size"] == size) & points_here.gap_pct.notna()].sort_values("gap_pct")
         if size in (min(roles.SIZES), LARGEST) and len(at):
             order = ", ".join(f"{s} {decimal(g)} %" for s, g in zip(at.series, at.gap_pct, strict=True))
             notes.append(f"At TSP{size_label(study, size)} here: {order}.")

@@ -48,8 +48,10 @@ def figure5(study: Study) -> Drawing:
         _draw_curves(bottom, [row for row in curves if row["series"] == model])
         bottom.set_xlabel("Training batches")
         bottom.set_title(f"(b) {model}, while training" + (" (not in the paper)" if key == "a" else ""))
-    for row, shown, label in ((panels[0], ends, "Optimality gap (%)"), (panels[1], curves, "Validation gap (%)")):
-        gaps = [drawable(each["gap_pct"]) for each in shown if each.get("batch") != 0]  # before training: not drawn
+    for row, rows_drawn, label in ((panels[0], ends, "Optimality gap (%)"), (panels[1], curves, "Validation gap (%)")):
+        gaps = [
+            drawable(each["gap_pct"]) for each in rows_drawn if each.get("batch") != 0
+        ]  # before training: not drawn
         style.log_axis(row[0], "y", gaps)
         row[0].set_ylabel(label)
         if all(map(math.isnan, gaps)):
@@ -77,8 +79,8 @@ def _ends(study: Study) -> list[dict[str, Any]]:
                 dataset = roles.reference(study.scale, size).dataset
                 cell = mean_of_gaps_cell(study, run, dataset, decoding=decoding)
                 if cell.measured is not None:
-                    measured = {"side": MEASURED, "size": size, "n": dataset.n, "run": run, "gap_pct": cell.measured}
-                    rows.append(about | measured | {"low_pct": cell.low, "high_pct": cell.high})
+                    values_here = {"side": MEASURED, "size": size, "n": dataset.n, "run": run, "gap_pct": cell.measured}
+                    rows.append(about | values_here | {"low_pct": cell.low, "high_pct": cell.high})
                 if size in values:
                     rows.append(about | {"side": PUBLISHED, "size": size, "n": size, "gap_pct": values[size]})
     return rows
@@ -168,9 +170,9 @@ def _notes(study: Study, ends: Sequence[dict[str, Any]], curves: Sequence[dict[s
         "validation after training began; one training seed. The paper draws PENS-R and prints no number of it.",
     ]
     for model in MODELS.values():
-        told = _comparison([r for r in ends if r["series"] == model and r["side"] == MEASURED])
-        if told:
-            notes.append(f"{model} here: {told}.")
+        comparison = _comparison([r for r in ends if r["series"] == model and r["side"] == MEASURED])
+        if comparison:
+            notes.append(f"{model} here: {comparison}.")
     notes += hidden_note((r["gap_pct"] for r in ends if r["side"] == MEASURED), "test")
     return notes + hidden_note((r["gap_pct"] for r in curves), "validation")
 

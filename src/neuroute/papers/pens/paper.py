@@ -5,7 +5,7 @@ from neuroute.papers.pens import roles
 from neuroute.papers.pens.protocol import protocol
 from neuroute.papers.pens.roles import BQ, LEHD, SIZES, SMALL, SMALL_SIZES, reference, validation
 from neuroute.papers.pens.scale import PensScale, PensShape
-from neuroute.plan.changes import apply_changes, seed_of
+from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import longest, training_blocks, training_label_jobs
 from neuroute.plan.objects import (
@@ -31,7 +31,7 @@ def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
 
 def runs(config: Config, scale: Scale) -> list[Run]:
     p = scale[PensScale]
-    own = [
+    positioned = [
         _run(config, scale, name, 100, {"positions": positions}, p.network, p.training)
         for name, positions in roles.POSITIONS.items()
     ]
@@ -45,32 +45,29 @@ def runs(config: Config, scale: Scale) -> list[Run]:
             f"scale {scale.name}: pens.sizes.100 is {here}, but {BQ} and {LEHD} are trained at {there} nodes: "
             "make them equal"
         )
-    return [*own, *small, *baselines]
+    return [*positioned, *small, *baselines]
 
 
 def _run(
     config: Config, scale: Scale, name: str, size: int, role: dict[str, str], shape: PensShape, training: Supervised
 ) -> Run:
     """The training of a model on the paper's TSP`size`, with what config.yaml changes of it."""
-    run_id = roles.run_id(name)
-    own = apply_changes(config, run_id, Supervised, training)
-    if own.sub_paths != "pairs":
-        raise NeurouteError(
-            f"config.yaml: runs.{roles.PAPER}/{name}.training.sub_paths: PENS is trained on `pairs` only"
-        )
     n = scale[PensScale].sizes[size]
-    return Run(
-        paper=roles.PAPER,
-        name=name,
+    run = declare_run(
+        config,
+        roles.PAPER,
+        name,
+        training,
         role=role,
         network=Network(kind=PENS, arguments=shape.model_dump() | role | {"train_nodes": n}),
-        training=own,
         n=n,
-        data=training_blocks(n, own.samples, scale.label_solver),
+        data=lambda training: training_blocks(n, training.samples, scale.label_solver),
         validation=validation(scale, size),
         also_validation=(validation(scale, 100),) if size != 100 else (),  # Figure 5b
-        seed=seed_of(config, run_id),
     )
+    if getattr(run.training, "sub_paths", None) != "pairs":
+        raise NeurouteError(f"config.yaml: runs.{run.id}.training.sub_paths: PENS is trained on `pairs` only")
+    return run
 
 
 PAPER = Paper(

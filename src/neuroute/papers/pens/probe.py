@@ -125,10 +125,10 @@ def walk(net: Pens, coords: Tensor) -> tuple[np.ndarray, np.ndarray]:
     m = len(coords)
     net.draw = 0
     rows = closed_tour_rows(net.encode(coords[None]))
-    tour, left = [0], list(range(1, m))
+    tour, unvisited = [0], list(range(1, m))
     probabilities = np.zeros((m - 1, m), np.float32)
     for decision in range(m - 1):
-        logits = net.decide(rows[:, [tour[-1], *left, m]], net.attention_scale(m))[0]
-        probabilities[decision, left] = torch.softmax(logits.float(), 0).cpu().numpy()
-        tour.append(left.pop(int(logits.argmax())))
+        logits = net.decide(rows[:, [tour[-1], *unvisited, m]], net.attention_scale(m))[0]
+        probabilities[decision, unvisited] = torch.softmax(logits.float(), 0).cpu().numpy()
+        tour.append(unvisited.pop(int(logits.argmax())))
     return np.array(tour, np.int64), probabilities

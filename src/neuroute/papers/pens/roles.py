@@ -137,11 +137,11 @@ def methods(scale: Scale) -> tuple[Method, ...]:
         *(Method(name, run, f"{run}/tsplib_{PAPER}", repeated(scale)) for name, run in INVIT.items()),
         Method("DGL", DGL, f"{DGL}/tsplib_{PAPER}"),
     )
-    own = (
+    pens = (
         Method(NAMES[name], run_id(name), f"{run_id(name)}/tsplib", repeated(scale), rescaled(scale))
         for name in RESCALED
     )
-    return (*baselines, *own)
+    return (*baselines, *pens)
 
 
 def compared_needs(scale: Scale) -> Iterator[Need]:

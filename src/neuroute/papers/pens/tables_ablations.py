@@ -9,7 +9,7 @@ from neuroute.papers.pens.roles import NAMES, SIZES, SMALL, SMALL_SIZES, repeate
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.plan.objects import Dataset
-from neuroute.rendering.cells import MEAN_OF_GAPS, printed, printed_gap
+from neuroute.rendering.cells import MEAN_OF_GAPS, printed_gap, printed_numbers
 from neuroute.rendering.columns import described
 from neuroute.rendering.grid import MEAN_GAP, Grid, Measure, Method, Quantity, gaps, grid_table, needs_of, record
 from neuroute.rendering.study import Study
@@ -124,18 +124,18 @@ def table1(study: Study) -> Table:
 def _without_minimum(study: Study, sets: dict[int, Dataset]) -> list[str]:
     """Where a sweep's parabola has no minimum between its ends."""
     paper_size = {dataset.n: size for size, dataset in sets.items()}
-    found = []
+    models = []
     for name in MODELS:
         arrays = study.arrays(f"{run_id(name)}/rescaling")
         if "interior" not in arrays:
             continue
         inside = dict(zip(arrays["sizes"].tolist(), arrays["interior"].tolist(), strict=True))
         where = [f"TSP{paper_size[n]} (TSP{n} here)" for n, interior in inside.items() if not interior]
-        found += [f"{NAMES[name]} at {', '.join(where)}"] if where else []
-    if not found:
+        models += [f"{NAMES[name]} at {', '.join(where)}"] if where else []
+    if not models:
         return []
     return [
-        f"The parabola has no minimum between the factors that it is fitted to for {'; '.join(found)}: the factor "
+        f"The parabola has no minimum between the factors that it is fitted to for {'; '.join(models)}: the factor "
         "there is the best of those tried, and a wider or finer sweep may find a better one."
     ]
 
@@ -149,7 +149,7 @@ def _gain(study: Study, largest: Dataset) -> list[str]:
         after = study.value(MEAN_OF_GAPS, run_id(name), largest, rescaled(study.scale))
         if before is not None and after is not None:
             here.append(f"{NAMES[name]} from {before:.2f} to {after:.2f} %")
-    before, after = (printed_gap(printed(study, 1, method="PENS-A", scaled=s), size) for s in ("no", "yes"))
+    before, after = (printed_gap(printed_numbers(study, 1, method="PENS-A", scaled=s), size) for s in ("no", "yes"))
     assert before, "Table 1 is printed whole"
     assert after, "Table 1 is printed whole"
     return [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from neuroute.accounting.counts import Pens
 from neuroute.core.lazy import pd
-from neuroute.datasets.benchmarks import studied
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.cells import gap_notes, not_trained, reference_notes
 from neuroute.papers.pens.roles import (
@@ -29,7 +29,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset
 from neuroute.rendering.benchmark import Nodes, Solved, not_measured
-from neuroute.rendering.cells import mean_of_gaps_cell, model_here, number, printed
+from neuroute.rendering.cells import mean_of_gaps_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, described
 from neuroute.rendering.settings import parse
 from neuroute.rendering.study import Study
@@ -38,7 +38,7 @@ from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, 
 GROUPS: dict[str, Nodes] = {  # of TSPLIB, by nodes, as the printed numbers name them
     "1-100": (1, 100), "101-1000": (101, 1000), "1001-10000": (1001, 10_000)
 }  # fmt: skip
-STUDIED = 10_001  # the paper's instances of TSPLIB have fewer nodes: 72
+MAX_NODES = 10_001  # the paper's instances of TSPLIB have fewer nodes: 72
 DECODING = "original_decoding"
 SHAPE = (9, 192, 512)  # layers, width and FFN of the paper's models (Section 5.1)
 
@@ -47,7 +47,7 @@ SHAPE = (9, 192, 512)  # layers, width and FFN of the paper's models (Section 5.
 def table2(study: Study) -> Table:
     """Gap and time of all solvers, PENS rescaled where the paper has it so."""
     view = _View.of(study)
-    rows = [_row(view, m, m.name, printed(study, "table2", method=m.name)) for m in methods(study.scale)]
+    rows = [_row(view, m, m.name, printed_numbers(study, "table2", method=m.name)) for m in methods(study.scale)]
     remarks = (
         _scaled_where(study),
         "In the printed numbers PENS-AR at TSP10000 (7.13 %) is behind INViT-3V (7.05 %) and INViT-2V (7.08 %), and "
@@ -64,10 +64,10 @@ def table3(study: Study) -> Table:
     rows = []
     for m in methods(study.scale):
         if m.rescaled is None:
-            rows.append(_row(view, m, m.name, printed(study, "table3", method=m.name)))
+            rows.append(_row(view, m, m.name, printed_numbers(study, "table3", method=m.name)))
             continue
         for scaled, label in (("no", m.name), ("yes", f"{m.name} (scaled)")):
-            rows.append(_row(view, m, label, printed(study, "table3", method=m.name, scaled=scaled)))
+            rows.append(_row(view, m, label, printed_numbers(study, "table3", method=m.name, scaled=scaled)))
     remarks = (
         "In the printed numbers PENS-AR, even rescaled, is at TSP10000 (7.13 %) behind INViT-3V (7.05 %) and INViT-2V "
         "(7.08 %), and CoordNS, which the table leaves out, is at TSP1000 (1.51 %, Figure 4) better than every row.",
@@ -125,13 +125,13 @@ def _comparison(view: _View, rows: list[Row], remarks: tuple[str, ...]) -> Table
         columns.append(Column(f"gap_tsp{size}_pct", "Gap", "%", fixed(2), group, described(dataset)))
         columns.append(Column(f"time_tsp{size}_s", "Time", "", duration, group, described(view.timed[size])))
     for name, nodes in GROUPS.items():
-        there = sum(nodes[0] <= k.nodes <= nodes[1] for k in studied(STUDIED))
+        there = sum(nodes[0] <= k.nodes <= nodes[1] for k in study_instances(MAX_NODES))
         at = f"{view.tsplib.count(nodes)} of {there} instances"
         group, key = f"TSPLIB {name}", name.replace("-", "_")
         columns.append(Column(f"gap_tsplib_{key}_pct", "Gap", "%", fixed(2), group, at))
         columns.append(Column(f"time_tsplib_{key}_s", "Time", "", duration, group, at))
-    measured = [m for m in methods(study.scale) if m.run in study.runs]
-    decodings = dict.fromkeys(how for m in measured for how in (m.decoding, m.rescaled) if how)
+    methods_here = [m for m in methods(study.scale) if m.run in study.runs]
+    decodings = dict.fromkeys(how for m in methods_here for how in (m.decoding, m.rescaled) if how)
     limit = study.scale[PensScale].tsplib_max_nodes
     return Table(
         study.artifact.title,
@@ -139,14 +139,14 @@ def _comparison(view: _View, rows: list[Row], remarks: tuple[str, ...]) -> Table
         tuple(columns),
         tuple(rows),
         (
-            *gap_notes(study, dict.fromkeys(m.run for m in measured if m.run), view.sets.values(), *decodings),
+            *gap_notes(study, dict.fromkeys(m.run for m in methods_here if m.run), view.sets.values(), *decodings),
             *reference_notes(study, view.sets[max(SIZES)]),
             "Times are totals over the instances named, one at a time, each solved once. Those of PENS are measured on "
             "the original coordinates and stand for rescaled ones too, which cost one multiplication more.",
             f"TSPLIB: means of the instances' gaps of unrounded lengths to the published optima, and the sum of their "
             f"times, over the EUC_2D instances that every model measured here has solved; this scale measures those "
             f"below {limit:,} nodes. Scaling factors are interpolated by the number of nodes.",
-            *not_measured(view.tsplib.records, limit, {m.name: m.run for m in measured if m.run}),
+            *not_measured(view.tsplib.records, limit, {m.name: m.run for m in methods_here if m.run}),
             "BQ-NCO and LEHD are trained here, each by its own recipe; the paper takes their authors' code. BQ-NCO + "
             f"ESF has the weights of BQ-NCO.{not_trained(study)}",
             *remarks,
@@ -158,7 +158,7 @@ def _comparison(view: _View, rows: list[Row], remarks: tuple[str, ...]) -> Table
 
 def _scaled_where(study: Study) -> str:
     """Where Table 2 has the rescaled numbers of PENS, by its printed cells."""
-    rows = printed(study, "table2", method="PENS-AR")
+    rows = printed_numbers(study, "table2", method="PENS-AR")
     places = [
         *(f"TSP{n}" for n in SIZES if _is_scaled(rows, n)),
         *(f"TSPLIB {n}" for n in GROUPS if _is_scaled(rows, n)),
@@ -184,11 +184,11 @@ def table4(study: Study) -> Table:
     frame = study.published(4)
     facts = dict(zip(frame.key, frame.value, strict=True))
     runs = {"LEHD": LEHD, "BQ-NCO": BQ, "BQ-NCO+ESF": BQ, "DGL": DGL, "PENS": run_id("pens_a")}
-    own = roles.reference(study.scale, SIZES[0]).dataset
+    dataset = roles.reference(study.scale, SIZES[0]).dataset
 
     def row(name: str) -> Row:
         run = runs.get(name)
-        count = study.value("parameters", run, own, _counted(study, run)) if run else None
+        count = study.value("parameters", run, dataset, _counted(study, run)) if run else None
         cells = (
             Cell(None, facts[f"{name}.graph_type"]),
             Cell(count / 1e6 if count is not None else None, parse(facts[f"{name}.params_m"])),
@@ -210,7 +210,7 @@ def table4(study: Study) -> Table:
         (
             "Parameters are counted in the models trained here, whose shapes follow the scale; everything else is the "
             "paper's. All are decoded greedily here, as in the paper.",
-            *_counts(study, own),
+            *_counts(study, dataset),
             _paper_counts(),
             "RRC: random re-construct. BS: beam search. POMO: several starts of augmented instances, the best counts.",
         ),
@@ -218,17 +218,17 @@ def table4(study: Study) -> Table:
 
 
 def _counted(study: Study, run: str) -> str:
-    own = run.startswith(f"{roles.PAPER}/") or run in INVIT.values()
-    return roles.repeated(study.scale).id if own else "greedy"
+    is_ours = run.startswith(f"{roles.PAPER}/") or run in INVIT.values()
+    return roles.repeated(study.scale).id if is_ours else "greedy"
 
 
 def _counts(study: Study, dataset: Dataset) -> list[str]:
     """The parameters of the other models trained here."""
-    found = []
+    texts = []
     for name, run in ({NAMES[name]: run_id(name) for name in NAMES} | INVIT).items():
         count = study.value("parameters", run, dataset, _counted(study, run)) if run in study.runs else None
-        found += [f"{name} {count:,.0f}"] if count is not None else []
-    return [f"Here: {', '.join(found)}."] if found else []
+        texts += [f"{name} {count:,.0f}"] if count is not None else []
+    return [f"Here: {', '.join(texts)}."] if texts else []
 
 
 def _paper_counts() -> str:

@@ -18,7 +18,7 @@ from neuroute.papers.rivals.study import problems_of, study_runs
 from neuroute.papers.rivals.study import tests as study_tests
 from neuroute.papers.rivals.systems import rivals
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import longest
+from neuroute.plan.label_blocks import longest, read_by
 from neuroute.plan.objects import LabelJob, Run
 from neuroute.plan.paper import Paper
 
@@ -29,12 +29,11 @@ def runs(config: Config, scale: Scale) -> list[Run]:
 
 def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     """One for what trainings read, one for tests and what nearest neighbour makes of them."""
-    read = [labels for r in runs for labels in (*r.data, r.validation, *r.also_validation)]
     tests = [each.test for each in rivals(Config(), scale)]
     tests += [labels.model_copy(update={"solver": "nearest"}) for labels in tests]
     if (s := scale[RivalsScale].study) is not None:
         tests += [labels for problem in problems_of(s) for labels in study_tests(s, problem).values()]
-    jobs = {"trainings": read, "tests": tests}
+    jobs = {"trainings": read_by(runs), "tests": tests}
     return [LabelJob(paper=KEY, name=name, labels=tuple(longest(labels))) for name, labels in jobs.items() if labels]
 
 

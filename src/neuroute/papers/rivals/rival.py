@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from neuroute.plan.changes import apply_changes, seed_of
+from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Problem, Run, Training
 from neuroute.plan.shapes import Nodes, Positive
@@ -45,18 +45,9 @@ def rival(
     **more: Any,
 ) -> Rival:
     """A run `rivals/<name>`, with what config.yaml changes of it; more: fields of its `Run` (data, start, ...)."""
-    run_id = f"{PAPER}/{name}"
-    given: dict[str, Any] = {"data": (), "role": {"method": system}} | more
-    run = Run(
-        paper=PAPER,
-        name=name,
-        network=network,
-        training=apply_changes(config, run_id, type(training), training),
-        n=block.nodes,
-        validation=_labels(problem, block, "val", block.validation_count),
-        seed=seed_of(config, run_id),
-        **given,
-    )
+    validation = _labels(problem, block, "val", block.validation_count)
+    usual: dict[str, Any] = {"role": {"method": system}, "network": network, "n": block.nodes}
+    run = declare_run(config, PAPER, name, training, validation=validation, **usual | more)
     return Rival(system, run, decoding, _labels(problem, block, "test", block.test_count))
 
 

@@ -10,7 +10,7 @@ from neuroute.papers.rivals.invit import INVIT
 from neuroute.papers.rivals.rival import PAPER
 from neuroute.papers.rivals.scale import RivalsScale
 from neuroute.papers.rivals.study_block import StudyBlock
-from neuroute.plan.changes import apply_changes, seed_of
+from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Problem, Reinforced, Run
 
@@ -65,16 +65,15 @@ def study_runs(config: Config, scale: Scale) -> list[Run]:
 
 def _runs(config: Config, s: StudyBlock) -> Iterator[Run]:
     for each in studied(s):
-        yield Run(
-            paper=PAPER,
-            name=each.run.partition("/")[2],
+        yield declare_run(
+            config,
+            PAPER,
+            each.run.partition("/")[2],
+            _training(s, each),
             role={"method": each.name, "study": True},
             network=_network(s, each),
-            training=apply_changes(config, each.run, Reinforced, _training(s, each)),
             n=s.nodes,
-            data=(),
             validation=_labels(s, each.problem, "val", s.nodes, s.validation_count),
-            seed=seed_of(config, each.run),
         )
 
 
@@ -93,7 +92,7 @@ def _training(s: StudyBlock, each: Studied) -> Reinforced:
     training = s.training[each.problem]
     changed: dict[str, object] = {}
     if each.name == "INViT":
-        changed = {"starts": 1, "images": s.invit.images}
+        changed = {"starts": 1, "images": s.invit.images, "learning_rate": s.invit.learning_rate}
         training = training.model_copy(update={"decoupled": True, "weight_decay": 0.01, "baseline": s.invit.baseline})
     elif each.budget == "same time":
         changed = {"batches_per_epoch": s.same_time[each.problem][each.name]}  # type: ignore[index]

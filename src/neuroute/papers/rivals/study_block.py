@@ -18,6 +18,7 @@ class StudiedInvit(Views):
     network: Annotated[BaselineShape, Field(description="depth: of each view's encoder, that of the actions too")]
     images: Annotated[int, Field(ge=2, description="of an instance in training")]
     baseline: GreedyBaseline
+    learning_rate: Annotated[float, Field(gt=0, description="a rate of its own: the others' is too large for it")]
     tested_images: Annotated[int, Field(ge=2, description="of an instance in tests; the best counts")]
 
 

@@ -67,10 +67,10 @@ GAP = Measure("gap_pct", _gap_cell, Solvers.gap)
 MEAN_OF_RATIOS = Measure("gap_mean_of_ratios_pct", _mean_of_ratios)
 
 
-def first_seed_note(study: Study) -> list[str]:
+def first_seed_note(study: Study, prefix: str = "") -> list[str]:
     """Say which training artifacts of the grid show that show one of each model."""
     seeds = study.scale[ScalingScale].seeds
-    several = [name for name, count in seeds.items() if count > 1 and name.startswith("base_")]
+    several = [name for name, count in seeds.items() if count > 1 and name.startswith(f"{prefix or 'base'}_")]
     return [f"Of models trained with several seeds ({', '.join(several)}) this is the first."] if several else []
 
 

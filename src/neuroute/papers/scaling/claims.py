@@ -7,17 +7,15 @@ import numpy as np
 from neuroute.analysis import power_laws as laws
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.curves import HERE, PAPER
-from neuroute.papers.scaling.roles import DEPTHS, GRID, WIDTHS, Shape, run_id
-from neuroute.papers.scaling.series import Points, grid_points, grid_samples
+from neuroute.papers.scaling.roles import GRID, Shape, run_id
+from neuroute.papers.scaling.series import Models, Points
 from neuroute.plan.claims import claim
-from neuroute.rendering.cells import number, printed
+from neuroute.rendering.cells import number, printed_numbers
 from neuroute.rendering.claims import INSTANCES, Finding, Side, above, gap_side, less
 from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
 
 FIGURES = ("figure1", "figure2", "figure3", "figure6", "figure12")
-DEEPER = [[Shape(depth, width) for depth in DEPTHS] for width in WIDTHS]
-WIDER = [[Shape(depth, width) for width in WIDTHS] for depth in DEPTHS]
 
 
 @claim(
@@ -27,8 +25,9 @@ WIDER = [[Shape(depth, width) for width in WIDTHS] for depth in DEPTHS]
 )
 def depth_pays_more(study: Study) -> Finding:
     """Compare mean exponents of the gap in parameters: of deeper models at each width, of wider ones at each depth."""
-    points = grid_points(study)
-    samples = grid_samples(study, GRID) if len(points[HERE]) == len(GRID) else None
+    models = Models.tsp(study.scale)
+    points = models.points(study)
+    samples = models.samples(study, GRID) if len(points[HERE]) == len(GRID) else None
 
     def side(label: str, lines: list[list[Shape]]) -> Side:
         drawn = None
@@ -41,7 +40,7 @@ def depth_pays_more(study: Study) -> Finding:
 
     at = described(roles.reference(study.scale, 100).dataset)
     what = "exponents of the gap in parameters, means of the fits of Figure 2; the paper's from its printed gaps"
-    return above(side("deeper", DEEPER), side("wider", WIDER), what, INSTANCES, at)
+    return above(side("deeper", models.lines("depth")), side("wider", models.lines("width")), what, INSTANCES, at)
 
 
 def _exponent(points: Points, lines: list[list[Shape]]) -> float | None:
@@ -77,7 +76,7 @@ def _less(study: Study, table: int, better: Shape, worse: Shape, prefix: str = "
     dataset = roles.reference(study.scale, 100).dataset
 
     def side(shape: Shape) -> Side:
-        gap = number(printed(study, table, **shape._asdict()), 100, "gap_pct")
+        gap = number(printed_numbers(study, table, **shape._asdict()), 100, "gap_pct")
         return gap_side(study, f"depth {shape.depth}, width {shape.width}", run_id(shape, prefix), dataset, gap)
 
     return less(side(better), side(worse), dataset, "greedy gap")

@@ -136,7 +136,11 @@ def model_curve(side: str, panel: str, shape: Shape, points: Sequence[tuple[floa
 
 
 def draw_panels(
-    study: Study, panels: Any, curves_of: Mapping[str, Callable[[str], list[Curve]]], scale: laws.Scale, x_label: str
+    panels: Any,
+    curves_of: Mapping[str, Callable[[str], list[Curve]]],
+    scale: laws.Scale,
+    x_label: str,
+    title_of: Callable[[str], str],
 ) -> list[Curve]:
     """Draw a row of panels for each title: the curves of a side, measured and published.  Returns them all."""
     curves = []
@@ -146,8 +150,9 @@ def draw_panels(
             for curve in together:
                 curve.draw(axes, scale)
             frame(axes, (point for curve in together for point in (*curve.points, *curve.ends(scale))), x_label)
-            axes.set_title(f"{title}\n{side_title(study, side)}")
-            axes.legend(loc="best")
+            axes.set_title(f"{title}\n{title_of(side)}")
+            if together:
+                axes.legend(loc="best")
             curves += together
     return curves
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from neuroute.accounting.counts import DecoderOnly
-from neuroute.accounting.flops import solution_paper
 from neuroute.analysis import power_laws as laws
 from neuroute.core.lazy import mpl
 from neuroute.papers.scaling import curves, roles
 from neuroute.papers.scaling.cells import first_seed_note
 from neuroute.papers.scaling.curves import HERE, PAPER, Curve, model_curve
 from neuroute.papers.scaling.roles import DEPTHS, GRID, SIX, WIDTHS, Shape, run_id
-from neuroute.papers.scaling.series import beam_curve, beam_needs, measured_beams, printed_values, quoted_values
+from neuroute.papers.scaling.series import (
+    beam_curve,
+    beam_needs,
+    measured_beams,
+    printed_gflops,
+    printed_values,
+    quoted_values,
+)
 from neuroute.plan.needs import Log, artifact
 from neuroute.rendering import plots, style
 from neuroute.rendering.study import Study
@@ -89,11 +95,10 @@ def _draw_exponents(axes: mpl.axes.Axes, every: Sequence[Curve], printed: Mappin
 def figure4(study: Study) -> Drawing:
     """Draw the gaps of beam searches over their FLOPs, of wider and of deeper models."""
     figure = style.new_figure(height=5.2)
-    heads = printed_values(study, 1, metric="heads")
+    greedy = printed_gflops(study)
 
     def curve(side: str, panel: str, shape: Shape) -> Curve:
-        greedy = solution_paper(DecoderOnly(*shape, int(heads[shape])).decision, 100) / 1e9
-        cost = measured_beams(study, shape, "gflops_paper") if side == HERE else lambda beam: beam * greedy
+        cost = measured_beams(study, shape, "gflops_paper") if side == HERE else lambda beam: beam * greedy[shape]
         return beam_curve(study, side, panel, shape, cost, resample=True)
 
     panels = {
@@ -101,7 +106,7 @@ def figure4(study: Study) -> Drawing:
         "(b) Deeper, at width 128": lambda side: [curve(side, "b", Shape(depth, 128)) for depth in DEPTHS],
     }
     label = "GFLOPs per solution (beam × greedy)"
-    every = curves.draw_panels(study, figure.subplots(2, 2), panels, "log-log", label)
+    every = curves.draw_panels(figure.subplots(2, 2), panels, "log-log", label, partial(curves.side_title, study))
     every.sort(key=lambda curve: curves.SIDES.index(curve.side))
     unique = {(curve.side, curve.name): curve for curve in every}  # both panels have the smallest model
     printed = quoted_values(study, "alpha_c")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,24 +12,39 @@ from neuroute.analysis import power_laws as laws
 from neuroute.papers.scaling import curves
 from neuroute.papers.scaling.cells import first_seed_note
 from neuroute.papers.scaling.curves import BOOTSTRAP, DEPTH_COLOUR, HERE, PAPER, WIDTH_COLOUR, WIDTH_MARKER, Curve
-from neuroute.papers.scaling.roles import DEPTHS, GRID, WIDTHS, Shape, run_id
-from neuroute.papers.scaling.series import (
-    Points,
-    beats_larger,
-    grid_curve,
-    grid_needs,
-    grid_points,
-    grid_samples,
-    quoted_value,
-)
-from neuroute.plan.needs import artifact
+from neuroute.papers.scaling.roles import WIDTHS, Shape
+from neuroute.papers.scaling.series import Models, Points, Quantity, beats_larger, quoted_value
+from neuroute.plan.config import Scale
+from neuroute.plan.needs import Need, artifact
 from neuroute.rendering import plots, style
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
 MILLIONS = "Decoder parameters (millions)"
+X_LABEL: dict[Quantity, str] = {"parameters": MILLIONS, "gflops_paper": "GFLOPs of a greedy solution"}
+
+
+def _own_note(models: Models, study: Study) -> str:
+    if not models.shapes:
+        return f"Our own; scale {study.scale.name} has no grid of the CVRP (`scaling.cvrp_grid`)."
+    return (
+        "Our own: the paper leaves other problems than the TSP to the future. Its side is of its TSP100 models of the "
+        "same shapes, as printed."
+    )
+
+
 Fitted = dict[str, tuple[float, laws.Interval | None]]  # name -> value, and what is known of its spread
+
+
+def grid_needs(scale: Scale) -> Iterator[Need]:
+    """Of figures of the twelve models' greedy gaps."""
+    return Models.tsp(scale).needs()
+
+
+def cvrp_needs(scale: Scale) -> Iterator[Need]:
+    """Of figures of the greedy gaps of LEHD on the CVRP."""
+    return Models.cvrp(scale).needs()
 
 
 @artifact("Decoder parameters against optimality gap", needs=grid_needs)
@@ -38,7 +53,7 @@ def figure1(study: Study) -> Drawing:
     figure = style.new_figure(height=2.9)
     rows, notes = [], []
     panels = figure.subplots(1, 2)
-    for axes, (side, points) in zip(panels, grid_points(study).items(), strict=True):
+    for axes, (side, points) in zip(panels, Models.tsp(study.scale).points(study).items(), strict=True):
         every, deeper = beats_larger(points)
         for shape, (x, y) in points.items():
             rows.append(
@@ -69,43 +84,70 @@ def figure1(study: Study) -> Drawing:
 @artifact("Power laws of the gap in parameters: all models, by width, by depth", needs=grid_needs)
 def figure2(study: Study) -> Drawing:
     """Draw power laws of all models, of those of one depth, and of those of one width."""
+    q = partial(quoted_value, study)
+    return _laws(
+        study,
+        Models.tsp(study.scale),
+        "parameters",
+        f"The paper prints R² {q('r2_global'):g} and error {q('mape_global'):g} % for (a); "
+        f"mean R² {q('r2_width'):g}, error {q('mape_width'):g} % and α {q('alpha_n_width_min'):.2f}–"
+        f"{q('alpha_n_width_max'):.2f} for (b); mean R² {q('r2_depth'):g}, error {q('mape_depth'):g} % and "
+        f"α {q('alpha_n_depth_min'):.2f}–{q('alpha_n_depth_max'):.2f} for (c). "
+        "Least squares on the linear scale gives them back from its Tables 1 and 12; the log-log scale does not.",
+    )
+
+
+@artifact("Our own, LEHD on the CVRP: power laws of the gap in parameters", needs=cvrp_needs)
+def figure13(study: Study) -> Drawing:
+    """Draw for the CVRP what Figure 2 has for the TSP."""
+    models = Models.cvrp(study.scale)
+    return _laws(study, models, "parameters", _own_note(models, study))
+
+
+@artifact("Our own, LEHD on the CVRP: power laws of the gap in inference FLOPs", needs=cvrp_needs)
+def figure14(study: Study) -> Drawing:
+    """Draw for the CVRP what Figure 2 has for the TSP, over the FLOPs of a greedy solution."""
+    models = Models.cvrp(study.scale)
+    return _laws(study, models, "gflops_paper", _own_note(models, study))
+
+
+def _laws(study: Study, models: Models, quantity: Quantity, note: str) -> Drawing:
     figure = style.new_figure(height=7.4)
-    sides = grid_points(study)
+    sides = models.points(study, quantity)
 
     def all_models(side: str) -> list[Curve]:
-        shades = [DEPTH_COLOUR[shape.depth] for shape in GRID if shape in sides[side]]
-        return [grid_curve(study, side, "a", "all", sides[side], GRID, colours=shades)]
+        shades = [DEPTH_COLOUR[shape.depth] for shape in models.shapes if shape in sides[side]]
+        return [models.curve(study, side, "a", "all", sides[side], models.shapes, colours=shades)]
 
     def wider(side: str) -> list[Curve]:
-        draw = partial(grid_curve, study, side, "b", points=sides[side])
-        return [draw(f"D={d}", shapes=[Shape(d, w) for w in WIDTHS], colour=DEPTH_COLOUR[d]) for d in DEPTHS]
+        draw = partial(models.curve, study, side, "b", points=sides[side])
+        lines = models.lines("width")
+        return [draw(f"D={on[0].depth}", shapes=on, colour=DEPTH_COLOUR[on[0].depth]) for on in lines]
 
     def deeper(side: str) -> list[Curve]:
-        draw = partial(grid_curve, study, side, "c", points=sides[side])
-        return [draw(f"W={w}", shapes=[Shape(d, w) for d in DEPTHS], colour=WIDTH_COLOUR[w]) for w in WIDTHS]
+        draw = partial(models.curve, study, side, "c", points=sides[side])
+        lines = models.lines("depth")
+        return [draw(f"W={on[0].width}", shapes=on, colour=WIDTH_COLOUR[on[0].width]) for on in lines]
 
     panels = {
         "(a) All models": all_models,
         "(b) Wider, at fixed depth": wider,
         "(c) Deeper, at fixed width": deeper,
     }
-    every = curves.draw_panels(study, figure.subplots(3, 2), panels, "linear", MILLIONS)
-    q = partial(quoted_value, study)
+    x_label = X_LABEL[quantity]
+    every = curves.draw_panels(figure.subplots(3, 2), panels, "linear", x_label, models.title(study))
     notes = [
         *(_quality(title, side, every) for title in panels for side in curves.SIDES),
-        f"The paper prints R² {q('r2_global'):g} and error {q('mape_global'):g} % for (a); "
-        f"mean R² {q('r2_width'):g}, error {q('mape_width'):g} % and α {q('alpha_n_width_min'):.2f}–"
-        f"{q('alpha_n_width_max'):.2f} for (b); mean R² {q('r2_depth'):g}, error {q('mape_depth'):g} % and "
-        f"α {q('alpha_n_depth_min'):.2f}–{q('alpha_n_depth_max'):.2f} for (c). "
-        "Least squares on the linear scale gives them back from its Tables 1 and 12; the log-log scale does not.",
+        note,
         "Lines are the linear-scale fits. Colour: depth in (a) and (b), width in (c); marker: width (circle, square, "
         "diamond from narrow to wide).",
         BOOTSTRAP,
-        *first_seed_note(study),
+        *first_seed_note(study, models.prefix),
         *curves.trouble_notes(every),
     ]
-    alt = "Six panels of gap over parameters with power-law fits: all models, by width, by depth; here and published."
-    fits = curves.fits_table("Power laws in parameters", "α", every, {})
+    what = "parameters" if quantity == "parameters" else "FLOPs"
+    alt = f"Six panels of gap over {what} with power-law fits: all models, by width, by depth; here and published."
+    fits = curves.fits_table(f"Power laws in {what}", "α", every, {})
     return style.drawing(figure, [row for curve in every for row in curve.rows()], notes, alt, fits)
 
 
@@ -122,12 +164,28 @@ def _quality(title: str, side: str, every: Sequence[Curve]) -> str:
 @artifact("Gap by parameters and depth-to-width ratio", needs=grid_needs)
 def figure5(study: Study) -> Drawing:
     """Draw lines of constant depth-to-width ratio, as Eq. 6 has them."""
+    printed = {"β_n": quoted_value(study, "beta_n"), "β_a": quoted_value(study, "beta_a")}
+    note = (
+        "The paper's β_n and β_a follow from log-log least squares, unlike the exponents of its Figure 2. A factor is "
+        "what doubling leaves of the gap."
+    )
+    return _ratios(study, Models.tsp(study.scale), note, printed)
+
+
+@artifact("Our own, LEHD on the CVRP: gap by parameters and depth-to-width ratio", needs=cvrp_needs)
+def figure15(study: Study) -> Drawing:
+    """Draw for the CVRP what Figure 5 has for the TSP."""
+    models = Models.cvrp(study.scale)
+    return _ratios(study, models, _own_note(models, study), {})
+
+
+def _ratios(study: Study, models: Models, note: str, printed: Mapping[str, float]) -> Drawing:
     figure = style.new_figure(height=3.9)
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     fitted: dict[str, Fitted] = {}
-    for axes, (side, points) in zip(figure.subplots(1, 2), grid_points(study).items(), strict=True):
-        known = {shape: _size_here(study, shape) if side == HERE else shape for shape in points}
+    for axes, (side, points) in zip(figure.subplots(1, 2), models.points(study).items(), strict=True):
+        known = {shape: _size_here(study, models.run(shape)) if side == HERE else shape for shape in points}
         sizes = {shape: size for shape, size in known.items() if size}
         points = {shape: points[shape] for shape in sizes}
         ratio = {shape: round(depth / width, 6) for shape, (depth, width) in sizes.items()}
@@ -137,12 +195,12 @@ def figure5(study: Study) -> Drawing:
             if y > 0:
                 look: dict[str, Any] = {"markersize": 5.5, "markeredgecolor": "white", "zorder": 3}
                 axes.plot(x, y, WIDTH_MARKER[shape.width], color=shade[ratio[shape]], **look)
-        axes.set_title(curves.side_title(study, side))
+        axes.set_title(models.title(study)(side))
         if hidden := sum(y <= 0 for _, y in points.values()):
             notes.append(f"{hidden} of {len(points)} {side} gaps are not positive: neither drawn nor in the fit.")
         law = None
         try:
-            law, fitted[side] = _fit_shape(study, side, points, sizes, ratio)
+            law, fitted[side] = _fit_shape(study, models, side, points, sizes, ratio)
         except laws.FitError as error:
             notes.append(f"{side.capitalize()}: no fit ({error}).")
         held = list(points.values())  # what the axes are to hold
@@ -164,25 +222,29 @@ def figure5(study: Study) -> Drawing:
             for shape, (x, y) in points.items()
         ]
     notes += [
-        "The paper's β_n and β_a follow from log-log least squares, unlike the exponents of its Figure 2. A factor is "
-        "what doubling leaves of the gap.",
+        note,
         "Lines: the direct fit of Eq. 6 at each ratio that occurs. Markers: the paper's width.",
         BOOTSTRAP,
-        *first_seed_note(study),
+        *first_seed_note(study, models.prefix),
     ]
     figure.legend(handles=curves.width_marks(), title="Width", loc="outside lower center", ncols=len(WIDTHS))
     alt = "Gap over parameters with fitted lines of constant depth-to-width ratio; here and published."
-    return style.drawing(figure, rows, notes, alt, _shape_table(study, fitted))
+    return style.drawing(figure, rows, notes, alt, _shape_table(fitted, printed))
 
 
-def _size_here(study: Study, shape: Shape) -> tuple[int, int] | None:
+def _size_here(study: Study, run: str) -> tuple[int, int] | None:
     """Return (depth, width) of the model that plays this role; None if its network has none."""
-    arguments = study.runs[run_id(shape)].network.arguments
+    arguments = study.runs[run].network.arguments
     return (arguments["depth"], arguments["width"]) if arguments.keys() >= {"depth", "width"} else None
 
 
 def _fit_shape(
-    study: Study, side: str, points: Points, sizes: Mapping[Shape, tuple[int, int]], ratio: Mapping[Shape, float]
+    study: Study,
+    models: Models,
+    side: str,
+    points: Points,
+    sizes: Mapping[Shape, tuple[int, int]],
+    ratio: Mapping[Shape, float],
 ) -> tuple[laws.BivariateLaw, Fitted]:
     """Fit Eq. 6 directly, and tell all exponents of Eq. 5 and 6.  Raises FitError."""
     x, gaps = ([point[i] for point in points.values()] for i in (0, 1))
@@ -190,7 +252,7 @@ def _fit_shape(
     law = laws.fit_bivariate(x, a, gaps)
     by_size = laws.fit_bivariate([d for d, _ in sizes.values()], [w for _, w in sizes.values()], gaps)
     beta_n, beta_a = laws.size_and_shape_exponents(by_size.beta_u, by_size.beta_v)
-    samples = grid_samples(study, points) if side == HERE else None
+    samples = models.samples(study, points) if side == HERE else None
     spread = laws.bootstrap_bivariate(x, a, samples) if samples is not None else {}
     return law, {
         "β_n": (law.beta_u, spread.get("beta_u")),
@@ -206,10 +268,9 @@ def _fit_shape(
     }
 
 
-def _shape_table(study: Study, fitted: Mapping[str, Fitted]) -> Table:
+def _shape_table(fitted: Mapping[str, Fitted], printed: Mapping[str, float]) -> Table:
     """Fitted values, measured and refitted from the paper, beside those that it prints."""
     here, paper = fitted.get(HERE, {}), fitted.get(PAPER, {})
-    printed = {"β_n": quoted_value(study, "beta_n"), "β_a": quoted_value(study, "beta_a")}
     rows = []
     for name in here | paper:
         (value, interval), (refitted, _) = (values.get(name, (None, None)) for values in (here, paper))

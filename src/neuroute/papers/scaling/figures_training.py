@@ -17,7 +17,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact
 from neuroute.plan.objects import Supervised
 from neuroute.rendering import plots, style
-from neuroute.rendering.cells import number, printed
+from neuroute.rendering.cells import number, printed_numbers
 from neuroute.rendering.columns import described
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
@@ -155,7 +155,7 @@ def figure9(study: Study) -> Drawing:
 
 
 def _printed_gap(study: Study, table: int, **where: object) -> float | None:
-    gap = number(printed(study, table, **where), 100, "gap_pct")
+    gap = number(printed_numbers(study, table, **where), 100, "gap_pct")
     return gap if isinstance(gap, float) else None
 
 

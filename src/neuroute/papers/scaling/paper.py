@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from neuroute.core.errors import NeurouteError
-from neuroute.papers.scaling import roles
+from neuroute.papers.scaling import cvrp, roles
 from neuroute.papers.scaling.protocol import protocol
 from neuroute.papers.scaling.roles import DATA, DEEP, DEEPEST, FEW, GRID, SHIFTED, SIZES, Shape, group, reference
-from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.papers.scaling.scale import Cvrp, ScalingScale
 from neuroute.plan.changes import apply_changes, seed_of
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import training_blocks
-from neuroute.plan.needs import Need, tested
-from neuroute.plan.objects import Dataset, LabelJob, Labels, Network, Run, SelfImprovement, Split, Supervised
+from neuroute.plan.objects import LabelJob, Labels, Network, Run, SelfImprovement, Supervised
 from neuroute.plan.paper import Paper
+from neuroute.plan.shapes import BaselineShape
 
 DECODER_ONLY = "neuroute.networks.decoder_only:DecoderOnly"
 LEHD = "neuroute.networks.lehd:Lehd"
@@ -31,21 +30,13 @@ def training_data(scale: Scale, samples: int) -> tuple[Labels, ...]:
     return training_blocks(scale[ScalingScale].sizes[100], samples, scale.label_solver)
 
 
-def cvrp_labels(scale: Scale, split: Split, count: int) -> Labels:
-    c = scale[ScalingScale].lehd_cvrp
-    dataset = Dataset(problem="cvrp", split=split, n=c.customers, count=count)
-    if split == "test":
-        return scale.reference(dataset, c.reference_solver)
-    return Labels(dataset=dataset, solver=c.label_solver if split == "train" else c.reference_solver)
-
-
 def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
-    first, c = reference(scale, 100), scale[ScalingScale].lehd_cvrp
+    first, s = reference(scale, 100), scale[ScalingScale]
 
-    def largest(problem: str) -> int:
-        """The largest training set of that problem; the others are its first instances."""
-        sets = [run.training.samples for run in runs if run.validation.dataset.problem == problem and run.data]
-        return max(sets, default=0)
+    def largest(problem: str, prefix: str) -> int:
+        """The largest training set of runs of that problem with such names; the others are its first instances."""
+        own = [run for run in runs if run.name.startswith(prefix) and run.validation.dataset.problem == problem]
+        return max((run.training.samples for run in own if run.data), default=0)
 
     def job(name: str, *labels: Labels) -> LabelJob:
         return LabelJob(paper=roles.PAPER, name=name, labels=labels)
@@ -55,15 +46,18 @@ def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
         rivals = [test.model_copy(update={"solver": scale[ScalingScale].rival_solver}) for test in tests]
         return list(dict.fromkeys([*tests, *(r for r in rivals if r.dataset == first.dataset or everywhere)]))
 
-    everywhere = scale[ScalingScale].rival_on == "all"
-    cvrp: dict[Split, int] = {"train": largest("cvrp"), "val": c.validation_count, "test": c.test_count}
-    return [
-        *(job(f"train-{i:03d}", block) for i, block in enumerate(training_data(scale, largest("tsp")))),
+    everywhere = s.rival_on == "all"
+    jobs = [
+        *(job(f"train-{i:03d}", block) for i, block in enumerate(training_data(scale, largest("tsp", "")))),
         job("in_domain", roles.validation(scale), *with_rival(first)),
         job("larger", *with_rival(*(reference(scale, size) for size in SIZES[1:]))),
         job("shifted", *with_rival(*(reference(scale, size, distribution=d) for d in SHIFTED for size in SIZES))),
-        job("cvrp", *(cvrp_labels(scale, split, count) for split, count in cvrp.items())),
+        job("cvrp", *cvrp.labels_of(scale, s.lehd_cvrp, largest("cvrp", "lehd"))),
     ]
+    if s.cvrp_grid is not None:
+        larger = cvrp.grid_tests(scale)[1:]
+        jobs.append(job("cvrp_grid", *cvrp.labels_of(scale, s.cvrp_grid, largest("cvrp", "cvrp")), *larger))
+    return jobs
 
 
 # -- runs -----------------------------------------------------------------------------------------------------------
@@ -81,7 +75,7 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         wide = s.deep_narrow[str(shape)] if shape in DEEP else s.widths[shape.width]
         depth = s.deep_narrow[str(shape)].depth if shape in DEEP else s.depths[shape.depth]
         arguments = {"depth": depth, "width": wide.width, "heads": wide.heads, "gate": True, "rezero": True} | without
-        change = s.changes.get(prefix)
+        change = s.changes.get(prefix if prefix != "deep" else f"deep_{shape}")
         changed = change.model_dump(exclude_none=True) if change else {}
         training = s.training.model_copy(update=changed)
         train(f"{prefix}_{shape}", shape._asdict(), DECODER_ONLY, arguments, training)
@@ -99,21 +93,25 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     train("bq", {"method": "BQ"}, BQ, s.bq.model_dump(), s.bq_training)
     train("sigd", {"method": "SIGD"}, BQ, s.sigd.model_dump(), s.sigd_training)
 
+    def of_cvrp(name: str, learnt: Cvrp, role: dict[str, Any], shape: BaselineShape, seed: int = 0) -> Run:
+        """LEHD on the CVRP."""
+        arguments = shape.model_dump(include=set(BaselineShape.model_fields)) | {"train_nodes": learnt.customers}
+        network = Network(kind=LEHD_CVRP, arguments=arguments)
+        run = _run(config, scale, name, seed, {"method": "LEHD"} | role, network, learnt.training)
+        data = (cvrp.labels(scale, learnt, "train", run.training.samples),)
+        validation = cvrp.labels(scale, learnt, "val", learnt.validation_count)
+        return run.model_copy(update={"n": learnt.customers, "data": data, "validation": validation})
+
     return [
         *(_run(config, scale, name, seed, *trained[name]) for name in trained for seed in range(s.seeds.get(name, 1))),
-        _lehd_cvrp(config, scale),
+        of_cvrp("lehd_cvrp", s.lehd_cvrp, {}, s.lehd_cvrp),
+        *(
+            of_cvrp(f"cvrp_{shape}", s.cvrp_grid, shape._asdict(), s.cvrp_grid.shape(*shape), seed)
+            for shape in cvrp.grid_shapes(scale)
+            if s.cvrp_grid is not None
+            for seed in range(s.seeds.get(f"cvrp_{shape}", 1))
+        ),
     ]
-
-
-def _lehd_cvrp(config: Config, scale: Scale) -> Run:
-    """LEHD on the CVRP.  No artifact shows it: `snakemake work/<scale>/runs/scaling/lehd_cvrp/model.safetensors`."""
-    c = scale[ScalingScale].lehd_cvrp
-    shape = {"depth": c.depth, "width": c.width, "heads": c.heads, "feed_forward": c.feed_forward}
-    network = Network(kind=LEHD_CVRP, arguments=shape | {"train_nodes": c.customers})
-    run = _run(config, scale, "lehd_cvrp", 0, {"method": "LEHD"}, network, c.training)
-    data = (cvrp_labels(scale, "train", run.training.samples),)
-    own = {"n": c.customers, "data": data, "validation": cvrp_labels(scale, "val", c.validation_count)}
-    return run.model_copy(update=own)
 
 
 def _run(
@@ -135,7 +133,7 @@ def _run(
             f"config.yaml: runs.{run}.seed: scale {scale.name} trains it with several seeds; set the scale's "
             "`seeds` to 1 first"
         )
-    changed = apply_changes(config, run, type(training), training)
+    changed = apply_changes(config, run, training)
     return Run(
         paper=roles.PAPER,
         name=roles.with_seed(name, seed),
@@ -149,12 +147,6 @@ def _run(
     )
 
 
-def on_demand(scale: Scale) -> Iterator[Need]:
-    """Measure LEHD on the CVRP, which no artifact shows."""
-    labels = cvrp_labels(scale, "test", scale[ScalingScale].lehd_cvrp.test_count)
-    yield from tested(f"{roles.PAPER}/lehd_cvrp", labels)
-
-
 PAPER = Paper(
     key=roles.PAPER,
     title="Efficient Decoder Scaling Strategy for Neural Routing Solvers",
@@ -162,7 +154,6 @@ PAPER = Paper(
     runs=runs,
     label_jobs=label_jobs,
     group=group,
-    on_demand=on_demand,
     headline=True,
     test_set=reference,
     protocol=protocol,

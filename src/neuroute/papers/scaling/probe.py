@@ -17,7 +17,7 @@ from torch import Tensor
 
 from neuroute.analysis.representations import separation
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.labels import load_tours
+from neuroute.datasets.stored_labels import load_tours
 from neuroute.datasets.streams import dataset_coordinates
 from neuroute.decoding.memory import autocast, batch_size_for
 from neuroute.evaluation.loaded import LoadedModel

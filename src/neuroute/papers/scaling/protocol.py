@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
+from neuroute.papers.scaling.cvrp import grid_tests
 from neuroute.papers.scaling.roles import SHIFTED, SIZES, reference, searched
 from neuroute.papers.scaling.scale import ScalingScale
-from neuroute.plan.claims import Protocol, on_benchmark
+from neuroute.plan.claims import NOT_STATED, Protocol, on_benchmark
 from neuroute.plan.config import Scale
 from neuroute.plan.decodings import Decoding, beam_search
 
@@ -16,11 +17,11 @@ BEAMS = tuple(beam_search(width) for width in (1, 2, 4, 8, 16, 32, 64))  # Table
 LIMITED = tuple(beam_search(width) for width in (6, 8, 10, 32, 64, 128, 512))  # Table 4
 RRC = Decoding(method="rrc", iterations=1000, milestones=(100, 200, 500, 800, 1000))
 SEARCHED = ("figure4", "figure6", "table5", "table18")
-GREEDILY = tuple(f"figure{i}" for i in (1, 2, 5)) + tuple(f"table{i}" for i in (2, 3, 7, 8, 11, 12, 17, 20))
+GREEDILY = tuple(f"figure{i}" for i in (1, 2, 5, 16)) + tuple(f"table{i}" for i in (2, 3, 7, 8, 11, 12, 17, 20))
 
 
 def protocol(scale: Scale) -> Iterator[Protocol]:
-    """The uniform test sets, those of other distributions, and TSPLIB."""
+    """The uniform test sets, those of other distributions, those of our own figures, and TSPLIB."""
     s = scale[ScalingScale]
     greedy = (GREEDY, WITHOUT_LOG, *LATENCY)
     yield Protocol("TSP100", reference(scale, 100), COUNTS[100], SOLVER, greedy, only=GREEDILY)
@@ -38,4 +39,6 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
         for size in SIZES:
             labels = reference(scale, size, distribution=distribution)
             yield Protocol(f"TSP{size} {distribution}", labels, COUNTS[size], SOLVER)
+    for labels in grid_tests(scale):
+        yield Protocol("none, our own", labels, None, NOT_STATED, averaging=NOT_STATED)
     yield on_benchmark("tsplib", None)

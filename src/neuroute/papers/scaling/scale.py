@@ -9,10 +9,11 @@ from neuroute.plan.specs import Spec as Strict
 from neuroute.plan.trainings import SelfImprovement, Supervised
 
 SIZES = (100, 200, 500, 1000)
+CHANGED = {"small01M", "norezero", "data1M", "data10M"}
 
 
-class CvrpBaseline(BaselineShape):
-    """LEHD for the CVRP, which no table of the paper shows: trained on demand."""
+class Cvrp(Strict):
+    """What LEHD learns of the CVRP from, and is tested on."""
 
     customers: Nodes
     test_count: Positive
@@ -20,6 +21,28 @@ class CvrpBaseline(BaselineShape):
     label_solver: str = "hgs-short"
     reference_solver: str = "hgs"
     training: Supervised
+
+
+class CvrpBaseline(BaselineShape, Cvrp):
+    """LEHD for the CVRP, which no table of this paper shows: others borrow it."""
+
+
+class CvrpGrid(Cvrp):
+    """A depth x width grid of LEHD for the CVRP, left open by the paper.  Keys are its numbers."""
+
+    depths: Annotated[dict[Literal[6, 12, 24, 42], Positive], Field(min_length=2, description="the paper's -> here")]
+    widths: Annotated[dict[Literal[128, 256, 512], Shape], Field(min_length=2, description="the paper's -> here")]
+    larger: Annotated[dict[Nodes, Positive], Field(description="customers -> test instances of that size")] = {}
+
+    def shape(self, depth: int, width: int) -> BaselineShape:
+        """What a model of the paper's depth and width is here: LEHD's FFN is four times as wide, too."""
+        here = self.widths[width]  # type: ignore[index]
+        return BaselineShape(
+            depth=self.depths[depth],  # type: ignore[index]
+            width=here.width,
+            heads=here.heads,
+            feed_forward=4 * here.width,
+        )
 
 
 class ScalingScale(Strict):
@@ -52,7 +75,8 @@ class ScalingScale(Strict):
     probe_count: Annotated[int, Field(ge=1, description="Figure 12: test instances with optimal tours")] = 1000
     training: Supervised
     changes: Annotated[
-        dict[str, TrainingChange], Field(description="Tables 3 and 11, Figure 8: what these runs change of `training`")
+        dict[str, TrainingChange],
+        Field(description="Tables 3 and 11, Figure 8: what runs change of `training`; Table 2's: deep_24x64"),
     ]
     seeds: Annotated[
         dict[str, Positive], Field(description="run -> trainings with different seeds; others have one")
@@ -60,6 +84,7 @@ class ScalingScale(Strict):
     lehd: Annotated[dict[str, BaselineShape], Field(description="Table 20's shapes of LEHD: '6x128', '24x64'")]
     lehd_training: Supervised
     lehd_cvrp: CvrpBaseline
+    cvrp_grid: Annotated[CvrpGrid | None, Field(description="Figures 13 and 14, our own; null: not trained")] = None
     bq: BaselineShape
     bq_training: Supervised
     sigd: BaselineShape
@@ -76,12 +101,15 @@ class ScalingScale(Strict):
         latency_batches={50, 100, 1000},
         rrc={100, 200, 500, 800, 1000},
         rrc_counts={100, 1000},
-        changes={"small01M", "norezero", "data1M", "data10M"},
         lehd={"6x128", "24x64"},
     )
 
     @model_validator(mode="after")
     def _parts_fit(self) -> "ScalingScale":
+        deep = {f"deep_{shape}" for shape in self.deep_narrow}
+        if set(self.changes) - deep != CHANGED:
+            may = ", ".join(sorted(deep))
+            raise ValueError(f"changes must name {sorted(CHANGED)}, and may name {may}; got {sorted(self.changes)}")
         for name, count, limit in (
             ("beam_count", self.beam_count, self.test_counts[100]),
             ("budget_count", self.budget_count, self.test_counts[100]),

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuroute.accounting.counts import DecoderOnly
+from neuroute.accounting.flops import solution_paper
 from neuroute.analysis import power_laws as laws
 from neuroute.core.lazy import pd
-from neuroute.papers.scaling import roles
+from neuroute.papers.scaling import curves, cvrp, roles
 from neuroute.papers.scaling.curves import HERE, PAPER, Curve, model_curve
 from neuroute.papers.scaling.roles import GRID, Shape, run_id
 from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, tested
 from neuroute.plan.objects import Decoding, Labels, beam_search
-from neuroute.rendering.cells import printed
+from neuroute.rendering.cells import printed_numbers
 from neuroute.rendering.study import Study
 
 Points = dict[Shape, tuple[float, float]]  # model -> (x, gap %)
@@ -28,7 +32,7 @@ Points = dict[Shape, tuple[float, float]]  # model -> (x, gap %)
 
 def printed_values(study: Study, table: int | str, **where: object) -> dict[Shape, float]:
     """Read the paper's value for each model, of the rows whose columns hold `where`."""
-    return _by_shape(printed(study, table, **where))
+    return _by_shape(printed_numbers(study, table, **where))
 
 
 def quoted_values(study: Study, quantity: str) -> dict[Shape, float]:
@@ -38,7 +42,7 @@ def quoted_values(study: Study, quantity: str) -> dict[Shape, float]:
 
 def quoted_value(study: Study, quantity: str) -> float:
     """Read a number of the whole study from the paper's text and captions."""
-    rows = printed(study, "quoted", quantity=quantity)
+    rows = printed_numbers(study, "quoted", quantity=quantity)
     return float(rows[rows.depth.isna()].value.item())
 
 
@@ -47,43 +51,97 @@ def _by_shape(rows: pd.DataFrame) -> dict[Shape, float]:
     return {Shape(int(depth), int(width)): float(value) for depth, width, value in columns if depth > 0}
 
 
-# -- the twelve models ------------------------------------------------------------------------------------------------
+# -- a grid of models -------------------------------------------------------------------------------------------------
+
+Quantity = Literal["parameters", "gflops_paper"]  # as the records call it
+PER_UNIT: dict[Quantity, float] = {"parameters": 1e6, "gflops_paper": 1}
 
 
-def grid_needs(scale: Scale) -> Iterator[Need]:
-    """Of figures of the twelve models' greedy gaps."""
-    for shape in GRID:
-        yield from tested(run_id(shape), roles.reference(scale, 100))
+@dataclass(frozen=True)
+class Models:
+    """A depth x width grid: its models, and the test sets of their greedy gaps, that of the training's size first."""
+
+    shapes: Sequence[Shape]
+    tests: Sequence[Labels]
+    prefix: str = ""  # of its runs
+
+    @classmethod
+    def tsp(cls, scale: Scale) -> Models:
+        """The paper's twelve."""
+        return cls(GRID, [roles.reference(scale, size) for size in roles.SIZES])
+
+    @classmethod
+    def cvrp(cls, scale: Scale) -> Models:
+        """LEHD on the CVRP, our own; no models where the scale has none."""
+        tests = cvrp.grid_tests(scale) or [roles.reference(scale, 100)]
+        return cls(cvrp.grid_shapes(scale), tests, "cvrp")
+
+    @property
+    def test(self) -> Labels:
+        return self.tests[0]
+
+    def run(self, shape: Shape) -> str:
+        return run_id(shape, self.prefix)
+
+    def lines(self, along: Literal["depth", "width"]) -> list[list[Shape]]:
+        """The models of each width with their depths growing, or of each depth with their widths growing."""
+        fixed = 1 if along == "depth" else 0
+        return [[s for s in self.shapes if s[fixed] == value] for value in sorted({s[fixed] for s in self.shapes})]
+
+    def needs(self) -> Iterator[Need]:
+        """Of figures of their greedy gaps."""
+        for shape in self.shapes:
+            yield from tested(self.run(shape), self.test)
+
+    def title(self, study: Study) -> Callable[[str], str]:
+        """Return what stands above the panels of a side."""
+        if not self.prefix:
+            return partial(curves.side_title, study)
+        told = {HERE: f"{self.test.dataset.problem.upper()}, scale “{study.scale.name}”", PAPER: "Paper: TSP100"}
+        return told.__getitem__
+
+    def points(self, study: Study, quantity: Quantity = "parameters") -> dict[str, Points]:
+        """Side -> model -> (parameters in millions, or GFLOPs of a solution; gap in %) of the models that have both.
+
+        The paper's are of its TSP100, of the same shapes.
+        """
+        dataset, here = self.test.dataset, {}
+        for shape in self.shapes:
+            run = self.run(shape)
+            x, gap = study.value(quantity, run, dataset), study.gap(run, dataset)
+            if x is not None and gap is not None:
+                here[shape] = (x / PER_UNIT[quantity], gap)
+        gaps, x_of = printed_values(study, 12, metric="gap_pct"), _printed_sizes(study, quantity)
+        return {HERE: here, PAPER: {shape: (x_of[shape], gaps[shape]) for shape in self.shapes if shape in gaps}}
+
+    def curve(
+        self, study: Study, side: str, panel: str, name: str, points: Points, shapes: Sequence[Shape], **look: Any
+    ) -> Curve:
+        """Join the points of these models, with bootstrap samples where they are measured."""
+        kept = [shape for shape in shapes if shape in points]
+        samples = self.samples(study, kept) if side == HERE else None
+        return Curve(side, panel, name, [points[shape] for shape in kept], kept, samples=samples, **look)
+
+    def samples(self, study: Study, shapes: Iterable[Shape]) -> NDArray[np.float64] | None:
+        """Resample the greedy gaps of these models (resamples, models)."""
+        return resample_gaps(study, ((self.run(shape), Decoding()) for shape in shapes), self.test)
 
 
-def grid_points(study: Study) -> dict[str, Points]:
-    """Side -> model -> (parameters in millions, TSP100 gap in %) of the models that have both."""
-    dataset, here = roles.reference(study.scale, 100).dataset, {}
-    for shape in GRID:
-        count, gap = study.value("parameters", run_id(shape), dataset), study.gap(run_id(shape), dataset)
-        if count is not None and gap is not None:
-            here[shape] = (count / 1e6, gap)
-    millions, gaps = printed_values(study, 1, metric="params_m"), printed_values(study, 12, metric="gap_pct")
-    return {HERE: here, PAPER: {shape: (millions[shape], gaps[shape]) for shape in GRID if shape in gaps}}
+def _printed_sizes(study: Study, quantity: Quantity) -> dict[Shape, float]:
+    if quantity == "parameters":
+        return printed_values(study, 1, metric="params_m")
+    return printed_gflops(study)
 
 
-def grid_curve(
-    study: Study, side: str, panel: str, name: str, points: Points, shapes: Sequence[Shape], **look: Any
-) -> Curve:
-    """Join the points of these models, with bootstrap samples where they are measured."""
-    kept = [shape for shape in shapes if shape in points]
-    samples = grid_samples(study, kept) if side == HERE else None
-    return Curve(side, panel, name, [points[shape] for shape in kept], kept, samples=samples, **look)
+def printed_gflops(study: Study) -> dict[Shape, float]:
+    """GFLOPs of a greedy TSP100 solution of the paper's models, by its convention."""
+    heads = printed_values(study, 1, metric="heads")
+    return {s: solution_paper(DecoderOnly(*s, int(heads[s])).decision, 100) / 1e9 for s in heads}
 
 
-def grid_samples(study: Study, shapes: Iterable[Shape]) -> NDArray[np.float64] | None:
-    """Resample the greedy TSP100 gaps of these models."""
-    return _resample_gaps(study, ((shape, Decoding()) for shape in shapes), roles.reference(study.scale, 100))
-
-
-def _resample_gaps(study: Study, cells: Iterable[tuple[Shape, Decoding]], test: Labels) -> NDArray[np.float64] | None:
-    """Compute paired bootstrap gaps (resamples, cells); None when a cell has no lengths."""
-    lengths = [study.lengths(run_id(shape), test.dataset, decoding) for shape, decoding in cells]
+def resample_gaps(study: Study, cells: Iterable[tuple[str, Decoding]], test: Labels) -> NDArray[np.float64] | None:
+    """Compute paired bootstrap gaps (resamples, cells) of runs; None when a cell has no lengths."""
+    lengths = [study.lengths(run, test.dataset, decoding) for run, decoding in cells]
     measured = [pair for pair in lengths if pair is not None]
     if not measured or len(measured) < len(lengths):
         return None
@@ -135,6 +193,6 @@ def beam_curve(
         if gap is not None and x is not None and x > 0:
             beams.append(beam)
             points.append((x, gap))
-    cells = ((shape, beam_search(beam)) for beam in beams)
-    samples = _resample_gaps(study, cells, test) if resample and side == HERE else None
+    cells = ((run_id(shape), beam_search(beam)) for beam in beams)
+    samples = resample_gaps(study, cells, test) if resample and side == HERE else None
     return model_curve(side, panel, shape, points, samples=samples, extra={"beam": beams})

@@ -11,7 +11,7 @@ from neuroute.papers.scaling.roles import DATA, DEEPEST, FEW, LOG_N, Shape, run_
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, Labels, Supervised
-from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed
+from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, WHOLE, gap_columns, millions
 from neuroute.rendering.grid import Grid, Measure, Method, Quantity, gaps, needs_of, parameters
 from neuroute.rendering.study import Study
@@ -126,9 +126,9 @@ def _printed_gap(study: Study, shape: Shape, log_n: str, n: int) -> Value:
     if (shape, log_n) == ((6, 256), "no"):
         return None
     if (shape, log_n) == ((6, 512), "yes"):
-        return number(printed(study, 12 if n == 100 else 13, **shape._asdict()), n, "gap_pct")
+        return number(printed_numbers(study, 12 if n == 100 else 13, **shape._asdict()), n, "gap_pct")
     named = Shape(6, 256) if shape == (6, 512) else shape
-    return number(printed(study, 8, **named._asdict(), log_n=log_n), n, "gap_pct")
+    return number(printed_numbers(study, 8, **named._asdict(), log_n=log_n), n, "gap_pct")
 
 
 def table11_grid(scale: Scale) -> Grid:

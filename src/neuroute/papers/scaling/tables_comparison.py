@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from neuroute.datasets.benchmarks import studied
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.cells import GAP, draw, model, range_notes, seeded, sets_of
 from neuroute.papers.scaling.roles import COMPARED, GRID, PAPER, run_id
@@ -14,7 +14,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested, artifact
 from neuroute.plan.objects import Dataset, Decoding, Test, beam_search
 from neuroute.rendering.benchmark import Solved, not_measured
-from neuroute.rendering.cells import model_here, number, printed, select
+from neuroute.rendering.cells import model_here, number, printed_numbers, select
 from neuroute.rendering.columns import described
 from neuroute.rendering.grid import (
     GREEDY,
@@ -76,7 +76,7 @@ def _parameters(study: Study, run: str, dataset: Dataset, _: Value, decoding: De
     if decoding != GREEDY:
         return Cell()
     model = next(each for each in (LEHD, BQ, SIGD, *OURS) if each.run == run)
-    rows = printed(study, 20, **GRID[0]._asdict()) if model is LEHD else printed(study, 1)
+    rows = printed_numbers(study, 20, **GRID[0]._asdict()) if model is LEHD else printed_numbers(study, 1)
     published = number(select(rows, **model.printed), None, "params_m") if model in (LEHD, *OURS) else None
     return PARAMETERS.of_model(study, run, dataset, published, decoding)
 
@@ -129,13 +129,13 @@ def table6(study: Study) -> Table:
     """Show mean gaps by the instances' nodes, with and without rounded distances."""
     limit = study.scale[ScalingScale].tsplib_max_nodes
     solved = Solved.by_all(study, [f"{m.run}/tsplib" for m in COLUMNS])
-    nodes = [k.nodes for k in studied()]
+    nodes = [k.nodes for k in study_instances()]
 
     def row(group: str, metric: str, distances: str) -> Row:
         name, least, below = GROUPS[group]
         inside, cells = (least, below - 1), []
         for m in COLUMNS:
-            published = number(printed(study, 6, **m.printed), name, "gap_pct") if metric == "gap_pct" else None
+            published = number(printed_numbers(study, 6, **m.printed), name, "gap_pct") if metric == "gap_pct" else None
             cells.append(Cell(solved.mean(metric, m.run, GREEDY.id, inside), published))
         there = sum(least <= n < below for n in nodes)
         return Row((group, distances, f"{solved.count(inside)} of {there}"), tuple(cells))
@@ -170,7 +170,7 @@ def _weights(study: Study) -> str:
     """Say of the paper's "All" row what weight of the small instances each column implies."""
     implied, expected = [], []
     for m in OURS:
-        rows = printed(study, 6, **m.printed)
+        rows = printed_numbers(study, 6, **m.printed)
         small, large, every = (float(select(rows, n=name).value.item()) for name, *_ in GROUPS.values())
         implied.append(f"{100 * (large - every) / (large - small):.0f}")
         expected.append(f"{0.6 * small + 0.4 * large:.3f}")
@@ -193,7 +193,7 @@ def table20_grid(scale: Scale) -> Grid:
 @artifact("LEHD before and after modification", needs=seeded(needs_of(table20_grid)))
 def table20(study: Study) -> Table:
     """Show what depth instead of width does to LEHD."""
-    counts = printed(study, 20, metric="params_m")
+    counts = printed_numbers(study, 20, metric="params_m")
     wide, deep = (select(counts, **shape._asdict()).value.item() for shape in roles.LEHD)
     note = (
         f"The printed counts differ by {100 * (1 - deep / wide):.1f} %, as the text says. They "

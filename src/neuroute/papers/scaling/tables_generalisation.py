@@ -13,7 +13,7 @@ from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Decoding, Distribution, Labels
-from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed
+from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, described
 from neuroute.rendering.grid import SECONDS, Grid, comparison, needs_of
 from neuroute.rendering.study import Study
@@ -125,7 +125,7 @@ def table19(study: Study) -> Table:
             cells = []
             for k, here in budgets.items():
                 where = {"iters": k} if k else {"decoding": "greedy"}
-                published = number(printed(study, 19, **shape._asdict(), **where), size, "gap_pct")
+                published = number(printed_numbers(study, 19, **shape._asdict(), **where), size, "gap_pct")
                 rrc = Decoding(method="rrc", iterations=here)
                 cells.append(replace(gap_cell(study, run_id(shape), dataset, published, rrc), at=described(dataset)))
             at, name = f"TSP{size} ({described(dataset)} here)", "Ours (D={}, W={})".format(*shape)

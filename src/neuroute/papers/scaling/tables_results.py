@@ -27,7 +27,7 @@ from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Decoding, beam_search
-from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed, select
+from neuroute.rendering.cells import BOOTSTRAP, gap_cell, model_here, number, printed_numbers, select
 from neuroute.rendering.columns import HERE, WHOLE, described
 from neuroute.rendering.grid import SECONDS, Grid, Measure, Quantity, gaps, grid_table, needs_of, parameters
 from neuroute.rendering.study import Study
@@ -77,7 +77,7 @@ def table4(study: Study) -> Table:
         columns.append(Column(f"{budget}_time_s", "Time", "", duration, group, at))
 
     def row(shape: Shape) -> Row:
-        run, rows = run_id(shape), printed(study, 4, **shape._asdict())
+        run, rows = run_id(shape), printed_numbers(study, 4, **shape._asdict())
         cells = []
         for budget, beam in s.budgets[str(shape)].items():
             numbers, decoding = select(rows, budget=budget), Decoding(method="beam", beam=beam)
@@ -151,8 +151,8 @@ def table17(study: Study) -> Table:
     sizes, decodings = study.scale[ScalingScale].latency_batches, _batched(study.scale)
 
     def row(shape: Shape) -> Row:
-        run, rows = run_id(shape), printed(study, 17, **shape._asdict())
-        heads = printed(study, 1, **shape._asdict(), metric="heads").value.item()
+        run, rows = run_id(shape), printed_numbers(study, 17, **shape._asdict())
+        heads = printed_numbers(study, 1, **shape._asdict(), metric="heads").value.item()
         decision = DecoderOnly(*shape, int(heads)).decision
         cells = [
             Cell(study.value("gflops_paper", run, dataset), number(rows, None, "gflops")),

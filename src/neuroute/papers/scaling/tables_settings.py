@@ -10,7 +10,7 @@ from neuroute.papers.scaling.cells import counts_here
 from neuroute.papers.scaling.roles import GRID, Shape, run_id
 from neuroute.plan.needs import Log, artifact
 from neuroute.plan.objects import Supervised
-from neuroute.rendering.cells import model_here, number, printed
+from neuroute.rendering.cells import model_here, number, printed_numbers
 from neuroute.rendering.columns import AS_CONFIGURED, HERE, WHOLE, millions, plain
 from neuroute.rendering.settings import printed_values
 from neuroute.rendering.study import Study
@@ -30,7 +30,7 @@ def table1(study: Study) -> Table:
             "ffn_dim": 4 * count.width if isinstance(count, DecoderOnly) else None,
             "params_m": count.parameters / 1e6,
         }
-        rows = printed(study, 1, **shape._asdict())
+        rows = printed_numbers(study, 1, **shape._asdict())
         cells = (Cell(value, number(rows, None, metric)) for metric, value in values.items())
         exact = Cell(DecoderOnly(*shape, heads=8).parameters)
         return Row((*shape, model_here(study, run_id(shape))), (*cells, exact))

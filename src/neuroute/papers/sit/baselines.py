@@ -1,6 +1,6 @@
 """Rows of other authors' networks in the comparisons of paper `sit`, and what is to be said of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.roles import BASELINES, POMO_SIZES
@@ -44,27 +44,32 @@ def greedy(problem: Problem, sizes: Sequence[int]) -> list[Method]:
     ]
 
 
+def _trained_on(study: Study, runs: Mapping[Problem, str]) -> str:
+    """The problems and sizes that these runs are trained on here."""
+    return joined(f"{p.upper()}{study.runs[run].n}" for p, run in runs.items() if run in study.runs)
+
+
 def pomo_note(study: Study) -> str:
-    sizes = [f"{p.upper()}{study.runs[run].n}" for p, run in roles.POMO_RUNS.items() if run in study.runs]
-    return f"POMO is trained as its authors do{f' (on {joined(sizes)})' if sizes else ''} and starts from every node."
+    sizes = _trained_on(study, roles.POMO_RUNS)
+    return f"POMO is trained as its authors do{f' (on {sizes})' if sizes else ''} and starts from every node."
 
 
 def elg_note(study: Study) -> str:
-    sizes = [f"{p.upper()}{study.runs[run].n}" for p, run in roles.ELG.items() if run in study.runs]
+    sizes = _trained_on(study, roles.ELG)
     if not sizes:
         return "ELG is as printed."
     return (
-        f"ELG is trained by its own recipe (on {joined(sizes)}) and starts from every node; its published code starts "
+        f"ELG is trained by its own recipe (on {sizes}) and starts from every node; its published code starts "
         "from 100, to which the printed times are nearer than to 1,000."
     )
 
 
 def invit_note(study: Study) -> str:
-    sizes = [f"{p.upper()}{study.runs[run].n}" for p, run in roles.INVIT.items() if run in study.runs]
+    sizes = _trained_on(study, roles.INVIT)
     if not sizes:
         return "INViT is as printed."
     return (
-        f"INViT is trained by its own recipe (on {joined(sizes)}) and decodes one image, of the TSP from one random "
+        f"INViT is trained by its own recipe (on {sizes}) and decodes one image, of the TSP from one random "
         "node; its authors take the best of several images."
     )
 

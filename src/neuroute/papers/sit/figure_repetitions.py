@@ -19,7 +19,7 @@ from neuroute.rendering.plots import bounds, drawable, hidden_note
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing, new_figure
 
-CHOSEN = 15  # repetitions in all experiments of the paper
+PAPERS_CHOICE = 15  # repetitions in all experiments of the paper
 
 
 def _figure3_needs(scale: Scale) -> Iterator[Need]:
@@ -56,29 +56,29 @@ def _rows(study: Study) -> list[dict[str, Any]]:
 
 def _draw(axes: mpl.axes.Axes, rows: list[dict[str, Any]]) -> None:
     colour = style.RAMPS["blue"][2]
-    shown = [row for row in rows if math.isfinite(drawable(row["gap_pct"]))]
+    positive = [row for row in rows if math.isfinite(drawable(row["gap_pct"]))]
     axes.set_ylabel("Optimality gap (%)")
     axes.set_xlabel("Repetitions of the last node, and parameters of the network")
-    if not shown:
+    if not positive:
         style.empty_axes(axes, "no positive gap to draw")
         return
-    x = [row["repetitions_here"] for row in shown]
-    y = [row["gap_pct"] for row in shown]
-    joined = "-" if len(shown) > 2 else "none"  # a line through two points would look like a course
+    x = [row["repetitions_here"] for row in positive]
+    y = [row["gap_pct"] for row in positive]
+    joined = "-" if len(positive) > 2 else "none"  # a line through two points would look like a course
     axes.plot(x, y, color=colour, linestyle=joined, marker="o", markeredgecolor="white", markersize=5.5, zorder=3)
-    for row in shown:
+    for row in positive:
         if row["low_pct"] is not None:
             axes.plot([row["repetitions_here"]] * 2, [row["low_pct"], row["high_pct"]], color=colour, linewidth=0.9)
-        chosen = row["repetitions"] == CHOSEN
+        is_choice = row["repetitions"] == PAPERS_CHOICE
         axes.annotate(
             f"{row['gap_pct']:.2f} %", (row["repetitions_here"], row["gap_pct"]), (5, 4), textcoords="offset points",
-            fontsize=6.5, fontweight="bold" if chosen else "normal", color=colour,
+            fontsize=6.5, fontweight="bold" if is_choice else "normal", color=colour,
         )  # fmt: skip
-    axes.set_xticks(x, [_tick(row) for row in shown])
-    room = 0.12 * (max(x) - min(x)) or 0.5
-    axes.set_xlim(min(x) - 0.5 * room, max(x) + 1.4 * room)  # the last label is on the right of its mark
-    low = min(row["gap_pct"] if row["low_pct"] is None else row["low_pct"] for row in shown)
-    high = max(row["gap_pct"] if row["high_pct"] is None else row["high_pct"] for row in shown)
+    axes.set_xticks(x, [_tick(row) for row in positive])
+    margin = 0.12 * (max(x) - min(x)) or 0.5
+    axes.set_xlim(min(x) - 0.5 * margin, max(x) + 1.4 * margin)  # the last label is on the right of its mark
+    low = min(row["gap_pct"] if row["low_pct"] is None else row["low_pct"] for row in positive)
+    high = max(row["gap_pct"] if row["high_pct"] is None else row["high_pct"] for row in positive)
     axes.set_ylim(max(0.0, low - 0.2 * (high - low)), high + 0.15 * (high - low) + 1e-9)
     axes.grid(visible=False, axis="x")
 
@@ -105,11 +105,11 @@ def _notes(study: Study, rows: list[dict[str, Any]]) -> list[str]:
         f"{described(dataset)}. Each repetition has a linear of its own, hence the parameters."
         + (" In parentheses: the paper's number." if renamed else ""),
         BOOTSTRAP + " One training of each number.",
-        f"The paper plots this and prints neither numbers nor which repetitions it tried; it chooses {CHOSEN}.",
+        f"The paper plots this and prints neither numbers nor which repetitions it tried; it chooses {PAPERS_CHOICE}.",
     ]
-    told = [f"{r['repetitions_here']}: {r['gap_pct']:.3f} %" for r in rows]
-    if told:
-        notes.append(f"Gaps here by repetitions: {'; '.join(told)}.")
+    gaps = [f"{r['repetitions_here']}: {r['gap_pct']:.3f} %" for r in rows]
+    if gaps:
+        notes.append(f"Gaps here by repetitions: {'; '.join(gaps)}.")
     notes += hidden_note(row["gap_pct"] for row in rows)
     if len(rows) < 3:
         notes.append(f"{len(rows)} numbers of repetitions show no course: scale “{study.scale.name}” trains no more.")

@@ -157,7 +157,7 @@ def _draw_edges(
 def _draw_frame(axes: mpl.axes.Axes, it: Iteration) -> None:
     if len(it.coords) <= EDGES_ONLY:
         maps.draw_nodes(axes, it.coords, slice(None), "white", s=_area(it), linewidths=0.4, zorder=3.5)
-    maps.frame_square(axes, it.coords, room=0.04)
+    maps.frame_square(axes, it.coords, margin=0.04)
 
 
 def _area(it: Iteration) -> float:
@@ -181,8 +181,8 @@ def _draw_iterations(axes: mpl.axes.Axes, it: Iteration) -> None:
     share = f"{decimal(100 * (lengths[-1] / lengths[0] - 1), 1)} % after {len(it.lengths):,}"
     axes.text(0.98, 0.97, share, transform=axes.transAxes, ha="right", va="top", fontsize=6)
     axes.locator_params(axis="x", nbins=6, integer=True)
-    room = 0.12 * float(np.ptp(lengths)) or 0.05 * float(lengths[0]) or 1.0
-    axes.set_ylim(lengths.min() - 0.5 * room, lengths.max() + 1.6 * room)
+    margin = 0.12 * float(np.ptp(lengths)) or 0.05 * float(lengths[0]) or 1.0
+    axes.set_ylim(lengths.min() - 0.5 * margin, lengths.max() + 1.6 * margin)
     axes.set_xlim(0, max(len(lengths) - 1, 1))
 
 
@@ -190,7 +190,7 @@ def _notes(run: Run, it: Iteration, course: Course) -> list[str]:
     n = len(it.before)
     gains = [it.gain(int(block)) for block in np.flatnonzero(it.improved)]
     some = {0: "no stops are left over", 1: "one stop behind the last block stays (grey)"}
-    kept = some.get(it.tail, f"{it.tail} stops behind the last block stay (grey)")
+    tail = some.get(it.tail, f"{it.tail} stops behind the last block stay (grey)")
     which = "the first that finds a shorter block" if it.improved.any() else "as none finds a shorter block"
     gained = f" {len(gains)} of {len(it.first)} became shorter, by up to {max(gains):.4f}." if gains else ""
     dataset = run.validation.dataset
@@ -205,7 +205,7 @@ def _notes(run: Run, it: Iteration, course: Course) -> list[str]:
     return [
         f"(a, b) One instance of TSP{n:,}'s validation stream, by {run.id} as trained here; iteration {it.number} of a "
         f"fixed seed, {which}, with sub-paths so short that several blocks are seen. Blocks do not overlap, their "
-        f"ends stay; {kept}. A block is taken where it became shorter (orange; dotted: as it was), else kept (grey)."
+        f"ends stay; {tail}. A block is taken where it became shorter (orange; dotted: as it was), else kept (grey)."
         f"{gained}",
         "(c) Mean length of the training set's tours: a bar from what a round found to what it made and trained on; "
         "the warm-up takes the initial solutions as they are.",

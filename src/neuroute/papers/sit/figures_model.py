@@ -56,10 +56,10 @@ def figure1(study: Study) -> Drawing:
 
 def _products(net: Round) -> dg.Column:
     """All products of self-attention beside those of cross-attention, to scale: a side is all tokens."""
-    t, m, (own, cross) = net.tokens, net.representatives, net.products
+    t, m, (full, cross) = net.tokens, net.representatives, net.products
     texts = {
-        "self": f"{t:,}² = {own:,} products",
-        "cross": f"2 × {m} × {t:,} = {cross:,} ({maps.format_percent(cross / own)})",
+        "self": f"{t:,}² = {full:,} products",
+        "cross": f"2 × {m} × {t:,} = {cross:,} ({maps.format_percent(cross / full)})",
     }
     squares = [
         dg.column(dg.Panel(name, 1.15, 1.15, f"keys: all {t:,} tokens", before=0.15),
@@ -129,8 +129,8 @@ def _half(net: Round, name: str, fill: str, equation: str) -> dg.Frame:
     attention = dg.box(f"{name}_attention", "attention", *texts, fill=fill)
     feed = dg.box(f"{name}_feed", "FFN", m.shape(f"{at}.up"), "ReLU", m.shape(f"{at}.down"), fill="feed")
     parts = dg.row(attention, dg.Sign(f"{name}1"), feed, dg.Sign(f"{name}2"), tight=True)
-    room = {"head": 0.14} if name == "gather" else {"head": 0.0, "foot": 0.14}
-    return dg.Frame(name, parts, f"{equation}: {m.count(at + '.'):,} parameters", **room)
+    padding = {"head": 0.14} if name == "gather" else {"head": 0.0, "foot": 0.14}
+    return dg.Frame(name, parts, f"{equation}: {m.count(at + '.'):,} parameters", **padding)
 
 
 def _connect_module(sheet: dg.Sheet) -> None:
@@ -189,7 +189,7 @@ def _looks(net: Round) -> dg.Row:
 def _draw_likeliest(axes: mpl.axes.Axes, net: Round) -> None:
     """The likeliest candidates' probabilities, each named by its rank among the candidates by nearness."""
     decision, nodes = net.decision, net.decision.nearest_first()
-    if decision.chosen is None:
+    if decision.choice is None:
         style.empty_axes(axes, "not finite")
         axes.set_xticks([])
         return
@@ -252,13 +252,13 @@ def _look_table(net: Round) -> Table:
 
 
 def _notes(net: Round) -> list[str]:
-    n, m, modules, (own, cross) = len(net.decision.coords), net.representatives, len(net.attention), net.products
+    n, m, modules, (full, cross) = len(net.decision.coords), net.representatives, len(net.attention), net.products
     whole = sum((m + n - k) ** 2 for k in range(1, n)), sum(2 * m * (m + n - k) for k in range(1, n))
     left_out = f" {MAPPED} of {modules} modules; the CSV has all." if modules > MAPPED else ""
     return [
         f"(a) Counted at this decision, for each head: {net.tokens:,} tokens, of which {m} are "
         f"representatives ({m - 1} repetitions of the current node and the destination). A layer "
-        f"of self-attention takes {own:,} products, a module of cross-attention {cross:,}; over the construction of a "
+        f"of self-attention takes {full:,} products, a module of cross-attention {cross:,}; over the construction of a "
         f"whole tour of {n:,} nodes {whole[0]:,} and {whole[1]:,}. Squares and strips are to scale.",
         f"(b, c) Read from the loaded network: shapes (outputs × inputs) and counts are its own; {net.model.depth} "
         "modules whose two halves share no weights. The representatives are rows of H too; what they become there is "

@@ -7,7 +7,7 @@ from neuroute.papers.sit import roles
 from neuroute.papers.sit.protocol import protocol
 from neuroute.papers.sit.roles import BASELINES, BQ_CVRP, POMO_RUNS, PROBLEMS, SIT, SIZES, reference, run_id, validation
 from neuroute.papers.sit.scale import SitScale
-from neuroute.plan.changes import apply_changes, seed_of
+from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import longest, training_label_jobs, with_count
 from neuroute.plan.objects import LabelJob, Labels, Network, Problem, Reconstruction, Run, SelfImprovement, Supervised
@@ -19,14 +19,16 @@ from neuroute.problems.longest import longest_sub_path
 
 
 def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
-    own = [r for r in runs if isinstance(r.training, Reconstruction)]
-    labelled = [r for r in runs if r not in own]  # those of `scaling` too, where it does not label them itself
+    reconstructing = [r for r in runs if isinstance(r.training, Reconstruction)]
+    labelled = [
+        r for r in runs if r not in reconstructing
+    ]  # those of `scaling` too, where it does not label them itself
     out = training_label_jobs(roles.PAPER, [r for r in labelled if r.validation.dataset.problem == "tsp"])
 
     def add_job(name: str, labels: list[Labels]) -> None:
         out.append(LabelJob(paper=roles.PAPER, name=name, labels=tuple(dict.fromkeys(labels))))
 
-    add_job("initial", longest([labels for r in own for labels in r.data]))
+    add_job("initial", longest([labels for r in reconstructing for labels in r.data]))
     cvrp = [labels for r in labelled if r.validation.dataset.problem == "cvrp" for labels in r.data]
     validations = [labels for r in labelled for labels in (r.validation, *r.also_validation)]
     add_job("labelled", longest([*cvrp, *validations]))
@@ -59,8 +61,8 @@ def solver_rows(scale: Scale, problem: Problem) -> list[Labels]:
 
 def runs(config: Config, scale: Scale) -> list[Run]:
     """Its own, and baselines as `scaling`, `icam` and `rivals` train them."""
-    wanted = [run for of_problem in BASELINES.values() for run in of_problem.values()]
-    lent = [run for run in (*wanted, *POMO_RUNS.values(), *roles.RIVALS) if not run.startswith(f"{roles.PAPER}/")]
+    baselines = [run for of_problem in BASELINES.values() for run in of_problem.values()]
+    lent = [run for run in (*baselines, *POMO_RUNS.values(), *roles.RIVALS) if not run.startswith(f"{roles.PAPER}/")]
     return [*own_runs(config, scale), *borrow_runs(config, scale, lent)]
 
 
@@ -79,25 +81,23 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
         **change: Any,
     ) -> None:
         n = roles.sizes(scale, problem).sizes[size]
-        own = apply_changes(config, run_id(name), Reconstruction, training)
-        try:
-            longest_sub_path(own.longest, n)
-        except NeurouteError as error:
-            raise NeurouteError(f"{run_id(name)}, training.longest: {error}") from None
-        out.append(
-            Run(
-                paper=roles.PAPER,
-                name=name,
-                role=role,
-                network=network or _sit(scale, problem, n, **change),
-                training=own,
-                n=n,
-                data=(roles.training_labels(scale, problem, size, own.samples),),
-                start=run_id(start) if start else None,
-                validation=validation(scale, problem, size),
-                seed=seed_of(config, run_id(name)),
-            )
+        run = declare_run(
+            config,
+            roles.PAPER,
+            name,
+            training,
+            role=role,
+            network=network or _sit(scale, problem, n, **change),
+            n=n,
+            data=lambda training: (roles.training_labels(scale, problem, size, training.samples),),
+            start=run_id(start) if start else None,
+            validation=validation(scale, problem, size),
         )
+        try:
+            longest_sub_path(getattr(run.training, "longest", None), n)
+        except NeurouteError as error:
+            raise NeurouteError(f"{run.id}, training.longest: {error}") from None
+        out.append(run)
 
     for problem in PROBLEMS:
         p = roles.sizes(scale, problem)
@@ -115,10 +115,12 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
             improved(roles.with_longest(most), "tsp", 10_000, training, {"longest": most}, "tsp_1k")
     alone = _from_scratch(s.cvrp.training[1000])
     improved(roles.SELF, "cvrp", 1000, alone, {"attention": "self"}, attention="self")
-    out.append(_labelled(config, labelled, roles.NO_SIT, _sit(scale, "cvrp", labelled.n), s.cvrp.no_sit))
-    bq = Network(kind=BQ_CVRP, arguments=s.bq.model_dump() | {"train_nodes": labelled.n})
-    out.append(_labelled(config, labelled, "bq_cvrp", bq, s.bq_training))
-    out.append(_sigd(config, s, labelled))
+    out.append(_like(config, labelled, roles.NO_SIT, _sit(scale, "cvrp", labelled.n), s.cvrp.no_sit))
+    at = {"train_nodes": labelled.n}
+    bq = Network(kind=BQ_CVRP, arguments=s.bq.model_dump() | at)
+    out.append(_like(config, labelled, "bq_cvrp", bq, s.bq_training))
+    sigd = Network(kind=BQ_CVRP, arguments=s.sigd.model_dump(exclude_none=True) | at)
+    out.append(_like(config, labelled, "sigd_cvrp", sigd, s.sigd_training))
     for size, training in s.bq_sit.items():
         shape = s.bq.model_dump() | {"train_nodes": s.cvrp.sizes[size], "attention": "cross"}
         cross = Network(kind=BQ_CVRP, arguments=shape | {"representatives": s.network.representatives})
@@ -146,36 +148,18 @@ def _sit(scale: Scale, problem: Problem, n: int, **change: Any) -> Network:
     return Network(kind=SIT[problem], arguments=shape | {"train_nodes": n} | change)
 
 
-def _labelled(config: Config, like: Run, name: str, network: Network, training: Supervised) -> Run:
-    """A training on solutions of the labelled CVRP100 that another run has."""
-    own = apply_changes(config, run_id(name), Supervised, training)
-    return Run(
-        paper=roles.PAPER,
-        name=name,
+def _like(config: Config, like: Run, name: str, network: Network, training: Supervised | SelfImprovement) -> Run:
+    """A training at the size of another run, validated as that is, on its labelled solutions if on any."""
+    return declare_run(
+        config,
+        roles.PAPER,
+        name,
+        training,
         role={"size": 100},
         network=network,
-        training=own,
         n=like.n,
-        data=(with_count(like.data[0], own.samples),),
+        data=lambda t: (with_count(like.data[0], t.samples),) if isinstance(t, Supervised) else (),
         validation=like.validation,
-        seed=seed_of(config, run_id(name)),
-    )
-
-
-def _sigd(config: Config, s: SitScale, like: Run) -> Run:
-    """SIGD at the size of another run, on whose validation set it keeps its best policy."""
-    shape = s.sigd.model_dump(exclude_none=True) | {"train_nodes": like.n}
-    name = "sigd_cvrp"
-    return Run(
-        paper=roles.PAPER,
-        name=name,
-        role={"size": 100},
-        network=Network(kind=BQ_CVRP, arguments=shape),
-        training=apply_changes(config, run_id(name), SelfImprovement, s.sigd_training),
-        n=like.n,
-        data=(),
-        validation=like.validation,
-        seed=seed_of(config, run_id(name)),
     )
 
 

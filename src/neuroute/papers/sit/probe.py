@@ -88,25 +88,25 @@ def decision_state(net: Sit, points: Tensor, visited: Tensor) -> dict[str, np.nd
     network does not see.
     """
     n, destination = points.shape[1], 0
-    done = visited[0]
-    left = torch.ones(n, dtype=torch.bool, device=points.device)
-    left[done] = False
-    left[destination] = False
-    order = torch.cat([done[-1:], left.nonzero()[:, 0], done.new_tensor([destination])])
+    visited_nodes = visited[0]
+    unvisited = torch.ones(n, dtype=torch.bool, device=points.device)
+    unvisited[visited_nodes] = False
+    unvisited[destination] = False
+    order = torch.cat([visited_nodes[-1:], unvisited.nonzero()[:, 0], visited_nodes.new_tensor([destination])])
     rows, scale = net.encode(points)[:, order], net.attention_scale(n)
     gathering = [layer for layer in net.decoder.layers if isinstance(layer, CrossModule)]
     with tap_inputs(gathering, _mean_weights) as looks:
         logits = net.decide(rows, scale)[0]
     r = net.decoder.repetitions
     token = torch.cat([order[:1].expand(r - 1), order])  # the node of each token
-    seen = torch.stack(looks).float()  # (modules, r + 1, tokens)
-    attention = torch.full((*seen.shape[:2], n), torch.nan, device=points.device)
+    weights = torch.stack(looks).float()  # (modules, r + 1, tokens)
+    attention = torch.full((*weights.shape[:2], n), torch.nan, device=points.device)
     attention[..., order] = 0.0
-    attention.index_add_(2, token, seen)
+    attention.index_add_(2, token, weights)
     probabilities = torch.full((n,), torch.nan, device=points.device)
     probabilities[order[1:-1]] = torch.softmax(logits.float(), 0)
     return {
-        "visited": done.cpu().numpy(),
+        "visited": visited_nodes.cpu().numpy(),
         "destination": np.array(destination),
         "probabilities": probabilities.cpu().numpy(),
         "attention": attention.cpu().numpy(),

@@ -194,14 +194,14 @@ def on_benchmark(scale: Scale, problem: Problem, run: str) -> BenchmarkEvaluatio
     """Table 2: TSPLIB or CVRPLIB, the paper's own models with PRC too."""
     least, most = sizes(scale, problem).benchmark_nodes
     name: Benchmark = "tsplib" if problem == "tsp" else "cvrplib"
-    own = run == run_id(f"{problem}_1k")
+    is_ours = run == run_id(f"{problem}_1k")
     return BenchmarkEvaluation(
         run=run,
         group=group(run, name),
         benchmark=name,
         min_nodes=least,
         max_nodes=most,
-        decodings=(Decoding(), *([prc_of(scale, problem, 1000)] if own else [])),
+        decodings=(Decoding(), *([prc_of(scale, problem, 1000)] if is_ours else [])),
     )
 
 

@@ -54,8 +54,8 @@ class SitProblem(Strict):
     def _parts_fit(self) -> "SitProblem":
         if set(self.validation_counts) != set(self.training):
             raise ValueError(f"validation_counts must name exactly the trained {sorted(self.training)}")
-        for name, given in (("training", self.training), ("other_solvers", self.other_solvers)):
-            if strange := set(given) - set(SIZES):
+        for name, mapping in (("training", self.training), ("other_solvers", self.other_solvers)):
+            if strange := set(mapping) - set(SIZES):
                 raise ValueError(f"{name}: {sorted(strange)} are none of the paper's sizes {list(SIZES)}")
         if 1000 not in self.training:
             raise ValueError("training must have 1000: the larger sizes start from its model")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from neuroute.core.lazy import pd
-from neuroute.datasets.benchmarks import studied
+from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.sit import roles
 from neuroute.papers.sit.cells import CONSTRUCTION, INSERTION
 from neuroute.papers.sit.roles import BASELINES, PROBLEMS, run_id
@@ -14,7 +14,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact
 from neuroute.plan.objects import Problem
 from neuroute.rendering.benchmark import Nodes, Solved, not_measured, records_of
-from neuroute.rendering.cells import ONE_SEED, model_here, number, printed, with_budget
+from neuroute.rendering.cells import ONE_SEED, model_here, number, printed_numbers, with_budget
 from neuroute.rendering.columns import HERE, WHOLE
 from neuroute.rendering.grid import Method
 from neuroute.rendering.study import Study
@@ -86,23 +86,23 @@ class _Benchmark:
 
     def groups(self) -> list[tuple[str, Nodes, Column]]:
         """List the printed name, the nodes and the column of each group; "" for what the paper does not measure."""
-        named = [(name, nodes, KEYS[name], HEADS[name]) for name, nodes in GROUPS[self.problem].items()]
+        rows = [(name, nodes, KEYS[name], HEADS[name]) for name, nodes in GROUPS[self.problem].items()]
         if self.here[0] < GROUPS[self.problem]["all"][0]:
-            named.insert(0, ("", self.here, "here", f"Here: {self.here[0]:,} ≤ n < {self.here[1] + 1:,}"))
+            rows.insert(0, ("", self.here, "here", f"Here: {self.here[0]:,} ≤ n < {self.here[1] + 1:,}"))
         group = self.name.upper()
         return [
             (name, nodes, Column(f"gap_{self.name}_{key}_pct", head, "%", group=group, at=self.solved.describe(nodes)))
-            for name, nodes, key, head in named
+            for name, nodes, key, head in rows
         ]
 
     def columns(self) -> list[Column]:
-        large = len(studied(10**9, GROUPS[self.problem]["all"][0], self.name))
+        large = len(study_instances(10**9, GROUPS[self.problem]["all"][0], self.name))
         gaps = [column for *_, column in self.groups()]
         return [*gaps, Column(f"solved_{self.name}", "Solved", f"of {large}", WHOLE, self.name.upper())]
 
     def cells(self, method: Method) -> list[Cell]:
         """Show mean gaps by group, and how many of the paper's instances the method alone has solved."""
-        rows = printed(self.study, 2, problem=self.problem.upper(), **(method.printed or {}))
+        rows = printed_numbers(self.study, 2, problem=self.problem.upper(), **(method.printed or {}))
         how = method.run(None), method.decoding.id
         gaps = [Cell(self._mean(method, nodes), number(rows, name, "gap_pct")) for name, nodes, _ in self.groups()]
         solved = len(self.solved_by_any.values("gap_pct", *how, GROUPS[self.problem]["all"]))

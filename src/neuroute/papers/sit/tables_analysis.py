@@ -130,7 +130,7 @@ def table7(study: Study) -> Table:
 
 def _wins(rows: list[Row]) -> str:
     """In how many groups random insertion leads to the shortest solutions, here and in print."""
-    found = {}
+    counts = {}
     for name in ("measured", "published"):
         wins = total = 0
         for block in (rows[:3], rows[3:]):
@@ -138,8 +138,10 @@ def _wins(rows: list[Row]) -> str:
                 values = [getattr(cell, name) for cell in cells]
                 total += None not in values
                 wins += None not in values and values[2] == min(values)
-        found[name] = f"{wins} of {total}"
-    return f"Random insertion leads to the shortest in {found['measured']} groups here, {found['published']} in print."
+        counts[name] = f"{wins} of {total}"
+    return (
+        f"Random insertion leads to the shortest in {counts['measured']} groups here, {counts['published']} in print."
+    )
 
 
 def _start(scale: Scale, problem: Problem, key: str) -> Decoding:

@@ -38,7 +38,7 @@ def methods(scale: Scale, problem: Problem) -> list[Method]:
         *_searched(scale, problem),
         invit(problem, SIZES),
         *greedy(problem, SIZES[:3]),
-        *_own(scale, problem),
+        *_our_methods(scale, problem),
     ]
 
 
@@ -63,8 +63,8 @@ def _searched(scale: Scale, problem: Problem) -> list[Method]:
     return [rrc, *beams]
 
 
-def _own(scale: Scale, problem: Problem) -> list[Method]:
-    own = {size: run_id(roles.model(scale, problem, size)) for size in SIZES}
+def _our_methods(scale: Scale, problem: Problem) -> list[Method]:
+    runs = {size: run_id(roles.model(scale, problem, size)) for size in SIZES}
     return [
         Method("Ours, warm-up only, greedy", None, runs={1000: run_id(f"warm_{problem}")}),
         *(
@@ -72,12 +72,12 @@ def _own(scale: Scale, problem: Problem) -> list[Method]:
             for name in scale[SitScale].controls
             if name == problem
         ),
-        Method("Ours greedy", {"method": "Ours", "decoding": "greedy"}, runs=own),
+        Method("Ours greedy", {"method": "Ours", "decoding": "greedy"}, runs=runs),
         *(
             Method(
                 with_budget(f"Ours PRC{budget:,}", budget, scale[SitScale].prc[budget]),
                 {"method": "Ours", "decoding": "PRC", "iters": budget},
-                runs=own,
+                runs=runs,
                 decoding=roles.prc_of(scale, problem, budget),
             )
             for budget in sorted(scale[SitScale].prc)

@@ -14,7 +14,7 @@ from neuroute.papers.sit.scale import SitScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, artifact, tested
 from neuroute.plan.objects import Dataset, Problem, Reconstruction
-from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, gap_cell, model_here, number, printed
+from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, gap_cell, model_here, number, printed_numbers
 from neuroute.rendering.columns import HERE, described, short
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, Value, duration, fixed
@@ -67,22 +67,22 @@ class Comparison:
         for size in self.sizes:
             cells += [self._gap(model, size)] if gaps else []
             cells += [
-                Cell(self._measured(model, size, metric), self._printed(model, size, name), at=self._at(size))
+                Cell(self._value_here(model, size, metric), self._published(model, size, name), at=self._at(size))
                 for metric, name in METRICS.items()
             ]
         here = (model_here(self.study, next(iter(model.runs.values()), None)),) if gaps else ()
         return Row((model.label, *here), tuple(cells))
 
     def _gap(self, model: Model, size: int) -> Cell:
-        published, run = self._printed(model, size, "gap_pct"), model.runs.get(size)
+        published, run = self._published(model, size, "gap_pct"), model.runs.get(size)
         if run is None or not model.printed:
             return Cell(None, published)
         return gap_cell(self.study, run, roles.reference(self.study.scale, self.problem, size).dataset, published)
 
-    def _printed(self, model: Model, size: int, metric: str) -> Value:
+    def _published(self, model: Model, size: int, metric: str) -> Value:
         if not model.printed:
             return None
-        return number(printed(self.study, self.study.artifact.name, method=model.label), size, metric)
+        return number(printed_numbers(self.study, self.study.artifact.name, method=model.label), size, metric)
 
     def _timed(self, size: int) -> Dataset:
         return roles.efficiency(self.study.scale, self.problem, size)
@@ -90,7 +90,7 @@ class Comparison:
     def _at(self, size: int) -> str:
         return f"{self.problem.upper()}{self._timed(size).n}, one instance"
 
-    def _measured(self, model: Model, size: int, metric: str) -> Value:
+    def _value_here(self, model: Model, size: int, metric: str) -> Value:
         """Seconds or MiB of one instance; "OOM" where it does not fit."""
         cell = run_id(f"{self.problem}_1k"), self._timed(size), f"efficiency-{model.network}"
         if self.study.value("out_of_memory", *cell):
@@ -107,8 +107,8 @@ class Comparison:
         for model in (models[label] for label in labels):
             fits = []
             for metric, name in METRICS.items():
-                here = exponent(nodes, [self._measured(model, size, metric) for size in self.sizes])
-                paper = exponent(self.sizes, [self._printed(model, size, name) for size in self.sizes])
+                here = exponent(nodes, [self._value_here(model, size, metric) for size in self.sizes])
+                paper = exponent(self.sizes, [self._published(model, size, name) for size in self.sizes])
                 if here is not None:
                     in_print = f" ({paper:.2f})" if paper is not None else ""
                     fits.append(f"{name.partition('_')[0]} {here:.2f}{in_print}")

@@ -9,8 +9,7 @@ from neuroute.plan.config import Scale
 from neuroute.plan.needs import artifact
 from neuroute.plan.objects import Problem
 from neuroute.rendering.cells import BOOTSTRAP, ONE_SEED, solver_name, with_budget
-from neuroute.rendering.columns import short
-from neuroute.rendering.grid import GAP, LENGTH, SECONDS, SECONDS_EACH, Grid, Method, comparison, grid_table, needs_of
+from neuroute.rendering.grid import LENGTH, SECONDS_EACH, Grid, Method, comparison, grid_table, needs_of, of_each
 from neuroute.rendering.solver_cells import TIMES
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Table
@@ -19,14 +18,7 @@ from neuroute.rendering.table import Table
 
 
 def table8_grid(scale: Scale) -> Grid:
-    columns = comparison(
-        {size: roles.tam(scale, size) for size in TAM_SIZES},
-        lambda size: f"CVRP{short(size).upper()}",
-        LENGTH,
-        SECONDS_EACH,
-        key=short,
-        lengths=2,
-    )
+    columns = of_each(scale, "cvrp", TAM_SIZES, roles.tam, LENGTH, SECONDS_EACH)
     methods = [
         Method("HGS", {"method": "HGS"}, solvers=("hgs", "hgs-short")),
         Method("LKH3", {"method": "LKH3"}, solvers=("lkh3",)),
@@ -67,7 +59,7 @@ def table9_grids(scale: Scale) -> list[Grid]:
     grids = []
     for problem in PROBLEMS:
         tests = {size: roles.small(scale, problem, size) for size in SMALL_SIZES}
-        columns = comparison(tests, "n={}".format, LENGTH, GAP, SECONDS, time="Total time")
+        columns = comparison(tests, "n={}".format, time="Total time")
         name = problem.upper()
         grids.append(Grid(_small_methods(scale, problem), columns, head=(name,), where={"problem": name}))
     return grids

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from neuroute.papers.zoo.scale import TestedBlock, ZooScale
-from neuroute.plan.changes import apply_changes, seed_of
+from typing import Any
+
+from neuroute.papers.zoo.scale import TestedBlock, VrpBlock, ZooScale
+from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
-from neuroute.plan.label_blocks import longest
-from neuroute.plan.objects import Dataset, LabelJob, Labels, Network, Problem, Reinforced, Run, Split, Supervised
+from neuroute.plan.label_blocks import longest, read_by
+from neuroute.plan.objects import Dataset, LabelJob, Labels, Network, Problem, Run, Split, Supervised
 from neuroute.problems.vrp_variants import SWITCHES
 
 PAPER = "zoo"
@@ -35,70 +37,51 @@ def vrp_labels(scale: Scale, split: Split, variant: str) -> Labels:
 
 
 def runs(config: Config, scale: Scale) -> list[Run]:
-    return [_tsp(config, scale), _cvrp(config, scale), _vrp(config, scale)]
-
-
-def _tsp(config: Config, scale: Scale) -> Run:
-    t = scale[ZooScale].tsp
-    return Run(
-        paper=PAPER,
-        name="tsp",
-        network=Network(
-            kind="neuroute.networks.icam:Icam", arguments=t.network.model_dump() | {"train_nodes": t.nodes}
-        ),
-        training=apply_changes(config, TSP, Reinforced, t.training),
-        n=t.nodes,
-        data=(),
-        validation=labels(scale, "tsp", "val", t.nodes, t.validation_count),
-        seed=seed_of(config, TSP),
-    )
-
-
-def _cvrp(config: Config, scale: Scale) -> Run:
-    c = scale[ZooScale].cvrp
-    training = apply_changes(config, CVRP, Supervised, c.training)
-    dataset = Dataset(problem="cvrp", split="train", n=c.nodes, count=training.samples)
-    return Run(
-        paper=PAPER,
-        name="cvrp",
-        network=Network(
-            kind="neuroute.networks.sit:SitCvrp", arguments=c.network.model_dump() | {"train_nodes": c.nodes}
-        ),
-        training=training,
-        n=c.nodes,
-        data=(Labels(dataset=dataset, solver=c.label_solver),),
-        validation=labels(scale, "cvrp", "val", c.nodes, c.validation_count),
-        seed=seed_of(config, CVRP),
-    )
-
-
-def _vrp(config: Config, scale: Scale) -> Run:
-    v = scale[ZooScale].vrp
+    t, c, v = scale[ZooScale].tsp, scale[ZooScale].cvrp, scale[ZooScale].vrp
     stages = tuple(stage.model_copy(update={"variants": VARIANTS}) for stage in v.training.stages)
-    training = v.training.model_copy(update={"stages": stages})
     first, *others = [vrp_labels(scale, "val", variant) for variant in VARIANTS]
-    return Run(
-        paper=PAPER,
-        name="vrp",
-        network=Network(
-            kind="neuroute.networks.mvmoe:MvMoe",
-            arguments=v.network.model_dump() | {"experts": 0, "train_nodes": v.nodes},
+
+    def solved(training: Supervised) -> tuple[Labels, ...]:
+        dataset = Dataset(problem="cvrp", split="train", n=c.nodes, count=training.samples)
+        return (Labels(dataset=dataset, solver=c.label_solver),)
+
+    def network(kind: str, block: TestedBlock | VrpBlock, **more: object) -> dict[str, Any]:
+        arguments = block.network.model_dump() | more | {"train_nodes": block.nodes}  # type: ignore[union-attr]
+        return {"network": Network(kind=f"neuroute.networks.{kind}", arguments=arguments), "n": block.nodes}
+
+    return [
+        declare_run(
+            config,
+            PAPER,
+            "tsp",
+            t.training,
+            **network("icam:Icam", t),
+            validation=labels(scale, "tsp", "val", t.nodes, t.validation_count),
         ),
-        training=apply_changes(config, VRP, Reinforced, training),
-        n=v.nodes,
-        data=(),
-        validation=first,
-        also_validation=tuple(others),
-        seed=seed_of(config, VRP),
-    )
+        declare_run(
+            config,
+            PAPER,
+            "cvrp",
+            c.training,
+            **network("sit:SitCvrp", c),
+            data=solved,
+            validation=labels(scale, "cvrp", "val", c.nodes, c.validation_count),
+        ),
+        declare_run(
+            config,
+            PAPER,
+            "vrp",
+            v.training.model_copy(update={"stages": stages}),
+            **network("mvmoe:MvMoe", v, experts=0),
+            validation=first,
+            also_validation=tuple(others),
+        ),
+    ]
 
 
 def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     """One job for each network's training and validation, one for all tests."""
-    jobs = [
-        LabelJob(paper=PAPER, name=run.name, labels=tuple(longest([*run.data, run.validation, *run.also_validation])))
-        for run in runs
-    ]
+    jobs = [LabelJob(paper=PAPER, name=run.name, labels=tuple(longest(read_by([run])))) for run in runs]
     tests = [*test_sets(scale, "tsp").values(), *test_sets(scale, "cvrp").values()]
     tests += [vrp_labels(scale, "test", variant) for variant in VARIANTS]
     return [*jobs, LabelJob(paper=PAPER, name="tests", labels=tuple(tests))]

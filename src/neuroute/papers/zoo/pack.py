@@ -16,11 +16,11 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
 from neuroute.papers.zoo.declare import CVRP, PAPER, TSP, VARIANTS, VRP
 from neuroute.papers.zoo.scale import ZooScale
+from neuroute.papers.zoo.ship import ship
 from neuroute.plan.build import build_plan
 from neuroute.plan.config import load_config
 from neuroute.plan.objects import Decoding, Reinforced, Run
 from neuroute.plan.plan import Plan
-from neuroute.user.ship import ship
 from neuroute.user.zoo import Card
 
 NODES = {TSP: (4, 1000), CVRP: (4, 1000), VRP: (4, 200)}  # for which a network is recommended

@@ -1,18 +1,18 @@
 """Training of GLOP: revisers of blocks, and the partition of the CVRP (Ye et al., 2024)."""
 
-from collections.abc import Sequence
 from itertools import accumulate
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from neuroute.plan.decodings import Revision
+from neuroute.plan.epochs import InEpochs
 from neuroute.plan.specs import Precision, Spec
 
 Count = Annotated[int, Field(ge=1)]
 
 
-class Phase(Spec):
+class Phase(InEpochs, Spec):
     """So many epochs on paths of one size.
 
     `drawn`: every path is new, uniform in a box that is 1 wide and of a height drawn from 0 to 1 (stage 1).
@@ -30,16 +30,8 @@ class Phase(Spec):
     decay: float = Field(default=1.0, gt=0, le=1)  # of the learning rate, after each epoch
     nodes: Annotated[int, Field(ge=4)] = 500  # of the TSPs that paths are cut from
 
-    @property
-    def batches_per_epoch(self) -> int:
-        return -(-self.samples // self.batch_size)
 
-    @property
-    def batches(self) -> int:
-        return self.epochs * self.batches_per_epoch
-
-
-class Revising(Spec):
+class Revising(InEpochs, Spec):
     """REINFORCE on paths with both ends given, built from either end, against greedy rollouts of earlier weights.
 
     These are adopted anew where they are shorter in a paired t-test on `baseline_samples` paths, after an epoch; in the
@@ -67,11 +59,6 @@ class Revising(Spec):
         return self
 
     @property
-    def scheme(self) -> str:
-        """The room of a problem that trains so."""
-        return self.kind
-
-    @property
     def ends(self) -> list[int]:
         """Batches behind the run at the end of each phase."""
         return list(accumulate(phase.batches for phase in self.phases))
@@ -94,18 +81,13 @@ class Revising(Spec):
         """Paths of a batch, on average."""
         return round(self.samples * self.epochs / self.batches)
 
-    @property
-    def validate_after(self) -> set[int]:
-        """Numbers of batches after which the run is validated."""
-        return {round(self.batches * i / self.validations) for i in range(1, self.validations + 1)}
-
     def place(self, index: int) -> tuple[int, int]:
         """(phase, batch of that phase) of batch `index` of the run."""
         number = next(i for i, end in enumerate(self.ends) if index < end)
         return number, index - (self.ends[number] - self.phases[number].batches)
 
 
-class Partitioning(Spec):
+class Partitioning(InEpochs, Spec):
     """REINFORCE on partitions of CVRPs into routes, each as long as revisers leave it; the baseline is the mean.
 
     The revisers are those of the run that it starts from.  AdamW, with a cosine to 0 over the epochs.
@@ -125,30 +107,3 @@ class Partitioning(Spec):
     precision: Literal["fp32"] = "fp32"
     validations: int = Field(default=20, ge=1)
     revision: Revision = Revision(blocks=((20, 5),), flips="none")  # of routes, as they are trained on
-
-    @property
-    def scheme(self) -> str:
-        """The room of a problem that trains so."""
-        return self.kind
-
-    @property
-    def batches_per_epoch(self) -> int:
-        return -(-self.samples // self.batch_size)
-
-    @property
-    def batches(self) -> int:
-        return self.epochs * self.batches_per_epoch
-
-    @property
-    def validate_after(self) -> set[int]:
-        return {round(self.batches * i / self.validations) for i in range(1, self.validations + 1)}
-
-
-def published_phases(blocks: Sequence[int]) -> tuple[Phase, ...]:
-    """Stage 1 of each reviser, then stage 2 of each from the largest on, as published."""
-    drawn = [Phase(block=block, epochs=200, samples=1_280_000) for block in blocks]
-    revised = [
-        Phase(block=block, source="revised", epochs=300, samples=1_000_000, decay=0.99)
-        for block in sorted(blocks, reverse=True)
-    ]
-    return (*drawn, *revised)

@@ -20,30 +20,26 @@ from neuroute.decoding.tsp import TspBatch, arrive_of, tour_lengths
 from neuroute.networks.base import PathNetwork
 from neuroute.plan.objects import BeamPool, Dataset, Decoding, Run
 from neuroute.solvers import nearest
-from neuroute.training.optimizer import adam
-from neuroute.training.supervised import Scheme
+from neuroute.training.batches import Batches, Scheme
 
 UNLIKELY, FLOOR = 1e-5, 1e-7  # to probabilities up to the first the second is added, before the logarithm is taken
 
 
-class PoolBatches:
+class PoolBatches(Batches):
     """Loops of a run.
 
     Which instances are replaced is left open by what is known of the published code: here those that have been in the
     pool longest, `renewed` in each loop but the first.  Each of several processes searches and imitates its part.
     """
 
+    training: BeamPool
+    net: PathNetwork
+
     def __init__(self, scheme: Scheme) -> None:
-        self.run, self.training = scheme.run, training_of(scheme.run)
-        self.device, self.world, self.memory_gb = scheme.device, scheme.world, scheme.memory_gb
-        self.net: PathNetwork = scheme.net  # type: ignore[assignment]
-        self.optimizer = adam(
-            self.net, self.device, self.training.learning_rate, self.training.weight_decay, decoupled=False
-        )
+        super().__init__(scheme)
         self.coords = torch.empty(0, self.run.n, 2, device=self.device)  # (pool, n, 2), none yet
         self.tours = torch.empty(0, self.run.n, dtype=torch.long, device=self.device)
         self.lengths = torch.empty(0, dtype=torch.float64, device=self.device)
-        self._notes: list[dict[str, Any]] = []
 
     # -- what the training loop asks for ------------------------------------------------------------------------
 
@@ -52,11 +48,6 @@ class PoolBatches:
 
     def restore(self, state: dict[str, Any]) -> None:
         self.coords, self.tours, self.lengths = (state[name] for name in ("coords", "tours", "lengths"))
-
-    def notes(self) -> list[dict[str, Any]]:
-        """The mean length of the pool's best tours after each epoch's last loop."""
-        notes, self._notes = self._notes, []
-        return notes
 
     def samples(self, batches: int) -> int:
         """Instances, counted anew in each loop."""
@@ -67,7 +58,7 @@ class PoolBatches:
         return t.learning_rate * t.decay_gamma ** (index // t.loops // t.decay_every)
 
     def train(self, index: int) -> tuple[Tensor, int]:
-        """Renew, search and imitate.  Returns the sum of the losses (a scalar on the device) and the updates made."""
+        """Renew, search and imitate."""
         draws = torch.Generator().manual_seed(stream_seed(self.run.seed, index))
         self._renew(index)
         self._search(torch.randperm(self.run.n, generator=draws)[: self.training.starts].tolist())
@@ -76,9 +67,7 @@ class PoolBatches:
         if (index + 1) % self.training.loops == 0:
             epoch = index // self.training.loops
             self._notes.append({"kind": "pool", "epoch": epoch, "length": float(self.lengths.mean())})
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.learning_rate(index)
-        return self._imitate(self._images(draws))
+        return self._imitate(self._images(draws), index)
 
     # -- the pool -----------------------------------------------------------------------------------------------
 
@@ -137,7 +126,7 @@ class PoolBatches:
         stops = self.coords.gather(1, self.tours[..., None].expand(-1, -1, 2))
         return stops @ turn.to(stops).transpose(1, 2)
 
-    def _imitate(self, stops: Tensor) -> tuple[Tensor, int]:
+    def _imitate(self, stops: Tensor, index: int) -> tuple[Tensor, int]:
         """One update for each of the n - 1 decisions along stops (pool, n, 2), the last of which is none."""
         own = self.world.part(len(stops))
         nodes = self.net.encode(stops[own.start : own.stop])
@@ -158,8 +147,7 @@ class PoolBatches:
                 loss.backward()
                 total += loss.detach()
             self.world.sum_gradients(self.net)
-            self.optimizer.step()
-            self.optimizer.zero_grad(set_to_none=True)
+            self._update(index)
         return total * self.world.size, updates
 
     def _micro_batch(self) -> int:

@@ -21,11 +21,12 @@ from neuroute.networks.weights import are_finite
 from neuroute.plan.decodings import Decoding
 from neuroute.plan.reinforced import Stage
 from neuroute.training import sampling_streams as streams
+from neuroute.training.batches import Scheme
+from neuroute.training.challenge import running_mean
 from neuroute.training.policy_gradient import LogProbability
 from neuroute.training.reinforce import Drawn, check_stages
 from neuroute.training.rollout_baseline import RolloutBaseline
 from neuroute.training.split_backward import SplitBackward
-from neuroute.training.supervised import Scheme
 
 FLOOR = -1e9  # of a logarithm
 
@@ -118,16 +119,14 @@ class DecoderBatches(RolloutBaseline):
         if self.rule.warm_up is not None and drawn.number < drawn.stage.batches_per_epoch:
             return None
         with torch.no_grad(), autocast(self.device, self.training.precision):
-            solutions = build_all(self.frozen, self.frozen.encode(*batch.features), batch)
+            solutions = build_all(self.policy.frozen, self.policy.frozen.encode(*batch.features), batch)
         return batch.lengths(solutions).amin(dim=1, keepdim=True)
 
     def _mean(self, decoder: int, lengths: Tensor) -> Tensor:
         """The running mean of a decoder's lengths, these included."""
-        mean = lengths.mean()
-        if decoder == len(self._means):
-            self._means.append(mean)
         assert self.rule.warm_up is not None
-        self._means[decoder] = self.rule.warm_up * self._means[decoder] + (1 - self.rule.warm_up) * mean
+        before = self._means[decoder] if decoder < len(self._means) else None
+        self._means[decoder : decoder + 1] = [running_mean(before, lengths, self.rule.warm_up)]
         return self._means[decoder]
 
     def _instances_per_part(self, drawn: Drawn, count: int) -> int:

@@ -24,40 +24,27 @@ from neuroute.plan.rivals.glop import Partitioning
 from neuroute.problems.sub_paths import path_lengths
 from neuroute.problems.vrp import to_routes
 from neuroute.solvers.insertion import insert_in_order
-from neuroute.training.optimizer import adam
+from neuroute.training.batches import Batches, Scheme
 from neuroute.training.policy_gradient import log_probabilities
 from neuroute.training.split_backward import SplitBackward
-from neuroute.training.supervised import Scheme
 
 NODES_AT_ONCE = 1 << 24  # of decisions that are learnt from together
 PATHS_AT_ONCE = 4096  # that a reviser builds together
 
 
-class PartitioningBatches:
+class PartitioningBatches(Batches):
     """Batches of a run: each is a function of (run, index), the weights and the optimizer's moments.
 
     Instances are heated one at a time, so each has norms of its own.  Each of several processes heats all, for what the
     norms remember, and learns from its part.
     """
 
+    training: Partitioning
+    net: GlopPartition
+
     def __init__(self, scheme: Scheme, revisers: Glop) -> None:
-        assert isinstance(scheme.run.training, Partitioning)
-        assert isinstance(scheme.net, GlopPartition)
-        self.scheme, self.training, self.net, self.revisers = scheme, scheme.run.training, scheme.net, revisers
-        self.device, self.world = scheme.device, scheme.world
-        self.optimizer = adam(
-            self.net, self.device, self.training.learning_rate, self.training.weight_decay, decoupled=True
-        )
-
-    def state(self) -> dict[str, Any]:
-        """Nothing: where a run is says what comes next."""
-        return {}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        pass
-
-    def notes(self) -> list[dict[str, Any]]:
-        return []
+        super().__init__(scheme, decoupled=True)
+        self.revisers = revisers
 
     def learning_rate(self, index: int) -> float:
         """Half a cosine to 0, one step an epoch."""
@@ -74,7 +61,6 @@ class PartitioningBatches:
         return decode("cvrp", self.net, instances, Decoding(method="partition"), self.scheme.memory_gb).numpy()
 
     def train(self, index: int) -> tuple[Tensor, int]:
-        """Train on batch `index`; returns the loss (a scalar on the device) and the number of updates, 1."""
         first, stop = self.samples(index), self.samples(index + 1)
         dataset = Dataset(
             problem="cvrp",
@@ -95,12 +81,7 @@ class PartitioningBatches:
                 with torch.no_grad():
                     self.net.encode(one.coords, one.share)
         self.world.sum_gradients(self.net)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.learning_rate(index)
-        if self.training.clip is not None:
-            torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.training.clip)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self._update(index)
         return total * self.world.size, 1
 
     def _learn(self, one: CvrpBatch, seed: int, size: int) -> Tensor:

@@ -22,48 +22,45 @@ from neuroute.plan.decodings import Decoding
 from neuroute.plan.objects import Dataset
 from neuroute.plan.rivals.glop import Phase, Revising
 from neuroute.problems.sub_paths import path_lengths
-from neuroute.training.optimizer import adam
-from neuroute.training.rivals.path_baseline import RolloutBaseline
-from neuroute.training.supervised import Scheme
+from neuroute.training.batches import Batches, Scheme
+from neuroute.training.challenge import BaselinePolicy, running_mean
 
 PATHS_AT_ONCE = 4096  # that are built without gradients
 PATHS, CHALLENGES, NOISE = range(3)  # streams of draws, each of a phase
 
 
-class RevisingBatches:
+class RevisingBatches(Batches):
     """Batches of a run: each is a function of (run, index), the weights, the moments and the baseline.
 
     Adam begins anew with each phase.  Every process learns from all of a batch: its norms are over all of it.
     """
 
+    training: Revising
+    net: Glop
+
     def __init__(self, scheme: Scheme) -> None:
-        assert isinstance(scheme.run.training, Revising)
-        assert isinstance(scheme.net, Glop)
-        self.scheme, self.training, self.net = scheme, scheme.run.training, scheme.net
-        self.device, self.seed = scheme.device, scheme.run.seed
-        self.optimizer = adam(
-            self.net, self.device, self.training.phases[0].learning_rate, self.training.weight_decay, decoupled=False
-        )
-        self._notes: list[dict[str, Any]] = []
+        super().__init__(scheme)
+        self.seed = scheme.run.seed
         self._phase = -1  # whose paths and baseline are at hand
         self._paths: Tensor | None = None  # (samples, block, 2) of a phase whose paths stay
-        self._baseline: RolloutBaseline | None = None
+        self._baseline: BaselinePolicy | None = None
+        self._mean: Tensor | None = None  # of lengths, in the first epoch of a phase
 
     # -- what the training loop asks for ------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        return {"phase": self._phase, "baseline": self._baseline.state() if self._baseline else {}}
+        return {
+            "phase": self._phase,
+            "mean": self._mean,
+            "baseline": self._baseline.state() if self._baseline else {},
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         if state["phase"] >= 0:
             self._begin(state["phase"])
             assert self._baseline is not None
             self._baseline.restore(state["baseline"])
-
-    def notes(self) -> list[dict[str, Any]]:
-        """Where a phase begins, and after each epoch whether the baseline was replaced."""
-        notes, self._notes = self._notes, []
-        return notes
+            self._mean = state["mean"]
 
     def learning_rate(self, index: int) -> float:
         number, within = self.training.place(index)
@@ -72,12 +69,12 @@ class RevisingBatches:
 
     def samples(self, batches: int) -> int:
         """Paths in the first so many batches."""
-        seen = 0
+        count = 0
         for phase in self.training.phases:
             epochs, within = divmod(min(batches, phase.batches), phase.batches_per_epoch)
-            seen += epochs * phase.samples + min(within * phase.batch_size, phase.samples)
+            count += epochs * phase.samples + min(within * phase.batch_size, phase.samples)
             batches -= min(batches, phase.batches)
-        return seen
+        return count
 
     def solve(self, instances: np.ndarray) -> np.ndarray:
         """Revised tours (count, n), by which the run is validated."""
@@ -86,30 +83,23 @@ class RevisingBatches:
         return decode("tsp", self.net, instances, how, *limits).numpy()
 
     def train(self, index: int) -> tuple[Tensor, int]:
-        """Train on batch `index`; returns the loss (a scalar on the device) and the number of updates, 1."""
         number, within = self.training.place(index)
         phase = self.training.phases[number]
         if within == 0:
             self._begin(number)
             self.optimizer.state.clear()
-            told = {"block": phase.block, "paths": phase.source}
-            self._notes.append({"kind": "stage", "stage": f"{phase.source}{phase.block}", **told})
+            about_phase = {"block": phase.block, "paths": phase.source}
+            self._notes.append({"kind": "stage", "stage": f"{phase.source}{phase.block}", **about_phase})
         assert self._baseline is not None
         points = self._points(number, within)
         with autocast(self.device, self.training.precision):
             lengths, logs = self._sample(points, stream_seed(self._stream(number, NOISE), within))
-            baseline = self._baseline.of(points, lengths)
+            baseline = self._baseline_of(points, lengths, within < phase.batches_per_epoch)
         loss = ((lengths - baseline).to(logs.dtype) * logs).sum(dim=0).mean()
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.learning_rate(index)
-        self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        if self.training.clip is not None:
-            torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.training.clip)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self._update(index)
         if (within + 1) % phase.batches_per_epoch == 0:
-            self._notes.append({"kind": "baseline", "replaced": self._baseline.end_epoch()})
+            self._notes.append({"kind": "baseline", "replaced": self._baseline.challenge()[1]})
         return loss.detach().double(), 1
 
     # -- a batch ------------------------------------------------------------------------------------------------
@@ -128,6 +118,14 @@ class RevisingBatches:
         target = torch.arange(1, m - 2, device=points.device).expand(2 * batch, -1)
         logs = -F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none").view(2, batch, -1).sum(-1)
         return _lengths(points, orders).view(2, batch), logs
+
+    def _baseline_of(self, points: Tensor, lengths: Tensor, warm_up: bool) -> Tensor:
+        """What sampled lengths (2, batch) are compared with: lengths (batch,), or one number in the first epoch."""
+        assert self._baseline is not None
+        if warm_up:
+            self._mean = running_mean(self._mean, lengths, self.training.warm_up)
+            return self._mean
+        return greedy_lengths(self._baseline.frozen, points).mean(dim=0)
 
     def _points(self, number: int, within: int) -> Tensor:
         """The paths (batch, block, 2) of a batch of a phase."""
@@ -153,21 +151,18 @@ class RevisingBatches:
         self._paths = self._revised_paths(number) if phase.source == "revised" else None
         count = self.training.baseline_samples
 
-        def draw(challenge: int) -> Tensor:
+        def costs(reviser: nn.Module, challenge: int) -> np.ndarray:
+            """The shorter one of the paths from either end."""
             seed = stream_seed(self._stream(number, CHALLENGES), challenge)
             if self._paths is None:
-                return draw_paths(count, phase.block, seed).to(self.device)
-            rows = torch.randperm(len(self._paths), generator=torch.Generator().manual_seed(seed))[:count]
-            return fit_to_square(self._paths[rows].to(self.device))
+                points = draw_paths(count, phase.block, seed).to(self.device)
+            else:
+                rows = torch.randperm(len(self._paths), generator=torch.Generator().manual_seed(seed))[:count]
+                points = fit_to_square(self._paths[rows].to(self.device))
+            return greedy_lengths(reviser, points).amin(dim=0).cpu().numpy()
 
-        self._baseline = RolloutBaseline(
-            self.net.reviser(phase.block),
-            lambda reviser, points: greedy_lengths(reviser, points).mean(dim=0),
-            draw,
-            significance=self.training.significance,
-            tested=lambda reviser, points: greedy_lengths(reviser, points).amin(dim=0),
-            warm_up=self.training.warm_up,
-        )
+        self._baseline = BaselinePolicy(self.net.reviser(phase.block), costs, self.training.significance)
+        self._mean = None
 
     def _revised_paths(self, number: int) -> Tensor:
         """The paths (samples, block, 2) of a phase, made when it begins and kept where a kill leaves them."""
@@ -175,7 +170,7 @@ class RevisingBatches:
         if not file.exists():
             paths = self._make_paths(self.training.phases[number])
             write_whole(file, lambda opened: torch.save(paths, opened))
-        return _read(file)
+        return _load_paths(file)
 
     def _make_paths(self, phase: Phase) -> Tensor:
         larger = sorted({p.block for p in self.training.phases if p.source == "revised" and p.block > phase.block})
@@ -221,13 +216,13 @@ def draw_paths(count: int, nodes: int, seed: int) -> Tensor:
 def greedy_lengths(reviser: nn.Module, points: Tensor) -> Tensor:
     """Lengths (2, batch), float64, of the greedy paths from either end."""
     assert isinstance(reviser, Reviser)
-    found = []
+    lengths = []
     for part in points.split(PATHS_AT_ONCE):
         rows = reviser.prepare(part).rows()
         there, back = complete_paths(reviser.decide, torch.cat([rows, rows.flip(1)])).chunk(2)
         orders = torch.cat([there, part.shape[1] - 1 - back])
-        found.append(_lengths(part, orders).view(2, -1))
-    return torch.cat(found, dim=1)
+        lengths.append(_lengths(part, orders).view(2, -1))
+    return torch.cat(lengths, dim=1)
 
 
 def _lengths(points: Tensor, orders: Tensor) -> Tensor:
@@ -253,7 +248,7 @@ def _sampling(reviser: Reviser, generator: torch.Generator):  # type: ignore[no-
     return decide
 
 
-def _read(file: Path) -> Tensor:
+def _load_paths(file: Path) -> Tensor:
     try:
         paths: Tensor = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for a damaged file

@@ -78,8 +78,8 @@ class Gate(nn.Module):
         if self.method == "soft":
             return Slots(scores.softmax(dim=1), scores.softmax(dim=2))
         # Rounded down as in the published code; but each expert takes one unit at least, or nothing would come out.
-        taken = max(1, x.shape[1] * self.top // self.experts)
-        weights, units = scores.softmax(dim=1).topk(taken, dim=1)
+        per_expert = max(1, x.shape[1] * self.top // self.experts)
+        weights, units = scores.softmax(dim=1).topk(per_expert, dim=1)
         return ExpertChoice(units, weights)
 
     def _random(self, x: Tensor, routing: Routing) -> InputChoice:

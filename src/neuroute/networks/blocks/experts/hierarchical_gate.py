@@ -46,24 +46,24 @@ class Hierarchical(nn.Module):
         routing = routing or Routing()
         calls = split_calls(x, routing.calls(x.shape[1]))
         p = self.probabilities(x, routing) if first is None else first.expand(len(calls), 2)
-        sparse = routing.resolve("sparse", len(calls), lambda generator: _drawn(p, calls, generator))
+        sparse = routing.resolve("sparse", len(calls), lambda generator: _draw_branches(p, calls, generator))
         if routing.balance:
             routing.sparse.append(sparse)
-        drawn = sparse.cpu()  # what runs is for the host to know; then it knows the numbers of calls, too
-        of_sparse, of_dense = (calls_of.nonzero()[:, 0].to(x.device) for calls_of in (drawn, ~drawn))
-        found = []
+        runs_experts = sparse.cpu()  # what runs is for the host to know; then it knows the numbers of calls, too
+        of_sparse, of_dense = (calls_of.nonzero()[:, 0].to(x.device) for calls_of in (runs_experts, ~runs_experts))
+        outputs = []
         if len(of_sparse):
             out = self.sparse.side_by_side(calls[of_sparse], routing)
-            found.append(out if p is None else out * p[of_sparse, SPARSE, None, None, None])
+            outputs.append(out if p is None else out * p[of_sparse, SPARSE, None, None, None])
         if len(of_dense):
             out = self.dense(calls[of_dense])
-            found.append(out if p is None else out * p[of_dense, DENSE, None, None, None])
-        if len(found) == 1:
-            return join_calls(found[0])
-        return join_calls(torch.cat(found)[torch.cat([of_sparse, of_dense]).argsort()])
+            outputs.append(out if p is None else out * p[of_dense, DENSE, None, None, None])
+        if len(outputs) == 1:
+            return join_calls(outputs[0])
+        return join_calls(torch.cat(outputs)[torch.cat([of_sparse, of_dense]).argsort()])
 
 
-def _drawn(p: Tensor | None, calls: Tensor, generator: torch.Generator | None) -> Tensor:
+def _draw_branches(p: Tensor | None, calls: Tensor, generator: torch.Generator | None) -> Tensor:
     """Whether experts run, of each call."""
     uniform = torch.rand(len(calls), generator=generator, device=calls.device)
     return uniform < (0.5 if p is None else p[:, SPARSE].detach())

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from neuroute.networks.blocks.experts.gates import ExpertChoice, Gate, InputChoice, Level, Method, Slots
 from neuroute.networks.blocks.experts.routing import Routing
+from neuroute.networks.blocks.rezero import feed_forward, project
 
 
 class Experts(Protocol):
@@ -42,7 +43,7 @@ class LinearExperts(nn.Module):
 
     def forward(self, x: Tensor, rows: list[int]) -> Tensor:
         every = zip(x.split(rows), self.weight.unbind(), self.bias.unbind(), strict=True)
-        return torch.cat([F.linear(part, weight, bias) for part, weight, bias in every])
+        return torch.cat([project(part, weight, bias) for part, weight, bias in every])
 
     def equally(self, x: Tensor) -> Tensor:
         return torch.baddbmm(self.bias[:, None], x, self.weight.transpose(1, 2))
@@ -69,7 +70,7 @@ class MlpExperts(nn.Module):
             strict=True,
         )
         # One expert after the other: what stands between its two layers stays in the cache.
-        return torch.cat([F.linear(F.relu(F.linear(part, up, a)), down, b) for part, up, a, down, b in every])
+        return torch.cat([feed_forward(part, (up, a), (down, b)) for part, up, a, down, b in every])
 
     def equally(self, x: Tensor) -> Tensor:
         return self.down.equally(F.relu(self.up.equally(x)))
@@ -100,13 +101,13 @@ class Mixture(nn.Module):
         calls, batch, tokens, width = x.shape
         units = {"node": batch * tokens, "instance": batch, "problem": 1}[self.gate.level]
         parts = x.reshape(calls, units, -1, width)  # tokens of each unit
-        known = parts.squeeze(2) if parts.shape[2] == 1 else parts.mean(dim=2)
-        routed = self.gate(known, routing)
+        summaries = parts.squeeze(2) if parts.shape[2] == 1 else parts.mean(dim=2)
+        routed = self.gate(summaries, routing)
         if isinstance(routed, InputChoice):
             from_all = self.experts.quick and x.device.type == "cuda"
-            out = (_from_all if from_all else _chosen)(self.experts, parts.flatten(0, 1), routed)
+            out = (_from_all if from_all else _from_chosen)(self.experts, parts.flatten(0, 1), routed)
         elif isinstance(routed, ExpertChoice):
-            out = _taken(self.experts, parts, routed)
+            out = _from_taken(self.experts, parts, routed)
         else:
             out = _slots(self.experts, parts, routed)
         return out.view(calls, batch, tokens, -1)
@@ -123,7 +124,7 @@ def join_calls(x: Tensor) -> Tensor:
     return x.transpose(0, 1).flatten(1, 2)
 
 
-def _chosen(experts: Experts, parts: Tensor, choice: InputChoice) -> Tensor:
+def _from_chosen(experts: Experts, parts: Tensor, choice: InputChoice) -> Tensor:
     """parts (units, tokens, in) -> (units, tokens * out); each unit k times, sorted by expert."""
     units, tokens, _ = parts.shape
     of_unit = choice.experts.flatten(0, 1)
@@ -133,38 +134,38 @@ def _chosen(experts: Experts, parts: Tensor, choice: InputChoice) -> Tensor:
     back[order] = torch.arange(len(order), device=order.device)
     counts = of_unit.flatten() == torch.arange(experts.count, device=order.device)[:, None]
     rows = (tokens * counts.sum(dim=1)).tolist()
-    given = _Sorted.apply(parts.flatten(1), order, back, top)  # type: ignore[no-untyped-call]
-    made = experts(given.view(-1, parts.shape[2]), rows).view(units * top, -1)
-    found = _Back.apply(made, order, back)  # type: ignore[no-untyped-call]
-    weights, found = choice.weights.flatten(0, 1), found.view(units, top, -1)
-    out: Tensor = found[:, 0] * weights[:, :1]
+    inputs = _Sorted.apply(parts.flatten(1), order, back, top)  # type: ignore[no-untyped-call]
+    outputs = experts(inputs.view(-1, parts.shape[2]), rows).view(units * top, -1)
+    by_unit = _Back.apply(outputs, order, back)  # type: ignore[no-untyped-call]
+    weights, by_unit = choice.weights.flatten(0, 1), by_unit.view(units, top, -1)
+    out: Tensor = by_unit[:, 0] * weights[:, :1]
     for which in range(1, top):
-        out = torch.addcmul(out, found[:, which], weights[:, which : which + 1])
+        out = torch.addcmul(out, by_unit[:, which], weights[:, which : which + 1])
     return out
 
 
 def _from_all(experts: Experts, parts: Tensor, choice: InputChoice) -> Tensor:
-    """As `_chosen`, but for rounding: every expert works on all units, and what was not chosen counts 0.
+    """As `_from_chosen`, but for rounding: every expert works on all units, and what was not chosen counts 0.
 
     A GPU does that sooner than it sorts units of one product each, and the host need not wait for how many there are.
     """
     weights = choice.weights.flatten(0, 1)
     weights = weights.new_zeros(len(weights), experts.count).scatter(1, choice.experts.flatten(0, 1), weights)
-    made = experts.equally(parts.flatten(0, 1).expand(experts.count, -1, -1)).view(experts.count, len(parts), -1)
-    out: Tensor = (made * weights.T[..., None]).sum(dim=0)
+    outputs = experts.equally(parts.flatten(0, 1).expand(experts.count, -1, -1)).view(experts.count, len(parts), -1)
+    out: Tensor = (outputs * weights.T[..., None]).sum(dim=0)
     return out
 
 
-def _taken(experts: Experts, parts: Tensor, taken: ExpertChoice) -> Tensor:
+def _from_taken(experts: Experts, parts: Tensor, choice: ExpertChoice) -> Tensor:
     """parts (calls, units, tokens, in) -> (calls * units, tokens * out), 0 where no expert took a unit."""
     calls, units, _, width = parts.shape
     first = units * torch.arange(calls, device=parts.device)
-    which = (taken.units + first[:, None, None]).permute(2, 0, 1).flatten(1)  # (m, calls * K)
-    given = parts.flatten(0, 1).flatten(1).index_select(0, which.flatten())
-    found = experts.equally(given.view(experts.count, -1, width)).view(*which.shape, -1)
-    found = found * taken.weights.permute(2, 0, 1).flatten(1)[..., None]
-    out = found.new_zeros(calls * units, found.shape[2])
-    for units_of_one, found_of_one in zip(which, found, strict=True):  # no unit twice: sums have an order
+    which = (choice.units + first[:, None, None]).permute(2, 0, 1).flatten(1)  # (m, calls * K)
+    inputs = parts.flatten(0, 1).flatten(1).index_select(0, which.flatten())
+    outputs = experts.equally(inputs.view(experts.count, -1, width)).view(*which.shape, -1)
+    outputs = outputs * choice.weights.permute(2, 0, 1).flatten(1)[..., None]
+    out = outputs.new_zeros(calls * units, outputs.shape[2])
+    for units_of_one, found_of_one in zip(which, outputs, strict=True):  # no unit twice: sums have an order
         out = out.index_add(0, units_of_one, found_of_one)
     return out
 
@@ -173,9 +174,9 @@ def _slots(experts: Experts, parts: Tensor, slots: Slots) -> Tensor:
     """parts (calls, units, tokens, in) -> (calls, units, tokens * out)."""
     calls, width = parts.shape[0], parts.shape[3]
     mixed = slots.dispatch.transpose(1, 2).to(parts.dtype) @ parts.flatten(2)
-    found = experts.equally(mixed.view(calls, experts.count, -1, width).transpose(0, 1).flatten(1, 2))
-    found = found.unflatten(1, (calls, -1)).transpose(0, 1).reshape(calls, mixed.shape[1], -1)
-    out: Tensor = slots.combine.to(found.dtype) @ found
+    outputs = experts.equally(mixed.view(calls, experts.count, -1, width).transpose(0, 1).flatten(1, 2))
+    outputs = outputs.unflatten(1, (calls, -1)).transpose(0, 1).reshape(calls, mixed.shape[1], -1)
+    out: Tensor = slots.combine.to(outputs.dtype) @ outputs
     return out
 
 

@@ -88,8 +88,8 @@ class SharedRouting(Routing):
         self._size, self._rows, self._add_up = size, rows, add_up
 
     def normal(self, like: Tensor, generator: torch.Generator | None) -> Tensor:
-        own = len(range(self._size)[self._rows])
-        every = like.new_empty(()).expand(len(like), self._size * (like.shape[1] // own), like.shape[2])
+        rows_here = len(range(self._size)[self._rows])
+        every = like.new_empty(()).expand(len(like), self._size * (like.shape[1] // rows_here), like.shape[2])
         noise: Tensor = super().normal(every, generator).unflatten(1, (self._size, -1))[:, self._rows].flatten(1, 2)
         return noise
 
@@ -114,15 +114,15 @@ class Tape(Routing):
 
     def replay(self, tours: int, *, balance: bool = True) -> "Replay":
         """For the same decisions once more, of so many tours per move, from the first one on and in their order."""
-        return Replay({what: torch.cat(kept) for what, kept in self.kept.items()}, tours, balance=balance)
+        return Replay({what: torch.cat(parts) for what, parts in self.kept.items()}, tours, balance=balance)
 
 
 class Replay(Routing):
     """Give a tape's numbers again, several moves at a time: tokens of the same move lie together, as in `replay`."""
 
-    def __init__(self, kept: dict[str, Tensor], tours: int, *, balance: bool) -> None:
+    def __init__(self, numbers: dict[str, Tensor], tours: int, *, balance: bool) -> None:
         super().__init__(balance=balance)
-        self._kept, self._tours, self._at = kept, tours, dict.fromkeys(kept, 0)
+        self._kept, self._tours, self._at = numbers, tours, dict.fromkeys(numbers, 0)
 
     def calls(self, tokens: int) -> int:
         return tokens // self._tours

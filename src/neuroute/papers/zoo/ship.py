@@ -23,7 +23,7 @@ def ship(file: Path, about: dict[str, Any], folder: Path | None = None) -> zoo.C
     """
     folder = zoo.FOLDER if folder is None else folder
     model = load_model(file, "cpu")
-    own = {
+    facts = {
         "problem": model.problem,
         "run": model.about["run"],
         "network": describe(Network.model_validate(model.about["network"])),
@@ -31,7 +31,7 @@ def ship(file: Path, about: dict[str, Any], folder: Path | None = None) -> zoo.C
         "sha256": zoo.sha256(file),
         "decision": zoo.decision(model.net),
     }
-    card = zoo.parse_card(own | about, str(file))
+    card = zoo.parse_card(facts | about, str(file))
     write_whole(folder / f"{card.name}.safetensors", lambda opened: opened.write(file.read_bytes()))
     write_json(folder / f"{card.name}.json", card.model_dump(mode="json", exclude_defaults=True))
     return card

@@ -1,91 +1,11 @@
-/* softmax(scale q k^T + bias) v for heads of a few channels, on a CPU.  attention_kernel.py compiles and calls this.
+/* softmax(scale q k^T + bias) v for heads of a few channels, on a CPU.  attention.py calls this.
 
    A vector has LANES floats: 16 with AVX-512, 8 with AVX2.  The keys of a head are packed once with a row for each
    channel, so that a vector holds one channel of LANES keys.  Then a few queries at a time look at a block of keys,
    whose scores stay in the first-level cache between the two products; more keys are seen block by block, with a
    running maximum.  A query belongs to one thread: results do not depend on how many there are. */
 
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef int32_t ivec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-
-typedef uint16_t hvec __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
-
-#define BLOCK 512                     /* keys of a block */
-#define ROW (BLOCK + LANES) /* of their scores: rows a power of two apart would fall on the same places of a cache */
-#define QUERIES (LANES == 16 ? 8 : 4) /* seen together: their sums stay in registers */
-#define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 16")
-
-INLINE vec fill(float x) { return x - (vec){}; }
-INLINE vec load(const float *p) { return *(const vec *)p; }
-INLINE void store(float *p, vec x) { *(vec *)p = x; }
-INLINE vec pick(ivec mask, vec a, vec b) { return (vec)(((ivec)a & mask) | ((ivec)b & ~mask)); }
-INLINE vec larger(vec a, vec b) { return pick(a > b, a, b); }
-INLINE int64_t up(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
-
-/* 2^x for x <= 0, to a relative 1e-7; 0 below 2^-126, NaN of NaN. */
-INLINE vec exp2_of(vec x) {
-    const vec shift = fill(12582912.0f); /* 1.5 * 2^23: what is added to it is rounded to an integer, in its last bits */
-    vec shifted = x + shift, f = x - (shifted - shift);
-    vec y = fill(1.32765e-3f);
-    y = y * f + fill(9.67554e-3f);
-    y = y * f + fill(5.550713e-2f);
-    y = y * f + fill(2.402212e-1f);
-    y = y * f + fill(6.9314697e-1f);
-    y = y * f + fill(1.00000007f);
-    vec power = (vec)(((ivec)shifted << 23) + (127 << 23));
-    return pick(x < fill(-126.0f), (vec){}, y * power);
-}
-
-typedef struct {
-    const char *data;
-    int64_t batch, head, token; /* strides in elements; channels, or keys of a bias, are neighbours */
-} view;
-
-typedef struct {
-    view q, k, v, out, bias; /* bias: without data there is none */
-    float *logsum;           /* (batch, heads, queries), or nothing: of the exponentials */
-    int64_t batch, heads, queries, keys, channels;
-    float scale;
-    int half, threads; /* whether q, k, v and out are bfloat16 */
-} task;
-
-INLINE float element(const char *p, int64_t i, int half) {
-    if (!half) return ((const float *)p)[i];
-    uint32_t bits = (uint32_t)((const uint16_t *)p)[i] << 16;
-    float x;
-    __builtin_memcpy(&x, &bits, 4);
-    return x;
-}
-
-INLINE void put(char *p, int64_t i, float x, int half) {
-    if (!half) {
-        ((float *)p)[i] = x;
-        return;
-    }
-    uint32_t bits;
-    __builtin_memcpy(&bits, &x, 4);
-    bits = x == x ? bits + 0x7fff + (bits >> 16 & 1) : bits | 0x400000; /* to the nearest, ties to even */
-    ((uint16_t *)p)[i] = bits >> 16;
-}
-
-INLINE const char *row(const view *a, int64_t batch, int64_t head, int64_t token, int half) {
-    return a->data + (batch * a->batch + head * a->head + token * a->token) * (half ? 2 : 4);
-}
-
-/* What a thread works with. */
-typedef struct {
-    float *keys;   /* (channels, up(keys)) */
-    float *values; /* (keys, up(channels)) */
-    float *scores; /* (QUERIES, ROW) */
-    float *q;      /* (QUERIES, channels), times the scale and log2(e) */
-    float *sums;   /* (QUERIES, up(channels)) */
-    float *hidden; /* (BLOCK): the last part of a row of biases, filled up */
-} room;
+#include "heads.h"
 
 /* LANES channels of a token from c on, of `channels` in all: 0 beyond. */
 INLINE vec fetch(const char *p, int64_t c, int64_t channels, int half) {
@@ -97,21 +17,6 @@ INLINE vec fetch(const char *p, int64_t c, int64_t channels, int half) {
     float part[LANES] = {0};
     for (int64_t i = 0; c + i < channels; i++) part[i] = element(p, c + i, half);
     return load(part);
-}
-
-/* Vector i becomes lane i of all: halves change places, then quarters, and so on. */
-INLINE void transpose(vec *rows) {
-    ivec lane;
-    UNROLL for (int i = 0; i < LANES; i++) lane[i] = i;
-    UNROLL for (int s = LANES / 2; s; s /= 2) {
-        ivec low = ((lane & s) != 0) & (LANES - s), high = ((lane & s) != 0) & (LANES - s);
-        UNROLL for (int i = 0; i < LANES; i++) {
-            if (i & s) continue;
-            vec a = rows[i], b = rows[i + s];
-            rows[i] = __builtin_shuffle(a, b, lane + low);
-            rows[i + s] = __builtin_shuffle(a, b, lane + s + high);
-        }
-    }
 }
 
 /* Tokens of a head as columns, (channels, up(keys)), and as rows, (keys, up(channels)): either may be left out. */
@@ -131,112 +36,6 @@ INLINE void pack(const view *from, float *columns, float *rows, int64_t keys, in
         if (rows)
             for (int64_t i = 0; i < keys; i++)
                 store(rows + i * deep + c, fetch(row(from, batch, head, i, half), c, channels, half));
-    }
-}
-
-/* Scores of n queries and `vectors` vectors of keys from `first` on. */
-INLINE void score(float *to, const float *q, const float *keys, int64_t channels, int64_t wide, int64_t first, int64_t at,
-                  const int n, const int vectors) {
-    vec sum[8][2];
-    UNROLL for (int i = 0; i < n; i++)
-        UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (vec){};
-    for (int64_t c = 0; c < channels; c++) {
-        vec k[2];
-        UNROLL for (int j = 0; j < vectors; j++) k[j] = load(keys + c * wide + first + j * LANES);
-        UNROLL for (int i = 0; i < n; i++) {
-            vec x = fill(q[i * channels + c]);
-            UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += x * k[j];
-        }
-    }
-    UNROLL for (int i = 0; i < n; i++)
-        UNROLL for (int j = 0; j < vectors; j++) store(to + i * ROW + at + j * LANES, sum[i][j]);
-}
-
-/* As it, of `count` keys: a block. */
-INLINE void scores(float *to, const float *q, const float *keys, int64_t channels, int64_t wide, int64_t first, int64_t count,
-                   const int n) {
-    int64_t full = up(count), at = 0;
-    for (; at + 2 * LANES <= full; at += 2 * LANES) score(to, q, keys, channels, wide, first + at, at, n, 2);
-    if (at < full) score(to, q, keys, channels, wide, first + at, at, n, 1);
-}
-
-/* sums += probabilities of `count` keys from `first` on, times their values: of `vectors` vectors of channels. */
-INLINE void gather(float *sums, const float *p, const float *values, int64_t deep, int64_t first, int64_t count, int64_t c,
-                   const int n, const int vectors) {
-    vec sum[8][2];
-    UNROLL for (int i = 0; i < n; i++)
-        UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = load(sums + i * deep + c + j * LANES);
-    for (int64_t k = 0; k < count; k++) {
-        vec v[2];
-        UNROLL for (int j = 0; j < vectors; j++) v[j] = load(values + (first + k) * deep + c + j * LANES);
-        UNROLL for (int i = 0; i < n; i++) {
-            vec x = fill(p[i * ROW + k]);
-            UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += x * v[j];
-        }
-    }
-    UNROLL for (int i = 0; i < n; i++)
-        UNROLL for (int j = 0; j < vectors; j++) store(sums + i * deep + c + j * LANES, sum[i][j]);
-}
-
-/* As it, of all channels. */
-INLINE void gathered(float *sums, const float *p, const float *values, int64_t deep, int64_t first, int64_t count, const int n) {
-    int64_t c = 0;
-    for (; c + 2 * LANES <= deep; c += 2 * LANES) gather(sums, p, values, deep, first, count, c, n, 2);
-    if (c < deep) gather(sums, p, values, deep, first, count, c, n, 1);
-}
-
-INLINE void see(const task *t, const room *r, int64_t batch, int64_t head, int64_t first, const int n, int half) {
-    int64_t channels = t->channels, keys = t->keys, wide = up(keys), deep = up(channels);
-    float most[8], total[8];
-    for (int i = 0; i < n; i++) {
-        const char *q = row(&t->q, batch, head, first + i, half);
-        for (int64_t c = 0; c < channels; c++) r->q[i * channels + c] = element(q, c, half) * (t->scale * (float)M_LOG2E);
-        for (int64_t c = 0; c < deep; c++) r->sums[i * deep + c] = 0;
-        most[i] = -INFINITY, total[i] = 0;
-    }
-    for (int64_t begin = 0; begin < keys; begin += BLOCK) {
-        int64_t count = keys - begin < BLOCK ? keys - begin : BLOCK, full = up(count);
-        scores(r->scores, r->q, r->keys, channels, wide, begin, count, n);
-        for (int i = 0; i < n; i++) {
-            float *s = r->scores + i * ROW;
-            const float *b = t->bias.data ? (const float *)row(&t->bias, batch, head, first + i, 0) + begin : 0;
-            int64_t whole = count / LANES * LANES;
-            vec m = fill(-INFINITY);
-            if (b)
-                for (int64_t k = 0; k < whole; k += LANES) {
-                    vec x = load(s + k) + load(b + k) * fill((float)M_LOG2E);
-                    store(s + k, x);
-                    m = larger(x, m);
-                }
-            else
-                for (int64_t k = 0; k < whole; k += LANES) m = larger(load(s + k), m);
-            for (int64_t k = whole; k < full; k++) {
-                s[k] = k < count ? s[k] + (b ? b[k] * (float)M_LOG2E : 0) : -INFINITY;
-                m[0] = s[k] > m[0] ? s[k] : m[0];
-            }
-            float before = most[i], now = before;
-            for (int j = 0; j < LANES; j++) now = m[j] > now ? m[j] : now;
-            most[i] = now;
-            vec from = fill(now == -INFINITY ? 0 : now), part = (vec){};
-            for (int64_t k = 0; k < full; k += LANES) {
-                vec p = exp2_of(load(s + k) - from);
-                store(s + k, p);
-                part += p;
-            }
-            if (begin && before != now) {
-                float less = exp2_of(fill(before - (now == -INFINITY ? 0 : now)))[0];
-                total[i] *= less;
-                for (int64_t c = 0; c < deep; c += LANES) store(r->sums + i * deep + c, load(r->sums + i * deep + c) * less);
-            }
-            for (int j = 0; j < LANES; j++) total[i] += part[j];
-        }
-        gathered(r->sums, r->scores, r->values, deep, begin, count, n);
-    }
-    for (int i = 0; i < n; i++) {
-        char *out = (char *)row(&t->out, batch, head, first + i, half);
-        float share = total[i] == 0 ? 0 : 1 / total[i]; /* of keys that are all hidden nothing is seen */
-        for (int64_t c = 0; c < channels; c++) put(out, c, r->sums[i * deep + c] * share, half);
-        if (t->logsum) t->logsum[(batch * t->heads + head) * t->queries + first + i] = most[i] + log2f(total[i]);
     }
 }
 

@@ -1,0 +1,48 @@
+/* Vectors of LANES floats: 16 with AVX-512, 8 with AVX2. */
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t ivec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef uint16_t hvec __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+
+INLINE vec fill(float x) { return x - (vec){}; }
+INLINE vec load(const float *p) { return *(const vec *)p; }
+INLINE void store(float *p, vec x) { *(vec *)p = x; }
+INLINE vec pick(ivec mask, vec a, vec b) { return (vec)(((ivec)a & mask) | ((ivec)b & ~mask)); }
+INLINE vec larger(vec a, vec b) { return pick(a > b, a, b); }
+INLINE int64_t up(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
+
+/* 2^x for x <= 0, to a relative 1e-7; 0 below 2^-126, NaN of NaN. */
+INLINE vec exp2_of(vec x) {
+    const vec shift = fill(12582912.0f); /* 1.5 * 2^23: what is added to it is rounded to an integer, in its last bits */
+    vec shifted = x + shift, f = x - (shifted - shift);
+    vec y = fill(1.32765e-3f);
+    y = y * f + fill(9.67554e-3f);
+    y = y * f + fill(5.550713e-2f);
+    y = y * f + fill(2.402212e-1f);
+    y = y * f + fill(6.9314697e-1f);
+    y = y * f + fill(1.00000007f);
+    vec power = (vec)(((ivec)shifted << 23) + (127 << 23));
+    return pick(x < fill(-126.0f), (vec){}, y * power);
+}
+
+/* Vector i becomes lane i of all: halves change places, then quarters, and so on. */
+INLINE void transpose(vec *rows) {
+    ivec lane;
+    UNROLL for (int i = 0; i < LANES; i++) lane[i] = i;
+    UNROLL for (int s = LANES / 2; s; s /= 2) {
+        ivec low = ((lane & s) != 0) & (LANES - s), high = ((lane & s) != 0) & (LANES - s);
+        UNROLL for (int i = 0; i < LANES; i++) {
+            if (i & s) continue;
+            vec a = rows[i], b = rows[i + s];
+            rows[i] = __builtin_shuffle(a, b, lane + low);
+            rows[i + s] = __builtin_shuffle(a, b, lane + s + high);
+        }
+    }
+}

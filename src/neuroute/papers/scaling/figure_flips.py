@@ -1,0 +1,195 @@
+"""Figure 16, our own: which conclusions of the depth x width grids flip with seeds, instances and test sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import permutations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neuroute.analysis import RESAMPLES, power
+from neuroute.analysis import power_laws as laws
+from neuroute.analysis.paired import resampled_means
+from neuroute.analysis.power_laws import Array
+from neuroute.papers.scaling import roles
+from neuroute.papers.scaling.curves import HERE, PAPER
+from neuroute.papers.scaling.roles import Shape
+from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.papers.scaling.series import Models
+from neuroute.plan.config import Scale
+from neuroute.plan.needs import Need, artifact, tested
+from neuroute.plan.objects import Labels
+from neuroute.rendering import style
+from neuroute.rendering.shares import SURE, share_cells
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import Drawing
+from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+
+EQUAL = 0.1  # by how much the logarithms of equal numbers of parameters may differ
+PRINTED = "paper, TSP100"
+
+
+class Conclusion(NamedTuple):
+    """A sentence on the grid: that `better` has a smaller gap than `worse`; without them, that depth pays more."""
+
+    name: str
+    better: Shape | None = None
+    worse: Shape | None = None
+
+    def margin(self, models: Models, gaps: Mapping[Shape, Array], x: Mapping[Shape, float]) -> Array | None:
+        """By how much it holds in each resample (resamples,), given the models' gaps there; None if one is missing."""
+        if self.better is not None and self.worse is not None:
+            return gaps[self.worse] - gaps[self.better] if {self.better, self.worse} <= gaps.keys() else None
+        if not models.shapes or not set(models.shapes) <= gaps.keys():
+            return None
+        deeper, wider = (
+            np.mean(
+                [laws.resampled_exponents([x[s] for s in on], np.stack([gaps[s] for s in on], 1)) for on in lines], 0
+            )
+            for lines in (models.lines("depth"), models.lines("width"))
+        )
+        return np.asarray(deeper - wider)
+
+
+def grids(scale: Scale) -> dict[str, Models]:
+    found = {"TSP": Models.tsp(scale), "CVRP": Models.cvrp(scale)}
+    return {name: models for name, models in found.items() if models.shapes}
+
+
+def flips_needs(scale: Scale) -> Iterator[Need]:
+    """Of the greedy gaps of all trainings of both grids, on all their test sets."""
+    for models in grids(scale).values():
+        for shape in models.shapes:
+            for run in roles.trainings(scale, models.run(shape)):
+                for test in models.tests:
+                    yield from tested(run, test)
+
+
+@artifact("Our own: which conclusions of the depth x width grids flip", needs=flips_needs)
+def figure16(study: Study) -> Drawing:
+    """Draw of each conclusion the share of resamples in which it holds, on each test set; and what it takes to tell."""
+    rows: list[dict[str, Any]] = []
+    sheets = {name: _sheet(study, name, models, rows) for name, models in grids(study.scale).items()}
+    figure = style.new_figure(height=1.2 + sum(0.9 + 0.22 * len(sheet) for sheet in sheets.values()))
+    panels = figure.subplots(len(sheets), 1, squeeze=False, height_ratios=[3 + len(s) for s in sheets.values()])[:, 0]
+    for axes, (name, sheet) in zip(panels, sheets.items(), strict=True):
+        columns = list(next(iter(sheet.values())))
+        share_cells(axes, np.array([list(line.values()) for line in sheet.values()]), list(sheet), columns, name)
+    several = [run for run, count in study.scale[ScalingScale].seeds.items() if count > 1]
+    here = [row for row in rows if row["side"] == HERE]
+    open_here = sum(max(row["share"], 1 - row["share"]) < SURE for row in here)
+    notes = [
+        f"Share (%) of {RESAMPLES:,} resamples of test instances, and of seeds where a model has several, in which the "
+        f"conclusion holds. Blue: at least {100 * SURE:g} % one way. Open: {open_here} of {len(here)} measured cells.",
+        f"Equal parameters: numbers that differ by less than {100 * EQUAL:g} %. The last column is of printed gaps, "
+        "which have no spread: 100 says that the conclusion holds there.",
+        "Models with several seeds: " + (", ".join(several) if several else "none") + ".",
+        f"The table is of the first column. A difference is told if a test at {100 * power.LEVEL:g} % finds it with "
+        f"power {power.POWER:g}; the spread of seeds is that of all models of the grid with several, pooled.",
+    ]
+    alt = "Share of resamples in which each conclusion on depth and width holds, by test set."
+    return style.drawing(figure, rows, notes, alt, _table(study))
+
+
+def conclusions(study: Study, models: Models) -> list[Conclusion]:
+    """Depth against width: by exponents, at equal parameters; and whether the largest step of each helps at all."""
+    x = {shape: point[0] for shape, point in models.points(study)[HERE].items()}
+    found = [Conclusion("Depth pays more than width")]
+    for deep, wide in permutations(x, 2):
+        if deep.depth > wide.depth and abs(np.log(x[deep] / x[wide])) < EQUAL:
+            found.append(Conclusion(f"{deep.name} before {wide.name}, equal parameters", deep, wide))
+    for along, word in (("depth", "deeper"), ("width", "wider")):
+        for line in models.lines(along):  # type: ignore[arg-type]
+            least, most = line[0], line[-1]
+            found.append(Conclusion(f"{most.name} before {least.name}, {word}", most, least))
+    return found
+
+
+def _sheet(study: Study, grid: str, models: Models, rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return conclusion -> column -> share; and add them to the rows."""
+    sides = models.points(study)
+    x = {shape: point[0] for shape, point in sides[HERE].items()}
+    columns = {_named(test): (HERE, x, _gaps(study, models, test)) for test in models.tests}
+    printed = {shape: point[0] for shape, point in sides[PAPER].items()}
+    columns[PRINTED] = PAPER, printed, {shape: np.array([point[1]]) for shape, point in sides[PAPER].items()}
+    sheet: dict[str, dict[str, float]] = {}
+    for conclusion in conclusions(study, models):
+        line = sheet.setdefault(conclusion.name, {})
+        for column, (side, size, gaps) in columns.items():
+            margin = conclusion.margin(models, gaps, size)
+            line[column] = float("nan") if margin is None else float(((margin > 0) + 0.5 * (margin == 0)).mean())
+            about = {"side": side, "grid": grid, "conclusion": conclusion.name, "test": column}
+            if margin is not None:
+                rows.append(about | {"share": line[column], "margin": float(margin.mean())})
+    return sheet
+
+
+def _named(test: Labels) -> str:
+    return f"{test.dataset.problem.upper()}{test.dataset.n}"
+
+
+def _lengths(study: Study, models: Models, shape: Shape, test: Labels) -> tuple[Array, Array] | None:
+    """Lengths (instances, seeds) and those of the reference (instances,); None where a training was not measured."""
+    runs = roles.trainings(study.scale, models.run(shape))
+    pairs = [study.lengths(run, test.dataset) for run in runs]
+    kept = [pair for pair in pairs if pair is not None]
+    return (np.stack([own for own, _ in kept], 1), kept[0][1]) if kept and len(kept) == len(pairs) else None
+
+
+def _gaps(study: Study, models: Models, test: Labels) -> dict[Shape, Array]:
+    """Resample the gaps (%) of each model (resamples,): the same instances for all, seeds of each."""
+    found = {}
+    for stream, shape in enumerate(models.shapes):
+        if (lengths := _lengths(study, models, shape, test)) is not None:
+            own, reference = lengths
+            found[shape] = 100 * (resampled_means(own, stream) / resampled_means(reference) - 1)
+    return found
+
+
+def _table(study: Study) -> Table:
+    """What it takes to tell each difference from noise, on the test set of the training's size."""
+    rows = []
+    for grid, models in grids(study.scale).items():
+        spread = _seed_spread(study, models)
+        for conclusion in conclusions(study, models):
+            if conclusion.better is not None and conclusion.worse is not None:
+                cells = _powers(study, models, (conclusion.better, conclusion.worse), spread)
+                rows.append(Row((grid, conclusion.name), tuple(cells)))
+    columns = (
+        Column("difference", "Difference", "points", fixed(2)),
+        Column("instance_sd", "instances", "points", fixed(2), "Spread over"),
+        Column("seed_sd", "seeds", "points", fixed(2), "Spread over"),
+        Column("by_instances", "these instances, seeds aside", "points", fixed(2), "Told from"),
+        Column("by_both", "two seeds of each", "points", fixed(2), "Told from"),
+        Column("seeds", "Seeds of each that tell it", "", str),
+    )
+    return Table("What it takes to tell", ("Grid", "Conclusion"), columns, tuple(rows))
+
+
+def _seed_spread(study: Study, models: Models) -> float | None:
+    """Pool the spread (points) of a model's gap over its seeds; None where no model has several."""
+    variances = []
+    for shape in models.shapes:
+        lengths = _lengths(study, models, shape, models.test)
+        if lengths is not None and lengths[0].shape[1] > 1:
+            gaps = 100 * lengths[0].mean(0) / lengths[1].mean()
+            variances += [gaps.var(ddof=1)] * (len(gaps) - 1)
+    return float(np.sqrt(np.mean(variances))) if variances else None
+
+
+def _powers(study: Study, models: Models, pair: Sequence[Shape], seed_sd: float | None) -> list[Cell]:
+    better, worse = (_lengths(study, models, shape, models.test) for shape in pair)
+    if better is None or worse is None:
+        return [Cell() for _ in range(6)]
+    differences = 100 * (worse[0].mean(1) - better[0].mean(1)) / better[1].mean()
+    difference, instance_sd, count = float(differences.mean()), float(differences.std(ddof=1)), len(differences)
+    alone = power.least_effect(0, instance_sd, 1, count)
+    if seed_sd is None:
+        return [*map(Cell, (difference, instance_sd, None, alone, None, None))]
+    both, needed = (
+        power.least_effect(seed_sd, instance_sd, 2, count),
+        power.seeds_needed(difference, seed_sd, instance_sd, count),
+    )
+    told = f"more than {power.MOST}" if needed is None else str(needed)
+    return [*map(Cell, (difference, instance_sd, seed_sd, alone, both, told))]

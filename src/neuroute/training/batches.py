@@ -1,0 +1,83 @@
+"""What training schemes have in common: what they are built from, an optimizer and its updates, notes for the log."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from neuroute.networks.base import RoutingNetwork
+from neuroute.plan.objects import Run
+from neuroute.training.distributed import World
+from neuroute.training.optimizer import adam
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """What a training scheme is built from; `supervised` and its like take it and give the batches."""
+
+    run: Run
+    net: RoutingNetwork  # the bare network
+    model: Any  # it as decisions, possibly compiled and wrapped; of reinforcement it, or its `Compiled`
+    label_dirs: list[Path]
+    best: Callable[[], dict[str, Tensor]]  # the best weights so far
+    stopping: Callable[[], bool]  # whether a signal asks to stop: for what takes longer than a batch
+    state_dir: Path  # survives a kill
+    device: torch.device
+    world: World
+    memory_gb: float
+    start: Path | None = None  # the checkpoint that the weights are of, where they are not random
+
+
+class Batches(ABC):
+    """A training scheme: each batch is a function of its index, the weights, and what `state` holds.
+
+    The state goes through torch.save and is loaded with weights_only: tensors, numbers, strings, lists, dicts.  The
+    optimizer is of `model`: the bare network, if nothing else is given.
+    """
+
+    def __init__(self, scheme: Scheme, model: nn.Module | None = None, *, decoupled: bool = False) -> None:
+        self.scheme, self.run = scheme, scheme.run
+        self.net: Any = scheme.net  # as the training, of the kind that the subclass is for
+        self.training: Any = scheme.run.training
+        self.device, self.world, self.memory_gb = scheme.device, scheme.world, scheme.memory_gb
+        self.model = model or scheme.net
+        decay = self.training.weight_decay
+        self.optimizer = adam(self.model, self.device, self.learning_rate(0), decay, decoupled)
+        self._notes: list[dict[str, Any]] = []
+
+    @abstractmethod
+    def samples(self, batches: int) -> int:
+        """Count the instances in the first so many batches."""
+
+    @abstractmethod
+    def learning_rate(self, index: int) -> float: ...
+
+    @abstractmethod
+    def train(self, index: int) -> tuple[Tensor, int]:
+        """Train on batch `index`.  Returns the sum of the losses (a scalar on the device) and the updates made."""
+
+    def state(self) -> dict[str, Any]:
+        """Nothing: where a run is says what comes next."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from such a state."""
+        assert not state
+
+    def notes(self) -> list[dict[str, Any]]:
+        """What the log should say besides losses and validations, once: lines with a "kind" of their own."""
+        notes, self._notes = self._notes, []
+        return notes
+
+    def _update(self, index: int) -> None:
+        """Go along the gradient, which is no longer than the training's `clip`, at the rate of batch `index`."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate(index)
+        if (clip := getattr(self.training, "clip", None)) is not None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)

@@ -1,0 +1,116 @@
+"""Solve a file: the instance is read, the solution drawn and kept, and a line says how long it is."""
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroute.core.errors import NeurouteError
+from neuroute.datasets.tsplib import read_tour
+from neuroute.datasets.vrplib import read_solution
+from neuroute.plan.objects import Decoding
+from neuroute.problems.vrp import from_routes
+from neuroute.user.instance import Instance
+from neuroute.user.instances import TOLERANCE
+from neuroute.user.model import load_model
+from neuroute.user.outputs import PICTURES, check_writable
+from neuroute.user.solution import ENDINGS
+from neuroute.user.solve import SECONDS, check_fit, check_method, choose_for, solve
+from neuroute.user.sources import load
+
+NOUNS = {"tsp": "tour", "cvrp": "routes", "vrp": "routes"}
+FILES = (".tsp", ".vrp", ".txt")
+
+
+def read_start(path: Path, instance: Instance) -> np.ndarray:
+    """Return the stops of a solution that a user brings (.tour or .sol).
+
+    Raises NeurouteError if it is none, is of another instance, or of an instance whose solutions nothing improves.
+    """
+    if instance.problem == "vrp":
+        raise NeurouteError(f"--from {path}: solutions of {instance.variant} are built, not improved; leave it out")
+    if instance.group.tsplib is not None:
+        return read_tour(path, instance.group.tsplib)
+    routes, file_cost = read_solution(path)
+    try:
+        cost = instance.cost(routes)
+    except NeurouteError as error:
+        raise NeurouteError(f"{path}: {error}") from None
+    costs = np.array([cost, float(instance.group.lengths(from_routes(routes)[None])[0])])  # rounded, and not
+    if file_cost is not None and (np.abs(costs - file_cost) > TOLERANCE * costs).all():
+        raise NeurouteError(
+            f"{path}: states a cost of {file_cost:g}, but these routes cost {cost:g} in {instance.name}; if it is no "
+            "solution of another instance, leave out its line `Cost`"
+        )
+    return from_routes(routes)
+
+
+def solve_file(
+    path: Path,
+    model: Path | str | None,
+    decoding: Decoding | None,
+    out: Path,
+    device: str,
+    memory_gb: float | None = None,
+    *,
+    method: str = "network",
+    reference: str | None = None,
+    seconds: float | None = None,
+    seed: int = 0,
+    start: Path | None = None,
+    save: Path | None = None,
+    trusted: Collection[str] = (),
+    say: Callable[[str], None] = lambda line: None,
+) -> str:
+    """Solve a file, draw the solution to `out`, keep it in `save` (.tour or .sol), and return a line that says it.
+
+    As `solve`; `reference`: a solver, whose solution the gap is to; `say` is called with a line before the search
+    begins.  Raises NeurouteError, before anything is solved
+    or written, if files and model do not go together, or nothing can be written in a place.
+    """
+    if out.suffix not in PICTURES:
+        raise NeurouteError(f"--out {out}: the drawing must end in .svg, .pdf or .png")
+    if start is not None and decoding is not None and (decoding.method != "prc" or decoding.start != "greedy"):
+        raise NeurouteError("--from: the solution of a file is improved by --prc, as in --prc 100, without --start")
+    if path.suffix not in FILES:
+        raise NeurouteError(
+            f"{path}: a TSPLIB file (.tsp) or a VRPLIB file (.vrp) is expected, or one of Solomon's (.txt)"
+        )
+    instance = load(path)
+    for option, other in (("--from", start), ("--save", save)):
+        if other is not None and other.suffix != ENDINGS[instance.problem]:
+            ending = ENDINGS[instance.problem]
+            raise NeurouteError(f"{option} {other}: a solution of a {path.suffix} file is a file that ends in {ending}")
+    before = None if start is None else read_start(start, instance)
+    for solver in {method, reference} - {"network", None}:
+        check_method(instance, str(solver))
+    loaded = None
+    if method == "network":
+        loaded = load_model(model or choose_for(instance).name, device, trusted)
+        check_fit(instance, loaded)
+    for option, target in (("--out", out), ("--save", save)):
+        if target is not None:
+            check_writable(option, target)
+    if loaded is not None and decoding is None:
+        time_left = SECONDS if seconds is None else seconds
+        say(f"{instance.name}: {instance.variant}, n={instance.n}, with network '{loaded.name}', for {time_left:g} s")
+    how: dict[str, Any] = {"model": loaded, "decoding": decoding, "start": before}
+    solution = solve(instance, method, seconds=seconds, seed=seed, memory_gb=memory_gb, **how)
+    yardstick = None if reference is None else solve(instance, reference, seconds=seconds, seed=seed)
+    if save is not None:
+        solution.save(save)
+    origin = "" if start is None else f" from {start.name}"
+    origin = origin if solution.basis is None else f" from {solution.basis[0]}"
+    solution.plot(out, f"{instance.name}: {instance.format(solution.cost)}  ({solution.method}{origin})")
+    routes = f"{len(solution.routes)} routes, " if instance.problem != "tsp" else ""
+    was = f", before {instance.format(instance.cost(before))}" if before is not None else ""
+    gap = f", gap {solution.gap:.2f} %" if solution.gap is not None else ""
+    if yardstick is not None:
+        to = f"{100 * (solution.cost / yardstick.cost - 1):.2f} % to {reference}"
+        gap += f", {to} ({instance.format(yardstick.cost)} in {yardstick.seconds:.2f} s)"
+    saved_text = f", kept in {save}" if save is not None else ""
+    return (
+        f"{instance.name}: n={instance.n}, {routes}length {instance.format(solution.cost)} ({instance.distances})"
+        f"{was}{gap}, {solution.seconds:.2f} s{solution.origin}; {NOUNS[instance.problem]} in {out}{saved_text}"
+    )

@@ -1,0 +1,7 @@
+"""Labels that are quick to make."""
+
+from neuroute.plan.objects import Dataset, Labels
+
+
+def wanted(count: int, n: int = 10, solver: str = "insertion", **more) -> Labels:
+    return Labels(dataset=Dataset(n=n, count=count, **more), solver=solver)

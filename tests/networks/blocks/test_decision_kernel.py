@@ -1,0 +1,106 @@
+"""The compiled decisions are those of the formula: glimpses to float32's digits, and the first of the best nodes."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from neuroute.networks.blocks.contexts import rows_of
+from neuroute.networks.blocks.kernels import attention, decision
+from neuroute.networks.blocks.pointer import best_of, packed
+
+pytestmark = pytest.mark.skipif(decision._compiled() is None, reason=attention.describe())
+BATCH = 2
+SHAPES = [(5, 1, 1, 4), (51, 13, 2, 16), (100, 9, 4, 8), (530, 3, 2, 20)]  # nodes, tours, heads, channels of a head
+
+
+class Drawn:
+    """Instances, and tours that have begun on them; numbers None: queries know where tours began."""
+
+    def __init__(self, nodes: int, tours: int, heads: int, channels: int, numbers: int | None) -> None:
+        self.generator = torch.Generator().manual_seed(nodes)
+        width = heads * channels
+        self.keys, self.values = self.normal(2, BATCH, heads, nodes, channels)
+        self.targets, self.offsets = self.normal(BATCH, nodes, width), self.normal(BATCH, 1, nodes)
+        self.of_current = self.normal(BATCH, nodes, width)
+        self.of_context = self.normal(BATCH, nodes, width) if numbers is None else self.normal(numbers, width)
+        self.current = torch.randint(nodes, (BATCH, tours), generator=self.generator)
+        self.context = self.current.flip(1) if numbers is None else self.normal(BATCH, tours, numbers)
+        closed = torch.rand(BATCH, tours, nodes, generator=self.generator) < 0.5
+        self.mask = torch.where(closed.scatter(2, self.current[..., None], False), -math.inf, 0.0)
+
+    def normal(self, *shape: int) -> Tensor:
+        return torch.randn(shape, generator=self.generator)
+
+    def packed(self) -> decision.Decisions:
+        with torch.no_grad():
+            found = packed(self.keys, self.values, self.targets, self.offsets, self.of_current, self.of_context)
+        assert found is not None
+        return found
+
+    def glimpses(self) -> Tensor:
+        """In float64."""
+        of_current, of_context = self.of_current.double(), self.of_context.double()
+        known = rows_of(of_context, self.context) if of_context.dim() == 3 else self.context.double() @ of_context
+        query = rows_of(of_current, self.current) + known
+        query = query.unflatten(2, (self.keys.shape[1], -1)).transpose(1, 2)
+        scores = query @ self.keys.double().transpose(2, 3) / math.sqrt(query.shape[3])
+        shares = torch.softmax(scores + self.mask[:, None].double(), dim=-1)
+        return (shares @ self.values.double()).transpose(1, 2).flatten(2)
+
+    def fits(self, seen: Tensor) -> Tensor:
+        return seen.double() @ self.targets.double().transpose(1, 2) + self.offsets.double()
+
+
+@pytest.mark.parametrize("numbers", [None, 1, 4])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_equals_the_formula(shape: tuple[int, int, int, int], numbers: int | None) -> None:
+    drawn = Drawn(*shape, numbers)
+    decisions, state = drawn.packed(), (drawn.context, drawn.current, drawn.mask)
+    seen = decisions.glimpse(*state)
+    torch.testing.assert_close(seen.double(), drawn.glimpses(), rtol=1e-5, atol=1e-5)
+    fits = drawn.fits(drawn.glimpses()).clamp(-9.02, 9.02) + drawn.mask
+    chosen = decisions.best(*state)
+    assert torch.equal(decisions.point(seen, drawn.mask), chosen)
+    near = fits.gather(2, chosen[..., None]).squeeze(2)
+    torch.testing.assert_close(near, fits.amax(dim=2), rtol=0, atol=1e-4)
+
+
+def test_the_first_of_equals() -> None:
+    drawn = Drawn(100, 9, 4, 8, None)
+    drawn.offsets = 40 * drawn.offsets.sign()  # beyond what tanh tells apart
+    state = drawn.context, drawn.current, drawn.mask
+    wanted = best_of(drawn.fits(drawn.glimpses()).float(), drawn.mask)
+    assert torch.equal(drawn.packed().best(*state), wanted)
+
+
+def test_masks_that_are_parts_of_more_and_threads() -> None:
+    drawn = Drawn(100, 64, 4, 16, 4)
+    wide = torch.zeros(BATCH, 64, 104)[..., :100].copy_(drawn.mask)
+    turned = drawn.mask.transpose(1, 2).contiguous().transpose(1, 2)
+    decisions, threads = drawn.packed(), torch.get_num_threads()
+    wanted = decisions.glimpse(drawn.context, drawn.current, drawn.mask)
+    for mask in (wide, turned):
+        assert torch.equal(decisions.glimpse(drawn.context, drawn.current, mask), wanted)
+    for number in (1, 2, 3):
+        torch.set_num_threads(number)
+        assert torch.equal(decisions.glimpse(drawn.context, drawn.current, drawn.mask), wanted)
+    torch.set_num_threads(threads)
+
+
+def test_scores_that_are_no_numbers_choose_the_first_node_as_torch_does() -> None:
+    drawn = Drawn(51, 13, 2, 16, None)
+    drawn.keys[:] = math.nan
+    found = drawn.packed().best(drawn.context, drawn.current, drawn.mask)
+    assert torch.equal(found, best_of(drawn.fits(drawn.glimpses()).float(), drawn.mask))
+
+
+def test_what_it_is_not_for() -> None:
+    drawn = Drawn(51, 13, 2, 16, None)
+    keys, targets = drawn.keys, drawn.targets
+    assert not decision.fits(keys, targets)  # gradients may be asked for
+    with torch.no_grad():
+        assert decision.fits(keys, targets)
+        assert not decision.fits(keys.double(), targets.double())
+        assert not decision.fits(keys.to("meta"), targets)
