@@ -122,7 +122,7 @@ def test_seeds_fix_everything_and_splitting_changes_nothing(net: Lehd) -> None:
     assert set(asked) <= set(range(4, 8))
     for part in (slice(0, 2), slice(2, 6)):
         assert torch.equal(together[-1][part], list(go(coords[part], tours[part], seed=3))[-1])
-    rest = list(go(coords, together[4], seed=3, done=5))
+    rest = list(go(coords, together[4], seed=3, iterations_before=5))
     assert len(rest) == 3
     assert torch.equal(rest[-1], together[-1])
     assert not torch.equal(together[-1], list(go(coords, tours, seed=4))[-1])

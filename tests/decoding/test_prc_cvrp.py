@@ -208,7 +208,7 @@ def test_seeds_fix_everything_and_splitting_changes_nothing(net: LehdCvrp) -> No
     for part in (slice(0, 2), slice(2, 6)):
         apart = list(go(CvrpBatch.of(instances[part], CPU), solutions[part], seed=3, first=part.start))
         assert torch.equal(together[-1][part], apart[-1])
-    rest = list(go(batch, together[4], seed=3, done=5))
+    rest = list(go(batch, together[4], seed=3, iterations_before=5))
     assert len(rest) == 3
     assert torch.equal(rest[-1], together[-1])
     assert not torch.equal(together[-1], list(go(batch, solutions, seed=4))[-1])

@@ -128,7 +128,7 @@ def test_two_passes_learn_what_one_graph_does(way: dict[str, Any]) -> None:
         generator = torch.Generator().manual_seed(3)
         of_encoder, tape = Routing(generator, balance=True), Tape(generator, balance=True)
         ready = net.prepare(net.encode(*case(), routing=of_encoder), tape)
-        return net.begun(ready, *made[0][:3]), of_encoder, tape
+        return net.begin_episode(ready, *made[0][:3]), of_encoder, tape
 
     net = small(**way)
     ready, of_encoder, tape = prepared(net)
@@ -174,7 +174,7 @@ def test_an_episode_keeps_what_its_first_step_found() -> None:
     net, made = small(hierarchy="episode").eval(), moves(3)
     ready = net.prepare(net.encode(*case()), Routing(torch.Generator().manual_seed(0), balance=True))
     with torch.no_grad():
-        begun = net.begun(ready, *made[0][:3])
+        begun = net.begin_episode(ready, *made[0][:3])
         first = net.decide(ready, *made[0][:3])
         assert ready.routing.first is not None
         torch.testing.assert_close(ready.routing.first, begun.first)

@@ -54,8 +54,9 @@ def test_killed_while_it_re_constructs_it_goes_on_there(
         current[0] = number
         return begin(self, number)
 
-    def watched(self: Any, *what: Any, seed: int, first: int, done: int) -> Iterator[torch.Tensor]:
-        for each in plain(self, *what, seed=seed, first=first, done=done):
+    def watched(self: Any, *what: Any, seed: int, first: int, iterations_before: int) -> Iterator[torch.Tensor]:
+        done = iterations_before
+        for each in plain(self, *what, seed=seed, first=first, iterations_before=done):
             if killing and (current[0], first, done) == (number, 9, 1):
                 raise Killed
             calls.append((first, done))

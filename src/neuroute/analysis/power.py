@@ -40,10 +40,10 @@ def power(effect: float, seed_sd: float, instance_sd: float, seeds: int, instanc
 def seeds_needed(effect: float, seed_sd: float, instance_sd: float, instances: float) -> int | None:
     """Return how many seeds of each model find `effect` with POWER; None if so few instances never do, or over MOST."""
 
-    def found(seeds: int) -> bool:
+    def is_enough(seeds: int) -> bool:
         return power(effect, seed_sd, instance_sd, seeds, instances) >= POWER
 
-    return bisect_left(range(MOST + 1), True, lo=1, key=found) if found(MOST) else None
+    return bisect_left(range(MOST + 1), True, lo=1, key=is_enough) if is_enough(MOST) else None
 
 
 def least_effect(seed_sd: float, instance_sd: float, seeds: int, instances: float) -> float | None:

@@ -84,41 +84,46 @@ def compare(
     Raises:
         NeurouteError: before anything is solved, if there is no such method, set or folder, or nothing to compare.
     """
-    given = {"methods": methods, "sets": sets, "seconds": seconds, "max_nodes": max_nodes}
-    named = {key: value for key, value in given.items() if value is not None}
-    chosen = validate(Compare, (settings or Compare()).model_dump() | named, "compare")
+    options = {"methods": methods, "sets": sets, "seconds": seconds, "max_nodes": max_nodes}
+    set_options = {key: value for key, value in options.items() if value is not None}
+    choice = validate(Compare, (settings or Compare()).model_dump() | set_options, "compare")
     folder, hand = Path(out), None if benchmarks is None else Path(benchmarks)
     check_writable("--out", folder / "records.csv")
-    members, notes = collect(chosen.sets, chosen.min_nodes, chosen.max_nodes, places or _in(hand), hand)
+    members, notes = collect(choice.sets, choice.min_nodes, choice.max_nodes, places or _in(hand), hand)
     problems = [p for p in PROBLEMS if any(m.instance.problem == p for m in members)]
     rows = list(
         dict.fromkeys(
             m
-            for name in chosen.methods
-            for budget in chosen.budgets
+            for name in choice.methods
+            for budget in choice.budgets
             for m in _parsed(name, budget, methods, problems, checkpoints, trusted, notes)
         )
     )
     notes = list(dict.fromkeys(notes))
-    results = [read_results(Path(path), members) for path in chosen.results]
-    for path, each in zip(chosen.results, results, strict=True):
+    results = [read_results(Path(path), members) for path in choice.results]
+    for path, each in zip(choice.results, results, strict=True):
         notes += [f"{each.left_out} lines of {path} are of other instances."] if each.left_out else []
     check_rows(rows, results)
     if not rows and not results:
         raise NeurouteError("nothing to compare: none of the methods is for these instances; name others by --method")
-    if chosen.clock == "cpu" and (chosen.threads > 1 or devices.choose(device).type != "cpu"):
+    if choice.clock == "cpu" and (choice.threads > 1 or devices.choose(device).type != "cpu"):
         raise NeurouteError("clock cpu: counts the time of one thread on a CPU; leave --threads and --device cuda out")
     check_folder(folder)
-    machine = Machine(devices.choose(device).type, chosen.threads, memory_gb, chosen.clock)
-    records = run(members, rows, results, folder, seeds=chosen.seeds, limit=chosen.limit, machine=machine)
-    return write(records, chosen.groups, folder, notes)
+    machine = Machine(devices.choose(device).type, choice.threads, memory_gb, choice.clock)
+    records = run(members, rows, results, folder, seeds=choice.seeds, limit=choice.limit, machine=machine)
+    return write(records, choice.groups, folder, notes)
 
 
 def write(records: pd.DataFrame, beginnings: Sequence[int], folder: Path, notes: Sequence[str] = ()) -> Comparison:
     """Write records, table and pictures of a comparison into a folder."""
     write_text(folder / "records.csv", records.to_csv(index=False, lineterminator="\n"))
-    drawn = table(records, beginnings, notes)
-    texts = {"csv": drawn.csv(), "md": drawn.markdown(), "tex": drawn.latex(), "html": drawn.html()}
+    result_table = table(records, beginnings, notes)
+    texts = {
+        "csv": result_table.csv(),
+        "md": result_table.markdown(),
+        "tex": result_table.latex(),
+        "html": result_table.html(),
+    }
     for kind, text in texts.items():
         write_text(with_suffix(folder / "table", kind), text)
     for name, draw in FIGURES.items():
@@ -129,13 +134,13 @@ def write(records: pd.DataFrame, beginnings: Sequence[int], folder: Path, notes:
         save_figure(figure.figure, folder / name)
         write_text(with_suffix(folder / name, "csv"), figure.points.to_csv(index=False, lineterminator="\n"))
         write_json(with_suffix(folder / name, "json"), {"notes": list(figure.notes), "alt": figure.alt})
-    return Comparison(records, folder, drawn)
+    return Comparison(records, folder, result_table)
 
 
 def _parsed(
     name: str,
     seconds: float,
-    asked: Sequence[str] | None,
+    methods: Sequence[str] | None,
     problems: Sequence[str],
     checkpoints: Checkpoints | None,
     trusted: Collection[str],
@@ -145,7 +150,7 @@ def _parsed(
     try:
         return parse(name, seconds, problems, checkpoints or _no_runs, trusted)
     except NeurouteError as error:
-        if asked is not None or name not in Compare().methods:
+        if methods is not None or name not in Compare().methods:
             raise
         notes.append(f"Left out: {str(error).removeprefix('--method ')}.")
         return []

@@ -44,10 +44,10 @@ def flips(records: pd.DataFrame) -> Drawing:
         f"below the column's. Orange: below {100 * SURE:g} %, an order that other instances may turn round "
         f"({len(open_pairs)} of {len(rows)} pairs)."
     ]
-    told = "; ".join(
+    text = "; ".join(
         f"{r['problem']}: {r['method']} before {r['other']} in {100 * r['share_better']:.0f} %" for r in open_pairs
     )
-    return drawing(figure, rows, notes, f"Pairs of methods whose order is not sure: {told or 'none'}.")
+    return drawing(figure, rows, notes, f"Pairs of methods whose order is not sure: {text or 'none'}.")
 
 
 def _name(key: Key) -> str:
@@ -65,8 +65,8 @@ def _middle(times: Sequence[float]) -> float | None:
 
 def _within(records: pd.DataFrame, budget: float | None) -> pd.DataFrame:
     """Keep what ends by itself, and searches of that budget."""
-    kept: pd.DataFrame = records[records.budget_s.isna() | (records.budget_s == budget)]
-    return kept
+    records_kept: pd.DataFrame = records[records.budget_s.isna() | (records.budget_s == budget)]
+    return records_kept
 
 
 def budgets(records: pd.DataFrame) -> Drawing | None:
@@ -91,13 +91,13 @@ def budgets(records: pd.DataFrame) -> Drawing | None:
             style.empty_axes(axes, f"{problem.upper()}: no order changes")
     if not sheets:
         style.empty_axes(panels[0], "too few instances were solved by all methods")
-    told = f"{sum(map(len, sheets.values()))} of {len(rows) // len(times)} orders"
+    shown_text = f"{sum(map(len, sheets.values()))} of {len(rows) // len(times)} orders"
     notes = [
         f"Share (%) of {RESAMPLES:,} resamples of instances and seeds in which the first method has the smaller mean "
-        f"gap when searches have so many seconds. Blue: at least {100 * SURE:g} % one way. Shown: {told}, those "
+        f"gap when searches have so many seconds. Blue: at least {100 * SURE:g} % one way. Shown: {shown_text}, those "
         "that are open at some budget or turn round between two; the CSV has all."
     ]
-    return drawing(figure, rows, notes, f"Orders of methods that hang on the budget of searches: {told}.")
+    return drawing(figure, rows, notes, f"Orders of methods that hang on the budget of searches: {shown_text}.")
 
 
 def _orders(problem: str, every: Summary, times: Sequence[float]) -> list[dict[str, Any]]:

@@ -123,12 +123,11 @@ class RouteRollout:
 
     def go(self, stops: Tensor) -> None:
         if kernel.fits(stops, self.mask):
-            state = {name: getattr(self, name) for name in self.of_tours}
-            order, via = state.pop("_order"), state.pop("_via")
-            before = {name.lstrip("_"): each for name, each in state.items()}
-            after, self.context = self._routes.go(stops, order, via, self._visited, self.mask, before)
-            for name in state:
-                setattr(self, name, after[name.lstrip("_")])
+            names = {name.lstrip("_"): name for name in self.of_tours if name.lstrip("_") in kernel.STATE}
+            before = {name: getattr(self, own) for name, own in names.items()}
+            after, self.context = self._routes.go(stops, self._order, self._via, self._visited, self.mask, before)
+            for name, own in names.items():
+                setattr(self, own, after[name])
             self._moves += 1
             return
         demand = self._demand.gather(1, stops)

@@ -45,7 +45,7 @@ class CvrpSearch(Search[CvrpBatch]):
         *,
         seed: int = 0,
         first: int = 0,
-        done: int = 0,
+        iterations_before: int = 0,
     ) -> Iterator[Tensor]:
         self.check(net, decoding, improves=True)
 
@@ -54,7 +54,7 @@ class CvrpSearch(Search[CvrpBatch]):
 
         what = (decide, net.encode, batch, solutions, decoding.iterations)
         if decoding.method == "rrc":
-            return rrc(*what, longest=decoding.longest, seed=seed, first=first, done=done)
+            return rrc(*what, longest=decoding.longest, seed=seed, first=first, iterations_before=iterations_before)
         return prc(
             *what,
             rule=decoding.rule,
@@ -63,7 +63,7 @@ class CvrpSearch(Search[CvrpBatch]):
             blocks_per_batch=partial(blocks_per_batch, net, memory_gb),
             seed=seed,
             first=first,
-            done=done,
+            iterations_before=iterations_before,
         )
 
 

@@ -194,7 +194,7 @@ def _improving(
     memory_gb: float,
     first: int,
     now: Tensor | None,
-    done: int,
+    iterations_before: int,
 ) -> Iterator[Tensor]:
     """What a part of the instances starts from, then its solutions after each iteration; after `now`, if it is given.
 
@@ -217,7 +217,9 @@ def _improving(
             solutions = solve_with(problem, decoding.start, instances, first).to(batch.coords.device)
         yield solutions
     if decoding.method in ("rrc", "prc"):
-        yield from search.reconstruct(net, batch, solutions, decoding, memory_gb, first=first, done=done)
+        yield from search.reconstruct(
+            net, batch, solutions, decoding, memory_gb, first=first, iterations_before=iterations_before
+        )
 
 
 def start_greedily(

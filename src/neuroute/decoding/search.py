@@ -36,12 +36,12 @@ class Search(ABC, Generic[B]):
         *,
         seed: int = 0,
         first: int = 0,
-        done: int = 0,
+        iterations_before: int = 0,
     ) -> Iterator[Tensor]:
         """The solutions (batch, ...) after each of the decoding's iterations of random or parallel re-construction.
 
         All lies on the network's device.  `first`: the number of the batch's first instance, on which draws may depend.
-        With `done`, `solutions` are those after as many iterations.
+        With `iterations_before`, `solutions` are those after as many iterations.
         Raises NeurouteError for a longest sub-path that cannot be, and for networks that `check` refuses.
         """
 

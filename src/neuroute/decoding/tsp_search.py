@@ -62,7 +62,7 @@ class TspSearch(Search[TspBatch]):
         *,
         seed: int = 0,
         first: int = 0,
-        done: int = 0,
+        iterations_before: int = 0,
     ) -> Iterator[Tensor]:
         self.check(net, decoding, improves=True)
         net = self.path_network(net)
@@ -80,7 +80,7 @@ class TspSearch(Search[TspBatch]):
             decoding.iterations,
             arrive=arrive_of(net),
             seed=seed,
-            done=done,
+            iterations_before=iterations_before,
         )
         if decoding.method == "rrc":  # one block, and no more of them than there are instances
             return go(longest=decoding.longest or solutions.shape[1], most_blocks=1)

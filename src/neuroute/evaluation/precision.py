@@ -99,7 +99,7 @@ def _seconds(
             most = 1 if net.single_start else min(TOURS, decisions - environment.depots)
             rollout = begin(net, batch, batch.start_nodes(most), precision_of(prepared))
             state = rollout.context, rollout.current, rollout.mask
-            prepared = getattr(net, "begun", lambda prepared, *_: prepared)(_cut(prepared), *state)
+            prepared = getattr(net, "begin_episode", lambda prepared, *_: prepared)(_cut(prepared), *state)
             best = net.decide if learns else net.decide_best
             return encoding + decisions * _timed(lambda: best(prepared, *state), place)
         assert isinstance(net, PathNetwork)

@@ -114,7 +114,7 @@ class Elg(Pomo):
         features = self._local_features(near, _of(there, near.nodes) - here[:, :, None], None, distances)
         query = of_first[:, -1:] + of_current[:, :1]
         keys, values = (self._heads(part[:, 1:-1]) for part in (keys, values))
-        scores = fits(self._seen(query, keys, values, None), nodes[:, 1:-1], offsets[:, 1:-1].transpose(1, 2))
+        scores = fits(self._attended(query, keys, values, None), nodes[:, 1:-1], offsets[:, 1:-1].transpose(1, 2))
         return self.clipping * (scores + self._scores(near, features, distances))[:, 0].tanh_()
 
     def _near(self, distances: Tensor, mask: Tensor) -> Near:

@@ -94,8 +94,8 @@ class MvMoe(MultiStartNetwork):
         self.width, self.depth, self.train_nodes = width, depth, train_nodes
         self.heads, self.clipping = heads, clipping
         self.hierarchy = hierarchy if experts else "none"
-        taken = places(positions, depth) if experts else set()
-        if self.hierarchy != "none" and "dec" not in taken:
+        expert_places = places(positions, depth) if experts else set()
+        if self.hierarchy != "none" and "dec" not in expert_places:
             raise ValueError(f"hierarchy '{hierarchy}' is of experts in the decoder, which are not in {positions}")
 
         def mixture(of: Experts, inputs: int, method: Method = method) -> Mixture:
@@ -105,17 +105,17 @@ class MvMoe(MultiStartNetwork):
             return mixture(LinearExperts(experts, inputs, outputs), inputs)
 
         def layer(number: int) -> PostNormLayer:
-            if f"enc{number}" in taken:
+            if f"enc{number}" in expert_places:
                 return ExpertLayer(width, heads, mixture(MlpExperts(experts, width, feed_forward), width), NORMS[norm])
             return PostNormLayer(width, heads, feed_forward, NORMS[norm])
 
-        seen = inputs_of(inputs)
-        self.embed = VrpEmbedding(width, seen.windows, linear if "raw" in taken else nn.Linear)
+        features = inputs_of(inputs)
+        self.embed = VrpEmbedding(width, features.windows, linear if "raw" in expert_places else nn.Linear)
         self.layers = nn.ModuleList(layer(number) for number in range(depth))
-        self.context = VrpContext(width, seen.columns)
+        self.context = VrpContext(width, features.columns)
         self.key_value = nn.Linear(width, 2 * width, bias=False)
         self.combine: nn.Module = nn.Linear(width, width)
-        if "dec" in taken:
+        if "dec" in expert_places:
             self.combine = mixture(LinearExperts(experts, width, width), width, decoder_method or method)
             if hierarchy != "none":
                 self.combine = Hierarchical(self.combine, width, width, hierarchy)
@@ -157,7 +157,7 @@ class MvMoe(MultiStartNetwork):
         decisions = packed(keys, values, nodes, offsets, of_current, of_context)
         return Prepared(nodes, offsets, keys, values, of_context, of_current, routing or Routing(), decisions)
 
-    def begun(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Prepared:
+    def begin_episode(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Prepared:
         """As it was prepared, and what the first decision (see `decide`) adds for those that follow.
 
         Nothing, but for the hierarchy "episode": there, learning calls this with a graph before it cuts what is
@@ -166,8 +166,8 @@ class MvMoe(MultiStartNetwork):
         if self.hierarchy != "episode":
             return prepared
         assert isinstance(self.combine, Hierarchical)
-        seen = self._seen(prepared, context, current, mask)
-        return prepared._replace(first=self.combine.probabilities(seen, Routing()))
+        attended = self._attended(prepared, context, current, mask)
+        return prepared._replace(first=self.combine.probabilities(attended, Routing()))
 
     def decide(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go.
@@ -190,29 +190,29 @@ class MvMoe(MultiStartNetwork):
 
     def _fits(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """How well each node fits each tour: (batch, tours, nodes)."""
-        return fits(self._combined(p, self._seen(p, context, current, mask)), p.nodes, p.offsets)
+        return fits(self._combined(p, self._attended(p, context, current, mask)), p.nodes, p.offsets)
 
-    def _seen(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
+    def _attended(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """What the attention of each tour brings together: (batch, tours, width)."""
         query = self._heads(self.context.query(p.of_context, p.of_current, context, current))
         scale = 1 / math.sqrt(self.width // self.heads)
         return attend(query, p.keys, p.values, scale, mask[:, None]).transpose(1, 2).flatten(2)
 
-    def _combined(self, p: Prepared, seen: Tensor) -> Tensor:
+    def _combined(self, p: Prepared, attended: Tensor) -> Tensor:
         """What the experts make of it; a dense layer is part of the nodes already."""
         if isinstance(self.combine, nn.Linear):
-            return seen
+            return attended
         if not isinstance(self.combine, Hierarchical):
-            return through(self.combine, seen, p.routing)
+            return through(self.combine, attended, p.routing)
         first = p.first
         if self.hierarchy == "episode" and first is None:
             if p.routing.first is None:  # a new episode
-                found = self.combine.probabilities(seen, p.routing)
-                if found is None or found.requires_grad:
-                    raise ValueError("hierarchy 'episode' learns from what `begun` adds to what is prepared")
-                p.routing.first = found
+                p_first = self.combine.probabilities(attended, p.routing)
+                if p_first is None or p_first.requires_grad:
+                    raise ValueError("hierarchy 'episode' learns from what `begin_episode` adds to what is prepared")
+                p.routing.first = p_first
             first = p.routing.first
-        combined: Tensor = self.combine(seen, p.routing, first)
+        combined: Tensor = self.combine(attended, p.routing, first)
         return combined
 
     def _heads(self, x: Tensor) -> Tensor:

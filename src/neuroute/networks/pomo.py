@@ -96,7 +96,7 @@ class Pomo(MultiStartNetwork):
     def _fits(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """How well each node fits each tour: (batch, tours, nodes)."""
         query: Tensor = self.context.query(p.of_context, p.of_current, context, current)
-        return fits(self._seen(query, p.keys, p.values, mask[:, None]), p.nodes, p.offsets)
+        return fits(self._attended(query, p.keys, p.values, mask[:, None]), p.nodes, p.offsets)
 
     def path_rows(self, coords: Tensor) -> Tensor:
         """coords (batch, nodes, 2) of the TSP -> rows (batch, nodes, 5 width + 1): all that `decide_path` reads."""
@@ -113,13 +113,13 @@ class Pomo(MultiStartNetwork):
         nodes, keys, values, of_first, of_current, offsets = rows.split([*[self.width] * 5, 1], dim=-1)
         query = of_first[:, -1:] + of_current[:, :1]
         keys, values = (self._heads(part[:, 1:-1]) for part in (keys, values))
-        found = fits(self._seen(query, keys, values, None), nodes[:, 1:-1], offsets[:, 1:-1].transpose(1, 2))
-        return self.clipping * found[:, 0].tanh_()
+        scores = fits(self._attended(query, keys, values, None), nodes[:, 1:-1], offsets[:, 1:-1].transpose(1, 2))
+        return self.clipping * scores[:, 0].tanh_()
 
-    def _seen(self, query: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> Tensor:
+    def _attended(self, query: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> Tensor:
         """What the attention of each query (batch, tours, width) brings together: same shape."""
-        seen = attend(self._heads(query), keys, values, 1 / math.sqrt(self.width // self.heads), bias)
-        return seen.transpose(1, 2).flatten(2)
+        attended = attend(self._heads(query), keys, values, 1 / math.sqrt(self.width // self.heads), bias)
+        return attended.transpose(1, 2).flatten(2)
 
     def _heads(self, x: Tensor) -> Tensor:
         out: Tensor = x.unflatten(2, (self.heads, -1)).transpose(1, 2)

@@ -39,9 +39,9 @@ def declare_run(
     Raises NeurouteError for changes that cannot be.
     """
     run = f"{paper}/{name}"
-    own = apply_changes(config, run, training)
+    changed = apply_changes(config, run, training)
     seed = seed_of(config, run, seed)
-    return Run(paper=paper, name=name, training=own, data=data(own), seed=seed, **fields)
+    return Run(paper=paper, name=name, training=changed, data=data(changed), seed=seed, **fields)
 
 
 def apply_changes(config: Config, run: str, declared: T) -> T:

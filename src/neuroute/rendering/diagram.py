@@ -253,8 +253,8 @@ class Column(Element):
         parts = [item.extent(sheet) for item in self.items]
         high = sum(e.up + e.down for e in parts) + self.gap * (len(parts) - 1)
         up = 0.0 if self.top else high / 2
-        left, right = (max(self.width / 2, *(e[i] for e in parts)) for i in (0, 1))
-        return Extent(left, right, up, high - up)
+        half_left, half_right = (max(self.width / 2, *(e[i] for e in parts)) for i in (0, 1))
+        return Extent(half_left, half_right, up, high - up)
 
     def draw(self, sheet: Sheet, x: float, y: float, width: float) -> None:
         level = y + self.extent(sheet).up

@@ -149,8 +149,8 @@ class Decision:
     @property
     def choice(self) -> int | None:
         """The likeliest node; none where no probability is a number."""
-        left = self.probabilities[self.available]
-        return int(self.available[np.nanargmax(left)]) if np.isfinite(left).any() else None
+        chances = self.probabilities[self.available]
+        return int(self.available[np.nanargmax(chances)]) if np.isfinite(chances).any() else None
 
     def nearest_first(self) -> Array:
         """Nodes that may come next, from near to far."""

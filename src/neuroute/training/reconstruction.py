@@ -164,7 +164,7 @@ class ReconstructedSet:
             self.scheme.memory_gb,
             seed=seed,
             first=rows.start,
-            done=finished,
+            iterations_before=finished,
         )
         with torch.inference_mode(), autocast(self.device, t.precision):
             for solutions_now in improving:

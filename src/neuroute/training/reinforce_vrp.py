@@ -110,7 +110,7 @@ class VrpReinforcement(Reinforcement):
         auxiliary = BalanceLoss(self.training.balance, generator, starts.shape[1])
         prepared = self.acting.prepare(self.acting.encode(*batch.features, auxiliary.encoder), auxiliary.tape)
         first = batch.rollout(starts, precision_of(prepared))
-        return self.net.begun(prepared, first.context, first.current, first.mask), auxiliary
+        return self.net.begin_episode(prepared, first.context, first.current, first.mask), auxiliary
 
     def _instances_per_part(self, drawn: Drawn, count: int) -> int:
         return drawn.size if self.whole else super()._instances_per_part(drawn, count)

@@ -127,7 +127,7 @@ def one_graph(batches: VrpReinforcement, number: int, balance: float) -> tuple[T
     prepared = net.prepare(net.encode(instances.coords, instances.share, instances.windows, encoder), decoder)
     choose = sampling(noise(0, number, range(drawn.size), (starts, 14)))
     routes = instances.rollout(instances.start_nodes(starts), torch.float64)
-    prepared = net.begun(prepared, routes.context, routes.current, routes.mask)
+    prepared = net.begin_episode(prepared, routes.context, routes.current, routes.mask)
     log_p = torch.zeros(drawn.size, starts, dtype=torch.float64)
     while not routes.is_complete():
         logits = net.decide(prepared, routes.context, routes.current, routes.mask)

@@ -43,7 +43,7 @@ def prc(
     blocks_per_batch: Callable[[int], int] | None = None,
     seed: int = 0,
     first: int = 0,
-    done: int = 0,
+    iterations_before: int = 0,
 ) -> Iterator[Tensor]:
     """Yields the solutions (batch, 2, V) after each iteration, nowhere longer than before it (sit, 4.3, B.3).
 
@@ -55,15 +55,15 @@ def prc(
     `encode(coords (pieces, 1 + m, 2), shares (pieces, 1 + m))`, depot first, gives rows; `decide_for(m)` decides on
     pieces of m customers or somewhat fewer.  All pieces are one batch, taken `blocks_per_batch(m)` at a time (None:
     all).  Draws depend on the seed and on an instance's number, of which the batch's first is `first`, so no way of
-    splitting changes anything.  With `done`, `solutions` are those after as many iterations of this seed, and the
-    others follow.  Raises NeurouteError for a `longest` below 4 or above V.
+    splitting changes anything.  With `iterations_before`, `solutions` are those after as many iterations of this seed,
+    and the others follow.  Raises NeurouteError for a `longest` below 4 or above V.
     """
     batch, _, customers = solutions.shape
     longest, cut = longest_sub_path(longest, customers), RULES[rule]
 
     def rounds() -> Iterator[Tensor]:
         now = solutions
-        for index in range(done, iterations):
+        for index in range(iterations_before, iterations):
             draw_now = draw_within(seed, index, customers, first, batch, longest)
             now = arranged(by_angle(instances.coords, now), draw_now)
             pieces = cut(now[:, 1], draw_now.length, most_blocks)
@@ -85,7 +85,7 @@ def rrc(
     longest: int | None = None,
     seed: int = 0,
     first: int = 0,
-    done: int = 0,
+    iterations_before: int = 0,
 ) -> Iterator[Tensor]:
     """Yields the solutions (batch, 2, V) after each iteration, nowhere longer than before it (LEHD).
 
@@ -95,7 +95,7 @@ def rrc(
     """
     batch, _, customers = solutions.shape
     every, most = torch.arange(batch, device=solutions.device), longest and longest_sub_path(longest, customers)
-    for index in range(done, iterations):
+    for index in range(iterations_before, iterations):
         draw_now = (
             draw_within(seed, index, customers, first, batch, most)
             if most

@@ -25,7 +25,7 @@ def prc(
     blocks_per_batch: Callable[[int], int] | None = None,
     arrive: Arrive | None = None,
     seed: int = 0,
-    done: int = 0,
+    iterations_before: int = 0,
 ) -> Iterator[Tensor]:
     """Yields the tours (batch, n) after each iteration, nowhere longer than before it.
 
@@ -37,8 +37,8 @@ def prc(
 
     The blocks of all instances are one batch, taken `blocks_per_batch(m)` blocks of m nodes at a time (None: all).
     The draws depend on the lower 32 bits of the seed alone (`stream_seed`), so no way of splitting changes anything.
-    With `done`, `tours` are those after as many iterations of this seed, and the others follow.  Raises NeurouteError
-    for a `longest` below 4 or above n.
+    With `iterations_before`, `tours` are those after as many iterations of this seed, and the others follow.  Raises
+    NeurouteError for a `longest` below 4 or above n.
     """
     n = tours.shape[1]
     longest = longest_sub_path(longest, n)
@@ -47,7 +47,7 @@ def prc(
         now, generator = tours, torch.Generator().manual_seed(seed)
         for iteration in range(iterations):
             start, length, backwards = draw_within(generator, n, longest)
-            if iteration < done:
+            if iteration < iterations_before:
                 continue
             now = (now.flip(1) if backwards else now).roll(-start, dims=1)
             stops = length * min(n // length, most_blocks or n)

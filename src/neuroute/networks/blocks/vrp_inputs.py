@@ -56,8 +56,8 @@ class VrpContext(nn.Module):
 
     def query(self, of_context: Tensor, of_current: Tensor, context: Tensor, current: Tensor) -> Tensor:
         """context (batch, tours, 4): load, time, length, open; current (batch, tours) -> (batch, tours, width)."""
-        known = in_all_digits(torch.matmul, self.read(context), of_context.to(context))
-        return rows_of(of_current, current).to(context) + known
+        from_context = in_all_digits(torch.matmul, self.read(context), of_context.to(context))
+        return rows_of(of_current, current).to(context) + from_context
 
     def read(self, context: Tensor) -> Tensor:
         """What is known of the route, of all that may be."""

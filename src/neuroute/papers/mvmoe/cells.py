@@ -77,10 +77,10 @@ def mean_gap_cell(
     their gaps go up and down together, and an interval as of unrelated instances would be half as wide.
     """
     gaps = [study.value(MEAN_OF_GAPS, run, dataset, decoding) for dataset in datasets]
-    measured = [gap for gap in gaps if gap is not None]
-    if not measured or len(measured) < len(gaps):
+    numbers = [gap for gap in gaps if gap is not None]
+    if not numbers or len(numbers) < len(gaps):
         return Cell(None, published)
-    mean = float(np.mean(measured))
+    mean = float(np.mean(numbers))
     return interval_cell(mean, mean_gap_samples(study, run, datasets, decoding), published)
 
 
@@ -89,12 +89,12 @@ def mean_gap_samples(
 ) -> NDArray[np.float64] | None:
     """Resample that mean (resamples,); None where one of the test sets was not measured or has one instance."""
     samples = [resampled_mean_of_gaps(study, run, dataset, decoding) for dataset in datasets if dataset.count > 1]
-    kept = [each for each in samples if each is not None]
-    if len(kept) < len(datasets):
+    numbers = [each for each in samples if each is not None]
+    if len(numbers) < len(datasets):
         return None
     import numpy as np
 
-    means: NDArray[np.float64] = np.mean(kept, axis=0)
+    means: NDArray[np.float64] = np.mean(numbers, axis=0)
     return means
 
 
@@ -128,8 +128,8 @@ def models_note(study: Study, runs: Mapping[str, str]) -> str:
     for name, run in runs.items():
         if run in study.runs:
             of.setdefault(models_here(study, run), []).append(name)
-    found = [f"{', '.join(names)} ({words})" for words, names in of.items()]
-    return f"Models here: {'; '.join(found) or 'none'}."
+    texts = [f"{', '.join(names)} ({words})" for words, names in of.items()]
+    return f"Models here: {'; '.join(texts) or 'none'}."
 
 
 # -- notes ------------------------------------------------------------------------------------------------------------
@@ -159,11 +159,11 @@ def rule_notes(study: Study, tests: Iterable[Labels], runs: Sequence[str]) -> li
     tests = [labels for labels in tests if SWITCHES[str(labels.dataset.variant)].backhaul]
     if not tests:
         return []
-    held: dict[str, None] = dict.fromkeys(_held(labels.solver) for labels in tests)
-    return [f"{RULE} References here: {'; '.join(held)}. {PUBLISHED_FEASIBLE}", *_feasible(study, tests, runs)]
+    rules: dict[str, None] = dict.fromkeys(_rule_of(labels.solver) for labels in tests)
+    return [f"{RULE} References here: {'; '.join(rules)}. {PUBLISHED_FEASIBLE}", *_feasible(study, tests, runs)]
 
 
-def _held(solver: str) -> str:
+def _rule_of(solver: str) -> str:
     rule = "held to the networks' rule" if solver in BY_THE_RULE else "free start"
     return f"{solver_name(solver)}, {rule}"
 
@@ -178,7 +178,7 @@ def _feasible(study: Study, tests: Sequence[Labels], runs: Sequence[str]) -> lis
             by_size.setdefault(labels.dataset.n, []).append(f"{labels.dataset.variant} {share:.0f} %")
     if not by_size:
         return []
-    parts = [f"{', '.join(found)} (n={n})" for n, found in by_size.items()]
+    parts = [f"{', '.join(texts)} (n={n})" for n, texts in by_size.items()]
     return [f"Of the reference solutions here networks could drive: {'; '.join(parts)}."]
 
 
@@ -187,14 +187,16 @@ def budgets_note(scale: Scale, variants: Sequence[str]) -> str:
     every = (
         labels.solver for variant in variants for size in roles.SIZES for labels in roles.solved(scale, variant, size)
     )
-    told = [f"{solver_name(solver)} {BUDGETS[solver]}" for solver in dict.fromkeys(every) if solver in BUDGETS]
-    return f"Budgets of solvers here (in the paper): {', '.join(told)}. The paper has HGS for VRPTW, too, and no PyVRP."
+    texts = [f"{solver_name(solver)} {BUDGETS[solver]}" for solver in dict.fromkeys(every) if solver in BUDGETS]
+    return (
+        f"Budgets of solvers here (in the paper): {', '.join(texts)}. The paper has HGS for VRPTW, too, and no PyVRP."
+    )
 
 
 def trained_note(study: Study, runs: Iterable[str], in_print: str = "100 million", sizes: Sequence[int] = SIZES) -> str:
     """How many trainings, how long in comparison to the paper's, and which of its `sizes` no model is trained for."""
-    drawn = amounts(study, [run for run in dict.fromkeys(runs) if run in study.runs])
-    note = f"{ONE_SEED} Each draws {drawn} instances here, {in_print} in the paper." if drawn else ONE_SEED
+    amount = amounts(study, [run for run in dict.fromkeys(runs) if run in study.runs])
+    note = f"{ONE_SEED} Each draws {amount} instances here, {in_print} in the paper." if amount else ONE_SEED
     if SIZES[-1] not in sizes or SIZES[-1] in study.scale[MvmoeScale].trained_sizes:
         return note
     return (
@@ -204,10 +206,10 @@ def trained_note(study: Study, runs: Iterable[str], in_print: str = "100 million
 
 def amounts(study: Study, runs: Iterable[str]) -> str:
     """Say how many instances trainings draw, 8,000 or 8,000 to 16,000; nothing for none."""
-    drawn = sorted({round(amount) for run in runs if (amount := drawn_instances(study.runs[run])) is not None})
-    return " to ".join(f"{amount:,}" for amount in dict.fromkeys((*drawn[:1], *drawn[-1:])))
+    counts = sorted({round(amount) for run in runs if (amount := drawn_instances(study.runs[run])) is not None})
+    return " to ".join(f"{amount:,}" for amount in dict.fromkeys((*counts[:1], *counts[-1:])))
 
 
-def joined(measured: Mapping[str, str]) -> str:
+def joined(values: Mapping[str, str]) -> str:
     """POMO-MTL 2.10, MVMoE/4E 1.93."""
-    return ", ".join(f"{name} {value}" for name, value in measured.items())
+    return ", ".join(f"{name} {value}" for name, value in values.items())

@@ -30,12 +30,12 @@ def experts_help(study: Study) -> Finding:
     sets = [roles.reference(study.scale, variant, SIZES[0]).dataset for variant in UNSEEN]
 
     def side(method: str) -> Side:
-        shown = printed_numbers(study, 2, method=method, n=SIZES[0], metric="gap_pct")
+        rows = printed_numbers(study, 2, method=method, n=SIZES[0], metric="gap_pct")
         run = run_id(roles.multi(study.scale, method, SIZES[0]))
         mean = mean_gap_cell(study, run, sets).measured
-        measured = mean if isinstance(mean, float) else None
+        gap = mean if isinstance(mean, float) else None
         samples = mean_gap_samples(study, run, sets) if min(each.count for each in sets) >= FEWEST else None
-        return Side(method, measured, float(shown.value.mean()), samples)
+        return Side(method, gap, float(rows.value.mean()), samples)
 
     at = f"{len(UNSEEN)} problems, {sets_of(study.scale, SIZES[0])}"
     return above(side(DENSE), side(EXPERTS), "mean gap over the unseen problems, in points", INSTANCES, at)
@@ -48,11 +48,11 @@ def experts_help(study: Study) -> Finding:
 )
 def light_is_faster(study: Study) -> Finding:
     """Compare seconds of an instance with base and with hierarchical gating, over all sixteen problems."""
-    scale, shown = study.scale, printed_numbers(study, 6)
+    scale, published = study.scale, printed_numbers(study, 6)
 
     def seconds(method: str, variant: str) -> tuple[float | None, float]:
         run, dataset = run_id(roles.multi(scale, method, LARGER)), roles.constructed(scale, variant)
-        rows = shown[(shown.problem == variant) & (shown.method == method)]
+        rows = published[(published.problem == variant) & (published.method == method)]
         return study.value("time_s", run, dataset, MULTI), float(rows.value.item())
 
     times = {method: [seconds(method, variant) for variant in VARIANTS] for method in (EXPERTS, LIGHT)}
@@ -89,11 +89,15 @@ def light_generalises(study: Study) -> Finding:
     """Compare mean gaps on the instances of Set-X that both have solved."""
     names = {method: roles.multi(study.scale, method, LARGER) for method in (EXPERTS, LIGHT)}
     gaps = common_gaps(study, SET_X, [solver(study, method, name, "set_x") for method, name in names.items()])
-    shown = printed_numbers(study, 7, problem="CVRP", metric="gap_pct")
-    means = shown[shown.instance.str.startswith("mean of")]
+    published = printed_numbers(study, 7, problem="CVRP", metric="gap_pct")
+    means = published[published.instance.str.startswith("mean of")]
     base, light = (
-        Side(method, sum(own) / len(own) if own else None, number(means[means.method == method], None, "gap_pct"))
-        for method, own in zip(names, gaps, strict=True)
+        Side(
+            method,
+            sum(gaps_of_one) / len(gaps_of_one) if gaps_of_one else None,
+            number(means[means.method == method], None, "gap_pct"),
+        )
+        for method, gaps_of_one in zip(names, gaps, strict=True)
     )
     differences = [a - b for a, b in zip(*gaps, strict=True)]
     return Finding(

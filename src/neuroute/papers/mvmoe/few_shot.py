@@ -43,12 +43,12 @@ def points(study: Study, method: str, variant: str) -> list[tuple[float, int, in
     dataset = roles.reference(scale, variant, SIZES[0]).dataset
     *earlier, _ = stages(scale)
     weights = [run_id(roles.multi(scale, method, SIZES[0])), *(f"{run}@{stage}" for stage in earlier), run]
-    found, epoch, batch, samples = [], 0, 0, 0
+    gaps, epoch, batch, samples = [], 0, 0, 0
     for name, stage in zip(weights, (None, *scale[MvmoeScale].few_shot.stages), strict=True):
         if stage is not None:
             epoch, batch = epoch + stage.epochs, batch + stage.batches
             samples += stage.batches * stage.batch_size
         gap = study.value(MEAN_OF_GAPS, name, dataset, X8)
         if gap is not None:
-            found.append((float(epoch), batch, samples, gap))
-    return found
+            gaps.append((float(epoch), batch, samples, gap))
+    return gaps

@@ -64,13 +64,13 @@ def figure1(study: Study) -> Drawing:
 
 def _draw_map(axes: mpl.axes.Axes, s: Solution) -> None:
     for route in s.routes:
-        own = route is s.followed
-        look: dict[str, Any] = {"color": FOLLOWED if own else OTHERS}
+        is_followed = route is s.followed
+        look: dict[str, Any] = {"color": FOLLOWED if is_followed else OTHERS}
         path = [0, *route, *([] if s.on.open else [0])]
-        axes.plot(*s.coords[path].T, **look, linewidth=1.2 if own else 0.7, zorder=3 if own else 1)
+        axes.plot(*s.coords[path].T, **look, linewidth=1.2 if is_followed else 0.7, zorder=3 if is_followed else 1)
         if s.on.open:
             home = s.coords[[route[-1], 0]]
-            axes.plot(*home.T, **look, linestyle=(0, (1, 2)), linewidth=0.9 if own else 0.5, zorder=1)
+            axes.plot(*home.T, **look, linestyle=(0, (1, 2)), linewidth=0.9 if is_followed else 0.5, zorder=1)
     for start, end in s.coords[np.stack([[0, *s.followed[:-1]], s.followed], axis=1)]:
         if np.linalg.norm(end - start) > 0.12:
             dg.draw_arrow(axes, tuple(start), tuple(start + 0.6 * (end - start)), colour=FOLLOWED, linewidth=0.6)

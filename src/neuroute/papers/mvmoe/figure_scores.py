@@ -17,8 +17,8 @@ from neuroute.rendering.columns import decimal
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, Drawing
 
-DRAWN = 12  # nodes of a score matrix
-CHOSEN = {"input": style.RAMPS["blue"], "expert": style.RAMPS["orange"]}
+MOST_NODES = 12  # nodes of a score matrix
+COLOURS = {"input": style.RAMPS["blue"], "expert": style.RAMPS["orange"]}
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Choices:
         return cls(scores, weights, len(nodes))
 
     @property
-    def drawn(self) -> int:
+    def rows_drawn(self) -> int:
         """The first nodes, the depot being the first of all."""
-        return min(DRAWN, len(self.scores))
+        return min(MOST_NODES, len(self.scores))
 
     def loads(self, way: str) -> maps.Array:
         """(m,) how many nodes each expert gets."""
@@ -57,7 +57,7 @@ def figure3(study: Study) -> Drawing:
     """Scores of a gate on real nodes, by which nodes choose experts (a) or experts choose nodes (b); loads (c, d)."""
     net = Routing.of_model(study)
     choices = Choices.of(net)
-    legend = {f"{way} choice": {"marker": "s", "color": ramp[1], "markersize": 5} for way, ramp in CHOSEN.items()}
+    legend = {f"{way} choice": {"marker": "s", "color": ramp[1], "markersize": 5} for way, ramp in COLOURS.items()}
     sheet = dg.Sheet(
         dg.row(
             dg.column(dg.heading("(a) Input choice"), dg.Panel("input", 2.4, 2.9), top=True),
@@ -71,12 +71,12 @@ def figure3(study: Study) -> Drawing:
             gap=0.05,
         )
     )  # fmt: skip
-    for way in CHOSEN:
+    for way in COLOURS:
         _draw_matrix(sheet.axes[way], choices, way)
     columns = choices.scores.shape[1]
     names = [f"E{j + 1}" for j in range(columns)]
-    _draw_pairs(sheet.axes["loads"], {way: choices.loads(way) for way in CHOSEN}, names)
-    counts = {way: np.bincount(choices.experts(way), minlength=columns + 1) for way in CHOSEN}
+    _draw_pairs(sheet.axes["loads"], {way: choices.loads(way) for way in COLOURS}, names)
+    counts = {way: np.bincount(choices.experts(way), minlength=columns + 1) for way in COLOURS}
     _draw_pairs(sheet.axes["counts"], counts, [str(i) for i in range(columns + 1)], "experts of a node")
     alt = "Score matrices of nodes and experts with the chosen entries in colour, and how many nodes each expert gets."
     return dg.drawing(sheet.figure, _rows(choices), _notes(net, choices), alt)
@@ -84,13 +84,13 @@ def figure3(study: Study) -> Drawing:
 
 def _draw_matrix(axes: mpl.axes.Axes, choices: Choices, way: str) -> None:
     """A row for each node, a column for each expert, the chosen in colour; units of the axes are cells."""
-    rows, columns = choices.drawn, choices.scores.shape[1]
-    chosen = choices.weights[way][:rows] > 0
-    colours = mpl.colors.ListedColormap(["white", CHOSEN[way][0]])
-    axes.pcolormesh(np.arange(columns + 1), np.arange(rows + 1), chosen, cmap=colours, vmin=0, vmax=1,
+    rows, columns = choices.rows_drawn, choices.scores.shape[1]
+    is_choice = choices.weights[way][:rows] > 0
+    colours = mpl.colors.ListedColormap(["white", COLOURS[way][0]])
+    axes.pcolormesh(np.arange(columns + 1), np.arange(rows + 1), is_choice, cmap=colours, vmin=0, vmax=1,
                     edgecolors="#c3c8d0", linewidth=0.3)  # fmt: skip
     for i, j in np.ndindex(rows, columns):
-        weight, colour = ("bold", style.INK) if chosen[i, j] else ("normal", style.GREY)
+        weight, colour = ("bold", style.INK) if is_choice[i, j] else ("normal", style.GREY)
         dg.write(
             axes, j + 0.5, i + 0.52, _score(float(choices.scores[i, j])), fontsize=5.4, fontweight=weight, color=colour
         )
@@ -116,7 +116,7 @@ def _score(value: float) -> str:
 def _draw_pairs(axes: mpl.axes.Axes, counts: dict[str, maps.Array], labels: list[str], x: str = "") -> None:
     """Both ways' numbers of nodes side by side."""
     for way, shift in (("input", -0.2), ("expert", 0.2)):
-        maps.draw_bars(axes, counts[way], labels, x=x, y="nodes", width=0.38, color=CHOSEN[way][1], shift=shift)
+        maps.draw_bars(axes, counts[way], labels, x=x, y="nodes", width=0.38, color=COLOURS[way][1], shift=shift)
 
 
 def _rows(choices: Choices) -> list[dict[str, Any]]:
@@ -125,7 +125,7 @@ def _rows(choices: Choices) -> list[dict[str, Any]]:
         {
             "node": i, "expert": j + 1, "score": float(choices.scores[i, j]),
             **{f"{way}_choice_weight": float(weights[i, j]) for way, weights in choices.weights.items()},
-            "drawn": i < choices.drawn, "side": MEASURED,
+            "drawn": i < choices.rows_drawn, "side": MEASURED,
         }
         for i, j in np.ndindex(choices.scores.shape)
     ]  # fmt: skip
@@ -133,12 +133,12 @@ def _rows(choices: Choices) -> list[dict[str, Any]]:
 
 def _notes(net: Routing, choices: Choices) -> list[str]:
     nodes, columns = choices.scores.shape
-    without, drawn = int((choices.experts("expert") == 0).sum()), choices.drawn
-    cut = f" The first {drawn} of {nodes} nodes are drawn; (c, d) and the CSV have all." if drawn < nodes else ""
+    without, rows = int((choices.experts("expert") == 0).sum()), choices.rows_drawn
+    cut = f" The first {rows} of {nodes} nodes are drawn; (c, d) and the CSV have all." if rows < nodes else ""
     loads = ", ".join(str(n) for n in choices.loads("input"))
     return [
         f"The gate of encoder layer {net.layer_number} of {net.run.id} as trained here, by input choice, on the "
-        f"{nodes} nodes of one instance of {net.shown.variant}, without noise.{cut}",
+        f"{nodes} nodes of one instance of {net.example.variant}, without noise.{cut}",
         f"Input choice: each node takes its {net.top} best experts, whose loads are {loads}. Expert choice on the "
         f"same scores, which this gate was not trained for: each expert takes the {choices.taken} nodes that score "
         f"best (nodes times {net.top} over {columns} experts, rounded down); nodes that none takes: {without}. In "

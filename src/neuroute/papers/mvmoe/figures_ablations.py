@@ -66,8 +66,8 @@ class Setting:
         about = {"panel": self.panel, "setting": self.label, "run": run_id(self.name)}
         rows = []
         if self.gap is not None:
-            measured = {"side": MEASURED, "gap_pct": self.gap, "low_pct": self.low, "high_pct": self.high}
-            rows.append(about | measured | {"time_s": self.seconds})
+            values = {"side": MEASURED, "gap_pct": self.gap, "low_pct": self.low, "high_pct": self.high}
+            rows.append(about | values | {"time_s": self.seconds})
         if self.printed is not None:
             rows.append(about | {"side": PUBLISHED, "gap_pct": self.printed})
         return rows
@@ -93,8 +93,8 @@ def figure6(study: Study) -> Drawing:
         if letter == "e":
             _draw_times(axes, settings[letter])
         else:
-            shown = [s for s in settings[letter] if s.gap is not None or s.printed is not None]
-            _draw_bars(axes, shown, METHODS if letter == "d" else {})
+            bars = [s for s in settings[letter] if s.gap is not None or s.printed is not None]
+            _draw_bars(axes, bars, METHODS if letter == "d" else {})
     handles = [
         mark("here", "s", BAR),
         mark("here, MVMoE/4E (default)", "s", DEFAULT_BAR),
@@ -109,22 +109,22 @@ def figure6(study: Study) -> Drawing:
 
 def _settings(study: Study, letter: str) -> list[Setting]:
     """All settings of a panel, whether or not they are trained here."""
-    shown = roles.shown(study.scale, f"figure6{letter}")
+    names = roles.shown(study.scale, f"figure6{letter}")
     tests = [roles.reference(study.scale, variant, SIZES[0]).dataset for variant in UNSEEN]
-    found = []
+    settings = []
     for label, name in ABLATIONS[f"figure6{letter}"].items():
-        value = _printed(study, name)
-        if label not in shown:
-            found.append(Setting(letter, label, name, None, None, None, value, None))
+        value = _published_gap(study, name)
+        if label not in names:
+            settings.append(Setting(letter, label, name, None, None, None, value, None))
             continue
         cell = mean_gap_cell(study, run_id(name), tests, value)
         gap = float(cell.measured) if isinstance(cell.measured, float | int) and np.isfinite(cell.measured) else None
         seconds = study.summary(run_id(name)).get("wall_time_s") if letter == "e" else None
-        found.append(Setting(letter, label, name, gap, cell.low, cell.high, value, seconds))
-    return found
+        settings.append(Setting(letter, label, name, gap, cell.low, cell.high, value, seconds))
+    return settings
 
 
-def _printed(study: Study, name: str) -> float | None:
+def _published_gap(study: Study, name: str) -> float | None:
     """Table 5 has the default; of the others the text quotes one."""
     if name == "h_enc_ec":
         return quoted(study, "gap_unseen_expert_choice_enc_pct")
@@ -218,16 +218,16 @@ def _notes(study: Study, settings: dict[str, list[Setting]]) -> list[str]:
 
 def _trends(settings: dict[str, list[Setting]]) -> list[str]:
     """From best to worst, panel by panel."""
-    told = []
+    texts = []
     for letter in "abcd":
-        known = sorted(((s.gap, s.label) for s in settings[letter] if s.gap is not None), key=lambda each: each[0])
-        if len(known) > 1:
-            told.append(f"({letter}) {' < '.join(label for _, label in known)}")
+        ends = sorted(((s.gap, s.label) for s in settings[letter] if s.gap is not None), key=lambda each: each[0])
+        if len(ends) > 1:
+            texts.append(f"({letter}) {' < '.join(label for _, label in ends)}")
     claims = (
         "In print (a) Raw may worsen gaps, and Enc (all) or Dec help; (b) more experts help with more data; (c) input "
         "choice by node is best, expert choice by node worst; (d) soft and random hierarchical gates disappoint."
     )
-    return [f"From the smallest gap here: {'; '.join(told)}. {claims}"] if told else [claims]
+    return [f"From the smallest gap here: {'; '.join(texts)}. {claims}"] if texts else [claims]
 
 
 def _times(study: Study, settings: Sequence[Setting]) -> list[str]:
@@ -238,7 +238,7 @@ def _times(study: Study, settings: Sequence[Setting]) -> list[str]:
     devices = dict.fromkeys(
         str(study.summary(run_id(s.name)).get("device_name")) for s in settings if s.label in seconds
     )
-    told = ", ".join(f"{label} {duration(value)}" for label, value in seconds.items())
+    text = ", ".join(f"{label} {duration(value)}" for label, value in seconds.items())
     base, light = seconds.get("base"), seconds.get("hierarchical")
     words = ""
     if base and light:
@@ -246,6 +246,6 @@ def _times(study: Study, settings: Sequence[Setting]) -> list[str]:
         words = f" The hierarchical gate {'saves' if share >= 0 else 'costs'} {abs(share):.0f} % of the base gate's,"
         words += f" in print it saves around {saved:g} %."
     return [
-        f"(e) Wall time with validations, {' and '.join(devices)}: {told}.{words} What else ran on the machine is in "
+        f"(e) Wall time with validations, {' and '.join(devices)}: {text}.{words} What else ran on the machine is in "
         "these times."
     ]

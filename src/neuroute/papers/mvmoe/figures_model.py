@@ -51,7 +51,7 @@ def _encoder(net: Routing) -> dg.Row:
     linears = (m.shape("embed.depot", "depot"), m.shape("embed.customers", "others"), "with biases")
     attention = (m.shape(f"{LAYER}.qkv", "q, k, v"), m.shape(f"{LAYER}.out", "out"), m.heads_text)
     return encoder_row(
-        f"instance of {net.shown.variant}", dg.box("embed", "linears", *linears),
+        f"instance of {net.example.variant}", dg.box("embed", "linears", *linears),
         dg.box("attention", "attention", *attention, fill="nodes"),
         dg.box("feed", *feed, fill="representatives" if mixed else "feed"),
         str(net.run.network.arguments.get("norm", "instance")), m.layers_text, f"{net.customers + 1:,} × {m.width}",
@@ -78,9 +78,9 @@ def _decoder(net: Routing) -> dg.Row:
 def _mixture(net: Routing) -> dg.Row:
     """How a mixture of the encoder routes the node where the vehicle is."""
     node, count = net.decision.current, net.array("scores").shape[1]
-    chosen, values = net.array("input_experts", int)[node], net.array("scores", float)[node]
+    experts_of_node, values = net.array("input_experts", int)[node], net.array("scores", float)[node]
     experts = [
-        dg.box(f"expert{j}", f"expert {j + 1}", fill="representatives" if j in chosen else "input", width=0.9)
+        dg.box(f"expert{j}", f"expert {j + 1}", fill="representatives" if j in experts_of_node else "input", width=0.9)
         for j in range(count)
     ]
     wide = f"a row of {net.model.width}"
@@ -95,15 +95,15 @@ def _mixture(net: Routing) -> dg.Row:
 
 def _draw_mixture(sheet: dg.Sheet, net: Routing) -> None:
     node = net.decision.current
-    scores, chosen = net.array("scores", float)[node], net.array("input_experts", int)[node]
+    scores, experts_of_node = net.array("scores", float)[node], net.array("input_experts", int)[node]
     axes = sheet.axes["scores"]
-    colours = [style.RAMPS["orange"][1] if j in chosen else "#cdd2da" for j in range(len(scores))]
-    maps.draw_bars(axes, np.nan_to_num(scores), x=f"expert; top {len(chosen)} in colour", color=colours)
+    colours = [style.RAMPS["orange"][1] if j in experts_of_node else "#cdd2da" for j in range(len(scores))]
+    maps.draw_bars(axes, np.nan_to_num(scores), x=f"expert; top {len(experts_of_node)} in colour", color=colours)
     axes.axhline(0, color=style.INK, linewidth=0.5)
     axes.set_xticks(range(1, len(scores) + 1))
     axes.set_yticks([])
     sheet.chain("x", "gate", "scores")
-    for j, weight in zip(chosen, net.array("input_weights", float)[node], strict=True):
+    for j, weight in zip(experts_of_node, net.array("input_weights", float)[node], strict=True):
         sheet.arrow("scores", f"expert{j}", bend="across", label=f"g = {weight:.2f}")
         sheet.arrow(f"expert{j}", "sum", bend="across")
     sheet.chain("sum", "output")
@@ -111,9 +111,9 @@ def _draw_mixture(sheet: dg.Sheet, net: Routing) -> None:
 
 def _decision_rows(net: Routing) -> list[dict[str, Any]]:
     stops = {int(node): i for i, node in enumerate(net.array("prefix")) if node}
-    columns = {"demand": net.shown.demand, "stop": stops, "logit": net.array("logits", float)}
+    columns = {"demand": net.example.demand, "stop": stops, "logit": net.array("logits", float)}
     columns["probability"] = net.array("probabilities", float)
-    return maps.node_rows(net.shown.coords, {"panel": "a, decision", "side": MEASURED}, columns)
+    return maps.node_rows(net.example.coords, {"panel": "a, decision", "side": MEASURED}, columns)
 
 
 def _node_rows(net: Routing) -> list[dict[str, Any]]:
@@ -136,10 +136,10 @@ def _network_notes(net: Routing) -> list[str]:
     return [
         f"Read from the loaded {net.run.id} as trained here: shapes (outputs × inputs) and counts are its own. As in "
         "the published code, but not in the paper's text, the depot has a linear of its own, of its coordinates alone.",
-        f"Maps: an instance of {net.shown.variant} after {_visited(net)} of {net.customers:,} customers (grey), of the "
-        f"tour from the first start; square: depot, ring: where the vehicle is, crosses: customers that a constraint "
-        f"closes, {len(net.decision.available)} stops are open. Known of the route: load {load:.2f}, time {time:.2f}, "
-        f"length {length:.2f}, open {opened:.0f}.",
+        f"Maps: an instance of {net.example.variant} after {_visited(net)} of {net.customers:,} customers (grey), of "
+        f"the tour from the first start; square: depot, ring: where the vehicle is, crosses: customers that a "
+        f"constraint closes, {len(net.decision.available)} stops are open. Known of the route: load {load:.2f}, time "
+        f"{time:.2f}, length {length:.2f}, open {opened:.0f}.",
         f"(b) The node with the ring; H are the gate's scores in evaluation, without noise, g the softmax over the "
         f"{net.top} best. {NOTHING_PRINTED}",
     ]
@@ -161,8 +161,8 @@ def figure4(study: Study) -> Drawing:
     _draw_loads(sheet, base, "E", "gate", "sum")
     sheet.chain("sum", "output")
     sheet.chain("X₂", "G₁")
-    shown = zip(("gate₂", "D"), (-0.4, 0.65), _branches(light), light.array("gate", float), strict=True)
-    for name, leave, label, share in shown:
+    branches = zip(("gate₂", "D"), (-0.4, 0.65), _branches(light), light.array("gate", float), strict=True)
+    for name, leave, label, share in branches:
         sheet.arrow("G₁", name, bend="straight", leave=leave, label=label, linewidth=_thickness(share))
     _draw_loads(sheet, light, "F", "gate₂", "sum₂")
     sheet.chain("sum₂", "sparse")
@@ -263,7 +263,7 @@ def _gate_notes(base: Routing, light: Routing) -> list[str]:
     sparse, dense = (float(p) for p in light.array("gate"))
     return [
         f"Read from the loaded {base.run.id} and {light.run.id} as trained here, at a decision on an instance of "
-        f"{base.shown.variant} after {_visited(base)} of {base.customers:,} customers; percentages: of the tours' "
+        f"{base.example.variant} after {_visited(base)} of {base.customers:,} customers; percentages: of the tours' "
         f"choices, {base.top} for each. (a) {loads[0]}. (b) {loads[1]}.",
         f"(b) G₁ looks at the mean of all inputs of a batch, here of one instance, and draws the sparse layer with "
         f"probability {sparse:.3f}, the dense one with {dense:.3f}, at every decision, as in the paper; the published "

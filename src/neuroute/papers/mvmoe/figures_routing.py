@@ -29,16 +29,16 @@ OVER, HATCH = "#aeb6c1", "//////"  # of what was not decided any more
 def figure8(study: Study) -> Drawing:
     """The first decisions that run the experts, by problem (a), and the share of all decisions that do (b)."""
     net = Routing.of_model(study, "MVMoE/4E-L")
-    names, drawn = net.variants, net.array("sparse", int)
+    names, sparse = net.variants, net.array("sparse", int)
     figure = new_figure(height=0.7 + 0.165 * len(names) + 0.3)
-    left, right = figure.subplots(1, 2, width_ratios=(1.75, 1))
-    _draw_decisions(left, drawn, names)
-    _draw_branches(right, _sparse_shares(net))
-    left.set_title(f"(a) The first {drawn.shape[1]} decisions")
-    right.set_title("(b) All decisions")
+    first, second = figure.subplots(1, 2, width_ratios=(1.75, 1))
+    _draw_decisions(first, sparse, names)
+    _draw_branches(second, _sparse_shares(net))
+    first.set_title(f"(a) The first {sparse.shape[1]} decisions")
+    second.set_title("(b) All decisions")
     squares = {"sparse: experts": SPARSE, "(a) dense layer": "white", "(b) dense layer": DENSE}
     handles = [_square(label, facecolor=colour, edgecolor="#5a6270") for label, colour in squares.items()]
-    if (drawn == NO_DECISION).any():
+    if (sparse == NO_DECISION).any():
         handles.append(_square("(a) all is served", facecolor="white", edgecolor=OVER, hatch=HATCH))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     alt = "By problem: at which of the first decisions the light decoder ran its experts, and at what share of all."
@@ -52,16 +52,16 @@ def _square(label: str, **look: Any) -> mpl.patches.Patch:
 
 def _sparse_shares(net: Routing) -> maps.Array:
     """(v,) percent of the decisions with experts."""
-    ran, made = (net.array(name, float) for name in ("sparse_decisions", "decisions"))
-    return 100 * ran / np.maximum(made, 1)
+    ran, decisions = (net.array(name, float) for name in ("sparse_decisions", "decisions"))
+    return 100 * ran / np.maximum(decisions, 1)
 
 
 def _draw_decisions(axes: mpl.axes.Axes, sparse: maps.Array, names: list[str]) -> None:
     """A square for each decision: filled with experts, blank without, hatched where the construction was over."""
     steps = sparse.shape[1]
     colours = mpl.colors.ListedColormap(["white", SPARSE])
-    shown = np.ma.masked_equal(sparse, NO_DECISION)
-    axes.pcolormesh(np.arange(steps + 1) + 0.5, np.arange(len(names) + 1) - 0.5, shown, cmap=colours, vmin=0, vmax=1,
+    squares = np.ma.masked_equal(sparse, NO_DECISION)
+    axes.pcolormesh(np.arange(steps + 1) + 0.5, np.arange(len(names) + 1) - 0.5, squares, cmap=colours, vmin=0, vmax=1,
                     edgecolors="#c3c8d0", linewidth=0.4)  # fmt: skip
     axes.patch.set(hatch=HATCH, edgecolor=OVER)  # masked squares show what is behind them
     axes.set_ylim(len(names) - 0.5, -0.5)
@@ -91,15 +91,16 @@ def _draw_branches(axes: mpl.axes.Axes, percent: maps.Array) -> None:
 def _decision_rows(net: Routing) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     sparse, chances = net.array("sparse", int), net.array("sparse_chance", float)
-    made, ran = net.array("decisions"), net.array("sparse_decisions")
+    counts, ran = net.array("decisions"), net.array("sparse_decisions")
     for i, (name, percent) in enumerate(zip(net.variants, _sparse_shares(net), strict=True)):
         about = {"side": MEASURED, "variant": name, "trained": name in TRAINED}
-        rows.append(about | {"panel": "b", "decisions": int(made[i]), "sparse_decisions": int(ran[i]),
+        rows.append(about | {"panel": "b", "decisions": int(counts[i]), "sparse_decisions": int(ran[i]),
                              "sparse_pct": float(percent)})  # fmt: skip
         rows += [
-            about | {"panel": "a", "decision": step, "layer": "sparse" if drawn else "dense", "probability": float(p)}
-            for step, (drawn, p) in enumerate(zip(sparse[i], chances[i], strict=True), 1)
-            if drawn != NO_DECISION
+            about
+            | {"panel": "a", "decision": step, "layer": "sparse" if is_sparse else "dense", "probability": float(p)}
+            for step, (is_sparse, p) in enumerate(zip(sparse[i], chances[i], strict=True), 1)
+            if is_sparse != NO_DECISION
         ]
     return rows
 
@@ -109,13 +110,13 @@ def _decision_notes(net: Routing) -> list[str]:
     low, high = int(percent.argmin()), int(percent.argmax())
     chances = net.array("sparse_chance", float)
     chances = chances[np.isfinite(chances)]
-    told = ""
+    chances_text = ""
     if len(chances):
-        told = f" Probabilities of the sparse layer in (a): {chances.min():.2f} to {chances.max():.2f}."
+        chances_text = f" Probabilities of the sparse layer in (a): {chances.min():.2f} to {chances.max():.2f}."
     return [
         f"{net.run.id} as trained here, {_batches(net)} of {net.customers:,} customers, greedy from many starts. "
         "What runs is drawn for the whole batch, by the same random numbers for each problem: where squares differ, "
-        f"probabilities do, which are in the CSV; another seed colours others.{told}",
+        f"probabilities do, which are in the CSV; another seed colours others.{chances_text}",
         f"Experts ran at {percent.mean():.1f} % of the decisions on average, least for {names[low]} "
         f"({percent[low]:.1f} %), most for {names[high]} ({percent[high]:.1f} %). A tour's first customer "
         "is given, not decided.",
@@ -140,10 +141,10 @@ def figure9(study: Study) -> Drawing:
     by_variant, by_layer = mean_shares(net), layer_shares(net)
     figure = new_figure(height=3.7)
     top, bottom = figure.subplots(2, 1, height_ratios=(1.35, 1))
-    even, printed = 100 / net.experts, quoted(study, "largest_expert_share_pct")
+    even, quoted_share = 100 / net.experts, quoted(study, "largest_expert_share_pct")
     colours = style.ramp("cool-warm", net.experts)
     _draw_shares(top, by_variant, net.variants, colours, even)
-    top.axhline(printed, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 1.5)))
+    top.axhline(quoted_share, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 1.5)))
     _draw_layers(bottom, by_layer, layer_names(net), colours, even)
     handles: list[Any] = [mpl.patches.Patch(fc=colour, label=f"expert {j}") for j, colour in enumerate(colours, 1)]
     handles.append(line("all alike", color=style.INK, linewidth=0.8))
@@ -152,7 +153,7 @@ def figure9(study: Study) -> Drawing:
     top.set_title("(a) Mean over layers")
     bottom.set_title("(b) Each layer, mean over problems; line: range over problems")
     alt = "Shares of the nodes that each expert gets, by problem and by layer, around the line where all are alike."
-    rows = [*_share_rows(net, by_variant), {"panel": "a", "side": PUBLISHED, "variant": "largest", "pct": printed}]
+    rows = [*_share_rows(net, by_variant), {"panel": "a", "side": PUBLISHED, "variant": "largest", "pct": quoted_share}]
     return dg.drawing(figure, rows, _share_notes(study, net, by_variant, by_layer), alt)
 
 
@@ -169,9 +170,9 @@ def layer_shares(net: Routing) -> maps.Array:
 def mean_shares(net: Routing) -> maps.Array:
     """(v, m) the mean over layers that routed anything."""
     every = layer_shares(net)
-    known = np.isfinite(every)
-    total = np.where(known, every, 0).sum(axis=1)
-    return np.asarray(total / np.maximum(known.sum(axis=1), 1))
+    finite = np.isfinite(every)
+    total = np.where(finite, every, 0).sum(axis=1)
+    return np.asarray(total / np.maximum(finite.sum(axis=1), 1))
 
 
 def _draw_shares(axes: mpl.axes.Axes, percent: maps.Array, names: list[str], colours: list[str], even: float) -> None:
@@ -189,12 +190,12 @@ def _draw_shares(axes: mpl.axes.Axes, percent: maps.Array, names: list[str], col
 def _draw_layers(axes: mpl.axes.Axes, every: maps.Array, names: list[str], colours: list[str], even: float) -> None:
     for j, colour in enumerate(colours):
         for i in range(every.shape[1]):
-            known = every[:, i, j][np.isfinite(every[:, i, j])]
-            if not len(known):
+            finite = every[:, i, j][np.isfinite(every[:, i, j])]
+            if not len(finite):
                 continue
             x = i + (j - (len(colours) - 1) / 2) * 0.16
-            axes.plot([x, x], [known.min(), known.max()], color=colour, linewidth=1.0)
-            axes.plot(x, known.mean(), "o", color=colour, markersize=4, markeredgecolor="white", markeredgewidth=0.4)
+            axes.plot([x, x], [finite.min(), finite.max()], color=colour, linewidth=1.0)
+            axes.plot(x, finite.mean(), "o", color=colour, markersize=4, markeredgecolor="white", markeredgewidth=0.4)
     axes.axhline(even, color=style.INK, linewidth=0.8, zorder=1)
     axes.set_xticks(range(len(names)), names)
     axes.set_xlim(-0.5, len(names) - 0.5)
@@ -227,9 +228,11 @@ def _share_notes(study: Study, net: Routing, by_variant: maps.Array, by_layer: m
     if np.isfinite(by_layer).any():
         i, j = np.unravel_index(int(by_variant.argmax()), by_variant.shape)
         v, layer, k = np.unravel_index(int(np.nanargmax(by_layer)), by_layer.shape)
-        told = {name in TRAINED: f"{by_variant[[(n in TRAINED) == (name in TRAINED) for n in names]].max():.1f} %"
+        largest = {name in TRAINED: f"{by_variant[[(n in TRAINED) == (name in TRAINED) for n in names]].max():.1f} %"
                 for name in names}  # fmt: skip
-        groups = ", ".join(f"{'trained' if own else 'unseen'} problems {most}" for own, most in told.items())
+        groups = ", ".join(
+            f"{'trained' if is_trained else 'unseen'} problems {most}" for is_trained, most in largest.items()
+        )
         notes.append(
             f"The largest mean share is {by_variant[i, j]:.1f} % (expert {j + 1}, {names[i]}); largest by kind: "
             f"{groups}. In a single layer it is {by_layer[v, layer, k]:.1f} % ({layers[layer]}, {names[v]})."

@@ -74,10 +74,10 @@ def curve(study: Study, run: str, variant: str, series: str) -> Curve:
 
 def epochs(training: Reinforced, batches: int) -> float:
     """How many epochs the first so many batches are."""
-    total, left = 0.0, batches
+    total, remaining = 0.0, batches
     for stage in training.stages:
-        total += min(left, stage.batches) / stage.batches_per_epoch
-        left = max(0, left - stage.batches)
+        total += min(remaining, stage.batches) / stage.batches_per_epoch
+        remaining = max(0, remaining - stage.batches)
     return total
 
 
@@ -102,8 +102,8 @@ def figure5(study: Study) -> Drawing:
         curves = [_few_curve(study, method, variant) for method in MULTI_TASK]
         _draw_few(axes, curves)
         axes.set_title(f"({letter}) {variant}", pad=14)
-        told = ", ".join(f"{gap:.3f}" for gap in zero[variant].values())
-        axes.text(0, 1.03, f"zero-shot in print (Table 2): {told} %", transform=axes.transAxes, fontsize=6.5)
+        text = ", ".join(f"{gap:.3f}" for gap in zero[variant].values())
+        axes.text(0, 1.03, f"zero-shot in print (Table 2): {text} %", transform=axes.transAxes, fontsize=6.5)
         every += curves
     panels[0].set_ylabel("Gap (%)" if len(few_shot.stages(study.scale)) > 1 else "Validation gap (%)")
     handles = [line(method, color=colour, marker=marker, markersize=3.5) for method, (colour, marker) in LOOKS.items()]
@@ -117,11 +117,11 @@ def figure5(study: Study) -> Drawing:
 
 def _zero_shot(study: Study, variant: str) -> dict[str, float]:
     """Method -> the printed gap of Table 2, before any training on the problem."""
-    found = {
+    gaps = {
         method: number(printed_numbers(study, "table2", problem=variant, method=method), SIZES[0], "gap_pct")
         for method in MULTI_TASK
     }
-    return {method: float(gap) for method, gap in found.items() if isinstance(gap, float)}
+    return {method: float(gap) for method, gap in gaps.items() if isinstance(gap, float)}
 
 
 def _draw_few(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:
@@ -144,27 +144,27 @@ def _of_epochs(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:
 def _few_notes(study: Study, every: Sequence[Curve]) -> list[str]:
     scale = study.scale[MvmoeScale]
     count, n, samples = scale.validation_count, scale.sizes[SIZES[0]], _training(study, every[0].run).samples
-    measured = (
+    gaps_text = (
         f"Gaps are ratios of mean lengths, greedy from many starts without augmentation, on {count:,} validation "
         "instances, which are not those of Table 2; nothing is selected on them."
     )
     if len(few_shot.stages(study.scale)) > 1:
-        measured = "Gaps are means of the instances' gaps on the test sets of Table 2, with its 8 images."
+        gaps_text = "Gaps are means of the instances' gaps on the test sets of Table 2, with its 8 images."
     notes = [
         f"Each model for {n} customers goes on with one problem alone, its optimizer starting afresh, in epochs of "
-        f"{samples:,} instances (the paper: 10,000, 0.01 % of a training). {measured} One training of each.",
+        f"{samples:,} instances (the paper: 10,000, 0.01 % of a training). {gaps_text} One training of each.",
         "Above each panel stands what Table 2 prints of the three models before, in the order of the legend, with 8 "
         "images and 100 million instances of training. The paper plots these curves and prints no numbers; it says "
         "that MVMoE generalises better than POMO-MTL.",
     ]
     for variant in FEW:
-        told = [
+        texts = [
             f"{each.series} {each.points[0][3]:.2f} to {each.last:.2f} %"
             for each in every
             if each.variant == variant and each.points
         ]
-        if told:
-            notes.append(f"{variant} here, from before to after: {'; '.join(told)}.")
+        if texts:
+            notes.append(f"{variant} here, from before to after: {'; '.join(texts)}.")
     return notes + _trouble(every)
 
 
@@ -221,13 +221,13 @@ def figure7(study: Study) -> Drawing:
 def _limit(axes: mpl.axes.Axes, curves: Sequence[Curve]) -> None:
     """The range of the gaps but for those of the first epochs."""
     last = max((epoch for each in curves for epoch, *_ in each.points), default=0.0)
-    kept = [gap for each in curves for epoch, *_, gap in each.points if epoch >= EARLY * last and math.isfinite(gap)]
-    if not kept:
+    gaps = [gap for each in curves for epoch, *_, gap in each.points if epoch >= EARLY * last and math.isfinite(gap)]
+    if not gaps:
         style.empty_axes(axes, "no finite gap to draw")
         return
-    low, high = min(kept), max(kept)
-    room = 0.08 * (high - low) or 0.5
-    axes.set_ylim(low - room, high + room)
+    low, high = min(gaps), max(gaps)
+    margin = 0.08 * (high - low) or 0.5
+    axes.set_ylim(low - margin, high + margin)
 
 
 def _seen_notes(study: Study, every: Sequence[Curve]) -> list[str]:
@@ -241,14 +241,14 @@ def _seen_notes(study: Study, every: Sequence[Curve]) -> list[str]:
         f"first {100 * EARLY:.0f} % of the epochs that are above all later ones are cut off; the CSV has them. One "
         "training of each.",
     ]
-    told = []
+    texts = []
     for variants, name in ((BOTH, "open routes and time windows"), ([v for v in VARIANTS if v not in BOTH], "others")):
         ends = {series: np.mean([c.last for c in every if c.variant in variants and c.series == series])
                 for series in (WITHOUT, WITH)}  # fmt: skip
-        told.append(f"{name} {ends[WITHOUT]:.2f} % without, {ends[WITH]:.2f} % with")
+        texts.append(f"{name} {ends[WITHOUT]:.2f} % without, {ends[WITH]:.2f} % with")
     worse = [v for v in BOTH if _last(every, v, WITHOUT) > _last(every, v, WITH)]
     notes.append(
-        f"Last gaps, mean over problems: {'; '.join(told)}. Of the {len(BOTH)} problems with open routes and time "
+        f"Last gaps, mean over problems: {'; '.join(texts)}. Of the {len(BOTH)} problems with open routes and time "
         f"windows {len(worse)} end higher without OVRPTW{': ' * bool(worse)}{', '.join(worse)}. The paper says that "
         "some of them do, plots the curves and prints no numbers."
     )
@@ -258,8 +258,8 @@ def _seen_notes(study: Study, every: Sequence[Curve]) -> list[str]:
 def idle_limits(every: Sequence[Curve]) -> list[str]:
     """Say which problems with a limit have the curves of the one without it: the limit never binds there."""
     of = {(each.variant, each.series): [gap for *_, gap in each.points] for each in every}
-    named = {switches: variant for variant, switches in SWITCHES.items()}
-    pairs = {v: named[SWITCHES[v]._replace(limit=False)] for v in VARIANTS if SWITCHES[v].limit}
+    variant_of = {switches: variant for variant, switches in SWITCHES.items()}
+    pairs = {v: variant_of[SWITCHES[v]._replace(limit=False)] for v in VARIANTS if SWITCHES[v].limit}
     same = [v for v, other in pairs.items() if all(of[v, series] == of[other, series] for series in (WITH, WITHOUT))]
     if not same:
         return []

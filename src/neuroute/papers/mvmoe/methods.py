@@ -13,7 +13,7 @@ CLASSICAL = (
     Method("OR-Tools", {"method": "OR-Tools", "time_limit_x": 1}, solvers=("ortools", "ortools-short")),
     Method("OR-Tools (x10)", {"method": "OR-Tools", "time_limit_x": 10}, solvers=("ortools-x10",)),
 )
-PRINTED = {"HGS": ("CVRP", "VRPTW"), "LKH3": ("CVRP", "VRPTW", "OVRP", "VRPL")}  # the others: for all problems
+IN_PRINT = {"HGS": ("CVRP", "VRPTW"), "LKH3": ("CVRP", "VRPTW", "OVRP", "VRPL")}  # the others: for all problems
 # When a search ends, as the solvers' modules have it; the paper's in parentheses, where it is another one.
 BUDGETS = {
     "hgs": "2,000 iterations without improvement (20,000)",
@@ -33,10 +33,13 @@ BY_THE_RULE = ("ortools-network",)  # solvers whose vehicles start as a network'
 
 def classical(scale: Scale, variant: str) -> list[Method]:
     """List the rows of solvers in the paper's order: those printed for the variant, and what else is run on it here."""
-    rows = [method for method in CLASSICAL if variant in PRINTED.get(str(method.label), VARIANTS)]
+    rows = [method for method in CLASSICAL if variant in IN_PRINT.get(str(method.label), VARIANTS)]
     here = dict.fromkeys(labels.solver for size in SIZES for labels in roles.solved(scale, variant, size))
-    named = {next((solver for solver in method.solvers if solver in here), None) for method in rows}
-    return [*rows, *(Method(solver_name(solver), None, solvers=(solver,)) for solver in here if solver not in named)]
+    solvers_of_rows = {next((solver for solver in method.solvers if solver in here), None) for method in rows}
+    return [
+        *rows,
+        *(Method(solver_name(solver), None, solvers=(solver,)) for solver in here if solver not in solvers_of_rows),
+    ]
 
 
 def learned(scale: Scale, variant: str) -> list[Method]:

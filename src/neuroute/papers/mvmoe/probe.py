@@ -48,7 +48,7 @@ def measure(loaded: LoadedModel, evaluation: RoutingEvaluation) -> tuple[Rows, A
     _check(evaluation)
     net = _drawable(evaluation, loaded)
     datasets = evaluation.datasets
-    found: list[Arrays] = []
+    of_variants: list[Arrays] = []
     arrays: Arrays = {
         "modules": describe_modules(net, "layers"),
         "top": np.array(_decoders(net).gate.top),
@@ -63,12 +63,12 @@ def measure(loaded: LoadedModel, evaluation: RoutingEvaluation) -> tuple[Rows, A
         for dataset in datasets:
             instances = vrp_dataset(dataset)
             of_variant, solutions = statistics(net, instances, evaluation.steps, loaded.place)
-            found.append(of_variant)
+            of_variants.append(of_variant)
             arrays |= {f"{key}_{dataset.variant}": value for key, value in solved(instances[:1], solutions).items()}
         one = instances[:1]  # of the last data set
         arrays |= {"shown": np.array(datasets[-1].variant), **one_routing(net, one, loaded.place)}
         arrays |= one_decision(net, one, loaded.place)
-    arrays |= {key: np.stack([each[key] for each in found]) for key in found[0]}
+    arrays |= {key: np.stack([each[key] for each in of_variants]) for key in of_variants[0]}
     # A record for each data set, so that what is drawn says what it was measured on.
     decoding = Decoding(starts="all")
     return parameter_rows(loaded, evaluation.group, *datasets, instances=None, decoding=decoding), arrays
@@ -89,8 +89,8 @@ def _drawable(evaluation: RoutingEvaluation, loaded: LoadedModel) -> MvMoe:
         plain = all(gate.method == "input-choice" and gate.level == "node" for gate in gates)
         if plain and not isinstance(net.embed.depot, Mixture):
             return net
-    wanted = "routing is shown of MVMoE with input choice of nodes in encoder and decoder"
-    raise wrong_network(evaluation.id, wanted, loaded)
+    purpose = "routing is shown of MVMoE with input choice of nodes in encoder and decoder"
+    raise wrong_network(evaluation.id, purpose, loaded)
 
 
 def _mixtures(net: MvMoe) -> list[str]:
@@ -120,19 +120,19 @@ def statistics(net: MvMoe, instances: Vrp, steps: int, place: torch.device) -> t
     encoder, routing.reports = routing.reports, []
     rollout = batch.rollout(batch.start_nodes(number_of_starts(instances)), precision_of(prepared))
     decisions, chances = 0, []
-    with tap_inputs([net.combine], _first_input) as seen:
+    with tap_inputs([net.combine], _first_input) as inputs:
         while not rollout.is_complete():
             rollout.go(choose_best(net.decide(prepared, rollout.context, rollout.current, rollout.mask)))
             if isinstance(net.combine, Hierarchical) and decisions < steps:
-                chances.append(_chance(net, seen[-1], routing))
-            seen.clear()
+                chances.append(_chance(net, inputs[-1], routing))
+            inputs.clear()
             decisions += 1
     runs = [bool(sparse) for sparse in routing.sparse] or [True] * decisions
     reports = iter(routing.reports)
     load = [next(reports).load[0].double().cpu().numpy() if run else None for run in runs]
     nothing = np.full(_decoders(net).gate.experts, np.nan)
     of_steps = [nothing if each is None else each for each in load[:steps]]
-    found = {
+    arrays = {
         "encoder_load": np.stack([report.load[0].double().cpu().numpy() for report in encoder]),
         "decoder_load": np.sum([np.zeros_like(nothing), *(each for each in load if each is not None)], axis=0),
         "step_load": np.stack([*of_steps, *[nothing] * (steps - len(of_steps))]),
@@ -140,18 +140,18 @@ def statistics(net: MvMoe, instances: Vrp, steps: int, place: torch.device) -> t
     }
     if isinstance(net.combine, Hierarchical):
         padding = max(0, steps - decisions)
-        found |= {
+        arrays |= {
             "sparse_decisions": np.array(sum(runs)),
             "sparse": np.array([*runs[:steps], *[-1] * padding], dtype=np.int8),
             "sparse_chance": np.array([*chances, *[np.nan] * padding], dtype=np.float32),
         }
-    return found, rollout.solutions()[0].cpu().numpy()
+    return arrays, rollout.solutions()[0].cpu().numpy()
 
 
-def _chance(net: MvMoe, seen: Tensor, routing: Routing) -> float:
+def _chance(net: MvMoe, inputs: Tensor, routing: Routing) -> float:
     """What a light decoder's gate gave the experts in a decision."""
     assert isinstance(net.combine, Hierarchical)
-    p = routing.first if net.hierarchy == "episode" else net.combine.probabilities(seen, Routing())
+    p = routing.first if net.hierarchy == "episode" else net.combine.probabilities(inputs, Routing())
     return 0.5 if p is None else float(p[0, 0])
 
 
@@ -164,17 +164,17 @@ def solved(instance: Vrp, solutions: np.ndarray) -> Arrays:
     every = instance[np.zeros(len(solutions), dtype=np.int64)]
     if not valid(every, solutions).all():
         raise AssertionError("decoding returned no solution that may be driven")  # a bug, never the user's
-    found = lengths(every, solutions)
-    order, flags = solutions[found.argmin()]
-    given = {"limit": instance.limit, "windows": instance.windows, "service": instance.service}
+    solution_lengths = lengths(every, solutions)
+    order, flags = solutions[solution_lengths.argmin()]
+    fields = {"limit": instance.limit, "windows": instance.windows, "service": instance.service}
     return {
         "coords": instance.coords[0],
         "demand": instance.demand[0],
         "capacity": instance.capacity[0],
         "order": order,
         "flags": flags,
-        "length": found.min(),
-        **{key: value[0] for key, value in given.items() if value is not None},
+        "length": solution_lengths.min(),
+        **{key: value[0] for key, value in fields.items() if value is not None},
     }
 
 
@@ -191,19 +191,19 @@ def one_routing(net: MvMoe, instance: Vrp, place: torch.device) -> Arrays:
     layer = net.layers[int(name.removeprefix("enc"))]
     assert isinstance(layer, ExpertLayer)
     gate, batch = layer.mixture.gate, VrpBatch.of(instance, place)
-    with tap_inputs([gate], _first_input) as seen:
+    with tap_inputs([gate], _first_input) as inputs:
         net.encode(batch.coords, batch.share, batch.windows, Routing(_seeded(place)))
     others = copy(gate)
     others.method = "expert-choice"
-    chosen, taken = gate(seen[0], Routing()), others(seen[0], Routing())
-    assert isinstance(chosen, InputChoice)
-    assert isinstance(taken, ExpertChoice)
-    scores = F.linear(seen[0], gate.weight)[0]
-    weights = {"input_weights": chosen.weights[0], "expert_weights": taken.weights[0]}
+    by_input, by_expert = gate(inputs[0], Routing()), others(inputs[0], Routing())
+    assert isinstance(by_input, InputChoice)
+    assert isinstance(by_expert, ExpertChoice)
+    scores = F.linear(inputs[0], gate.weight)[0]
+    weights = {"input_weights": by_input.weights[0], "expert_weights": by_expert.weights[0]}
     return {
         "layer": np.array(name),
-        "input_experts": chosen.experts[0].cpu().numpy(),
-        "expert_nodes": taken.units[0].cpu().numpy(),
+        "input_experts": by_input.experts[0].cpu().numpy(),
+        "expert_nodes": by_expert.units[0].cpu().numpy(),
         **to_arrays({"scores": scores, **weights}),
     }
 
@@ -223,25 +223,25 @@ def one_decision(net: MvMoe, instance: Vrp, place: torch.device) -> Arrays:
     while sum(node > 0 for node in prefix) < max(1, instance.customers // 3):
         rollout.go(choose_best(net.decide(prepared, rollout.context, rollout.current, rollout.mask)))
         prefix.append(int(rollout.current[0, 0]))
-    with tap_inputs([net.combine], _first_input) as seen:
+    with tap_inputs([net.combine], _first_input) as inputs:
         logits = net.decide(prepared, rollout.context, rollout.current, rollout.mask)[0, 0].float()
-    gate, tours = _decoders(net).gate, seen[0]  # (1, P, width)
-    chosen = gate(tours, Routing())
-    assert isinstance(chosen, InputChoice)
-    left = logits.isfinite()
+    gate, tours = _decoders(net).gate, inputs[0]  # (1, P, width)
+    choice = gate(tours, Routing())
+    assert isinstance(choice, InputChoice)
+    is_open = logits.isfinite()
     computed = {
         "known": rollout.context[0, 0],
-        "logits": logits.where(left, torch.nan),
-        "probabilities": torch.softmax(logits, 0).where(left, torch.nan),
+        "logits": logits.where(is_open, torch.nan),
+        "probabilities": torch.softmax(logits, 0).where(is_open, torch.nan),
         "decoder_scores": F.linear(tours, gate.weight)[0],
-        "decoder_weights": chosen.weights[0],
+        "decoder_weights": choice.weights[0],
     }
     if isinstance(net.combine, Hierarchical) and net.combine.gate is not None:
         scores = net.combine.gate(tours.mean(dim=1))[0]
         computed |= {"gate_scores": scores, "gate": scores.float().softmax(0)}
     return {
         "prefix": np.array(prefix),
-        "decoder_experts": chosen.experts[0].cpu().numpy(),
+        "decoder_experts": choice.experts[0].cpu().numpy(),
         **to_arrays(computed),
     }
 

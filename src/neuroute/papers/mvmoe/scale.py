@@ -77,8 +77,8 @@ class MvmoeScale(Strict):
         return sorted(self.trainings)
 
     def reference_of(self, variant: str, size: int) -> str:
-        found = self.references.get(variant) or self.references[OTHERS]
-        return found if isinstance(found, str) else found[size]
+        solver = self.references.get(variant) or self.references[OTHERS]
+        return solver if isinstance(solver, str) else solver[size]
 
     def other_solvers_of(self, variant: str) -> list[str]:
         return self.other_solvers.get(variant, self.other_solvers.get(OTHERS, []))
@@ -94,9 +94,9 @@ class MvmoeScale(Strict):
         for variant, solvers in self.references.items():
             if isinstance(solvers, dict) and set(solvers) != set(SIZES):
                 raise ValueError(f"references.{variant}: a solver for each of {list(SIZES)}, got {sorted(solvers)}")
-        left = [variant for variant in (*TRAINED, *UNSEEN) if variant not in self.references]
-        if OTHERS not in self.references and left:
-            raise ValueError(f"references: no solver of {left[0]}; name it, or `{OTHERS}`")
+        missing = [variant for variant in (*TRAINED, *UNSEEN) if variant not in self.references]
+        if OTHERS not in self.references and missing:
+            raise ValueError(f"references: no solver of {missing[0]}; name it, or `{OTHERS}`")
         if strange := [name for name in self.ablations if name not in ABLATIONS]:
             raise ValueError(f"ablations: no '{strange[0]}'; there are {', '.join(ABLATIONS)}")
         if len(set(self.ablations)) < len(self.ablations):
@@ -122,6 +122,6 @@ class MvmoeScale(Strict):
             raise ValueError(f"{name}: leave batches_before, balance and fresh out: each run has its own")
 
 
-def _of_variants(name: str, given: dict[str, Any]) -> None:
-    if strange := [key for key in given if key not in SWITCHES and key != OTHERS]:
+def _of_variants(name: str, mapping: dict[str, Any]) -> None:
+    if strange := [key for key in mapping if key not in SWITCHES and key != OTHERS]:
         raise ValueError(f"{name}: no variant '{strange[0]}'; there are {', '.join(SWITCHES)}, and `{OTHERS}`")

@@ -154,15 +154,15 @@ class Routing(NetworkSnapshot):
         )
 
     @property
-    def shown(self) -> Solution:
+    def example(self) -> Solution:
         """The instance that is shown in detail."""
         return self.solution(self.text("shown"))
 
     @property
     def decision(self) -> maps.Decision:
         chances = self.array("probabilities", float)
-        left = np.flatnonzero(np.isfinite(chances))
-        return maps.Decision(self.shown.coords, self.array("prefix", int), left, chances, end=0, depot=True)
+        open_nodes = np.flatnonzero(np.isfinite(chances))
+        return maps.Decision(self.example.coords, self.array("prefix", int), open_nodes, chances, end=0, depot=True)
 
     @property
     def layer_number(self) -> int:

@@ -41,26 +41,26 @@ class Solver:
 
 
 @dataclass(frozen=True)
-class _Measured:
+class _Results:
     """What is measured of a set: (column, instance) -> (length, gap in %)."""
 
     found: Mapping[tuple[int, str], tuple[float, float]]
 
     @classmethod
-    def of(cls, study: Study, library: Library, solvers: Sequence[Solver]) -> _Measured:
-        records, found = study.records, dict[tuple[int, str], tuple[float, float]]()
+    def of(cls, study: Study, library: Library, solvers: Sequence[Solver]) -> _Results:
+        records, results = study.records, dict[tuple[int, str], tuple[float, float]]()
         metric = "gap_rounded_pct" if library.rounded else "gap_pct"
         best = {name: k.optimum for name, k in _set(library).items()}
         for column, solver in enumerate(solvers):
-            own = records[(records.run == solver.run) & (records.group == solver.group)]
-            own = own[(own.decoding == solver.decoding.id) & (own.distribution == library.benchmark)]
-            study.mark(own)
-            for test, gap in own[own.metric == metric][["test", "value"]].to_numpy():
+            rows = records[(records.run == solver.run) & (records.group == solver.group)]
+            rows = rows[(rows.decoding == solver.decoding.id) & (rows.distribution == library.benchmark)]
+            study.mark(rows)
+            for test, gap in rows[rows.metric == metric][["test", "value"]].to_numpy():
                 name = str(test).removeprefix(f"{library.benchmark}_")
                 if name in best:
                     length = best[name] * (1 + float(gap) / 100)
-                    found[column, name] = (length, float(gap))
-        return cls(found)
+                    results[column, name] = (length, float(gap))
+        return cls(results)
 
     def by_all(self, names: Sequence[str]) -> list[str]:
         """The instances that every method measured here has solved."""
@@ -74,20 +74,20 @@ def library_rows(study: Study, library: Library, solvers: Sequence[Solver]) -> l
     A row: the best length known, then each method's length and gap in %.  Means here are over the instances that every
     method measured here has solved.
     """
-    shown = printed_numbers(study, study.artifact.name, problem=library.problem)
-    here, best = _Measured.of(study, library, solvers), shown[shown.metric == "best_known"]
+    published = printed_numbers(study, study.artifact.name, problem=library.problem)
+    here, best = _Results.of(study, library, solvers), published[published.metric == "best_known"]
     names = [str(name) for name in best.instance]
     others = [name for name in _set(library) if any(name == there for _, there in here.found) and name not in names]
-    of_each = [select(shown, **solver.printed) for solver in solvers]
+    of_each = [select(published, **solver.printed) for solver in solvers]
     rows = []
     for name in (*names, *others):
         printed_best = best[best.instance == name].value
-        measured = any(there == name for _, there in here.found)
-        known_here = _set(library)[name].optimum if measured else None
+        has_result = any(there == name for _, there in here.found)
+        known_here = _set(library)[name].optimum if has_result else None
         cells = [Cell(library.length(known_here), library.length(_one(printed_best)), at=_instance(name))]
-        for column, own in enumerate(of_each):
+        for column, printed_rows in enumerate(of_each):
             length, gap = here.found.get((column, name), (None, None))
-            there = own[own.instance == name]
+            there = printed_rows[printed_rows.instance == name]
             printed_length = _one(there[there.metric == "obj"].value)
             cells.append(Cell(library.length(length), library.length(printed_length)))
             cells.append(Cell(gap, _one(there[there.metric == "gap_pct"].value)))
@@ -95,13 +95,13 @@ def library_rows(study: Study, library: Library, solvers: Sequence[Solver]) -> l
     return [*rows, _mean(library, here, names, of_each)]
 
 
-def _mean(library: Library, here: _Measured, names: list[str], of_each: Sequence[pd.DataFrame]) -> Row:
+def _mean(library: Library, here: _Results, names: list[str], of_each: Sequence[pd.DataFrame]) -> Row:
     common = here.by_all(names)
     at = f"{len(common)} of {len(names)} instances"
     cells = [Cell()]
-    for column, own in enumerate(of_each):
+    for column, printed_rows in enumerate(of_each):
         gaps = [here.found[column, name][1] for name in common if (column, name) in here.found]
-        mean = own[own.instance == f"mean of {len(names)}"].value
+        mean = printed_rows[printed_rows.instance == f"mean of {len(names)}"].value
         cells += [Cell(), Cell(sum(gaps) / len(gaps) if gaps else None, _one(mean), at=at if gaps else "")]
     label = f"Mean of {len(names)}" + (f", here of {len(common)}" if common and len(common) < len(names) else "")
     return Row((library.title, label), tuple(cells))
@@ -109,7 +109,7 @@ def _mean(library: Library, here: _Measured, names: list[str], of_each: Sequence
 
 def common_gaps(study: Study, library: Library, solvers: Sequence[Solver]) -> list[list[float]]:
     """Gaps in % of each method on the instances of a set that all of them have solved; empty where one has none."""
-    here = _Measured.of(study, library, solvers)
+    here = _Results.of(study, library, solvers)
     every = {name for _, name in here.found}
     names = sorted(name for name in every if all((column, name) in here.found for column in range(len(solvers))))
     return [[here.found[column, name][1] for name in names] for column in range(len(solvers))]
@@ -117,9 +117,9 @@ def common_gaps(study: Study, library: Library, solvers: Sequence[Solver]) -> li
 
 def notes_of(study: Study, library: Library, solvers: Sequence[Solver]) -> list[str]:
     """What of a set was not measured, by instances and methods; how to get the instances where there are none."""
-    here = _Measured.of(study, library, solvers)
-    shown = printed_numbers(study, study.artifact.name, problem=library.problem)
-    names = [str(name) for name in shown[shown.metric == "best_known"].instance]
+    here = _Results.of(study, library, solvers)
+    numbers = printed_numbers(study, study.artifact.name, problem=library.problem)
+    names = [str(name) for name in numbers[numbers.metric == "best_known"].instance]
     if not here.found:
         return not_measured(None, 0, {}, library.benchmark)
     solved, notes = {name for _, name in here.found}, []
@@ -129,21 +129,20 @@ def notes_of(study: Study, library: Library, solvers: Sequence[Solver]) -> list[
         notes.append(f"{library.title}: {others} of the instances here are not in the paper's table; they come last.")
     common = here.by_all(names)
     if 0 < len(common) < len(names):
-        notes.append(
-            f"{library.title}: over the instances of the mean here, printed means are {_also(shown, solvers, common)}."
-        )
+        means = _also(numbers, solvers, common)
+        notes.append(f"{library.title}: over the instances of the mean here, printed means are {means}.")
     without = [s.label for column, s in enumerate(solvers) if all(there != column for there, _ in here.found)]
     if without:
         notes.append(f"Not measured on {library.title}: {', '.join(without)}.")
     return notes
 
 
-def _also(shown: pd.DataFrame, solvers: Sequence[Solver], names: Sequence[str]) -> str:
+def _also(numbers: pd.DataFrame, solvers: Sequence[Solver], names: Sequence[str]) -> str:
     """The printed gaps' means over some of the instances: POMO 3.60 %, ..."""
     parts = []
     for solver in solvers:
-        own = select(shown, **solver.printed)
-        gaps = own[(own.metric == "gap_pct") & own.instance.isin(list(names))].value
+        rows = select(numbers, **solver.printed)
+        gaps = rows[(rows.metric == "gap_pct") & rows.instance.isin(list(names))].value
         parts.append(f"{solver.label.partition(',')[0]} {gaps.mean():.3f} %")
     return ", ".join(parts)
 

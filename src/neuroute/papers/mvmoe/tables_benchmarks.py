@@ -35,9 +35,9 @@ def table6(study: Study) -> Table:
     for variant in VARIANTS:
         cells, dataset = [], roles.constructed(scale, variant)
         for method, run in runs.items():
-            shown = published[(published.problem == variant) & (published.method == method)]
+            rows_printed = published[(published.problem == variant) & (published.method == method)]
             seconds = study.value("time_s", run, dataset, MULTI)
-            cells.append(Cell(seconds, number(shown, roles.CONSTRUCTED, "time_s")))
+            cells.append(Cell(seconds, number(rows_printed, roles.CONSTRUCTED, "time_s")))
         rows.append(Row((variant,), tuple(cells)))
     at = of_each(scale[MvmoeScale].construction_size, scale[MvmoeScale].construction_count)
     columns = [Column(f"time_{roles.MULTI_TASK[method]}_s", method, "", duration, at=at) for method in runs]
@@ -81,13 +81,13 @@ def _table7_needs(scale: Scale) -> Iterator[Need]:
 @artifact("CVRPLIB's Set-X and Solomon's instances", needs=_table7_needs)
 def table7(study: Study) -> Table:
     """Lengths and gaps on Set-X up to 250 customers and on Solomon's R1, RC1 and RC2."""
-    found, rows = {}, list[Row]()
+    solvers_of, rows = {}, list[Row]()
     for library, group in ((SET_X, "set_x"), (SOLOMON, "solomon")):
         solvers = [solver(study, "POMO", roles.single(study.scale, library.problem, LARGER), group)]
         solvers += [solver(study, name, roles.multi(study.scale, name, LARGER), group) for name in MULTI_TASK]
-        found[library] = solvers
+        solvers_of[library] = solvers
         rows += library_rows(study, library, solvers)
-    models = {f"POMO ({library.problem})": of[0].run for library, of in found.items()}
+    models = {f"POMO ({library.problem})": of[0].run for library, of in solvers_of.items()}
     models |= {name: run_id(roles.multi(study.scale, name, LARGER)) for name in MULTI_TASK}
     return Table(
         study.artifact.title,
@@ -95,7 +95,7 @@ def table7(study: Study) -> Table:
         _columns(["POMO", *MULTI_TASK]),
         tuple(rows),
         (
-            *(note for library, solvers in found.items() for note in notes_of(study, library, solvers)),
+            *(note for library, solvers in solvers_of.items() for note in notes_of(study, library, solvers)),
             f"{ONE_SEED} {models_note(study, models)} All are trained on uniform instances alone.",
             HOW,
             "Set-X's lengths are sums of legs rounded to integers, as in the library; here the best solution of an "
@@ -124,8 +124,8 @@ def table8(study: Study) -> Table:
     for decoding, words in ((GREEDY, "greedy"), (rrc, "RRC")):
         for name, run in lehd.items():
             label = name if words == "greedy" else with_budget(f"{name} RRC100", 100, rrc.iterations)
-            shown = {"method": name, "decoding": words}
-            solvers.append(Solver(label, shown, run, roles.group(run, "set_x_large"), decoding))
+            row = {"method": name, "decoding": words}
+            solvers.append(Solver(label, row, run, roles.group(run, "set_x_large"), decoding))
     return Table(
         study.artifact.title,
         ("Set", "Instance"),

@@ -119,8 +119,8 @@ def _means(study: Study, variants: Sequence[str]) -> list[str]:
             print_[name] = f"{rows.value.mean():.3f}"
             if (mean := _mean_gap(study, name, variants, size)) is not None:
                 here[name] = f"{mean:.3f}"
-        measured = f"{joined(here)}; in print " if here else "in print "
-        notes.append(f"Mean gaps in % over the {len(variants)} problems at n={size}: {measured}{joined(print_)}.")
+        words = f"{joined(here)}; in print " if here else "in print "
+        notes.append(f"Mean gaps in % over the {len(variants)} problems at n={size}: {words}{joined(print_)}.")
     return notes
 
 
@@ -131,8 +131,8 @@ def _mean_gap(study: Study, name: str, variants: Sequence[str], size: int) -> fl
         method = next(each for each in learned(study.scale, variant) if each.label == name)
         dataset = roles.reference(study.scale, variant, size).dataset
         gaps.append(study.value(MEAN_OF_GAPS, str(method.run(size)), dataset, method.decoding))
-    found = [gap for gap in gaps if gap is not None]
-    return sum(found) / len(found) if len(found) == len(gaps) else None
+    numbers = [gap for gap in gaps if gap is not None]
+    return sum(numbers) / len(numbers) if len(numbers) == len(gaps) else None
 
 
 # -- Table 4 ----------------------------------------------------------------------------------------------------------

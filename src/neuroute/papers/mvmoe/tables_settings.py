@@ -29,8 +29,8 @@ def table3(study: Study) -> Table:
     for variant in VARIANTS:
         letters = str(published.value[variant]).split("+")
         cells = [Cell(_word(c in _letters(variant)), _word(c in letters)) for c in CONSTRAINTS]
-        seen = None if trained is None else _word(variant in trained)
-        cells.append(Cell(seen, _word(published.note[variant] == "trained")))
+        is_trained = None if trained is None else _word(variant in trained)
+        cells.append(Cell(is_trained, _word(published.note[variant] == "trained")))
         cells += [Cell(test_set(study.scale, variant, size).n) for size in SIZES]
         rows.append(Row((variant,), tuple(cells)))
     columns = [Column(f"has_{c.lower()}", c, format=str, group="Constraints") for c in CONSTRAINTS]
@@ -59,15 +59,19 @@ def table3(study: Study) -> Table:
 def _letters(variant: str) -> list[str]:
     """The paper's letters of what holds in the environment."""
     on = SWITCHES[variant]
-    given = {"C": True, "O": on.open, "B": on.backhaul, "L": on.limit, "TW": on.windows}
-    return [letter for letter, holds in given.items() if holds]
+    has = {"C": True, "O": on.open, "B": on.backhaul, "L": on.limit, "TW": on.windows}
+    return [letter for letter, holds in has.items() if holds]
 
 
 def _trained(study: Study) -> set[str] | None:
     """The problems that the multi-task models draw their batches from; None where the plan has no such run."""
     runs = [study.runs.get(run_id(roles.multi(study.scale, method, size))) for method in MULTI_TASK for size in SIZES]
-    drawn = [run.training.stages for run in runs if run is not None and isinstance(run.training, Reinforced)]
-    return {variant for stages in drawn for stage in stages for variant in stage.variants} if drawn else None
+    stages_of_runs = [run.training.stages for run in runs if run is not None and isinstance(run.training, Reinforced)]
+    return (
+        {variant for stages in stages_of_runs for stage in stages for variant in stage.variants}
+        if stages_of_runs
+        else None
+    )
 
 
 def _word(holds: bool) -> str:

@@ -33,12 +33,12 @@ def figure1(study: Study) -> Drawing:
     panels = figure.subplots(len(BUDGETS), max(1, len(problems)), sharex="col", sharey=True, squeeze=False)
     for budget, line in zip(BUDGETS, panels, strict=True):
         for problem, axes in zip(problems, line, strict=False):
-            shown = [row for row in best if (row["budget"], row["problem"]) == (budget, problem)]
+            rows_of_panel = [row for row in best if (row["budget"], row["problem"]) == (budget, problem)]
             axes.set_title(f"{problem.upper()}, {budget}")
-            if not [row for row in shown if row["gap_pct"] == drawable(row["gap_pct"])]:
+            if not [row for row in rows_of_panel if row["gap_pct"] == drawable(row["gap_pct"])]:
                 style.empty_axes(axes, "nothing was measured")
                 continue
-            _draw(axes, shown, best)
+            _draw(axes, rows_of_panel, best)
             axes.set_xlabel(NOUNS[problem] if budget == BUDGETS[-1] else "")
             axes.set_ylabel("Optimality gap (%)" if problem == problems[0] else "")
     if best:
@@ -67,12 +67,12 @@ def _rows(study: Study, s: StudyBlock) -> list[dict[str, Any]]:
 def _draw(axes: Any, rows: list[dict[str, Any]], every: list[dict[str, Any]]) -> None:
     """rows: of this panel; every: of all panels, which have one scale."""
     for (name, colour), marker in zip(COLOURS.items(), MARKERS, strict=False):
-        own = [row for row in rows if row["network"] == name]
-        if not own:
+        points = [row for row in rows if row["network"] == name]
+        if not points:
             continue
-        x, y = [row["n"] for row in own], [drawable(row["gap_pct"]) for row in own]
+        x, y = [row["n"] for row in points], [drawable(row["gap_pct"]) for row in points]
         axes.plot(x, y, color=colour, marker=marker, markersize=4, markeredgecolor="white", label=name)
-        for row in own:
+        for row in points:
             if row["low_pct"] is not None:
                 axes.plot([row["n"]] * 2, [drawable(row["low_pct"]), row["high_pct"]], color=colour, linewidth=0.9)
     sizes = sorted({row["n"] for row in rows})

@@ -31,8 +31,8 @@ class Views(Spec):
 
     def shape(self, network: BaselineShape, views: int, action_depth: int, nodes: int) -> dict[str, Any]:
         """Arguments of a network with so many views, trained on so many nodes."""
-        seen = {"views": list(self.views[:views]), "actions": self.actions}
-        return network.model_dump() | seen | {"action_depth": action_depth, "train_nodes": nodes}
+        views_here = {"views": list(self.views[:views]), "actions": self.actions}
+        return network.model_dump() | views_here | {"action_depth": action_depth, "train_nodes": nodes}
 
 
 class InvitTrained(Trained, Views):
@@ -52,13 +52,13 @@ class InvitScale(Spec):
 
 def rivals(config: Config, scale: Scale, block: InvitScale) -> list[Rival]:
     """Raises NeurouteError if a run's action encoder has no depth."""
-    found = []
+    all_rivals = []
     for name, (problem, views) in RUNS.items():
         if name not in block.action_depths:
             raise NeurouteError(f"{PAPER}.invit.action_depths: says nothing of {name}; give its layers")
         trained = block.tsp if problem == "tsp" else block.cvrp
         shape = trained.shape(block.network, views, block.action_depths[name], trained.nodes)
-        found.append(
+        all_rivals.append(
             rival(
                 config,
                 f"INViT-{views}V",
@@ -70,4 +70,4 @@ def rivals(config: Config, scale: Scale, block: InvitScale) -> list[Rival]:
                 Decoding(images=block.images),
             )
         )
-    return found
+    return all_rivals

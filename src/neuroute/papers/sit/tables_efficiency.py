@@ -124,13 +124,13 @@ class Comparison:
     def protocol_note(self) -> str:
         """Say how time and memory were measured, and of which networks."""
         s = self.study.scale[SitScale]
-        wanted = ("sit", "lehd", "sigd", "pomo") if self.problem == "tsp" else ("sit", "bq")
-        shapes = {name.upper(): shape for name, shape in s.efficiency_shapes.items() if name in wanted}
-        named = ", ".join(f"{name} D={shape.depth}, W={shape.width}" for name, shape in shapes.items())
+        names = ("sit", "lehd", "sigd", "pomo") if self.problem == "tsp" else ("sit", "bq")
+        shapes = {name.upper(): shape for name, shape in s.efficiency_shapes.items() if name in names}
+        text = ", ".join(f"{name} D={shape.depth}, W={shape.width}" for name, shape in shapes.items())
         nodes = ", ".join(f"{self._timed(size).n:,}" for size in self.sizes)
         return (
             f"Time and memory are of one instance of {self.problem.upper()} with {nodes} nodes, not of the test sets, "
-            f"and of networks with random weights in shapes of their own ({named}): {s.efficiency_decisions} decisions "
+            f"and of networks with random weights in shapes of their own ({text}): {s.efficiency_decisions} decisions "
             "along a greedy construction are timed and integrated over all of it; what would take long is left out. "
             "Memory is what the decisions add at their peak, without weights, in MiB. The paper averages over test "
             "sets on one RTX 3090 and says neither how many instances share a batch nor what its memory counts."

@@ -68,7 +68,7 @@ def _solvers(run: Run) -> str:
 
 
 def _notes(study: Study, runs: list[Run | None]) -> tuple[str, ...]:
-    differences = [_named(study, problem) for problem in PROBLEMS]
+    differences = [_differences(study, problem) for problem in PROBLEMS]
     return (
         "Rows from 'Nodes of an instance' on and the columns of the warm-up are not in the paper's table, which leaves "
         "their settings open. Its warm-up (Section 5) trains on random insertion's solutions at 1K; the published code "
@@ -86,17 +86,17 @@ def _notes(study: Study, runs: list[Run | None]) -> tuple[str, ...]:
     )
 
 
-def _named(study: Study, problem: Problem) -> str:
+def _differences(study: Study, problem: Problem) -> str:
     """Where a training here takes the published code's way instead of the paper's."""
-    found = []
+    texts = []
     for size in SIZES:
         run = study.runs.get(run_id(f"{problem}_{short(size)}"))
         if run and isinstance(run.training, Reconstruction):
             t = run.training
             options = {"starts: batch": t.starts == "batch", "rule: from-the-end": t.rule == "from-the-end"}
             options["most_blocks"] = t.most_blocks is not None
-            found += [f"{name} at {short(size).upper()}" for name, used in options.items() if used]
-    return f"{problem.upper()}, as in the published code: {', '.join(found)}." if found else ""
+            texts += [f"{name} at {short(size).upper()}" for name, used in options.items() if used]
+    return f"{problem.upper()}, as in the published code: {', '.join(texts)}." if texts else ""
 
 
 @artifact("Licences of the codes and data")

@@ -56,12 +56,12 @@ def read_course(study: Study) -> Course:
 
 
 def _in_order(study: Study) -> list[Run]:
-    left = [study.runs[name] for name in study.artifact.runs]
+    remaining = [study.runs[name] for name in study.artifact.runs]
     ordered: list[Run] = []
-    while left:
-        names = {run.id for run in left}
-        ordered.append(next((run for run in left if run.start not in names), left[0]))
-        left.remove(ordered[-1])
+    while remaining:
+        names = {run.id for run in remaining}
+        ordered.append(next((run for run in remaining if run.start not in names), remaining[0]))
+        remaining.remove(ordered[-1])
     return ordered
 
 
@@ -79,16 +79,16 @@ def draw_lengths(axes: mpl.axes.Axes, course: Course) -> None:
         ends = [earlier["length_after"], later["length_before"]]
         axes.plot([earlier["round"], later["round"]], ends, color=style.GREY, linewidth=0.7, linestyle=":")
     low, high = (f(v for r in rounds for v in (r["length_before"], r["length_after"])) for f in (min, max))
-    room = 0.14 * (high - low) or 0.1 * abs(high) or 1.0
-    if math.isfinite(room):
-        axes.set_ylim(low - 2.4 * room, high + 1.2 * room)
+    margin = 0.14 * (high - low) or 0.1 * abs(high) or 1.0
+    if math.isfinite(margin):
+        axes.set_ylim(low - 2.4 * margin, high + 1.2 * margin)
     axes.set_xlim(-0.5, len(rounds) - 0.5)
     axes.locator_params(axis="x", nbins=8, integer=True)
     begin, end = rounds[0]["length_before"], rounds[-1]["length_after"]
-    _label(axes, rounds[0]["round"], begin + 0.35 * room, f"{begin:.3f}", "center", "bottom")
+    _label(axes, rounds[0]["round"], begin + 0.35 * margin, f"{begin:.3f}", "center", "bottom")
     if len(rounds) > 1:
         text = f"{end:.3f}\n({100 * (end / begin - 1):+.1f} %)".replace("-", "−")
-        _label(axes, rounds[-1]["round"], end - 0.45 * room, text, "center", "top")
+        _label(axes, rounds[-1]["round"], end - 0.45 * margin, text, "center", "top")
 
 
 def draw_gaps(axes: mpl.axes.Axes, course: Course) -> None:
@@ -99,12 +99,12 @@ def draw_gaps(axes: mpl.axes.Axes, course: Course) -> None:
         style.empty_axes(axes, "no positive gap to draw")
         return
     edges = [*(r["epoch"] for r in course.rounds), course.epochs]
-    for k, (left, right) in enumerate(pairwise(edges)):
+    for k, (start, end) in enumerate(pairwise(edges)):
         if k % 2:
-            axes.axvspan(left, right, color="#f3f4f6", zorder=0, linewidth=0)
-        name = "warm-up" if course.rounds[k]["warm_up"] and right - left > 0.2 * course.epochs else str(k)
+            axes.axvspan(start, end, color="#f3f4f6", zorder=0, linewidth=0)
+        name = "warm-up" if course.rounds[k]["warm_up"] and end - start > 0.2 * course.epochs else str(k)
         axes.text(
-            (left + right) / 2, 0.985, name, transform=axes.get_xaxis_transform(), ha="center", va="top", fontsize=6,
+            (start + end) / 2, 0.985, name, transform=axes.get_xaxis_transform(), ha="center", va="top", fontsize=6,
             color=style.GREY,
         )  # fmt: skip
     x = [v["epoch"] for v in validations]

@@ -81,30 +81,36 @@ class Decisions:
         """What each tour sees: (batch, tours, width)."""
         return self._run(context, current, mask, None, points=False)[0]
 
-    def point(self, seen: Tensor, mask: Tensor) -> Tensor:
+    def point(self, glimpsed: Tensor, mask: Tensor) -> Tensor:
         """As `best`, after a glimpse, of what became of it (batch, tours, width)."""
-        return self._run(None, None, mask, seen.float().contiguous())[1]
+        return self._run(None, None, mask, glimpsed.float().contiguous())[1]
 
     def _run(
-        self, context: Tensor | None, current: Tensor | None, mask: Tensor, seen: Tensor | None, *, points: bool = True
+        self,
+        context: Tensor | None,
+        current: Tensor | None,
+        mask: Tensor,
+        glimpsed: Tensor | None,
+        *,
+        points: bool = True,
     ) -> tuple[Tensor, Tensor]:
         kernel = _compiled()
         assert kernel is not None
         batch, tours, nodes = mask.shape
-        glimpses = seen is None
-        seen = mask.new_empty(batch, tours, self._width) if seen is None else seen
-        chosen = torch.empty(batch, tours, dtype=torch.int64)
+        glimpses = glimpsed is None
+        glimpsed = mask.new_empty(batch, tours, self._width) if glimpsed is None else glimpsed
+        best = torch.empty(batch, tours, dtype=torch.int64)
         if mask.stride() != (tours * mask.stride(1), mask.stride(1), 1):
             mask = mask.contiguous()
         context, current = (None if each is None else each.contiguous() for each in (context, current))
         first, numbers = (context, None) if self._starts else (None, context)
-        given = (current, first, numbers, mask, seen, chosen)  # which have to live until the call is over
+        arguments = (current, first, numbers, mask, glimpsed, best)  # which have to live until the call is over
         threads = threads_for(batch * tours * nodes * self._width)
-        pointers = (None if each is None else each.data_ptr() for each in given)
+        pointers = (None if each is None else each.data_ptr() for each in arguments)
         decision = _Decision(*pointers, tours, mask.stride(1), glimpses, points, threads)
         if kernel.decision_of(ctypes.byref(self._shared), ctypes.byref(decision)):
             raise MemoryError("decision: no memory for a thread's scores")
-        return seen, chosen
+        return glimpsed, best
 
 
 def fits(keys: Tensor, targets: Tensor) -> bool:
