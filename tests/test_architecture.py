@@ -61,7 +61,7 @@ PARTICIPLES = {
 }  # fmt: skip
 NAMED_BY_NOUNS = (
     "accounting", "analysis", "cli", "comparison", "core", "dag", "datasets", "decoding", "evaluation", "networks",
-    "papers/pens", "papers/rivals", "plan", "problems", "rendering", "solvers", "user",
+    "papers", "plan", "problems", "rendering", "solvers", "user",
 )  # fmt: skip
 
 

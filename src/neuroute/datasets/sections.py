@@ -58,17 +58,17 @@ def split(text: str, where: str) -> Sections:
     return Sections(where, header, rows)
 
 
-def edge_type_of(parts: Sections, known: Collection[str], solvers: str) -> str:
+def edge_type_of(parts: Sections, types: Collection[str], solvers: str) -> str:
     """Return a file's EDGE_WEIGHT_TYPE.  Raises NeurouteError for another one than these; solvers: of distances."""
-    found = parts.header.get("EDGE_WEIGHT_TYPE", "missing")
-    if found == "EXPLICIT":
+    edge_type = parts.header.get("EDGE_WEIGHT_TYPE", "missing")
+    if edge_type == "EXPLICIT":
         raise NeurouteError(
             f"{parts.where}: EDGE_WEIGHT_TYPE EXPLICIT is not read where networks need coordinates; `neuroute solve` "
             f"takes distances with --solver {solvers}"
         )
-    if found not in known:
-        raise NeurouteError(f"{parts.where}: EDGE_WEIGHT_TYPE {found} is not read; only {', '.join(known)} are")
-    return found
+    if edge_type not in types:
+        raise NeurouteError(f"{parts.where}: EDGE_WEIGHT_TYPE {edge_type} is not read; only {', '.join(types)} are")
+    return edge_type
 
 
 def coordinates(parts: Sections) -> tuple[list[int], np.ndarray]:

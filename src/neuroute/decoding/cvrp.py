@@ -124,10 +124,10 @@ class RouteRollout:
     def go(self, stops: Tensor) -> None:
         if kernel.fits(stops, self.mask):
             names = {name.lstrip("_"): name for name in self.of_tours if name.lstrip("_") in kernel.STATE}
-            before = {name: getattr(self, own) for name, own in names.items()}
+            before = {name: getattr(self, attribute) for name, attribute in names.items()}
             after, self.context = self._routes.go(stops, self._order, self._via, self._visited, self.mask, before)
-            for name, own in names.items():
-                setattr(self, own, after[name])
+            for name, attribute in names.items():
+                setattr(self, attribute, after[name])
             self._moves += 1
             return
         demand = self._demand.gather(1, stops)

@@ -36,8 +36,8 @@ def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
 
 def runs(config: Config, scale: Scale) -> list[Run]:
     """Its own, and baselines as `scaling`, `sit` and `rivals` train them."""
-    wanted = [run for of_problem in BASELINES.values() for run in of_problem.values()]
-    return [*own_runs(config, scale), *borrow_runs(config, scale, [*wanted, *roles.RIVALS])]
+    baselines = [run for of_problem in BASELINES.values() for run in of_problem.values()]
+    return [*own_runs(config, scale), *borrow_runs(config, scale, [*baselines, *roles.RIVALS])]
 
 
 def own_runs(config: Config, scale: Scale) -> list[Run]:

@@ -75,7 +75,7 @@ class Setting:
 
 def _figure6_needs(scale: Scale) -> Iterator[Need]:
     panels = [name for name in roles.ABLATIONS if name.startswith("figure6")]
-    for run in (run_id(name) for panel in panels for name in roles.shown(scale, panel).values()):
+    for run in (run_id(name) for panel in panels for name in roles.trained_ablations(scale, panel).values()):
         yield Log(run)
         for variant in UNSEEN:
             yield from tested(run, roles.reference(scale, variant, SIZES[0]), roles.X8)
@@ -109,7 +109,7 @@ def figure6(study: Study) -> Drawing:
 
 def _settings(study: Study, letter: str) -> list[Setting]:
     """All settings of a panel, whether or not they are trained here."""
-    names = roles.shown(study.scale, f"figure6{letter}")
+    names = roles.trained_ablations(study.scale, f"figure6{letter}")
     tests = [roles.reference(study.scale, variant, SIZES[0]).dataset for variant in UNSEEN]
     settings = []
     for label, name in ABLATIONS[f"figure6{letter}"].items():

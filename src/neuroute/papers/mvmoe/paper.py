@@ -77,8 +77,8 @@ def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
 def runs(config: Config, scale: Scale) -> list[Run]:
     out: list[Run] = []
 
-    def add(name: str, training: Reinforced, variants: Iterable[str], size: int, **own: Any) -> None:
-        out.append(_run(config, scale, name, training, tuple(variants), size, **own))
+    def add(name: str, training: Reinforced, variants: Iterable[str], size: int, **changes: Any) -> None:
+        out.append(_run(config, scale, name, training, tuple(variants), size, **changes))
 
     m = scale[MvmoeScale]
     for size in m.trained_sizes:
@@ -89,9 +89,9 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         for method, short in MULTI_TASK.items():
             network, role = _network(scale, size, **OF_METHOD[short]), {"method": method, "size": size}
             # The curves of Figure 7 are of all problems.
-            shown = VARIANTS if (short, size) == ("mtl", SIZES[0]) else TRAINED
+            watched = VARIANTS if (short, size) == ("mtl", SIZES[0]) else TRAINED
             name = roles.multi(scale, method, size)
-            add(name, m.trainings[size], TRAINED, size, network=network, role=role, watched=shown)
+            add(name, m.trainings[size], TRAINED, size, network=network, role=role, watched=watched)
     _add_of_figures(scale, add)
     for name in roles.ablations(scale):
         network = _network(scale, SIZES[0], **_ablated(scale, name))
@@ -136,7 +136,7 @@ def _run(
     Without experts there is nothing to balance.
     """
     first, *others = [roles.validation(scale, variant, size) for variant in tuple(watched) or variants]
-    own = {
+    changed = {
         "stages": tuple(_on(stage, variants) for stage in training.stages),
         "balance": balance if network.arguments["experts"] else 0.0,
     }
@@ -144,7 +144,7 @@ def _run(
         config,
         roles.PAPER,
         name,
-        training.model_copy(update=own),
+        training.model_copy(update=changed),
         role=role,
         network=network,
         n=scale[MvmoeScale].sizes[size],
@@ -164,7 +164,7 @@ def _lehds(config: Config, scale: Scale) -> list[Run]:
     if epochs is not None:
         training = training.model_copy(update={"epochs": epochs, "validations": min(training.validations, epochs)})
 
-    def own(name: str, kind: str, method: str) -> Run:
+    def declare_lehd(name: str, kind: str, method: str) -> Run:
         return declare_run(
             config,
             roles.PAPER,
@@ -173,13 +173,13 @@ def _lehds(config: Config, scale: Scale) -> list[Run]:
             role={"method": method},
             network=Network(kind=kind, arguments=dense.network.arguments),
             n=dense.n,
-            data=lambda own: (with_count(dense.data[0], own.samples),),
+            data=lambda t: (with_count(dense.data[0], t.samples),),
             validation=dense.validation,
             also_validation=dense.also_validation,
         )
 
-    first = dense if epochs is None else own(roles.LEHD, dense.network.kind, "LEHD")
-    return [first, own(LEHD_LIGHT, LEHD_LIGHT_NETWORK, "LEHD/4E-L")]
+    first = dense if epochs is None else declare_lehd(roles.LEHD, dense.network.kind, "LEHD")
+    return [first, declare_lehd(LEHD_LIGHT, LEHD_LIGHT_NETWORK, "LEHD/4E-L")]
 
 
 # -- networks and trainings -----------------------------------------------------------------------------------------

@@ -126,7 +126,7 @@ def ablations(scale: Scale) -> tuple[str, ...]:
     return (DEFAULT, *(name for name in RUNS if name in scale[MvmoeScale].ablations))
 
 
-def shown(scale: Scale, artifact: str) -> dict[str, str]:
+def trained_ablations(scale: Scale, artifact: str) -> dict[str, str]:
     """Of an artifact's ablations those that are trained here: label -> run name."""
     here = ablations(scale)
     return {label: name for label, name in ABLATIONS[artifact].items() if name in here}

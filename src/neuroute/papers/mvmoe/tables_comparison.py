@@ -203,7 +203,7 @@ def table5_grid(scale: Scale) -> Grid:
 
 
 def _table5_needs(scale: Scale) -> list[Need]:
-    trained = {run_id(name) for name in roles.shown(scale, "table5").values()}
+    trained = {run_id(name) for name in roles.trained_ablations(scale, "table5").values()}
     return [need for need in needs_of(table5_grid)(scale) if isinstance(need, Tested) and need.run in trained]
 
 

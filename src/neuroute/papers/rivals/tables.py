@@ -121,8 +121,8 @@ def notes_of(study: Study) -> tuple[str, ...]:
     solvers = joined(f"{p.upper()} by {solver_name(s.references[p])}" for p in problems_of(s))
     return (
         f"All networks of a problem are trained by REINFORCE on instances of n={s.nodes}, in batches of as many, at "
-        "the same rate: on the same ones, or on more, for about the processor time that INViT takes, whose row is the "
-        f"same in both. {ONE} Training is processor time on one thread, validations included.",
+        "the same rate, INViT at its own: on the same ones, or on more, for about the processor time that INViT "
+        f"takes, whose row is the same in both. {ONE} Training is processor time on one thread, validations included.",
         "ELG's advantages are scaled, as published; its local policy takes part from the first batch, not from 6/7 of "
         "the training on. ICAM is without its stages of varying sizes and without elites. INViT has two views; it "
         f"learns from one solution of each of {s.invit.images} images of an instance, the others from one of each "

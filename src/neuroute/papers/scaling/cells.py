@@ -49,8 +49,8 @@ def _gap_cell(study: Study, run: str, dataset: Dataset, published: Value, decodi
 
     Of the only training measured, with its bootstrap interval.
     """
-    measured = {each: study.gap(each, dataset, decoding) for each in roles.trainings(study.scale, run)}
-    gaps = {each: gap for each, gap in measured.items() if gap is not None}
+    gaps_or_none = {each: study.gap(each, dataset, decoding) for each in roles.trainings(study.scale, run)}
+    gaps = {each: gap for each, gap in gaps_or_none.items() if gap is not None}
     if len(gaps) > 1:
         return Cell(sum(gaps.values()) / len(gaps), published, min(gaps.values()), max(gaps.values()))
     return cells.gap_cell(study, next(iter(gaps), run), dataset, published, decoding)
@@ -59,8 +59,8 @@ def _gap_cell(study: Study, run: str, dataset: Dataset, published: Value, decodi
 def _mean_of_ratios(study: Study, run: str, dataset: Dataset, published: Value, decoding: Decoding) -> Cell:
     runs = roles.trainings(study.scale, run)
     values = [study.value("gap_mean_of_ratios_pct", each, dataset, decoding) for each in runs]
-    measured = [value for value in values if value is not None]
-    return Cell(sum(measured) / len(measured) if measured else None, published)
+    numbers = [value for value in values if value is not None]
+    return Cell(sum(numbers) / len(numbers) if numbers else None, published)
 
 
 GAP = Measure("gap_pct", _gap_cell, Solvers.gap)
@@ -76,14 +76,16 @@ def first_seed_note(study: Study, prefix: str = "") -> list[str]:
 
 def range_notes(study: Study, runs: Iterable[str]) -> list[str]:
     """Say what the ranges of these runs' cells mean."""
-    measured = {evaluation.rpartition("/")[0] for evaluation in study.artifact.evaluations}
-    counts = {run.rpartition("/")[2]: len(measured.intersection(roles.trainings(study.scale, run))) for run in runs}
+    runs_measured = {evaluation.rpartition("/")[0] for evaluation in study.artifact.evaluations}
+    counts = {
+        run.rpartition("/")[2]: len(runs_measured.intersection(roles.trainings(study.scale, run))) for run in runs
+    }
     several = {name: count for name, count in counts.items() if count > 1}
     notes = [BOOTSTRAP]
     if several:
-        named = ", ".join(f"{name} ({count})" for name, count in several.items())
+        texts = ", ".join(f"{name} ({count})" for name, count in several.items())
         notes.append(
-            f"Trained with several seeds: {named}. Their greedy gaps are means over the seeds, their ranges the least "
+            f"Trained with several seeds: {texts}. Their greedy gaps are means over the seeds, their ranges the least "
             "and the largest; times and searches are those of the first seed."
         )
     return notes

@@ -30,13 +30,13 @@ def depth_pays_more(study: Study) -> Finding:
     samples = models.samples(study, GRID) if len(points[HERE]) == len(GRID) else None
 
     def side(label: str, lines: list[list[Shape]]) -> Side:
-        drawn = None
+        exponents = None
         if samples is not None:
             of = {shape: samples[:, i] for i, shape in enumerate(GRID)}
             x = points[HERE]
             fits = [laws.resampled_exponents([x[s][0] for s in on], np.stack([of[s] for s in on], 1)) for on in lines]
-            drawn = np.mean(fits, axis=0)
-        return Side(label, _exponent(points[HERE], lines), _exponent(points[PAPER], lines), drawn)
+            exponents = np.mean(fits, axis=0)
+        return Side(label, _exponent(points[HERE], lines), _exponent(points[PAPER], lines), exponents)
 
     at = described(roles.reference(study.scale, 100).dataset)
     what = "exponents of the gap in parameters, means of the fits of Figure 2; the paper's from its printed gaps"

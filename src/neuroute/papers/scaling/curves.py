@@ -86,8 +86,8 @@ class Curve:
         law, interval = self.fits[scale], self.intervals.get(scale)
         if isinstance(law, laws.FitError):
             return f"{self.name}: no fit"
-        known = interval is not None and not math.isnan(interval.low)
-        text = f"{law.alpha:.2f}" + (f" [{interval.low:.2f}, {interval.high:.2f}]" if interval and known else "")
+        has_interval = interval is not None and not math.isnan(interval.low)
+        text = f"{law.alpha:.2f}" + (f" [{interval.low:.2f}, {interval.high:.2f}]" if interval and has_interval else "")
         return f"{self.name}: α {text.replace('-', '−')}"
 
     def ends(self, scale: laws.Scale) -> list[tuple[float, float]]:
@@ -146,24 +146,24 @@ def draw_panels(
     curves = []
     for row, (title, of_side) in zip(panels, curves_of.items(), strict=True):
         for axes, side in zip(row, SIDES, strict=True):
-            together = of_side(side)
-            for curve in together:
+            curves_here = of_side(side)
+            for curve in curves_here:
                 curve.draw(axes, scale)
-            frame(axes, (point for curve in together for point in (*curve.points, *curve.ends(scale))), x_label)
+            frame(axes, (point for curve in curves_here for point in (*curve.points, *curve.ends(scale))), x_label)
             axes.set_title(f"{title}\n{title_of(side)}")
-            if together:
+            if curves_here:
                 axes.legend(loc="best")
-            curves += together
+            curves += curves_here
     return curves
 
 
-def fits_table(title: str, symbol: str, curves: Iterable[Curve], printed: Mapping[Shape, float]) -> Table:
+def fits_table(title: str, symbol: str, curves: Iterable[Curve], in_print: Mapping[Shape, float]) -> Table:
     """The exponents and qualities of all curves: measured, and beneath the same fit of the paper's printed gaps.
 
     printed: the exponents that the paper states, by model.
     """
     curve_of = {(curve.side, curve.name): curve for curve in curves}
-    stated = {shape.name: value for shape, value in printed.items()}
+    exponents_in_print = {shape.name: value for shape, value in in_print.items()}
 
     def value(side: str, name: str, scale: laws.Scale, key: str) -> float | None:
         curve = curve_of.get((side, name))
@@ -177,7 +177,7 @@ def fits_table(title: str, symbol: str, curves: Iterable[Curve], printed: Mappin
             low, high = (getattr(interval, end, None) for end in ("low", "high"))
             alpha, refitted = (value(side, name, scale, "alpha") for side in SIDES)
             cells.append(Cell(alpha, refitted, low, high))
-        cells.append(Cell(published=stated.get(name)))
+        cells.append(Cell(published=exponents_in_print.get(name)))
         cells += [Cell(value(HERE, name, "linear", key), value(PAPER, name, "linear", key)) for key in ("r2", "mape")]
         return Row((name,), tuple(cells))
 
@@ -196,8 +196,8 @@ def trouble_notes(curves: Sequence[Curve]) -> list[str]:
     """What could not be fitted or drawn, and why."""
     notes = []
     for side in SIDES:
-        chosen = [curve for curve in curves if curve.side == side]
-        gaps = [gap for curve in chosen for gap in curve.gaps]
+        curves_of_side = [curve for curve in curves if curve.side == side]
+        gaps = [gap for curve in curves_of_side for gap in curve.gaps]
         if hidden := sum(not gap > 0 for gap in gaps):
             notes.append(
                 f"{hidden} of {len(gaps)} {side} gaps are not positive: not drawn on the log axis and left out of the "
@@ -205,7 +205,7 @@ def trouble_notes(curves: Sequence[Curve]) -> list[str]:
             )
         failed: dict[str, list[str]] = {}
         lost, exact = [], []
-        for curve in chosen:
+        for curve in curves_of_side:
             law, interval = curve.fits["linear"], curve.intervals.get("log-log")
             if isinstance(law, laws.FitError):
                 failed.setdefault(str(law), []).append(curve.name)
@@ -235,8 +235,8 @@ def shape_legend(axes: mpl.axes.Axes) -> None:
     axes.legend(handles=handles, loc="upper right", handletextpad=0.2, handlelength=1.2)
 
 
-def side_title(study: Study, side: str, printed: str = "printed numbers, refitted") -> str:
-    return f"Here: scale “{study.scale.name}”" if side == HERE else f"Paper: {printed}"
+def side_title(study: Study, side: str, name_of_paper: str = "printed numbers, refitted") -> str:
+    return f"Here: scale “{study.scale.name}”" if side == HERE else f"Paper: {name_of_paper}"
 
 
 def frame(

@@ -27,7 +27,7 @@ from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
 EQUAL = 0.1  # by how much the logarithms of equal numbers of parameters may differ
-PRINTED = "paper, TSP100"
+IN_PRINT = "paper, TSP100"
 
 
 class Conclusion(NamedTuple):
@@ -53,8 +53,8 @@ class Conclusion(NamedTuple):
 
 
 def grids(scale: Scale) -> dict[str, Models]:
-    found = {"TSP": Models.tsp(scale), "CVRP": Models.cvrp(scale)}
-    return {name: models for name, models in found.items() if models.shapes}
+    models_of = {"TSP": Models.tsp(scale), "CVRP": Models.cvrp(scale)}
+    return {name: models for name, models in models_of.items() if models.shapes}
 
 
 def flips_needs(scale: Scale) -> Iterator[Need]:
@@ -95,24 +95,24 @@ def figure16(study: Study) -> Drawing:
 def conclusions(study: Study, models: Models) -> list[Conclusion]:
     """Depth against width: by exponents, at equal parameters; and whether the largest step of each helps at all."""
     x = {shape: point[0] for shape, point in models.points(study)[HERE].items()}
-    found = [Conclusion("Depth pays more than width")]
+    out = [Conclusion("Depth pays more than width")]
     for deep, wide in permutations(x, 2):
         if deep.depth > wide.depth and abs(np.log(x[deep] / x[wide])) < EQUAL:
-            found.append(Conclusion(f"{deep.name} before {wide.name}, equal parameters", deep, wide))
+            out.append(Conclusion(f"{deep.name} before {wide.name}, equal parameters", deep, wide))
     for along, word in (("depth", "deeper"), ("width", "wider")):
         for line in models.lines(along):  # type: ignore[arg-type]
             least, most = line[0], line[-1]
-            found.append(Conclusion(f"{most.name} before {least.name}, {word}", most, least))
-    return found
+            out.append(Conclusion(f"{most.name} before {least.name}, {word}", most, least))
+    return out
 
 
 def _sheet(study: Study, grid: str, models: Models, rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """Return conclusion -> column -> share; and add them to the rows."""
     sides = models.points(study)
     x = {shape: point[0] for shape, point in sides[HERE].items()}
-    columns = {_named(test): (HERE, x, _gaps(study, models, test)) for test in models.tests}
-    printed = {shape: point[0] for shape, point in sides[PAPER].items()}
-    columns[PRINTED] = PAPER, printed, {shape: np.array([point[1]]) for shape, point in sides[PAPER].items()}
+    columns = {_name_of(test): (HERE, x, _gaps(study, models, test)) for test in models.tests}
+    sizes_in_print = {shape: point[0] for shape, point in sides[PAPER].items()}
+    columns[IN_PRINT] = PAPER, sizes_in_print, {shape: np.array([point[1]]) for shape, point in sides[PAPER].items()}
     sheet: dict[str, dict[str, float]] = {}
     for conclusion in conclusions(study, models):
         line = sheet.setdefault(conclusion.name, {})
@@ -125,7 +125,7 @@ def _sheet(study: Study, grid: str, models: Models, rows: list[dict[str, Any]]) 
     return sheet
 
 
-def _named(test: Labels) -> str:
+def _name_of(test: Labels) -> str:
     return f"{test.dataset.problem.upper()}{test.dataset.n}"
 
 
@@ -133,18 +133,22 @@ def _lengths(study: Study, models: Models, shape: Shape, test: Labels) -> tuple[
     """Lengths (instances, seeds) and those of the reference (instances,); None where a training was not measured."""
     runs = roles.trainings(study.scale, models.run(shape))
     pairs = [study.lengths(run, test.dataset) for run in runs]
-    kept = [pair for pair in pairs if pair is not None]
-    return (np.stack([own for own, _ in kept], 1), kept[0][1]) if kept and len(kept) == len(pairs) else None
+    complete = [pair for pair in pairs if pair is not None]
+    return (
+        (np.stack([lengths for lengths, _ in complete], 1), complete[0][1])
+        if complete and len(complete) == len(pairs)
+        else None
+    )
 
 
 def _gaps(study: Study, models: Models, test: Labels) -> dict[Shape, Array]:
     """Resample the gaps (%) of each model (resamples,): the same instances for all, seeds of each."""
-    found = {}
+    gaps = {}
     for stream, shape in enumerate(models.shapes):
         if (lengths := _lengths(study, models, shape, test)) is not None:
-            own, reference = lengths
-            found[shape] = 100 * (resampled_means(own, stream) / resampled_means(reference) - 1)
-    return found
+            lengths_here, reference = lengths
+            gaps[shape] = 100 * (resampled_means(lengths_here, stream) / resampled_means(reference) - 1)
+    return gaps
 
 
 def _table(study: Study) -> Table:
@@ -191,5 +195,5 @@ def _powers(study: Study, models: Models, pair: Sequence[Shape], seed_sd: float 
         power.least_effect(seed_sd, instance_sd, 2, count),
         power.seeds_needed(difference, seed_sd, instance_sd, count),
     )
-    told = f"more than {power.MOST}" if needed is None else str(needed)
-    return [*map(Cell, (difference, instance_sd, seed_sd, alone, both, told))]
+    seeds_text = f"more than {power.MOST}" if needed is None else str(needed)
+    return [*map(Cell, (difference, instance_sd, seed_sd, alone, both, seeds_text))]

@@ -31,14 +31,14 @@ def figure12(study: Study) -> Drawing:
     """Draw the success rates of three models, and below how many decisions have each rank."""
     figure = style.new_figure(height=3.6)
     panels = figure.subplots(2, 2, height_ratios=(3.2, 1), sharex=True, sharey="row")
-    printed = quoted_values(study, "success_beyond_8_pct")
+    beyond_in_print = quoted_values(study, "success_beyond_8_pct")
     rows: list[dict[str, Any]] = []
     results: Results = {}
     for (reading, words), letter, (top, bottom) in zip(READINGS.items(), "ab", panels.T, strict=True):
         for i, probe in enumerate(read_probes(study)):
             result = success(probe.arrays[f"hits_{reading}"], probe.arrays[f"decisions_{reading}"])
             results[reading, probe.shape] = result
-            _draw_success(top, probe.shape, result, (i - 1) * 0.16, printed.get(probe.shape))
+            _draw_success(top, probe.shape, result, (i - 1) * 0.16, beyond_in_print.get(probe.shape))
             rows += _rows(letter, probe, result)
         _draw_shares(bottom, results[reading, PROBED[0]])
         top.set_title(f"({letter}) Rank {words}")
@@ -60,13 +60,13 @@ def figure12(study: Study) -> Drawing:
     rows += [
         {"panel": panel, "side": PAPER, **shape._asdict(), "rank": f">{LAST}", "success_pct": value}
         for panel in "ab"
-        for shape, value in printed.items()
+        for shape, value in beyond_in_print.items()
     ]
     alt = "Success rate over the rank of the optimal next node among the nearest neighbours, for three models."
-    return style.drawing(figure, rows, _notes(study, results), alt, _table(study, results, printed))
+    return style.drawing(figure, rows, _notes(study, results), alt, _table(study, results, beyond_in_print))
 
 
-def _draw_success(axes: mpl.axes.Axes, shape: Shape, result: Success, shift: float, printed: float | None) -> None:
+def _draw_success(axes: mpl.axes.Axes, shape: Shape, result: Success, shift: float, in_print: float | None) -> None:
     places = np.arange(1, len(result.hits) + 1) + shift
     percent = result.percent
     some = np.isfinite(percent)
@@ -74,8 +74,8 @@ def _draw_success(axes: mpl.axes.Axes, shape: Shape, result: Success, shift: flo
     reach = np.clip([percent[some] - result.low[some], result.high[some] - percent[some]], 0, None)
     look: dict[str, Any] = {"color": colour(shape), "markeredgecolor": "white", "elinewidth": 1, "zorder": 3}
     axes.errorbar(places[some], percent[some], yerr=reach, fmt=WIDTH_MARKER[shape.width], **look)
-    if printed is not None:
-        axes.plot(places[-1] + 1, printed, "x", color=colour(shape), markersize=6, markeredgewidth=1.5, zorder=4)
+    if in_print is not None:
+        axes.plot(places[-1] + 1, in_print, "x", color=colour(shape), markersize=6, markeredgewidth=1.5, zorder=4)
 
 
 def _draw_shares(axes: mpl.axes.Axes, result: Success) -> None:
@@ -115,13 +115,13 @@ def _notes(study: Study, results: Results) -> list[str]:
     ]
 
 
-def _table(study: Study, results: Results, printed: Mapping[Shape, float]) -> Table:
+def _table(study: Study, results: Results, in_print: Mapping[Shape, float]) -> Table:
     ends = {"nearest": ("Rank 1", 0), "beyond": (f"Rank >{LAST}", -1)}
 
     def cell(shape: Shape, reading: str, end: int) -> Cell:
         result = results[reading, shape]
         value, low, high = (float(array[end]) for array in (result.percent, result.low, result.high))
-        return Cell(value, printed.get(shape) if end else None, low, high)
+        return Cell(value, in_print.get(shape) if end else None, low, high)
 
     rows = [
         Row(

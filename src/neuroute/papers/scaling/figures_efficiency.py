@@ -35,23 +35,23 @@ Shifted = tuple[laws.ShiftedPowerLaw, laws.ShiftedPowerLaw]  # by the relative e
 def figure3(study: Study) -> Drawing:
     """Draw the gap while training, and the exponents of its power laws beside the printed ones."""
     figure = style.new_figure(height=3.1)
-    left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
+    first, second = figure.subplots(1, 2, width_ratios=(1.25, 1))
     every = []
     for shape in SIX:
         lines = study.log(run_id(shape), "validation").to_dict("records")
         points = [(float(line["samples"]), float(line["gap_pct"])) for line in lines if line["samples"] > 0]
         curve = model_curve(HERE, "a", shape, points)
-        curve.draw(left, "log-log")
+        curve.draw(first, "log-log")
         every.append(curve)
-    curves.frame(left, (p for curve in every for p in curve.points), "Training samples", "Validation gap (%)")
-    left.legend(loc="best")
-    left.set_title(curves.side_title(study, HERE))
-    printed = quoted_values(study, "alpha_s")
-    _draw_exponents(right, every, printed)
+    curves.frame(first, (p for curve in every for p in curve.points), "Training samples", "Validation gap (%)")
+    first.legend(loc="best")
+    first.set_title(curves.side_title(study, HERE))
+    in_print = quoted_values(study, "alpha_s")
+    _draw_exponents(second, every, in_print)
     rows = [row for curve in every for row in curve.rows()]
     rows += [
         {"panel": "b", "side": PAPER, "series": shape.name, **shape._asdict(), "alpha_printed": value}
-        for shape, value in printed.items()
+        for shape, value in in_print.items()
     ]
     notes = [
         "The paper prints α_s for three of the six models and does not publish the curves, so its exponents cannot be "
@@ -62,11 +62,11 @@ def figure3(study: Study) -> Drawing:
         *curves.trouble_notes(every),
     ]
     alt = "Validation gap over training samples with power-law fits, and the exponents beside the printed ones."
-    fits = curves.fits_table("Power laws in training samples", "α_s", every, printed)
+    fits = curves.fits_table("Power laws in training samples", "α_s", every, in_print)
     return style.drawing(figure, rows, notes, alt, fits)
 
 
-def _draw_exponents(axes: mpl.axes.Axes, every: Sequence[Curve], printed: Mapping[Shape, float]) -> None:
+def _draw_exponents(axes: mpl.axes.Axes, every: Sequence[Curve], in_print: Mapping[Shape, float]) -> None:
     """Draw the exponents of each model on both scales beside the printed one."""
     hollow: dict[str, Any] = {"markerfacecolor": "white", "markersize": 7, "markeredgewidth": 1}
     for i, (shape, curve) in enumerate(zip(SIX, every, strict=True)):
@@ -74,8 +74,8 @@ def _draw_exponents(axes: mpl.axes.Axes, every: Sequence[Curve], printed: Mappin
             law = curve.fits[scale]  # type: ignore[index]
             if isinstance(law, laws.PowerLaw):
                 axes.plot(law.alpha, i, "o", color=curve.colour, **look)
-        if shape in printed:
-            axes.plot(printed[shape], i, "x", color=style.INK, markersize=6, markeredgewidth=1.3)
+        if shape in in_print:
+            axes.plot(in_print[shape], i, "x", color=style.INK, markersize=6, markeredgewidth=1.3)
     axes.set_yticks(range(len(every)), [curve.name for curve in every])
     axes.set_ylim(len(every) - 0.5, -0.5)
     axes.set_ylabel("Model (depth, width)")
@@ -109,9 +109,9 @@ def figure4(study: Study) -> Drawing:
     every = curves.draw_panels(figure.subplots(2, 2), panels, "log-log", label, partial(curves.side_title, study))
     every.sort(key=lambda curve: curves.SIDES.index(curve.side))
     unique = {(curve.side, curve.name): curve for curve in every}  # both panels have the smallest model
-    printed = quoted_values(study, "alpha_c")
+    in_print = quoted_values(study, "alpha_c")
     notes = [
-        _printed_compute_note(printed, unique),
+        _printed_compute_note(in_print, unique),
         "FLOPs follow the paper's convention: each decision at the size of the first, times the beam width. Lines are "
         "log-log fits.",
         curves.BOOTSTRAP,
@@ -119,14 +119,14 @@ def figure4(study: Study) -> Drawing:
         *curves.trouble_notes(list(unique.values())),
     ]
     alt = "Gap over inference GFLOPs under beam search with power-law fits, by width and by depth; here and published."
-    fits = curves.fits_table("Power laws in inference compute", "α_c", unique.values(), printed)
+    fits = curves.fits_table("Power laws in inference compute", "α_c", unique.values(), in_print)
     return style.drawing(figure, [row for curve in every for row in curve.rows()], notes, alt, fits)
 
 
-def _printed_compute_note(printed: Mapping[Shape, float], unique: Mapping[tuple[str, str], Curve]) -> str:
+def _printed_compute_note(in_print: Mapping[Shape, float], unique: Mapping[tuple[str, str], Curve]) -> str:
     """The printed exponents against what rounding allows of a refit of Table 18."""
     parts = []
-    for shape, value in printed.items():
+    for shape, value in in_print.items():
         if curve := unique.get((PAPER, shape.name)):
             low, high = laws.rounding_interval(curve.x, curve.gaps, 0.00005)
             verdict = "inside" if low <= value <= high else "outside"

@@ -164,12 +164,12 @@ def _quality(title: str, side: str, every: Sequence[Curve]) -> str:
 @artifact("Gap by parameters and depth-to-width ratio", needs=grid_needs)
 def figure5(study: Study) -> Drawing:
     """Draw lines of constant depth-to-width ratio, as Eq. 6 has them."""
-    printed = {"β_n": quoted_value(study, "beta_n"), "β_a": quoted_value(study, "beta_a")}
+    in_print = {"β_n": quoted_value(study, "beta_n"), "β_a": quoted_value(study, "beta_a")}
     note = (
         "The paper's β_n and β_a follow from log-log least squares, unlike the exponents of its Figure 2. A factor is "
         "what doubling leaves of the gap."
     )
-    return _ratios(study, Models.tsp(study.scale), note, printed)
+    return _ratios(study, Models.tsp(study.scale), note, in_print)
 
 
 @artifact("Our own, LEHD on the CVRP: gap by parameters and depth-to-width ratio", needs=cvrp_needs)
@@ -179,14 +179,14 @@ def figure15(study: Study) -> Drawing:
     return _ratios(study, models, _own_note(models, study), {})
 
 
-def _ratios(study: Study, models: Models, note: str, printed: Mapping[str, float]) -> Drawing:
+def _ratios(study: Study, models: Models, note: str, in_print: Mapping[str, float]) -> Drawing:
     figure = style.new_figure(height=3.9)
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     fitted: dict[str, Fitted] = {}
     for axes, (side, points) in zip(figure.subplots(1, 2), models.points(study).items(), strict=True):
-        known = {shape: _size_here(study, models.run(shape)) if side == HERE else shape for shape in points}
-        sizes = {shape: size for shape, size in known.items() if size}
+        sizes_or_none = {shape: _size_here(study, models.run(shape)) if side == HERE else shape for shape in points}
+        sizes = {shape: size for shape, size in sizes_or_none.items() if size}
         points = {shape: points[shape] for shape in sizes}
         ratio = {shape: round(depth / width, 6) for shape, (depth, width) in sizes.items()}
         levels = sorted(set(ratio.values()))
@@ -203,13 +203,13 @@ def _ratios(study: Study, models: Models, note: str, printed: Mapping[str, float
             law, fitted[side] = _fit_shape(study, models, side, points, sizes, ratio)
         except laws.FitError as error:
             notes.append(f"{side.capitalize()}: no fit ({error}).")
-        held = list(points.values())  # what the axes are to hold
+        inside = list(points.values())  # what the axes are to hold
         if law:
-            line = np.geomspace(min(x for x, _ in held), max(x for x, _ in held), 40)
+            line = np.geomspace(min(x for x, _ in inside), max(x for x, _ in inside), 40)
             for level in levels:
                 axes.plot(line, law(line, level), color=shade[level], linewidth=1)
-                held += curves.near(zip(line, law(line, level), strict=True), points.values())
-        curves.frame(axes, held, MILLIONS)
+                inside += curves.near(zip(line, law(line, level), strict=True), points.values())
+        curves.frame(axes, inside, MILLIONS)
         if law and law.dropped:
             count = law.dropped + law.points
             notes.append(f"{law.dropped} of {count} {side} gaps are not positive: not in the fit.")
@@ -229,7 +229,7 @@ def _ratios(study: Study, models: Models, note: str, printed: Mapping[str, float
     ]
     figure.legend(handles=curves.width_marks(), title="Width", loc="outside lower center", ncols=len(WIDTHS))
     alt = "Gap over parameters with fitted lines of constant depth-to-width ratio; here and published."
-    return style.drawing(figure, rows, notes, alt, _shape_table(fitted, printed))
+    return style.drawing(figure, rows, notes, alt, _shape_table(fitted, in_print))
 
 
 def _size_here(study: Study, run: str) -> tuple[int, int] | None:
@@ -268,13 +268,13 @@ def _fit_shape(
     }
 
 
-def _shape_table(fitted: Mapping[str, Fitted], printed: Mapping[str, float]) -> Table:
+def _shape_table(fitted: Mapping[str, Fitted], in_print: Mapping[str, float]) -> Table:
     """Fitted values, measured and refitted from the paper, beside those that it prints."""
     here, paper = fitted.get(HERE, {}), fitted.get(PAPER, {})
     rows = []
     for name in here | paper:
         (value, interval), (refitted, _) = (values.get(name, (None, None)) for values in (here, paper))
         low, high = (interval.low, interval.high) if interval else (None, None)
-        rows.append(Row((name,), (Cell(value, refitted, low, high), Cell(published=printed.get(name)))))
+        rows.append(Row((name,), (Cell(value, refitted, low, high), Cell(published=in_print.get(name)))))
     columns = (Column("value", "Fitted", format=fixed(3)), Column("printed", "As printed", format=fixed(3)))
     return Table("Gap(N, A) and Gap(W, D)", ("Quantity",), columns, tuple(rows))

@@ -146,9 +146,9 @@ def figure9(study: Study) -> Drawing:
     """Compare trainings on one and on ten million samples."""
     labels = {f"{m}M samples": _printed_gap(study, 11, train_size=m * 1_000_000) for m in (1, 10)}
     trainings = zip(labels, (study.runs[run].training for run in SAMPLES), strict=True)
-    seen = [f"{name}: {t.samples:,} samples × {t.epochs} epoch{'s' * (t.epochs > 1)}" for name, t in trainings]
+    texts = [f"{name}: {t.samples:,} samples × {t.epochs} epoch{'s' * (t.epochs > 1)}" for name, t in trainings]
     notes = [
-        f"Here, {'; '.join(seen)}. The paper gives neither steps nor epochs of these two trainings of (12, 128), and "
+        f"Here, {'; '.join(texts)}. The paper gives neither steps nor epochs of these two trainings of (12, 128), and "
         "prints only where they end: Table 11, TSP100.",
     ]
     return _draw_convergence(study, SAMPLES, labels, notes, "with one and ten million training samples")
@@ -177,8 +177,8 @@ def _draw_convergence(
     ):
         for variant in variants:
             _draw(axes, panel, variant)
-        shown = (panel, "peak") if panel == "loss" else (panel,)
-        _log_y(axes, [y for v in variants for t in v.seeds for each in shown for _, y in t.points(each)])
+        lines = (panel, "peak") if panel == "loss" else (panel,)
+        _log_y(axes, [y for v in variants for t in v.seeds for each in lines for _, y in t.points(each)])
         plots.batches_axis(axes, last)
         axes.set_xlabel("Batches")
         axes.set_ylabel(label)
@@ -263,7 +263,7 @@ def _notes(study: Study, variants: Sequence[Variant]) -> list[str]:
     over = f"up to {every:,} batches" if every > 1 else "a single batch"
     window = _window(max((len(trace.train) for _, trace in traces), default=0))
     smooth = f" over {window} of them" if window > 1 else ""
-    kept = all("loss_max" in line for _, trace in traces for line in trace.train)
+    has_maxima = all("loss_max" in line for _, trace in traces for line in trace.train)
     return [
         f"Here: scale “{study.scale.name}”; validation is greedy on "
         f"{described(roles.validation(study.scale).dataset)}. Batches are what the paper calls steps.",
@@ -275,8 +275,12 @@ def _notes(study: Study, variants: Sequence[Variant]) -> list[str]:
             if trace.failure is not None
         ),
         f"(a) Strong: the running mean{smooth} of losses, each a mean over {over}; pale: "
-        + ("the largest mean loss of one batch among these." if kept else "the losses; these logs keep no maxima."),
-        f"Largest rise of such a {'maximum' if kept else 'loss'} over the least loss before it: "
+        + (
+            "the largest mean loss of one batch among these."
+            if has_maxima
+            else "the losses; these logs keep no maxima."
+        ),
+        f"Largest rise of such a {'maximum' if has_maxima else 'loss'} over the least loss before it: "
         f"{', '.join(map(' '.join, words.items()))}.",
     ]
 
@@ -285,11 +289,11 @@ def _table(study: Study, variants: Sequence[Variant]) -> Table:
     """Where the curves end; means over the seeds, with their range where there are several."""
 
     def over(values: Sequence[float | None], published: float | None = None) -> Cell:
-        known = [value for value in values if value is not None and np.isfinite(value)]
-        if len(known) < len(values):
+        finite = [value for value in values if value is not None and np.isfinite(value)]
+        if len(finite) < len(values):
             return Cell("not finite", published)
-        bounds = (min(known), max(known)) if len(known) > 1 else ()
-        return Cell(float(np.mean(known)), published, *bounds)
+        bounds = (min(finite), max(finite)) if len(finite) > 1 else ()
+        return Cell(float(np.mean(finite)), published, *bounds)
 
     rows = []
     for v in variants:

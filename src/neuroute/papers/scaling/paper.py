@@ -35,8 +35,10 @@ def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
 
     def largest(problem: str, prefix: str) -> int:
         """The largest training set of runs of that problem with such names; the others are its first instances."""
-        own = [run for run in runs if run.name.startswith(prefix) and run.validation.dataset.problem == problem]
-        return max((run.training.samples for run in own if run.data), default=0)
+        runs_named_so = [
+            run for run in runs if run.name.startswith(prefix) and run.validation.dataset.problem == problem
+        ]
+        return max((run.training.samples for run in runs_named_so if run.data), default=0)
 
     def job(name: str, *labels: Labels) -> LabelJob:
         return LabelJob(paper=roles.PAPER, name=name, labels=labels)

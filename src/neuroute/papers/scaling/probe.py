@@ -83,7 +83,7 @@ def success_by_rank(
     """The counts of `measure`'s .npz.  coords (count, n, 2) and tours (count, n) int64 on the CPU, n >= 4."""
     device, n = next(net.parameters()).device, coords.shape[1]
     limit = batch_size_for(net, n, Decoding(), memory_gb)
-    found: dict[str, list[Tensor]] = {"hit": [], "available": [], "all": []}
+    parts: dict[str, list[Tensor]] = {"hit": [], "available": [], "all": []}
     for points, order in zip(coords.split(limit), tours.split(limit), strict=True):
         points, order = points.to(device), order.to(device)
         with autocast(device, precision):
@@ -91,13 +91,13 @@ def success_by_rank(
         path = _along(points, order).double()
         for step in range(1, n - 2):
             with autocast(device, precision):
-                found["hit"].append(_chooses_optimal(net, nodes, order, step).cpu())
+                parts["hit"].append(_chooses_optimal(net, nodes, order, step).cpu())
             for name, rank in zip(("available", "all"), _ranks(path, step), strict=True):
-                found[name].append(rank.cpu())
-    hit = torch.cat(found["hit"])
+                parts[name].append(rank.cpu())
+    hit = torch.cat(parts["hit"])
     counts = {}
     for name in ("available", "all"):
-        rank = torch.cat(found[name]) - 1
+        rank = torch.cat(parts[name]) - 1
         counts[f"decisions_{name}"] = torch.bincount(rank, minlength=n - 1).numpy()
         counts[f"hits_{name}"] = torch.bincount(rank[hit], minlength=n - 1).numpy()
     return counts

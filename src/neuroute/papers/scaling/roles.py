@@ -114,15 +114,15 @@ class ProbeEvaluation(RunEvaluation):
 def group(scale: Scale, need: Tested) -> str:
     """Which of a run's tests are measured by one job: the largest models take long."""
     s, d, decoding = scale[ScalingScale], need.test.labels.dataset, need.test.decoding
-    own, in_domain = need.run.startswith(f"{PAPER}/base_"), d.n == s.sizes[100]
+    is_base, in_domain = need.run.startswith(f"{PAPER}/base_"), d.n == s.sizes[100]
     if decoding.method == "rrc":
         return "rrc"
     if not decoding.log_n:
         return "without_log"
     if d.distribution != "uniform":
         return "shifted"
-    if decoding.method == "beam" or (own and in_domain and d.count != s.test_counts[100]):
-        return "beam_larger" if own and not in_domain else "beam"
+    if decoding.method == "beam" or (is_base and in_domain and d.count != s.test_counts[100]):
+        return "beam_larger" if is_base and not in_domain else "beam"
     small = need.run.rpartition("/")[2].startswith(("small01M", "bq", "sigd"))
     return "greedy" if in_domain or small or d.problem == "cvrp" else "larger"
 

@@ -97,8 +97,8 @@ class Models:
         """Return what stands above the panels of a side."""
         if not self.prefix:
             return partial(curves.side_title, study)
-        told = {HERE: f"{self.test.dataset.problem.upper()}, scale “{study.scale.name}”", PAPER: "Paper: TSP100"}
-        return told.__getitem__
+        titles = {HERE: f"{self.test.dataset.problem.upper()}, scale “{study.scale.name}”", PAPER: "Paper: TSP100"}
+        return titles.__getitem__
 
     def points(self, study: Study, quantity: Quantity = "parameters") -> dict[str, Points]:
         """Side -> model -> (parameters in millions, or GFLOPs of a solution; gap in %) of the models that have both.
@@ -118,9 +118,11 @@ class Models:
         self, study: Study, side: str, panel: str, name: str, points: Points, shapes: Sequence[Shape], **look: Any
     ) -> Curve:
         """Join the points of these models, with bootstrap samples where they are measured."""
-        kept = [shape for shape in shapes if shape in points]
-        samples = self.samples(study, kept) if side == HERE else None
-        return Curve(side, panel, name, [points[shape] for shape in kept], kept, samples=samples, **look)
+        shapes_there = [shape for shape in shapes if shape in points]
+        samples = self.samples(study, shapes_there) if side == HERE else None
+        return Curve(
+            side, panel, name, [points[shape] for shape in shapes_there], shapes_there, samples=samples, **look
+        )
 
     def samples(self, study: Study, shapes: Iterable[Shape]) -> NDArray[np.float64] | None:
         """Resample the greedy gaps of these models (resamples, models)."""
@@ -142,10 +144,10 @@ def printed_gflops(study: Study) -> dict[Shape, float]:
 def resample_gaps(study: Study, cells: Iterable[tuple[str, Decoding]], test: Labels) -> NDArray[np.float64] | None:
     """Compute paired bootstrap gaps (resamples, cells) of runs; None when a cell has no lengths."""
     lengths = [study.lengths(run, test.dataset, decoding) for run, decoding in cells]
-    measured = [pair for pair in lengths if pair is not None]
-    if not measured or len(measured) < len(lengths):
+    pairs = [pair for pair in lengths if pair is not None]
+    if not pairs or len(pairs) < len(lengths):
         return None
-    return laws.resampled_gaps(np.stack([own for own, _ in measured]), measured[0][1])
+    return laws.resampled_gaps(np.stack([unrounded for unrounded, _ in pairs]), pairs[0][1])
 
 
 def beats_larger(points: Points) -> tuple[list[Shape], list[Shape]]:

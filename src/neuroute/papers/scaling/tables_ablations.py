@@ -127,8 +127,8 @@ def _printed_gap(study: Study, shape: Shape, log_n: str, n: int) -> Value:
         return None
     if (shape, log_n) == ((6, 512), "yes"):
         return number(printed_numbers(study, 12 if n == 100 else 13, **shape._asdict()), n, "gap_pct")
-    named = Shape(6, 256) if shape == (6, 512) else shape
-    return number(printed_numbers(study, 8, **named._asdict(), log_n=log_n), n, "gap_pct")
+    row_in_print = Shape(6, 256) if shape == (6, 512) else shape
+    return number(printed_numbers(study, 8, **row_in_print._asdict(), log_n=log_n), n, "gap_pct")
 
 
 def table11_grid(scale: Scale) -> Grid:
@@ -149,13 +149,13 @@ def table11_grid(scale: Scale) -> Grid:
 def table11(study: Study) -> Table:
     """Show what more samples add."""
     grid = table11_grid(study.scale)
-    seen = {_training(study, run).samples * _training(study, run).epochs for run in grid.runs}
+    sample_counts = {_training(study, run).samples * _training(study, run).epochs for run in grid.runs}
     return draw(
         study,
         ("Model", "Training set"),
         grid,
         "The paper does not say how often its models saw each sample; here "
-        + (f"both see {seen.pop():,} in all." if len(seen) == 1 else "the epochs are in the table."),
+        + (f"both see {sample_counts.pop():,} in all." if len(sample_counts) == 1 else "the epochs are in the table."),
         "The printed 1.357 % of 10M at TSP1000 is also that of the 60M model in Table 13; at TSP200 the 10M model "
         "(0.461 %) is better than that one (0.550 %, itself off the trend of its neighbours).",
     )

@@ -207,8 +207,8 @@ def _gap_alone(study: Study, run: str, dataset: Dataset, published: Value, decod
 def table18(study: Study) -> Table:
     """Show gaps of wider and wider beams, of the first seed of each model."""
     table = grid_table(study, ("Model",), table18_grid(study.scale))
-    measured = [[cell.measured for cell in row.cells] for row in table.rows]
-    steps = [step for row in measured for step in pairwise(row)]
+    gaps = [[cell.measured for cell in row.cells] for row in table.rows]
+    steps = [step for row in gaps for step in pairwise(row)]
     worse = sum(isinstance(a, float) and isinstance(b, float) and b > a for a, b in steps)
     notes = (
         f"Of the {len(steps)} steps to a wider beam, {worse} make the measured gap worse.",

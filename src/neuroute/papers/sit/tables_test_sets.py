@@ -105,9 +105,9 @@ def _small_methods(scale: Scale, problem: Problem) -> list[Method]:
     else:
         hgs = Method("HGS", {"method": "HGS"}, solvers=("hgs", "hgs-short"))
         others = [hgs, all_starts, trained[0], views, *trained[1:]]
-    label, own = with_budget("Ours PRC10", 10, scale[SitScale].prc[10]), run_id(f"{problem}_1k")
+    label, run = with_budget("Ours PRC10", 10, scale[SitScale].prc[10]), run_id(f"{problem}_1k")
     return [
         *others,
-        Method("Ours greedy", None, runs=own),
-        Method(label, {"method": "Ours"}, runs=own, decoding=roles.prc_of(scale, problem, 10)),
+        Method("Ours greedy", None, runs=run),
+        Method(label, {"method": "Ours"}, runs=run, decoding=roles.prc_of(scale, problem, 10)),
     ]

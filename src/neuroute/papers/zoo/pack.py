@@ -33,8 +33,8 @@ TABLES = {TSP: ("TSP", "table1"), CVRP: ("CVRP", "table2")}
 
 def pack(plan: Plan, names: Iterable[str] = ()) -> list[Card]:
     """Ship the networks of these runs; none named: of all.  Raises NeurouteError if a run or a table is missing."""
-    wanted = [f"{PAPER}/{name}" for name in names] or list(plan.runs)
-    runs = [plan.find(plan.runs, run, "run") for run in wanted]
+    ids = [f"{PAPER}/{name}" for name in names] or list(plan.runs)
+    runs = [plan.find(plan.runs, run, "run") for run in ids]
     return [ship(plan.run_dir(run.id) / "model.safetensors", about(plan, run)) for run in runs]
 
 
@@ -122,8 +122,8 @@ def _rows(plan: Plan, name: str) -> list[dict[str, Any]]:
 
 
 def _head() -> str:
-    done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    process = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    return process.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":
