@@ -71,7 +71,7 @@ def test_baselines_decode_on_cuda(kind: type) -> None:
         assert torch.equal(tours.sort(1).values, torch.arange(20).expand(8, -1))
     there = coords.to(DEVICE)
     with torch.inference_mode():
-        nodes, generator = net.encode(there), torch.Generator().manual_seed(0)
+        nodes, generator = net.encode(there), torch.Generator(DEVICE).manual_seed(0)
         lengths = TspBatch(there).lengths
         found = sample_shortest(lambda: TourPrefixes(net.decide, nodes), lengths, 4, 2, 0.3, generator)
     assert torch.equal(found.cpu().sort(1).values, torch.arange(20).expand(8, -1))

@@ -1,7 +1,6 @@
-"""Every network, decoding and training on a GPU that is not there: nothing mixes devices or waits for one unasked."""
+"""Every network and decoding on a GPU that is not there: nothing mixes devices or waits for one unasked."""
 
-import json
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -9,25 +8,21 @@ import pytest
 import torch
 from torch import Tensor
 
-import tiny
-import tiny_glop
-import tiny_mdam
-import tiny_reinforced
-import tiny_reinforced_vrp
-import tiny_rounds
-from networks import MULTI_START, PATH, decision, features, make, midway
+from networks import MULTI_START, PATH, decision, every_network, features, make, midway
+from neuroute.datasets.problem_spec import SPEC
 from neuroute.datasets.streams import cvrp_dataset
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.decode import decode, improve
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.mvmoe import MvMoe
-from neuroute.networks.weights import load_checkpoint
+from neuroute.networks.weights import build
+from neuroute.plan.build import build_plan
+from neuroute.plan.config import parse_config
 from neuroute.plan.decodings import revise
-from neuroute.plan.objects import Dataset, Decoding, Network, Run
-from neuroute.plan.reinforced import Elite, GreedyBaseline
+from neuroute.plan.objects import Dataset, Decoding, Evaluation, Run
+from neuroute.problems.registry import PARTS
 from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_checker import valid
-from neuroute.training.train import Settings, train
 from pretended import PLACE, OnGpu, pretended_gpu
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -195,6 +190,8 @@ def ways(name: str) -> tuple[Decoding, ...]:
 def instances(problem: str) -> Any:
     if problem == "tsp":
         return np.random.default_rng(3).random((3, 8, 2))
+    if problem == "vrp":
+        return vrp_dataset(Dataset(problem="vrp", variant="OVRPBLTW", n=7, count=2))
     one = cvrp_dataset(Dataset(problem="cvrp", n=8, count=3))
     return Vrp(one.coords.astype(np.float64), one.demand, one.capacity)  # so that rounding decides nothing
 
@@ -232,88 +229,72 @@ def test_decoding_of_16_problems(variant: str, way: dict[str, Any]) -> None:
         assert valid(given, decode("vrp", net, given, how).numpy()).all()
 
 
-# -- training -------------------------------------------------------------------------------------------------------
-
-POINTERFORMER = Network(
-    kind="neuroute.networks.pointerformer:Pointerformer",
-    arguments={"depth": 1, "width": 16, "heads": 2, "feed_forward": 24},
-)
-RUNS: dict[str, tuple[str, Run]] = {
-    "supervised": ("store", tiny.make_run(batch_size=60, validations=1)),
-    "summed": ("store", tiny.make_run(batch_size=60, step="summed", precision="bf16", validations=1)),
-    "suffixes": ("store", tiny.make_run(batch_size=60, sub_paths="suffix", step="decision", validations=1)),
-    "path-tsp": ("store", tiny.pens_run("both", batch_size=60, validations=1)),
-    "path-tsp bf16": ("store", tiny.pens_run("alibi", batch_size=60, precision="bf16", validations=1)),
-    "cvrp": ("cvrp_store", tiny.cvrp_run(batch_size=48, step="decision", validations=1)),
-    "cvrp suffixes": ("cvrp_store", tiny.cvrp_run(batch_size=48, sub_paths="suffix", step="decision", validations=1)),
-    "experts": ("cvrp_store", tiny.cvrp_run("LehdCvrpLight", batch_size=48, step="decision", validations=1)),
-    "self-improvement": ("store", tiny.self_improving(epochs=2, instances=20, rounds=2, validations=2)),
-    "self-improvement cvrp": (
-        "cvrp_store",
-        tiny.self_improving("cvrp", epochs=2, instances=20, rounds=2, validations=2),
-    ),
-    "beam-pool": ("store", tiny.pooled()),
-    "revising": ("store", tiny_glop.revising_run(precision="bf16")),
-    "partitioning": ("cvrp_store", tiny_glop.partitioning_run()),
-    **{
-        f"reconstruction {problem}": (
-            "rounds_store",
-            tiny_rounds.make_run(
-                problem, rounds=2, epochs_per_round=1, reconstructions=2, step="decision", clip=10.0, validations=2
-            ),
-        )
-        for problem in tiny_rounds.PROBLEMS
-    },
-    **{
-        f"reinforce {kind}": (
-            "cvrp_store" if kind.endswith("cvrp") else "store",
-            tiny_reinforced.make_run(
-                tiny_reinforced.stage(batches_per_epoch=1),
-                tiny_reinforced.stage("elite", batches_per_epoch=1, elite=Elite(k=3)),
-                kind=kind,
-                clip=1.0,
-                precision="bf16" if kind == "pomo" else "fp32",
-            ),
-        )
-        for kind in tiny_reinforced.KINDS
-    },
-    "reinforce pointerformer": (
-        "store",
-        tiny_reinforced.make_run(tiny_reinforced.stage(batches_per_epoch=1), scaled="deviation").model_copy(
-            update={"network": POINTERFORMER}
-        ),
-    ),
-    **{
-        f"rollouts {kind}": (
-            "cvrp_store" if kind.endswith("cvrp") else "store",
-            tiny_reinforced.rollout_run(kind),
-        )
-        for kind in tiny_reinforced.ROLLOUTS
-    },
-    "decoders tsp": ("store", tiny_mdam.make_run("tsp")),
-    "decoders cvrp": ("cvrp_store", tiny_mdam.make_run("cvrp", baseline=GreedyBaseline(instances=8, warm_up=0.8))),
-    **{
-        f"reinforce vrp {way}": (
-            "vrp_store",
-            tiny_reinforced_vrp.make_run(tiny_reinforced_vrp.stage(batches_per_epoch=1), network=way, balance=0.01),
-        )
-        for way in ({}, {"experts": 0}, {"hierarchy": "step"}, {"norm": "batch", "experts": 0})
-    },
-}
+# -- what the papers ask for ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", RUNS)
-def test_whole_trainings(
-    kind: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Batches, validations, what is kept and what is exported."""
-    fixture, run = RUNS[kind]
-    store, start = request.getfixturevalue(fixture), tiny_glop.revisers(tmp_path) if run.start else None
-    with pretended_gpu(monkeypatch):
-        settings = Settings("cuda", threads=1)
-        train(run, tmp_path / "out", tmp_path / "state", [store], settings, code="c", network_code="n", start=start)
-    done = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert done["device"] == "cuda"
-    assert done["batches"] == run.training.batches
-    net, _ = load_checkpoint(tmp_path / "out" / "model.safetensors")
-    assert all(p.isfinite().all() for p in net.parameters())
+def small(how: Decoding) -> Decoding:
+    """The same way, on little."""
+    return how.model_copy(
+        update={
+            "beam": min(how.beam, 2),
+            "iterations": min(how.iterations, 1),
+            "milestones": (),
+            "longest": how.longest and 5,
+            "most_blocks": how.most_blocks and 1,
+            "starts": how.starts if how.starts == "all" else 1,
+            "images": min(how.images, 2),
+            "rescale": 1.0,
+            "repeats": 1,
+            "batch_size": None,
+            "revision": revise((6, 2), (4, 2)).revision if how.method == "revise" else how.revision,
+        }
+    )
+
+
+@cache
+def asked_for() -> dict[str, tuple[Run, dict[str, Decoding]]]:
+    """One run of each kind of network and choice of its options, and ways in which such are decoded, by their ids.
+
+    Of all papers: networks as small as at smoke scale, decodings of paper scale too; each with one of the kind.
+    """
+    found: dict[str, tuple[Run, dict[str, Decoding]]] = {}
+    ways: set[tuple[str, str]] = set()
+    for scale in ("smoke", "paper"):
+        plan = build_plan(parse_config({"scale": scale}))
+        for run in plan.runs.values():
+            choices = {key: value for key, value in run.network.arguments.items() if isinstance(value, str | bool)}
+            of_kind = found.setdefault(f"{run.network.kind} {sorted(choices.items())}", (run, {}))
+            for each in plan.evaluations.values():
+                if isinstance(each, Evaluation) and each.run == run.id:
+                    for how in (small(test.decoding) for test in each.tests):
+                        if not of_kind[1] or (run.network.kind, how.id) not in ways:
+                            ways.add((run.network.kind, how.id))
+                            of_kind[1][how.id] = how
+    return found
+
+
+def test_every_network_is_of_some_run() -> None:
+    assert {run.network.kind for run, _ in asked_for().values()} == every_network()
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("problem", PARTS)
+def test_every_network_decodes_in_all_of_its_ways(problem: str) -> None:
+    given = (
+        vrp_dataset(Dataset(problem="vrp", variant="OVRPBLTW", n=7, count=2))
+        if problem == "vrp"
+        else instances(problem)
+    )
+    for run, hows in asked_for().values():
+        if run.validation.dataset.problem != problem:
+            continue
+        net = build(run.network)
+        own = {"method": net.own_method} if hasattr(net, "own_method") else {}
+        net = (net if problem == "vrp" else net.double()).to(PLACE).eval()
+        for how in (hows or {"": Decoding(**own)}).values():
+            try:
+                solutions = decode(problem, net, given, how)
+                assert SPEC.of(problem).valid(given, solutions.numpy()).all()
+            except Exception as error:
+                error.add_note(f"{run.id}, {how.id}")
+                raise

@@ -1,12 +1,16 @@
 """Small float64 networks of every kind, whose parameters have left their initial values, and what they decide on."""
 
+import importlib
+import inspect
+import pkgutil
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from neuroute.networks.base import MultiStartNetwork, PathNetwork
+from neuroute import networks
+from neuroute.networks.base import MultiStartNetwork, PathNetwork, RoutingNetwork
 from neuroute.networks.bq import Bq, BqCvrp
 from neuroute.networks.decoder_only import DecoderOnly
 from neuroute.networks.dgl import Dgl
@@ -144,6 +148,18 @@ def midway(net: MultiStartNetwork, batch: int = 2) -> tuple[Tensor, Tensor, Tens
     if net.sees_served:
         known = torch.cat([known[..., None], closed], dim=-1)
     return known, tours[..., -1], closed
+
+
+def every_network() -> set[str]:
+    """All kinds of networks that there are."""
+    names = (found.name for found in pkgutil.iter_modules(networks.__path__))
+    modules = [importlib.import_module(f"{networks.__name__}.{name}") for name in names]
+    classes = {value for module in modules for value in vars(module).values() if isinstance(value, type)}
+    return {
+        f"{kind.__module__}:{kind.__name__}"
+        for kind in classes
+        if issubclass(kind, RoutingNetwork) and not inspect.isabstract(kind)
+    }
 
 
 def idle(net: torch.nn.Module) -> set[str]:

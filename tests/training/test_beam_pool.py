@@ -141,7 +141,7 @@ def test_the_published_defaults_are_a_million_updates() -> None:
 def test_refusals() -> None:
     for run, more, message in (
         (pooled(starts=N + 1), {}, f"{N + 1} starts of instances of {N} nodes"),
-        (pooled(), {"world": World(0, 2)}, "one process, not 2"),
+        (pooled(), {"world": World(0, 9)}, "a pool of 8 instances for 9 processes"),
         (pooled(), {"net": Pomo(1, 8, 2, 8)}, "builds one path"),
     ):
         with pytest.raises(NeurouteError, match=message) as refused:

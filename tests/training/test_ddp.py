@@ -13,11 +13,12 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import tiny
 import tiny_glop
+import tiny_mdam
 import tiny_reinforced
 import tiny_reinforced_vrp
 import tiny_rounds
 from neuroute.plan.objects import Run
-from neuroute.plan.reinforced import Elite
+from neuroute.plan.reinforced import Elite, GreedyBaseline
 from neuroute.training import self_improvement
 from neuroute.training.train import Settings, train
 
@@ -32,6 +33,8 @@ def runs() -> dict[str, Run]:
         tiny_reinforced.stage("elite", batches_per_epoch=1, batch_size=5, elite=Elite(k=3)),
     )
     of_16 = tiny_reinforced_vrp.stage(batches_per_epoch=1)
+    rollouts = tiny_reinforced.stage(batches_per_epoch=2, batch_size=5, starts=2, images=3)
+    improving = {"epochs": 2, "instances": 20, "passes": 1, "batch_size": 9, "validations": 2}
     whole = {
         "experts": {},
         "hierarchy": {"hierarchy": "step"},
@@ -47,7 +50,18 @@ def runs() -> dict[str, Run]:
         "path-tsp": tiny.pens_run("both", batch_size=31, validations=1),
         "cvrp": tiny.cvrp_run(batch_size=31, step="summed", validations=1),
         "cvrp experts": tiny.cvrp_run("LehdCvrpLight", batch_size=31, step="decision", validations=1),
-        "self-improvement": tiny.self_improving(epochs=2, instances=20, passes=1, batch_size=9, validations=2),
+        "self-improvement": tiny.self_improving(**improving),
+        "self-improvement cvrp": tiny.self_improving("cvrp", **improving),
+        "beam-pool": tiny.pooled(pool=7),
+        "partitioning": tiny_glop.partitioning_run(batch_size=3),
+        "decoders tsp": tiny_mdam.make_run("tsp", stage={"batch_size": 5}),
+        "decoders cvrp": tiny_mdam.make_run("cvrp", baseline=GreedyBaseline(instances=8, warm_up=0.8)),
+        **{
+            f"rollouts {kind}": tiny_reinforced.make_run(
+                rollouts, kind=kind, baseline=GreedyBaseline(instances=6), clip=1.0
+            )
+            for kind in tiny_reinforced.ROLLOUTS
+        },
         "revising": tiny_glop.revising_run(tiny_glop.phase(batch_size=7)),
         **{f"reconstruction {p}": tiny_rounds.make_run(p, **rounds) for p in tiny_rounds.PROBLEMS},
         "reinforce tsp": tiny_reinforced.make_run(*stages, kind="icam"),
@@ -73,8 +87,10 @@ def gradients(run: Run, folder: Path, stores: list[Path]) -> dict[str, Tensor]:
     hook = register_optimizer_step_pre_hook(note)
     self_improvement.INSTANCES_PER_PAGE = 8
     folder.mkdir(exist_ok=True)
+    start = tiny_glop.revisers(folder) if run.start else None
+    how = Settings("cpu", threads=2)
     try:
-        train(run, folder / "out", folder / "state", stores, Settings("cpu", threads=2), code="c", network_code="n")
+        train(run, folder / "out", folder / "state", stores, how, code="c", network_code="n", start=start)
     finally:
         hook.remove()
     return seen
@@ -118,6 +134,11 @@ def together(tmp_path_factory: pytest.TempPathFactory, stores: list[Path]) -> Pa
     )
     assert done.returncode == 0, done.stderr[-5000:]
     return folder
+
+
+def test_every_training_is_compared() -> None:
+    compared = {(run.validation.dataset.problem, run.training.scheme) for run in runs().values()}
+    assert compared == tiny.every_training()
 
 
 @pytest.mark.parametrize("name", runs())

@@ -91,6 +91,16 @@ def test_parts_hold_the_same_paths_with_fewer_rows(store: Path) -> None:
             assert torch.equal(trimmed[:, -1], whole[own, -1])
 
 
+def test_parts_keep_a_gpu_busy(store: Path) -> None:
+    """As many tokens as that takes, until there are as many parts as on a CPU."""
+    for size, parts in ((1 << 14, path_tsp.PARTS), (1024, 2)):
+        several = batches(pens_run(batch_size=size), store, memory_gb=1e6)
+        several.device = torch.device("cuda")
+        part = several._micro_batch(100)
+        assert -(-size // part) == parts
+        assert part * 100 >= path_tsp.LEAST_TOKENS
+
+
 def test_little_memory_makes_small_parts(store: Path) -> None:
     assert batches(pens_run(), store)._micro_batch(N) == path_tsp.LEAST
     assert batches(pens_run(), store, memory_gb=1e-4)._micro_batch(N) < path_tsp.LEAST

@@ -15,6 +15,7 @@ import torch
 from neuroute.datasets.labels import make_labels
 from neuroute.networks.weights import build
 from neuroute.plan.objects import BeamPool, Dataset, Labels, Network, Reinforced, Run, SelfImprovement, Supervised
+from neuroute.problems.registry import PARTS
 from neuroute.training.batches import Scheme
 from neuroute.training.data import TrainingSet
 from neuroute.training.distributed import World
@@ -89,6 +90,16 @@ def self_improving(problem: str = "tsp", **training: object) -> Run:
     spec = SelfImprovement.model_validate(settings | training)
     like = make_run() if problem == "tsp" else cvrp_run()
     return like.model_copy(update={"training": spec, "data": ()})
+
+
+def every_training() -> set[tuple[str, str]]:
+    """(problem, scheme) of all that there are."""
+    return {
+        (problem, part)
+        for problem, parts in PARTS.items()
+        for part, entry in parts.items()
+        if entry.startswith("neuroute.training.") and part != "decision"  # which is what some of them train
+    }
 
 
 def scheme_of(run: Run, net: Any = None, folder: Path | None = None, **more: Any) -> Scheme:

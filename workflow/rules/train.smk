@@ -31,7 +31,7 @@ rule train:
         "python {params.launch} -m neuroute.core.job train {wildcards.run} --threads {threads} > {log} 2>&1"
 
 
-# These make their own labels, in one process.  They come first, as others start from them: runs that hang on each other
+# These make their own labels.  They come first, as others start from them: runs that hang on each other
 # are what takes longest in the end.
 use rule train as train_self_improved with:
     wildcard_constraints:

@@ -115,13 +115,7 @@ class Estimates:
             peak_mb = PROCESS_MB + Path(r.weights).stat().st_size / 1e6  # a file may hold an optimizer's state, too
             return Cost("weights", run, path, self.start_s, memory_mb=peak_mb + 2 * megabytes, disk_mb=megabytes)
         t = r.training
-        alone = t.kind in (
-            "self-improvement",
-            "reconstruction",
-            "beam-pool",
-            "revising",
-            "partitioning",
-        )  # in one process
+        alone = t.kind == "revising"  # its processes would each learn from all of a batch
         flops = training_flops(r)
         nodes = t.batches * self._batch_size(r) * r.n
         weights = cost.parameters_of(r.network)

@@ -46,7 +46,8 @@ def sample_distinct(
     (A tour and its reverse count as two, and so do the same routes in another order.)
 
     `sigma` (per unit of length) is how strongly a round's solutions shift the policy of the rounds after it; at 0 all
-    rounds together are one sample without replacement from the policy itself.  The noise comes from `generator` alone.
+    rounds together are one sample without replacement from the policy itself.  The noise comes from `generator` alone,
+    which is of the network's device.
     """
     sampled = Sampled.none(begin().moves)
     for _ in range(rounds):
@@ -94,8 +95,8 @@ def _perturbed(phi: Tensor, parent: Tensor, generator: torch.Generator) -> Tenso
 
     -inf where nothing is left to sample.  The stable form of Kool et al. (2019, Appendix B.3).
     """
-    noise = torch.empty(phi.shape, dtype=torch.float64).exponential_(generator=generator)
-    gumbel = phi - noise.clamp_min(torch.finfo(torch.float64).tiny).log().to(phi.device)
+    noise = torch.empty(phi.shape, dtype=torch.float64, device=phi.device).exponential_(generator=generator)
+    gumbel = phi - noise.clamp_min(torch.finfo(torch.float64).tiny).log()
     target = parent[..., None]
     v = target - gumbel + _log_1_minus_exp(gumbel - gumbel.amax(dim=-1, keepdim=True))
     conditioned = target - v.clamp_min(0) - torch.log1p(torch.exp(-v.abs()))

@@ -21,7 +21,7 @@ class Scheme:
 
     run: Run
     net: RoutingNetwork  # the bare network
-    model: nn.Module  # what is trained: it as decisions, possibly compiled and wrapped
+    model: Any  # it as decisions, possibly compiled and wrapped; of reinforcement it, or its `Compiled`
     label_dirs: list[Path]
     best: Callable[[], dict[str, Tensor]]  # the best weights so far
     stopping: Callable[[], bool]  # whether a signal asks to stop: for what takes longer than a batch

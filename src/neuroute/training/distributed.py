@@ -37,6 +37,14 @@ class World:
         """This process's rows of so many that lie together, so that nothing else has to be generated."""
         return range(count * self.rank // self.size, count * (self.rank + 1) // self.size)
 
+    def gather(self, own: Tensor, count: int) -> Tensor:
+        """All of so many rows, of which each process has its `part`."""
+        if self.size == 1:
+            return own
+        rows, whole = self.part(count), own.new_zeros(count, *own.shape[1:])
+        whole[rows.start : rows.stop] = own
+        return self.sum(whole)
+
     def sync(self, net: nn.Module, now: bool) -> contextlib.AbstractContextManager[Any]:
         """Exchange gradients in this backward pass, or only accumulate them."""
         return contextlib.nullcontext() if self.size == 1 or now else net.no_sync()  # type: ignore[operator]

@@ -16,8 +16,9 @@ from neuroute.problems.sub_paths import cut_pairs, draw_pairs
 from neuroute.training.batches import Scheme
 from neuroute.training.supervised import SupervisedBatches, labelled
 
+PARTS = 8  # of a batch, at most
 LEAST = 32  # instances of a part: smaller ones cost more in calls than they save in rows
-PARTS = 8
+LEAST_TOKENS = 1 << 16  # of a part on a GPU, which fewer do not keep busy
 
 
 @dataclass(frozen=True)
@@ -78,12 +79,16 @@ class PathTspBatches(SupervisedBatches):
         return F.cross_entropy(logits, logits.new_zeros(len(path), dtype=torch.long))
 
     def _micro_batch(self, tokens: int) -> int:
-        """Instances of one part: PARTS of a batch where memory allows, with ALiBi's bias beside the activations."""
+        """Instances of one part: PARTS of a batch where memory allows, with ALiBi's bias beside the activations.
+
+        Fewer parts have more absent rows.  A GPU has fewer where they would leave it idle.
+        """
         budget, net = self.memory_gb * 1e9, cast(Any, self.net)
         activations = budget / super()._micro_batch(tokens)  # bytes of one instance
         copies = net.depth if self.training.precision == "bf16" else 1  # a layer casts the bias
         bias = 4 * net.heads * tokens**2 * copies
-        part: int = max(LEAST, math.ceil(self.training.batch_size / self.world.size / PARTS))
+        least = LEAST if self.device.type == "cpu" else -(-LEAST_TOKENS // tokens)
+        part: int = max(least, math.ceil(self.training.batch_size / self.world.size / PARTS))
         return max(1, min(part, int(budget / (activations + bias))))
 
 

@@ -61,6 +61,7 @@ class Reinforcement(Batches):
         super().__init__(scheme, decoupled=training_of(scheme.run).decoupled)
         self.problem = scheme.run.validation.dataset.problem
         self.environment = ENVIRONMENT.of(self.problem)
+        self.acting: Any = scheme.model  # encodes and decides as the network does; it may be compiled
         if any(isinstance(part, BatchNorm) for part in self.net.modules()):  # over all instances of a batch
             self.sharers = self.world.size
         if start is not None and not self.training.fresh:
@@ -174,7 +175,7 @@ class Reinforcement(Batches):
         with autocast(self.device, self.training.precision):
             while not rollout.is_complete():
                 prepared = auxiliary.once(split.detached())
-                logits = self.net.decide(prepared, rollout.context, rollout.current, rollout.mask)
+                logits = self.acting.decide(prepared, rollout.context, rollout.current, rollout.mask)
                 probabilities = streams.probabilities_of(logits.detach())
                 stops = draw(probabilities)
                 logs.append(LogProbability.apply(logits, probabilities, stops))  # type: ignore[no-untyped-call]
@@ -199,7 +200,7 @@ class Reinforcement(Batches):
         prepared = split.prepared
         recorded = RecordedChoices(streams.sampling(self._noise(drawn, rows, starts)))
         with torch.no_grad(), autocast(self.device, self.training.precision):
-            lengths = batch.lengths(roll_out(self.net, prepared, batch, starts, recorded))
+            lengths = batch.lengths(roll_out(self.acting, prepared, batch, starts, recorded))
         stops, weight = recorded.stops, self._weights(drawn, rows, batch, lengths) / drawn.size
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         rollout = begin(self.net, batch, starts, precision_of(prepared))
@@ -209,7 +210,7 @@ class Reinforcement(Batches):
                 auxiliary.skip(decisions)
                 continue
             with autocast(self.device, self.training.precision):
-                logs = log_probabilities(self.net, auxiliary.again(split.detached()), decisions)
+                logs = log_probabilities(self.acting, auxiliary.again(split.detached()), decisions)
             loss = -(weight.to(logs.dtype)[:, None] * logs.unflatten(1, (-1, starts.shape[1]))).sum()
             if (besides := auxiliary.of_decisions()) is not None:
                 loss = loss + besides
@@ -219,8 +220,14 @@ class Reinforcement(Batches):
 
     def _noise(self, drawn: Drawn, rows: Sequence[int], starts: Tensor) -> Tensor:
         """What the choices of these instances' solutions are drawn with: (batch, starts, moves)."""
-        each = (starts.shape[1], self._moves(drawn))
-        return streams.noise(self.scheme.run.seed, drawn.number, rows, each).to(self.device)
+        return self._uniform(drawn, rows, starts.shape[1], self._moves(drawn))
+
+    def _uniform(
+        self, drawn: Drawn, rows: Sequence[int], *each: int, what: streams.Draw = streams.Draw.SAMPLE
+    ) -> Tensor:
+        """What is drawn of these rows of a batch, which has one for each image of an instance: (rows, *each)."""
+        every = drawn.size * drawn.stage.images
+        return streams.noise_on(self.device, self.scheme.run.seed, drawn.number, rows, every, each, what)
 
     def _diverged(self, drawn: Drawn) -> NeurouteError:
         return NeurouteError(
@@ -248,7 +255,7 @@ class Reinforcement(Batches):
 
     def _prepare(self, drawn: Drawn, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
         """What the decisions of instances share, with the graph of its encoder, and what is learnt besides."""
-        return self.net.prepare(self.net.encode(*batch.features)), AuxiliaryLoss()
+        return self.acting.prepare(self.acting.encode(*batch.features)), AuxiliaryLoss()
 
     def _rows(self, drawn: Drawn) -> range:
         """The instances of a batch that this process learns from."""

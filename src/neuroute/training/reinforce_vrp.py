@@ -108,7 +108,7 @@ class VrpReinforcement(Reinforcement):
     def _prepare(self, drawn: Drawn, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
         generator = torch.Generator(self.device).manual_seed(stream_seed(self.scheme.run.seed, drawn.number))
         auxiliary = BalanceLoss(self.training.balance, generator, starts.shape[1])
-        prepared = self.net.prepare(self.net.encode(*batch.features, auxiliary.encoder), auxiliary.tape)
+        prepared = self.acting.prepare(self.acting.encode(*batch.features, auxiliary.encoder), auxiliary.tape)
         first = batch.rollout(starts, precision_of(prepared))
         return self.net.begin_episode(prepared, first.context, first.current, first.mask), auxiliary
 

@@ -24,7 +24,7 @@ from neuroute.training.batches import Scheme
 from neuroute.training.challenge import BaselinePolicy
 from neuroute.training.policy_gradient import AuxiliaryLoss
 from neuroute.training.reinforce import Drawn, Reinforcement, check
-from neuroute.training.sampling_streams import Draw, noise
+from neuroute.training.sampling_streams import Draw
 
 CHALLENGES = 1 << 32  # number of the first instance that weights are compared on: far behind those of validation
 
@@ -104,8 +104,8 @@ class RolloutBaseline(Reinforcement):
         return self._draw_starts(drawn, rows, Draw.START)
 
     def _draw_starts(self, drawn: Drawn, rows: Sequence[int], what: Draw) -> Tensor:
-        drawn_here = noise(self.scheme.run.seed, drawn.number, rows, (drawn.stage.starts_of(drawn.n),), what)
-        return (drawn_here.to(self.device) * (0 if self.environment.depots else drawn.n)).long()
+        places = self._uniform(drawn, rows, drawn.stage.starts_of(drawn.n), what=what)
+        return (places * (0 if self.environment.depots else drawn.n)).long()
 
     def _moves(self, drawn: Drawn) -> int:
         """The first customer is a decision too."""
@@ -116,7 +116,7 @@ class RolloutBaseline(Reinforcement):
         images = drawn.stage.images
         if images == 1:
             return batch
-        turns = noise(self.scheme.run.seed, drawn.number, rows, (1,), Draw.IMAGE).view(images, -1).to(self.device)
+        turns = self._uniform(drawn, rows, 1, what=Draw.IMAGE).view(images, -1)
         return batch.at(images_of(batch.coords[: len(batch) // images], turns).flatten(0, 1))
 
     def _prepare(self, drawn: Drawn, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:

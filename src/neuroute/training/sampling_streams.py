@@ -1,7 +1,7 @@
 """What reinforcement learning draws for a batch: its size, its capacity, its problem, the noise of its samples.
 
-All of it is a function of the seed and of the batch's number, by numpy's counter-based Philox generator: a batch needs
-nothing of those before it, and an instance's noise nothing of those beside it.
+All of it is a function of the seed and of the batch's number: a batch needs nothing of those before it.  By numpy's
+counter-based Philox generator an instance's noise needs nothing of those beside it, either.  A GPU draws noise itself.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from neuroute.core.seeds import stream_seed
 from neuroute.decoding.rollout import Choose
 from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.plan.objects import Distribution
@@ -76,10 +77,31 @@ def instances_seen(training: Reinforced, seed: int) -> np.ndarray:
     return np.cumsum(seen)
 
 
-def noise(seed: int, batch: int, instances: Sequence[int], each: tuple[int, ...], what: Draw = Draw.SAMPLE) -> Tensor:
-    """Uniform numbers in [0, 1) of these instances of a batch: float32 (instances, *each)."""
+def noise_on(
+    device: torch.device,
+    seed: int,
+    batch: int,
+    rows: Sequence[int],
+    every: int,
+    each: tuple[int, ...],
+    what: Draw = Draw.SAMPLE,
+) -> Tensor:
+    """Uniform numbers in [0, 1) of these of the `every` rows of a batch: float32 (rows, *each), on the device.
+
+    A GPU draws those of all rows, and so the same ones, whichever of them are at hand here: to carry them over from the
+    host would take as long as several decisions.
+    """
+    if device.type == "cpu":
+        return noise(seed, batch, rows, each, what)
+    generator = torch.Generator(device).manual_seed((1 + what) << 32 | stream_seed(seed, batch))
+    drawn = torch.rand(every, *each, generator=generator, device=device)
+    return drawn[rows.start : rows.stop] if isinstance(rows, range) else drawn[torch.tensor(rows, device=device)]
+
+
+def noise(seed: int, batch: int, rows: Sequence[int], each: tuple[int, ...], what: Draw = Draw.SAMPLE) -> Tensor:
+    """As `noise_on`, on the CPU: those of a row follow from its number."""
     size = int(np.prod(each))
-    words = np.stack([_stream(seed, SHAPES + 1 + batch, i, what).random_raw(-(-size // 2)) for i in instances])
+    words = np.stack([_stream(seed, SHAPES + 1 + batch, i, what).random_raw(-(-size // 2)) for i in rows])
     halves = words.astype("<u8", copy=False).view("<u4")[:, :size]
     return torch.from_numpy((halves >> 8).astype(np.float32) * np.float32(2.0**-24)).view(-1, *each)
 

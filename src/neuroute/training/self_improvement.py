@@ -118,7 +118,7 @@ class SampledTrainingSet:
             rows = slice(first, first + INSTANCES_PER_PAGE)
             batch: Batch = self.environment.batch(instances[rows], self.device)
             seeds = np.random.SeedSequence([self.run.seed, epoch, page]).generate_state(1, np.uint64)
-            generator = torch.Generator().manual_seed(int(seeds[0] >> np.uint64(1)))
+            generator = torch.Generator(self.device).manual_seed(int(seeds[0] >> np.uint64(1)))
             with torch.inference_mode(), autocast(self.device, t.precision):
                 begin = self.prefixes(self._policy, batch, tokens)
                 found = sample_shortest(begin, batch.lengths, t.beam, t.rounds, t.sigma, generator)

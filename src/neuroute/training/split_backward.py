@@ -36,4 +36,5 @@ class SplitBackward:
         ]
         if loss is not None and loss.requires_grad:
             roots.append((loss, None))
-        torch.autograd.backward([root for root, _ in roots], [gradient for _, gradient in roots])
+        if roots:  # of several processes one may have learnt from nothing
+            torch.autograd.backward([root for root, _ in roots], [gradient for _, gradient in roots])

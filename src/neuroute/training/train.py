@@ -21,6 +21,7 @@ from neuroute.networks.weights import build, describe, load_checkpoint, paramete
 from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.registry import Part
 from neuroute.training.batches import Batches, Scheme
+from neuroute.training.compiled import Compiled
 from neuroute.training.distributed import World, join
 from neuroute.training.loop import TrainingLoop
 from neuroute.training.stages import export_stages
@@ -91,11 +92,13 @@ def _train(
         net.load_state_dict(_weights_to_start(run, net, start))
     net = net.to(place)
     problem, t = run.validation.dataset.problem, run.training
-    model: torch.nn.Module = net
+    model: torch.nn.Module | Compiled = net
     if t.kind not in GRADIENTS_OF_THEIR_OWN:
         model = DECISION.of(problem)(net)
         model = torch.compile(model, dynamic=True) if settings.compile else model  # type: ignore[assignment]
         model = world.wrap(model, place, partly=any(isinstance(part, Hierarchical) for part in net.modules()))
+    elif settings.compile and t.kind == "reinforce" and problem != "vrp":  # whose gates draw from generators
+        model = Compiled(net)  # type: ignore[arg-type]
     scheme = Scheme(
         run,
         net,

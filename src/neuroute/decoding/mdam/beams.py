@@ -64,7 +64,8 @@ def search_beams(net: Mdam, decoder: int, encoded: Encoded, batch: Batch, beam: 
     visited = torch.zeros(count, 1, nodes, dtype=torch.bool, device=points.device)
     now = Partial(none.double(), visited, none, none, none, none.double())
     has_first = net.problem != "tsp"  # routes begin at the depot, which is never done with
-    is_customer = torch.arange(nodes, device=points.device) >= int(has_first)
+    places = torch.arange(nodes, device=points.device)
+    is_customer = places >= int(has_first)
     while not steps.rollout.is_complete():
         log_p, stops = torch.log_softmax(steps.logits().double(), dim=-1).topk(min(expand, nodes), dim=-1)
         parents = torch.arange(stops.shape[1], device=stops.device).repeat_interleave(stops.shape[2]).expand(count, -1)
@@ -73,7 +74,7 @@ def search_beams(net: Mdam, decoder: int, encoded: Encoded, batch: Batch, beam: 
         leg = (points[instance, stops] - points[instance, old.last]).norm(dim=-1)
         new = Partial(
             log_p=old.log_p + log_p.flatten(1),
-            visited=old.visited | (torch.nn.functional.one_hot(stops, nodes) == 1) & is_customer,
+            visited=old.visited | (stops[..., None] == places) & is_customer,
             first=old.first if has_first else stops,
             last=stops,
             used=torch.where(stops > 0, old.used + demand.gather(1, stops), 0),

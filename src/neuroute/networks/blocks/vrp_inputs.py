@@ -61,7 +61,8 @@ class VrpContext(nn.Module):
 
     def read(self, context: Tensor) -> Tensor:
         """What is known of the route, of all that may be."""
-        return context if len(self.columns) == context.shape[-1] else context[..., self.columns]
+        # Not `context[..., columns]`: a list would be carried to a GPU at each decision.
+        return torch.cat([context[..., column : column + 1] for column in self.columns], dim=-1)
 
 
 def through(layer: nn.Module, x: Tensor, routing: Routing) -> Tensor:

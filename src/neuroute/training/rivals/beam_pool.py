@@ -29,7 +29,7 @@ class PoolBatches(Batches):
     """Loops of a run.
 
     Which instances are replaced is left open by what is known of the published code: here those that have been in the
-    pool longest, `renewed` in each loop but the first.
+    pool longest, `renewed` in each loop but the first.  Each of several processes searches and imitates its part.
     """
 
     training: BeamPool
@@ -98,8 +98,9 @@ class PoolBatches(Batches):
         """Keep what beams find from these starts, the same of all instances, where it is shorter."""
         t, n = self.training, self.run.n
         size = batch_size_for(self.net, n, Decoding(method="beam", beam=t.beam), self.memory_gb)
-        parts = [self._searched(slice(i, i + size), starts) for i in range(0, t.pool, size)]
-        self.tours, self.lengths = (torch.cat(each) for each in zip(*parts, strict=True))
+        own = self.world.part(t.pool)
+        parts = [self._searched(slice(i, min(i + size, own.stop)), starts) for i in range(own.start, own.stop, size)]
+        self.tours, self.lengths = (self.world.gather(torch.cat(each), t.pool) for each in zip(*parts, strict=True))
 
     def _searched(self, own: slice, starts: list[int]) -> tuple[Tensor, Tensor]:
         coords, best, least = self.coords[own], self.tours[own], self.lengths[own]
@@ -127,7 +128,8 @@ class PoolBatches(Batches):
 
     def _imitate(self, stops: Tensor, index: int) -> tuple[Tensor, int]:
         """One update for each of the n - 1 decisions along stops (pool, n, 2), the last of which is none."""
-        nodes = self.net.encode(stops)
+        own = self.world.part(len(stops))
+        nodes = self.net.encode(stops[own.start : own.stop])
         if nodes.requires_grad:
             raise NeurouteError(
                 f"{self.run.id}: {type(self.net).__name__} learns what it encodes, and a pool is encoded once; "
@@ -141,11 +143,12 @@ class PoolBatches(Batches):
             for part in seen.split(size):
                 with autocast(self.device, self.training.precision):
                     logits = self.net.decide(part)
-                loss = -log_of_first(logits).sum() / len(seen)
+                loss = -log_of_first(logits).sum() / len(stops)
                 loss.backward()
                 total += loss.detach()
+            self.world.sum_gradients(self.net)
             self._update(index)
-        return total, updates
+        return total * self.world.size, updates
 
     def _micro_batch(self) -> int:
         """Instances whose activations fit: about 14 floats per token, channel and layer, as if all nodes were read."""
@@ -162,11 +165,14 @@ def log_of_first(logits: Tensor) -> Tensor:
 def beam_pool(scheme: Scheme) -> PoolBatches:
     """Self-improvement for the TSP by beams over a pool.
 
-    Raises NeurouteError for several processes, for starts that instances do not have, and for networks of many starts.
+    Raises NeurouteError for more processes than instances, for starts that instances do not have, and for networks of
+    many starts.
     """
     run, t = scheme.run, training_of(scheme.run)
-    if scheme.world.size > 1:
-        raise NeurouteError(f"{run.id}: a pool is trained on in one process, not {scheme.world.size}; ask for one GPU")
+    if scheme.world.size > t.pool:
+        raise NeurouteError(
+            f"{run.id}: a pool of {t.pool} instances for {scheme.world.size} processes; ask for fewer GPUs"
+        )
     if not isinstance(scheme.net, PathNetwork):
         raise NeurouteError(f"{run.id}: a pool takes a network that builds one path, such as Dgl")
     if t.starts > run.n:

@@ -32,7 +32,10 @@ FLOOR = -1e9  # of a logarithm
 
 
 class DecoderBatches(RolloutBaseline):
-    """Instances are encoded once for all decoders, and the graph of one decoder's solutions is there at a time."""
+    """Instances are encoded once for all decoders, and the graph of one decoder's solutions is there at a time.
+
+    Norms look at whole batches, so each of several processes has all of a batch and learns from some decoders.
+    """
 
     def __init__(self, scheme: Scheme, start: Path | None = None) -> None:
         super().__init__(scheme, start)
@@ -72,22 +75,30 @@ class DecoderBatches(RolloutBaseline):
         if not are_finite(encoded):
             raise self._diverged(drawn)
         split, count = SplitBackward(encoded), len(self.net.decoders)
-        noise = streams.noise(self.scheme.run.seed, drawn.number, rows, (count, self._moves(drawn))).to(self.device)
+        noise = self._uniform(drawn, rows, count, self._moves(drawn))
         best, total = self._best(drawn, batch), torch.zeros((), dtype=torch.float64, device=self.device)
         for decoder in range(count):
-            lengths, log_p = self._sample(decoder, split, batch, noise[:, decoder : decoder + 1])
+            own = self._learns_from(decoder)
+            if best is not None and not own:
+                continue
+            with torch.set_grad_enabled(own):
+                lengths, log_p = self._sample(decoder, split, batch, noise[:, decoder : decoder + 1])
             compared = self._mean(decoder, lengths) if best is None else best
+            if not own:
+                continue
             weight = (compared - lengths) / (count * drawn.size)
             loss = -(weight.to(log_p.dtype) * log_p).sum()
             loss.backward()
             total += loss.detach()
-        with autocast(self.device, self.training.precision):
-            logits = [Steps(self.net, number, split.detached(), batch).logits()[:, 0] for number in range(count)]
-        said = torch.stack(logits)[..., self.environment.depots :].log_softmax(dim=-1)
-        loss = -self._apart * divergence(said).sum() / drawn.size
-        loss.backward()
+        if self._learns_from(count):
+            with autocast(self.device, self.training.precision):
+                logits = [Steps(self.net, number, split.detached(), batch).logits()[:, 0] for number in range(count)]
+            said = torch.stack(logits)[..., self.environment.depots :].log_softmax(dim=-1)
+            loss = -self._apart * divergence(said).sum() / drawn.size
+            loss.backward()
+            total += loss.detach()
         split.backward()
-        return total + loss.detach()
+        return total
 
     def _sample(self, decoder: int, split: SplitBackward, batch: Batch, noise: Tensor) -> tuple[Tensor, Tensor]:
         """Lengths (batch, 1), float64, and log-probabilities (batch, 1) of one decoder's solutions."""

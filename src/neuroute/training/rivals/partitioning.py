@@ -35,7 +35,8 @@ PATHS_AT_ONCE = 4096  # that a reviser builds together
 class PartitioningBatches(Batches):
     """Batches of a run: each is a function of (run, index), the weights and the optimizer's moments.
 
-    Instances are heated one at a time, so each has norms of its own.  Every process learns from all of a batch.
+    Instances are heated one at a time, so each has norms of its own.  Each of several processes heats all, for what the
+    norms remember, and learns from its part.
     """
 
     training: Partitioning
@@ -71,10 +72,17 @@ class PartitioningBatches(Batches):
         )
         batch = CvrpBatch.of(SPEC.of("cvrp").instances(dataset), self.device)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
+        own = self.world.part(len(batch))
         for i in range(len(batch)):
-            total += self._learn(batch[i : i + 1], stream_seed(self.scheme.run.seed, first + i), len(batch))
+            one = batch[i : i + 1]
+            if i in own:
+                total += self._learn(one, stream_seed(self.scheme.run.seed, first + i), len(batch))
+            else:
+                with torch.no_grad():
+                    self.net.encode(one.coords, one.share)
+        self.world.sum_gradients(self.net)
         self._update(index)
-        return total, 1
+        return total * self.world.size, 1
 
     def _learn(self, one: CvrpBatch, seed: int, size: int) -> Tensor:
         """Add the gradient of one instance of a batch of that size; returns its share of the loss."""
