@@ -96,8 +96,8 @@ def test_an_interrupted_re_construction_goes_on_with_the_next_iteration(
     reconstruct = search.reconstruct
 
     def count(self: Any, *args: Any, **more: Any) -> Any:
-        begun.append(more["done"])
-        for number, now in enumerate(reconstruct(self, *args, **more), more["done"] + 1):
+        begun.append(more["iterations_before"])
+        for number, now in enumerate(reconstruct(self, *args, **more), more["iterations_before"] + 1):
             if len(begun) == 2 and number == 4:  # after the warm-up
                 raise Killed
             yield now

@@ -44,7 +44,7 @@ class Batches(ABC):
         self.net: Any = scheme.net  # as the training, of the kind that the subclass is for
         self.training: Any = scheme.run.training
         self.device, self.world, self.memory_gb = scheme.device, scheme.world, scheme.memory_gb
-        self.model = model or scheme.net
+        self.model = scheme.net if model is None else model
         decay = self.training.weight_decay
         self.optimizer = adam(self.model, self.device, self.learning_rate(0), decay, decoupled)
         self._notes: list[dict[str, Any]] = []
