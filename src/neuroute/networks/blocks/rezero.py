@@ -43,7 +43,7 @@ def feed_forward(x: Tensor, up: kernel.Layer, down: kernel.Layer, factor: Tensor
     down = _scaled(down, factor)
     if _learns_in_parts(x, up, down):
         out: Tensor = FeedForwardFunction.apply(x.flatten(0, -2), *up, *down)  # type: ignore[no-untyped-call]
-        return out.unflatten(0, x.shape[:-1])
+        return out.view(*x.shape[:-1], -1)
     # In place of a view, as products of (batch, tokens, width) are, gradients would be copied three times.
     return project(F.relu(project(x, *up), inplace=not torch.is_grad_enabled()), *down)
 
