@@ -193,18 +193,20 @@ class RevisingBatches(Batches):
         paths = self._make_paths(before.model_copy(update={"samples": count}))
         was_training = self.net.training
         self.net.eval()
-        own = paths[self._own(len(paths))]
-        revised = torch.cat([self._rebuilt(part) for part in own.split(PATHS_AT_ONCE)])
-        revised = self.world.gather(revised.to(self.device), len(paths)).cpu()
+        revised = self._rebuilt(paths)
         self.net.train(was_training)
         cut = revised[:, : pieces * phase.block].reshape(-1, phase.block, 2)
         return cut[: phase.samples]
 
     @torch.no_grad()
-    def _rebuilt(self, points: Tensor) -> Tensor:
-        points = points.to(self.device)
-        order = rebuild(builder(self.net, self.net.decide), self.net.encode, points, flips=False)
-        return points.gather(1, order[..., None].expand(-1, -1, 2)).cpu()
+    def _rebuilt(self, paths: Tensor) -> Tensor:
+        """Paths (count, block, 2), revised: by each process its part."""
+        parts = []
+        for points in paths[self._own(len(paths))].split(PATHS_AT_ONCE):
+            points = points.to(self.device)
+            order = rebuild(builder(self.net, self.net.decide), self.net.encode, points, flips=False)
+            parts.append(points.gather(1, order[..., None].expand(-1, -1, 2)))
+        return self.world.gather(torch.cat(parts), len(paths)).cpu()
 
     def _insertion_paths(self, phase: Phase) -> Iterator[Tensor]:
         """As many paths as the phase has, or more: those of random insertion's tours, cut at every place of a block."""
