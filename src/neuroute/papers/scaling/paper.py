@@ -90,9 +90,8 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     train_decoder("data1M", DATA)
     train_decoder("data10M", DATA)
     smallest = trained[f"base_{GRID[0]}"][1]
-    for each in steps.readings(scale):
-        role = {"budget": each.budget, "step": each.step}
-        trained[each.name] = role, smallest, steps.training(s.steps, each)
+    for each, training in steps.readings(scale).items():
+        trained[each.name] = each._asdict(), smallest, training
     for text, lehd in s.lehd.items():
         role = {"method": "LEHD"} | roles.parse_shapes(text)[0]._asdict()
         train(f"lehd_{text}", role, LEHD, lehd.model_dump(), s.lehd_training)

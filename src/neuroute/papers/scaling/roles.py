@@ -130,7 +130,7 @@ def group(scale: Scale, need: Tested) -> str:
         return "shifted"
     if decoding.method == "beam" or (is_base and in_domain and d.count != s.test_counts[100]):
         return "beam_larger" if is_base and not in_domain else "beam"
-    small = need.run.rpartition("/")[2].startswith(("small01M", "bq", "sigd"))
+    small = need.run.rpartition("/")[2].startswith(("small01M", "bq", "sigd", "steps"))
     return "greedy" if in_domain or small or d.problem == "cvrp" else "larger"
 
 

@@ -34,23 +34,24 @@ class Reading(NamedTuple):
         return f"{PAPER}/{self.name}"
 
 
-def readings(scale: Scale) -> list[Reading]:
-    """Return what is trained, and shown; `sub-path`, which makes the most updates, has no larger rate."""
-    if scale[ScalingScale].steps is None:
-        return []
+def readings(scale: Scale) -> dict[Reading, Supervised]:
+    """Return how each is trained; `sub-path`, which makes the most updates, has no larger rate."""
+    s = scale[ScalingScale].steps
+    if s is None:
+        return {}
     every = [Reading(budget, step) for budget in BUDGETS for step in READINGS]
-    return [each for each in every if each != ("larger rate", READINGS[0])]
+    return {each: _training(s, each) for each in every if each != ("larger rate", READINGS[0])}
 
 
-def training(s: Steps, each: Reading) -> Supervised:
-    """Return how a reading is trained: whatever its number of batches, the rate falls by the same factor."""
+def _training(s: Steps, each: Reading) -> Supervised:
+    """Whatever its number of batches, the rate falls by the same factor."""
     t = s.training
     change: dict[str, object] = {"step": each.step}
     if each.budget == "few samples":
         change["samples"] = s.few_samples
     if each.budget == "larger rate":
         change["learning_rate"] = s.larger_rate
-    if each.budget == "same time" and each.step in s.same_time:
+    if each.budget == "same time" and each.step != READINGS[0]:
         change["epochs"] = s.same_time[each.step]  # type: ignore[index]
     changed = t.model_copy(update=change)
     return changed.model_copy(update={"decay_gamma": t.decay_gamma ** (t.batches / changed.batches)})
