@@ -9,8 +9,8 @@ import numpy as np
 
 from neuroute.accounting.counts import DecoderOnly
 from neuroute.accounting.flops import lengths_of, trained_sample
+from neuroute.analysis.bootstrap import Array
 from neuroute.analysis.paired import resampled_means
-from neuroute.analysis.power_laws import Array
 from neuroute.papers.scaling import roles, steps
 from neuroute.papers.scaling.cells import GAP, range_notes
 from neuroute.papers.scaling.curves import HERE, PAPER, frame
