@@ -139,10 +139,10 @@ def _weights_to_start(run: Run, net: torch.nn.Module, checkpoint: Path) -> dict[
     """
     joins: tuple[str, ...] = getattr(net, "joins", ())
     before, about = load_checkpoint(checkpoint, trusted=(run.network.kind,))
-    found = Network.model_validate(about["network"])
-    if _without(found, "train_nodes", *joins) != _without(run.network, "train_nodes", *joins):
+    network = Network.model_validate(about["network"])
+    if _without(network, "train_nodes", *joins) != _without(run.network, "train_nodes", *joins):
         raise NeurouteError(
-            f"{checkpoint}: holds {describe(found)}, but {run.id} is a {describe(run.network)}: "
+            f"{checkpoint}: holds {describe(network)}, but {run.id} is a {describe(run.network)}: "
             "let it start from a run with the same network"
         )
     return {**net.state_dict(), **before.state_dict()} if joins else before.state_dict()
@@ -208,10 +208,10 @@ def _validation(  # type: ignore[no-untyped-def]
         gaps = {}
         for dataset, spec, instances, best in sets:
             if solve is not None:
-                found = solve(instances)
+                solutions = solve(instances)
             else:
-                found = construct(dataset.problem, net, instances, memory_gb, run.training.precision).numpy()  # type: ignore[arg-type]
-            gaps[dataset.id] = 100 * (float(np.mean(spec.lengths(instances, found))) / best - 1)
+                solutions = construct(dataset.problem, net, instances, memory_gb, run.training.precision).numpy()  # type: ignore[arg-type]
+            gaps[dataset.id] = 100 * (float(np.mean(spec.lengths(instances, solutions))) / best - 1)
         return gaps
 
     return validate
