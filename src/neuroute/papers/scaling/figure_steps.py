@@ -126,11 +126,15 @@ def figure17(study: Study) -> Drawing:
     """Draw where trainings end over samples, updates and processor time; and the paper's two budgets."""
     rows = _rows(study)
     figure = style.new_figure(height=3.2)
-    for axes, (key, label) in zip(figure.subplots(1, 3, sharey=True), QUANTITIES.items(), strict=True):
+    panels = figure.subplots(1, 3, sharey=True)
+    for axes, (key, label) in zip(panels, QUANTITIES.items(), strict=True):
         shown = [row for row in rows if row.get(key, 0) > 0]
         for step in READINGS:
             _draw(axes, key, [row for row in shown if row["reading"] == step], step)
-        frame(axes, [(row[key], row["gap_pct"]) for row in shown], label, "Optimality gap (%)")
+        frame(
+            axes, [(row[key], row["gap_pct"]) for row in shown], label, "Optimality gap (%)" if key == "samples" else ""
+        )
+    style.log_axis(panels[0], "y", [row["gap_pct"] for row in rows])  # of all panels: the paper is not in the last one
     handles = [plots.mark(WORDS[step], "o", COLOURS[step]) for step in READINGS]
     handles += [plots.mark(budget, marker, style.GREY) for budget, marker in MARKER_OF.items()]
     handles.append(plots.mark("paper's (6, 128)", "$*$", style.INK))
