@@ -1,6 +1,7 @@
 """Draw the folders of neuroute and the imports between them into docs/architecture.md: `python docs/imports.py`."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "neuroute"
@@ -39,6 +40,7 @@ class _Running(ast.NodeTransformer):
         return None if ast.unparse(node.test) == "TYPE_CHECKING" else node
 
 
+@cache
 def imports(*, running: bool = False) -> set[Edge]:
     """All imports between modules of neuroute, those inside functions included; `running`: without those for types."""
     known, edges = modules(), set()

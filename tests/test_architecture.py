@@ -61,7 +61,7 @@ PARTICIPLES = {
 }  # fmt: skip
 NAMED_BY_NOUNS = (
     "accounting", "analysis", "cli", "comparison", "core", "dag", "datasets", "decoding", "evaluation", "networks",
-    "papers", "plan", "problems", "rendering", "solvers", "user",
+    "papers", "plan", "problems", "rendering", "solvers", "training", "user",
 )  # fmt: skip
 
 

@@ -85,7 +85,8 @@ def plainly(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def turn_off() -> None:
         for kernel in (attention, decision, linear, routes):
             monkeypatch.setattr(kernel, "fits", lambda *given, **named: False)
-        monkeypatch.setattr(rezero, "_adds_in_place", lambda *given: False)
+        for may in ("_adds_in_place", "_learns_in_parts"):
+            monkeypatch.setattr(rezero, may, lambda *given: False)
         monkeypatch.setattr(linear_cross_attention.CrossLayer, "folds", lambda *given: False)
         for module in (greedy, prc):
             monkeypatch.setattr(module, "complete_paths", plain_paths)

@@ -85,37 +85,6 @@ def ids(value: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "size"),
-    [
-        ("lehd:Lehd", 1_431_681),
-        ("bq:Bq", 3_107_539),
-        ("sit:Sit", 2_633_217),
-        ("sit:SitCvrp", 2_635_522),
-        ("pomo:Pomo", 1_269_760),
-        ("pomo:PomoCvrp", 1_254_016),
-        ("elg:Elg", 1_274_016),
-        ("elg:ElgCvrp", 1_258_304),
-        ("icam:Icam", 2_242_446),
-        ("glop:Glop", 3 * 1_301_888),
-        ("glop_partition:GlopPartition", 148_513),
-        ("icam:IcamCvrp", 2_226_702),
-        ("invit:InvitCvrp", 2_264_576),
-        ("mvmoe:MvMoe", 3_682_176),
-        ("pens:Pens", 2_842_560),  # 2.8M (pens, Section 5.1); the paper does not print the digits
-    ],
-)
-def test_published_sizes(name: str, size: int) -> None:
-    assert counts_of(network(name)).parameters == size
-
-
-def test_published_sizes_of_other_shapes() -> None:
-    assert counts.Lehd(24, 64, 8, 256).parameters == 1_251_137  # scaling, Table 20: 1.25M
-    assert counts.Pens(output_projection=True).parameters == 3_174_336
-    assert counts_many_starts.MvMoe(experts=0).parameters == 1_254_656
-    assert counts_many_starts.MvMoe(hierarchy="step").parameters == 3_698_944
-
-
-@pytest.mark.parametrize(
     ("name", "arguments"),
     [
         *PATHS,
@@ -127,6 +96,7 @@ def test_published_sizes_of_other_shapes() -> None:
         ("glop_partition:GlopPartition", {"depth": 3, "width": 24}),
         ("lehd:LehdCvrpLight", HEADS),
         ("lehd:LehdCvrpLight", HEADS | {"experts": 3, "top": 1}),
+        *((name, HEADS | {"decoders": 2}) for name in ("mdam:Mdam", "mdam:MdamCvrp")),
     ],
     ids=ids,
 )

@@ -41,7 +41,7 @@ def test_labels_are_feasible_canonical_and_as_long_as_the_manifest_says(tmp_path
 
 def test_solutions_do_not_depend_on_the_order_of_requests_or_on_a_cache(tmp_path, monkeypatch):
     n, name = 9, wanted(1, 9).shard_file(0)
-    monkeypatch.setattr(labels, "chunks", lambda shard, first, stop, n: chunks.chunks(shard, first, stop, 100))  # of 10
+    monkeypatch.setattr(labels, "chunks", lambda shard, a, b, *_: chunks.chunks(shard, a, b, 100))  # of 10
     make_labels(wanted(25, n), tmp_path / "whole", [], workers=2, progress=False)
     cache = tmp_path / "cache"
     for count in (3, 15, 25):

@@ -133,7 +133,7 @@ def test_two_processes_at_once_share_the_work(tmp_path):
 
 @pytest.mark.parametrize("problem", ["tsp", "cvrp"])
 def test_a_stopped_call_solves_only_what_is_left(tmp_path, monkeypatch, problem):
-    monkeypatch.setattr(labels, "chunks", lambda shard, first, stop, n: chunks.chunks(shard, first, stop, 100))  # of 10
+    monkeypatch.setattr(labels, "chunks", lambda shard, a, b, *_: chunks.chunks(shard, a, b, 100))  # of 10
     block, solve_chunk, seen = wanted(25, problem=problem), chunks.solve_chunk, []
     make_labels(block, tmp_path / "whole", [], workers=1, progress=False)
 

@@ -32,21 +32,6 @@ def settle(net: torch.nn.Module) -> None:
             module.running_var.uniform_(0.5, 1.5)
 
 
-# -- sizes ------------------------------------------------------------------------------------------------------------
-
-
-def count(net: torch.nn.Module) -> int:
-    return sum(p.numel() for p in net.parameters())
-
-
-def test_parameters_are_those_published() -> None:
-    assert count(Reviser(6, 128, 8, 512, 10.0)) == 1_301_888
-    assert count(Glop()) == 3 * 1_301_888
-    assert count(Glop(shared=True)) == 1_301_888
-    assert count(GlopPartition()) == 148_513
-    assert count(GlopPartition(depth=6)) == 76_801
-
-
 @pytest.mark.parametrize("blocks", [(), (20, 50), (20, 20), (20, 3)])
 def test_blocks_are_falling_and_have_something_to_decide(blocks: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="falling numbers of at least 4"):

@@ -28,7 +28,7 @@ from neuroute.plan.objects import Dataset, Decoding, Network
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.tsp import is_permutation
 from neuroute.problems.vrp import Vrp
-from published_code import HEADS, Size, parameters, weights
+from published_code import HEADS, Size, weights
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -109,27 +109,6 @@ def test_decisions_of_the_cvrp_are_the_published_ones(
         logits = ours.decide(Prepared(coords, share), context, torch.tensor([[here]]), mask)[0, 0]
     fit = [i for i in able if not strict or demand[0, i] < left or left == 20]
     compare(logits, there.step(state, coords[0], here, 0, fit, unserved, demand=share[0], left=left / 20))
-
-
-SIZES = [
-    ("tsp", 2, 2, 1_718_528),
-    ("tsp", 2, 4, 2_114_560),
-    ("tsp", 3, 4, 2_642_816),
-    ("cvrp", 2, 2, 1_736_064),
-    ("cvrp", 3, 2, 2_264_576),
-]
-
-
-@pytest.mark.parametrize(("problem", "views", "action_depth", "size"), SIZES)
-def test_published_sizes(problem: str, views: int, action_depth: int, size: int) -> None:
-    """Of the tensors, of the network and of the formula (pens, Table 4: 1.7M and 2.6M)."""
-    shapes = dict(there.invit(problem, Size(2, 128, 8, 512), views, action_depth))
-    assert parameters(shapes) == size
-    kind = f"neuroute.networks.invit:Invit{'Cvrp' if problem == 'cvrp' else ''}"
-    arguments = {"action_depth": action_depth, "views": [35, 50, 65][:views]}
-    with torch.device("meta"):
-        assert sum(p.numel() for p in build(Network(kind=kind, arguments=arguments)).parameters()) == size
-    assert counts(Network(kind=kind, arguments=arguments)).parameters == size
 
 
 # -- views ------------------------------------------------------------------------------------------------------------

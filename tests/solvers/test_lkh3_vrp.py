@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 
 from neuroute.core.errors import NeurouteError
+from neuroute.datasets.labels import make_labels
+from neuroute.datasets.problem_spec import SPEC
+from neuroute.datasets.stored_labels import load_tours
+from neuroute.plan.objects import Dataset, Labels
 from neuroute.problems.vrp import Vrp
 from neuroute.problems.vrp_checker import fault
 from neuroute.problems.vrp_variants import SWITCHES
+from neuroute.solvers.base import tsplib_text
 from neuroute.solvers.lkh3 import TYPES
 from neuroute.solvers.registry import get
 
@@ -96,6 +101,41 @@ def test_a_solution_that_breaks_a_constraint_is_one_clear_line(monkeypatch, aske
     assert (asked.parent / "asked.vrp.fleets").read_text().split("\n") == ["5 1", "5 1", "5 2", ""]
     roomy = replace(instance("OVRP"), capacity=np.array([30]))
     assert get("lkh3").solve_vrp(roomy, 0)[1].tolist() == [1, 0, 0, 0, 0]
+
+
+# The best tours; while there is a file, the instance of this coordinate has none.
+ONE_WITHOUT = """
+import itertools, math
+lines = text.partition("NODE_COORD_SECTION")[2].strip().splitlines()
+points = [tuple(map(float, line.split()[1:])) for line in lines if len(line.split()) == 3]
+nodes = len(points)
+best = min(
+    ((0, *rest) for rest in itertools.permutations(range(1, nodes))),
+    key=lambda tour: sum(math.dist(points[a], points[b]) for a, b in zip(tour, (*tour[1:], 0))),
+)
+tour = [node + 1 for node in best]
+open(os.environ["ASKED"], "a").write(str(nodes) + "\\n")
+if nodes == 7 and os.path.exists(os.environ["ASKED"] + ".bad") and text.split()[-3] == os.environ["BAD"]:
+    tour = [1, 2, 3]
+"""
+
+
+def test_one_bad_answer_costs_one_instance(tmp_path, lkh_on_path, monkeypatch):
+    """Of a set of labels: all others are kept, and a second call asks for this one alone."""
+    wanted = Labels(dataset=Dataset(n=7, count=5, split="test"), solver="lkh3")
+    last = tsplib_text(SPEC.of("tsp").instances(wanted.dataset)[1]).split()[-3]
+    lkh_on_path(ONE_WITHOUT)
+    asked, bad = tmp_path / "asked", tmp_path / "asked.bad"
+    bad.touch()
+    monkeypatch.setenv("ASKED", str(asked))
+    monkeypatch.setenv("BAD", last)
+    with pytest.raises(NeurouteError, match="instance 1 of .*: LKH wrote no tour of the 7 nodes .*; all else is"):
+        make_labels(wanted, tmp_path / "store", [], workers=1)
+    assert asked.read_text().split().count("7") == 5
+    bad.unlink()
+    make_labels(wanted, tmp_path / "store", [], workers=1)
+    assert asked.read_text().split().count("7") == 6
+    assert load_tours(wanted, [tmp_path / "store"]).shape == (5, 7)
 
 
 @pytest.mark.parametrize("variant", [v for v in SWITCHES if v not in TYPES])

@@ -13,7 +13,7 @@ Built = tuple[float, Tensor]  # reward and log-probability of a solution
 
 
 def gradients(batches: Reinforcement, index: int = 0) -> tuple[float, dict[str, Tensor]]:
-    loss = batches.accumulate(batches.drawn(index))
+    loss = batches.accumulate(batches.batch_spec(index))
     return float(loss), {name: p.grad.clone() for name, p in batches.net.named_parameters() if p.grad is not None}
 
 

@@ -79,7 +79,7 @@ def test_what_is_traced_has_the_same_gradients(
     compile_ = partial(torch.compile, backend="aot_eager")
     monkeypatch.setattr(torch, "compile", compile_without_code)
     alike("pomo", tmp_path, request)
-    assert [part.__name__ for part in traced] == ["encode", "prepare", "decide"]
+    assert {"encode", "prepare", "decide"} <= {part.__name__ for part in traced}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=CODE) for name in RUNS])

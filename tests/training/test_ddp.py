@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ from neuroute.plan.objects import Run
 from neuroute.plan.reinforced import Elite, GreedyBaseline
 from neuroute.training import self_improvement
 from neuroute.training.train import Settings, train
+
+STILL = 1e-12  # a learning rate that leaves weights as they are, but for rounding
 
 
 def runs() -> dict[str, Run]:
@@ -62,7 +65,11 @@ def runs() -> dict[str, Run]:
             )
             for kind in tiny_reinforced.ROLLOUTS
         },
-        "revising": tiny_glop.revising_run(tiny_glop.phase(batch_size=7)),
+        "revising": tiny_glop.revising_run(tiny_glop.phase(batch_size=7, samples=12, learning_rate=STILL)),
+        "revising revised": tiny_glop.revising_run(
+            tiny_glop.phase(source="revised", block=4, samples=13, nodes=9, batch_size=7),
+            tiny_glop.phase(source="revised", samples=20, nodes=9),
+        ),
         **{f"reconstruction {p}": tiny_rounds.make_run(p, **rounds) for p in tiny_rounds.PROBLEMS},
         "reinforce tsp": tiny_reinforced.make_run(*stages, kind="icam"),
         "reinforce cvrp": tiny_reinforced.make_run(*stages, kind="pomo_cvrp", clip=1.0),
@@ -76,13 +83,19 @@ def runs() -> dict[str, Run]:
 
 
 def gradients(run: Run, folder: Path, stores: list[Path]) -> dict[str, Tensor]:
-    """What the first update of a whole training is made of, by parameter, and the weights that it ends with."""
+    """What the first update of a whole training is made of, by parameter; all of them where weights stay as they are.
+
+    (Adam makes a step of any gradient, so after an update those of parameters without one differ by rounding's signs.)
+    """
+    still = any(phase.learning_rate == STILL for phase in getattr(run.training, "phases", ()))
     seen: dict[str, Tensor] = {}
+    updates = count()
 
     def note(optimizer: torch.optim.Optimizer, _args: object, _kwargs: object) -> None:
-        if not seen:
+        update = next(updates)
+        if not update or still:
             for number, p in enumerate(optimizer.param_groups[0]["params"]):
-                seen[str(number)] = torch.zeros_like(p) if p.grad is None else p.grad.clone()
+                seen[f"{update} {number}"] = torch.zeros_like(p) if p.grad is None else p.grad.clone()
 
     hook = register_optimizer_step_pre_hook(note)
     self_improvement.INSTANCES_PER_PAGE = 8

@@ -34,8 +34,8 @@ def plain_gradient(
     batches: DecoderBatches, index: int, means: list[Tensor] | None = None
 ) -> tuple[float, dict[str, Tensor]]:
     """One graph through all decoders' constructions of all instances."""
-    drawn = batches.drawn(index)
-    net, batch, n = batches.net, batches.batch(drawn), drawn.n
+    spec = batches.batch_spec(index)
+    net, batch, n = batches.net, batches.batch(spec), spec.n
     cvrp = batches.problem == "cvrp"
     moves = 2 * n - 1 if cvrp else n - 1
     encoded, total, first = net.encode(*batch.features), torch.zeros((), dtype=torch.float64), list[Tensor]()
@@ -43,8 +43,8 @@ def plain_gradient(
         greedy = build_all(batches.policy.frozen, batches.policy.frozen.encode(*batch.features), batch)
         best = batch.lengths(greedy).min(dim=1).values
     for decoder in range(3):
-        steps, log_p, number = Steps(net, decoder, encoded, batch), torch.zeros(drawn.size), 0
-        choose = sampling(noise(0, index, range(drawn.size), (3, moves))[:, decoder : decoder + 1])
+        steps, log_p, number = Steps(net, decoder, encoded, batch), torch.zeros(spec.size), 0
+        choose = sampling(noise(0, index, range(spec.size), (3, moves))[:, decoder : decoder + 1])
         while not steps.rollout.is_complete():
             logs = steps.logits().log_softmax(-1)
             if not number:
@@ -82,8 +82,8 @@ def test_the_gradient_is_that_of_a_plain_loop(tmp_path: Path, problem: str) -> N
 def test_little_memory_splits_a_batch(tmp_path: Path) -> None:
     """Whose parts have batch norms of their own: what is learnt is another gradient."""
     batches = batches_of(make_run("tsp"), tmp_path)
-    assert batches._instances_per_part(batches.drawn(0), 8) == 8
-    assert batches_of(make_run("tsp"), tmp_path, memory_gb=1e-9)._instances_per_part(batches.drawn(0), 8) == 1
+    assert batches._instances_per_part(batches.batch_spec(0), 8) == 8
+    assert batches_of(make_run("tsp"), tmp_path, memory_gb=1e-9)._instances_per_part(batches.batch_spec(0), 8) == 1
 
 
 def test_divergences_of_pairs() -> None:
@@ -120,7 +120,7 @@ def test_weights_are_compared_by_the_best_decoder(tmp_path: Path) -> None:
     batches.net.float()
     lengths = batches._greedy_lengths(batches.net.eval(), 0, batches.training.stages[0])
     assert lengths.shape == (8,)
-    assert batches._moves(batches.drawn(0)) == N - 3  # instances of a stage have 8 nodes
+    assert batches._moves(batches.batch_spec(0)) == N - 3  # instances of a stage have 8 nodes
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)

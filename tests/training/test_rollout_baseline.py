@@ -30,17 +30,17 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 def plain_gradient(batches: RolloutBaseline, index: int) -> tuple[float, dict[str, Tensor]]:
     """With one graph through each image's whole construction, one image at a time."""
-    drawn, total = batches.drawn(index), torch.zeros((), dtype=torch.float64)
-    batch, images, cvrp = batches.batch(drawn), drawn.stage.images, batches.problem == "cvrp"
-    moves = 2 * drawn.n - 1 if cvrp else drawn.n - 2
-    for row in range(drawn.size):
+    spec, total = batches.batch_spec(index), torch.zeros((), dtype=torch.float64)
+    batch, images, cvrp = batches.batch(spec), spec.stage.images, batches.problem == "cvrp"
+    moves = 2 * spec.n - 1 if cvrp else spec.n - 2
+    for row in range(spec.size):
         one = batch[slice(row, row + 1)]
         for image in range(images):
             at = [row * images + image]
             turns = [noise(0, index, [row * images + i], (1,), Draw.IMAGE) for i in range(images)]
             seen = one.at(images_of(one.coords, torch.cat(turns))[image])
             starts = [
-                (noise(0, index, at, (1,), what) * (0 if cvrp else drawn.n)).long()
+                (noise(0, index, at, (1,), what) * (0 if cvrp else spec.n)).long()
                 for what in (Draw.START, Draw.BASELINE)
             ]
             choose, log_p = sampling(noise(0, index, at, (1, moves))), list[Tensor]()
@@ -54,7 +54,7 @@ def plain_gradient(batches: RolloutBaseline, index: int) -> tuple[float, dict[st
             with torch.no_grad():
                 greedy = roll_out(batches.policy.frozen, batches.policy.frozen.encode(*seen.features), one, starts[1])
             advantage = float(one.lengths(greedy) - one.lengths(found))
-            total = total - advantage * torch.stack(log_p).sum() / (drawn.size * images)
+            total = total - advantage * torch.stack(log_p).sum() / (spec.size * images)
     total.backward()
     wanted = {name: p.grad.clone() for name, p in batches.net.named_parameters() if p.grad is not None}
     batches.net.zero_grad(set_to_none=True)
@@ -91,11 +91,11 @@ def test_processes_and_little_memory_make_no_difference(tmp_path: Path, kind: st
 
 def test_sampled_and_greedy_tours_start_elsewhere(tmp_path: Path) -> None:
     batches = rollouts_of(rollout_run(), tmp_path)
-    drawn = batches.drawn(0)
-    sampled, greedy = (batches._draw_starts(drawn, range(200), what) for what in (Draw.START, Draw.BASELINE))
+    spec = batches.batch_spec(0)
+    sampled, greedy = (batches._draw_starts(spec, range(200), what) for what in (Draw.START, Draw.BASELINE))
     assert set(sampled.flatten().tolist()) == set(greedy.flatten().tolist()) == set(range(8))
     assert 0.05 < float((sampled == greedy).double().mean()) < 0.25
-    assert not rollouts_of(rollout_run("invit_cvrp"), tmp_path)._draw_starts(drawn, range(200), Draw.START).any()
+    assert not rollouts_of(rollout_run("invit_cvrp"), tmp_path)._draw_starts(spec, range(200), Draw.START).any()
 
 
 def test_images_are_turned_instances() -> None:
@@ -173,8 +173,8 @@ def test_the_copy_is_what_is_left(tmp_path: Path, kind: str, request: pytest.Fix
     with pytest.MonkeyPatch.context() as patch:
         end = RolloutBaseline._end_batch
 
-        def watch(self: RolloutBaseline, drawn: Any, within: int) -> None:
-            end(self, drawn, within)
+        def watch(self: RolloutBaseline, spec: Any, within: int) -> None:
+            end(self, spec, within)
             for name, net in (("frozen", self.policy.frozen), ("net", self.net)):
                 kept[name] = {key: p.clone() for key, p in net.state_dict().items()}
 

@@ -115,7 +115,6 @@ class Estimates:
             peak_mb = PROCESS_MB + Path(r.weights).stat().st_size / 1e6  # a file may hold an optimizer's state, too
             return Cost("weights", run, path, self.start_s, memory_mb=peak_mb + 2 * megabytes, disk_mb=megabytes)
         t = r.training
-        alone = t.kind == "revising"  # its processes would each learn from all of a batch
         flops = training_flops(r)
         nodes = t.batches * self._batch_size(r) * r.n
         weights = cost.parameters_of(r.network)
@@ -128,7 +127,7 @@ class Estimates:
             flops,
             training_calls(r, gpu=self.gpus > 0),
             threads=self.plan.scale.train_threads,
-            gpus=min(self.gpus, 1) if alone else self.gpus,
+            gpus=self.gpus,
             more_s=self.rates.node_us * 1e-6 * nodes,
             more_mb=(5 * 4 * weights + bytes_of_labels) / 1e6,
             disk_mb=4 * 4 * weights / 1e6,  # weights, and weights with two moments in the state

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuroute.analysis import RESAMPLES
-from neuroute.analysis.power_laws import Array, Interval, percentile_interval
+from neuroute.analysis.bootstrap import Array, Interval, percentile_interval
 
 
 def resampled_means(values: ArrayLike, stream: int = 0, resamples: int = RESAMPLES, seed: int = 0) -> Array:

@@ -1,4 +1,4 @@
-"""Power laws of the optimality gap (scaling, Eq. 2-7) and bootstrap intervals of their exponents.
+"""Power laws of the optimality gap (scaling, Eq. 2-7), and intervals of their exponents.
 
 Gaps are in percent.  A law is fitted by least squares on one of two scales, which weigh the points differently and
 can give clearly different exponents: `linear` (the residuals of the gap itself, as in the paper's Figure 2) or
@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from neuroute.analysis import RESAMPLES as RESAMPLES
+from neuroute.analysis.bootstrap import Array, Interval, percentile_interval
 
 Scale = Literal["linear", "log-log"]
-Array = NDArray[np.float64]
 
 
 class FitError(ValueError):
@@ -75,16 +74,6 @@ class ShiftedPowerLaw:
 
     def __call__(self, t: ArrayLike) -> Array:
         return self.alpha * np.asarray(t, float) ** -self.beta + self.gamma
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A percentile interval over bootstrap resamples."""
-
-    low: float
-    high: float
-    resamples: int
-    failed: int  # resamples without a fit
 
 
 def r_squared(y: Array, fitted: Array) -> float:
@@ -268,34 +257,6 @@ def rounding_interval(x: ArrayLike, gaps: ArrayLike, half_unit: float) -> tuple[
     up = np.where(is_small, y + half_unit, np.maximum(y - half_unit, 1e-12))
     down = np.where(is_small, np.maximum(y - half_unit, 1e-12), y + half_unit)
     return fit(x, down, "log-log").alpha, fit(x, up, "log-log").alpha
-
-
-def resampled_gaps(lengths: ArrayLike, references: ArrayLike, resamples: int = RESAMPLES, seed: int = 0) -> Array:
-    """Gaps (%) of bootstrap resamples of the test instances, paired: a resample draws the same ones for all models.
-
-    lengths (models, count), references (count,) -> (resamples, models)
-    """
-    lengths, references = np.atleast_2d(np.asarray(lengths, float)), np.asarray(references, float)
-    count = len(references)
-    generator = np.random.default_rng(seed)
-    both = np.vstack([references, lengths]).T
-    sums = np.empty((resamples, both.shape[1]))
-    for first in range(0, resamples, 100):
-        rows = min(100, resamples - first)
-        draws = generator.integers(count, size=(rows, count)) + count * np.arange(rows)[:, None]
-        weights = np.bincount(draws.ravel(), minlength=rows * count).reshape(rows, count)
-        sums[first : first + rows] = weights.astype(float) @ both
-    return 100 * (sums[:, 1:] / sums[:, :1] - 1)
-
-
-def percentile_interval(values: Array, level: float = 0.95) -> Interval:
-    """Percentile interval over the finite values; NaN bounds when none is."""
-    finite = values[np.isfinite(values)]
-    failed = len(values) - len(finite)
-    if not len(finite):
-        return Interval(float("nan"), float("nan"), len(values), failed)
-    low, high = np.quantile(finite, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high), len(values), failed)
 
 
 def resampled_exponents(x: ArrayLike, gaps: Array, scale: Scale = "linear") -> Array:

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from neuroute.analysis.bootstrap import Array, Interval
 from neuroute.analysis.paired import difference_interval, mean_interval, resampled_means
-from neuroute.analysis.power_laws import Array, Interval
 from neuroute.comparison.records import solved
 from neuroute.core.lazy import pd
 

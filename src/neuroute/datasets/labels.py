@@ -101,7 +101,7 @@ def make_labels(
     if absent:
         facts["version"] = solver.version()
     job_parts: list[_Part] = []
-    most_chunks = len(chunks(0, 0, min(absent, SHARD), labels.dataset.n))
+    most_chunks = len(chunks(0, 0, min(absent, SHARD), labels.dataset.n, labels.solver))
     few = most_chunks <= 1  # for which starting processes would take longer
     with (
         solver_pool(1 if few or pool else workers) as own_pool,
@@ -128,7 +128,8 @@ def solve_part(
     count = before = 0
     for shard, _, stop in labels.dataset.shards():
         stem = Path(labels.shard_file(shard)).stem
-        here = chunks(shard, rows_at_hand(labels, shard, [store, *caches]), stop, labels.dataset.n)
+        at_hand = rows_at_hand(labels, shard, [store, *caches])
+        here = chunks(shard, at_hand, stop, labels.dataset.n, labels.solver)
         mine = [chunk for number, chunk in enumerate(here, before) if number % part[1] == part[0]]
         before += len(here)
         pages = Pages(store / ".partial" / stem, _mark(facts))
@@ -220,7 +221,7 @@ def _solve(
         solutions[place] = rows
         seconds += took
 
-    waiting, solved_chunks = chunks(shard, first, stop, n), pages.read(shard)
+    waiting, solved_chunks = chunks(shard, first, stop, n, labels.solver), pages.read(shard)
     for chunk in [each for each in waiting if each in solved_chunks]:
         path, (rows, took) = solved_chunks[chunk]
         if rows.shape[1:] == kind.shape(n):

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from neuroute.core import device as devices
 from neuroute.core.dotted import resolve
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive
@@ -68,7 +67,7 @@ def _key(evaluation: RunEvaluation, loaded: LoadedModel) -> str:
     files = [loaded.checkpoint, *sorted(loaded.checkpoint.parent.glob("stages/*.safetensors"))]
     files += [context.rescaling] if context.rescaling else []
     digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
-    machine = (devices.name(loaded.place), str(torch.get_num_threads()), torch.__version__, str(context.memory_gb))
+    machine = (loaded.device, str(torch.get_num_threads()), torch.__version__, str(context.memory_gb))
     parts = (evaluation.canonical(), context.scale, context.code, context.data, *digests, *machine)
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 

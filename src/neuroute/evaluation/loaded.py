@@ -11,6 +11,7 @@ import torch
 from neuroute.analysis.rescaling import factor_for, read_best
 from neuroute.core import device as devices
 from neuroute.core.errors import NeurouteError
+from neuroute.decoding.compiled import compiled, describe_device
 from neuroute.decoding.decode import instances_per_batch
 from neuroute.evaluation.kept import KeptDecoding, MeasuredSteps
 from neuroute.evaluation.records import UNITS, Rows
@@ -31,6 +32,7 @@ class RunContext:
     memory_gb: float | None = None
     jobs_per_gpu: int = 1
     tf32: bool = True
+    compile: bool = False
     label_dirs: Sequence[Path] = ()
     benchmarks: Mapping[str, Path] = field(default_factory=dict)  # name of a fetched benchmark -> its manifest
     data: str = ""  # digest of the labels
@@ -42,6 +44,7 @@ class LoadedModel:
     """A trained run, ready on its device."""
 
     net: RoutingNetwork
+    acting: RoutingNetwork  # decodes as `net` does; it may be compiled
     run: Run
     checkpoint: Path
     place: torch.device
@@ -50,6 +53,11 @@ class LoadedModel:
     steps: MeasuredSteps = field(default_factory=MeasuredSteps)
     best_factors: tuple[np.ndarray, np.ndarray] | None = None  # sizes (k,), factors (k,); None: context.rescaling's
     weights: str | None = None  # where they come from, if they were not trained here
+
+    @property
+    def device(self) -> str:
+        """On what it is measured, for the records."""
+        return describe_device(self.acting, self.place)
 
     def keeper(self, name: str | None, decoding: Decoding) -> KeptDecoding | None:
         """Return where an interrupted decoding is kept, with what is measured under that name."""
@@ -84,14 +92,14 @@ class LoadedModel:
         shared |= {"weights": self.weights, "precision": self.run.training.precision}
         shared["batch_size"] = batch_size or instances_per_batch(self.net, test["n"], decoding, self.memory_gb)
         context = self.context
-        return make_rows(shared, decoding, values, self.place, context.scale, context.code, wall_time_s)
+        return make_rows(shared, decoding, values, self.device, context.scale, context.code, wall_time_s)
 
 
 def make_rows(
     shared: Mapping[str, Any],
     decoding: Decoding,
     values: Mapping[str, float],
-    place: torch.device,
+    device: str,
     scale: str,
     code: str,
     wall_time_s: float,
@@ -103,7 +111,7 @@ def make_rows(
         "method": decoding.method,
         "beam": decoding.beam,
         "log_n": decoding.log_n,
-        "device": devices.name(place),
+        "device": device,
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "scale": scale,
@@ -127,4 +135,5 @@ def load_run(run: Run, checkpoint: Path, context: RunContext) -> LoadedModel:
     net.to(place)
     budget = devices.memory_budget_gb(place, context.memory_gb, context.jobs_per_gpu)
     weights = describe_source(about["source"]) if "source" in about else None
-    return LoadedModel(net, run, checkpoint, place, budget, context, weights=weights)
+    acting = compiled(net, place) if context.compile else net
+    return LoadedModel(net, acting, run, checkpoint, place, budget, context, weights=weights)

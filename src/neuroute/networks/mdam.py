@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from neuroute.networks.base import RoutingNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_all_digits
-from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.attention import attend, split_heads
 from neuroute.networks.blocks.contexts import CvrpEmbedding, TspEmbedding, rows_of
 from neuroute.networks.blocks.norms import UntrackedBatchNorm
 from neuroute.networks.blocks.pointer import clipped
@@ -118,7 +118,7 @@ class Mdam(RoutingNetwork):
         h: Tensor = self.embed(coords, *demand)
         for layer in self.layers:
             h = layer(h)
-        query, key, values = self.last.qkv(h).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        query, key, values = split_heads(self.last.qkv(h), self.heads)
         attention = torch.softmax(query @ key.transpose(2, 3) * self.last.scale, dim=-1)
         mixed = (attention.to(values) @ values).transpose(1, 2).flatten(2)
         return Encoded(self.last.finish(h, self.last.out(mixed)), h, attention, values)

@@ -118,7 +118,7 @@ def resampled_mean_of_gaps(
 
 def resampled(lengths: NDArray[np.float64], reference: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute the gaps in % of resampled instances: (count,) lengths -> (resamples,)."""
-    from neuroute.analysis.power_laws import resampled_gaps
+    from neuroute.analysis.bootstrap import resampled_gaps
 
     return resampled_gaps(lengths, reference)[:, 0]
 
@@ -129,7 +129,7 @@ def interval_cell(value: Value, samples: NDArray[np.float64] | None, published: 
         return Cell(None, published)
     if samples is None:
         return Cell(value, published, at=at)
-    from neuroute.analysis.power_laws import percentile_interval
+    from neuroute.analysis.bootstrap import percentile_interval
 
     interval = percentile_interval(samples)
     return Cell(value, published, interval.low, interval.high, at)

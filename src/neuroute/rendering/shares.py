@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from neuroute.analysis.power_laws import Array
+from neuroute.analysis.bootstrap import Array
 from neuroute.core.lazy import mpl
 from neuroute.rendering import style
 

@@ -21,7 +21,7 @@ class Scheme:
 
     run: Run
     net: RoutingNetwork  # the bare network
-    model: Any  # it as decisions, possibly compiled and wrapped; of reinforcement it, or its `Compiled`
+    model: Any  # it as decisions, possibly compiled and wrapped; of reinforcement it, or it compiled
     label_dirs: list[Path]
     best: Callable[[], dict[str, Tensor]]  # the best weights so far
     stopping: Callable[[], bool]  # whether a signal asks to stop: for what takes longer than a batch

@@ -147,7 +147,7 @@ class RoutedBatches(CvrpBatches):
     def train(self, index: int) -> tuple[Tensor, int]:
         generator = torch.Generator(self.device).manual_seed(stream_seed(self.run.seed, index))
         size = self._size(index)
-        self._routing = SharedRouting(generator, size, self.world.own(size), self.world.sum_with_gradient)
+        self._routing = SharedRouting(generator, size, self.world.rows(size), self.world.sum_with_gradient)
         return super().train(index)
 
     def _loss(self, path: CvrpPath, row: int) -> Tensor:
@@ -197,7 +197,7 @@ class RouteSamples(SelfImprovementBatches, CvrpBatches):
         path = super()._sub_path(index, *arrays)
         generator = torch.Generator().manual_seed(stream_seed(self.run.seed, index))
         size = len(path) if self.world.size == 1 else self._size(index)
-        at_depot = torch.randint(2, (size,), generator=generator).bool()[self.world.own(size)]
+        at_depot = torch.randint(2, (size,), generator=generator).bool()[self.world.rows(size)]
         return begin_at_depot(path, at_depot.to(self.device))
 
 

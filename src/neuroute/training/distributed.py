@@ -29,7 +29,7 @@ class World:
         ids = [device.index] if device.type == "cuda" else None
         return nn.parallel.DistributedDataParallel(net, device_ids=ids, find_unused_parameters=partly)
 
-    def own(self, count: int) -> slice:
+    def rows(self, count: int) -> slice:
         """This process's rows of so many, which all processes share: every size-th."""
         return slice(self.rank, count, self.size)
 
@@ -37,12 +37,12 @@ class World:
         """This process's rows of so many that lie together, so that nothing else has to be generated."""
         return range(count * self.rank // self.size, count * (self.rank + 1) // self.size)
 
-    def gather(self, own: Tensor, count: int) -> Tensor:
+    def gather(self, part: Tensor, count: int) -> Tensor:
         """All of so many rows, of which each process has its `part`."""
         if self.size == 1:
-            return own
-        rows, whole = self.part(count), own.new_zeros(count, *own.shape[1:])
-        whole[rows.start : rows.stop] = own
+            return part
+        rows, whole = self.part(count), part.new_zeros(count, *part.shape[1:])
+        whole[rows.start : rows.stop] = part
         return self.sum(whole)
 
     def sync(self, net: nn.Module, now: bool) -> contextlib.AbstractContextManager[Any]:
@@ -60,8 +60,8 @@ class World:
         if self.size == 1:
             return
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in net.parameters()]
-        together = self.sum(torch.cat([gradient.flatten() for gradient in gradients]))
-        for parameter, part in zip(net.parameters(), together.split([g.numel() for g in gradients]), strict=True):
+        flat = self.sum(torch.cat([gradient.flatten() for gradient in gradients]))
+        for parameter, part in zip(net.parameters(), flat.split([g.numel() for g in gradients]), strict=True):
             parameter.grad = part.view_as(parameter)
 
     def sum_with_gradient(self, value: Tensor) -> Tensor:
@@ -72,9 +72,9 @@ class World:
         """What the first process says."""
         if self.size == 1:
             return value
-        told = torch.tensor(value, dtype=torch.float64, device=device)
-        dist.broadcast(told, 0)
-        return float(told)
+        message = torch.tensor(value, dtype=torch.float64, device=device)
+        dist.broadcast(message, 0)
+        return float(message)
 
     def max(self, value: torch.Tensor) -> torch.Tensor:
         """The largest of the processes, in place."""

@@ -39,14 +39,14 @@ class PathTsps:
     def split(self, limit: int) -> Iterator["PathTsps"]:
         """Parts of at most `limit` instances, each without the rows that all of it lacks."""
         for first in range(0, len(self), limit):
-            own = slice(first, first + limit)
+            rows = slice(first, first + limit)
             longest = int(self.lengths[first])
 
-            def trimmed(array: Tensor, own: slice = own, longest: int = longest) -> Tensor:
-                return torch.cat([array[own, : longest - 1], array[own, -1:]], dim=1)
+            def trimmed(array: Tensor, rows: slice = rows, longest: int = longest) -> Tensor:
+                return torch.cat([array[rows, : longest - 1], array[rows, -1:]], dim=1)
 
             noise = None if self.noise is None else trimmed(self.noise)
-            yield PathTsps(trimmed(self.stops), self.lengths[own], noise)
+            yield PathTsps(trimmed(self.stops), self.lengths[rows], noise)
 
 
 class PathTspBatches(SupervisedBatches):
@@ -63,13 +63,13 @@ class PathTspBatches(SupervisedBatches):
         generator = torch.Generator().manual_seed(stream_seed(self.run.seed, index))
         size = len(tours) if self.world.size == 1 else self._size(index)
         start, lengths, backwards = draw_pairs(generator, size, self.run.n)
-        own, longest = self.world.own(size), int(lengths[0])
-        stops = cut_pairs(coords, tours, start[own], lengths[own], backwards[own], longest)
+        rows, longest = self.world.rows(size), int(lengths[0])
+        stops = cut_pairs(coords, tours, start[rows], lengths[rows], backwards[rows], longest)
         noise = None
         if self.net.random_embeddings:
             on = torch.Generator(self.device).manual_seed(int(torch.randint(2**62, (), generator=generator)))
-            noise = torch.randn(size, longest, self.net.width, generator=on, device=self.device)[own]
-        return PathTsps(stops, lengths[own], noise)
+            noise = torch.randn(size, longest, self.net.width, generator=on, device=self.device)[rows]
+        return PathTsps(stops, lengths[rows], noise)
 
     def _rows(self, path: Any) -> range:
         return range(1)

@@ -110,7 +110,7 @@ class ReconstructedSet:
         size = min(max(1, MAX_NODES_PER_BATCH[self.device.type] // self.run.n), -(-self.count // world.size))
         before, after, parts = 0.0, 0.0, []
         slices = [slice(first, min(first + size, self.count)) for first in range(0, self.count, size)]
-        by_start = {rows.start: self._improve_part(number, rows) for rows in slices[world.own(len(slices))]}
+        by_start = {rows.start: self._improve_part(number, rows) for rows in slices[world.rows(len(slices))]}
         world.barrier()
         for rows in slices:
             # What others have improved lies in their files.
@@ -270,7 +270,7 @@ class TourRounds(Rounds):
         if self.rounds.starts == "batch":
             return cut(coords, tours, start, length, backwards)
         count = len(tours) if self.world.size == 1 else self._size(index)
-        rows = self.world.own(count)
+        rows = self.world.rows(count)
         starts = torch.randint(self.run.n, (count,), generator=generator)
         turned = torch.randint(2, (count,), generator=generator).bool()
         return cut_pairs(coords, tours, starts[rows], torch.full((count,), length)[rows], turned[rows])

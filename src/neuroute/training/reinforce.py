@@ -22,17 +22,18 @@ from neuroute.decoding.rollout import precision_of
 from neuroute.decoding.served import begin
 from neuroute.networks.blocks.norms import BatchNorm
 from neuroute.networks.weights import all_finite, are_finite
-from neuroute.plan.objects import Dataset, Distribution, Run
+from neuroute.plan.objects import Dataset, Distribution
 from neuroute.plan.reinforced import LARGEST_BATCH, Reinforced, Stage
 from neuroute.training import sampling_streams as streams
 from neuroute.training.batches import Batches, Scheme
 from neuroute.training.budget import Budget
 from neuroute.training.policy_gradient import AuxiliaryLoss, LogProbability, log_probabilities, weights
+from neuroute.training.reinforce_checks import check, training_of
 from neuroute.training.split_backward import SplitBackward
 from neuroute.training.stages import keep_stage, recall_moments
 
 
-class Drawn(NamedTuple):
+class BatchSpec(NamedTuple):
     """What a batch is made of."""
 
     stage: Stage
@@ -84,28 +85,28 @@ class Reinforcement(Batches):
         and routes of which none ever ends.
         """
         number, within = self.training.place(index)
-        drawn = self.drawn(index)
+        spec = self.batch_spec(index)
         if within == 0:
-            self._notes.append({"kind": "stage", "stage": drawn.stage.name})
-        loss = self.accumulate(drawn)
+            self._notes.append({"kind": "stage", "stage": spec.stage.name})
+        loss = self.accumulate(spec)
         self._update(index)
         if not all_finite(self.net):
-            raise self._diverged(drawn)
-        self._end_batch(drawn, within)
+            raise self._diverged(spec)
+        self._end_batch(spec, within)
         if index + 1 == self.training.ends[number] and self.world.leads:
-            keep_stage(self.scheme.state_dir, drawn.stage.name, self._left(), self.optimizer)
+            keep_stage(self.scheme.state_dir, spec.stage.name, self._stage_network(), self.optimizer)
         return loss, 1
 
-    def _end_batch(self, drawn: Drawn, within: int) -> None:
+    def _end_batch(self, spec: BatchSpec, within: int) -> None:
         """What follows an update, the one after so many batches of its stage."""
 
-    def _left(self) -> Any:
+    def _stage_network(self) -> Any:
         """The network that a stage leaves."""
         return self.net
 
     # -- a batch ------------------------------------------------------------------------------------------------
 
-    def drawn(self, index: int) -> Drawn:
+    def batch_spec(self, index: int) -> BatchSpec:
         stage = self.training.stages[self.training.place(index)[0]]
         number = self.training.batches_before + index
         sizes, capacities = streams.shapes(stage, self.scheme.run.seed, number, 1)
@@ -113,56 +114,56 @@ class Reinforcement(Batches):
         (variant,) = streams.variants(stage, self.scheme.run.seed, number, 1) if stage.variants else (None,)
         capacity = None if capacities is None else int(capacities[0])
         kind = streams.distribution(stage, self.scheme.run.seed, number)
-        return Drawn(stage, n, capacity, number, stage.batch_of(n), variant, kind)
+        return BatchSpec(stage, n, capacity, number, stage.batch_of(n), variant, kind)
 
-    def accumulate(self, drawn: Drawn) -> Tensor:
+    def accumulate(self, spec: BatchSpec) -> Tensor:
         """Leave the gradient of a batch in the parameters; returns this process's share of the loss, times processes.
 
         The loss is the mean over the batch of minus the weighed log-probabilities (icam, Eq. 7 to 11), and what is
         learnt aside.
         """
-        rows = self._rows(drawn)
+        rows = self._rows(spec)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         if rows:
-            batch, size = self.batch(drawn, rows), self._instances_per_part(drawn, len(rows))
+            batch, size = self.batch(spec, rows), self._instances_per_part(spec, len(rows))
             for first in range(0, len(rows), size):
-                total += self._learn(drawn, rows[first : first + size], batch[first : first + size])
+                total += self._learn(spec, rows[first : first + size], batch[first : first + size])
         self.world.sum_gradients(self.net)
         return total * self.world.size
 
-    def batch(self, drawn: Drawn, rows: range | None = None) -> Batch:
+    def batch(self, spec: BatchSpec, rows: range | None = None) -> Batch:
         """Some of the instances of a batch, or all, of the training stream, in the network's precision."""
-        rows = range(drawn.size) if rows is None else rows
+        rows = range(spec.size) if rows is None else rows
         dataset = Dataset(
             problem=self.problem,
-            variant=drawn.variant,
-            distribution=drawn.distribution,
+            variant=spec.variant,
+            distribution=spec.distribution,
             split="train",
-            n=drawn.n,
-            capacity=drawn.capacity,
-            first=drawn.number * LARGEST_BATCH + rows.start,
+            n=spec.n,
+            capacity=spec.capacity,
+            first=spec.number * LARGEST_BATCH + rows.start,
             count=len(rows),
         )
         batch: Batch = self.environment.batch(SPEC.of(self.problem).instances(dataset), self.device)
         return batch.to(next(self.net.parameters()).dtype)
 
-    def _learn(self, drawn: Drawn, rows: Sequence[int], batch: Batch) -> Tensor:
+    def _learn(self, spec: BatchSpec, rows: Sequence[int], batch: Batch) -> Tensor:
         """Add the gradient of some instances of a batch; returns their share of its loss."""
-        starts = self._first_stops(drawn, rows, batch)
+        starts = self._first_stops(spec, rows, batch)
         with autocast(self.device, self.training.precision):
-            prepared, auxiliary = self._prepare(drawn, rows, batch, starts)
+            prepared, auxiliary = self._prepare(spec, rows, batch, starts)
         if not are_finite(field for field in prepared if isinstance(field, Tensor)):
-            raise self._diverged(drawn)
+            raise self._diverged(spec)
         split = SplitBackward(prepared)
-        learn = self._learn_once if self._in_one_pass(drawn, len(rows)) else self._learn_again
-        total = learn(drawn, rows, batch, starts, split, auxiliary)
+        learn = self._learn_once if self._in_one_pass(spec, len(rows)) else self._learn_again
+        total = learn(spec, rows, batch, starts, split, auxiliary)
         of_encoder = auxiliary.of_encoder() if self._learns_from(0) else None
         split.backward(of_encoder)
         return total if of_encoder is None else total + of_encoder.detach()
 
     def _learn_once(
         self,
-        drawn: Drawn,
+        spec: BatchSpec,
         rows: Sequence[int],
         batch: Batch,
         starts: Tensor,
@@ -170,7 +171,7 @@ class Reinforcement(Batches):
         auxiliary: AuxiliaryLoss,
     ) -> Tensor:
         """Sample solutions with their graph; returns the decisions' share of the loss."""
-        draw, logs = streams.drawing(self._noise(drawn, rows, starts)), []
+        draw, logs = streams.drawing(self._noise(spec, rows, starts)), []
         rollout = begin(self.net, batch, starts, precision_of(split.prepared))
         with autocast(self.device, self.training.precision):
             while not rollout.is_complete():
@@ -180,7 +181,7 @@ class Reinforcement(Batches):
                 stops = draw(probabilities)
                 logs.append(LogProbability.apply(logits, probabilities, stops))  # type: ignore[no-untyped-call]
                 rollout.go(stops)
-        weight = self._weights(drawn, rows, batch, batch.lengths(rollout.solutions())) / drawn.size
+        weight = self._weights(spec, rows, batch, batch.lengths(rollout.solutions())) / spec.size
         loss = -(weight.to(logs[0].dtype) * torch.stack(logs).sum(dim=0)).sum()
         if (besides := auxiliary.of_decisions()) is not None:
             loss = loss + besides
@@ -189,7 +190,7 @@ class Reinforcement(Batches):
 
     def _learn_again(
         self,
-        drawn: Drawn,
+        spec: BatchSpec,
         rows: Sequence[int],
         batch: Batch,
         starts: Tensor,
@@ -198,13 +199,13 @@ class Reinforcement(Batches):
     ) -> Tensor:
         """Sample solutions, then make the same decisions with their graph; returns the decisions' share of the loss."""
         prepared = split.prepared
-        recorded = RecordedChoices(streams.sampling(self._noise(drawn, rows, starts)))
+        recorded = RecordedChoices(streams.sampling(self._noise(spec, rows, starts)))
         with torch.no_grad(), autocast(self.device, self.training.precision):
             lengths = batch.lengths(roll_out(self.acting, prepared, batch, starts, recorded))
-        stops, weight = recorded.stops, self._weights(drawn, rows, batch, lengths) / drawn.size
+        stops, weight = recorded.stops, self._weights(spec, rows, batch, lengths) / spec.size
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         rollout = begin(self.net, batch, starts, precision_of(prepared))
-        moves = min(self._budget(drawn).moves_of(len(rows)), -(-len(stops) // self.sharers))
+        moves = min(self._budget(spec).moves_of(len(rows)), -(-len(stops) // self.sharers))
         for number, decisions in enumerate(recompute(rollout, stops, moves)):
             if not self._learns_from(number):
                 auxiliary.skip(decisions)
@@ -218,48 +219,48 @@ class Reinforcement(Batches):
             total += loss.detach()
         return total
 
-    def _noise(self, drawn: Drawn, rows: Sequence[int], starts: Tensor) -> Tensor:
+    def _noise(self, spec: BatchSpec, rows: Sequence[int], starts: Tensor) -> Tensor:
         """What the choices of these instances' solutions are drawn with: (batch, starts, moves)."""
-        return self._uniform(drawn, rows, starts.shape[1], self._moves(drawn))
+        return self._uniform(spec, rows, starts.shape[1], self._moves(spec))
 
     def _uniform(
-        self, drawn: Drawn, rows: Sequence[int], *each: int, what: streams.Draw = streams.Draw.SAMPLE
+        self, spec: BatchSpec, rows: Sequence[int], *each: int, what: streams.Draw = streams.Draw.SAMPLE
     ) -> Tensor:
         """What is drawn of these rows of a batch, which has one for each image of an instance: (rows, *each)."""
-        every = drawn.size * drawn.stage.images
-        return streams.noise_on(self.device, self.scheme.run.seed, drawn.number, rows, every, each, what)
+        every = spec.size * spec.stage.images
+        return streams.noise_on(self.device, self.scheme.run.seed, spec.number, rows, every, each, what)
 
-    def _diverged(self, drawn: Drawn) -> NeurouteError:
+    def _diverged(self, spec: BatchSpec) -> NeurouteError:
         return NeurouteError(
-            f"{self.scheme.run.id}: diverged at batch {drawn.number}, in stage '{drawn.stage.name}': weights or scores "
+            f"{self.scheme.run.id}: diverged at batch {spec.number}, in stage '{spec.stage.name}': weights or scores "
             "are no finite numbers; lower the stage's learning rate, or limit gradients with `clip`"
         )
 
     # -- what may differ from batch to batch --------------------------------------------------------------------
 
-    def _starts(self, drawn: Drawn) -> int:
+    def _starts(self, spec: BatchSpec) -> int:
         """Solutions of an instance."""
-        return drawn.stage.starts_of(drawn.n)
+        return spec.stage.starts_of(spec.n)
 
-    def _first_stops(self, drawn: Drawn, rows: Sequence[int], batch: Batch) -> Tensor:
+    def _first_stops(self, spec: BatchSpec, rows: Sequence[int], batch: Batch) -> Tensor:
         """Where the solutions (batch, starts) begin."""
-        return batch.start_nodes(self._starts(drawn))
+        return batch.start_nodes(self._starts(spec))
 
-    def _moves(self, drawn: Drawn) -> int:
+    def _moves(self, spec: BatchSpec) -> int:
         """The most decisions that a solution takes."""
-        return self.environment.max_moves(drawn.n)
+        return self.environment.max_moves(spec.n)
 
-    def _weights(self, drawn: Drawn, rows: Sequence[int], batch: Batch, lengths: Tensor) -> Tensor:
+    def _weights(self, spec: BatchSpec, rows: Sequence[int], batch: Batch, lengths: Tensor) -> Tensor:
         """What log-probabilities (batch, starts) are weighed with, for a loss that is the sum over them."""
-        return weights(lengths, drawn.stage.elite, scaled=self.training.scaled)
+        return weights(lengths, spec.stage.elite, scaled=self.training.scaled)
 
-    def _prepare(self, drawn: Drawn, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
+    def _prepare(self, spec: BatchSpec, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
         """What the decisions of instances share, with the graph of its encoder, and what is learnt besides."""
         return self.acting.prepare(self.acting.encode(*batch.features)), AuxiliaryLoss()
 
-    def _rows(self, drawn: Drawn) -> range:
+    def _rows(self, spec: BatchSpec) -> range:
         """The instances of a batch that this process learns from."""
-        return self.world.part(drawn.size) if self.sharers == 1 else range(drawn.size)
+        return self.world.part(spec.size) if self.sharers == 1 else range(spec.size)
 
     def _learns_from(self, part: int) -> bool:
         """Whether this process learns from this part of its instances' moves."""
@@ -267,18 +268,18 @@ class Reinforcement(Batches):
 
     # -- memory -------------------------------------------------------------------------------------------------
 
-    def _budget(self, drawn: Drawn) -> Budget:
-        nodes, channels, encoded = self.environment.nodes(drawn.n), self.net.width, self.net.decision_tokens
-        sizes = nodes, self._starts(drawn), self._moves(drawn), channels, encoded
+    def _budget(self, spec: BatchSpec) -> Budget:
+        nodes, channels, encoded = self.environment.nodes(spec.n), self.net.width, self.net.decision_tokens
+        sizes = nodes, self._starts(spec), self._moves(spec), channels, encoded
         return Budget(*sizes, self.scheme.memory_gb, self.device.type)
 
-    def _in_one_pass(self, drawn: Drawn, instances: int) -> bool:
+    def _in_one_pass(self, spec: BatchSpec, instances: int) -> bool:
         """Whether so many instances are learnt from in one pass: not where processes share their moves."""
-        return self.sharers == 1 and instances <= self._budget(drawn).graphs
+        return self.sharers == 1 and instances <= self._budget(spec).graphs
 
-    def _instances_per_part(self, drawn: Drawn, count: int) -> int:
+    def _instances_per_part(self, spec: BatchSpec, count: int) -> int:
         """How many of so many instances are in hand at a time."""
-        return self._budget(drawn).instances(count, self._bytes_of(drawn.n, self._starts(drawn)))
+        return self._budget(spec).instances(count, self._bytes_of(spec.n, self._starts(spec)))
 
     def _bytes_of(self, n: int, starts: int) -> int:
         """Of the encoder's graph of one instance, and of its solutions while they are sampled.
@@ -294,30 +295,3 @@ def reinforce(scheme: Scheme) -> Reinforcement:
     """Reinforcement learning for the TSP and the CVRP: solutions from every node, or every customer (POMO; icam)."""
     check(scheme)
     return Reinforcement(scheme, scheme.start)
-
-
-def check(scheme: Scheme) -> None:
-    """Raises NeurouteError for a network of a single solution, and for stages that draw what the problem lacks."""
-    check_stages(scheme)
-    if not getattr(scheme.net, "multi_start", False):
-        raise NeurouteError(
-            f"{scheme.run.id}: reinforcement learning takes a network with many starts, such as Pomo, or Mdam with a "
-            "`divergence`"
-        )
-
-
-def check_stages(scheme: Scheme) -> Reinforced:
-    """Raises NeurouteError for stages that draw what the problem lacks."""
-    run, training = scheme.run, training_of(scheme.run)
-    capacities = [stage.name for stage in training.stages if stage.capacities]
-    if capacities and run.validation.dataset.problem == "tsp":
-        raise NeurouteError(f"{run.id}: stage '{capacities[0]}' draws capacities; a TSP has none, leave them out")
-    if any(stage.variants for stage in training.stages) or training.balance:
-        raise NeurouteError(f"{run.id}: `variants` and `balance` are for problem 'vrp' and its experts; leave them out")
-    return training
-
-
-def training_of(run: Run) -> Reinforced:
-    if not isinstance(run.training, Reinforced):
-        raise TypeError(f"{run.id} is not trained by reinforcement learning")
-    return run.training

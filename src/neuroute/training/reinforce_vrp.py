@@ -29,7 +29,8 @@ from neuroute.plan.reinforced import Stage
 from neuroute.problems.vrp_variants import Variant
 from neuroute.training.batches import Scheme
 from neuroute.training.policy_gradient import AuxiliaryLoss
-from neuroute.training.reinforce import Drawn, Reinforcement, training_of
+from neuroute.training.reinforce import BatchSpec, Reinforcement
+from neuroute.training.reinforce_checks import training_of
 
 
 def most_starts(variant: str, n: int) -> int:
@@ -101,19 +102,19 @@ class VrpReinforcement(Reinforcement):
                 "smaller batches"
             )
 
-    def _starts(self, drawn: Drawn) -> int:
-        assert drawn.variant is not None
-        return min(drawn.stage.starts_of(drawn.n), most_starts(drawn.variant, drawn.n))
+    def _starts(self, spec: BatchSpec) -> int:
+        assert spec.variant is not None
+        return min(spec.stage.starts_of(spec.n), most_starts(spec.variant, spec.n))
 
-    def _prepare(self, drawn: Drawn, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
-        generator = torch.Generator(self.device).manual_seed(stream_seed(self.scheme.run.seed, drawn.number))
+    def _prepare(self, spec: BatchSpec, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
+        generator = torch.Generator(self.device).manual_seed(stream_seed(self.scheme.run.seed, spec.number))
         auxiliary = BalanceLoss(self.training.balance, generator, starts.shape[1])
         prepared = self.acting.prepare(self.acting.encode(*batch.features, auxiliary.encoder), auxiliary.tape)
         first = batch.rollout(starts, precision_of(prepared))
         return self.net.begin_episode(prepared, first.context, first.current, first.mask), auxiliary
 
-    def _instances_per_part(self, drawn: Drawn, count: int) -> int:
-        return drawn.size if self.whole else super()._instances_per_part(drawn, count)
+    def _instances_per_part(self, spec: BatchSpec, count: int) -> int:
+        return spec.size if self.whole else super()._instances_per_part(spec, count)
 
 
 def reinforce(scheme: Scheme) -> VrpReinforcement:

@@ -23,7 +23,8 @@ from neuroute.plan.reinforced import GreedyBaseline, Stage
 from neuroute.training.batches import Scheme
 from neuroute.training.challenge import BaselinePolicy
 from neuroute.training.policy_gradient import AuxiliaryLoss
-from neuroute.training.reinforce import Drawn, Reinforcement, check
+from neuroute.training.reinforce import BatchSpec, Reinforcement
+from neuroute.training.reinforce_checks import check
 from neuroute.training.sampling_streams import Draw
 
 CHALLENGES = 1 << 32  # number of the first instance that weights are compared on: far behind those of validation
@@ -57,13 +58,13 @@ class RolloutBaseline(Reinforcement):
     def restore(self, state: dict[str, Any]) -> None:
         self.policy.restore(state)
 
-    def _left(self) -> Any:
+    def _stage_network(self) -> Any:
         return self.policy.frozen
 
-    def _end_batch(self, drawn: Drawn, within: int) -> None:
-        if (within + 1) % drawn.stage.batches_per_epoch:
+    def _end_batch(self, spec: BatchSpec, within: int) -> None:
+        if (within + 1) % spec.stage.batches_per_epoch:
             return
-        length, replaced = self.policy.challenge(drawn.stage)
+        length, replaced = self.policy.challenge(spec.stage)
         self._notes.append({"kind": "baseline", "length": length, "replaced": replaced})
 
     def _greedy_lengths(self, net: Any, number: int, stage: Stage) -> np.ndarray:
@@ -94,40 +95,40 @@ class RolloutBaseline(Reinforcement):
 
     # -- a batch ------------------------------------------------------------------------------------------------
 
-    def _learn(self, drawn: Drawn, rows: Sequence[int], batch: Batch) -> Tensor:
+    def _learn(self, spec: BatchSpec, rows: Sequence[int], batch: Batch) -> Tensor:
         """Every image is a row of its own, the first ones of all instances before the second ones."""
-        images = drawn.stage.images
+        images = spec.stage.images
         each = [row * images + image for image in range(images) for row in rows]
-        return super()._learn(drawn, each, batch.repeat(images))
+        return super()._learn(spec, each, batch.repeat(images))
 
-    def _first_stops(self, drawn: Drawn, rows: Sequence[int], batch: Batch) -> Tensor:
-        return self._draw_starts(drawn, rows, Draw.START)
+    def _first_stops(self, spec: BatchSpec, rows: Sequence[int], batch: Batch) -> Tensor:
+        return self._draw_starts(spec, rows, Draw.START)
 
-    def _draw_starts(self, drawn: Drawn, rows: Sequence[int], what: Draw) -> Tensor:
-        places = self._uniform(drawn, rows, drawn.stage.starts_of(drawn.n), what=what)
-        return (places * (0 if self.environment.depots else drawn.n)).long()
+    def _draw_starts(self, spec: BatchSpec, rows: Sequence[int], what: Draw) -> Tensor:
+        places = self._uniform(spec, rows, spec.stage.starts_of(spec.n), what=what)
+        return (places * (0 if self.environment.depots else spec.n)).long()
 
-    def _moves(self, drawn: Drawn) -> int:
+    def _moves(self, spec: BatchSpec) -> int:
         """The first customer is a decision too."""
-        return super()._moves(drawn) + self.environment.depots
+        return super()._moves(spec) + self.environment.depots
 
-    def _in_images(self, drawn: Drawn, rows: Sequence[int], batch: Batch) -> Batch:
+    def _in_images(self, spec: BatchSpec, rows: Sequence[int], batch: Batch) -> Batch:
         """The images."""
-        images = drawn.stage.images
+        images = spec.stage.images
         if images == 1:
             return batch
-        turns = self._uniform(drawn, rows, 1, what=Draw.IMAGE).view(images, -1)
+        turns = self._uniform(spec, rows, 1, what=Draw.IMAGE).view(images, -1)
         return batch.at(images_of(batch.coords[: len(batch) // images], turns).flatten(0, 1))
 
-    def _prepare(self, drawn: Drawn, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
-        return super()._prepare(drawn, rows, self._in_images(drawn, rows, batch), starts)
+    def _prepare(self, spec: BatchSpec, rows: Sequence[int], batch: Batch, starts: Tensor) -> tuple[Any, AuxiliaryLoss]:
+        return super()._prepare(spec, rows, self._in_images(spec, rows, batch), starts)
 
-    def _weights(self, drawn: Drawn, rows: Sequence[int], batch: Batch, lengths: Tensor) -> Tensor:
+    def _weights(self, spec: BatchSpec, rows: Sequence[int], batch: Batch, lengths: Tensor) -> Tensor:
         with torch.no_grad(), autocast(self.device, self.training.precision):
-            frozen, starts = self.policy.frozen, self._draw_starts(drawn, rows, Draw.BASELINE)
-            prepared = frozen.prepare(frozen.encode(*self._in_images(drawn, rows, batch).features))
+            frozen, starts = self.policy.frozen, self._draw_starts(spec, rows, Draw.BASELINE)
+            prepared = frozen.prepare(frozen.encode(*self._in_images(spec, rows, batch).features))
             greedy = batch.lengths(roll_out(frozen, prepared, batch, starts))
-        return (greedy.mean(dim=1, keepdim=True) - lengths) / (lengths.shape[1] * drawn.stage.images)
+        return (greedy.mean(dim=1, keepdim=True) - lengths) / (lengths.shape[1] * spec.stage.images)
 
     # -- memory -------------------------------------------------------------------------------------------------
 

@@ -66,15 +66,15 @@ def _between(raw: np.ndarray, limits: tuple[int, int]) -> np.ndarray:
 
 def instances_seen(training: Reinforced, seed: int) -> np.ndarray:
     """Instances in the first 0, 1, ... batches of a run: int64 (batches + 1,)."""
-    seen = np.zeros(training.batches + 1, dtype=np.int64)
+    counts = np.zeros(training.batches + 1, dtype=np.int64)
     for end, stage in zip(training.ends, training.stages, strict=True):
         for first in range(end - stage.batches, end, BATCHES_PER_BLOCK):
             batches = min(BATCHES_PER_BLOCK, end - first)
             sizes, _ = shapes(stage, seed, training.batches_before + first, batches)
             kinds, which = np.unique(sizes, return_inverse=True)
             batch_sizes = np.array([stage.batch_of(int(n)) for n in kinds])
-            seen[first + 1 : first + 1 + batches] = batch_sizes[which]
-    return np.cumsum(seen)
+            counts[first + 1 : first + 1 + batches] = batch_sizes[which]
+    return np.cumsum(counts)
 
 
 def noise_on(
@@ -94,8 +94,8 @@ def noise_on(
     if device.type == "cpu":
         return noise(seed, batch, rows, each, what)
     generator = torch.Generator(device).manual_seed((1 + what) << 32 | stream_seed(seed, batch))
-    drawn = torch.rand(every, *each, generator=generator, device=device)
-    return drawn[rows.start : rows.stop] if isinstance(rows, range) else drawn[torch.tensor(rows, device=device)]
+    uniform = torch.rand(every, *each, generator=generator, device=device)
+    return uniform[rows.start : rows.stop] if isinstance(rows, range) else uniform[torch.tensor(rows, device=device)]
 
 
 def noise(seed: int, batch: int, rows: Sequence[int], each: tuple[int, ...], what: Draw = Draw.SAMPLE) -> Tensor:
@@ -133,9 +133,9 @@ def drawing(uniform: Tensor) -> Choose:
     def choose(probabilities: Tensor) -> Tensor:
         below = probabilities.cumsum(dim=-1)
         at = uniform[..., next(decisions)].to(below.dtype) * below[..., -1]
-        chosen = torch.searchsorted(below, at[..., None], right=True).clamp_(max=below.shape[-1] - 1)
+        node = torch.searchsorted(below, at[..., None], right=True).clamp_(max=below.shape[-1] - 1)
         # Where a GPU sums in parallel, rounding may let the sum rise at a probability of 0.
-        possible = probabilities.gather(-1, chosen) > 0
-        return torch.where(possible, chosen, probabilities.max(dim=-1, keepdim=True).indices).squeeze(-1)
+        possible = probabilities.gather(-1, node) > 0
+        return torch.where(possible, node, probabilities.max(dim=-1, keepdim=True).indices).squeeze(-1)
 
     return choose

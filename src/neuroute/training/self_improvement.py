@@ -100,8 +100,10 @@ class SampledTrainingSet:
     def _instances(self, epoch: int) -> Any:
         """The same for every seed, as labelled training data are."""
         count, like = self.training.instances, self.run.validation.dataset
-        own = {"split": "train", "n": self.run.n, "count": count, "first": epoch * count}
-        return self.spec.instances(Dataset.model_validate({"problem": like.problem, "capacity": like.capacity} | own))
+        fields = {"split": "train", "n": self.run.n, "count": count, "first": epoch * count}
+        return self.spec.instances(
+            Dataset.model_validate({"problem": like.problem, "capacity": like.capacity} | fields)
+        )
 
     def _sample(self, epoch: int) -> np.ndarray:
         """The shortest sampled solution of each of the epoch's instances: int32 (instances, ...)."""
@@ -110,10 +112,10 @@ class SampledTrainingSet:
         instances = self._instances(epoch)
         nodes = self.environment.nodes(self.run.n)
         tokens = (nodes + 1) * batch_size_for(self._policy, nodes, Decoding(), self.memory_gb)
-        told, firsts = began, range(0, count, INSTANCES_PER_PAGE)
-        kept = [self._pages / f"{epoch}-{page}.npy" for page in range(len(firsts))]
-        for page, first in list(enumerate(firsts))[self.world.own(len(firsts))]:
-            if kept[page].exists():
+        last_message, firsts = began, range(0, count, INSTANCES_PER_PAGE)
+        files = [self._pages / f"{epoch}-{page}.npy" for page in range(len(firsts))]
+        for page, first in list(enumerate(firsts))[self.world.rows(len(firsts))]:
+            if files[page].exists():
                 continue
             rows = slice(first, first + INSTANCES_PER_PAGE)
             batch: Batch = self.environment.batch(instances[rows], self.device)
@@ -121,14 +123,14 @@ class SampledTrainingSet:
             generator = torch.Generator(self.device).manual_seed(int(seeds[0] >> np.uint64(1)))
             with torch.inference_mode(), autocast(self.device, t.precision):
                 begin = self.prefixes(self._policy, batch, tokens)
-                found = sample_shortest(begin, batch.lengths, t.beam, t.rounds, t.sigma, generator)
-            done = found.cpu().numpy().astype(np.int32)
-            write_whole(kept[page], lambda file, done=done: np.save(file, done))  # type: ignore[misc]
-            if time.monotonic() - told > TELL_EVERY_S:
-                told = time.monotonic()
-                log.info("epoch %d: sampled solutions of %d of %d instances", epoch, first + len(done), count)
+                tours = sample_shortest(begin, batch.lengths, t.beam, t.rounds, t.sigma, generator)
+            shortest = tours.cpu().numpy().astype(np.int32)
+            write_whole(files[page], lambda file, shortest=shortest: np.save(file, shortest))  # type: ignore[misc]
+            if time.monotonic() - last_message > TELL_EVERY_S:
+                last_message = time.monotonic()
+                log.info("epoch %d: sampled solutions of %d of %d instances", epoch, first + len(shortest), count)
         self.world.barrier()
-        solutions = np.concatenate([np.load(page, allow_pickle=False) for page in kept])
+        solutions = np.concatenate([np.load(page, allow_pickle=False) for page in files])
         log.info(
             "epoch %d: %d instances, the best of %d sampled solutions each, mean length %.4f, %.1f s",
             epoch,

@@ -73,8 +73,8 @@ class SupervisedBatches(Batches):
         epoch, within = divmod(index, self.training.batches_per_epoch)
         size = self._size(index)
         arrays = self.data.batch(epoch, within * self.training.batch_size, size)
-        own = [torch.from_numpy(array[self.world.own(size)]).to(self.device) for array in arrays]
-        path = self._sub_path(index, *own)
+        instances = [torch.from_numpy(array[self.world.rows(size)]).to(self.device) for array in arrays]
+        path = self._sub_path(index, *instances)
         share = len(path) * self.world.size / size  # ranks may hold unequal parts; DDP averages their gradients
         total, updates = torch.zeros((), device=self.device), 0
         rows = self._rows(path)

@@ -15,13 +15,13 @@ from neuroute.core.errors import NeurouteError
 from neuroute.core.files import exclusive, write_json, write_text
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.stored_labels import load_tours
+from neuroute.decoding.compiled import can_compile, compiled
 from neuroute.decoding.construct import construct
 from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
 from neuroute.networks.weights import build, describe, load_checkpoint, parameters, save_checkpoint
 from neuroute.plan.objects import Network, Reconstruction, Reinforced, Run, SelfImprovement
 from neuroute.problems.registry import Part
 from neuroute.training.batches import Batches, Scheme
-from neuroute.training.compiled import Compiled
 from neuroute.training.distributed import World, join
 from neuroute.training.loop import TrainingLoop
 from neuroute.training.stages import export_stages
@@ -92,13 +92,14 @@ def _train(
         net.load_state_dict(_weights_to_start(run, net, start))
     net = net.to(place)
     problem, t = run.validation.dataset.problem, run.training
-    model: torch.nn.Module | Compiled = net
+    model: torch.nn.Module = net
+    compiles = settings.compile and can_compile(place.type)
     if t.kind not in GRADIENTS_OF_THEIR_OWN:
         model = DECISION.of(problem)(net)
-        model = torch.compile(model, dynamic=True) if settings.compile else model  # type: ignore[assignment]
+        model = torch.compile(model, dynamic=True) if compiles else model  # type: ignore[assignment]
         model = world.wrap(model, place, partly=any(isinstance(part, Hierarchical) for part in net.modules()))
-    elif settings.compile and t.kind == "reinforce" and problem != "vrp":  # whose gates draw from generators
-        model = Compiled(net)  # type: ignore[arg-type]
+    elif compiles and t.kind == "reinforce" and problem != "vrp":  # whose gates draw from generators
+        model = compiled(net, place)
     scheme = Scheme(
         run,
         net,
@@ -138,10 +139,10 @@ def _weights_to_start(run: Run, net: torch.nn.Module, checkpoint: Path) -> dict[
     """
     joins: tuple[str, ...] = getattr(net, "joins", ())
     before, about = load_checkpoint(checkpoint, trusted=(run.network.kind,))
-    found = Network.model_validate(about["network"])
-    if _without(found, "train_nodes", *joins) != _without(run.network, "train_nodes", *joins):
+    network = Network.model_validate(about["network"])
+    if _without(network, "train_nodes", *joins) != _without(run.network, "train_nodes", *joins):
         raise NeurouteError(
-            f"{checkpoint}: holds {describe(found)}, but {run.id} is a {describe(run.network)}: "
+            f"{checkpoint}: holds {describe(network)}, but {run.id} is a {describe(run.network)}: "
             "let it start from a run with the same network"
         )
     return {**net.state_dict(), **before.state_dict()} if joins else before.state_dict()
@@ -207,10 +208,10 @@ def _validation(  # type: ignore[no-untyped-def]
         gaps = {}
         for dataset, spec, instances, best in sets:
             if solve is not None:
-                found = solve(instances)
+                solutions = solve(instances)
             else:
-                found = construct(dataset.problem, net, instances, memory_gb, run.training.precision).numpy()  # type: ignore[arg-type]
-            gaps[dataset.id] = 100 * (float(np.mean(spec.lengths(instances, found))) / best - 1)
+                solutions = construct(dataset.problem, net, instances, memory_gb, run.training.precision).numpy()  # type: ignore[arg-type]
+            gaps[dataset.id] = 100 * (float(np.mean(spec.lengths(instances, solutions))) / best - 1)
         return gaps
 
     return validate

@@ -17,6 +17,7 @@ from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.progress import Progress
 from neuroute.datasets.shard_files import REFERENCES
 from neuroute.datasets.stored_labels import load_tours
+from neuroute.decoding.compiled import describe_device
 from neuroute.decoding.decode import decode, instances_per_batch
 from neuroute.evaluation.loaded import make_rows
 from neuroute.evaluation.records import Rows, write_records
@@ -151,7 +152,9 @@ class Evaluation:
         else:
             lines.append("gap     unknown: the data bring no reference solutions")
         place = self.model.place
-        on = devices.name(place) + (f", {torch.get_num_threads()} threads" if place.type == "cpu" else "")
+        on = describe_device(self.model.net, place) + (
+            f", {torch.get_num_threads()} threads" if place.type == "cpu" else ""
+        )
         lines.append(f"time    {self.seconds:.2f} s on {on}")
         what = describe(Network.model_validate(self.model.about["network"]))
         lines.append(f"model   {self.model.name}, {what}, {self.decoding.id}")
@@ -256,7 +259,9 @@ def _rows(model: Model, m: GroupResult, decoding: Decoding, memory_gb: float) ->
         "precision": "fp32",
     }
     values = m.gaps() | {"length": float(m.lengths.mean()), "time_s": m.seconds}
-    return make_rows(shared, decoding, values, model.place, "", model.about["code"], m.seconds)
+    return make_rows(
+        shared, decoding, values, describe_device(model.net, model.place), "", model.about["code"], m.seconds
+    )
 
 
 def _gap(key: str, value: float) -> str:

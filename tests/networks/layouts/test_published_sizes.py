@@ -1,4 +1,4 @@
-"""Parameters of every network, as published or as its paper's code has them."""
+"""Parameters of every network and by its formula, as published or as its paper's code has them."""
 
 from typing import Any
 
@@ -6,17 +6,23 @@ import pytest
 import torch
 from torch import nn
 
+from neuroute.accounting.cost import parameters_of
 from neuroute.networks.bq import Bq, BqCvrp
 from neuroute.networks.dgl import Dgl
 from neuroute.networks.elg import Elg, ElgCvrp
+from neuroute.networks.glop import Glop
+from neuroute.networks.glop_partition import GlopPartition
 from neuroute.networks.icam import Icam, IcamCvrp
+from neuroute.networks.invit import Invit, InvitCvrp
 from neuroute.networks.lehd import Lehd
+from neuroute.networks.mdam import Mdam, MdamCvrp
 from neuroute.networks.mvmoe import MvMoe
 from neuroute.networks.pens import Pens
 from neuroute.networks.pointerformer import Pointerformer
 from neuroute.networks.pomo import Pomo, PomoCvrp
 from neuroute.networks.sit import Sit, SitCvrp
 from neuroute.networks.weights import parameters
+from neuroute.plan.objects import Network
 
 BQ, ICAM, ICAM_CVRP, PENS = 3_107_539, 2_242_446, 2_226_702, 2_842_560
 CASES: list[tuple[type[nn.Module], dict[str, Any], int]] = [
@@ -40,6 +46,18 @@ CASES: list[tuple[type[nn.Module], dict[str, Any], int]] = [
     (Pens, {"positions": "coordinates"}, PENS + 384),
     (Pens, {"output_projection": True}, 3_174_336),
     (Pens, {"initial": "zero"}, PENS),
+    (Glop, {}, 3 * 1_301_888),
+    (Glop, {"shared": True}, 1_301_888),
+    (GlopPartition, {}, 148_513),
+    (GlopPartition, {"depth": 6}, 76_801),
+    # 1.7M and 2.6M by pens, Table 4.
+    (Invit, {"views": [35, 50], "action_depth": 2}, 1_718_528),
+    (Invit, {"views": [35, 50], "action_depth": 4}, 2_114_560),
+    (Invit, {"views": [35, 50, 65], "action_depth": 4}, 2_642_816),
+    (InvitCvrp, {"views": [35, 50], "action_depth": 2}, 1_736_064),
+    (InvitCvrp, {"views": [35, 50, 65], "action_depth": 2}, 2_264_576),
+    (Mdam, {}, 1_167_360),
+    (MdamCvrp, {}, 1_086_336),
     (Sit, {}, 2_633_217),
     (SitCvrp, {}, 2_635_522),
     *((MvMoe, {"experts": 0, "inputs": name}, 1_254_016) for name in ("CVRP", "VRPB")),
@@ -76,7 +94,8 @@ def on_paper(kind: type[nn.Module], **arguments: Any) -> Any:
 
 @pytest.mark.parametrize(("kind", "arguments", "size"), CASES, ids=str)
 def test_published_sizes(kind: type[nn.Module], arguments: dict[str, Any], size: int) -> None:
-    assert parameters(on_paper(kind, **arguments)) == size
+    network = Network(kind=f"{kind.__module__}:{kind.__name__}", arguments=arguments)
+    assert parameters(on_paper(kind, **arguments)) == parameters_of(network) == size
 
 
 def test_sizes_of_layers() -> None:

@@ -12,7 +12,7 @@ from matplotlib.ticker import LogLocator
 
 from fabricated_scaling import ARTIFACTS, SCALE, study_of
 from neuroute.core.errors import NeurouteError
-from neuroute.papers.scaling import figure_flips
+from neuroute.papers.scaling import figure_flips, figure_steps
 from neuroute.papers.scaling.series import Models, beats_larger
 from neuroute.plan.config import load_scale
 from neuroute.rendering import style
@@ -138,6 +138,51 @@ def test_figure16_says_what_it_takes_to_tell_a_difference(work: Path) -> None:
     assert 0 < row["seed_sd"].measured < gaps[0] * 0.1
 
 
+def test_figure17_recovers_the_exponent_and_counts_what_readings_make_of_the_printed_trainings(work: Path) -> None:
+    with style.house():
+        table = resolve(study_of("figure17", work).artifact.function)(study_of("figure17", work)).fits
+    rows = {row.labels[0]: dict(zip([c.key for c in table.columns], row.cells, strict=True)) for row in table.rows}
+    each, one, summed = (rows[words] for words in figure_steps.WORDS.values())
+    for row in (each, one, summed):
+        assert row["slope"].measured == pytest.approx(0.3, abs=0.03)
+        assert row["slope"].low < 0.3 < row["slope"].high
+        assert row["slope"].published == pytest.approx(
+            np.log10(1.715 / 0.464)
+        )  # Tables 3 and 12: ten times the samples
+    assert (each["updates"].measured, one["updates"].measured) == (60_000 * 49, 60_000)  # lengths 4 to 100, less 3
+    assert each["eflop_6x128"].measured == summed["eflop_6x128"].measured
+    assert each["eflop_6x128"].measured == pytest.approx(0.88, abs=0.01)
+    assert one["eflop_6x128"].measured == pytest.approx(0.0266, abs=1e-4)
+
+
+def test_figure17_joins_the_papers_two_budgets(drawn: Path) -> None:
+    frame = pd.read_csv(drawn / "figure17.csv")
+    paper = frame[(frame.side == "published") & (frame.reading == "sub-path")]
+    assert list(paper.gap_pct) == [1.715, 0.464]
+    assert list(paper.updates) == pytest.approx([49 * 6e6 / 1024, 49 * 6e7 / 1024])
+    assert len(frame[frame.side == "measured"]) == 11
+
+
+def test_table21_says_how_far_readings_are_apart(work: Path) -> None:
+    frame = resolve(study_of("table21", work).artifact.function)(study_of("table21", work)).frame()
+    rows = frame.set_index(["budget", "reading"])
+    apart = rows.above_sub_path_measured
+    assert apart.isna().groupby("reading").all().to_dict() == {"decision": False, "sub-path": True, "summed": False}
+    at = "gap_20_pct_measured"
+    assert apart["same passes", "decision"] == pytest.approx(3 * rows[at]["same passes", "sub-path"], rel=0.1)
+    assert rows.above_sub_path_measured_low["same passes", "decision"] > 0
+    assert rows[at]["same time", "sub-path"] == rows[at]["same passes", "sub-path"]
+
+
+@pytest.mark.parametrize("name", ["table21", "figure17"])
+def test_a_scale_that_trains_no_readings_says_so(name: str, work: Path) -> None:
+    study = study_of(name, work)
+    bare = replace(study, artifact=study.artifact.model_copy(update={"evaluations": ()}), scale=load_scale("smoke"))
+    with style.house():
+        shown = resolve(study.artifact.function)(bare)
+    assert figure_steps.ABSENT in shown.notes
+
+
 def test_figure6_reports_where_the_floor_is_zero(drawn: Path) -> None:
     frame = pd.read_csv(drawn / "figure6.csv")
     floors = frame[frame.side == "published"].drop_duplicates(["depth", "width"]).set_index(["depth", "width"]).gamma
@@ -155,7 +200,7 @@ def test_bad_gaps_are_told_and_do_not_crash(name: str, bad_work: Path) -> None:
     assert "not positive" in told
     gaps = drawing.points[drawing.points.side == "measured"].gap_pct
     assert (gaps <= 0).any()  # kept in the data
-    if (gaps == 0).all() and name != "figure1":  # nothing to fit
+    if (gaps == 0).all() and name not in ("figure1", "figure17"):  # nothing to fit
         assert re.search("(?i)no (measured )?fit", told)
 
 

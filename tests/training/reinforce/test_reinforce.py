@@ -81,8 +81,8 @@ def test_the_gradient_is_that_of_a_plain_loop(
     cvrp = kind.endswith("cvrp")
     one = stage(batch_size=3, sizes=(6, 6), elite=elite, starts=starts, capacities=(9, 30) if cvrp else None)
     batches = batches_of(make_run(one, depth=2, kind=kind), tmp_path, double=True)
-    drawn = batches.drawn(1)
-    batch = batches.batch(drawn)
+    spec = batches.batch_spec(1)
+    batch = batches.batch(spec)
     moves = 10 if cvrp else 4
     uniform = noise(0, 1, range(3), (starts or 6, moves)).double().tolist()
     build_one = plain_routes if cvrp else plain_tour
@@ -112,14 +112,14 @@ def test_in_parts_is_as_a_whole(
     """One pass, two passes, two passes by parts: the same draws, solutions and gradients."""
     run = make_run(stage(batch_size=7, elite=elite), kind=kind)
     whole_batch = batches_of(run, tmp_path, double=True)
-    assert whole_batch._in_one_pass(whole_batch.drawn(0), 7)
+    assert whole_batch._in_one_pass(whole_batch.batch_spec(0), 7)
     loss, whole = gradients(whole_batch)
     calls = []
     learn = Reinforcement._learn_again
 
-    def counted(self: Reinforcement, drawn: Any, rows: range, *given: Any) -> Tensor:
-        calls.append((len(rows), self._budget(drawn).moves_of(len(rows))))
-        return learn(self, drawn, rows, *given)
+    def counted(self: Reinforcement, spec: Any, rows: range, *given: Any) -> Tensor:
+        calls.append((len(rows), self._budget(spec).moves_of(len(rows))))
+        return learn(self, spec, rows, *given)
 
     monkeypatch.setattr(Reinforcement, "_in_one_pass", lambda *_: False)
     monkeypatch.setattr(Reinforcement, "_learn_again", counted)
@@ -237,10 +237,10 @@ def test_memory_at_500_nodes_is_bounded(tmp_path: Path) -> None:
     """What is planned for icam's largest batch: 6 instances of 500 nodes with 500 tours each, in 4 GB."""
     run = make_run(stage(sizes=(500, 500), batch_size=160, batch_nodes=100))
     batches = batches_of(run, tmp_path, net=Icam())
-    drawn = batches.drawn(0)
-    assert drawn.size == 6
-    instances = batches._instances_per_part(drawn, 6)
-    assert not batches._in_one_pass(drawn, instances)
-    decisions = batches._budget(drawn).moves_of(instances) * instances * 500
+    spec = batches.batch_spec(0)
+    assert spec.size == 6
+    instances = batches._instances_per_part(spec, 6)
+    assert not batches._in_one_pass(spec, instances)
+    decisions = batches._budget(spec).moves_of(instances) * instances * 500
     assert decisions * 500 <= budget.MAX_NODES_PER_BATCH["cpu"]
     assert decisions * 500 * budget.LEARNING_BYTES < 1e8

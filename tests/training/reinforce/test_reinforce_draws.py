@@ -43,7 +43,7 @@ def test_what_is_closed_is_never_chosen(uniform: float, n: int) -> None:
 def test_sampled_solutions_are_feasible_and_lengths_theirs(tmp_path: Path) -> None:
     for kind in ("pomo", "pomo_cvrp"):
         batches = batches_of(make_run(depth=2, kind=kind), tmp_path, double=True)
-        batch = batches.batch(batches.drawn(0)._replace(n=9, size=4))
+        batch = batches.batch(batches.batch_spec(0)._replace(n=9, size=4))
         uniform = noise(0, 0, range(4), (9, batches.environment.max_moves(9)))
         with torch.no_grad():
             prepared = batches.net.prepare(batches.net.encode(*batch.features))
@@ -97,7 +97,7 @@ def test_batches_are_what_the_log_counts(tmp_path: Path) -> None:
     stages = (stage("a", sizes=(6, 9), batch_size=9, batch_nodes=6, batches_per_epoch=40), stage("b", epochs=3))
     run = make_run(*stages, batches_before=17)
     batches = batches_of(run, tmp_path)
-    sizes = [batches.drawn(i).size for i in range(run.training.batches)]
+    sizes = [batches.batch_spec(i).size for i in range(run.training.batches)]
     assert set(sizes[:40]) == {9, 6, 5, 4}
     assert sizes[40:] == [6] * 6
     assert [batches.samples(i) for i in range(47)] == [0, *np.cumsum(sizes)]
@@ -113,10 +113,10 @@ def test_batches_are_what_the_log_counts(tmp_path: Path) -> None:
 
 def test_no_batch_sees_what_another_saw(tmp_path: Path) -> None:
     batches = batches_of(make_run(stage(batches_per_epoch=5)), tmp_path)
-    drawn = [batches.drawn(i) for i in range(5)]
-    coords = torch.cat([batches.batch(d).coords for d in drawn])
+    specs = [batches.batch_spec(i) for i in range(5)]
+    coords = torch.cat([batches.batch(spec).coords for spec in specs])
     assert len(coords.unique(dim=0)) == 30
-    numbers = torch.cat([noise(0, d.number, range(6), (8, 6)).flatten(1) for d in drawn])
+    numbers = torch.cat([noise(0, spec.number, range(6), (8, 6)).flatten(1) for spec in specs])
     assert len(numbers.unique(dim=0)) == 30
     assert torch.equal(noise(0, 3, [4], (8, 6)), noise(0, 3, range(6), (8, 6))[4:5])
     assert not torch.equal(noise(0, 3, [4], (8, 6)), noise(1, 3, [4], (8, 6)))
@@ -138,4 +138,4 @@ def test_distributions_are_drawn_evenly_and_by_number_alone() -> None:
     assert all(80 < drawn.count(name) < 120 for name in mixed.distributions)
     assert distribution(stage(), 3, 5) == "uniform"
     batches = batches_of(make_run(mixed.model_copy(update={"epochs": 4}), kind="elg_cvrp"), Path())
-    assert [batches.drawn(i).distribution for i in range(8)] == [distribution(mixed, 0, i) for i in range(8)]
+    assert [batches.batch_spec(i).distribution for i in range(8)] == [distribution(mixed, 0, i) for i in range(8)]

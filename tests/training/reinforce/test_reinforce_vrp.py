@@ -116,19 +116,19 @@ def test_the_gradient_is_that_of_a_plain_loop(tmp_path: Path, variant: str) -> N
 
 def one_graph(batches: VrpReinforcement, number: int, balance: float) -> tuple[Tensor, Tensor]:
     """The loss of a batch, and of it the balance loss, with the graph through all of its decisions."""
-    drawn = batches.drawn(number)
-    assert drawn.variant is not None
-    stream = Dataset(problem="vrp", variant=drawn.variant, split="train", n=8, first=number * 4096, count=drawn.size)
+    spec = batches.batch_spec(number)
+    assert spec.variant is not None
+    stream = Dataset(problem="vrp", variant=spec.variant, split="train", n=8, first=number * 4096, count=spec.size)
     instances = VrpBatch.of(vrp_dataset(stream), CPU).to(torch.float64)
     starts = number_of_starts(vrp_dataset(stream))
     generator = torch.Generator().manual_seed(stream_seed(0, number))
     encoder, decoder = Routing(generator, balance=True), Routing(generator, balance=True)
     net: Any = batches.net
     prepared = net.prepare(net.encode(instances.coords, instances.share, instances.windows, encoder), decoder)
-    choose = sampling(noise(0, number, range(drawn.size), (starts, 14)))
+    choose = sampling(noise(0, number, range(spec.size), (starts, 14)))
     routes = instances.rollout(instances.start_nodes(starts), torch.float64)
     prepared = net.begin_episode(prepared, routes.context, routes.current, routes.mask)
-    log_p = torch.zeros(drawn.size, starts, dtype=torch.float64)
+    log_p = torch.zeros(spec.size, starts, dtype=torch.float64)
     while not routes.is_complete():
         logits = net.decide(prepared, routes.context, routes.current, routes.mask)
         stops = choose(logits.detach())
@@ -136,7 +136,7 @@ def one_graph(batches: VrpReinforcement, number: int, balance: float) -> tuple[T
         routes.go(stops)
     found = instances.lengths(routes.solutions())
     aside = balance * (encoder.loss() + decoder.loss())
-    return -(weights(found, None) * log_p).sum() / drawn.size + aside, aside
+    return -(weights(found, None) * log_p).sum() / spec.size + aside, aside
 
 
 @pytest.mark.parametrize("way", [*MIXTURES, {"top": 4}, {"norm": "batch-untracked", "experts": 0}], ids=str)
@@ -151,7 +151,7 @@ def test_one_pass_and_two_learn_what_one_graph_does(tmp_path: Path, way: dict[st
         way.get("method", "input-choice") == "input-choice" and way.get("level") != "problem" and "experts" not in way
     )
     assert (float(aside.detach()) > 0) == balanced
-    assert batches._in_one_pass(batches.drawn(1), 5)
+    assert batches._in_one_pass(batches.batch_spec(1), 5)
     for together in (None, 1 << 19, 5 * 8 * 9 * 3, 1):
         if together is not None:
             monkeypatch.setattr(VrpReinforcement, "_in_one_pass", lambda *_: False)
@@ -183,9 +183,9 @@ def learnt(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, **more: Any)
     sizes: list[int] = []
     learn = Reinforcement._learn
 
-    def counted(self: Reinforcement, drawn: Any, rows: Tensor, instances: Any) -> Tensor:
+    def counted(self: Reinforcement, spec: Any, rows: Tensor, instances: Any) -> Tensor:
         sizes.append(len(rows))
-        return learn(self, drawn, rows, instances)
+        return learn(self, spec, rows, instances)
 
     with monkeypatch.context() as patch:
         patch.setattr(Reinforcement, "_learn", counted)
@@ -254,8 +254,8 @@ def test_every_problem_trains_a_batch(tmp_path: Path, variant: str, network: dic
     """What is sampled is valid by the checker, and as long as its lengths say."""
     run = make_run(stage(sizes=(12, 12), variants=(variant,)), network=network, balance=0.01)
     batches = batches_of(run, tmp_path, double=False)
-    drawn = batches.drawn(0)
-    batch, starts = batches.batch(drawn), batches._starts(drawn)
+    spec = batches.batch_spec(0)
+    batch, starts = batches.batch(spec), batches._starts(spec)
     instances = vrp_dataset(Dataset(problem="vrp", variant=variant, split="train", n=12, count=5))
     assert starts == number_of_starts(instances)
     with torch.no_grad():

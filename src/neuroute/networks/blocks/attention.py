@@ -13,6 +13,14 @@ FEW = 1024  # scores of all heads that are not worth a call of the kernel: of a 
 Bias = Callable[[int, int], Tensor]  # (first, stop) -> what is added to the scores of these queries
 
 
+def split_heads(qkv: Tensor, heads: int) -> list[Tensor]:
+    """Queries, keys and values, (batch, heads, tokens, d_k) each, of qkv (batch, tokens, 3 width).
+
+    Gradients come back side by side in one pass; split along another axis they would be copied twice.
+    """
+    return [each.transpose(1, 2) for each in qkv.unflatten(2, (3, heads, -1)).unbind(2)]
+
+
 def attend(q: Tensor, k: Tensor, v: Tensor, scale: float, bias: Tensor | None = None) -> Tensor:
     """softmax(scale q k^T + bias) v on (batch, heads, tokens, d_k) tensors.
 

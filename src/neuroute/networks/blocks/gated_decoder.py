@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.attention import attend, split_heads
 from neuroute.networks.blocks.rezero import add_feed_forward, add_linear, alpha, scaled_linear
 
 
@@ -37,9 +37,8 @@ class GatedDecoderLayer(nn.Module):
     def attention(self, x: Tensor, attention_scale: float) -> Tensor:
         """x + a1 * sigmoid(x W_G) * MHA(x)"""
         rows, tokens, width = x.shape
-        d_k = width // self.heads
-        q, k, v = scaled_linear(x, self.qkv).view(rows, tokens, 3, self.heads, d_k).permute(2, 0, 3, 1, 4)
-        attended = attend(q, k, v, attention_scale / math.sqrt(d_k))
+        q, k, v = split_heads(scaled_linear(x, self.qkv), self.heads)
+        attended = attend(q, k, v, attention_scale / math.sqrt(width // self.heads))
         attended = attended.transpose(1, 2).reshape(rows, tokens, width)
         # The ReZero scalars multiply the last weight of their branch (W^2 products) instead of its output (k W).
         if self.gate is None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.attention import attend, split_heads
 from neuroute.networks.blocks.norms import BatchNorm, InstanceNorm, Norm
 from neuroute.networks.blocks.rezero import feed_forward, parameters, scaled_linear
 
@@ -53,8 +53,7 @@ class PostNormLayer(PostNorm):
     def forward(self, x: Tensor, *more: Any) -> Tensor:
         """x (batch, nodes, width) -> same shape; more: see `finish`."""
         batch, nodes, width = x.shape
-        qkv = scaled_linear(x, self.qkv).view(batch, nodes, 3, self.heads, width // self.heads)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)
+        q, k, v = split_heads(scaled_linear(x, self.qkv), self.heads)
         attended = attend(q, k, v, self.scale).transpose(1, 2).reshape(batch, nodes, width)
         return self.finish(x, scaled_linear(attended, self.out), *more)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from neuroute.networks.blocks.attention import split_heads
 from neuroute.networks.blocks.positions import rotate
 
 Attend = Callable[[Tensor, Tensor, Tensor, float], Tensor]  # q, k, v (batch, heads, tokens, d_k), scale -> like q
@@ -35,9 +36,7 @@ class PreNormLayer(nn.Module):
 
         sharpness (batch,) multiplies the scores of an instance.
         """
-        batch, tokens, width = x.shape
-        qkv = self.qkv(self.attention_norm(x)).view(batch, tokens, 3, self.heads, width // self.heads)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)
+        q, k, v = split_heads(self.qkv(self.attention_norm(x)), self.heads)
         if sharpness is not None:
             q = q * sharpness.view(-1, 1, 1, 1).to(q)
         if rotation is not None:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.attention import attend, split_heads
 from neuroute.networks.blocks.rezero import add_feed_forward, add_linear, alpha, project
 
 
@@ -57,7 +57,6 @@ class ResidualLayer(nn.Module):
         """
         rows, tokens, width = x.shape
         bias = None if self.key_value_bias is None else F.pad(self.key_value_bias, (width, 0))  # none for the query
-        qkv = project(x, self.qkv.weight, bias).view(rows, tokens, 3, self.heads, width // self.heads)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4)
+        q, k, v = split_heads(project(x, self.qkv.weight, bias), self.heads)
         attended = attend(q, k, v, attention_scale * self.scale).transpose(1, 2).reshape(rows, tokens, width)
         return self.add_feed(add_linear(x, attended, self.out, self.alpha1), *more)

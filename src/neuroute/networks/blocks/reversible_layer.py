@@ -5,7 +5,7 @@ import math
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from neuroute.networks.blocks.attention import attend
+from neuroute.networks.blocks.attention import attend, split_heads
 from neuroute.networks.blocks.norms import BatchNorm
 
 
@@ -31,7 +31,7 @@ class ReversibleLayer(nn.Module):
     def forward(self, x1: Tensor, x2: Tensor) -> tuple[Tensor, Tensor]:
         """x1, x2 (batch, nodes, width) -> the same of both."""
         d_k = x2.shape[2] // self.heads
-        q, k, v = self.qkv(self.attention_norm(x2)).unflatten(2, (3, self.heads, d_k)).permute(2, 0, 3, 1, 4)
+        q, k, v = split_heads(self.qkv(self.attention_norm(x2)), self.heads)
         attended = attend(q, k, v, 1 / math.sqrt(d_k))
         y1 = x1 + self.out(attended.transpose(1, 2).flatten(2))
         return y1, x2 + self.down(F.gelu(self.up(self.feed_forward_norm(y1))))

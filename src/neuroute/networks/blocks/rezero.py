@@ -3,11 +3,15 @@
 Without gradients a branch is added to the stream by the product that makes it, so that nothing is written twice.
 """
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from neuroute.networks.blocks.kernels import linear as kernel
+from neuroute.networks.blocks.kernels.library import are_on
 
 CPU_FLOATS = 1 << 18  # of an FFN's hidden layer at a time: what stays in a core's cache
 
@@ -36,7 +40,38 @@ def feed_forward(x: Tensor, up: kernel.Layer, down: kernel.Layer, factor: Tensor
     """factor * down(relu(up(x)))"""
     if kernel.fits(x, up, down):
         return kernel.feed_forward(x, up, down, factor)
-    return project(F.relu(project(x, *up), inplace=True), *down, factor)
+    down = _scaled(down, factor)
+    if _learns_in_parts(x, up, down):
+        out: Tensor = FeedForwardFunction.apply(x.flatten(0, -2), *up, *down)  # type: ignore[no-untyped-call]
+        return out.view(*x.shape[:-1], -1)
+    # In place of a view, as products of (batch, tokens, width) are, gradients would be copied three times.
+    return project(F.relu(project(x, *up), inplace=not torch.is_grad_enabled()), *down)
+
+
+class FeedForwardFunction(torch.autograd.Function):
+    """down(relu(up(x))) of x (rows, in).  The gradient of the hidden layer is never there as a whole."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, up: Tensor, up_bias: Tensor, down: Tensor, down_bias: Tensor) -> Tensor:
+        hidden = project(x, up, up_bias).relu_()
+        ctx.save_for_backward(x, hidden, up, down)
+        return project(hidden, down, down_bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor, ...]:
+        x, hidden, up, down = ctx.saved_tensors
+        size = max(1, CPU_FLOATS // len(up))
+        d_x, d_up, d_down = torch.empty_like(x), torch.zeros_like(up), torch.zeros_like(down)
+        d_bias, room = up.new_zeros(len(up)), hidden.new_empty(min(size, len(hidden)), len(up))
+        for d_of, of, d_from, part in zip(*(each.split(size) for each in (d_out, hidden, d_x, x)), strict=True):
+            d_hidden = torch.mm(d_of, down, out=room[: len(of)])
+            torch.ops.aten.threshold_backward.grad_input(d_hidden, of, 0, grad_input=d_hidden)
+            torch.mm(d_hidden, up, out=d_from)
+            d_up.addmm_(d_hidden.t(), part)
+            d_down.addmm_(d_of.t(), of)
+            d_bias += d_hidden.sum(dim=0)
+        return d_x, d_up, d_bias, d_down, d_out.sum(dim=0)
 
 
 def add_linear(stream: Tensor, x: Tensor, linear: nn.Linear, factor: Tensor | None) -> Tensor:
@@ -79,6 +114,13 @@ def _scaled(layer: kernel.Layer, factor: Tensor | None) -> kernel.Layer:
         return layer
     weight, bias = layer
     return factor * weight, None if bias is None else factor * bias
+
+
+def _learns_in_parts(x: Tensor, up: kernel.Layer, down: kernel.Layer) -> bool:
+    """Whether `FeedForwardFunction` takes them: on a CPU, in one precision."""
+    alike = all(each is not None and each.dtype == x.dtype for each in (*up, *down))
+    plain = type(x) is Tensor and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+    return torch.is_grad_enabled() and plain and alike and x.numel() > 0 and are_on()
 
 
 def _adds_in_place(stream: Tensor, x: Tensor, linear: nn.Linear) -> bool:

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuroute.analysis import RESAMPLES
 from neuroute.analysis import power_laws as laws
+from neuroute.analysis.bootstrap import Interval
 from neuroute.core.lazy import mpl
 from neuroute.papers.scaling.roles import DEPTHS, GRID, WIDTHS, Shape
 from neuroute.rendering import plots, style
@@ -25,7 +27,7 @@ HERE, PAPER = SIDES = (style.MEASURED, style.PUBLISHED)
 FAR = 4.0  # a fit that many times beyond all points may leave the frame
 SCALES: tuple[laws.Scale, ...] = ("linear", "log-log")
 BOOTSTRAP = (
-    f"Brackets: 95 % bootstrap intervals over test instances, the same resamples for every model ({laws.RESAMPLES:,}); "
+    f"Brackets: 95 % bootstrap intervals over test instances, the same resamples for every model ({RESAMPLES:,}); "
     "they do not cover the spread between training seeds."
 )
 
@@ -76,7 +78,7 @@ class Curve:
             return error
 
     @cached_property
-    def intervals(self) -> dict[laws.Scale, laws.Interval]:
+    def intervals(self) -> dict[laws.Scale, Interval]:
         if self.samples is None:
             return {}
         return {scale: laws.bootstrap_exponent(self.x, self.samples, scale) for scale in SCALES}

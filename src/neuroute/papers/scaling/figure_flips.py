@@ -10,8 +10,8 @@ import numpy as np
 
 from neuroute.analysis import RESAMPLES, power
 from neuroute.analysis import power_laws as laws
+from neuroute.analysis.bootstrap import Array
 from neuroute.analysis.paired import resampled_means
-from neuroute.analysis.power_laws import Array
 from neuroute.papers.scaling import roles
 from neuroute.papers.scaling.curves import HERE, PAPER
 from neuroute.papers.scaling.roles import Shape

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuroute.analysis import power_laws as laws
+from neuroute.analysis.bootstrap import Interval
 from neuroute.papers.scaling import curves
 from neuroute.papers.scaling.cells import first_seed_note
 from neuroute.papers.scaling.curves import BOOTSTRAP, DEPTH_COLOUR, HERE, PAPER, WIDTH_COLOUR, WIDTH_MARKER, Curve
@@ -34,7 +35,7 @@ def _own_note(models: Models, study: Study) -> str:
     )
 
 
-Fitted = dict[str, tuple[float, laws.Interval | None]]  # name -> value, and what is known of its spread
+Fitted = dict[str, tuple[float, Interval | None]]  # name -> value, and what is known of its spread
 
 
 def grid_needs(scale: Scale) -> Iterator[Need]:

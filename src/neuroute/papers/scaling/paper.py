@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from neuroute.core.errors import NeurouteError
-from neuroute.papers.scaling import cvrp, roles
+from neuroute.papers.scaling import cvrp, roles, steps
 from neuroute.papers.scaling.protocol import protocol
 from neuroute.papers.scaling.roles import DATA, DEEP, DEEPEST, FEW, GRID, SHIFTED, SIZES, Shape, group, reference
 from neuroute.papers.scaling.scale import Cvrp, ScalingScale
@@ -89,6 +89,9 @@ def runs(config: Config, scale: Scale) -> list[Run]:
     train_decoder("norezero", DEEPEST, rezero=False)
     train_decoder("data1M", DATA)
     train_decoder("data10M", DATA)
+    smallest = trained[f"base_{GRID[0]}"][1]
+    for each, training in steps.readings(scale).items():
+        trained[each.name] = each._asdict(), smallest, training
     for text, lehd in s.lehd.items():
         role = {"method": "LEHD"} | roles.parse_shapes(text)[0]._asdict()
         train(f"lehd_{text}", role, LEHD, lehd.model_dump(), s.lehd_training)
@@ -105,13 +108,13 @@ def runs(config: Config, scale: Scale) -> list[Run]:
         return run.model_copy(update={"n": learnt.customers, "data": data, "validation": validation})
 
     return [
-        *(_run(config, scale, name, seed, *trained[name]) for name in trained for seed in range(s.seeds.get(name, 1))),
+        *(_run(config, scale, name, seed, *trained[name]) for name in trained for seed in roles.seeds_of(scale, name)),
         of_cvrp("lehd_cvrp", s.lehd_cvrp, {}, s.lehd_cvrp),
         *(
             of_cvrp(f"cvrp_{shape}", s.cvrp_grid, shape._asdict(), s.cvrp_grid.shape(*shape), seed)
             for shape in cvrp.grid_shapes(scale)
             if s.cvrp_grid is not None
-            for seed in range(s.seeds.get(f"cvrp_{shape}", 1))
+            for seed in roles.seeds_of(scale, f"cvrp_{shape}")
         ),
     ]
 

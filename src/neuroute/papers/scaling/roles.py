@@ -58,9 +58,16 @@ def with_seed(name: str, seed: int) -> str:
     return name if seed == 0 else f"{name}-s{seed}"
 
 
+def seeds_of(scale: Scale, name: str) -> range:
+    """Return the seeds of a run's trainings, by its name: as many as its scale says."""
+    s = scale[ScalingScale]
+    of_steps = s.steps is not None and name.startswith("steps_")
+    return range(s.steps.seeds if of_steps else s.seeds.get(name, 1))  # type: ignore[union-attr]
+
+
 def trainings(scale: Scale, run: str) -> list[str]:
     """List the ids of a run's trainings, which differ in their seed only."""
-    return [with_seed(run, seed) for seed in range(scale[ScalingScale].seeds.get(run.removeprefix(f"{PAPER}/"), 1))]
+    return [with_seed(run, seed) for seed in seeds_of(scale, run.removeprefix(f"{PAPER}/"))]
 
 
 def reference(scale: Scale, size: int, count: int | None = None, distribution: Distribution = "uniform") -> Labels:
@@ -123,7 +130,7 @@ def group(scale: Scale, need: Tested) -> str:
         return "shifted"
     if decoding.method == "beam" or (is_base and in_domain and d.count != s.test_counts[100]):
         return "beam_larger" if is_base and not in_domain else "beam"
-    small = need.run.rpartition("/")[2].startswith(("small01M", "bq", "sigd"))
+    small = need.run.rpartition("/")[2].startswith(("small01M", "bq", "sigd", "steps"))
     return "greedy" if in_domain or small or d.problem == "cvrp" else "larger"
 
 

@@ -45,6 +45,26 @@ class CvrpGrid(Cvrp):
         )
 
 
+class Steps(Strict):
+    """The three readings of a step, which the paper leaves open, on the smallest model of the grid."""
+
+    training: Annotated[Supervised, Field(description="of all readings; `step` is the one that sets the time")]
+    same_time: Annotated[
+        dict[Literal["decision", "summed"], Positive], Field(description="epochs in about the time of `sub-path`")
+    ]
+    few_samples: Annotated[Positive, Field(description="the samples of the small budget, seen as often")]
+    larger_rate: Annotated[float, Field(gt=0, description="of the readings that make fewer updates, once more")]
+    seeds: Annotated[int, Field(ge=1, description="trainings of each")] = 3
+
+    _named = names_each(same_time={"decision", "summed"})
+
+    @model_validator(mode="after")
+    def _sub_path_sets_the_time(self) -> "Steps":
+        if self.training.step != "sub-path":
+            raise ValueError(f"training.step must be sub-path, which sets the time; got {self.training.step}")
+        return self
+
+
 class ScalingScale(Strict):
     """What the roles of paper `scaling` stand for at this scale.  Keys are the paper's numbers."""
 
@@ -85,6 +105,7 @@ class ScalingScale(Strict):
     lehd_training: Supervised
     lehd_cvrp: CvrpBaseline
     cvrp_grid: Annotated[CvrpGrid | None, Field(description="Figures 13 and 14, our own; null: not trained")] = None
+    steps: Annotated[Steps | None, Field(description="Table 21 and Figure 17, our own; null: not trained")] = None
     bq: BaselineShape
     bq_training: Supervised
     sigd: BaselineShape

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from neuroute.accounting.counts import DecoderOnly
 from neuroute.accounting.flops import solution_paper
-from neuroute.analysis import power_laws as laws
+from neuroute.analysis.bootstrap import resampled_gaps
 from neuroute.core.lazy import pd
 from neuroute.papers.scaling import curves, cvrp, roles
 from neuroute.papers.scaling.curves import HERE, PAPER, Curve, model_curve
@@ -147,7 +147,7 @@ def resample_gaps(study: Study, cells: Iterable[tuple[str, Decoding]], test: Lab
     pairs = [pair for pair in lengths if pair is not None]
     if not pairs or len(pairs) < len(lengths):
         return None
-    return laws.resampled_gaps(np.stack([unrounded for unrounded, _ in pairs]), pairs[0][1])
+    return resampled_gaps(np.stack([unrounded for unrounded, _ in pairs]), pairs[0][1])
 
 
 def beats_larger(points: Points) -> tuple[list[Shape], list[Shape]]:

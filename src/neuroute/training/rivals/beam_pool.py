@@ -80,9 +80,9 @@ class PoolBatches(Batches):
             self.coords, self.tours = (torch.from_numpy(each).to(self.device) for each in (instances, tours))
             self.lengths = tour_lengths(self.coords, self.tours[:, None])[:, 0]
         elif t.renewed:
-            done = (index - 1) * t.renewed
-            places = torch.arange(done, done + t.renewed, device=self.device) % t.pool
-            new = torch.from_numpy(self._instances(t.pool + done, t.renewed)).to(self.device)
+            first = (index - 1) * t.renewed
+            places = torch.arange(first, first + t.renewed, device=self.device) % t.pool
+            new = torch.from_numpy(self._instances(t.pool + first, t.renewed)).to(self.device)
             self.coords = self.coords.index_copy(0, places, new)
             self.tours = self.tours.index_copy(0, places, torch.arange(n, device=self.device).repeat(t.renewed, 1))
             self.lengths = self.lengths.index_fill(0, places, torch.inf)
@@ -98,16 +98,17 @@ class PoolBatches(Batches):
         """Keep what beams find from these starts, the same of all instances, where it is shorter."""
         t, n = self.training, self.run.n
         size = batch_size_for(self.net, n, Decoding(method="beam", beam=t.beam), self.memory_gb)
-        own = self.world.part(t.pool)
-        parts = [self._searched(slice(i, min(i + size, own.stop)), starts) for i in range(own.start, own.stop, size)]
+        rows = self.world.part(t.pool)
+        slices = (slice(first, min(first + size, rows.stop)) for first in range(rows.start, rows.stop, size))
+        parts = [self._search_part(each, starts) for each in slices]
         self.tours, self.lengths = (self.world.gather(torch.cat(each), t.pool) for each in zip(*parts, strict=True))
 
-    def _searched(self, own: slice, starts: list[int]) -> tuple[Tensor, Tensor]:
-        coords, best, least = self.coords[own], self.tours[own], self.lengths[own]
+    def _search_part(self, rows: slice, starts: list[int]) -> tuple[Tensor, Tensor]:
+        coords, best, least = self.coords[rows], self.tours[rows], self.lengths[rows]
         with autocast(self.device, self.training.precision):
-            rows = self.net.encode(coords)
+            nodes = self.net.encode(coords)
             for start in starts:
-                prefixes = TourPrefixes(self.net.decide, rows.roll(-start, dims=1), arrive=arrive_of(self.net))
+                prefixes = TourPrefixes(self.net.decide, nodes.roll(-start, dims=1), arrive=arrive_of(self.net))
                 moved = TspBatch(coords.roll(-start, dims=1))
                 tours, lengths = search_beams(prefixes, moved.lengths, self.training.beam)
                 best = torch.where((lengths < least)[:, None], (tours + start) % self.run.n, best)
@@ -128,8 +129,8 @@ class PoolBatches(Batches):
 
     def _imitate(self, stops: Tensor, index: int) -> tuple[Tensor, int]:
         """One update for each of the n - 1 decisions along stops (pool, n, 2), the last of which is none."""
-        own = self.world.part(len(stops))
-        nodes = self.net.encode(stops[own.start : own.stop])
+        rank_rows = self.world.part(len(stops))
+        nodes = self.net.encode(stops[rank_rows.start : rank_rows.stop])
         if nodes.requires_grad:
             raise NeurouteError(
                 f"{self.run.id}: {type(self.net).__name__} learns what it encodes, and a pool is encoded once; "
@@ -138,9 +139,9 @@ class PoolBatches(Batches):
         rows, total = torch.cat([nodes, nodes[:, :1]], dim=1), torch.zeros((), device=self.device)
         size, updates = self._micro_batch(), self.run.n - 1
         for row in range(updates):
-            seen = rows[:, row:]
-            self.net.arrive(seen)
-            for part in seen.split(size):
+            ahead = rows[:, row:]
+            self.net.arrive(ahead)
+            for part in ahead.split(size):
                 with autocast(self.device, self.training.precision):
                     logits = self.net.decide(part)
                 loss = -log_of_first(logits).sum() / len(stops)

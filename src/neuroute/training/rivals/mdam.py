@@ -24,7 +24,8 @@ from neuroute.training import sampling_streams as streams
 from neuroute.training.batches import Scheme
 from neuroute.training.challenge import running_mean
 from neuroute.training.policy_gradient import LogProbability
-from neuroute.training.reinforce import Drawn, check_stages
+from neuroute.training.reinforce import BatchSpec
+from neuroute.training.reinforce_checks import check_stages
 from neuroute.training.rollout_baseline import RolloutBaseline
 from neuroute.training.split_backward import SplitBackward
 
@@ -54,12 +55,12 @@ class DecoderBatches(RolloutBaseline):
         """The shortest greedy solutions, by which the run is validated."""
         return self._solutions(self.net, instances).numpy()
 
-    def _left(self) -> Any:
+    def _stage_network(self) -> Any:
         return self.net
 
-    def _moves(self, drawn: Drawn) -> int:
+    def _moves(self, spec: BatchSpec) -> int:
         """The first stop is a decision too."""
-        return self.environment.max_moves(drawn.n) + 1
+        return self.environment.max_moves(spec.n) + 1
 
     def _build(self, net: Any, instances: Any, stage: Stage) -> Tensor:
         return self._solutions(net, instances)
@@ -68,33 +69,33 @@ class DecoderBatches(RolloutBaseline):
         how, limits = Decoding(method="decoders"), (self.scheme.memory_gb, self.training.precision)
         return decode(self.problem, net, instances, how, *limits)
 
-    def _learn(self, drawn: Drawn, rows: Sequence[int], batch: Batch) -> Tensor:
+    def _learn(self, spec: BatchSpec, rows: Sequence[int], batch: Batch) -> Tensor:
         """Add the gradient of some instances of a batch; returns their share of its loss."""
         with autocast(self.device, self.training.precision):
             encoded = self.net.encode(*batch.features)
         if not are_finite(encoded):
-            raise self._diverged(drawn)
+            raise self._diverged(spec)
         split, count = SplitBackward(encoded), len(self.net.decoders)
-        noise = self._uniform(drawn, rows, count, self._moves(drawn))
-        best, total = self._best(drawn, batch), torch.zeros((), dtype=torch.float64, device=self.device)
+        noise = self._uniform(spec, rows, count, self._moves(spec))
+        best, total = self._best(spec, batch), torch.zeros((), dtype=torch.float64, device=self.device)
         for decoder in range(count):
-            own = self._learns_from(decoder)
-            if best is not None and not own:
+            learns = self._learns_from(decoder)
+            if best is not None and not learns:
                 continue
-            with torch.set_grad_enabled(own):
+            with torch.set_grad_enabled(learns):
                 lengths, log_p = self._sample(decoder, split, batch, noise[:, decoder : decoder + 1])
             compared = self._mean(decoder, lengths) if best is None else best
-            if not own:
+            if not learns:
                 continue
-            weight = (compared - lengths) / (count * drawn.size)
+            weight = (compared - lengths) / (count * spec.size)
             loss = -(weight.to(log_p.dtype) * log_p).sum()
             loss.backward()
             total += loss.detach()
         if self._learns_from(count):
             with autocast(self.device, self.training.precision):
                 logits = [Steps(self.net, number, split.detached(), batch).logits()[:, 0] for number in range(count)]
-            said = torch.stack(logits)[..., self.environment.depots :].log_softmax(dim=-1)
-            loss = -self._apart * divergence(said).sum() / drawn.size
+            first_moves = torch.stack(logits)[..., self.environment.depots :].log_softmax(dim=-1)
+            loss = -self._apart * divergence(first_moves).sum() / spec.size
             loss.backward()
             total += loss.detach()
         split.backward()
@@ -114,9 +115,9 @@ class DecoderBatches(RolloutBaseline):
             solutions = build(self.net, decoder, split.detached(), batch, choose)
         return batch.lengths(solutions), torch.stack(logs).sum(dim=0)
 
-    def _best(self, drawn: Drawn, batch: Batch) -> Tensor | None:
+    def _best(self, spec: BatchSpec, batch: Batch) -> Tensor | None:
         """The lengths (batch, 1) of the copy's best greedy solutions; None while a mean stands for them."""
-        if self.rule.warm_up is not None and drawn.number < drawn.stage.batches_per_epoch:
+        if self.rule.warm_up is not None and spec.number < spec.stage.batches_per_epoch:
             return None
         with torch.no_grad(), autocast(self.device, self.training.precision):
             solutions = build_all(self.policy.frozen, self.policy.frozen.encode(*batch.features), batch)
@@ -129,11 +130,11 @@ class DecoderBatches(RolloutBaseline):
         self._means[decoder : decoder + 1] = [running_mean(before, lengths, self.rule.warm_up)]
         return self._means[decoder]
 
-    def _instances_per_part(self, drawn: Drawn, count: int) -> int:
+    def _instances_per_part(self, spec: BatchSpec, count: int) -> int:
         """All, unless the memory is too small for the graph of one decoder's solutions."""
-        tokens, net = self.environment.nodes(drawn.n), self.net
-        of_glimpses = self._moves(drawn) / net.glimpse_every * (2 * net.last.up.out_features + 12 * net.width)
-        each = self._bytes_of(drawn.n, 1) + 4 * tokens * of_glimpses
+        tokens, net = self.environment.nodes(spec.n), self.net
+        of_glimpses = self._moves(spec) / net.glimpse_every * (2 * net.last.up.out_features + 12 * net.width)
+        each = self._bytes_of(spec.n, 1) + 4 * tokens * of_glimpses
         return max(1, min(count, int(self.scheme.memory_gb * 1e9 / 2 / each)))
 
 

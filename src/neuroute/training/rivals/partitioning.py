@@ -72,10 +72,10 @@ class PartitioningBatches(Batches):
         )
         batch = CvrpBatch.of(SPEC.of("cvrp").instances(dataset), self.device)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
-        own = self.world.part(len(batch))
+        rows = self.world.part(len(batch))
         for i in range(len(batch)):
             one = batch[i : i + 1]
-            if i in own:
+            if i in rows:
                 total += self._learn(one, stream_seed(self.scheme.run.seed, first + i), len(batch))
             else:
                 with torch.no_grad():
@@ -91,8 +91,8 @@ class PartitioningBatches(Batches):
         split = SplitBackward(heat)
         recorded = RecordedChoices(gumbel(torch.Generator(self.device).manual_seed(seed)))
         with torch.no_grad():
-            found = walk(self.net, heat, one, solutions, recorded)[0]
-        costs = revised_costs(self.revisers, one.coords[0], found, self.training.revision).to(self.device)
+            sampled = walk(self.net, heat, one, solutions, recorded)[0]
+        costs = revised_costs(self.revisers, one.coords[0], sampled, self.training.revision).to(self.device)
         weight = (costs - costs.mean()) / (solutions * size)
         moves = max(1, NODES_AT_ONCE // (solutions * one.coords.shape[1]))
         total = torch.zeros((), dtype=torch.float64, device=self.device)

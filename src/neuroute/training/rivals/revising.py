@@ -1,6 +1,6 @@
 """Training of GLOP's revisers: paths with both ends given, built from either end, by REINFORCE (Ye et al., 2024)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.decode import decode, solve_with
 from neuroute.decoding.glop.revision import builder, rebuild
-from neuroute.decoding.greedy import complete_paths
+from neuroute.decoding.greedy import Decide, complete_paths
 from neuroute.decoding.memory import autocast
 from neuroute.networks.glop import Glop, Prepared, Reviser, fit_to_square
 from neuroute.plan.decodings import Decoding
@@ -32,7 +32,8 @@ PATHS, CHALLENGES, NOISE = range(3)  # streams of draws, each of a phase
 class RevisingBatches(Batches):
     """Batches of a run: each is a function of (run, index), the weights, the moments and the baseline.
 
-    Adam begins anew with each phase.  Every process learns from all of a batch: its norms are over all of it.
+    Adam begins anew with each phase.  Each process encodes all of a batch, for its norms are over all of it, and builds
+    and learns from its part of the paths.
     """
 
     training: Revising
@@ -95,22 +96,24 @@ class RevisingBatches(Batches):
         with autocast(self.device, self.training.precision):
             lengths, logs = self._sample(points, stream_seed(self._stream(number, NOISE), within))
             baseline = self._baseline_of(points, lengths, within < phase.batches_per_epoch)
-        loss = ((lengths - baseline).to(logs.dtype) * logs).sum(dim=0).mean()
+        loss = ((lengths - baseline).to(logs.dtype) * logs).sum() / len(points)
         loss.backward()
+        self.world.sum_gradients(self.net.reviser(phase.block))
         self._update(index)
         if (within + 1) % phase.batches_per_epoch == 0:
             self._notes.append({"kind": "baseline", "replaced": self._baseline.challenge()[1]})
-        return loss.detach().double(), 1
+        return loss.detach().double() * self.world.size, 1
 
     # -- a batch ------------------------------------------------------------------------------------------------
 
     def _sample(self, points: Tensor, seed: int) -> tuple[Tensor, Tensor]:
-        """Lengths (2, batch), float64, and log-probabilities (2, batch) of paths built from either end."""
-        reviser, (batch, m) = self.net.reviser(points.shape[1]), points.shape[:2]
-        prepared = reviser.prepare(points)
-        generator = torch.Generator(self.device).manual_seed(seed)
+        """Lengths (2, own), float64, and log-probabilities (2, own) of this process's paths, built from either end."""
+        reviser, own, m = self.net.reviser(points.shape[1]), self._own(len(points)), points.shape[1]
+        prepared = Prepared(*(part[own] for part in reviser.prepare(points)))
+        noise = _noise(torch.Generator(self.device).manual_seed(seed), len(points), own)
         rows = Prepared(*(part.detach() for part in prepared)).rows()
-        orders = complete_paths(_sampling(reviser, generator), torch.cat([rows, rows.flip(1)])).clone()
+        orders = complete_paths(_sampling(reviser, noise), torch.cat([rows, rows.flip(1)])).clone()
+        points, batch = points[own], len(rows)
         orders = torch.cat([orders[:batch], m - 1 - orders[batch:]])  # places in the path as it was given
         twice = orders[..., None]
         along = Prepared(*(part.repeat(2, 1, 1).gather(1, twice.expand(-1, -1, part.shape[2])) for part in prepared))
@@ -120,12 +123,17 @@ class RevisingBatches(Batches):
         return _lengths(points, orders).view(2, batch), logs
 
     def _baseline_of(self, points: Tensor, lengths: Tensor, warm_up: bool) -> Tensor:
-        """What sampled lengths (2, batch) are compared with: lengths (batch,), or one number in the first epoch."""
+        """What sampled lengths (2, own) are compared with: lengths (own,), or one number in the first epoch."""
         assert self._baseline is not None
         if warm_up:
-            self._mean = running_mean(self._mean, lengths, self.training.warm_up)
+            self._mean = running_mean(self._mean, self.world.gather(lengths.T, len(points)), self.training.warm_up)
             return self._mean
-        return greedy_lengths(self._baseline.frozen, points).mean(dim=0)
+        return greedy_lengths(self._baseline.frozen, points[self._own(len(points))]).mean(dim=0)
+
+    def _own(self, count: int) -> slice:
+        """This process's part of so many paths."""
+        part = self.world.part(count)
+        return slice(part.start, part.stop)
 
     def _points(self, number: int, within: int) -> Tensor:
         """The paths (batch, block, 2) of a batch of a phase."""
@@ -159,7 +167,8 @@ class RevisingBatches(Batches):
             else:
                 rows = torch.randperm(len(self._paths), generator=torch.Generator().manual_seed(seed))[:count]
                 points = fit_to_square(self._paths[rows].to(self.device))
-            return greedy_lengths(reviser, points).amin(dim=0).cpu().numpy()
+            lengths = greedy_lengths(reviser, points[self._own(count)]).amin(dim=0)
+            return self.world.gather(lengths, count).cpu().numpy()
 
         self._baseline = BaselinePolicy(self.net.reviser(phase.block), costs, self.training.significance)
         self._mean = None
@@ -167,9 +176,11 @@ class RevisingBatches(Batches):
     def _revised_paths(self, number: int) -> Tensor:
         """The paths (samples, block, 2) of a phase, made when it begins and kept where a kill leaves them."""
         file = self.scheme.state_dir / f"paths{number}.pt"
-        if not file.exists():
+        if not self.world.tell(float(file.exists()), self.device):
             paths = self._make_paths(self.training.phases[number])
-            write_whole(file, lambda opened: torch.save(paths, opened))
+            if self.world.leads:
+                write_whole(file, lambda opened: torch.save(paths, opened))
+            self.world.barrier()
         return _load_paths(file)
 
     def _make_paths(self, phase: Phase) -> Tensor:
@@ -182,16 +193,20 @@ class RevisingBatches(Batches):
         paths = self._make_paths(before.model_copy(update={"samples": count}))
         was_training = self.net.training
         self.net.eval()
-        revised = torch.cat([self._rebuilt(part) for part in paths.split(PATHS_AT_ONCE)])
+        revised = self._rebuilt(paths)
         self.net.train(was_training)
         cut = revised[:, : pieces * phase.block].reshape(-1, phase.block, 2)
         return cut[: phase.samples]
 
     @torch.no_grad()
-    def _rebuilt(self, points: Tensor) -> Tensor:
-        points = points.to(self.device)
-        order = rebuild(builder(self.net, self.net.decide), self.net.encode, points, flips=False)
-        return points.gather(1, order[..., None].expand(-1, -1, 2)).cpu()
+    def _rebuilt(self, paths: Tensor) -> Tensor:
+        """Paths (count, block, 2), revised: by each process its part."""
+        parts = []
+        for points in paths[self._own(len(paths))].split(PATHS_AT_ONCE):
+            points = points.to(self.device)
+            order = rebuild(builder(self.net, self.net.decide), self.net.encode, points, flips=False)
+            parts.append(points.gather(1, order[..., None].expand(-1, -1, 2)))
+        return self.world.gather(torch.cat(parts), len(paths)).cpu()
 
     def _insertion_paths(self, phase: Phase) -> Iterator[Tensor]:
         """As many paths as the phase has, or more: those of random insertion's tours, cut at every place of a block."""
@@ -237,13 +252,25 @@ def _open(m: int, device: torch.device) -> Tensor:
     return torch.zeros(m - 3, m, device=device).masked_fill(closed, -torch.inf)
 
 
-def _sampling(reviser: Reviser, generator: torch.Generator):  # type: ignore[no-untyped-def]
+def _noise(generator: torch.Generator, batch: int, own: slice) -> Callable[[Tensor], Tensor]:
+    """What the paths `own` of a batch, built from either end, are drawn with: of logits (2 own, available) the same.
+
+    It is drawn of all of the batch, so that it does not hang on how many processes share that.
+    """
+
+    def draw(logits: Tensor) -> Tensor:
+        noise = logits.new_empty(2, batch, logits.shape[1]).exponential_(generator=generator)
+        return noise[:, own].flatten(0, 1)
+
+    return draw
+
+
+def _sampling(reviser: Reviser, noise: Callable[[Tensor], Tensor]) -> Decide:
     """Decisions of which the largest is a draw by their probabilities (Gumbel)."""
 
     def decide(rows: Tensor) -> Tensor:
         logits = reviser.decide(rows)
-        noise = torch.empty_like(logits).exponential_(generator=generator)
-        return logits - noise.log()
+        return logits - noise(logits).log()
 
     return decide
 

@@ -1,0 +1,244 @@
+"""Table 21 and Figure 17, our own: the readings of a step side by side, and what they make of the printed trainings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from neuroute.accounting.counts import DecoderOnly
+from neuroute.accounting.flops import lengths_of, trained_sample
+from neuroute.analysis.bootstrap import Array
+from neuroute.analysis.paired import resampled_means
+from neuroute.papers.scaling import roles, steps
+from neuroute.papers.scaling.cells import GAP, range_notes
+from neuroute.papers.scaling.curves import HERE, PAPER, frame
+from neuroute.papers.scaling.roles import DEEPEST, GRID, Shape
+from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.papers.scaling.series import printed_values
+from neuroute.papers.scaling.steps import BUDGETS, READINGS, Budget, Reading
+from neuroute.plan.config import Scale
+from neuroute.plan.needs import Log, Need, artifact, tested
+from neuroute.plan.objects import Labels
+from neuroute.plan.trainings import Step
+from neuroute.rendering import plots, style
+from neuroute.rendering.cells import interval_cell
+from neuroute.rendering.columns import WHOLE, described
+from neuroute.rendering.grid import GREEDY
+from neuroute.rendering.study import Study
+from neuroute.rendering.style import Drawing
+from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+
+COLOURS = dict(zip(READINGS, (style.RAMPS["blue"][2], style.RAMPS["orange"][1], style.GREEN), strict=True))
+MARKER_OF: dict[Budget, str] = dict(zip(BUDGETS, style.MARKERS, strict=False))
+WORDS: dict[Step, str] = {
+    "sub-path": "each decision (sub-path)",
+    "decision": "one decision",
+    "summed": "all decisions, summed",
+}
+QUANTITIES = {"samples": "Samples seen", "updates": "Updates", "processor_s": "Processor time (s)"}
+PRINTED = ((3, 6e6), (12, 6e7))  # tables with the gap of the smallest model, and the samples that it has seen by then
+NODES = 100  # of the paper's training instances
+ABSENT = "This scale does not train the readings of a step side by side."
+
+
+def steps_needs(scale: Scale) -> Iterator[Need]:
+    for each in steps.readings(scale):
+        for run in roles.trainings(scale, each.run):
+            yield Log(run)
+            for test in steps.tests(scale):
+                yield from tested(run, test)
+
+
+# -- Table 21 ---------------------------------------------------------------------------------------------------------
+
+
+@artifact("Our own: what a step is", needs=steps_needs)
+def table21(study: Study) -> Table:
+    """Show the gaps of each reading with equal passes and with equal time."""
+    tests = steps.tests(study.scale)
+    at = described(tests[0].dataset)
+    columns = (
+        Column("samples_seen", "Samples seen", "", WHOLE),
+        Column("updates", "Updates", "", WHOLE),
+        Column("processor_s", "Processor time", "s", fixed(0)),
+        *(
+            Column(f"gap_{t.dataset.n}_pct", f"TSP{t.dataset.n}", "%", fixed(2), "Gap", described(t.dataset))
+            for t in tests
+        ),
+        Column("above_sub_path", "Above sub-path", "points", fixed(2), at=at),
+    )
+    rows = []
+    for each in steps.readings(study.scale):
+        means = _means(study, each)
+        cells = [Cell(means[key]) for key in QUANTITIES]
+        cells += [GAP.of_model(study, each.run, test.dataset, None, GREEDY) for test in tests]
+        rows.append(Row((each.budget, each.step), (*cells, _above(study, each, tests[0]))))
+    s = study.scale[ScalingScale].steps
+    notes = [ABSENT] if s is None else [*range_notes(study, [each.run for each in steps.readings(study.scale)])[1:]]
+    if s is not None:
+        notes += [
+            "All are the model that stands for (6, 128), in batches of as many, the rate falling by the same factor. "
+            "Few samples: a tenth of the samples, seen as often. Same time: more passes, set beforehand by measured "
+            f"rates. Larger rate: {s.larger_rate:g} in place of {s.training.learning_rate:g}, passes as before.",
+            "Processor time is that of one thread, validations included; samples are counted anew in each pass.",
+            "Above sub-path: with the same budget, that of the same passes where the rate is larger; 95 % intervals "
+            "over test instances, the same for both, and over seeds, which are too few for it to hold all of theirs.",
+        ]
+    return Table(study.artifact.title, ("Budget", "Reading"), columns, tuple(rows), tuple(notes))
+
+
+def _means(study: Study, each: Reading) -> dict[str, float]:
+    """Average what a reading's trainings have seen and taken."""
+    summaries = [study.summary(run) for run in roles.trainings(study.scale, each.run)]
+    names = {"samples": "samples", "updates": "updates", "processor_s": "processor_time_s"}
+    return {key: float(np.mean([s.get(name, np.nan) for s in summaries])) for key, name in names.items()}
+
+
+def _resampled(study: Study, each: Reading, test: Labels) -> Array | None:
+    """Resample the mean gap (%) of a reading's trainings (resamples,), with instances shared by all readings."""
+    pairs = [study.lengths(run, test.dataset) for run in roles.trainings(study.scale, each.run)]
+    complete = [pair for pair in pairs if pair is not None]
+    if not complete or len(complete) < len(pairs):
+        return None
+    lengths = np.stack([own for own, _ in complete], 1)
+    stream = list(steps.readings(study.scale)).index(each)
+    return 100 * (resampled_means(lengths, stream) / resampled_means(complete[0][1]) - 1)
+
+
+def _above(study: Study, each: Reading, test: Labels) -> Cell:
+    base = Reading("same passes" if each.budget == "larger rate" else each.budget, READINGS[0])
+    here, there = (_resampled(study, one, test) for one in (each, base))
+    if each.run == base.run or here is None or there is None:
+        return Cell()
+    own, other = (GAP.of_model(study, one.run, test.dataset, None, GREEDY).measured for one in (each, base))
+    if not (isinstance(own, float) and isinstance(other, float)):
+        return Cell()
+    return interval_cell(own - other, here - there)
+
+
+# -- Figure 17 --------------------------------------------------------------------------------------------------------
+
+
+@artifact("Our own: what a step is", needs=steps_needs)
+def figure17(study: Study) -> Drawing:
+    """Draw where trainings end over samples, updates and processor time; and the paper's two budgets."""
+    rows = _rows(study)
+    figure = style.new_figure(height=3.2)
+    for axes, (key, label) in zip(figure.subplots(1, 3, sharey=True), QUANTITIES.items(), strict=True):
+        shown = [row for row in rows if row.get(key, 0) > 0]
+        for step in READINGS:
+            _draw(axes, key, [row for row in shown if row["reading"] == step], step)
+        frame(axes, [(row[key], row["gap_pct"]) for row in shown], label, "Optimality gap (%)")
+    handles = [plots.mark(WORDS[step], "o", COLOURS[step]) for step in READINGS]
+    handles += [plots.mark(budget, marker, style.GREY) for budget, marker in MARKER_OF.items()]
+    handles.append(plots.mark("paper's (6, 128)", "$*$", style.INK))
+    figure.legend(handles=handles, loc="outside lower center", ncols=4)
+    notes = [
+        "Each point is a finished training: the mean gap of its seeds at the size of training, with their range. "
+        "Table 21 has the numbers.",
+        "Paper: TSP100, after 6 million samples (Table 3) and 60 million (Table 12); its updates are those that each "
+        f"reading makes of them, on average {_decisions():.1f} decisions a sub-path.",
+        *([ABSENT] if not steps.readings(study.scale) else []),
+        *plots.hidden_note(row["gap_pct"] for row in rows if row["side"] == HERE),
+    ]
+    alt = "Gap over samples, updates and processor time of the three readings of a step, and the paper's two budgets."
+    return style.drawing(figure, rows, notes, alt, _implied(study))
+
+
+def _rows(study: Study) -> list[dict[str, Any]]:
+    test, rows = steps.tests(study.scale)[0], list[dict[str, Any]]()
+    for each in steps.readings(study.scale):
+        cell = GAP.of_model(study, each.run, test.dataset, None, GREEDY)
+        if isinstance(cell.measured, float):
+            about = {"side": HERE, "reading": each.step, "budget": each.budget, "run": each.run}
+            gaps = {"gap_pct": cell.measured, "low_pct": cell.low, "high_pct": cell.high}
+            rows.append(about | _means(study, each) | gaps)
+    for table, samples in PRINTED:
+        gap = printed_values(study, table, metric="gap_pct", n=NODES)[GRID[0]]
+        for step in READINGS:
+            updates = samples / _batch(study) * _updates(step)
+            rows.append(
+                {"side": PAPER, "reading": step, "budget": f"Table {table}", "samples": samples, "updates": updates}
+                | {"gap_pct": gap}
+            )
+    return rows
+
+
+def _draw(axes: Any, key: str, rows: list[dict[str, Any]], step: Step) -> None:
+    """Join the trainings of a reading at its usual rate, and the paper's."""
+    for side in (HERE, PAPER):
+        joined = [row for row in rows if row["side"] == side and row["budget"] != "larger rate"]
+        joined.sort(key=lambda row: float(row[key]))
+        look: dict[str, Any] = {"color": COLOURS[step], "linewidth": 0.9, "linestyle": "-" if side == HERE else ":"}
+        axes.plot([row[key] for row in joined], [plots.drawable(row["gap_pct"]) for row in joined], **look)
+    for row in rows:
+        marker = MARKER_OF.get(row["budget"], "$*$")
+        look = {"color": COLOURS[step], "marker": marker, "markersize": 6, "markeredgecolor": "white"}
+        axes.plot(row[key], plots.drawable(row["gap_pct"]), linestyle="none", **look)
+        if row.get("low_pct") is not None:
+            axes.plot([row[key]] * 2, [row["low_pct"], row["high_pct"]], color=COLOURS[step], linewidth=0.9)
+
+
+# -- what the readings imply ------------------------------------------------------------------------------------------
+
+
+def _decisions() -> float:
+    """Decisions of a sub-path that are trained, on average; the last one has no choice."""
+    return float(np.mean([stops - 3 for stops in lengths_of(NODES)]))
+
+
+def _updates(step: Step) -> float:
+    """Updates that a batch makes, on average."""
+    return _decisions() if step == "sub-path" else 1.0
+
+
+def _batch(study: Study) -> int:
+    return _setting(study, "batch_size")
+
+
+def _setting(study: Study, key: str) -> int:
+    return int(study.published(9).set_index("key").value[key])
+
+
+def _implied(study: Study) -> Table:
+    """Tabulate each reading's slope here beside the printed one, and the printed training's updates and compute."""
+    few, most = (printed_values(study, table, metric="gap_pct", n=NODES)[GRID[0]] for table, _ in PRINTED)
+    slope = float(np.log(few / most) / np.log(PRINTED[1][1] / PRINTED[0][1]))
+    total = _setting(study, "total_training_steps")
+    models = (GRID[0], DEEPEST, GRID[-1])
+    rows = []
+    for step in READINGS:
+        compute = [Cell(total * _batch(study) * _sample(shape, step) / 1e18) for shape in models]
+        rows.append(Row((WORDS[step],), (_slope(study, step, slope), Cell(total * _updates(step)), *compute)))
+    columns = (
+        Column("slope", "Exponent in samples, from few samples to all", "", fixed(2)),
+        Column("updates", "Updates of a printed training", "", WHOLE),
+        *(Column(f"eflop_{shape}", shape.name, "EFLOP", lambda v: f"{v:.3g}", "Its compute") for shape in models),
+    )
+    return Table("What each reading makes of the printed trainings", ("Updates of a step",), columns, tuple(rows))
+
+
+def _sample(shape: Shape, step: Step) -> float:
+    """FLOPs of a training instance of the paper's."""
+    counts = DecoderOnly(*shape, heads=8)
+    return trained_sample(counts.decision, counts.encoder, lengths_of(NODES), step, cvrp=False)
+
+
+def _slope(study: Study, step: Step, in_print: float) -> Cell:
+    """Exponent of the gap in samples between the small budget and the whole, with its interval."""
+    pair: tuple[Budget, Budget] = ("few samples", "same passes")
+    budgets = [Reading(budget, step) for budget in pair]
+    if budgets[0] not in steps.readings(study.scale):
+        return Cell(published=in_print)
+    test = steps.tests(study.scale)[0]
+    few, most = (_resampled(study, each, test) for each in budgets)
+    seen_few, seen_most = (_means(study, each)["samples"] for each in budgets)
+    seen = np.log(seen_most / seen_few)
+    ends = [GAP.of_model(study, each.run, test.dataset, None, GREEDY).measured for each in budgets]
+    if few is None or most is None or not all(isinstance(end, float) and end > 0 for end in ends):
+        return Cell(published=in_print)
+    value = float(np.log(ends[0] / ends[1]) / seen)  # type: ignore[operator]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return interval_cell(value, np.log(few / most) / seen, in_print)
