@@ -165,12 +165,19 @@ def reinforced(net: Callable[[], nn.Module], kind: str, problem: str, n: int, ba
         stage = Stage(name="one", epochs=1, batches_per_epoch=1, sizes=(n, n), batch_size=batch, **more)
         of = Dataset(problem=problem, split="val", n=n, count=1, **({"variant": "CVRP"} if more else {}))  # type: ignore[arg-type]
         labels = Labels(dataset=of, solver="nearest" if more else "lkh")
+        torch.manual_seed(0)
         own = spread(net()).train()
+        begin = {name: weight.clone() for name, weight in own.state_dict().items()}
         precision = settled(precision, own, n, problem, learns=True)
         run = run_of(kind, n, Reinforced(stages=(stage,), precision=precision), labels)  # type: ignore[arg-type]
         make = reinforce_vrp if more else reinforce
         batches = make(scheme_of(run, own, own, tempfile.mkdtemp()))
-        return lambda: batches.train(0)[0]
+
+        def update() -> Tensor:
+            own.load_state_dict(begin)  # how many experts run, and how many moves there are, hangs on the weights
+            return batches.train(0)[0]
+
+        return update
 
     return ready
 

@@ -9,6 +9,7 @@ import pytest
 from neuroute.datasets.tsplib import read_tour, read_tsplib
 from neuroute.datasets.vrplib import read_solution, read_vrplib
 from neuroute.plan.objects import Decoding, Network
+from neuroute.user.solution import Solution
 from neuroute.user.solve_file import solve_file
 from untrained import coordinates, done, invoke, refused, tsp_text, untrained, vrp_text
 
@@ -53,6 +54,12 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def _files(tmp_path: Path) -> None:
     (tmp_path / "mine.tsp").write_text(tsp())
     (tmp_path / "mine.vrp").write_text(vrp())
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A drawing takes longer than the search on so few nodes."""
+    monkeypatch.setattr(Solution, "plot", lambda *_: None)
 
 
 def test_a_tour_that_is_brought_gets_shorter_and_is_kept(tmp_path: Path, models: dict[str, Path]) -> None:
@@ -100,6 +107,7 @@ def test_beams_find_routes(tmp_path: Path, models: dict[str, Path]) -> None:
     assert stated == instance.cost(routes)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("kind", ["ATT", "GEO", "CEIL_2D", "EUC_2D"])
 def test_nothing_gets_longer_in_the_files_own_distances(tmp_path: Path, models: dict[str, Path], kind: str) -> None:
     points = np.random.default_rng(3).integers(-60, 60, (NODES, 2)) if kind == "GEO" else POINTS % 40
@@ -114,6 +122,7 @@ def test_nothing_gets_longer_in_the_files_own_distances(tmp_path: Path, models: 
     assert lengths[-1] < lengths[0]
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("start", ["greedy", "insertion", "insertion-angle", "insertion-published", "nearest"])
 def test_every_start_serves_both_problems(tmp_path: Path, models: dict[str, Path], start: str) -> None:
     lengths = {}

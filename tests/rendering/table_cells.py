@@ -1,5 +1,6 @@
 """Cells of a table, and the records that they should show."""
 
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -23,6 +24,15 @@ def cell(table: Table, column: str, *labels: str) -> Cell:
 
 
 def recorded(work: Path, evaluation: str, test: str, decoding: str, metric: str) -> float:
-    frame = pd.read_csv(work / "evaluations" / f"{evaluation}.csv")
-    where = (frame.test == test) & (frame.decoding == decoding) & (frame.metric == metric)
-    return float(frame.loc[where, "value"].item())
+    path = work / "evaluations" / f"{evaluation}.csv"
+    (value,) = _values(path, path.stat().st_mtime_ns)[test, decoding, metric]
+    return value
+
+
+@cache  # of a file as it was written last
+def _values(path: Path, written: int) -> dict[tuple[str, str, str], list[float]]:
+    frame = pd.read_csv(path)
+    values: dict[tuple[str, str, str], list[float]] = {}
+    for *key, value in zip(frame.test, frame.decoding, frame.metric, frame.value, strict=True):
+        values.setdefault((key[0], key[1], key[2]), []).append(float(value))
+    return values

@@ -10,7 +10,8 @@ from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.aafm import AafmLayer, aafm, one_alpha, slope, weigh
 from neuroute.networks.blocks.all_digits import in_all_digits
 from neuroute.networks.blocks.contexts import CvrpEmbedding, LoadContext, TourContext, TspEmbedding, rows_of
-from neuroute.networks.blocks.pointer import best_of, clipped
+from neuroute.networks.blocks.kernels.decision import AttentionFreeDecisions, fits_attention_free
+from neuroute.networks.blocks.pointer import SATURATED, best_of, clipped
 from neuroute.networks.blocks.positions import pairwise_distances
 
 
@@ -31,6 +32,7 @@ class Prepared(NamedTuple):
     of_current: Tensor  # (batch, nodes, width): what it gets of where the tour is
     distances: Tensor | None
     log_n: float
+    decisions: AttentionFreeDecisions | None = None  # all of this for a kernel, where there is one
 
 
 class Icam(MultiStartNetwork):
@@ -91,7 +93,13 @@ class Icam(MultiStartNetwork):
         nodes, distances, log_n = encoded
         pairs = weigh(*self.key_value(nodes).chunk(2, dim=-1))
         of_context, of_current = self.context(nodes)
-        return Prepared(nodes, pairs, of_context, of_current, distances, log_n)
+        decisions = None
+        if distances is not None and fits_attention_free(pairs):
+            alphas = self.alpha, self.compatibility_alpha
+            near, far = (0.0 if alpha is None else float(slope(alpha, log_n)) for alpha in alphas)
+            shared = pairs, distances, nodes, of_current, of_context
+            decisions = AttentionFreeDecisions(*shared, (near, far), SATURATED[torch.float32])
+        return Prepared(nodes, pairs, of_context, of_current, distances, log_n, decisions)
 
     def decide(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """Logits (batch, tours, nodes) of the next stop of each tour, -inf where it cannot go; see `Pomo.decide`."""
@@ -99,6 +107,8 @@ class Icam(MultiStartNetwork):
 
     def decide_best(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """What `decide` finds best: (batch, tours)."""
+        if prepared.decisions is not None:
+            return prepared.decisions.best(context, current, mask)
         return best_of(self._fits(prepared, context, current, mask), mask)
 
     def path_rows(self, coords: Tensor) -> Tensor:

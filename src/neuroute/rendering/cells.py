@@ -54,9 +54,9 @@ def printed_numbers(study: Study, table: int | str, **where: object) -> pd.DataF
 
 def select(rows: pd.DataFrame, **where: object) -> pd.DataFrame:
     """Keep the rows whose columns hold `where`."""
-    for key, value in where.items():
-        rows = rows[rows[key] == value]
-    return rows
+    if not where:
+        return rows
+    return rows[np.logical_and.reduce([(rows[key] == value).to_numpy(bool) for key, value in where.items()])]
 
 
 def number(rows: pd.DataFrame, n: object, metric: str) -> Value:
@@ -64,12 +64,14 @@ def number(rows: pd.DataFrame, n: object, metric: str) -> Value:
 
     n: None takes rows of any size.
     """
-    rows = rows[rows.metric == metric]
-    if n is not None:
-        rows = rows[rows.n.astype(str).str.removesuffix(".0") == str(n)]
-    if not len(rows):
+    matches = [
+        (value, str(text))
+        for each, size, value, text in zip(rows.metric, rows.n, rows.value, rows.printed, strict=True)
+        if each == metric and (n is None or str(size).removesuffix(".0") == str(n))
+    ]
+    if not matches:
         return None
-    value, text = rows.value.item(), str(rows.printed.item())
+    ((value, text),) = matches
     if text == "nan":
         return "N/A"  # which pandas reads as missing
     if text == "-":

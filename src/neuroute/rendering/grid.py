@@ -131,7 +131,8 @@ class Grid:
         rows = []
         for method in self.methods:
             labels = self.head + method.labels + ((self._here(study, solvers, method),) if here else ())
-            cells = [self._cell(study, solvers, method, quantity, numbers) for quantity in self.quantities]
+            of_method = None if method.printed is None else select(numbers, **method.printed)
+            cells = [self._cell(study, solvers, method, quantity, of_method) for quantity in self.quantities]
             rows.append(Row(labels, tuple(cells)))
         return rows
 
@@ -139,12 +140,11 @@ class Grid:
         return solvers.here(self.tests, method.solvers) if method.solvers else self.name_models(study, *method.all_runs)
 
     @staticmethod
-    def _cell(study: Study, solvers: Solvers, method: Method, quantity: Quantity, numbers: pd.DataFrame) -> Cell:
+    def _cell(study: Study, solvers: Solvers, method: Method, quantity: Quantity, numbers: pd.DataFrame | None) -> Cell:
         measure, run, test = quantity.measure, method.run(quantity.n), method.test(quantity)
         published: Value = method.besides.get(measure.metric)
-        if method.printed is not None and published is None:
-            rows = select(numbers, **method.printed, **quantity.where)
-            published = number(rows, quantity.n, measure.metric)
+        if numbers is not None and published is None:
+            published = number(select(numbers, **quantity.where), quantity.n, measure.metric)
         cell = Cell(None, published)
         if method.solvers:
             solver = solvers.first(test, method.solvers)

@@ -54,26 +54,28 @@ class Study:
 
         Raises NeurouteError when the records hold more than one value for the cell.
         """
-        rows = self._cell(run, dataset, decoding)
-        values = rows.loc[rows.metric == metric, "value"].dropna()
+        key = (run, dataset.id, _id(decoding))
+        self._cache.setdefault("used", set()).add(key)
+        values = self._values.get((*key, metric), ())
         if len(values) > 1:
             raise NeurouteError(
                 f"{self.artifact.id}: {len(values)} values of {metric} for {run} on {dataset.id} ({_id(decoding)}); "
                 "delete the evaluation files of this run and evaluate it again"
             )
-        return float(values.iloc[0]) if len(values) else None
+        return values[0] if values else None
 
     def gap(self, run: str, dataset: Dataset, decoding: Decoding | str = "greedy") -> float | None:
         """Optimality gap in percent, as the ratio of mean lengths."""
         return self.value("gap_pct", run, dataset, decoding)
 
-    def _cell(self, run: str, dataset: Dataset, decoding: Decoding | str) -> pd.DataFrame:
-        if "cells" not in self._cache:
-            self._cache["cells"] = dict(iter(self.records.groupby(["run", "test", "decoding"])))
-        key = (run, dataset.id, _id(decoding))
-        self._cache.setdefault("used", set()).add(key)
-        cell: pd.DataFrame = self._cache["cells"].get(key, self.records.iloc[:0])
-        return cell
+    @cached_property
+    def _values(self) -> dict[tuple[str, ...], list[float]]:
+        """Measured values by (run, test, decoding, metric)."""
+        rows = self.records.dropna(subset=["value"])
+        values: dict[tuple[str, ...], list[float]] = {}
+        for *key, value in zip(rows.run, rows.test, rows.decoding, rows.metric, rows.value, strict=True):
+            values.setdefault(tuple(key), []).append(float(value))
+        return values
 
     def lengths(
         self, run: str, dataset: Dataset, decoding: Decoding | str = "greedy"

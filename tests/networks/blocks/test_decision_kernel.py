@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from neuroute.networks.blocks.aafm import aafm, weigh
 from neuroute.networks.blocks.contexts import rows_of
 from neuroute.networks.blocks.kernels import attention, decision
 from neuroute.networks.blocks.pointer import best_of, packed
@@ -104,3 +105,50 @@ def test_what_it_is_not_for() -> None:
         assert decision.fits(keys, targets)
         assert not decision.fits(keys.double(), targets.double())
         assert not decision.fits(keys.to("meta"), targets)
+
+
+class AttentionFree(Drawn):
+    """As `Drawn`, with the decisions of an attention-free module."""
+
+    slopes = -6.6, -3.3
+
+    def __init__(self, nodes: int, tours: int, width: int, numbers: int | None) -> None:
+        super().__init__(nodes, tours, 1, width, numbers)
+        self.pairs = weigh(self.keys[:, 0], self.values[:, 0])
+        self.distances = torch.rand(BATCH, nodes, nodes, generator=self.generator)
+
+    def packed(self) -> decision.AttentionFreeDecisions:
+        shared = self.pairs, self.distances, self.targets, self.of_current, self.of_context
+        return decision.AttentionFreeDecisions(*shared, self.slopes, 9.02)
+
+    def glimpses(self) -> Tensor:
+        of_current, of_context = self.of_current.double(), self.of_context.double()
+        known = rows_of(of_context, self.context) if of_context.dim() == 3 else self.context.double() @ of_context
+        query = rows_of(of_current, self.current) + known
+        bias = self.mask + self.slopes[0] * rows_of(self.distances.double(), self.current)
+        return aafm(query, self.pairs.double(), bias) / math.sqrt(query.shape[2])
+
+    def fits(self, seen: Tensor) -> Tensor:
+        far = self.slopes[1] * rows_of(self.distances.double(), self.current)
+        return seen.double() @ self.targets.double().transpose(1, 2) + far
+
+
+@pytest.mark.parametrize("numbers", [None, 1])
+@pytest.mark.parametrize("shape", [(5, 1, 16), (51, 13, 32), (100, 9, 128), (530, 3, 48)])
+def test_an_attention_free_module_equals_the_formula(shape: tuple[int, int, int], numbers: int | None) -> None:
+    drawn, threads = AttentionFree(*shape, numbers), torch.get_num_threads()
+    decisions, state = drawn.packed(), (drawn.context, drawn.current, drawn.mask)
+    seen, wanted = decisions.glimpse(*state), drawn.glimpses()
+    torch.testing.assert_close(seen.double(), wanted, rtol=2e-5, atol=2e-6)
+    fits = drawn.fits(wanted).clamp(-9.02, 9.02) + drawn.mask
+    chosen = decisions.best(*state)
+    near = fits.gather(2, chosen[..., None]).squeeze(2)
+    torch.testing.assert_close(near, fits.amax(dim=2), rtol=0, atol=1e-5)
+    torch.set_num_threads(2)
+    assert torch.equal(decisions.glimpse(*state), seen)
+    torch.set_num_threads(threads)
+    with torch.no_grad():
+        assert decision.fits_attention_free(drawn.pairs)
+        assert not decision.fits_attention_free(drawn.pairs[..., :-2])
+        assert not decision.fits_attention_free(drawn.pairs.double())
+    assert not decision.fits_attention_free(drawn.pairs)  # gradients may be asked for

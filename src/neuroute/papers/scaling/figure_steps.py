@@ -32,6 +32,7 @@ from neuroute.rendering.table import Cell, Column, Row, Table, fixed
 
 COLOURS = dict(zip(READINGS, (style.RAMPS["blue"][2], style.RAMPS["orange"][1], style.GREEN), strict=True))
 MARKER_OF: dict[Budget, str] = dict(zip(BUDGETS, style.MARKERS, strict=False))
+IN_PRINT = "x"  # the marker of the paper's
 WORDS: dict[Step, str] = {
     "sub-path": "each decision (sub-path)",
     "decision": "one decision",
@@ -126,14 +127,18 @@ def figure17(study: Study) -> Drawing:
     """Draw where trainings end over samples, updates and processor time; and the paper's two budgets."""
     rows = _rows(study)
     figure = style.new_figure(height=3.2)
-    for axes, (key, label) in zip(figure.subplots(1, 3, sharey=True), QUANTITIES.items(), strict=True):
+    panels = figure.subplots(1, 3, sharey=True)
+    for axes, (key, label) in zip(panels, QUANTITIES.items(), strict=True):
         shown = [row for row in rows if row.get(key, 0) > 0]
         for step in READINGS:
             _draw(axes, key, [row for row in shown if row["reading"] == step], step)
-        frame(axes, [(row[key], row["gap_pct"]) for row in shown], label, "Optimality gap (%)")
+        frame(
+            axes, [(row[key], row["gap_pct"]) for row in shown], label, "Optimality gap (%)" if key == "samples" else ""
+        )
+    style.log_axis(panels[0], "y", [row["gap_pct"] for row in rows])  # of all panels: the paper is not in the last one
     handles = [plots.mark(WORDS[step], "o", COLOURS[step]) for step in READINGS]
     handles += [plots.mark(budget, marker, style.GREY) for budget, marker in MARKER_OF.items()]
-    handles.append(plots.mark("paper's (6, 128)", "$*$", style.INK))
+    handles.append(plots.mark("paper's (6, 128)", IN_PRINT, style.INK))
     figure.legend(handles=handles, loc="outside lower center", ncols=4)
     notes = [
         "Each point is a finished training: the mean gap of its seeds at the size of training, with their range. "
@@ -174,8 +179,8 @@ def _draw(axes: Any, key: str, rows: list[dict[str, Any]], step: Step) -> None:
         look: dict[str, Any] = {"color": COLOURS[step], "linewidth": 0.9, "linestyle": "-" if side == HERE else ":"}
         axes.plot([row[key] for row in joined], [plots.drawable(row["gap_pct"]) for row in joined], **look)
     for row in rows:
-        marker = MARKER_OF.get(row["budget"], "$*$")
-        look = {"color": COLOURS[step], "marker": marker, "markersize": 6, "markeredgecolor": "white"}
+        marker, edge = MARKER_OF.get(row["budget"], IN_PRINT), "white" if row["side"] == HERE else COLOURS[step]
+        look = {"color": COLOURS[step], "marker": marker, "markersize": 6, "markeredgecolor": edge}
         axes.plot(row[key], plots.drawable(row["gap_pct"]), linestyle="none", **look)
         if row.get("low_pct") is not None:
             axes.plot([row[key]] * 2, [row["low_pct"], row["high_pct"]], color=COLOURS[step], linewidth=0.9)

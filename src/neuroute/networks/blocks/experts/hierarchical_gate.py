@@ -53,14 +53,19 @@ class Hierarchical(nn.Module):
         of_sparse, of_dense = (calls_of.nonzero()[:, 0].to(x.device) for calls_of in (runs_experts, ~runs_experts))
         outputs = []
         if len(of_sparse):
-            out = self.sparse.side_by_side(calls[of_sparse], routing)
-            outputs.append(out if p is None else out * p[of_sparse, SPARSE, None, None, None])
+            out = self.sparse.side_by_side(_some(calls, of_sparse), routing)
+            outputs.append(out if p is None else out * _some(p, of_sparse)[:, SPARSE, None, None, None])
         if len(of_dense):
-            out = self.dense(calls[of_dense])
-            outputs.append(out if p is None else out * p[of_dense, DENSE, None, None, None])
+            out = self.dense(_some(calls, of_dense))
+            outputs.append(out if p is None else out * _some(p, of_dense)[:, DENSE, None, None, None])
         if len(outputs) == 1:
             return join_calls(outputs[0])
         return join_calls(torch.cat(outputs)[torch.cat([of_sparse, of_dense]).argsort()])
+
+
+def _some(x: Tensor, calls: Tensor) -> Tensor:
+    """Of these calls, in their order; all of them without a copy, which would be one more on the way back."""
+    return x if len(calls) == len(x) else x[calls]
 
 
 def _draw_branches(p: Tensor | None, calls: Tensor, generator: torch.Generator | None) -> Tensor:

@@ -1,6 +1,6 @@
 /* A decision of many tours of each instance, on a CPU: a glimpse of the nodes, and which of them fits best.
 
-   Keys, values and targets are packed once for all decisions.  A few tours go through all heads and on to the nodes that
+   A glimpse is an attention or, with pairs and distances, what `blocks.aafm` computes.  Keys, values and targets are packed once for all decisions.  A few tours go through all heads and on to the nodes that
    fit, so that what is known of them stays in the first-level cache.  decision.py calls this. */
 
 #include "heads.h"
@@ -9,8 +9,10 @@ typedef struct {
     float *keys, *values;     /* (batch, heads, channels, up(nodes)) and (batch, heads, nodes, up(channels)) */
     float *targets, *offsets; /* (batch, width, up(nodes)) and (batch, nodes) */
     const float *of_current, *of_first, *of_numbers; /* of queries: (batch, nodes, width) both, (count, width); or nothing */
+    const float *pairs, *distances; /* (batch, nodes, 2 width), (batch, nodes, nodes); or nothing */
     int64_t batch, nodes, heads, channels, count;
-    float scale, limit; /* of scores; where fits are cut off */
+    float scale, limit; /* of scores, or of what an attention-free module sees; where fits are cut off */
+    float glimpse_slope, fit_slope; /* distances, times these, are added to scores and to fits */
 } instances;
 
 typedef struct {
@@ -22,8 +24,8 @@ typedef struct {
     int glimpses, points, threads; /* which halves are asked for: seen comes out of the first, and goes into the second */
 } decision;
 
-INLINE void glimpse(const instances *s, const decision *d, room *r, float *query, int64_t b, int64_t first, const int n) {
-    int64_t width = s->heads * s->channels, wide = up(s->nodes), deep = up(s->channels), tour = b * d->tours + first;
+INLINE void ask(const instances *s, const decision *d, float *query, int64_t b, int64_t first, const int n) {
+    int64_t width = s->heads * s->channels, tour = b * d->tours + first;
     for (int i = 0; i < n; i++) {
         float *q = query + i * width;
         const float *now = s->of_current + (b * s->nodes + d->current[tour + i]) * width;
@@ -34,6 +36,51 @@ INLINE void glimpse(const instances *s, const decision *d, room *r, float *query
             for (int64_t c = 0; c < width; c++) q[c] += x * s->of_numbers[k * width + c];
         }
     }
+}
+
+/* Distances of all nodes from where a tour is. */
+INLINE const float *from_here(const instances *s, const decision *d, int64_t b, int64_t tour) {
+    return s->distances + (b * s->nodes + d->current[tour]) * s->nodes;
+}
+
+/* sigmoid(q) times the mean of the nodes' values, which their keys and exp(bias) weigh. */
+INLINE void mix(const instances *s, const decision *d, room *r, const float *query, int64_t b, int64_t first, const int n) {
+    int64_t width = s->channels, deep = 2 * width, tour = b * d->tours + first;
+    float most[8];
+    vec slope = fill(s->glimpse_slope), log2e = fill((float)M_LOG2E);
+    for (int i = 0; i < n; i++) {
+        const float *mask = d->mask + (tour + i) * d->mask_row, *far = from_here(s, d, b, tour + i);
+        vec m = fill(-INFINITY);
+        int64_t k = 0;
+        for (; k + LANES <= s->nodes; k += LANES) m = larger(load(mask + k) + slope * load(far + k), m);
+        for (; k < s->nodes; k++) m[0] = mask[k] + slope[0] * far[k] > m[0] ? mask[k] + slope[0] * far[k] : m[0];
+        most[i] = -INFINITY;
+        for (int j = 0; j < LANES; j++) most[i] = m[j] > most[i] ? m[j] : most[i];
+        for (int64_t c = 0; c < deep; c++) r->sums[i * deep + c] = 0;
+    }
+    for (int64_t begin = 0; begin < s->nodes; begin += BLOCK) {
+        int64_t count = s->nodes - begin < BLOCK ? s->nodes - begin : BLOCK;
+        for (int i = 0; i < n; i++) {
+            const float *mask = d->mask + (tour + i) * d->mask_row + begin, *far = from_here(s, d, b, tour + i) + begin;
+            float *p = r->scores + i * ROW;
+            int64_t k = 0;
+            for (; k + LANES <= count; k += LANES)
+                store(p + k, exp2_of((load(mask + k) + slope * load(far + k) - fill(most[i])) * log2e));
+            for (; k < count; k++) p[k] = exp2_of(fill((mask[k] + slope[0] * far[k] - most[i]) * log2e[0]))[0];
+        }
+        gathered(r->sums, r->scores, s->pairs + b * s->nodes * deep, deep, begin, count, n);
+    }
+    for (int i = 0; i < n; i++)
+        for (int64_t c = 0; c < width; c += LANES) {
+            const float *sums = r->sums + i * deep + c;
+            vec q = load(query + i * width + c), e = exp2_of(-larger(q, -q) * log2e), one = fill(1);
+            vec open = pick(q > (vec){}, one, e) / (one + e); /* a sigmoid */
+            store(d->seen + (tour + i) * width + c, open * (load(sums) / load(sums + width)) * fill(s->scale));
+        }
+}
+
+INLINE void glimpse(const instances *s, const decision *d, room *r, float *query, int64_t b, int64_t first, const int n) {
+    int64_t width = s->heads * s->channels, wide = up(s->nodes), deep = up(s->channels), tour = b * d->tours + first;
     task t = {.q = {(const char *)query, 0, s->channels, width},
               .out = {(const char *)(d->seen + tour * width), 0, s->channels, width},
               .bias = {(const char *)(d->mask + tour * d->mask_row), 0, 0, d->mask_row},
@@ -55,18 +102,20 @@ INLINE void point(const instances *s, const decision *d, const room *r, int64_t 
         scores(r->scores, d->seen + tour * width, s->targets + b * width * wide, width, wide, begin, count, n);
         for (int i = 0; i < n; i++) {
             float *fit = r->scores + i * ROW, most = -INFINITY;
-            const float *mask = d->mask + (tour + i) * d->mask_row + begin, *offset = s->offsets + b * s->nodes + begin;
+            const float *mask = d->mask + (tour + i) * d->mask_row + begin;
+            const float *offset = (s->pairs ? from_here(s, d, b, tour + i) : s->offsets + b * s->nodes) + begin;
+            float times = s->pairs ? s->fit_slope : 1;
             int64_t k = 0;
             vec high = fill(s->limit), m = fill(-INFINITY);
             for (; k + LANES <= count; k += LANES) {
-                vec x = load(fit + k) + load(offset + k);
+                vec x = load(fit + k) + fill(times) * load(offset + k);
                 x = larger(-high, pick(x > high, high, x)) + load(mask + k);
                 store(fit + k, x);
                 m = larger(x, m);
             }
             for (int j = 0; j < LANES; j++) most = m[j] > most ? m[j] : most;
             for (; k < count; k++) {
-                float x = fit[k] + offset[k];
+                float x = fit[k] + times * offset[k];
                 fit[k] = (x > s->limit ? s->limit : x < -s->limit ? -s->limit : x) + mask[k];
                 most = fit[k] > most ? fit[k] : most;
             }
@@ -79,14 +128,19 @@ INLINE void point(const instances *s, const decision *d, const room *r, int64_t 
 }
 
 INLINE void decide(const instances *s, const decision *d, room *r, float *query, int64_t b, int64_t first, const int n) {
-    if (d->glimpses) glimpse(s, d, r, query, b, first, n);
+    if (d->glimpses) {
+        ask(s, d, query, b, first, n);
+        if (s->pairs) mix(s, d, r, query, b, first, n);
+        else glimpse(s, d, r, query, b, first, n);
+    }
     if (d->points) point(s, d, r, b, first, n);
 }
 
 /* 0, or 1 where memory was short. */
 int decision_of(const instances *s, const decision *d) {
     int64_t width = s->heads * s->channels, groups = (d->tours + QUERIES - 1) / QUERIES;
-    int64_t sizes[] = {QUERIES * ROW, QUERIES * s->channels, QUERIES * up(s->channels), BLOCK, QUERIES * width};
+    int64_t sums = s->pairs ? 2 * width : up(s->channels);
+    int64_t sizes[] = {QUERIES * ROW, QUERIES * s->channels, QUERIES * sums, BLOCK, QUERIES * width};
     int64_t floats = 0;
     for (int i = 0; i < 5; i++) floats += up(sizes[i]);
     int failed = 0;

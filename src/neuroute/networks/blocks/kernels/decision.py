@@ -13,19 +13,23 @@ from torch import Tensor
 
 from neuroute.networks.blocks.kernels.library import TARGETS, are_on, library, threads_for
 
-VERSION = "f6022723da1a0a48"  # see `library`
+VERSION = "0418f0fd0983f8e4"  # see `library`
 CHANNELS = 64  # of a head, at most
+PAIRS = ("pairs", "distances")
+_WIDEST = 16  # lanes
 
 
 class _Instances(ctypes.Structure):
     _fields_ = (
         *(
             (name, ctypes.c_void_p)
-            for name in ("keys", "values", "targets", "offsets", "of_current", "of_first", "of_numbers")
+            for name in ("keys", "values", "targets", "offsets", "of_current", "of_first", "of_numbers", *PAIRS)
         ),
         *((name, ctypes.c_int64) for name in ("batch", "nodes", "heads", "channels", "count")),
         ("scale", ctypes.c_float),
         ("limit", ctypes.c_float),
+        ("glimpse_slope", ctypes.c_float),
+        ("fit_slope", ctypes.c_float),
     )
 
 
@@ -56,22 +60,33 @@ class Decisions:
         where it began, or its numbers times of_context (count, width).  limit: see `pointer.best_of`.
         """
         batch, heads, nodes, channels = keys.shape
-        self._starts, self._width = of_context.dim() == 3, heads * channels
-        of_first, of_numbers = (of_context, None) if self._starts else (None, of_context.view(-1, self._width))
-        lanes = TARGETS[torch.backends.cpu.get_cpu_capability()][1]
-        beyond, deep = -nodes % lanes, -channels % lanes
-        self._kept = [
-            F.pad(keys.float().transpose(2, 3), (0, beyond)),
-            F.pad(values.float(), (0, deep)).contiguous(),
-            F.pad(targets.float().transpose(1, 2), (0, beyond)),
-            offsets.float().expand(batch, 1, nodes),
-            of_current.float(),
-            *(None if each is None else each.float() for each in (of_first, of_numbers)),
-        ]
-        self._kept = [None if each is None else each.contiguous() for each in self._kept]
-        count = 0 if of_numbers is None else len(of_numbers)
-        pointers = (None if each is None else each.data_ptr() for each in self._kept)
-        self._shared = _Instances(*pointers, batch, nodes, heads, channels, count, 1 / math.sqrt(channels), limit)
+        beyond, deep = -nodes % _lanes(), -channels % _lanes()
+        attention = {
+            "keys": F.pad(keys.float().transpose(2, 3), (0, beyond)),
+            "values": F.pad(values.float(), (0, deep)),
+            "offsets": offsets.float().expand(batch, 1, nodes),
+        }
+        shape = {"heads": heads, "channels": channels, "scale": 1 / math.sqrt(channels), "limit": limit}
+        self._keep(targets, of_current, of_context, attention, shape)
+
+    def _keep(
+        self,
+        targets: Tensor,
+        of_current: Tensor,
+        of_context: Tensor,
+        glimpse: dict[str, Tensor],
+        numbers: dict[str, float],
+    ) -> None:
+        """Keep what all decisions read, contiguous and in float32; numbers and what glimpses read by their names."""
+        batch, nodes, self._width = targets.shape
+        self._starts = of_context.dim() == 3
+        count = 0 if self._starts else of_context.numel() // self._width
+        targets = F.pad(targets.transpose(1, 2), (0, -nodes % _lanes()))
+        context = {"of_current": of_current, "of_first" if self._starts else "of_numbers": of_context}
+        arrays = {"targets": targets, **context, **glimpse}
+        self._kept = {name: each.float().contiguous() for name, each in arrays.items()}
+        pointers = {name: each.data_ptr() for name, each in self._kept.items()}
+        self._shared = _Instances(batch=batch, nodes=nodes, count=count, **pointers, **numbers)
 
     def best(self, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """The node that fits each tour best: (batch, tours); arguments as of `MultiStartNetwork.decide`."""
@@ -113,6 +128,34 @@ class Decisions:
         return glimpsed, best
 
 
+class AttentionFreeDecisions(Decisions):
+    """As `Decisions`, where a glimpse is that of an attention-free module (`blocks.aafm`)."""
+
+    def __init__(
+        self,
+        pairs: Tensor,
+        distances: Tensor,
+        targets: Tensor,
+        of_current: Tensor,
+        of_context: Tensor,
+        slopes: tuple[float, float],
+        limit: float,
+    ) -> None:
+        """pairs (batch, nodes, 2 width) of `aafm.weigh`, distances (batch, nodes, nodes), the others as of `Decisions`.
+
+        slopes: what distances are multiplied with where they are added to scores, and to how well nodes fit.
+        """
+        width = targets.shape[2]
+        numbers = {"scale": 1 / math.sqrt(width), "limit": limit, "glimpse_slope": slopes[0], "fit_slope": slopes[1]}
+        glimpse = {"pairs": pairs, "distances": distances}
+        self._keep(targets, of_current, of_context, glimpse, {"heads": 1, "channels": width, **numbers})
+
+
+def fits_attention_free(pairs: Tensor) -> bool:
+    """Whether the kernel takes decisions on such pairs, and is there."""
+    return pairs.shape[2] % (2 * _WIDEST) == 0 and fits(pairs[..., :1], pairs)
+
+
 def fits(keys: Tensor, targets: Tensor) -> bool:
     """Whether the kernel takes decisions on such keys and targets, and is there."""
     return (
@@ -125,6 +168,10 @@ def fits(keys: Tensor, targets: Tensor) -> bool:
         and are_on()
         and _compiled() is not None
     )
+
+
+def _lanes() -> int:
+    return TARGETS[torch.backends.cpu.get_cpu_capability()][1]
 
 
 def _compiled() -> ctypes.CDLL | None:
