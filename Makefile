@@ -14,14 +14,18 @@ all: env
 # carries Concorde's prebuilt extension (only for Linux on x86_64; elsewhere LKH stands in for it).
 env: $(VENV)/.ready
 
+# pip takes one core: the other makes torch's bytecode meanwhile, and all make the rest.
+PIP = $(BIN)/python -m pip install --no-compile --quiet --constraint constraints.txt
+COMPILE = $(BIN)/python -m compileall -qq -x '/tests?/'
+
 $(VENV)/.ready: pyproject.toml constraints.txt
 	@$(PYTHON) workflow/machine.py
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --no-compile --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --no-compile --quiet --constraint constraints.txt --editable '.[dev]'
-	$(BIN)/python -m pip install --no-compile --quiet --constraint constraints.txt --no-deps --only-binary ml4co-kit ml4co-kit \
+	$(PIP) torch
+	$(COMPILE) $(VENV)/lib/python*/site-packages/torch & $(PIP) --editable '.[dev]'; installed=$$?; wait; exit $$installed
+	$(PIP) --no-deps --only-binary ml4co-kit ml4co-kit \
 		|| echo "note: no prebuilt Concorde for this machine; another solver stands in: neuroute doctor"
-	$(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true  # by all cores; pip takes one
+	$(COMPILE) -j 0 $(VENV)/lib || true
 	$(BIN)/snakemake -n all > /dev/null 2>&1 || true  # fills what planning keeps beside the bytecode
 	touch $@
 

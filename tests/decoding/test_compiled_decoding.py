@@ -13,6 +13,7 @@ from torch import Tensor
 
 from networks import MULTI_START, PATH, awake, make
 from neuroute.datasets.streams import cvrp_dataset
+from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding import compiled as compiling
 from neuroute.decoding.compiled import PARTS, compiled, describe_device, replays
 from neuroute.decoding.decode import decode
@@ -27,6 +28,9 @@ CPU, GPU = torch.device("cpu"), torch.device("cuda")
 MANY = Decoding(starts="all", augment=True)
 RRC = Decoding(method="rrc", iterations=1)
 WAYS = {"pomo": MANY, "pointerformer": MANY, "elg": RRC, "lehd": Decoding()}
+STARTS = Decoding(starts="all")
+CAPTURED = {"icam 11": STARTS, "icam cvrp 11": STARTS}
+CAPTURED |= dict.fromkeys(("lehd cvrp", "pens both", "sit", "dgl", "bq"), Decoding())
 
 
 @pytest.fixture(autouse=True)
@@ -45,28 +49,47 @@ def instances(problem: str, n: int, count: int) -> Any:
     return Vrp(one.coords.astype(np.float64), one.demand, one.capacity)  # so that rounding decides nothing
 
 
-def alike(name: str) -> None:
-    """Two sizes, the second of which has to do with what was compiled for the first, and a single instance."""
-    net, how = make(name), WAYS[name]
+def alike(net: RoutingNetwork, how: Decoding, *all_instances: Any) -> None:
     twin = compiled(net, CPU)
     assert twin is not net
-    for n, count in ((8, 3), (9, 2), (9, 1)):
-        given = instances(net.problem, n, count)
+    for given in all_instances:
         assert torch.equal(decode(net.problem, twin, given, how), decode(net.problem, net, given, how))
+
+
+def alike_in_sizes(name: str) -> None:
+    """Two sizes, the second of which has to do with what was compiled for the first, and a single instance."""
+    net = make(name)
+    alike(net, WAYS[name], *(instances(net.problem, n, count) for n, count in ((8, 3), (9, 2), (9, 1))))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WAYS)
 def test_what_is_traced_decodes_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))
-    alike(name)
+    alike_in_sizes(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CAPTURED)
+def test_what_is_captured_decodes_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    net = make(name)
+    alike(net, CAPTURED[name], instances(net.problem, 8, 3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("experts", [0, 4])
+def test_what_is_captured_of_16_problems_decodes_alike(experts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    net = awake(MvMoe, depth=1, width=16, heads=2, feed_forward=24, experts=experts).float()
+    alike(net, STARTS, vrp_dataset(Dataset(problem="vrp", variant="OVRPBLTW", n=7, count=3)))
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (shutil.which("c++") or shutil.which("g++")), reason="no C++ compiler")
 @pytest.mark.parametrize("name", ["pomo"])
 def test_compiled_code_decodes_alike(name: str) -> None:
-    alike(name)
+    alike_in_sizes(name)
 
 
 # -- CUDA graphs ----------------------------------------------------------------------------------------------------

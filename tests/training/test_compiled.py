@@ -66,6 +66,7 @@ def alike(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
         assert float((a - b).norm()) < 1e-5 * scale
 
 
+@pytest.mark.slow
 def test_what_is_traced_has_the_same_gradients(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

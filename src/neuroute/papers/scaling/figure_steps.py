@@ -103,7 +103,7 @@ def _resampled(study: Study, each: Reading, test: Labels) -> Array | None:
     complete = [pair for pair in pairs if pair is not None]
     if not complete or len(complete) < len(pairs):
         return None
-    lengths = np.stack([own for own, _ in complete], 1)
+    lengths = np.stack([unrounded for unrounded, _ in complete], 1)
     stream = list(steps.readings(study.scale)).index(each)
     return 100 * (resampled_means(lengths, stream) / resampled_means(complete[0][1]) - 1)
 
@@ -113,10 +113,10 @@ def _above(study: Study, each: Reading, test: Labels) -> Cell:
     here, there = (_resampled(study, one, test) for one in (each, base))
     if each.run == base.run or here is None or there is None:
         return Cell()
-    own, other = (GAP.of_model(study, one.run, test.dataset, None, GREEDY).measured for one in (each, base))
-    if not (isinstance(own, float) and isinstance(other, float)):
+    gap, base_gap = (GAP.of_model(study, one.run, test.dataset, None, GREEDY).measured for one in (each, base))
+    if not (isinstance(gap, float) and isinstance(base_gap, float)):
         return Cell()
-    return interval_cell(own - other, here - there)
+    return interval_cell(gap - base_gap, here - there)
 
 
 # -- Figure 17 --------------------------------------------------------------------------------------------------------
@@ -129,11 +129,14 @@ def figure17(study: Study) -> Drawing:
     figure = style.new_figure(height=3.2)
     panels = figure.subplots(1, 3, sharey=True)
     for axes, (key, label) in zip(panels, QUANTITIES.items(), strict=True):
-        shown = [row for row in rows if row.get(key, 0) > 0]
+        rows_of_panel = [row for row in rows if row.get(key, 0) > 0]
         for step in READINGS:
-            _draw(axes, key, [row for row in shown if row["reading"] == step], step)
+            _draw(axes, key, [row for row in rows_of_panel if row["reading"] == step], step)
         frame(
-            axes, [(row[key], row["gap_pct"]) for row in shown], label, "Optimality gap (%)" if key == "samples" else ""
+            axes,
+            [(row[key], row["gap_pct"]) for row in rows_of_panel],
+            label,
+            "Optimality gap (%)" if key == "samples" else "",
         )
     style.log_axis(panels[0], "y", [row["gap_pct"] for row in rows])  # of all panels: the paper is not in the last one
     handles = [plots.mark(WORDS[step], "o", COLOURS[step]) for step in READINGS]
@@ -239,11 +242,11 @@ def _slope(study: Study, step: Step, in_print: float) -> Cell:
         return Cell(published=in_print)
     test = steps.tests(study.scale)[0]
     few, most = (_resampled(study, each, test) for each in budgets)
-    seen_few, seen_most = (_means(study, each)["samples"] for each in budgets)
-    seen = np.log(seen_most / seen_few)
+    samples_few, samples_most = (_means(study, each)["samples"] for each in budgets)
+    ratio = np.log(samples_most / samples_few)
     ends = [GAP.of_model(study, each.run, test.dataset, None, GREEDY).measured for each in budgets]
     if few is None or most is None or not all(isinstance(end, float) and end > 0 for end in ends):
         return Cell(published=in_print)
-    value = float(np.log(ends[0] / ends[1]) / seen)  # type: ignore[operator]
+    value = float(np.log(ends[0] / ends[1]) / ratio)  # type: ignore[operator]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return interval_cell(value, np.log(few / most) / seen, in_print)
+        return interval_cell(value, np.log(few / most) / ratio, in_print)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from neuroute.papers.scaling import steps
 from neuroute.papers.scaling.cvrp import grid_tests
 from neuroute.papers.scaling.roles import SHIFTED, SIZES, reference, searched
 from neuroute.papers.scaling.scale import ScalingScale
@@ -41,4 +42,6 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
             yield Protocol(f"TSP{size} {distribution}", labels, COUNTS[size], SOLVER)
     for labels in grid_tests(scale):
         yield Protocol("none, our own", labels, None, NOT_STATED, averaging=NOT_STATED)
+    for labels in steps.tests(scale):
+        yield Protocol("none, our own", labels, None, NOT_STATED, averaging=NOT_STATED, only=("table21", "figure17"))
     yield on_benchmark("tsplib", None)
