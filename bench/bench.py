@@ -16,6 +16,7 @@ from common import NODES, SHAPES, best_of, network, products
 from icam import bench_icam
 from mvmoe import bench_mvmoe
 from pens import bench_pens
+from ratios import bench_rows
 from rivals import bench_rivals
 from search import bench_growth, bench_search
 from sit import bench_sit
@@ -208,6 +209,7 @@ def _seconds(*arguments: str) -> float:
 
 
 PARTS = {
+    "rows": bench_rows,
     "training": bench_training,
     "decoding": bench_decoding,
     "search": bench_search,
