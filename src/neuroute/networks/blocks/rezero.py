@@ -63,9 +63,9 @@ class FeedForwardFunction(torch.autograd.Function):
         x, hidden, up, down = ctx.saved_tensors
         size = max(1, CPU_FLOATS // len(up))
         d_x, d_up, d_down = torch.empty_like(x), torch.zeros_like(up), torch.zeros_like(down)
-        d_bias, room = up.new_zeros(len(up)), hidden.new_empty(min(size, len(hidden)), len(up))
+        d_bias, buffer = up.new_zeros(len(up)), hidden.new_empty(min(size, len(hidden)), len(up))
         for d_of, of, d_from, part in zip(*(each.split(size) for each in (d_out, hidden, d_x, x)), strict=True):
-            d_hidden = torch.mm(d_of, down, out=room[: len(of)])
+            d_hidden = torch.mm(d_of, down, out=buffer[: len(of)])
             torch.ops.aten.threshold_backward.grad_input(d_hidden, of, 0, grad_input=d_hidden)
             torch.mm(d_hidden, up, out=d_from)
             d_up.addmm_(d_hidden.t(), part)

@@ -108,12 +108,12 @@ class RevisingBatches(Batches):
 
     def _sample(self, points: Tensor, seed: int) -> tuple[Tensor, Tensor]:
         """Lengths (2, own), float64, and log-probabilities (2, own) of this process's paths, built from either end."""
-        reviser, own, m = self.net.reviser(points.shape[1]), self._own(len(points)), points.shape[1]
-        prepared = Prepared(*(part[own] for part in reviser.prepare(points)))
-        noise = _noise(torch.Generator(self.device).manual_seed(seed), len(points), own)
+        reviser, own_paths, m = self.net.reviser(points.shape[1]), self._part_of(len(points)), points.shape[1]
+        prepared = Prepared(*(part[own_paths] for part in reviser.prepare(points)))
+        noise = _noise(torch.Generator(self.device).manual_seed(seed), len(points), own_paths)
         rows = Prepared(*(part.detach() for part in prepared)).rows()
         orders = complete_paths(_sampling(reviser, noise), torch.cat([rows, rows.flip(1)])).clone()
-        points, batch = points[own], len(rows)
+        points, batch = points[own_paths], len(rows)
         orders = torch.cat([orders[:batch], m - 1 - orders[batch:]])  # places in the path as it was given
         twice = orders[..., None]
         along = Prepared(*(part.repeat(2, 1, 1).gather(1, twice.expand(-1, -1, part.shape[2])) for part in prepared))
@@ -128,9 +128,9 @@ class RevisingBatches(Batches):
         if warm_up:
             self._mean = running_mean(self._mean, self.world.gather(lengths.T, len(points)), self.training.warm_up)
             return self._mean
-        return greedy_lengths(self._baseline.frozen, points[self._own(len(points))]).mean(dim=0)
+        return greedy_lengths(self._baseline.frozen, points[self._part_of(len(points))]).mean(dim=0)
 
-    def _own(self, count: int) -> slice:
+    def _part_of(self, count: int) -> slice:
         """This process's part of so many paths."""
         part = self.world.part(count)
         return slice(part.start, part.stop)
@@ -167,7 +167,7 @@ class RevisingBatches(Batches):
             else:
                 rows = torch.randperm(len(self._paths), generator=torch.Generator().manual_seed(seed))[:count]
                 points = fit_to_square(self._paths[rows].to(self.device))
-            lengths = greedy_lengths(reviser, points[self._own(count)]).amin(dim=0)
+            lengths = greedy_lengths(reviser, points[self._part_of(count)]).amin(dim=0)
             return self.world.gather(lengths, count).cpu().numpy()
 
         self._baseline = BaselinePolicy(self.net.reviser(phase.block), costs, self.training.significance)
@@ -202,7 +202,7 @@ class RevisingBatches(Batches):
     def _rebuilt(self, paths: Tensor) -> Tensor:
         """Paths (count, block, 2), revised: by each process its part."""
         parts = []
-        for points in paths[self._own(len(paths))].split(PATHS_AT_ONCE):
+        for points in paths[self._part_of(len(paths))].split(PATHS_AT_ONCE):
             points = points.to(self.device)
             order = rebuild(builder(self.net, self.net.decide), self.net.encode, points, flips=False)
             parts.append(points.gather(1, order[..., None].expand(-1, -1, 2)))
@@ -252,15 +252,15 @@ def _open(m: int, device: torch.device) -> Tensor:
     return torch.zeros(m - 3, m, device=device).masked_fill(closed, -torch.inf)
 
 
-def _noise(generator: torch.Generator, batch: int, own: slice) -> Callable[[Tensor], Tensor]:
-    """What the paths `own` of a batch, built from either end, are drawn with: of logits (2 own, available) the same.
+def _noise(generator: torch.Generator, batch: int, own_paths: slice) -> Callable[[Tensor], Tensor]:
+    """What `own_paths` of a batch, built from either end, are drawn with: of logits (2 own, available) the same.
 
     It is drawn of all of the batch, so that it does not hang on how many processes share that.
     """
 
     def draw(logits: Tensor) -> Tensor:
         noise = logits.new_empty(2, batch, logits.shape[1]).exponential_(generator=generator)
-        return noise[:, own].flatten(0, 1)
+        return noise[:, own_paths].flatten(0, 1)
 
     return draw
 
