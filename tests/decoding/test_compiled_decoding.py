@@ -30,7 +30,7 @@ RRC = Decoding(method="rrc", iterations=1)
 WAYS = {"pomo": MANY, "pointerformer": MANY, "elg": RRC, "lehd": Decoding()}
 STARTS = Decoding(starts="all")
 CAPTURED = {"icam 11": STARTS, "icam cvrp 11": STARTS}
-CAPTURED |= dict.fromkeys(("lehd cvrp", "pens both", "sit", "dgl", "bq"), Decoding())
+CAPTURED |= dict.fromkeys(("decoder-only", "lehd cvrp", "pens both", "sit", "dgl", "bq"), Decoding())
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from neuroute.networks.blocks.kernels.library import TARGETS, are_on, library, threads_for
 
-VERSION = "0418f0fd0983f8e4"  # see `library`
+VERSION = "cb0ecb12b8a157a6"  # see `library`
 CHANNELS = 64  # of a head, at most
 PAIRS = ("pairs", "distances")
 _WIDEST = 16  # lanes
