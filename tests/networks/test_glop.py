@@ -37,12 +37,6 @@ def settle(net: torch.nn.Module) -> None:
             module.running_var.uniform_(0.5, 1.5)
 
 
-@pytest.mark.parametrize("blocks", [(), (20, 50), (20, 20), (20, 3)])
-def test_blocks_are_falling_and_have_something_to_decide(blocks: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="falling numbers of at least 4"):
-        Glop(**SHAPE, blocks=blocks)
-
-
 # -- paths in the unit square -----------------------------------------------------------------------------------------
 
 
@@ -120,25 +114,6 @@ def test_a_path_has_the_probabilities_of_the_published_code(order: list[int]) ->
         torch.testing.assert_close(alone, each[left[1:-1]], **EXACT)
         torch.testing.assert_close(together[number], each[order], **EXACT)
         left.pop(0)
-
-
-def test_probabilities_of_all_paths_sum_to_one() -> None:
-    net = awake(Glop, **SHAPE, blocks=(6,))
-    reviser, points = net.revisers[0], torch.rand(1, 6, 2, dtype=torch.float64)
-    total = 0.0
-    for inner in itertools.permutations(range(1, 5)):
-        order = [0, *inner, 5]
-        logs = by_the_book(reviser, points[0], order)
-        total += math.exp(sum(float(log[after].detach()) for log, after in zip(logs, order[1:], strict=False)))
-    assert total == pytest.approx(1, abs=1e-9)
-
-
-def test_what_the_start_makes_idle_is_idle() -> None:
-    net = awake(Glop, **SHAPE, blocks=(7,))
-    points = torch.rand(2, 7, 2, dtype=torch.float64)
-    before = net.decide(net.encode(points))
-    net.revisers[0].placeholder.data += 1
-    assert torch.equal(net.decide(net.encode(points)), before)
 
 
 def test_paths_go_to_the_smallest_block_that_holds_them() -> None:

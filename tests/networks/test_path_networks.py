@@ -152,6 +152,9 @@ IMPOSSIBLE = [
     ("sit", {"attention": "other"}, "neither 'cross' nor 'self'"),
     ("bq cvrp", {"attention": "other"}, "neither 'self' nor 'cross'"),
     ("pens alibi", {"positions": "alibbi"}, "'alibbi'"),
+    ("dgl", {"nearest": 0}, "the 0 nearest nodes: at least one is needed"),
+    ("bq cvrp", {"nearest": 0}, "at least one"),
+    *(("glop", {"blocks": b}, "falling numbers of at least 4") for b in ((), (20, 50), (20, 20), (20, 3))),
 ]
 
 

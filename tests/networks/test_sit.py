@@ -8,11 +8,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from networks import idle
-from neuroute.decoding.decode import decode
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, seen_by, slices
 from neuroute.networks.sit import Sit, SitCvrp
-from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
-from neuroute.plan.objects import Decoding, Network
 from sit_by_the_book import cvrp_logits, tsp_logits
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -174,25 +171,6 @@ def test_the_attention_scale_scales() -> None:
 def test_gradients_are_those_of_finite_differences() -> None:
     net, seen = small({"depth": 1, "width": 4, "heads": 2, "feed_forward": 6, "representatives": 2}), rows(1, 6)
     assert torch.autograd.gradcheck(net.decide, seen.requires_grad_())
-
-
-def test_greedy_equals_the_plain_loop() -> None:
-    net, coords = small(), rows(2, 30)
-    for tour, points in zip(decode("tsp", net, coords, Decoding()).tolist(), coords, strict=True):
-        found, left = [0], list(range(1, 30))
-        while left:
-            logits = tsp_logits(net, points[[found[-1], *left, 0]][None])
-            found.append(left.pop(int(logits.argmax())))
-        assert tour == found
-
-
-def test_a_checkpoint_keeps_the_network(tmp_path) -> None:
-    network = Network(kind="neuroute.networks.sit:Sit", arguments=FOLDING)
-    torch.manual_seed(0)
-    net = build(network)
-    save_checkpoint(tmp_path / "a.safetensors", net, {"run": "r", "code": "c", "network": network.model_dump()})
-    loaded, _ = load_checkpoint(tmp_path / "a.safetensors", network)
-    assert torch.equal(loaded.decide(rows().float()), net.decide(rows().float()))
 
 
 def test_bf16_stays_close() -> None:
