@@ -1,5 +1,7 @@
 """Paper `icam`: what it trains, labels and borrows; what is shown is declared beside each table and figure."""
 
+from collections.abc import Mapping
+
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.protocol import protocol
 from neuroute.papers.icam.roles import ABLATIONS, BASELINES, ORIGINAL, OWN, PROBLEMS, STAGED, run_id
@@ -48,7 +50,7 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
         problem: Problem,
         network: Network,
         training: Reinforced,
-        role: dict[str, object],
+        role: Mapping[str, object],
         start: str | None = None,
         seed: int = 0,
         repetition: int = 0,
@@ -59,7 +61,7 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
                 roles.PAPER,
                 name,
                 training,
-                role=role,
+                role=dict(role),
                 network=network,
                 n=_first_size(scale, problem),
                 start=start,

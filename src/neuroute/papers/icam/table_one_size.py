@@ -1,6 +1,7 @@
 """Table 13 of paper `icam`, our own: the three stages beside trainings at one size, with several seeds of each."""
 
 from collections.abc import Iterator
+from math import isnan
 
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.cells import ALPHAS, reference_note, sets_of
@@ -14,9 +15,10 @@ from neuroute.rendering.columns import WHOLE, described
 from neuroute.rendering.seeds import above_over_seeds, gap_over_seeds, summary_over_seeds
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
-from neuroute.rendering.trainings import drawn_instances
 
 TSP: Problem = "tsp"
+MEANS = "a training"
+QUANTITIES = {"instances": "samples", "updates": "batches", "processor_s": "processor_time_s"}  # in run.json
 
 
 def _needs(scale: Scale) -> Iterator[Need]:
@@ -40,17 +42,17 @@ def table13(study: Study) -> Table:
     tests = sets_of(study.scale, TSP)
     sets = {size: labels.dataset for size, labels in tests.items()}
     columns = (
-        Column("instances", "Instances", "", WHOLE),
-        Column("updates", "Updates", "", WHOLE),
-        Column("processor_s", "Processor time", "s", fixed(0)),
+        Column("instances", "Instances", "", WHOLE, at=MEANS),
+        Column("updates", "Updates", "", WHOLE, at=MEANS),
+        Column("processor_s", "Processor time", "s", fixed(0), at=MEANS),
         *(Column(f"gap_{n}_pct", f"TSP{n}", "%", fixed(2), "Gap", described(d)) for n, d in sets.items()),
         *(Column(f"above_{n}", f"TSP{n}", "points", fixed(2), "Above", described(d)) for n, d in sets.items()),
     )
     rows, staged = [], roles.trainings(study.scale, roles.run_id(OWN[TSP]))
     for label, run in _rows(study.scale).items():
         runs = roles.trainings(study.scale, run)
-        means = summary_over_seeds(study, runs, {"updates": "updates", "processor_s": "processor_time_s"})
-        cells = [Cell(drawn_instances(study.runs[run])), *(Cell(mean) for mean in means.values())]
+        means = summary_over_seeds(study, runs, QUANTITIES).values()
+        cells = [Cell(None if isnan(mean) else mean) for mean in means]
         cells += [gap_over_seeds(study, runs, dataset, None, MULTI) for dataset in sets.values()]
         above = (Cell() if runs == staged else above_over_seeds(study, runs, staged, d, MULTI) for d in sets.values())
         rows.append(Row((label,), (*cells, *above)))
