@@ -1,11 +1,10 @@
-"""BQ-NCO for the TSP, and for the CVRP with self- and with cross-attention: equations, initial values, loads."""
+"""BQ-NCO: for the CVRP with self- and with cross-attention its equations and loads; initial values."""
 
 import pytest
 import torch
 from torch import Tensor
 
 import by_the_book
-import neuroute.networks.blocks.linear_cross_attention as blocks
 from networks import PATH, decision, make
 from neuroute.networks.blocks.residual_layer import ResidualLayer
 from neuroute.networks.blocks.rezero_cross_attention import ReZeroCrossLayer
@@ -19,21 +18,6 @@ EXACT = {"rtol": 1e-10, "atol": 1e-10}
 
 
 # -- TSP --------------------------------------------------------------------------------------------------------------
-
-
-def tsp_by_the_book(net: Bq, rows: Tensor) -> Tensor:
-    x = rows @ net.embed.weight.T + net.embed.bias
-    x = torch.cat([x[:, :1] + net.ends.weight[0], x[:, 1:-1], x[:, -1:] + net.ends.weight[1]], dim=1)
-    for layer in net.layers:
-        x = by_the_book.residual_layer(layer, x)
-    return (x @ net.head.weight.T + net.head.bias)[:, 1:-1, 0]
-
-
-def test_equals_the_formulas_and_scores_are_not_divided() -> None:
-    net = make("bq")
-    (rows,) = decision(net)
-    torch.testing.assert_close(net.decide(rows), tsp_by_the_book(net, rows), **EXACT)
-    assert not torch.allclose(net.decide(rows, 8**-0.5), tsp_by_the_book(net, rows))
 
 
 def test_initial_values() -> None:
@@ -105,16 +89,6 @@ def test_a_bias_of_the_keys_would_change_nothing() -> None:
     net = make("bq cvrp cross")
     seen = decision(net)
     torch.testing.assert_close(cvrp_by_the_book(net, *seen, 1.7), net.decide(*seen), rtol=1e-9, atol=1e-9)
-
-
-def test_sliced_is_unsliced(monkeypatch: pytest.MonkeyPatch) -> None:
-    net = make("bq cvrp cross")
-    seen = decision(net, 5, 41)
-    with torch.inference_mode():
-        whole = net.decide(*seen).clone()
-        for tokens in (7, 100):
-            monkeypatch.setattr(blocks, "CPU_FLOATS", tokens * 40)
-            torch.testing.assert_close(net.decide(*seen).clone(), whole, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", WITH_LOADS)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +16,12 @@ from neuroute.decoding.glop.partition import walk
 from neuroute.networks.blocks.gated_graph import GatedGraphLayer
 from neuroute.networks.glop import Glop, Prepared, Reviser, fit_to_square
 from neuroute.networks.glop_partition import FLOOR, GlopPartition, Heat
+from neuroute.networks.import_weights import import_weights
+from neuroute.networks.weights import load_checkpoint
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.vrp import Vrp, to_routes
+from published_code import weights
+from published_glop import reviser as published_reviser
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
@@ -141,6 +146,24 @@ def test_paths_go_to_the_smallest_block_that_holds_them() -> None:
     found = [list(net.revisers).index(net.reviser(nodes)) for nodes in (4, 10, 11, 20, 21, 30, 99)]
     assert found == [2, 2, 1, 1, 0, 0, 0]
     assert Glop(**SHAPE, blocks=(30, 20), shared=True).reviser(8) is not None
+
+
+def test_a_reviser_attends_as_the_published_one(tmp_path: Path) -> None:
+    """The first layer's attention, head by head from the published tensors."""
+    state = weights(published_reviser())
+    torch.save({"model": state}, tmp_path / "theirs.pt")
+    import_weights(tmp_path / "theirs.pt", tmp_path / "ours.safetensors", None, {"blocks": [50]})
+    net, _ = load_checkpoint(tmp_path / "ours.safetensors")
+    assert net.blocks == (50,)
+    layer, x = net.revisers[0].layers[0], torch.rand(1, 5, 16)
+    found = torch.zeros(5, 16)
+    at = "embedder.layers.0.0.module"
+    for head in range(2):
+        q, k, v = (x[0] @ state[f"{at}.W_{name}"][head] for name in ("query", "key", "val"))
+        found += torch.softmax(q @ k.T / (8) ** 0.5, -1) @ v @ state[f"{at}.W_out"][head]
+    qkv = layer.qkv(x).view(1, 5, 3, 2, -1).permute(2, 0, 3, 1, 4)
+    mixed = torch.nn.functional.scaled_dot_product_attention(*qkv).transpose(1, 2).reshape(1, 5, 16)
+    torch.testing.assert_close(layer.out(mixed)[0], found, rtol=1e-4, atol=1e-4)
 
 
 # -- the gated graph --------------------------------------------------------------------------------------------------
