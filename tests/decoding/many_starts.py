@@ -12,6 +12,7 @@ from neuroute.datasets.streams import cvrp_dataset
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.environment import ENVIRONMENT, Batch, Environment
 from neuroute.decoding.multi_start import multi_start
+from neuroute.decoding.vrp import LOAD
 from neuroute.networks.base import MultiStartNetwork
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.icam import Icam, IcamCvrp
@@ -114,3 +115,18 @@ class Taste(MultiStartNetwork):
         here = prepared.nodes[torch.arange(len(current))[:, None], current]
         query = self.of_context(torch.cat([here, context], dim=-1)).tanh()
         return 5 * query @ prepared.nodes.transpose(1, 2) + mask
+
+
+class AnyLogits:
+    """A network without an opinion, which fails where nothing is open; `choose` sees only what is masked."""
+
+    nodes = torch.zeros(1, 1, 1)
+    decide_best = MultiStartNetwork.decide_best
+    sees_served = False
+
+    def decide(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
+        assert (mask == 0).any(-1).all()
+        assert ((mask == 0) | (mask == -torch.inf)).all()
+        share = context[..., LOAD] if context.dim() > mask.dim() - 1 else context
+        assert ((share >= 0) & (share <= 1)).all()
+        return torch.randn_like(mask) + mask

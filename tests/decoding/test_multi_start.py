@@ -7,16 +7,16 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_cvrp import drive
 from torch import Tensor
 
-from many_starts import CPU, NETWORKS, Case, N, case_of
+from many_starts import CPU, NETWORKS, AnyLogits, Case, N, case_of
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.cvrp import CvrpBatch, route_lengths
 from neuroute.decoding.environment import BYTES
 from neuroute.decoding.multi_start import augment8, roll_out
 from neuroute.decoding.recompute import RecordedChoices, recompute
 from neuroute.decoding.tsp import TSP, TspBatch
-from neuroute.networks.base import MultiStartNetwork
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.problems.vrp_variants import SWITCHES
@@ -104,32 +104,6 @@ def test_the_best_of_a_vrp_is_that_of_one_start_and_one_image_after_the_other(va
 # -- any policy -------------------------------------------------------------------------------------------------------
 
 
-class AnyLogits:
-    """A network without an opinion: `choose` sees only what is masked."""
-
-    nodes = torch.zeros(1, 1, 1)
-    decide_best = MultiStartNetwork.decide_best
-    sees_served = False
-
-    def decide(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
-        assert ((context >= 0) & (context <= 1)).all()
-        return torch.randn_like(mask) + mask
-
-
-def drive(instances: Vrp, row: int, order: list[int], via: list[int]) -> float:
-    """A vehicle's way, stop by stop: its length; fails where it carries too much or misses somebody."""
-    points = [complex(*p) for p in instances.coords[row].tolist()]
-    here, left, length = points[0], 0, 0.0
-    for customer, through in zip(order, via, strict=True):
-        if through:
-            length, here, left = length + abs(here - points[0]), points[0], int(instances.capacity[row])
-        left -= int(instances.demand[row, customer])
-        assert left >= 0
-        length, here = length + abs(points[customer] - here), points[customer]
-    assert sorted(order) == list(range(1, instances.customers + 1))
-    return length + abs(here - points[0])
-
-
 @settings(deadline=None, max_examples=40)
 @given(st.integers(1, 25), st.integers(1, 5), st.integers(1, 6), st.integers(0, 2**31), st.booleans())
 def test_random_routes_are_feasible_and_lengths_right(
@@ -148,7 +122,7 @@ def test_random_routes_are_feasible_and_lengths_right(
         assert is_feasible(instances, solutions[:, tour].numpy()).all()
         np.testing.assert_allclose(lengths[:, tour], cost(instances, solutions[:, tour].numpy()), rtol=1e-12)
         for row in range(batch):
-            by_hand = drive(instances, row, *solutions[row, tour].tolist())
+            by_hand = drive(instances, row, solutions[row, tour].tolist())
             assert float(lengths[row, tour]) == pytest.approx(by_hand, rel=1e-12)
             assert starts[row, tour] in (0, solutions[row, tour, 0, 0])
 

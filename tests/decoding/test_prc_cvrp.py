@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from random_cvrp import drive, random_instances
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
@@ -21,7 +22,7 @@ from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.cvrp_sub_paths import arranged, by_angle, draw_within
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.solvers.insertion import solve_cvrp
-from random_cvrp import random_instances
+from neuroute.solvers.nearest import vrp_solutions
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -32,41 +33,6 @@ CPU = torch.device("cpu")
 def net() -> LehdCvrp:
     torch.manual_seed(2)
     return LehdCvrp(depth=2, width=16, heads=4, feed_forward=24, train_nodes=10).double().eval()
-
-
-def nearest_neighbour(instances: Vrp, i: int) -> np.ndarray:
-    points = [complex(*p) for p in instances.coords[i].tolist()]
-    waiting, here, left, routes = set(range(1, len(points))), 0, 0, []
-    while waiting:
-        fits = [c for c in sorted(waiting) if instances.demand[i, c] <= left]
-        if not fits:
-            here, left, routes = 0, int(instances.capacity[i]), [*routes, []]
-            continue
-        here = min(fits, key=lambda c: abs(points[c] - points[here]))
-        waiting.remove(here)
-        routes[-1].append(here)
-        left -= int(instances.demand[i, here])
-    return from_routes(routes)
-
-
-def checked_length(instances: Vrp, i: int, solution: list[list[int]]) -> float:
-    """Stop by stop: every customer once, no route above the capacity; the length, by Python's complex numbers."""
-    order, via = solution
-    assert sorted(order) == list(range(1, instances.customers + 1))
-    assert set(via) <= {0, 1}
-    assert via[0] == 1
-    points = [complex(*p) for p in instances.coords[i].tolist()]
-    here, load, length = 0, 0, 0.0
-    for customer, flag in zip(order, via, strict=True):
-        if flag:
-            length, here, load = length + abs(points[here] - points[0]), 0, 0
-        length, here, load = (
-            length + abs(points[customer] - points[here]),
-            customer,
-            load + instances.demand[i, customer],
-        )
-        assert load <= instances.capacity[i]
-    return length + abs(points[here] - points[0])
 
 
 def whims(seed: int):
@@ -103,11 +69,11 @@ def test_never_worse_and_never_broken_whatever_is_decided(seed: int, rule) -> No
         lambda m: decide, features, CvrpBatch.of(instances, CPU), solutions, 10, rule=rule, seed=seed,
         longest=[None, 4, customers][seed % 3], blocks_per_batch=[None, lambda m: 7][seed % 2],
     )  # fmt: skip
-    before = [checked_length(instances, i, s) for i, s in enumerate(solutions.tolist())]
+    before = [drive(instances, i, s) for i, s in enumerate(solutions.tolist())]
     first = sum(before)
     for now in found:
         assert (now.dtype, now.shape) == (torch.int64, solutions.shape)
-        after = [checked_length(instances, i, s) for i, s in enumerate(now.tolist())]
+        after = [drive(instances, i, s) for i, s in enumerate(now.tolist())]
         assert all(a <= b + 1e-12 for a, b in zip(after, before, strict=True))
         assert is_feasible(instances, now.numpy()).all()
         np.testing.assert_allclose(cost(instances, now.numpy()), after)
@@ -285,7 +251,7 @@ def test_any_solutions_will_do_and_stay_plain_tensors(net: LehdCvrp) -> None:
     for i in range(3):
         one = instances.coords[i], instances.demand[i], int(instances.capacity[i]), 0
         solutions.append([from_routes(solve_cvrp(*one, depot_slip=slip)) for slip in (False, True)])
-        solutions[-1] += [from_routes(solve_cvrp(*one, order="random")), nearest_neighbour(instances, i)]
+        solutions[-1] += [from_routes(solve_cvrp(*one, order="random")), vrp_solutions(instances[i : i + 1])[0]]
     starts = [*torch.from_numpy(np.stack(solutions, axis=1)), construct("cvrp", net, instances)]
     for start in starts:
         *_, last = prc(lambda m: net.decide, net.encode, batch, start, 5)

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from many_starts import CPU, N, Taste, case_of
+from many_starts import CPU, AnyLogits, N, Taste, case_of
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.vrp_stream import vrp_dataset
 from neuroute.decoding.multi_start import multi_start, roll_out
 from neuroute.decoding.vrp import LENGTH, LOAD, OPEN, TIME, VRP, VrpBatch, VrpRollout, open_or_closed_lengths
-from neuroute.networks.base import MultiStartNetwork
 from neuroute.plan.objects import Dataset
 from neuroute.problems.vrp import Vrp, lengths, number_of_starts
 from neuroute.problems.vrp_checker import valid
@@ -31,20 +30,6 @@ EPS = 1e-5
 
 def instances(variant: str, count: int = 4, n: int = V, capacity: int | None = 14) -> Vrp:
     return vrp_dataset(Dataset(problem="vrp", variant=variant, n=n, count=count, capacity=capacity))
-
-
-class AnyLogits:
-    """A network without an opinion, which fails where nothing is open."""
-
-    nodes = torch.zeros(1, 1, 1)
-    decide_best = MultiStartNetwork.decide_best
-    sees_served = False
-
-    def decide(self, prepared: Any, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
-        assert (mask == 0).any(-1).all()
-        assert ((mask == 0) | (mask == -torch.inf)).all()
-        assert ((context[..., LOAD] >= 0) & (context[..., LOAD] <= 1)).all()
-        return torch.randn_like(mask) + mask
 
 
 # -- what may come next ------------------------------------------------------------------------------------------------

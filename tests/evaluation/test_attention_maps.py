@@ -1,7 +1,7 @@
 """The origin's attention logits against a dense float64 reference, the walk, and what the network is made of."""
 
+import copy
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from neuroute.decoding.memory import autocast
 from neuroute.papers.pens.probe import origin_logits, path_ends, walk
 from neuroute.papers.pens.roles import AttentionEvaluation
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network, Run
+from pens_by_the_book import decision as by_the_book
 from untrained import Arrays, evaluated, ready, tiny_run
 
 DATASET = Dataset(split="val", n=14, count=3)
@@ -37,56 +38,13 @@ def small(run: Run) -> Any:
 
 
 def dense(net: Any, positions: str, coords: np.ndarray, origin: int, destination: int) -> np.ndarray:
-    """The origin's logits (n,) by the paper's formulas on whole score matrices, one head after the other."""
-    w = {name: t.double().numpy() for name, t in net.state_dict().items()}
-    n, d = len(coords), WIDTH // HEADS
-    coords = coords.astype(np.float64)
-
-    def rms(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        return x / np.sqrt((x**2).mean(1, keepdims=True) + 1e-6) * weight
-
-    def turned(x: np.ndarray) -> np.ndarray:
-        """Axial RoPE: node by node, the first half of the channels with x, the second with y."""
-        out = x.copy()
-        for node in range(n):
-            for axis in (0, 1):
-                for i in range(d // 4):
-                    angle = 14 * 100 ** (-i / (d / 4)) * coords[node, axis]
-                    at = axis * d // 2 + 2 * i
-                    pair = complex(x[node, at], x[node, at + 1]) * complex(math.cos(angle), math.sin(angle))
-                    out[node, at : at + 2] = pair.real, pair.imag
-        return out
-
-    if positions == "coordinates":
-        x = coords @ w["embed.weight"].T
-    else:
-        x = torch.randn(n, WIDTH, generator=torch.Generator().manual_seed(0)).double().numpy()
-    x[origin] += w["ends"][0]
-    x[destination] += w["ends"][1]
-    apart = np.array([[math.dist(a, b) for b in coords] for a in coords])
-    rows = []
-    for layer in range(3):
-        at = f"layers.{layer}."
-        q, k, v = (rms(x, w[at + "attention_norm.weight"]) @ m.T for m in np.split(w[at + "qkv.weight"], 3))
-        attended = np.empty_like(x)
-        for head in range(HEADS):
-            mine = slice(head * d, (head + 1) * d)
-            own_q, own_k = q[:, mine], k[:, mine]
-            if positions in ("rope", "both"):
-                own_q, own_k = turned(own_q), turned(own_k)
-            scores = math.log(n + 1) * own_q @ own_k.T / math.sqrt(d)
-            if positions in ("alibi", "both"):
-                scores = scores - 10 / math.sqrt(2) ** head * apart
-            rows.append(scores[origin])
-            weights = np.exp(scores - scores.max(1, keepdims=True))
-            attended[:, mine] = weights / weights.sum(1, keepdims=True) @ v[:, mine]
-        x = x + attended
-        x = (
-            x
-            + np.maximum(rms(x, w[at + "feed_forward_norm.weight"]) @ w[at + "up.weight"].T, 0)
-            @ w[at + "down.weight"].T
-        )
-    return np.mean(rows, axis=0)
+    """The origin's logits (n,) by the paper's formulas on whole score matrices."""
+    noise = torch.randn(len(coords), WIDTH, generator=torch.Generator().manual_seed(0)).double()
+    order = [origin, *(i for i in range(len(coords)) if i not in (origin, destination)), destination]
+    points = torch.from_numpy(coords.astype(np.float64))
+    with torch.no_grad():
+        _, scores = by_the_book(copy.deepcopy(net).double(), points[order], noise[order], positions)
+    return scores[0].numpy()[np.argsort(order)]
 
 
 @pytest.mark.parametrize("factor", [1.0, 2.5])

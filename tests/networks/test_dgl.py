@@ -90,8 +90,3 @@ def test_a_beam_remembers_for_each_partial_tour() -> None:
             rows = rows_of(net, coords[1:, tour], step)
             chance = chance + torch.log_softmax(net.decide(rows)[0], dim=0)[0]
         torch.testing.assert_close(found, chance.detach(), rtol=1e-9, atol=1e-9)
-
-
-def test_at_least_one_is_near() -> None:
-    with pytest.raises(ValueError, match="the 0 nearest nodes: at least one is needed"):
-        make("dgl", nearest=0)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +16,12 @@ from neuroute.decoding.glop.partition import walk
 from neuroute.networks.blocks.gated_graph import GatedGraphLayer
 from neuroute.networks.glop import Glop, Prepared, Reviser, fit_to_square
 from neuroute.networks.glop_partition import FLOOR, GlopPartition, Heat
+from neuroute.networks.import_weights import import_weights
+from neuroute.networks.weights import load_checkpoint
 from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.vrp import Vrp, to_routes
+from published_code import weights
+from published_glop import reviser as published_reviser
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
@@ -30,12 +35,6 @@ def settle(net: torch.nn.Module) -> None:
         if isinstance(module, torch.nn.BatchNorm1d):
             module.running_mean.normal_(0, 0.1)
             module.running_var.uniform_(0.5, 1.5)
-
-
-@pytest.mark.parametrize("blocks", [(), (20, 50), (20, 20), (20, 3)])
-def test_blocks_are_falling_and_have_something_to_decide(blocks: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="falling numbers of at least 4"):
-        Glop(**SHAPE, blocks=blocks)
 
 
 # -- paths in the unit square -----------------------------------------------------------------------------------------
@@ -117,30 +116,29 @@ def test_a_path_has_the_probabilities_of_the_published_code(order: list[int]) ->
         left.pop(0)
 
 
-def test_probabilities_of_all_paths_sum_to_one() -> None:
-    net = awake(Glop, **SHAPE, blocks=(6,))
-    reviser, points = net.revisers[0], torch.rand(1, 6, 2, dtype=torch.float64)
-    total = 0.0
-    for inner in itertools.permutations(range(1, 5)):
-        order = [0, *inner, 5]
-        logs = by_the_book(reviser, points[0], order)
-        total += math.exp(sum(float(log[after].detach()) for log, after in zip(logs, order[1:], strict=False)))
-    assert total == pytest.approx(1, abs=1e-9)
-
-
-def test_what_the_start_makes_idle_is_idle() -> None:
-    net = awake(Glop, **SHAPE, blocks=(7,))
-    points = torch.rand(2, 7, 2, dtype=torch.float64)
-    before = net.decide(net.encode(points))
-    net.revisers[0].placeholder.data += 1
-    assert torch.equal(net.decide(net.encode(points)), before)
-
-
 def test_paths_go_to_the_smallest_block_that_holds_them() -> None:
     net = Glop(**SHAPE, blocks=(30, 20, 10))
     found = [list(net.revisers).index(net.reviser(nodes)) for nodes in (4, 10, 11, 20, 21, 30, 99)]
     assert found == [2, 2, 1, 1, 0, 0, 0]
     assert Glop(**SHAPE, blocks=(30, 20), shared=True).reviser(8) is not None
+
+
+def test_a_reviser_attends_as_the_published_one(tmp_path: Path) -> None:
+    """The first layer's attention, head by head from the published tensors."""
+    state = weights(published_reviser())
+    torch.save({"model": state}, tmp_path / "theirs.pt")
+    import_weights(tmp_path / "theirs.pt", tmp_path / "ours.safetensors", None, {"blocks": [50]})
+    net, _ = load_checkpoint(tmp_path / "ours.safetensors")
+    assert net.blocks == (50,)
+    layer, x = net.revisers[0].layers[0], torch.rand(1, 5, 16)
+    found = torch.zeros(5, 16)
+    at = "embedder.layers.0.0.module"
+    for head in range(2):
+        q, k, v = (x[0] @ state[f"{at}.W_{name}"][head] for name in ("query", "key", "val"))
+        found += torch.softmax(q @ k.T / (8) ** 0.5, -1) @ v @ state[f"{at}.W_out"][head]
+    qkv = layer.qkv(x).view(1, 5, 3, 2, -1).permute(2, 0, 3, 1, 4)
+    mixed = torch.nn.functional.scaled_dot_product_attention(*qkv).transpose(1, 2).reshape(1, 5, 16)
+    torch.testing.assert_close(layer.out(mixed)[0], found, rtol=1e-4, atol=1e-4)
 
 
 # -- the gated graph --------------------------------------------------------------------------------------------------

@@ -79,12 +79,6 @@ def test_the_four_ablations_differ_and_only_afm_alone_sees_no_size() -> None:
     assert all(not torch.allclose(a[open_], b[open_]) for i, a in enumerate(outs) for b in outs[:i])
 
 
-def test_the_cvrps_size_is_that_of_its_customers() -> None:
-    for kind, nodes in ((IcamCvrp, N - 1), (Icam, N)):
-        net = small(kind)
-        assert net.encode(*features(net)).log_n == pytest.approx(math.log2(nodes))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_finite_at_large_alphas_and_far_coordinates(kind: type[Icam]) -> None:
     net = small(kind).float()

@@ -16,8 +16,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.decode import decode
-from neuroute.decoding.environment import ENVIRONMENT
-from neuroute.decoding.multi_start import multi_start, roll_out
+from neuroute.decoding.multi_start import multi_start
 from neuroute.decoding.served import begin
 from neuroute.decoding.tsp import TSP
 from neuroute.networks.blocks.views import nearest, to_unit_box
@@ -290,22 +289,6 @@ def test_what_has_been_served_is_told() -> None:
     rollout.go(torch.tensor([[2], [5]]))
     assert rollout.context.shape == (2, 1, 8)
     assert [set((row[0, 1:] < 0).nonzero().flatten().tolist()) - {0} for row in rollout.context] == [{2}, {3, 5}]
-
-
-def test_all_of_it_learns() -> None:
-    for kind in (Invit, InvitCvrp):
-        network, log_p = net(kind), list[Tensor]()
-
-        def sample(logits: Tensor) -> Tensor:
-            chosen = torch.distributions.Categorical(logits=logits).sample()
-            log_p.append(logits.log_softmax(-1).gather(2, chosen[..., None])[..., 0])  # noqa: B023
-            return chosen
-
-        instances = points(14).numpy() if kind is Invit else vehicles(13, 2)
-        batch = ENVIRONMENT.of(network.problem).batch(instances, torch.device("cpu")).to(torch.float64)
-        roll_out(network, network.prepare(network.encode(*batch.features)), batch, batch.start_nodes(3), sample)
-        (torch.stack(log_p).sum(0) * torch.randn(log_p[0].shape, dtype=torch.float64)).mean().backward()
-        assert all(p.grad is not None and p.grad.isfinite().all() and p.grad.any() for p in network.parameters())
 
 
 def test_a_test_set_of_the_stream_is_decoded_from_random_nodes() -> None:

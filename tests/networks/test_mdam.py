@@ -1,4 +1,4 @@
-"""MDAM: published layouts, the same probabilities as by its description, sizes, invariances, FLOPs, what is refused."""
+"""MDAM: the same probabilities as by its description, sizes, invariances, FLOPs, what is refused."""
 
 from pathlib import Path
 from typing import Any
@@ -8,31 +8,24 @@ import torch
 from torch import Tensor
 
 import mdam_by_the_book as book
+from networks import N, awake
+from networks import features as features_of
 from neuroute.accounting import measured
 from neuroute.accounting.cost import counts
-from neuroute.core.errors import NeurouteError
-from neuroute.networks.import_weights import export_weights, import_weights
+from neuroute.networks.import_weights import import_weights
 from neuroute.networks.mdam import Mdam, MdamCvrp
-from neuroute.networks.weights import build, load_checkpoint
+from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Network
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 NETWORKS: dict[str, type[Mdam]] = {"tsp": Mdam, "cvrp": MdamCvrp}
-N = 9
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
 
 def state_of(problem: str) -> book.State:
     torch.manual_seed(0)
     return {name: 0.6 * torch.randn(shape) for name, shape in book.shapes(problem)}
-
-
-def remembered() -> book.State:
-    norms = [name for i in range(book.DEPTH) for name in book.norms_of(i)]
-    kept = {"running_mean": torch.zeros(book.WIDTH), "running_var": torch.ones(book.WIDTH)}
-    kept |= {"num_batches_tracked": torch.tensor(7)}
-    return {f"{norm}.{name}": tensor for norm in norms for name, tensor in kept.items()}
 
 
 def imported(folder: Path, state: book.State) -> Any:
@@ -46,44 +39,12 @@ def network(problem: str, **arguments: Any) -> Network:
 
 
 def small(problem: str, **more: Any) -> Any:
-    torch.manual_seed(0)
     shape = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40, "decoders": 2}
-    net = build(network(problem, **shape | more)).double()
-    for name, p in net.named_parameters():
-        if "norm" in name:
-            p.data.normal_(1.0, 0.3)
-    return net
+    return awake(NETWORKS[problem], **shape | more)
 
 
 def features(problem: str, batch: int = 2) -> tuple[Tensor, ...]:
-    torch.manual_seed(1)
-    coords = torch.rand(batch, N, 2, dtype=torch.float64)
-    demand = torch.randint(1, 10, (batch, N)).double() / 20
-    demand[:, 0] = 0
-    return (coords,) if problem == "tsp" else (coords, demand)
-
-
-# -- published files --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("problem", NETWORKS)
-def test_files_go_in_and_come_out(tmp_path: Path, problem: str) -> None:
-    """But for what batch norms remember, with which nothing computes."""
-    state = state_of(problem)
-    net = imported(tmp_path, state | remembered())
-    assert (type(net), net.problem) == (NETWORKS[problem], problem)
-    assert (net.depth, net.width, net.heads, len(net.decoders)) == (book.DEPTH, book.WIDTH, book.HEADS, book.DECODERS)
-    assert f"MDAM for the {problem.upper()}" in export_weights(tmp_path / "ours.safetensors", tmp_path / "back.pt")
-    back = torch.load(tmp_path / "back.pt", weights_only=True)["model"]
-    assert back.keys() == state.keys()
-    assert all(torch.equal(back[name], state[name]) for name in back)
-
-
-def test_a_file_without_a_tensor_is_refused(tmp_path: Path) -> None:
-    state = state_of("tsp")
-    del state["project_out.1.weight"]
-    with pytest.raises(NeurouteError, match=r"missing: project_out\.1\.weight"):
-        imported(tmp_path, state)
+    return features_of(NETWORKS[problem], batch)  # type: ignore[arg-type]
 
 
 # -- the same probabilities -------------------------------------------------------------------------------------------

@@ -220,13 +220,13 @@ def test_inputs_of_no_variant_are_refused() -> None:
         MvMoe(**SHAPE, inputs="VRPWT")
 
 
-@pytest.mark.parametrize("norm", ["batch", "batch-untracked", "layer"])
-def test_other_norms_are_what_they_say(norm: Any) -> None:
+@pytest.mark.parametrize("norm", ["instance", "batch", "batch-untracked", "layer"])
+def test_norms_are_what_they_say(norm: Any) -> None:
     layer = small(norm=norm).layers[0].attention_norm
     for name, p in layer.named_parameters():
         p.data.fill_(1.0 if name.endswith("weight") else 0.0)
     x = torch.randn(3, 50, SHAPE["width"]).double() * 3 + 1
-    over = {"layer": 2}.get(norm, (0, 1))
+    over = {"instance": 1, "layer": 2}.get(norm, (0, 1))
     expected = (x - x.mean(over, keepdim=True)) / x.std(over, correction=0, keepdim=True)
     torch.testing.assert_close(layer(x), expected, rtol=1e-4, atol=1e-4)
     layer.eval()

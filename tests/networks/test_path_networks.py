@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import neuroute.networks.blocks.linear_cross_attention as blocks
 from networks import CVRP, MULTI_START, PATH, TSP, decision, idle, make
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.streams import cvrp_dataset
@@ -62,6 +63,16 @@ def test_rows_are_not_overwritten(name: str) -> None:
     before = [part.clone() for part in seen]
     without_gradients(net, *seen)
     assert all(torch.equal(a, b) for a, b in zip(seen, before, strict=True))
+
+
+@pytest.mark.parametrize("name", [name for name in PATH if name.startswith("sit") or "cross" in PATH[name][1].values()])
+@pytest.mark.parametrize("tokens_at_once", [1, 7, 64, 150])
+def test_sliced_is_unsliced(name: str, tokens_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = make(name)
+    seen = decision(net, 5, 50)
+    whole = without_gradients(net, *seen)
+    monkeypatch.setattr(blocks, "CPU_FLOATS", tokens_at_once * PATH[name][1]["feed_forward"])
+    torch.testing.assert_close(without_gradients(net, *seen), whole, **EXACT)
 
 
 @pytest.mark.parametrize("name", CVRP)
@@ -133,11 +144,17 @@ def test_decoding_gives_feasible_solutions(name: str) -> None:
 
 
 IMPOSSIBLE = [
-    *((name, {"width": 10, "heads": 4}, "10 is not divisible by 4 heads") for name in (*PATH, "pomo", "pomo cvrp")),
+    *(
+        (name, {"width": 10, "heads": 4}, "10 is not divisible by 4 heads")
+        for name in (*PATH, "pomo", "pomo cvrp", "pointerformer")
+    ),
     *((name, {"representatives": 0}, "at least one") for name in ("sit", "bq cvrp cross")),
     ("sit", {"attention": "other"}, "neither 'cross' nor 'self'"),
     ("bq cvrp", {"attention": "other"}, "neither 'self' nor 'cross'"),
     ("pens alibi", {"positions": "alibbi"}, "'alibbi'"),
+    ("dgl", {"nearest": 0}, "the 0 nearest nodes: at least one is needed"),
+    ("bq cvrp", {"nearest": 0}, "at least one"),
+    *(("glop", {"blocks": b}, "falling numbers of at least 4") for b in ((), (20, 50), (20, 20), (20, 3))),
 ]
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from networks import SHAPE, features, make, midway
+from networks import features, make, midway
 from neuroute.networks.pointerformer import FEATURES, features_of
 from pointerformer_by_the_book import features as by_the_book
 
@@ -61,8 +61,3 @@ def test_norms_learn_from_the_batch_and_remember() -> None:
     assert not torch.allclose(together[:1], net.encode(coords[:1]).nodes, atol=1e-3)
     net.eval()
     torch.testing.assert_close(net.encode(coords).nodes[:1], net.encode(coords[:1]).nodes, rtol=1e-12, atol=1e-12)
-
-
-def test_a_width_that_heads_do_not_divide_is_refused() -> None:
-    with pytest.raises(ValueError, match="24 is not divisible by 5 heads"):
-        make("pointerformer", **SHAPE | {"heads": 5})

@@ -1,4 +1,4 @@
-"""SIT: equations for the TSP and the CVRP, folding and slicing, what is detached."""
+"""SIT for the TSP and the CVRP: equations, folding, what is detached."""
 
 from typing import Any
 
@@ -7,13 +7,10 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import neuroute.networks.blocks.linear_cross_attention as blocks
-from neuroute.decoding.decode import decode
+from networks import idle
 from neuroute.networks.blocks.linear_cross_attention import CrossLayer, seen_by, slices
-from neuroute.networks.sit import Sit
-from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
-from neuroute.plan.objects import Decoding, Network
-from sit_by_the_book import tsp_logits
+from neuroute.networks.sit import Sit, SitCvrp
+from sit_by_the_book import cvrp_logits, tsp_logits
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -23,28 +20,53 @@ PLAIN = {"depth": 2, "width": 12, "heads": 3, "feed_forward": 20, "representativ
 TWIN = FOLDING | {"attention": "self"}
 
 
-def small(shape: dict = FOLDING, dtype: torch.dtype = torch.float64) -> Sit:
+def small(shape: dict = FOLDING, dtype: torch.dtype = torch.float64, kind: type[Sit] = Sit) -> Sit:
     torch.manual_seed(0)
-    return Sit(**shape).to(dtype).eval()
+    return kind(**shape).to(dtype).eval()
 
 
 def rows(batch: int = 3, tokens: int = 60) -> Tensor:
     return torch.rand(batch, tokens, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 
 
-def without_gradients(net: Sit, seen: Tensor) -> Tensor:
+def routed(tokens: int = 60) -> tuple[Tensor, Tensor]:
+    """Rows [current, available..., depot] of the CVRP, and what is left in the vehicle."""
+    seen = torch.cat([rows(tokens=tokens), torch.rand(3, tokens, 1, dtype=torch.float64)], dim=-1)
+    seen[:, -1, 2] = 0
+    return seen, torch.rand(3, dtype=torch.float64)
+
+
+def without_gradients(net: Sit, *seen: Tensor) -> Tensor:
     with torch.inference_mode():
-        return net.decide(seen).clone()
+        return net.decide(*seen).clone()
 
 
-@pytest.mark.parametrize("shape", [FOLDING, PLAIN, TWIN, FOLDING | {"representatives": 1}])
+SHAPES = [
+    (kind, shape) for kind in (Sit, SitCvrp) for shape in (FOLDING, PLAIN, TWIN, FOLDING | {"representatives": 1})
+]
+
+
+@pytest.mark.parametrize(("kind", "shape"), [*SHAPES, (SitCvrp, FOLDING | {"detach_customers": True})])
 @pytest.mark.parametrize("tokens", [3, 9, 60])
-def test_equals_the_equations(shape: dict, tokens: int) -> None:
-    net, seen = small(shape), rows(tokens=tokens)
-    expected = tsp_logits(net, seen)
-    assert expected.shape == (3, tokens - 2)
-    torch.testing.assert_close(net.decide(seen), expected, rtol=1e-11, atol=1e-11)
-    torch.testing.assert_close(without_gradients(net, seen), expected, rtol=1e-11, atol=1e-11)
+def test_equals_the_equations(kind: type[Sit], shape: dict, tokens: int) -> None:
+    net = small(shape, kind=kind)
+    seen = (rows(tokens=tokens),) if kind is Sit else routed(tokens)
+    expected = (tsp_logits if kind is Sit else cvrp_logits)(net, *seen)
+    assert expected.shape == ((3, tokens - 2) if kind is Sit else (3, tokens - 2, 2))
+    torch.testing.assert_close(net.decide(*seen), expected, rtol=1e-11, atol=1e-11)
+    torch.testing.assert_close(without_gradients(net, *seen), expected, rtol=1e-11, atol=1e-11)
+
+
+def test_detached_the_cvrps_embedding_learns_through_the_depot_alone() -> None:
+    net = small(FOLDING | {"detach_customers": True}, kind=SitCvrp)
+    net.decide(*routed()).flatten(1).log_softmax(1)[:, 5].sum().neg().backward()
+    assert idle(net) == set()
+    assert net.embed.weight.grad.abs().sum(0).gt(0).tolist() == [True, True, False]
+
+
+def test_encoding_the_cvrp_puts_demands_beside_coordinates() -> None:
+    coords, demand = torch.rand(2, 5, 2), torch.rand(2, 5)
+    assert torch.equal(small(kind=SitCvrp).encode(coords, demand), torch.cat([coords, demand[..., None]], dim=-1))
 
 
 def test_the_published_shape_equals_the_equations_in_float32() -> None:
@@ -85,15 +107,6 @@ def test_fused_and_explicit_products_agree() -> None:
     with torch.no_grad():
         fused, explicit = (seen_by(queries, stream, fused=fused) for fused in (True, False))
     torch.testing.assert_close(fused, explicit, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("shape", [FOLDING, PLAIN])
-@pytest.mark.parametrize("tokens_at_once", [1, 7, 64, 150])
-def test_sliced_is_unsliced(monkeypatch: pytest.MonkeyPatch, shape: dict, tokens_at_once: int) -> None:
-    net, seen = small(shape), rows(5, 50)
-    whole = without_gradients(net, seen)
-    monkeypatch.setattr(blocks, "CPU_FLOATS", tokens_at_once * shape["feed_forward"])
-    torch.testing.assert_close(without_gradients(net, seen), whole, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(("batch", "tokens", "limit"), [(1, 10, 3), (4, 10, 3), (4, 10, 25), (5, 2, 4), (3, 7, 0)])
@@ -158,25 +171,6 @@ def test_the_attention_scale_scales() -> None:
 def test_gradients_are_those_of_finite_differences() -> None:
     net, seen = small({"depth": 1, "width": 4, "heads": 2, "feed_forward": 6, "representatives": 2}), rows(1, 6)
     assert torch.autograd.gradcheck(net.decide, seen.requires_grad_())
-
-
-def test_greedy_equals_the_plain_loop() -> None:
-    net, coords = small(), rows(2, 30)
-    for tour, points in zip(decode("tsp", net, coords, Decoding()).tolist(), coords, strict=True):
-        found, left = [0], list(range(1, 30))
-        while left:
-            logits = tsp_logits(net, points[[found[-1], *left, 0]][None])
-            found.append(left.pop(int(logits.argmax())))
-        assert tour == found
-
-
-def test_a_checkpoint_keeps_the_network(tmp_path) -> None:
-    network = Network(kind="neuroute.networks.sit:Sit", arguments=FOLDING)
-    torch.manual_seed(0)
-    net = build(network)
-    save_checkpoint(tmp_path / "a.safetensors", net, {"run": "r", "code": "c", "network": network.model_dump()})
-    loaded, _ = load_checkpoint(tmp_path / "a.safetensors", network)
-    assert torch.equal(loaded.decide(rows().float()), net.decide(rows().float()))
 
 
 def test_bf16_stays_close() -> None:

@@ -45,11 +45,6 @@ def beyond(drawing: Drawing) -> set[Any]:
     return hidden
 
 
-def texts_apart(found: Study) -> None:
-    """Neither do texts overlap, nor do they leave the figure."""
-    laid_out(drawn(found))
-
-
 def laid_out(drawing: Drawing) -> None:
     """Neither do texts overlap, nor boxes; nothing leaves the figure, and texts in boxes do not leave these."""
     with style.house():

@@ -187,15 +187,6 @@ def test_learns_and_logs(tmp_path: Path, store: Path, positions: str, initial: s
     assert about["updates"] == about["batches"] == 25 * 4
 
 
-def test_bf16_trains(store: Path) -> None:
-    for positions in ("both", "coordinates"):
-        b = batches(pens_run(positions, precision="bf16"), store)
-        exact = batches(pens_run(positions), store)
-        losses = [float(b.train(i)[0]) for i in range(4)]
-        assert losses == pytest.approx([float(exact.train(i)[0]) for i in range(4)], rel=0.05)
-        assert all(p.dtype == torch.float32 for p in b.model.parameters())
-
-
 def test_pairs_with_a_network_that_cannot_hide_rows_are_one_clear_line(tmp_path: Path, store: Path) -> None:
     arguments = {"depth": 1, "width": 16, "heads": 2, "feed_forward": 32, "train_nodes": N}
     bq = Network(kind="neuroute.networks.bq:Bq", arguments=arguments)

@@ -258,9 +258,3 @@ def test_what_cannot_be_is_refused_before_training(problem: str, tmp_path: Path,
         rounds(make_run(problem, longest=17), store, tmp_path)
     with pytest.raises(NeurouteError, match="labels for 24 samples, 30 are needed"):
         rounds(make_run(problem, samples=30), store, tmp_path)
-
-
-def test_bf16_trains(problem: str, tmp_path: Path, store: Path) -> None:
-    batches = rounds(make_run(problem, precision="bf16"), store, tmp_path)
-    assert np.isfinite(float(batches.train(0)[0]))
-    assert feasible(batches.reconstructed)

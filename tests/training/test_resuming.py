@@ -1,6 +1,7 @@
 """Runs that are killed, or told to stop, and go on end with the same bytes as those that are not: of every scheme."""
 
 import json
+import math
 import os
 import signal
 from collections.abc import Callable
@@ -16,10 +17,11 @@ import tiny_reinforced
 import tiny_reinforced_vrp
 import tiny_rounds
 from neuroute.core.errors import NeurouteError
+from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Run
 from neuroute.plan.reinforced import GreedyBaseline
 from neuroute.training.loop import TrainingLoop
-from tiny import cvrp_run, killed_training, make_run, pens_run, pooled, run_training, self_improving
+from tiny import cvrp_run, killed_training, log_lines, make_run, pens_run, pooled, run_training, self_improving
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -119,3 +121,18 @@ def test_a_stopped_run_ends_with_the_same_bytes(scheme: str, tmp_path: Path, req
         stop_training(run, tmp_path / "stopped", store, batch)
         torch.manual_seed(99)  # nothing hangs on torch's own generator
     assert_same(whole, run_training(run, tmp_path / "stopped", store))
+
+
+LABELLED = [scheme for scheme in SCHEMES if scheme.startswith(("supervised", "pairs", "CVRP", "self", "rounds"))]
+
+
+@pytest.mark.parametrize("scheme", LABELLED)
+def test_it_trains_in_bf16(scheme: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Products alone: weights stay in float32."""
+    make, fixture, _ = SCHEMES[scheme]
+    run = make()
+    run = run.model_copy(update={"training": run.training.model_copy(update={"precision": "bf16"})})
+    out = run_training(run, tmp_path, request.getfixturevalue(fixture))
+    weights = load_checkpoint(out / "model.safetensors")[0].parameters()
+    assert all(p.dtype == torch.float32 and p.isfinite().all() for p in weights)
+    assert all(math.isfinite(line["loss"]) for line in log_lines(out, "train"))

@@ -15,7 +15,7 @@ from neuroute.problems.registry import Part
 from neuroute.training import self_improvement
 from neuroute.training.cvrp import CvrpPath, begin_at_depot
 from neuroute.training.self_improvement import SampledTrainingSet, SelfImprovementBatches
-from tiny import N, log_lines, run_training, scheme_of, self_improving
+from tiny import log_lines, run_training, scheme_of, self_improving
 from validation_gaps import Weights, copy_weights, same_weights, set_gaps
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -152,12 +152,6 @@ def test_more_samples_give_shorter_labels(problem: str) -> None:
         data.batch(0, 0, 1)
         means.append(mean_length(data))
     assert means[2] < means[1] < means[0]
-
-
-def test_bf16_trains(problem: str) -> None:
-    batches = batches_of(self_improving(problem, precision="bf16"))
-    assert np.isfinite(float(batches.train(0)[0]))
-    assert batches.sampled.solutions.shape == ((40, N) if problem == "tsp" else (40, 2, N))
 
 
 def test_a_path_whose_second_stop_begins_a_route_may_begin_at_the_depot() -> None:

@@ -147,13 +147,6 @@ def test_learning_rate_decays_by_batches_after_a_warm_up(store: Path) -> None:
     assert b.learning_rate(4) == pytest.approx(2e-3 * 0.25)
 
 
-def test_bf16_trains(store: Path) -> None:
-    b = batches(make_run(precision="bf16"), store)
-    losses = [float(b.train(i)[0]) for i in range(4)]
-    assert np.isfinite(losses).all()
-    assert all(p.dtype == torch.float32 for p in b.model.parameters())
-
-
 def test_sub_paths_follow_the_tour() -> None:
     coords = torch.rand(3, 8, 2)
     tours = torch.stack([torch.randperm(8) for _ in range(3)])

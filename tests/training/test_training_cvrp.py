@@ -11,13 +11,10 @@ import torch
 import torch.nn.functional as F
 
 from neuroute.core.errors import NeurouteError
-from neuroute.datasets.streams import cvrp_dataset
-from neuroute.decoding.decode import decode
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Decoding, Evaluation, Run, Test
-from neuroute.problems.cvrp import is_feasible
 from neuroute.problems.cvrp_sub_paths import Draw, by_load
 from neuroute.problems.vrp import from_routes, to_routes
 from neuroute.training.cvrp import CvrpBatches, RoutedBatches, cut, last_stops, loss, supervised
@@ -153,13 +150,6 @@ def test_gradient_accumulation_and_several_processes_change_nothing(store: Path)
         part = b._sub_path(5, *(a[rank::3] for a in arrays))
         for name in ("coords", "demand", "via", "left"):
             assert torch.equal(getattr(part, name), getattr(path, name)[rank::3])
-
-
-def test_bf16_trains(store: Path) -> None:
-    b = batches(cvrp_run(precision="bf16"), store)
-    assert np.isfinite([float(b.train(i)[0]) for i in range(2)]).all()
-    found = decode("cvrp", b.model.net, cvrp_dataset(labels("val", 4).dataset), Decoding(), precision="bf16").numpy()
-    assert is_feasible(cvrp_dataset(labels("val", 4).dataset), found).all()
 
 
 def test_learns_and_is_measured(tmp_path: Path, store: Path) -> None:

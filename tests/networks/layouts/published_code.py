@@ -180,15 +180,6 @@ def _gate(name: str, width: int, experts: int) -> Iterator[tuple[str, tuple[int,
     yield f"{name}.std", (1,)
 
 
-def parameters(shapes: Shapes) -> int:
-    """Without the constants beside gates, and what norms remember."""
-    return sum(
-        math.prod(shape)
-        for name, shape in shapes.items()
-        if not name.endswith((".mean", ".std", "running_mean", "running_var", "num_batches_tracked"))
-    )
-
-
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
@@ -201,7 +192,7 @@ def weights(shapes: Shapes, seed: int = 3) -> State:
             state[name] = torch.full(shape, float(name.endswith(".std")))
         elif name.endswith("num_batches_tracked"):
             state[name] = torch.tensor(7)
-        elif "norm" in name.lower() or "alpha" in name:
+        elif "norm" in name.lower() or "alpha" in name or name.endswith("running_var"):
             state[name] = 0.7 + 0.3 * torch.rand(shape, generator=generator)
         else:
             state[name] = torch.randn(shape, generator=generator) / math.sqrt(shape[-1])

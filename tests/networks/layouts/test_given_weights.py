@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import torch
 
+import dgl_by_the_book as dgl
+import pointerformer_by_the_book as pointerformer
 import published_code as there
 from neuroute.core.errors import NeurouteError
 from neuroute.core.files import read_json
@@ -143,12 +145,16 @@ FITS = {  # runs of scale `paper` -> the shapes of their authors' files
     "mvmoe/moe4eL_50": there.mvmoe(4, PUBLISHED, light=True),
     "mvmoe/h_8e": there.mvmoe(8, PUBLISHED),
     "mvmoe/h_16e": there.mvmoe(16, PUBLISHED),
+    "rivals/elg_tsp": there.elg("tsp", PUBLISHED),
+    "rivals/elg_cvrp": there.elg("cvrp", PUBLISHED),
+    "rivals/pointerformer": pointerformer.shapes(PUBLISHED),
+    "rivals/dgl": dgl.shapes(Size(3, 128, 8, 512)),
 }
 
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    papers = ["scaling", "sit", "icam", "mvmoe"]
+    papers = ["scaling", "sit", "icam", "mvmoe", "pens"]
     light = {"mvmoe/moe4eL_50": {"arguments": {"hierarchy": "episode"}}}
     return build_plan(parse_config({"scale": "paper", "papers": papers, "runs": light}))
 

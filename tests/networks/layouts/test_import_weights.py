@@ -247,6 +247,17 @@ def test_files_that_are_no_weights(tmp_path: Path, name: str, content: bytes) ->
     assert "\n" not in str(error.value)
 
 
+def test_a_file_that_was_cut_off(tmp_path: Path) -> None:
+    torch.save({"model_state_dict": published()}, tmp_path / "whole.pt")
+    whole = (tmp_path / "whole.pt").read_bytes()
+    for share in (0.2, 0.9, 0.999):
+        (tmp_path / "a.pt").write_bytes(whole[: int(share * len(whole))])
+        with pytest.raises(NeurouteError, match=r"a\.pt: not a readable torch file") as error:
+            import_weights(tmp_path / "a.pt", tmp_path / "b.safetensors", None, {"heads": HEADS})
+        assert "\n" not in str(error.value)
+    assert not (tmp_path / "b.safetensors").exists()
+
+
 def test_asking_for_the_impossible(tmp_path: Path) -> None:
     for name in ("absent.pt", "absent.safetensors"):
         with pytest.raises(NeurouteError, match="no such file"):

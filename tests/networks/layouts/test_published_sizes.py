@@ -98,29 +98,9 @@ def test_published_sizes(kind: type[nn.Module], arguments: dict[str, Any], size:
     assert parameters(on_paper(kind, **arguments)) == parameters_of(network) == size
 
 
-def test_sizes_of_layers() -> None:
-    """Of BQ with cross-attention, two layers of BQ's without the keys' inert biases, and 16 vectors for the ends."""
-    cross = on_paper(BqCvrp, attention="cross")
-    assert parameters(on_paper(Bq).layers[0]) == 345_154
-    assert parameters(cross.layers[0]) == 2 * (345_154 - 192)
-    assert parameters(cross.ends) == 16 * 192
-    assert parameters(on_paper(Pomo).layers[0]) == 197_888
-    assert PENS + 9 * 192**2 == 3_174_336
-    assert round(PENS / 1e6, 1) == 2.8
-
-
 @pytest.mark.parametrize("kind", [Icam, IcamCvrp])
 def test_an_adaptation_costs_icam_one_scalar_each(kind: type[nn.Module]) -> None:
     net = on_paper(kind)
     assert parameters(net.layers[0]) == 3 * 128**2 + 2 * 128 * 512 + 5 * 128 + 512 + 1
     assert sum(p.dim() == 0 for p in net.parameters()) == 14
     assert all(p.item() == 1 for p in kind(depth=1).parameters() if p.dim() == 0)
-
-
-@pytest.mark.parametrize(("kind", "embed", "ends", "head"), [(Sit, 384, 264_192, 129), (SitCvrp, 512, 266_240, 258)])
-def test_sizes_of_sits_parts(kind: type[nn.Module], embed: int, ends: int, head: int) -> None:
-    """sit's own code: the embedding, 16 linears, 6 modules of two halves, the head."""
-    net = on_paper(kind)
-    assert (parameters(net.embed), parameters(net.head)) == (embed, head)
-    assert parameters(net.decoder.start) + parameters(net.decoder.current) == ends
-    assert [parameters(layer) for layer in net.decoder.layers] == [394_752] * 6

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from neuroute.core.errors import NeurouteError
-from neuroute.networks.import_weights import import_weights
+from neuroute.networks.import_weights import export_weights, import_weights
 from neuroute.networks.weights import build, load_checkpoint, save_checkpoint
 from neuroute.plan.objects import Network
 
@@ -84,3 +84,10 @@ def test_a_checkpoint_cannot_call_anything_but_a_network(tmp_path: Path, kind: s
     with pytest.raises(NeurouteError, match="does not exist|if you trust its module"):
         import_weights(tmp_path / "a.safetensors", tmp_path / "b.safetensors", None, {})
     assert not (tmp_path / "called").exists()
+
+
+def test_a_network_without_a_published_layout_is_not_exported(tmp_path: Path) -> None:
+    written(tmp_path / "a.safetensors")
+    with pytest.raises(NeurouteError, match="no published layout is known for DecoderOnly"):
+        export_weights(tmp_path / "a.safetensors", tmp_path / "b.pt")
+    assert not (tmp_path / "b.pt").exists()

@@ -1,14 +1,17 @@
 """Tables 3 to 12 of paper `icam`, one by one, on fabricated records."""
 
 import inspect
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from published_trainings import single_size, three_stages
 
+from fabricated import MICRO
 from fabricated_icam import FABRIC, RUNS, SCALE, draw, set_id, study
 from neuroute.accounting import counts_many_starts
 from neuroute.networks.icam import Icam
@@ -16,10 +19,12 @@ from neuroute.networks.pomo import Pomo
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.hyper_parameters import CLIPPING, ROWS, ReinforcedRun
 from neuroute.papers.icam.scale import IcamScale
+from neuroute.papers.icam.table_one_size import table13
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded, row
 
 RECORDS = FABRIC
+ALIKE = "one_size_tsp"
 BY_ID = {run.id: run for run in RUNS}
 
 
@@ -253,3 +258,39 @@ def test_a_missing_stage_leaves_the_printed_number(work: Path, tmp_path: Path) -
     table = of(study("table8", copy))
     assert cell(table, "gap_tsp200_pct", "After stage 1") == Cell(None, 1.856)
     assert cell(table, "gap_tsp200_pct", "After stage 2").measured is not None
+
+
+# -- Table 13, our own ------------------------------------------------------------------------------------------------
+
+
+def test_table13_sets_one_size_beside_the_three_stages(work: Path) -> None:
+    rows = draw("table13", work).frame().set_index("training")
+    staged, alike = rows.loc["Three stages"], rows.loc["One size, in the same time"]
+    for size in roles.SIZES:
+        where = (set_id("tsp", size), "multi", "gap_pct")
+        gaps = [recorded(work, f"icam/{run}/icam", *where) for run in ("icam_tsp", "icam_tsp-s1")]
+        assert staged[f"gap_{size}_pct_measured"] == pytest.approx(np.mean(gaps))
+        assert staged[f"gap_{size}_pct_measured_low"] == pytest.approx(min(gaps))
+        above = alike[f"gap_{size}_pct_measured"] - staged[f"gap_{size}_pct_measured"]
+        assert alike[f"above_{size}_measured"] == pytest.approx(above)
+        assert np.isnan(staged[f"above_{size}_measured"])
+    assert alike["above_1000_measured_low"] > 0  # the fabricated law: it falls off beyond its size
+    logged = [json.loads((work / "runs" / "icam" / name / "run.json").read_text()) for name in ("icam_tsp", ALIKE)]
+    assert list(rows["instances_measured"]) == [each["samples"] for each in logged]
+
+
+def test_one_size_is_the_first_stages_and_nothing_else_changes() -> None:
+    staged, alike, repeated = (BY_ID[f"icam/{name}"] for name in ("icam_tsp", "one_size_tsp", "one_size_tsp-s1"))
+    first = staged.training.stages[0]
+    assert repeated.training == alike.training
+    assert (alike.seed, repeated.seed, alike.network) == (0, 1, staged.network)
+    for before, after in zip(staged.training.stages, alike.training.stages, strict=True):
+        own = {"sizes": first.sizes, "batch_size": first.batch_size, "batch_nodes": first.batch_nodes}
+        assert after == before.model_copy(update=own | {"epochs": after.epochs})
+
+
+def test_table13_says_where_a_scale_has_no_control(work: Path) -> None:
+    bare = replace(study("table13", work), scale=MICRO)
+    table = table13(bare)
+    assert not table.rows
+    assert "does not train ICAM at one size" in table.notes[0]

@@ -1,5 +1,7 @@
 """Paper `icam`: what it trains, labels and borrows; what is shown is declared beside each table and figure."""
 
+from collections.abc import Mapping
+
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.protocol import protocol
 from neuroute.papers.icam.roles import ABLATIONS, BASELINES, ORIGINAL, OWN, PROBLEMS, STAGED, run_id
@@ -48,9 +50,10 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
         problem: Problem,
         network: Network,
         training: Reinforced,
-        role: dict[str, object],
+        role: Mapping[str, object],
         start: str | None = None,
         seed: int = 0,
+        repetition: int = 0,
     ) -> None:
         out.append(
             declare_run(
@@ -58,13 +61,14 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
                 roles.PAPER,
                 name,
                 training,
-                role=role,
+                role=dict(role),
                 network=network,
                 n=_first_size(scale, problem),
                 start=start,
                 validation=roles.validation(scale, problem, 100),
                 also_validation=(roles.validation(scale, problem, 1000),),
                 seed=seed,
+                repetition=repetition,
             )
         )
 
@@ -77,6 +81,13 @@ def own_runs(config: Config, scale: Scale) -> list[Run]:
     tsp = scale[IcamScale].tsp
     for label, without in WITHOUT.items():
         add(ABLATIONS[label], "tsp", _icam(scale, "tsp", **without), tsp.training, {"variant": label})
+    if one_size := scale[IcamScale].one_size:
+        network, method = _icam(scale, "tsp"), {"method": "ICAM"}
+        for repetition in range(one_size.seeds):
+            if repetition:
+                add(OWN["tsp"], "tsp", network, tsp.training, method, repetition=repetition)
+            training = one_size.training(tsp.training)
+            add(roles.ONE_SIZE, "tsp", network, training, method | {"training": "one size"}, repetition=repetition)
     seed = seed_of(config, run_id(OWN["tsp"]))  # sizes and samples follow from it: forks have those of the main run
     for k, beta in roles.forks(scale):
         start = roles.at_stage(OWN["tsp"], roles.STAGES[-1])

@@ -4,6 +4,7 @@ from functools import partial
 from typing import ClassVar, Literal
 
 from neuroute.papers.icam.scale import BETAS, KS, LARGE_SIZES, MAIN, SIZES, TAM_SIZES, IcamProblem, IcamScale
+from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Scale
 from neuroute.plan.decodings import revise
 from neuroute.plan.evaluations import Price, RunEvaluation
@@ -27,6 +28,7 @@ PROBLEMS: tuple[Problem, ...] = ("tsp", "cvrp")
 OWN: dict[Problem, str] = {"tsp": "icam_tsp", "cvrp": "icam_cvrp"}
 ORIGINAL: dict[Problem, str] = {"tsp": "pomo_tsp", "cvrp": "pomo_cvrp"}  # POMO as its authors train it
 STAGED: dict[Problem, str] = {"tsp": "pomo3_tsp", "cvrp": "pomo3_cvrp"}  # POMO in the three stages (Table 7)
+ONE_SIZE = "one_size_tsp"  # ICAM in stages of one size (Table 13, our own)
 ABLATIONS = {"AFM": "abl_afm", "AFM+CAB": "abl_afm_cab", "AAFM": "abl_aafm", "AAFM+CAB": OWN["tsp"]}  # Table 9
 STAGES = ("stage1", "stage2")  # whose checkpoints are kept besides the last (Table 8)
 OPTIMAL_SIZES = (100, 1000)  # Figure 1
@@ -58,6 +60,12 @@ group = partial(group_of, PAPER)  # (run, name of what is measured, if it is not
 
 def run_id(name: str) -> str:
     return f"{PAPER}/{name}"
+
+
+def trainings(scale: Scale, run: str) -> list[str]:
+    """Return the ids of a run's trainings, which differ in their seed only; run: its id."""
+    one_size, repeated = scale[IcamScale].one_size, (run_id(OWN["tsp"]), run_id(ONE_SIZE))
+    return [with_seed(run, seed) for seed in range(one_size.seeds if one_size and run in repeated else 1)]
 
 
 def at_stage(run: str, stage: str) -> str:

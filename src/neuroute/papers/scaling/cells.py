@@ -12,9 +12,9 @@ from neuroute.papers.scaling.scale import ScalingScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Need, Tested
 from neuroute.plan.objects import Dataset, Decoding, Labels, Network
-from neuroute.rendering import cells
 from neuroute.rendering.cells import BOOTSTRAP, solver_name
 from neuroute.rendering.grid import Grid, Measure, Method, grid_table
+from neuroute.rendering.seeds import gap_over_seeds
 from neuroute.rendering.solver_cells import Solvers
 from neuroute.rendering.study import Study
 from neuroute.rendering.table import Cell, Table, Value
@@ -45,15 +45,7 @@ def counts_here(network: Network) -> Counts:
 
 
 def _gap_cell(study: Study, run: str, dataset: Dataset, published: Value, decoding: Decoding) -> Cell:
-    """Show the gap in %, as ratio of means: the mean over a run's trainings between the least and the largest.
-
-    Of the only training measured, with its bootstrap interval.
-    """
-    gaps_or_none = {each: study.gap(each, dataset, decoding) for each in roles.trainings(study.scale, run)}
-    gaps = {each: gap for each, gap in gaps_or_none.items() if gap is not None}
-    if len(gaps) > 1:
-        return Cell(sum(gaps.values()) / len(gaps), published, min(gaps.values()), max(gaps.values()))
-    return cells.gap_cell(study, next(iter(gaps), run), dataset, published, decoding)
+    return gap_over_seeds(study, roles.trainings(study.scale, run), dataset, published, decoding)
 
 
 def _mean_of_ratios(study: Study, run: str, dataset: Dataset, published: Value, decoding: Decoding) -> Cell:

@@ -9,8 +9,6 @@ import numpy as np
 
 from neuroute.accounting.counts import DecoderOnly
 from neuroute.accounting.flops import lengths_of, trained_sample
-from neuroute.analysis.bootstrap import Array
-from neuroute.analysis.paired import resampled_means
 from neuroute.papers.scaling import roles, steps
 from neuroute.papers.scaling.cells import GAP, range_notes
 from neuroute.papers.scaling.curves import HERE, PAPER, frame
@@ -26,6 +24,7 @@ from neuroute.rendering import plots, style
 from neuroute.rendering.cells import interval_cell
 from neuroute.rendering.columns import WHOLE, described
 from neuroute.rendering.grid import GREEDY
+from neuroute.rendering.seeds import above_over_seeds, resampled_over_seeds, summary_over_seeds
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import Drawing
 from neuroute.rendering.table import Cell, Column, Row, Table, fixed
@@ -92,31 +91,16 @@ def table21(study: Study) -> Table:
 
 def _means(study: Study, each: Reading) -> dict[str, float]:
     """Average what a reading's trainings have seen and taken."""
-    summaries = [study.summary(run) for run in roles.trainings(study.scale, each.run)]
     names = {"samples": "samples", "updates": "updates", "processor_s": "processor_time_s"}
-    return {key: float(np.mean([s.get(name, np.nan) for s in summaries])) for key, name in names.items()}
-
-
-def _resampled(study: Study, each: Reading, test: Labels) -> Array | None:
-    """Resample the mean gap (%) of a reading's trainings (resamples,), with instances shared by all readings."""
-    pairs = [study.lengths(run, test.dataset) for run in roles.trainings(study.scale, each.run)]
-    complete = [pair for pair in pairs if pair is not None]
-    if not complete or len(complete) < len(pairs):
-        return None
-    lengths = np.stack([unrounded for unrounded, _ in complete], 1)
-    stream = list(steps.readings(study.scale)).index(each)
-    return 100 * (resampled_means(lengths, stream) / resampled_means(complete[0][1]) - 1)
+    return summary_over_seeds(study, roles.trainings(study.scale, each.run), names)
 
 
 def _above(study: Study, each: Reading, test: Labels) -> Cell:
     base = Reading("same passes" if each.budget == "larger rate" else each.budget, READINGS[0])
-    here, there = (_resampled(study, one, test) for one in (each, base))
-    if each.run == base.run or here is None or there is None:
+    if each.run == base.run:
         return Cell()
-    gap, base_gap = (GAP.of_model(study, one.run, test.dataset, None, GREEDY).measured for one in (each, base))
-    if not (isinstance(gap, float) and isinstance(base_gap, float)):
-        return Cell()
-    return interval_cell(gap - base_gap, here - there)
+    runs, base_runs = (roles.trainings(study.scale, one.run) for one in (each, base))
+    return above_over_seeds(study, runs, base_runs, test.dataset)
 
 
 # -- Figure 17 --------------------------------------------------------------------------------------------------------
@@ -241,7 +225,10 @@ def _slope(study: Study, step: Step, in_print: float) -> Cell:
     if budgets[0] not in steps.readings(study.scale):
         return Cell(published=in_print)
     test = steps.tests(study.scale)[0]
-    few, most = (_resampled(study, each, test) for each in budgets)
+    few, most = (
+        resampled_over_seeds(study, roles.trainings(study.scale, each.run), test.dataset, stream)
+        for stream, each in enumerate(budgets)
+    )
     samples_few, samples_most = (_means(study, each)["samples"] for each in budgets)
     ratio = np.log(samples_most / samples_few)
     ends = [GAP.of_model(study, each.run, test.dataset, None, GREEDY).measured for each in budgets]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from neuroute.core.errors import NeurouteError
 from neuroute.papers.scaling import cvrp, roles, steps
 from neuroute.papers.scaling.protocol import protocol
 from neuroute.papers.scaling.roles import DATA, DEEP, DEEPEST, FEW, GRID, SHIFTED, SIZES, Shape, group, reference
 from neuroute.papers.scaling.scale import Cvrp, ScalingScale
-from neuroute.plan.changes import apply_changes, seed_of
+from neuroute.plan.changes import declare_run
 from neuroute.plan.config import Config, Scale
 from neuroute.plan.label_blocks import training_blocks
 from neuroute.plan.objects import LabelJob, Labels, Network, Run, SelfImprovement, Supervised
@@ -129,26 +128,17 @@ def _run(
     training: Supervised | SelfImprovement,
 ) -> Run:
     """The training of a run with one seed; what config.yaml changes of the run holds for all its seeds."""
-    run, repeated = f"{roles.PAPER}/{name}", f"{roles.PAPER}/{roles.with_seed(name, seed)}"
-    change = config.runs.get(run)
-    if seed and repeated in config.runs and config.runs[repeated].weights is None:
-        raise NeurouteError(f"config.yaml: runs.{repeated}: changes hold for all seeds; make them to {name}")
-    if seed and change and change.seed is not None:
-        raise NeurouteError(
-            f"config.yaml: runs.{run}.seed: scale {scale.name} trains it with several seeds; set the scale's "
-            "`seeds` to 1 first"
-        )
-    changed = apply_changes(config, run, training)
-    return Run(
-        paper=roles.PAPER,
-        name=roles.with_seed(name, seed),
+    return declare_run(
+        config,
+        roles.PAPER,
+        name,
+        training,
+        repetition=seed,
         role=role,
         network=network,
-        training=changed,
         n=scale[ScalingScale].sizes[100],
-        data=training_data(scale, changed.samples) if isinstance(changed, Supervised) else (),
+        data=lambda changed: training_data(scale, changed.samples) if isinstance(changed, Supervised) else (),
         validation=roles.validation(scale),
-        seed=seed_of(config, run, seed),
     )
 
 

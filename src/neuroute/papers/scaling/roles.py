@@ -6,6 +6,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 from neuroute.papers.scaling.scale import SIZES as SIZES
 from neuroute.papers.scaling.scale import ScalingScale
+from neuroute.plan.changes import with_seed
 from neuroute.plan.config import Scale
 from neuroute.plan.evaluations import Price, RunEvaluation
 from neuroute.plan.needs import Need, Tested
@@ -51,11 +52,6 @@ DEEPEST, DATA = Shape(42, 128), Shape(12, 128)  # of the ablations: Tables 7 and
 def run_id(shape: Shape, prefix: str = "") -> str:
     """Name the run of a shape: of the grid, of Table 2's deep models, or of what `prefix` says."""
     return f"{PAPER}/{prefix or ('deep' if shape in DEEP else 'base')}_{shape}"
-
-
-def with_seed(name: str, seed: int) -> str:
-    """Name (or identify) a repeated training; seed 0 is the run itself."""
-    return name if seed == 0 else f"{name}-s{seed}"
 
 
 def seeds_of(scale: Scale, name: str) -> range:

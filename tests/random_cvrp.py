@@ -29,3 +29,26 @@ def random_solution(instances: Vrp, i: int, rng: np.random.Generator) -> np.ndar
         routes[-1].append(customer)
         load += need
     return from_routes(routes)
+
+
+def drive(instances: Vrp, i: int, solution: list[list[int]]) -> float:
+    """A vehicle's way, stop by stop, by Python's complex numbers: its length.
+
+    Fails where it carries too much, or a customer is not served once.
+    """
+    order, via = solution
+    assert sorted(order) == list(range(1, instances.customers + 1))
+    assert set(via) <= {0, 1}
+    assert via[0] == 1
+    points = [complex(*p) for p in instances.coords[i].tolist()]
+    here, left, length = points[0], 0, 0.0
+    for customer, through in zip(order, via, strict=True):
+        if through:
+            length, here, left = length + abs(here - points[0]), points[0], int(instances.capacity[i])
+        length, here, left = (
+            length + abs(points[customer] - here),
+            points[customer],
+            left - instances.demand[i, customer],
+        )
+        assert left >= 0
+    return length + abs(here - points[0])

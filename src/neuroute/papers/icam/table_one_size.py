@@ -1,0 +1,78 @@
+"""Table 13 of paper `icam`, our own: the three stages beside trainings at one size, with several seeds of each."""
+
+from collections.abc import Iterator
+from math import isnan
+
+from neuroute.papers.icam import roles
+from neuroute.papers.icam.cells import ALPHAS, reference_note, sets_of
+from neuroute.papers.icam.roles import MULTI, OWN
+from neuroute.papers.icam.scale import IcamScale
+from neuroute.plan.config import Scale
+from neuroute.plan.needs import Log, Need, artifact, tested
+from neuroute.plan.objects import Problem
+from neuroute.rendering.cells import BOOTSTRAP
+from neuroute.rendering.columns import WHOLE, described
+from neuroute.rendering.seeds import above_over_seeds, gap_over_seeds, summary_over_seeds
+from neuroute.rendering.study import Study
+from neuroute.rendering.table import Cell, Column, Row, Table, fixed
+
+TSP: Problem = "tsp"
+MEANS = "a training"
+QUANTITIES = {"instances": "samples", "updates": "batches", "processor_s": "processor_time_s"}  # in run.json
+
+
+def _needs(scale: Scale) -> Iterator[Need]:
+    for run in _rows(scale).values():
+        for training in roles.trainings(scale, run):
+            yield Log(training)
+            for labels in sets_of(scale, TSP).values():
+                yield from tested(training, labels, MULTI)
+
+
+def _rows(scale: Scale) -> dict[str, str]:
+    """What each row is called, and its run; none where the scale has no control."""
+    if scale[IcamScale].one_size is None:
+        return {}
+    return {"Three stages": roles.run_id(OWN[TSP]), "One size, in the same time": roles.run_id(roles.ONE_SIZE)}
+
+
+@artifact("Our own: three stages against one size", needs=_needs)
+def table13(study: Study) -> Table:
+    """Gaps of ICAM in the three stages, and of ICAM at the first one's size in about the same time."""
+    tests = sets_of(study.scale, TSP)
+    sets = {size: labels.dataset for size, labels in tests.items()}
+    columns = (
+        Column("instances", "Instances", "", WHOLE, at=MEANS),
+        Column("updates", "Updates", "", WHOLE, at=MEANS),
+        Column("processor_s", "Processor time", "s", fixed(0), at=MEANS),
+        *(Column(f"gap_{n}_pct", f"TSP{n}", "%", fixed(2), "Gap", described(d)) for n, d in sets.items()),
+        *(Column(f"above_{n}", f"TSP{n}", "points", fixed(2), "Above", described(d)) for n, d in sets.items()),
+    )
+    rows, staged = [], roles.trainings(study.scale, roles.run_id(OWN[TSP]))
+    for label, run in _rows(study.scale).items():
+        runs = roles.trainings(study.scale, run)
+        means = summary_over_seeds(study, runs, QUANTITIES).values()
+        cells = [Cell(None if isnan(mean) else mean) for mean in means]
+        cells += [gap_over_seeds(study, runs, dataset, None, MULTI) for dataset in sets.values()]
+        above = (Cell() if runs == staged else above_over_seeds(study, runs, staged, d, MULTI) for d in sets.values())
+        rows.append(Row((label,), (*cells, *above)))
+    return Table(study.artifact.title, ("Training",), columns, tuple(rows), tuple(_notes(study)))
+
+
+def _notes(study: Study) -> list[str]:
+    one_size = study.scale[IcamScale].one_size
+    if one_size is None:
+        return ["This scale does not train ICAM at one size."]
+    return [
+        f"Trainings of each, which differ in their seeds alone: {one_size.seeds}. Gaps of several are means, between "
+        f"the least and the largest. {BOOTSTRAP}",
+        reference_note({TSP: sets_of(study.scale, TSP)}, {TSP: "Concorde"}),
+        "All gaps are without augmentation: the best of one solution from each node.",
+        "One size: the same three stages, rates and last loss, but all batches are of the first stage's size; there "
+        "are more of them, by a number that was set beforehand by measured rates. Processor time is that of one "
+        "thread, validations included.",
+        "Above: by how many points a gap is larger than that of the three stages; 95 % intervals over test instances, "
+        "the same for both, and over seeds, which are too few for it to hold all of theirs.",
+        "The paper trains POMO, not ICAM, at one size (Table 7).",
+        ALPHAS,
+    ]
