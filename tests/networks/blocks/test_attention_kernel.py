@@ -16,6 +16,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from neuroute.networks.blocks import attention
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.kernels import attention as kernel
+from neuroute.networks.blocks.kernels.library import lanes
 
 SCALE = 0.37
 compiled = pytest.mark.skipif(kernel._compiled() is None, reason=kernel.describe())
@@ -65,6 +66,17 @@ def test_equals_the_formula(channels: int, queries: int, keys: int) -> None:
         assert kernel.fits(q, k, v)
         found = attend(q, k, v, SCALE)
     torch.testing.assert_close(found.double(), dense(q, k, v), rtol=1e-5, atol=1e-5)
+
+
+@compiled
+@pytest.mark.parametrize(("queries", "keys"), [(3, 17), (33, 100), (11, 513)])
+def test_wide_heads_are_for_wide_vectors_without_gradients(queries: int, keys: int) -> None:
+    q, k, v = drawn(2, 1, queries, keys, 128)
+    assert not kernel.fits(q, k, v)
+    with torch.inference_mode():
+        assert kernel.fits(q, k, v) == (lanes() == 16)
+        found = attend(q / 8, k, v, SCALE)
+    torch.testing.assert_close(found.double(), dense(q / 8, k, v), rtol=1e-5, atol=1e-5)
 
 
 def biases(batch: int, heads: int, queries: int, keys: int) -> dict[str, Tensor]:

@@ -80,6 +80,21 @@ def test_an_ffn(width: int, hidden: int, rows: int) -> None:
 
 
 @compiled
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize(("width", "groups", "group"), [(32, 3, 16), (20, 1, 32), (128, 8, 16), (5, 4, 48)])
+def test_looking_up(width: int, groups: int, group: int, rows: int) -> None:
+    stream, keys, values = drawn(rows, width), 3 * drawn(groups * group, width), layer(groups * group, width)
+    scores = dense(stream, (keys, None)).unflatten(1, (groups, group))
+    wanted = stream + dense(scores.softmax(dim=-1).flatten(1), values)
+    with torch.inference_mode():
+        assert linear.fits(stream, (keys, None), values)
+        assert linear.fits_groups(group)
+        linear.look_up(stream, keys, values, group)
+    assert_near(stream, wanted)
+    assert not linear.fits_groups(group + 1)
+
+
+@compiled
 def test_neither_threads_nor_other_rows_change_a_bit() -> None:
     x, up, down = drawn(900, 64), layer(64, 256), layer(256, 64)
     threads, found = torch.get_num_threads(), []

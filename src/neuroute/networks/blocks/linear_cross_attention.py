@@ -103,6 +103,16 @@ class CrossLayer(nn.Module):
         probabilities = torch.softmax(scores.unflatten(2, keys.shape[1:3]), dim=-1)
         return torch.baddbmm(self.out.bias, probabilities.flatten(2), values.flatten(1, 2))
 
+    def look_up_in_place(self, stream: Tensor, keys: Tensor, values: Tensor) -> None:
+        """stream += MHA(stream, context) of `folded` keys and values"""
+        rows = keys.flatten(1, 2).contiguous()
+        columns = values.flatten(1, 2).transpose(1, 2).contiguous()
+        if kernel.fits_groups(keys.shape[2]) and kernel.fits(stream[0], (rows, self.out.bias), (columns, None)):
+            for of_one, k, v in zip(stream, rows, columns, strict=True):
+                kernel.look_up(of_one, k, (v, self.out.bias), keys.shape[2])
+        else:
+            stream += self.looked_up(stream, keys, values)
+
     def _heads(self, x: Tensor) -> Tensor:
         out: Tensor = x.unflatten(2, (self.heads, -1))
         return out
@@ -144,7 +154,7 @@ class CrossModule(nn.Module):
         for rows, tokens in slices(h.shape[0], h.shape[1], floats // layer.up.out_features):
             part = h[rows, tokens]
             if folds:
-                part += layer.looked_up(part, keys[rows], values[rows])
+                layer.look_up_in_place(part, keys[rows], values[rows])
             else:
                 part += layer.attended(part, z[rows], attention_scale)
             layer.feed_in_place(part)

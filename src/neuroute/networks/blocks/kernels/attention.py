@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from neuroute.networks.blocks.kernels.library import are_on, dense, library, reason, threads_for
+from neuroute.networks.blocks.kernels.library import are_on, dense, lanes, library, reason, threads_for
 
 VERSION = "1c99b93e5dd65045"  # see `library`
 CHANNELS = 64  # of a head, at most: beyond, torch's matrix products are as fast
+WIDE_CHANNELS = 128  # the same without gradients, with AVX-512
 
 
 class _View(ctypes.Structure):
@@ -47,7 +48,7 @@ def fits(q: Tensor, k: Tensor, v: Tensor) -> bool:
     """Whether the kernel takes these (batch, heads, tokens, d_k) tensors, and is there."""
     return (
         q.device.type == "cpu"
-        and q.shape[-1] <= CHANNELS
+        and q.shape[-1] <= (WIDE_CHANNELS if lanes() == 16 and not torch.is_grad_enabled() else CHANNELS)
         and q.dtype == k.dtype == v.dtype
         and q.dtype in (torch.float32, torch.bfloat16)
         and are_on()

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from neuroute.networks.blocks.kernels.library import TARGETS, are_on, library, threads_for
+from neuroute.networks.blocks.kernels.library import are_on, lanes, library, threads_for
 
 VERSION = "c8add28e43cecc28"  # see `library`
 CHANNELS = 64  # of a head, at most
@@ -63,7 +63,7 @@ class Decisions:
         where it began, or its numbers times of_context (count, width).  limit: see `pointer.best_of`.
         """
         batch, heads, nodes, channels = keys.shape
-        beyond, deep = -nodes % _lanes(), -channels % _lanes()
+        beyond, deep = -nodes % lanes(), -channels % lanes()
         attention = {
             "keys": F.pad(keys.float().transpose(2, 3), (0, beyond)),
             "values": F.pad(values.float(), (0, deep)),
@@ -84,7 +84,7 @@ class Decisions:
         batch, *experts, nodes, self._width = targets.shape
         self._starts = of_context.dim() == 3
         count = 0 if self._starts else of_context.numel() // self._width
-        targets = F.pad(targets.transpose(-2, -1), (0, -nodes % _lanes()))
+        targets = F.pad(targets.transpose(-2, -1), (0, -nodes % lanes()))
         context = {"of_current": of_current, "of_first" if self._starts else "of_numbers": of_context}
         arrays = {"targets": targets, **context, **glimpse}
         self._kept = {name: each.float().contiguous() for name, each in arrays.items()}
@@ -176,10 +176,6 @@ def fits(keys: Tensor, targets: Tensor) -> bool:
         and are_on()
         and _compiled() is not None
     )
-
-
-def _lanes() -> int:
-    return TARGETS[torch.backends.cpu.get_cpu_capability()][1]
 
 
 def _compiled() -> ctypes.CDLL | None:

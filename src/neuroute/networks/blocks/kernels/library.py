@@ -71,6 +71,11 @@ def are_on() -> bool:
     return not torch.compiler.is_compiling() and torch.backends.cuda.flash_sdp_enabled()
 
 
+def lanes() -> int:
+    """Floats of a vector, where there are kernels; else 1."""
+    return TARGETS.get(torch.backends.cpu.get_cpu_capability(), ("", 1))[1]
+
+
 def threads_for(products: int) -> int:
     """Threads for so many multiply-adds."""
     return torch.get_num_threads() if products > PARALLEL else 1

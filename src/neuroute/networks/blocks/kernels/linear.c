@@ -1,4 +1,4 @@
-/* Linear layers, and two of them with a ReLU between, for rows of floats on a CPU.  linear.py calls this.
+/* Linear layers, and two of them with a ReLU or softmaxes between, for rows of floats on a CPU.  linear.py calls this.
 
    A layer's weights are packed at each call, with an input's weights for WIDE outputs side by side: that takes as long
    as a few dozen rows.  A tile of ROWS x WIDE sums then stays in registers for all inputs, and biases, ReLU and the stream
@@ -23,6 +23,7 @@ typedef struct {
     float *out;              /* (rows, outputs): may be the stream and, where there are two layers, x */
     int64_t rows;
     layer first, second; /* second without a weight: there is none */
+    int64_t group;       /* between the two: softmaxes of so many outputs, a multiple of LANES, of base 2; 0: a ReLU */
     int threads;
 } task;
 
@@ -89,6 +90,32 @@ static void through(const layer *l, const float *packed, float *out, const float
     }
 }
 
+/* The sum, or the largest, of all lanes: in each of them. */
+INLINE vec over_lanes(vec x, const int sums) {
+    UNROLL for (int s = LANES / 2; s; s /= 2) {
+        vec other = __builtin_shuffle(x, lanes() ^ s);
+        if (sums) x += other;
+        else x = larger(x, other);
+    }
+    return x;
+}
+
+/* Of each `group` numbers, of base 2. */
+static void softmaxes(float *x, int64_t count, int64_t group) {
+    for (; count > 0; count -= group, x += group) {
+        vec most = load(x), total = (vec){};
+        for (int64_t k = LANES; k < group; k += LANES) most = larger(load(x + k), most);
+        most = over_lanes(most, 0);
+        for (int64_t k = 0; k < group; k += LANES) {
+            vec p = exp2_of(load(x + k) - most);
+            store(x + k, p);
+            total += p;
+        }
+        vec share = fill(1) / over_lanes(total, 1);
+        for (int64_t k = 0; k < group; k += LANES) store(x + k, load(x + k) * share);
+    }
+}
+
 /* 0, or 1 where memory was short. */
 int linear(const task *t) {
     const layer *a = &t->first, *b = &t->second;
@@ -106,7 +133,8 @@ int linear(const task *t) {
         float *out = t->out + first * wide;
         if (b->weight) {
             float *room = rooms + each * omp_get_thread_num();
-            through(a, own, room, 0, a->outputs, x, rows, 1);
+            through(a, own, room, 0, a->outputs, x, rows, !t->group);
+            if (t->group) softmaxes(room, rows * a->outputs, t->group);
             through(b, second, out, stream, wide, room, rows, 0);
         } else
             through(a, own, out, stream, wide, x, rows, 0);

@@ -5,13 +5,14 @@ ReLU, and adding to a stream.
 """
 
 import ctypes
+import math
 
 import torch
 from torch import Tensor
 
-from neuroute.networks.blocks.kernels.library import are_on, library, threads_for
+from neuroute.networks.blocks.kernels.library import are_on, lanes, library, threads_for
 
-VERSION = "10a8093d5b920fff"  # see `library`
+VERSION = "60e088c37e37536c"  # see `library`
 Layer = tuple[Tensor, Tensor | None]  # weight (outputs, inputs), bias (outputs,)
 ROWS = 64  # fewer are not worth packing a layer's weights
 
@@ -32,6 +33,7 @@ class _Task(ctypes.Structure):
         ("rows", ctypes.c_int64),
         ("first", _Layer),
         ("second", _Layer),
+        ("group", ctypes.c_int64),
         ("threads", ctypes.c_int),
     )
 
@@ -67,13 +69,27 @@ def feed_forward(
     return _run(x, stream, out, _layer(up, None), _layer(down, factor))
 
 
-def _run(x: Tensor, stream: Tensor | None, out: Tensor, first: _Layer, second: _Layer) -> Tensor:
+def look_up(stream: Tensor, keys: Tensor, values: Layer, group: int) -> None:
+    """stream += values(softmax(stream keys^T)) of stream (..., width), in place; a softmax for each `group` keys.
+
+    keys (n, width), values' weight (width, n); group: see `fits_groups`.
+    """
+    first = _Layer(keys.data_ptr(), None, keys.shape[1], keys.shape[0], math.log2(math.e))
+    _run(stream, stream, stream, first, _layer(values, None), group)
+
+
+def fits_groups(group: int) -> bool:
+    """Whether softmaxes of so many keys fill whole vectors."""
+    return group % lanes() == 0
+
+
+def _run(x: Tensor, stream: Tensor | None, out: Tensor, first: _Layer, second: _Layer, group: int = 0) -> Tensor:
     kernel = _compiled()
     assert kernel is not None
     rows = x.numel() // first.inputs
     added = None if stream is None else stream.data_ptr()
     threads = threads_for(rows * first.inputs * first.outputs)
-    if kernel.linear(ctypes.byref(_Task(x.data_ptr(), added, out.data_ptr(), rows, first, second, threads))):
+    if kernel.linear(ctypes.byref(_Task(x.data_ptr(), added, out.data_ptr(), rows, first, second, group, threads))):
         raise MemoryError("linear: no memory for a layer's weights")
     return out
 
