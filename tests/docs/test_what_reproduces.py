@@ -1,4 +1,4 @@
-"""What "What reproduces, and what does not" says of differences follows from the kept tables by the rule that it names."""
+"""What the page on what reproduces says of differences follows from the kept tables by the rule that it names."""
 
 import csv
 from functools import cache
