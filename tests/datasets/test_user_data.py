@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from random_cvrp import drive
 
 from neuroute.core.errors import NeurouteError
 from neuroute.problems.tsp import tour_length
+from neuroute.problems.vrp import Vrp
 from neuroute.user.data import read_instances
 from neuroute.user.instances import Instances
 
@@ -289,20 +291,10 @@ def test_public_cvrp_sets_are_feasible_and_as_long_as_published(
     assert group.reference.mean() == pytest.approx(mean, abs=5e-6)
     with np.load(path) as file:
         arrays = {key: file[key] for key in file.files}
+    instances = Vrp(arrays["coords"].astype(float), arrays["demand"].astype(int), arrays["capacity"].astype(int))
     for i in range(0, 128, 16):  # once more, customer by customer
-        left, here, length = int(arrays["capacity"][i]), arrays["coords"][i, 0].astype(float), 0.0
-        depot, served = here, []
-        for customer, via in zip(arrays["node"][i], arrays["via_depot"][i], strict=True):
-            point = arrays["coords"][i, customer].astype(float)
-            if via:
-                length += float(np.hypot(*(here - depot)))
-                here, left = depot, int(arrays["capacity"][i])
-            length, here = length + float(np.hypot(*(point - here))), point
-            left -= int(arrays["demand"][i, customer])
-            assert left >= 0
-            served.append(int(customer))
-        assert sorted(served) == list(range(1, customers + 1))
-        assert length + np.hypot(*(here - depot)) == pytest.approx(group.reference[i])
+        solution = [arrays["node"][i].tolist(), arrays["via_depot"][i].astype(int).tolist()]
+        assert drive(instances, i, solution) == pytest.approx(group.reference[i])
 
 
 # -- loads and coordinates that nobody can compute with ---------------------------------------------------------------

@@ -7,6 +7,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 import torch
+from random_cvrp import random_instances
 from torch import Tensor
 
 from neuroute.decoding.beam import search_beams
@@ -21,7 +22,6 @@ from neuroute.networks.sit import SitCvrp
 from neuroute.plan.objects import Decoding
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import Vrp
-from random_cvrp import random_instances
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -48,13 +48,6 @@ def test_greedy_equals_the_plain_loop(net: DecoderOnly, coords: torch.Tensor) ->
     assert tours.tolist() == [naive_greedy(net, c) for c in coords]
 
 
-def test_batched_equals_single(net: DecoderOnly, coords: torch.Tensor) -> None:
-    for decoding in (Decoding(), Decoding(method="beam", beam=3), Decoding(method="rrc", iterations=8)):
-        together = decode("tsp", net, coords, decoding)
-        assert torch.equal(together, torch.cat([decode("tsp", net, c[None], decoding) for c in coords]))
-        assert torch.equal(together, decode("tsp", net, coords, decoding.model_copy(update={"batch_size": 4})))
-
-
 def test_wide_beam_finds_the_best_of_all_tours() -> None:
     """A beam that holds every tour of 6 nodes returns the optimum, whatever the network says."""
     from itertools import permutations

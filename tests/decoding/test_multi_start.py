@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_cvrp import drive
 from torch import Tensor
 
 from many_starts import CPU, NETWORKS, AnyLogits, Case, N, case_of
@@ -19,7 +20,6 @@ from neuroute.decoding.tsp import TSP, TspBatch
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.problems.vrp_variants import SWITCHES
-from random_cvrp import drive
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

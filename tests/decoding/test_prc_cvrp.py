@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from random_cvrp import drive, random_instances
 from torch import Tensor
 
 from neuroute.core.errors import NeurouteError
@@ -22,7 +23,6 @@ from neuroute.problems.cvrp_sub_paths import arranged, by_angle, draw_within
 from neuroute.problems.vrp import Vrp, from_routes
 from neuroute.solvers.insertion import solve_cvrp
 from neuroute.solvers.nearest import vrp_solutions
-from random_cvrp import drive, random_instances
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
+from random_cvrp import random_instances
 
 from neuroute.decoding.prc.cvrp import RULES
 from neuroute.problems.cvrp_sub_paths import Blocks, by_angle, cut_off, draw, draw_within, from_the_end
 from neuroute.problems.vrp import to_routes
-from random_cvrp import random_instances
 
 
 def test_the_papers_example_of_pieces() -> None:

@@ -6,6 +6,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 import torch
+from random_cvrp import random_instances
 from torch import Tensor
 
 from neuroute.decoding.cvrp import CvrpBatch
@@ -13,7 +14,6 @@ from neuroute.decoding.prefixes import ANY, RoutePrefixes
 from neuroute.decoding.sampling import Begin, Lengths, sample_distinct, sample_shortest
 from neuroute.problems.cvrp import cost, is_feasible
 from neuroute.problems.vrp import Vrp
-from random_cvrp import random_instances
 from test_sampling import agrees, generator
 
 pytestmark = pytest.mark.usefixtures("one_thread")

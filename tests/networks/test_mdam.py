@@ -8,17 +8,18 @@ import torch
 from torch import Tensor
 
 import mdam_by_the_book as book
+from networks import N, awake
+from networks import features as features_of
 from neuroute.accounting import measured
 from neuroute.accounting.cost import counts
 from neuroute.networks.import_weights import import_weights
 from neuroute.networks.mdam import Mdam, MdamCvrp
-from neuroute.networks.weights import build, load_checkpoint
+from neuroute.networks.weights import load_checkpoint
 from neuroute.plan.objects import Network
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 NETWORKS: dict[str, type[Mdam]] = {"tsp": Mdam, "cvrp": MdamCvrp}
-N = 9
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
 
 
@@ -38,21 +39,12 @@ def network(problem: str, **arguments: Any) -> Network:
 
 
 def small(problem: str, **more: Any) -> Any:
-    torch.manual_seed(0)
     shape = {"depth": 2, "width": 24, "heads": 3, "feed_forward": 40, "decoders": 2}
-    net = build(network(problem, **shape | more)).double()
-    for name, p in net.named_parameters():
-        if "norm" in name:
-            p.data.normal_(1.0, 0.3)
-    return net
+    return awake(NETWORKS[problem], **shape | more)
 
 
 def features(problem: str, batch: int = 2) -> tuple[Tensor, ...]:
-    torch.manual_seed(1)
-    coords = torch.rand(batch, N, 2, dtype=torch.float64)
-    demand = torch.randint(1, 10, (batch, N)).double() / 20
-    demand[:, 0] = 0
-    return (coords,) if problem == "tsp" else (coords, demand)
+    return features_of(NETWORKS[problem], batch)  # type: ignore[arg-type]
 
 
 # -- the same probabilities -------------------------------------------------------------------------------------------

@@ -10,32 +10,23 @@ from typing import Any
 
 import torch
 
+from fabricated import CONFIG
+from fabricated_icam import ARTIFACTS, SCALE
 from neuroute.datasets.labels import make_labels
 from neuroute.evaluation.driver import evaluate
 from neuroute.evaluation.loaded import RunContext
 from neuroute.networks.weights import build, save_checkpoint
 from neuroute.papers.icam import roles
 from neuroute.papers.icam.roles import StructureEvaluation
-from neuroute.plan.config import Config, Scale, load_scale, parse_config
-from neuroute.plan.objects import Artifact, Dataset, Labels, Network, Run, Supervised
+from neuroute.plan.objects import Dataset, Labels, Network, Run, Supervised
 from neuroute.rendering.study import Study
 
-SCALE: Scale = load_scale(str(Path(__file__).parents[1] / "data" / "micro.yaml"))
-CONFIG: Config = parse_config({})
 N, DECISION = 30, 9
 SIZES = {20: 12, 60: 6}  # nodes of labelled instances -> how many
 OPTIMAL = tuple(Labels(dataset=Dataset(split="test", n=n, count=c), solver="insertion") for n, c in SIZES.items())
 ICAM, POMO = (roles.run_id(names["tsp"]) for names in (roles.OWN, roles.ORIGINAL))
 SHAPE = {"depth": 3, "width": 16, "feed_forward": 24}
 CONTEXT = RunContext(scale="test", code="c", network_code="n", device="cpu", threads=1)
-FUNCTIONS = {
-    "figure1": "figure_selection",
-    "figure2": "figures_adaptation",
-    "figure3": "figures_network",
-    "figure4": "figures_adaptation",
-    "figure5": "figure_calculation",
-    "figure6": "figures_network",
-}
 
 
 def run_of(run: str, **arguments: Any) -> Run:
@@ -85,7 +76,4 @@ def fabricate(work: Path) -> Path:
 
 
 def study(name: str, work: Path) -> Study:
-    function = f"neuroute.papers.icam.{FUNCTIONS[name]}:{name}"
-    run = POMO if name == "figure6" else ICAM
-    artifact = Artifact(paper=roles.PAPER, name=name, title=name, function=function, evaluations=(f"{run}/structure",))
-    return Study.load(artifact, CONFIG, SCALE, RUNS.values(), work)
+    return Study.load(ARTIFACTS[name], CONFIG, SCALE, RUNS.values(), work)

@@ -6,19 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from fabricated import about, records, write_records
+from fabricated import Fabric, about, records, write_records, write_tests
 from neuroute.papers.sit.paper import PAPER
 from neuroute.papers.sit.roles import RoundEvaluation
-from neuroute.plan.config import Config, load_scale, parse_config
-from neuroute.plan.objects import Artifact, Decoding, Reconstruction, Run
+from neuroute.plan.config import load_scale
+from neuroute.plan.objects import Decoding, Reconstruction, Run
 from neuroute.rendering.maps import tour_length
-from neuroute.rendering.study import Study
 
 SCALE = load_scale("smoke")
-CONFIG: Config = parse_config({})
-RUNS: dict[str, Run] = {run.id: run for run in PAPER.runs(CONFIG, SCALE)}
-ARTIFACTS: dict[str, Artifact] = {a.name: a for a in PAPER.artifacts(SCALE, PAPER.label_jobs(SCALE, [*RUNS.values()]))}
-ROUND = next(e for e in PAPER.evaluations(SCALE) if isinstance(e, RoundEvaluation))
+FABRIC = Fabric(PAPER, SCALE, lambda run, dataset, decoding: repeated_gap(run))
+RUNS: dict[str, Run] = {run.id: run for run in FABRIC.runs}
+ROUND = next(e for e in FABRIC.evaluations if isinstance(e, RoundEvaluation))
+study = FABRIC.study
 LOGS = ("sit/warm_tsp", "sit/tsp_1k")
 Arrays = dict[str, Any]
 
@@ -113,20 +112,9 @@ def repeated_gap(run: Run) -> float:
 
 
 def write_repetitions(work: Path) -> None:
-    for evaluation in PAPER.evaluations(SCALE):
-        run = RUNS.get(evaluation.run)
-        if run is None or "repetitions" not in run.role:
-            continue
-        (test,) = evaluation.tests
-        d = test.labels.dataset
-        reference = np.random.default_rng(1).normal(4.5, 0.1, d.count)
-        spread = np.random.default_rng(2).normal(0, 0.01, d.count)
-        own = reference * (1 + repeated_gap(run) / 100 + spread - spread.mean())
-        gap = 100 * (own.mean() / reference.mean() - 1)
-        values = {"gap_pct": gap, "parameters": 1000 * run.network.arguments["representatives"]}
-        arrays = {f"{d.id}|greedy": own, f"{d.id}|reference": reference}
-        rows = records(evaluation.group, run, about(d, "concorde"), Decoding(), values)
-        write_records(work, evaluation, rows, arrays)
+    for evaluation in FABRIC.evaluations:
+        if "repetitions" in RUNS[evaluation.run].role:
+            write_tests(FABRIC, work, evaluation, RUNS[evaluation.run])
 
 
 def fabricate(work: Path) -> Path:
@@ -134,7 +122,3 @@ def fabricate(work: Path) -> Path:
     write_logs(work)
     write_repetitions(work)
     return work
-
-
-def study(name: str, work: Path) -> Study:
-    return Study.load(ARTIFACTS[name], CONFIG, SCALE, RUNS.values(), work)

@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 
 from fabricated import stored, with_arrays
-from fabricated_icam_figures import DECISION, FUNCTIONS, ICAM, POMO, SHAPE, SIZES, N, fabricate, small, study
-from figure_checks import drawn_figure, laid_out, texts
-from neuroute.core.errors import NeurouteError
+from fabricated_icam_figures import DECISION, ICAM, POMO, SHAPE, SIZES, N, fabricate, small, study
+from figure_checks import drawn_figure, texts
 from neuroute.papers.icam.figure_calculation import CHANNELS, NODES
 from neuroute.plan.objects import Run
 from neuroute.rendering import style
 from neuroute.rendering.maps import draw_matrix, format_range, short
-from neuroute.rendering.render import FIGURE_FORMATS
-from rendered import written_twice
 
 RECORDS = fabricate
 draw = partial(drawn_figure, study)
@@ -25,63 +22,8 @@ Arrays = dict[str, np.ndarray]
 ICAM_NET, POMO_NET = f"{ICAM}/structure", f"{POMO}/structure"
 
 
-def net_of(name: str) -> str:
-    """The evaluation that a figure reads."""
-    return POMO_NET if name == "figure6" else ICAM_NET
-
-
 def parameters(run: Run) -> int:
     return sum(p.numel() for p in small(run).parameters())
-
-
-# -- all of them ----------------------------------------------------------------------------------------------------
-
-
-def test_every_format_is_written_and_comes_out_the_same(work: Path, tmp_path: Path) -> None:
-    written_twice(study, "figure3", work, tmp_path, FIGURE_FORMATS)
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_it_says_what_it_shows_and_is_laid_out(name: str, work: Path) -> None:
-    drawing = draw(name, work)
-    laid_out(drawing)
-    assert drawing.alt
-    assert drawing.notes[-1].endswith("and no numbers.") or drawing.notes[-1].endswith("prints no numbers.")
-    assert any((POMO if name == "figure6" else ICAM) in note for note in drawing.notes)
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_without_the_evaluation_there_is_one_clear_error(name: str, work: Path, tmp_path: Path) -> None:
-    run = POMO if name == "figure6" else ICAM
-    folder = with_arrays(work, tmp_path, f"{run}/structure", lambda a: a.clear())
-    with pytest.raises(NeurouteError, match=rf"{run}/structure names no modules; evaluate it again"):
-        draw(name, folder)
-
-
-@pytest.mark.parametrize(
-    ("name", "lacking"),
-    [("figure1", "sizes"), ("figure2", "layer_alphas"), ("figure3", "bias"), ("figure5", "numerator"),
-     ("figure6", "attention")],
-)  # fmt: skip
-def test_a_missing_array_is_named(name: str, lacking: str, work: Path, tmp_path: Path) -> None:
-    folder = with_arrays(work, tmp_path, net_of(name), lambda a: a.pop(lacking))
-    with pytest.raises(NeurouteError, match=f"no array {lacking}; evaluate it again"):
-        draw(name, folder)
-
-
-def broken(a: Arrays) -> None:
-    """A network whose training went astray: nothing is a number."""
-    for key, value in a.items():
-        if value.dtype.kind == "f" and not key.startswith(("coords", "levels", "lengths", "log_n", "clipping")):
-            a[key] = np.full_like(value, np.nan)
-
-
-@pytest.mark.parametrize("name", [f for f in FUNCTIONS if f != "figure1"])
-def test_what_is_not_finite_is_drawn_nonetheless(name: str, work: Path, tmp_path: Path) -> None:
-    laid_out(draw(name, with_arrays(work, tmp_path, net_of(name), broken)))
-
-
-# -- one by one -----------------------------------------------------------------------------------------------------
 
 
 def test_figure1_shows_the_regions(work: Path) -> None:
