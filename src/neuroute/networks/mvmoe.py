@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
+import torch
 from torch import Tensor, nn
 
 from neuroute.networks.base import MultiStartNetwork
@@ -14,7 +15,7 @@ from neuroute.networks.blocks.experts.mixture import Experts, LinearExperts, Mix
 from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.blocks.kernels.decision import Decisions
 from neuroute.networks.blocks.norms import NORMS, Norm, NormName, UntrackedBatchNorm
-from neuroute.networks.blocks.pointer import best_of, clipped, fits, fold, packed
+from neuroute.networks.blocks.pointer import best_of, clipped, fits, fold, is_packed, packed
 from neuroute.networks.blocks.post_norm_layer import PostNormLayer
 from neuroute.networks.blocks.vrp_inputs import VrpContext, VrpEmbedding, through
 from neuroute.networks.mvmoe_shape import ALL, POSITIONS, inputs_of, places
@@ -150,11 +151,18 @@ class MvMoe(MultiStartNetwork):
         keys, values = (self._heads(part) for part in self.key_value(encoded).chunk(2, dim=-1))
         scale = 1 / math.sqrt(self.width)
         if isinstance(self.combine, nn.Linear):
-            nodes, offsets = fold(encoded, self.combine, scale)
+            nodes, offsets = fold(encoded, self.combine.weight, self.combine.bias, scale)
         else:
             nodes, offsets = encoded * scale, encoded.new_zeros(())
         of_context, of_current = self.context(encoded)
-        decisions = packed(keys, values, nodes, offsets, of_current, of_context)
+        targets, biases = nodes, offsets
+        if isinstance(self.combine, Mixture | Hierarchical) and self.combine.is_sum_of_linear and is_packed(keys):
+            every = [fold(encoded, weight, bias, scale) for weight, bias in self.combine.linear()]
+            targets, biases = (
+                torch.stack([each[0] for each in every], dim=1),
+                torch.cat([each[1] for each in every], dim=1),
+            )
+        decisions = packed(keys, values, targets, biases, of_current, of_context)
         return Prepared(nodes, offsets, keys, values, of_context, of_current, routing or Routing(), decisions)
 
     def begin_episode(self, prepared: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Prepared:
@@ -186,7 +194,12 @@ class MvMoe(MultiStartNetwork):
         read = self.context.read(context)
         if isinstance(self.combine, nn.Linear):
             return decisions.best(read, current, mask)
-        return decisions.point(self._combined(prepared, decisions.glimpse(read, current, mask)), mask)
+        glimpsed = decisions.glimpse(read, current, mask)
+        assert isinstance(self.combine, Mixture | Hierarchical)
+        if not self.combine.is_sum_of_linear:
+            return decisions.point(self._combined(prepared, glimpsed), mask)
+        first = (self._first(prepared, glimpsed),) if isinstance(self.combine, Hierarchical) else ()
+        return decisions.point(glimpsed, mask, self.combine.shares(glimpsed, prepared.routing, *first))
 
     def _fits(self, p: Prepared, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """How well each node fits each tour: (batch, tours, nodes)."""
@@ -204,16 +217,20 @@ class MvMoe(MultiStartNetwork):
             return attended
         if not isinstance(self.combine, Hierarchical):
             return through(self.combine, attended, p.routing)
-        first = p.first
-        if self.hierarchy == "episode" and first is None:
-            if p.routing.first is None:  # a new episode
-                p_first = self.combine.probabilities(attended, p.routing)
-                if p_first is None or p_first.requires_grad:
-                    raise ValueError("hierarchy 'episode' learns from what `begin_episode` adds to what is prepared")
-                p.routing.first = p_first
-            first = p.routing.first
-        combined: Tensor = self.combine(attended, p.routing, first)
+        combined: Tensor = self.combine(attended, p.routing, self._first(p, attended))
         return combined
+
+    def _first(self, p: Prepared, attended: Tensor) -> Tensor | None:
+        """What a hierarchical gate found when the episode began, where that counts."""
+        if self.hierarchy != "episode" or p.first is not None:
+            return p.first
+        if p.routing.first is None:  # a new episode
+            assert isinstance(self.combine, Hierarchical)
+            p_first = self.combine.probabilities(attended, p.routing)
+            if p_first is None or p_first.requires_grad:
+                raise ValueError("hierarchy 'episode' learns from what `begin_episode` adds to what is prepared")
+            p.routing.first = p_first
+        return p.routing.first
 
     def _heads(self, x: Tensor) -> Tensor:
         out: Tensor = x.unflatten(2, (self.heads, -1)).transpose(1, 2)

@@ -72,7 +72,7 @@ class Pomo(MultiStartNetwork):
     def prepare(self, encoded: Tensor) -> Prepared:
         """encoded (batch, nodes, width) -> what is computed once for all decisions."""
         keys, values = (self._heads(part) for part in self.key_value(encoded).chunk(2, dim=-1))
-        nodes, offsets = fold(encoded, self.combine, 1 / math.sqrt(self.width))
+        nodes, offsets = fold(encoded, self.combine.weight, self.combine.bias, 1 / math.sqrt(self.width))
         of_context, of_current = self.context(encoded)
         decisions = packed(keys, values, nodes, offsets, of_current, of_context)
         return Prepared(nodes, offsets, keys, values, of_context, of_current, decisions)

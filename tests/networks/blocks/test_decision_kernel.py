@@ -1,6 +1,8 @@
 """The compiled decisions are those of the formula: glimpses to float32's digits, and the first of the best nodes."""
 
+import copy
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -8,8 +10,10 @@ from torch import Tensor
 
 from neuroute.networks.blocks.aafm import aafm, weigh
 from neuroute.networks.blocks.contexts import rows_of
+from neuroute.networks.blocks.experts.routing import Routing
 from neuroute.networks.blocks.kernels import attention, decision
 from neuroute.networks.blocks.pointer import best_of, packed
+from neuroute.networks.mvmoe import MvMoe
 
 pytestmark = pytest.mark.skipif(decision._compiled() is None, reason=attention.describe())
 BATCH = 2
@@ -66,6 +70,60 @@ def test_equals_the_formula(shape: tuple[int, int, int, int], numbers: int | Non
     assert torch.equal(decisions.point(seen, drawn.mask), chosen)
     near = fits.gather(2, chosen[..., None]).squeeze(2)
     torch.testing.assert_close(near, fits.amax(dim=2), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_experts_count_as_much_as_their_shares(shape: tuple[int, int, int, int]) -> None:
+    drawn = Drawn(*shape, 4)
+    width, nodes, tours = drawn.targets.shape[2], shape[0], shape[1]
+    targets, offsets = drawn.normal(BATCH, 3, nodes, width), drawn.normal(BATCH, 3, nodes)
+    shares = drawn.normal(BATCH, tours, 3).softmax(dim=-1)
+    shares[..., 1] = 0
+    shares[0, :2, 0] = 0
+    seen, drawn.targets, drawn.offsets = drawn.normal(BATCH, tours, width), targets, offsets
+    each = torch.einsum("btw,benw->bten", seen.double(), targets.double()) + offsets[:, None]
+    fits = torch.einsum("bten,bte->btn", each, shares.double()).clamp(-9.02, 9.02) + drawn.mask
+    chosen = drawn.packed().point(seen, drawn.mask, shares)
+    near = fits.gather(2, chosen[..., None]).squeeze(2)
+    torch.testing.assert_close(near, fits.amax(dim=2), rtol=0, atol=1e-4)
+
+
+MIXTURES = [
+    {},
+    {"experts": 3, "top": 1},
+    {"level": "instance"},
+    {"level": "problem"},
+    {"method": "random"},
+    {"method": "expert-choice"},
+    {"method": "soft"},
+    {"hierarchy": "step"},
+    {"hierarchy": "episode"},
+    {"hierarchy": "random"},
+]
+
+
+@pytest.mark.parametrize("options", MIXTURES, ids=str)
+def test_mixtures_choose_the_best_of_their_logits(options: dict[str, Any]) -> None:
+    """Over a few moves, whatever gates draw."""
+    torch.manual_seed(0)
+    net, nodes, tours = MvMoe(depth=1, width=32, heads=4, feed_forward=32, **options).double().eval(), 23, 11
+    for name, parameter in net.named_parameters():
+        if "gate" in name:
+            torch.nn.init.normal_(parameter)
+    encoded = net.encode(torch.rand(3, nodes, 2).double(), torch.rand(3, nodes).double()).detach()
+    single = copy.deepcopy(net).float()
+    with torch.no_grad():
+        plain = net.prepare(encoded, Routing(torch.Generator().manual_seed(1)))
+        found = single.prepare(encoded.float(), Routing(torch.Generator().manual_seed(1)))
+        assert plain.decisions is None
+        assert found.decisions is not None
+        for _ in range(6):
+            context, current = torch.rand(3, tours, 4), torch.randint(nodes, (3, tours))
+            mask = torch.where(torch.rand(3, tours, nodes) < 0.4, -math.inf, 0.0).scatter(2, current[..., None], 0.0)
+            logits = net.decide(plain, context.double(), current, mask.double())
+            chosen = single.decide_best(found, context, current, mask)
+            near = logits.gather(2, chosen[..., None]).squeeze(2)
+            torch.testing.assert_close(near, logits.amax(dim=2), rtol=0, atol=1e-4)
 
 
 def test_the_first_of_equals() -> None:

@@ -1,7 +1,7 @@
 """The last step of networks of many starts: products of queries with nodes, clipped by a tanh (Bello et al., 2017)."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from neuroute.networks.blocks.all_digits import at_least_float32, in_all_digits
 from neuroute.networks.blocks.kernels import decision as kernel
@@ -10,16 +10,20 @@ from neuroute.networks.blocks.kernels.decision import Decisions
 SATURATED = {torch.float32: 9.02, torch.float64: 19.1}  # above this tanh rounds to 1
 
 
-def fold(nodes: Tensor, linear: nn.Linear, scale: float) -> tuple[Tensor, Tensor]:
+def fold(nodes: Tensor, weight: Tensor, bias: Tensor, scale: float) -> tuple[Tensor, Tensor]:
     """nodes (batch, n, out) and a layer before their products -> targets (batch, n, in), offsets (batch, 1, n).
 
     scale * (W x + b) node = x (scale W^T node) + scale b node: so the layer runs once a node, and not at each decision.
     Both in at least float32, as `fits` takes them.
     """
-    assert linear.bias is not None
-    weight, bias = linear.weight * scale, linear.bias * scale
+    weight, bias = weight * scale, bias * scale
     targets, offsets = nodes @ weight, (nodes @ bias[:, None]).transpose(1, 2)
     return at_least_float32(targets), at_least_float32(offsets)
+
+
+def is_packed(keys: Tensor) -> bool:
+    """Whether `packed` takes these keys, with targets in float32."""
+    return kernel.fits(keys, keys.new_empty(0, dtype=torch.float32))
 
 
 def packed(

@@ -28,6 +28,10 @@ class InputChoice(NamedTuple):
     experts: Tensor  # (calls, units, k) int64
     weights: Tensor  # (calls, units, k)
 
+    def shares(self, count: int) -> Tensor:
+        """How much each of `count` experts counts: (calls, units, count), 0 where it was not chosen."""
+        return self.weights.new_zeros(*self.weights.shape[:2], count).scatter(2, self.experts, self.weights)
+
 
 class ExpertChoice(NamedTuple):
     """The units that each expert takes."""
@@ -112,7 +116,7 @@ class Gate(nn.Module):
     def _balance(
         self, choice: InputChoice, clean: Tensor, scores: Tensor, deviation: Tensor | None, best: Tensor
     ) -> Balance:
-        gates = torch.zeros_like(scores).scatter(-1, choice.experts, choice.weights)
+        gates = choice.shares(self.experts)
         if deviation is None or self.top == self.experts:
             return Balance(gates.sum(dim=1), (gates > 0).sum(dim=1).to(gates.dtype))
         # The k-th best of the others: what an expert must surpass to be chosen.

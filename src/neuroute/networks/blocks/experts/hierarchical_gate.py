@@ -6,6 +6,7 @@ Light decoders (MVMoE/4E-L) run their experts at some of their steps only.
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.all_digits import at_least_float32
@@ -45,10 +46,7 @@ class Hierarchical(nn.Module):
         """x (batch, tokens, in) -> (batch, tokens, out); first (1, 2): probabilities to take instead of x's own."""
         routing = routing or Routing()
         calls = split_calls(x, routing.calls(x.shape[1]))
-        p = self.probabilities(x, routing) if first is None else first.expand(len(calls), 2)
-        sparse = routing.resolve("sparse", len(calls), lambda generator: _draw_branches(p, calls, generator))
-        if routing.balance:
-            routing.sparse.append(sparse)
+        p, sparse = self._drawn(x, routing, first)
         runs_experts = sparse.cpu()  # what runs is for the host to know; then it knows the numbers of calls, too
         of_sparse, of_dense = (calls_of.nonzero()[:, 0].to(x.device) for calls_of in (runs_experts, ~runs_experts))
         outputs = []
@@ -62,13 +60,39 @@ class Hierarchical(nn.Module):
             return join_calls(outputs[0])
         return join_calls(torch.cat(outputs)[torch.cat([of_sparse, of_dense]).argsort()])
 
+    @property
+    def is_sum_of_linear(self) -> bool:
+        """See `Mixture`."""
+        return isinstance(self.dense, nn.Linear) and self.sparse.is_sum_of_linear
+
+    def linear(self) -> list[tuple[Tensor, Tensor]]:
+        """Weight and bias of each expert and of the dense layer, where all are linear."""
+        return [*self.sparse.linear(), (self.dense.weight, self.dense.bias)]
+
+    def shares(self, x: Tensor, routing: Routing, first: Tensor | None = None) -> Tensor:
+        """How much each of them counts: x (batch, tokens, in) of one call -> (batch, tokens, m + 1)."""
+        p, sparse = self._drawn(x, routing, first)
+        one = x.new_ones(1) if p is None else p[:, SPARSE if sparse else DENSE]
+        if sparse:
+            return F.pad(self.sparse.shares(x, routing) * one, (0, 1))
+        return F.pad(one.expand(*x.shape[:2], 1), (self.sparse.experts.count, 0))
+
+    def _drawn(self, x: Tensor, routing: Routing, first: Tensor | None) -> tuple[Tensor | None, Tensor]:
+        """Probabilities (calls, 2), and whether experts run, of each call."""
+        calls = routing.calls(x.shape[1])
+        p = self.probabilities(x, routing) if first is None else first.expand(calls, 2)
+        sparse = routing.resolve("sparse", calls, lambda generator: _draw_branches(p, calls, generator, x.device))
+        if routing.balance:
+            routing.sparse.append(sparse)
+        return p, sparse
+
 
 def _some(x: Tensor, calls: Tensor) -> Tensor:
     """Of these calls, in their order; all of them without a copy, which would be one more on the way back."""
     return x if len(calls) == len(x) else x[calls]
 
 
-def _draw_branches(p: Tensor | None, calls: Tensor, generator: torch.Generator | None) -> Tensor:
+def _draw_branches(p: Tensor | None, calls: int, generator: torch.Generator | None, device: torch.device) -> Tensor:
     """Whether experts run, of each call."""
-    uniform = torch.rand(len(calls), generator=generator, device=calls.device)
+    uniform = torch.rand(calls, generator=generator, device=device)
     return uniform < (0.5 if p is None else p[:, SPARSE].detach())

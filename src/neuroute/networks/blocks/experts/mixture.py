@@ -96,13 +96,28 @@ class Mixture(nn.Module):
         calls = routing.calls(x.shape[1])
         return join_calls(self.side_by_side(split_calls(x, calls), routing))
 
+    @property
+    def is_sum_of_linear(self) -> bool:
+        """Whether the experts' weights and biases, and `shares`, say it all."""
+        return isinstance(self.experts, LinearExperts) and self.gate.method in ("input-choice", "random")
+
+    def linear(self) -> list[tuple[Tensor, Tensor]]:
+        """Weight and bias of each expert, where it `is_sum_of_linear`."""
+        assert isinstance(self.experts, LinearExperts)
+        return list(zip(self.experts.weight, self.experts.bias, strict=True))
+
+    def shares(self, x: Tensor, routing: Routing) -> Tensor:
+        """How much each of m experts counts: x (batch, tokens, in) of one call -> (batch, tokens, m)."""
+        _, routed = self._routed(x[None], routing)
+        assert isinstance(routed, InputChoice)
+        units = routed.shares(self.experts.count)[0]
+        shares: Tensor = units.unflatten(0, (min(len(x), len(units)), -1)).expand(*x.shape[:2], -1)
+        return shares
+
     def side_by_side(self, x: Tensor, routing: Routing) -> Tensor:
         """x (calls, batch, tokens, in) -> (calls, batch, tokens, out)."""
-        calls, batch, tokens, width = x.shape
-        units = {"node": batch * tokens, "instance": batch, "problem": 1}[self.gate.level]
-        parts = x.reshape(calls, units, -1, width)  # tokens of each unit
-        summaries = parts.squeeze(2) if parts.shape[2] == 1 else parts.mean(dim=2)
-        routed = self.gate(summaries, routing)
+        calls, batch, tokens, _ = x.shape
+        parts, routed = self._routed(x, routing)
         if isinstance(routed, InputChoice):
             from_all = self.experts.quick and x.device.type == "cuda"
             out = (_from_all if from_all else _from_chosen)(self.experts, parts.flatten(0, 1), routed)
@@ -111,6 +126,14 @@ class Mixture(nn.Module):
         else:
             out = _slots(self.experts, parts, routed)
         return out.view(calls, batch, tokens, -1)
+
+    def _routed(self, x: Tensor, routing: Routing) -> tuple[Tensor, InputChoice | ExpertChoice | Slots]:
+        """x (calls, batch, tokens, in) -> (calls, units, tokens of a unit, in), and where units go."""
+        calls, batch, tokens, width = x.shape
+        units = {"node": batch * tokens, "instance": batch, "problem": 1}[self.gate.level]
+        parts = x.reshape(calls, units, -1, width)  # tokens of each unit
+        summaries = parts.squeeze(2) if parts.shape[2] == 1 else parts.mean(dim=2)
+        return parts, self.gate(summaries, routing)
 
 
 def split_calls(x: Tensor, calls: int) -> Tensor:
@@ -149,8 +172,7 @@ def _from_all(experts: Experts, parts: Tensor, choice: InputChoice) -> Tensor:
 
     A GPU does that sooner than it sorts units of one product each, and the host need not wait for how many there are.
     """
-    weights = choice.weights.flatten(0, 1)
-    weights = weights.new_zeros(len(weights), experts.count).scatter(1, choice.experts.flatten(0, 1), weights)
+    weights = choice.shares(experts.count).flatten(0, 1)
     outputs = experts.equally(parts.flatten(0, 1).expand(experts.count, -1, -1)).view(experts.count, len(parts), -1)
     out: Tensor = (outputs * weights.T[..., None]).sum(dim=0)
     return out

@@ -44,6 +44,7 @@ static void head(const task *t, const room *r, int64_t which, int64_t first, int
     pack(&t->k, r->keys, 0, t->keys, t->channels, batch, h, half);
     pack(&t->v, 0, r->values, t->keys, t->channels, batch, h, half);
     for (; first + QUERIES <= stop; first += QUERIES) see(t, r, batch, h, first, QUERIES, half);
+    for (; first + 4 <= stop; first += 4) see(t, r, batch, h, first, 4, half);
     for (; first + 2 <= stop; first += 2) see(t, r, batch, h, first, 2, half);
     for (; first < stop; first++) see(t, r, batch, h, first, 1, half);
 }
@@ -52,17 +53,17 @@ static void head(const task *t, const room *r, int64_t which, int64_t first, int
 int attention(const task *t) {
     int64_t wide = up(t->keys), deep = up(t->channels), all = t->batch * t->heads;
     int64_t parts = all < t->threads ? (t->threads + all - 1) / all : 1, each = (t->queries + parts - 1) / parts;
-    int64_t sizes[] = {t->channels * wide, t->keys * deep, QUERIES * ROW, QUERIES * t->channels, QUERIES * deep, BLOCK};
+    int64_t sizes[] = {t->channels * wide, t->keys * deep, QUERIES * ROW, QUERIES * t->channels, QUERIES * deep};
     int64_t floats = 0;
-    for (int i = 0; i < 6; i++) floats += up(sizes[i]);
+    for (int i = 0; i < 5; i++) floats += up(sizes[i]);
     int failed = 0;
 #pragma omp parallel num_threads(t->threads) if (t->threads > 1)
     {
         float *own = aligned_alloc(64, (size_t)(4 * floats + 63) / 64 * 64);
         if (own) {
-            float *at[6], *next = own;
-            for (int i = 0; i < 6; i++) at[i] = next, next += up(sizes[i]);
-            room r = {at[0], at[1], at[2], at[3], at[4], at[5]};
+            float *at[5], *next = own;
+            for (int i = 0; i < 5; i++) at[i] = next, next += up(sizes[i]);
+            room r = {at[0], at[1], at[2], at[3], at[4], 0};
 #pragma omp for schedule(static)
             for (int64_t i = 0; i < all * parts; i++) {
                 int64_t first = i % parts * each, stop = first + each < t->queries ? first + each : t->queries;

@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from neuroute.networks.blocks.kernels.library import are_on, dense, library, reason, threads_for
 
-VERSION = "3f44cbd52062533c"  # see `library`
+VERSION = "1c99b93e5dd65045"  # see `library`
 CHANNELS = 64  # of a head, at most: beyond, torch's matrix products are as fast
 
 

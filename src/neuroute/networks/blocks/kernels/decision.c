@@ -8,10 +8,10 @@
 
 typedef struct {
     float *keys, *values;     /* (batch, heads, channels, up(nodes)) and (batch, heads, nodes, up(channels)) */
-    float *targets, *offsets; /* (batch, width, up(nodes)) and (batch, nodes) */
+    float *targets, *offsets; /* (batch, experts, width, up(nodes)) and (batch, experts, nodes); without experts as of one */
     const float *of_current, *of_first, *of_numbers; /* of queries: (batch, nodes, width) both, (count, width); or nothing */
     const float *pairs, *distances; /* (batch, nodes, 2 width), (batch, nodes, nodes); or nothing */
-    int64_t batch, nodes, heads, channels, count;
+    int64_t batch, nodes, heads, channels, count, experts;
     float scale, limit; /* of scores, or of what an attention-free module sees; where fits are cut off */
     float glimpse_slope, fit_slope; /* distances, times these, are added to scores and to fits */
 } instances;
@@ -19,6 +19,7 @@ typedef struct {
 typedef struct {
     const int64_t *current, *first; /* (batch, tours): where they are, and began */
     const float *numbers, *mask;    /* (batch, tours, count) and (batch, tours, mask_row): see `instances`; -inf or 0 */
+    const float *shares;            /* (batch, tours, experts): how much each expert counts; or nothing */
     float *seen;                    /* (batch, tours, width): the glimpses */
     int64_t *chosen;                /* (batch, tours) */
     int64_t tours, mask_row;
@@ -93,6 +94,29 @@ INLINE void glimpse(const instances *s, const decision *d, room *r, float *query
     }
 }
 
+/* Into the room's scores: how well `count` nodes from `begin` on fit, of all experts that count, each as much as it does. */
+INLINE void share(const instances *s, const decision *d, const room *r, int64_t b, int64_t tour, int64_t begin, int64_t count,
+                  const int n) {
+    int64_t width = s->heads * s->channels, wide = up(s->nodes), full = up(count), m = s->experts;
+    const float *shares = d->shares + tour * m;
+    for (int i = 0; i < n; i++)
+        for (int64_t k = 0; k < full; k += LANES) store(r->scores + i * ROW + k, (vec){});
+    for (int64_t e = 0; e < m; e++) {
+        int counts = 0;
+        for (int i = 0; i < n; i++) counts |= shares[i * m + e] != 0;
+        if (!counts) continue;
+        const float *offset = s->offsets + (b * m + e) * s->nodes + begin;
+        scores(r->fits, d->seen + tour * width, s->targets + (b * m + e) * width * wide, width, wide, begin, count, n);
+        for (int64_t k = 0; k < full; k += LANES) {
+            vec more = k + LANES <= count ? load(offset + k) : some(offset + k, count - k, begin + k);
+            for (int i = 0; i < n; i++) {
+                float *fit = r->scores + i * ROW + k;
+                store(fit, load(fit) + fill(shares[i * m + e]) * (load(r->fits + i * ROW + k) + more));
+            }
+        }
+    }
+}
+
 /* The first of the nodes that fit best. */
 INLINE void point(const instances *s, const decision *d, const room *r, int64_t b, int64_t first, const int n) {
     int64_t width = s->heads * s->channels, wide = up(s->nodes), tour = b * d->tours + first;
@@ -100,28 +124,27 @@ INLINE void point(const instances *s, const decision *d, const room *r, int64_t 
     for (int i = 0; i < n; i++) best[i] = -INFINITY, d->chosen[tour + i] = 0;
     for (int64_t begin = 0; begin < s->nodes; begin += BLOCK) {
         int64_t count = s->nodes - begin < BLOCK ? s->nodes - begin : BLOCK;
-        scores(r->scores, d->seen + tour * width, s->targets + b * width * wide, width, wide, begin, count, n);
+        if (d->shares) share(s, d, r, b, tour, begin, count, n);
+        else scores(r->scores, d->seen + tour * width, s->targets + b * width * wide, width, wide, begin, count, n);
         for (int i = 0; i < n; i++) {
             float *fit = r->scores + i * ROW, most = -INFINITY;
             const float *mask = d->mask + (tour + i) * d->mask_row + begin;
             const float *offset = (s->pairs ? from_here(s, d, b, tour + i) : s->offsets + b * s->nodes) + begin;
-            float times = s->pairs ? s->fit_slope : 1;
-            int64_t k = 0;
+            float times = s->pairs ? s->fit_slope : d->shares ? 0 : 1;
             vec high = fill(s->limit), m = fill(-INFINITY);
-            for (; k + LANES <= count; k += LANES) {
-                vec x = load(fit + k) + fill(times) * load(offset + k);
-                x = larger(-high, pick(x > high, high, x)) + load(mask + k);
+            for (int64_t k = 0; k < count; k += LANES) {
+                int64_t left = count - k;
+                int whole = left >= LANES;
+                vec x = load(fit + k) + fill(times) * (whole ? load(offset + k) : some(offset + k, left, begin + k));
+                x = larger(-high, pick(x > high, high, x)) + (whole ? load(mask + k) : some(mask + k, left, begin + k));
+                x = whole ? x : pick(lanes() < (int)left, x, fill(-INFINITY));
                 store(fit + k, x);
                 m = larger(x, m);
             }
             for (int j = 0; j < LANES; j++) most = m[j] > most ? m[j] : most;
-            for (; k < count; k++) {
-                float x = fit[k] + times * offset[k];
-                fit[k] = (x > s->limit ? s->limit : x < -s->limit ? -s->limit : x) + mask[k];
-                most = fit[k] > most ? fit[k] : most;
-            }
             if (most > best[i]) {
-                for (k = 0; fit[k] != most;) k++;
+                int64_t k = 0;
+                while (fit[k] != most) k++;
                 best[i] = most, d->chosen[tour + i] = begin + k;
             }
         }
@@ -141,7 +164,7 @@ INLINE void decide(const instances *s, const decision *d, room *r, float *query,
 int decision_of(const instances *s, const decision *d) {
     int64_t width = s->heads * s->channels, groups = (d->tours + QUERIES - 1) / QUERIES;
     int64_t sums = s->pairs ? 2 * width : up(s->channels);
-    int64_t sizes[] = {QUERIES * ROW, QUERIES * s->channels, QUERIES * sums, BLOCK, QUERIES * width};
+    int64_t sizes[] = {QUERIES * ROW, QUERIES * s->channels, QUERIES * sums, QUERIES * ROW, QUERIES * width};
     int64_t floats = 0;
     for (int i = 0; i < 5; i++) floats += up(sizes[i]);
     int failed = 0;
@@ -156,7 +179,10 @@ int decision_of(const instances *s, const decision *d) {
             for (int64_t i = 0; i < s->batch * groups; i++) {
                 int64_t b = i / groups, first = i % groups * QUERIES;
                 if (first + QUERIES <= d->tours) decide(s, d, &r, at[4], b, first, QUERIES);
-                else for (; first < d->tours; first++) decide(s, d, &r, at[4], b, first, 1);
+                else {
+                    for (; first + 2 <= d->tours; first += 2) decide(s, d, &r, at[4], b, first, 2);
+                    if (first < d->tours) decide(s, d, &r, at[4], b, first, 1);
+                }
             }
             free(own);
         } else

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from neuroute.networks.blocks.kernels.library import TARGETS, are_on, library, threads_for
 
-VERSION = "cb0ecb12b8a157a6"  # see `library`
+VERSION = "c8add28e43cecc28"  # see `library`
 CHANNELS = 64  # of a head, at most
 PAIRS = ("pairs", "distances")
 _WIDEST = 16  # lanes
@@ -25,7 +25,7 @@ class _Instances(ctypes.Structure):
             (name, ctypes.c_void_p)
             for name in ("keys", "values", "targets", "offsets", "of_current", "of_first", "of_numbers", *PAIRS)
         ),
-        *((name, ctypes.c_int64) for name in ("batch", "nodes", "heads", "channels", "count")),
+        *((name, ctypes.c_int64) for name in ("batch", "nodes", "heads", "channels", "count", "experts")),
         ("scale", ctypes.c_float),
         ("limit", ctypes.c_float),
         ("glimpse_slope", ctypes.c_float),
@@ -35,7 +35,7 @@ class _Instances(ctypes.Structure):
 
 class _Decision(ctypes.Structure):
     _fields_ = (
-        *((name, ctypes.c_void_p) for name in ("current", "first", "numbers", "mask", "seen", "chosen")),
+        *((name, ctypes.c_void_p) for name in ("current", "first", "numbers", "mask", "shares", "seen", "chosen")),
         *((name, ctypes.c_int64) for name in ("tours", "mask_row")),
         *((name, ctypes.c_int) for name in ("glimpses", "points", "threads")),
     )
@@ -56,6 +56,9 @@ class Decisions:
     ) -> None:
         """keys and values (batch, heads, nodes, d_k), targets (batch, nodes, width), offsets (batch, 1, nodes) or ().
 
+        Of experts, of which `point` is told the shares: targets (batch, experts, nodes, width) and offsets (batch,
+        experts, nodes).
+
         A query is the row of_current (batch, nodes, width) of where a tour is, and that of of_context (the same) of
         where it began, or its numbers times of_context (count, width).  limit: see `pointer.best_of`.
         """
@@ -64,7 +67,7 @@ class Decisions:
         attention = {
             "keys": F.pad(keys.float().transpose(2, 3), (0, beyond)),
             "values": F.pad(values.float(), (0, deep)),
-            "offsets": offsets.float().expand(batch, 1, nodes),
+            "offsets": offsets.float().expand(batch, math.prod(targets.shape[1:-2]), nodes),
         }
         shape = {"heads": heads, "channels": channels, "scale": 1 / math.sqrt(channels), "limit": limit}
         self._keep(targets, of_current, of_context, attention, shape)
@@ -78,15 +81,17 @@ class Decisions:
         numbers: dict[str, float],
     ) -> None:
         """Keep what all decisions read, contiguous and in float32; numbers and what glimpses read by their names."""
-        batch, nodes, self._width = targets.shape
+        batch, *experts, nodes, self._width = targets.shape
         self._starts = of_context.dim() == 3
         count = 0 if self._starts else of_context.numel() // self._width
-        targets = F.pad(targets.transpose(1, 2), (0, -nodes % _lanes()))
+        targets = F.pad(targets.transpose(-2, -1), (0, -nodes % _lanes()))
         context = {"of_current": of_current, "of_first" if self._starts else "of_numbers": of_context}
         arrays = {"targets": targets, **context, **glimpse}
         self._kept = {name: each.float().contiguous() for name, each in arrays.items()}
         pointers = {name: each.data_ptr() for name, each in self._kept.items()}
-        self._shared = _Instances(batch=batch, nodes=nodes, count=count, **pointers, **numbers)
+        self._shared = _Instances(
+            batch=batch, nodes=nodes, count=count, experts=math.prod(experts), **pointers, **numbers
+        )
 
     def best(self, context: Tensor, current: Tensor, mask: Tensor) -> Tensor:
         """The node that fits each tour best: (batch, tours); arguments as of `MultiStartNetwork.decide`."""
@@ -96,9 +101,11 @@ class Decisions:
         """What each tour sees: (batch, tours, width)."""
         return self._run(context, current, mask, None, points=False)[0]
 
-    def point(self, glimpsed: Tensor, mask: Tensor) -> Tensor:
-        """As `best`, after a glimpse, of what became of it (batch, tours, width)."""
-        return self._run(None, None, mask, glimpsed.float().contiguous())[1]
+    def point(self, glimpsed: Tensor, mask: Tensor, shares: Tensor | None = None) -> Tensor:
+        """As `best`, after a glimpse, of what became of it (batch, tours, width); shares (batch, tours, experts): how
+        much each expert's targets count.
+        """
+        return self._run(None, None, mask, glimpsed.float().contiguous(), shares)[1]
 
     def _run(
         self,
@@ -106,6 +113,7 @@ class Decisions:
         current: Tensor | None,
         mask: Tensor,
         glimpsed: Tensor | None,
+        shares: Tensor | None = None,
         *,
         points: bool = True,
     ) -> tuple[Tensor, Tensor]:
@@ -117,9 +125,9 @@ class Decisions:
         best = torch.empty(batch, tours, dtype=torch.int64)
         if mask.stride() != (tours * mask.stride(1), mask.stride(1), 1):
             mask = mask.contiguous()
-        context, current = (None if each is None else each.contiguous() for each in (context, current))
+        context, current, shares = (None if each is None else each.contiguous() for each in (context, current, shares))
         first, numbers = (context, None) if self._starts else (None, context)
-        arguments = (current, first, numbers, mask, glimpsed, best)  # which have to live until the call is over
+        arguments = (current, first, numbers, mask, shares, glimpsed, best)  # which have to live until the call is over
         threads = threads_for(batch * tours * nodes * self._width)
         pointers = (None if each is None else each.data_ptr() for each in arguments)
         decision = _Decision(*pointers, tours, mask.stride(1), glimpses, points, threads)

@@ -49,7 +49,7 @@ typedef struct {
     float *scores; /* (QUERIES, ROW) */
     float *q;      /* (QUERIES, channels), times the scale and log2(e) */
     float *sums;   /* (QUERIES, up(channels)) */
-    float *hidden; /* (BLOCK): the last part of a row of biases, filled up */
+    float *fits;   /* (QUERIES, ROW): of one expert; decision.c alone */
 } room;
 
 /* Scores of n queries and `vectors` vectors of keys from `first` on. */
@@ -105,49 +105,47 @@ INLINE void gathered(float *sums, const float *p, const float *values, int64_t d
 
 INLINE void see(const task *t, const room *r, int64_t batch, int64_t head, int64_t first, const int n, int half) {
     int64_t channels = t->channels, keys = t->keys, wide = up(keys), deep = up(channels);
-    float most[8], total[8];
+    vec most = fill(-INFINITY), total = (vec){}; /* a lane for each query */
     for (int i = 0; i < n; i++) {
         const char *q = row(&t->q, batch, head, first + i, half);
         for (int64_t c = 0; c < channels; c++) r->q[i * channels + c] = element(q, c, half) * (t->scale * (float)M_LOG2E);
         for (int64_t c = 0; c < deep; c++) r->sums[i * deep + c] = 0;
-        most[i] = -INFINITY, total[i] = 0;
     }
     for (int64_t begin = 0; begin < keys; begin += BLOCK) {
-        int64_t count = keys - begin < BLOCK ? keys - begin : BLOCK, full = up(count);
+        int64_t count = keys - begin < BLOCK ? keys - begin : BLOCK, full = up(count), whole = count / LANES * LANES;
         scores(r->scores, r->q, r->keys, channels, wide, begin, count, n);
-        for (int i = 0; i < n; i++) {
+        vec part[LANES] = {};
+        UNROLL for (int i = 0; i < n; i++) {
             float *s = r->scores + i * ROW;
             const float *b = t->bias.data ? (const float *)row(&t->bias, batch, head, first + i, 0) + begin : 0;
-            int64_t whole = count / LANES * LANES;
-            vec m = fill(-INFINITY);
             if (b)
-                for (int64_t k = 0; k < whole; k += LANES) {
-                    vec x = load(s + k) + load(b + k) * fill((float)M_LOG2E);
-                    store(s + k, x);
-                    m = larger(x, m);
+                for (int64_t k = 0; k < full; k += LANES) {
+                    vec more = k < whole ? load(b + k) : some(b + k, count - k, begin + k);
+                    store(s + k, load(s + k) + more * fill((float)M_LOG2E));
                 }
-            else
-                for (int64_t k = 0; k < whole; k += LANES) m = larger(load(s + k), m);
-            for (int64_t k = whole; k < full; k++) {
-                s[k] = k < count ? s[k] + (b ? b[k] * (float)M_LOG2E : 0) : -INFINITY;
-                m[0] = s[k] > m[0] ? s[k] : m[0];
-            }
-            float before = most[i], now = before;
-            for (int j = 0; j < LANES; j++) now = m[j] > now ? m[j] : now;
-            most[i] = now;
-            vec from = fill(now == -INFINITY ? 0 : now), part = (vec){};
-            for (int64_t k = 0; k < full; k += LANES) {
-                vec p = exp2_of(load(s + k) - from);
-                store(s + k, p);
-                part += p;
-            }
-            if (begin && before != now) {
-                float less = exp2_of(fill(before - (now == -INFINITY ? 0 : now)))[0];
-                total[i] *= less;
-                for (int64_t c = 0; c < deep; c += LANES) store(r->sums + i * deep + c, load(r->sums + i * deep + c) * less);
-            }
-            for (int j = 0; j < LANES; j++) total[i] += part[j];
+            if (whole < full) store(s + whole, pick(lanes() < (int)(count - whole), load(s + whole), fill(-INFINITY)));
+            vec m = load(s);
+            for (int64_t k = LANES; k < full; k += LANES) m = larger(load(s + k), m);
+            part[i] = m;
         }
+        vec before = most;
+        transpose(part);
+        UNROLL for (int j = 0; j < LANES; j++) most = larger(part[j], most);
+        vec from = pick(most == fill(-INFINITY), (vec){}, most), less = exp2_of(before - from);
+        UNROLL for (int i = 0; i < LANES; i++) part[i] = (vec){};
+        UNROLL for (int i = 0; i < n; i++) {
+            float *s = r->scores + i * ROW;
+            for (int64_t k = 0; k < full; k += LANES) {
+                vec p = exp2_of(load(s + k) - fill(from[i]));
+                store(s + k, p);
+                part[i] += p;
+            }
+            if (begin && before[i] != most[i])
+                for (int64_t c = 0; c < deep; c += LANES) store(r->sums + i * deep + c, load(r->sums + i * deep + c) * fill(less[i]));
+        }
+        transpose(part);
+        if (begin) total = pick(before != most, total * less, total);
+        UNROLL for (int j = 0; j < LANES; j++) total += part[j];
         gathered(r->sums, r->scores, r->values, deep, begin, count, n);
     }
     for (int i = 0; i < n; i++) {

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from neuroute.networks.blocks.kernels.library import are_on, library, threads_for
 
-VERSION = "d4f6d29e2619c71d"  # see `library`
+VERSION = "10a8093d5b920fff"  # see `library`
 Layer = tuple[Tensor, Tensor | None]  # weight (outputs, inputs), bias (outputs,)
 ROWS = 64  # fewer are not worth packing a layer's weights
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from neuroute.networks.blocks.kernels.library import are_on, library
 
-VERSION = "ba357c365f8cb523"  # see `library`
+VERSION = "693cf6bc7bcb4d5b"  # see `library`
 STATE = ("current", "served", "load", "deliveries", "time", "length")
 
 

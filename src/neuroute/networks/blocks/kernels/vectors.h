@@ -16,6 +16,19 @@ INLINE vec load(const float *p) { return *(const vec *)p; }
 INLINE void store(float *p, vec x) { *(vec *)p = x; }
 INLINE vec pick(ivec mask, vec a, vec b) { return (vec)(((ivec)a & mask) | ((ivec)b & ~mask)); }
 INLINE vec larger(vec a, vec b) { return pick(a > b, a, b); }
+INLINE ivec lanes(void) {
+    ivec lane;
+    UNROLL for (int i = 0; i < LANES; i++) lane[i] = i;
+    return lane;
+}
+
+/* The last n < LANES floats of an array, from p on, of which `before` lie before them; anything beyond. */
+INLINE vec some(const float *p, int64_t n, int64_t before) {
+    if (before >= LANES - n) return __builtin_shuffle(load(p + n - LANES), lanes() - (int)n);
+    float part[LANES] = {0};
+    for (int64_t i = 0; i < n; i++) part[i] = p[i];
+    return load(part);
+}
 INLINE int64_t up(int64_t n) { return (n + LANES - 1) / LANES * LANES; }
 
 /* 2^x for x <= 0, to a relative 1e-7; 0 below 2^-126, NaN of NaN. */
@@ -34,8 +47,7 @@ INLINE vec exp2_of(vec x) {
 
 /* Vector i becomes lane i of all: halves change places, then quarters, and so on. */
 INLINE void transpose(vec *rows) {
-    ivec lane;
-    UNROLL for (int i = 0; i < LANES; i++) lane[i] = i;
+    ivec lane = lanes();
     UNROLL for (int s = LANES / 2; s; s /= 2) {
         ivec low = ((lane & s) != 0) & (LANES - s), high = ((lane & s) != 0) & (LANES - s);
         UNROLL for (int i = 0; i < LANES; i++) {
