@@ -24,7 +24,6 @@ def test_dgl(runs: dict[str, Run]) -> None:
     wanted |= {"learning_rate": 1e-4, "weight_decay": 1e-6, "decay_gamma": 0.97, "decay_every": 5, "keep": "last"}
     assert {name: getattr(training, name) for name in wanted} == wanted
     assert (runs["dgl"].n, network.arguments["nearest"], runs["dgl"].data) == (100, 30, ())
-    assert parameters_of(network) == 807_169
 
 
 def test_a_pool_can_be_changed_in_the_config() -> None:
@@ -43,7 +42,6 @@ def test_pointerformer(runs: dict[str, Run]) -> None:
     assert (stage.epochs, stage.batch_size, stage.sizes, stage.starts) == (500, 64, (100, 100), None)
     assert 0 <= stage.batches_per_epoch * stage.batch_size - 100_000 < 64
     assert {training.learning_rate(index) for index in range(0, training.batches, 50_000)} == {1e-4}
-    assert parameters_of(runs["pointerformer"].network) == 1_288_064
 
 
 def test_mdam(runs: dict[str, Run]) -> None:

@@ -162,7 +162,7 @@ def test_every_measured_number_says_what_it_was_measured_on(paper: str, name: st
     assert all(c.at or k.at for c, k in measured if not k.key.startswith("solved"))
 
 
-@pytest.mark.parametrize("paper", ["icam", "mvmoe", "sit"])
+@pytest.mark.parametrize("paper", PAPERS)
 def test_records_of_one_job_give_the_same_tables(paper: str, folders: Folders, tmp_path: Path) -> None:
     fabric, work = FABRICS[paper], folders.usual(paper)
     together = in_one_job(work, tmp_path / "copy", fabric.evaluations)

@@ -17,6 +17,14 @@ def gradients(batches: Reinforcement, index: int = 0) -> tuple[float, dict[str, 
     return float(loss), {name: p.grad.clone() for name, p in batches.net.named_parameters() if p.grad is not None}
 
 
+def backward(net: torch.nn.Module, loss: Tensor) -> tuple[float, dict[str, Tensor]]:
+    """A loss that is one graph: its value and gradients, of which the network keeps none."""
+    loss.backward()
+    found = {name: p.grad.clone() for name, p in net.named_parameters() if p.grad is not None}
+    net.zero_grad(set_to_none=True)
+    return float(loss.detach()), found
+
+
 def close(found: dict[str, Tensor], wanted: dict[str, Tensor], tolerance: float) -> None:
     assert found.keys() == wanted.keys()
     for name, gradient in wanted.items():

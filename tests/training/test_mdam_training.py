@@ -16,7 +16,7 @@ from neuroute.training.rivals import mdam
 from neuroute.training.rivals.mdam import DecoderBatches, decoders, divergence
 from neuroute.training.rollout_baseline import reinforce
 from neuroute.training.sampling_streams import noise, sampling
-from reinforcing import close, gradients
+from reinforcing import backward, close, gradients
 from tiny import N, run_training, scheme_of
 from tiny_mdam import make_run
 from tiny_reinforced import stage
@@ -61,10 +61,7 @@ def plain_gradient(
             if i != j:
                 apart = (first[i].exp() * (first[i] - first[j])).sum(-1).mean()
                 total = total - 0.5 * apart / 6
-    total.backward()
-    wanted = {name: p.grad.clone() for name, p in net.named_parameters() if p.grad is not None}
-    net.zero_grad(set_to_none=True)
-    return float(total.detach()), wanted
+    return backward(net, total)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)

@@ -18,7 +18,7 @@ from neuroute.training import challenge
 from neuroute.training.challenge import is_shorter
 from neuroute.training.rollout_baseline import RolloutBaseline
 from neuroute.training.sampling_streams import Draw, noise, sampling
-from reinforcing import Alone, close, gradients, same
+from reinforcing import Alone, backward, close, gradients, same
 from tiny import N, run_training
 from tiny_reinforced import ROLLOUTS, make_run, rollout_run, rollouts_of, stage
 
@@ -55,10 +55,7 @@ def plain_gradient(batches: RolloutBaseline, index: int) -> tuple[float, dict[st
                 greedy = roll_out(batches.policy.frozen, batches.policy.frozen.encode(*seen.features), one, starts[1])
             advantage = float(one.lengths(greedy) - one.lengths(found))
             total = total - advantage * torch.stack(log_p).sum() / (spec.size * images)
-    total.backward()
-    wanted = {name: p.grad.clone() for name, p in batches.net.named_parameters() if p.grad is not None}
-    batches.net.zero_grad(set_to_none=True)
-    return float(total.detach()), wanted
+    return backward(batches.net, total)
 
 
 @pytest.mark.parametrize("kind", ROLLOUTS)

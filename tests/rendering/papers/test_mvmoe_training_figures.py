@@ -13,6 +13,7 @@ from fabricated_mvmoe_figures import ABLATIONS, FIGURES, fabricate, falling, run
 from figure_checks import drawn_figure, texts
 from neuroute.papers.mvmoe import few_shot, roles
 from neuroute.papers.mvmoe.figures_training import BOTH, WITH, WITHOUT, Curve, epochs, idle_limits
+from neuroute.papers.mvmoe.paper import label_jobs
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.objects import Dataset, Decoding, Reinforced, StageEvaluation
 from neuroute.rendering.render import FIGURE_FORMATS, render
@@ -44,17 +45,19 @@ def test_figure5_draws_the_logs_and_the_printed_start(work: Path) -> None:
     )
 
 
-def test_trainings_in_stages_are_followed_over_the_test_set_of_table_2() -> None:
+def test_trainings_in_stages_are_followed_over_a_test_set_of_so_many_instances() -> None:
     """Each epoch a stage: before it the model of six problems, after it the checkpoint, and the run at the end."""
     (stage,) = FIGURES[MvmoeScale].few_shot.stages
     one = stage.model_copy(update={"epochs": 1})
     epochs_ = tuple(one.model_copy(update={"name": f"epoch{i}"}) for i in (1, 2, 3))
     block = FIGURES[MvmoeScale]
     few = block.few_shot.model_copy(update={"stages": epochs_})
-    scale = FIGURES.with_block(block.model_copy(update={"few_shot": few}))
+    scale = FIGURES.with_block(block.model_copy(update={"few_shot": few, "few_shot_count": 50}))
     wanted = list(few_shot.needs(scale))
     assert {need.stages for need in wanted if isinstance(need, StageEvaluation)} == {("epoch1", "epoch2")}
-    dataset, run = roles.reference(scale, "VRPBLTW", 50).dataset, "mvmoe/few_mtl_vrpbltw"
+    dataset, run = roles.adapted(scale, "VRPBLTW").dataset, "mvmoe/few_mtl_vrpbltw"
+    assert dataset == roles.reference(scale, "VRPBLTW", 50).dataset.model_copy(update={"count": 50})
+    assert dataset in [labels.dataset for job in label_jobs(scale, []) for labels in job.labels]
     gaps = {"mvmoe/mtl_50": 9.0, f"{run}@epoch1": 5.0, f"{run}@epoch2": 4.0, run: 3.0}
 
     def value(metric: str, name: str, on: Dataset, decoding: Decoding) -> float | None:

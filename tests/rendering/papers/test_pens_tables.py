@@ -15,12 +15,11 @@ from fabricated_pens import ARTIFACTS, FABRIC, RUNS, SCALE, best_factor, study
 from neuroute.datasets.benchmarks import study_instances
 from neuroute.papers.pens import roles
 from neuroute.papers.pens.scale import PensScale
-from neuroute.plan.objects import Decoding, Evaluation
+from neuroute.plan.objects import Decoding
 from neuroute.rendering.cells import MEAN_OF_GAPS, printed_numbers
 from neuroute.rendering.render import render
 from neuroute.rendering.table import Cell
 from table_cells import cell, of, recorded
-from table_checks import same_together
 
 RECORDS = FABRIC
 TABLES = [name for name in ARTIFACTS if name.startswith("table")]
@@ -160,35 +159,6 @@ def test_only_instances_that_all_have_solved_count(work: Path, tmp_path: Path) -
     own = own[(own.decoding == REPEATED.id) & (own.metric == "gap_pct")]
     assert cell(table, "gap_tsplib_1_100_pct", "PENS-A").measured == pytest.approx(own.value.mean())
     assert "Not measured here: berlin52." in table.notes
-
-
-def merged(work: Path) -> None:
-    """Make of each model's evaluations one, as scales do that evaluate together; BQ's with the other paper's too."""
-    folder = work / "evaluations"
-    of_run: dict[str, list] = {}
-    for evaluation in FABRIC.evaluations:
-        of_run.setdefault(evaluation.run, []).append(evaluation)
-    for run, parts in of_run.items():
-        tables, arrays = [], {}
-        for part in parts:
-            tables.append(pd.read_csv(folder / f"{part.id}.csv"))
-            if part.group == "tsplib_pens":  # what `scaling` measures of the same model, in the same file
-                other = tables[-1][tables[-1].decoding == "greedy"]
-                tables.append(other.assign(group="tsplib", value=other.value * 3))
-            prefix = "" if isinstance(part, Evaluation) else f"{part.group}/"
-            with np.load(folder / f"{part.id}.npz") as file:
-                arrays |= {prefix + key: file[key] for key in file.files}
-        shutil.rmtree(folder / run)
-        (folder / run).mkdir()
-        pd.concat(tables).to_csv(folder / run / "all.csv", index=False)
-        np.savez(folder / run / "all.npz", **arrays)
-
-
-def test_records_of_one_job_give_the_same_tables(work: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(work, tmp_path / "copy")
-    merged(copy)
-    several, artifacts = {name: draw(name, work) for name in TABLES}, [ARTIFACTS[name] for name in TABLES]
-    same_together(study, several, copy, FABRIC.evaluations, artifacts)
 
 
 def test_table4_counts_parameters(work: Path) -> None:

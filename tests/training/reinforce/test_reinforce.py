@@ -22,7 +22,7 @@ from neuroute.training import budget
 from neuroute.training.policy_gradient import advantages, weights
 from neuroute.training.reinforce import Reinforcement
 from neuroute.training.sampling_streams import noise
-from reinforcing import Built, close, gradients, plain_loss
+from reinforcing import Built, backward, close, gradients, plain_loss
 from tiny import N, labels
 from tiny_reinforced import KINDS, batches_of, make_run, stage
 
@@ -86,18 +86,18 @@ def test_the_gradient_is_that_of_a_plain_loop(
     moves = 10 if cvrp else 4
     uniform = noise(0, 1, range(3), (starts or 6, moves)).double().tolist()
     build_one = plain_routes if cvrp else plain_tour
-    loss = plain_loss(
-        [
-            [build_one(batches.net, batch[slice(i, i + 1)], j, draws) for j, draws in enumerate(numbers)]
-            for i, numbers in enumerate(uniform)
-        ],
-        elite,
+    loss, wanted = backward(
+        batches.net,
+        plain_loss(
+            [
+                [build_one(batches.net, batch[slice(i, i + 1)], j, draws) for j, draws in enumerate(numbers)]
+                for i, numbers in enumerate(uniform)
+            ],
+            elite,
+        ),
     )
-    loss.backward()
-    wanted = {name: p.grad.clone() for name, p in batches.net.named_parameters() if p.grad is not None}
-    batches.net.zero_grad(set_to_none=True)
     value, found = gradients(batches, 1)
-    assert value == pytest.approx(float(loss.detach()), rel=1e-11)
+    assert value == pytest.approx(loss, rel=1e-11)
     assert len(wanted) == len(list(batches.net.parameters()))
     assert max(float(g.abs().max()) for g in wanted.values()) > 1e-3
     close(found, wanted, 1e-11)

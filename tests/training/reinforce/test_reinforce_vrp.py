@@ -30,7 +30,7 @@ from neuroute.training.reinforce import Reinforcement
 from neuroute.training.reinforce import reinforce as reinforce_tsp
 from neuroute.training.reinforce_vrp import VrpReinforcement, reinforce
 from neuroute.training.sampling_streams import noise, sampling, shapes, variants
-from reinforcing import Alone, close, gradients, plain_loss
+from reinforcing import Alone, backward, close, gradients, plain_loss
 from tiny import CPU, scheme_of
 from tiny_reinforced_vrp import DENSE, SHAPE, SIX, batches_of, make_run, stage
 
@@ -97,18 +97,18 @@ def test_the_gradient_is_that_of_a_plain_loop(tmp_path: Path, variant: str) -> N
     assert starts == (7 if SWITCHES[variant].backhaul else 8)
     first = VrpBatch.of(instances, CPU).start_nodes(starts).tolist()
     uniform = noise(0, 1, range(2), (starts, 14)).double().tolist()
-    loss = plain_loss(
-        [
-            [plain_route(batches.net, instances[i : i + 1], first[i][j], uniform[i][j]) for j in range(starts)]
-            for i in range(2)
-        ],
-        None,
+    loss, wanted = backward(
+        batches.net,
+        plain_loss(
+            [
+                [plain_route(batches.net, instances[i : i + 1], first[i][j], uniform[i][j]) for j in range(starts)]
+                for i in range(2)
+            ],
+            None,
+        ),
     )
-    loss.backward()
-    wanted = {name: p.grad.clone() for name, p in batches.net.named_parameters() if p.grad is not None}
-    batches.net.zero_grad(set_to_none=True)
     value, found = gradients(batches, 1)
-    assert value == pytest.approx(float(loss.detach()), rel=1e-6)  # windows are stored in float32
+    assert value == pytest.approx(loss, rel=1e-6)  # windows are stored in float32
     assert len(wanted) == len(list(batches.net.parameters()))
     assert max(float(g.abs().max()) for g in wanted.values()) > 1e-3
     close(found, wanted, 1e-6)
@@ -144,9 +144,8 @@ def test_one_pass_and_two_learn_what_one_graph_does(tmp_path: Path, way: dict[st
     """With the balance loss, whatever the gates; whichever the number of moves that are learnt from together."""
     run = make_run(stage(), network=way, balance=0.7)
     batches = batches_of(run, tmp_path)
-    loss, aside = one_graph(batches, 1, 0.7)
-    loss.backward()
-    wanted = {name: p.grad.clone() for name, p in batches.net.named_parameters() if p.grad is not None}
+    graph, aside = one_graph(batches, 1, 0.7)
+    loss, wanted = backward(batches.net, graph)
     balanced = (
         way.get("method", "input-choice") == "input-choice" and way.get("level") != "problem" and "experts" not in way
     )
@@ -157,7 +156,7 @@ def test_one_pass_and_two_learn_what_one_graph_does(tmp_path: Path, way: dict[st
             monkeypatch.setattr(VrpReinforcement, "_in_one_pass", lambda *_: False)
             monkeypatch.setitem(budget.MAX_NODES_PER_BATCH, "cpu", together)
         value, found = gradients(batches_of(run, tmp_path), 1)
-        assert value == pytest.approx(float(loss.detach()), rel=1e-9)
+        assert value == pytest.approx(loss, rel=1e-9)
         close(found, wanted, 1e-9)
 
 

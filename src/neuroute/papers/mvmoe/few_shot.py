@@ -30,7 +30,7 @@ def needs(scale: Scale) -> Iterator[Need]:
             if not earlier:
                 yield Log(run)
                 continue
-            labels = roles.reference(scale, variant, SIZES[0])
+            labels = roles.adapted(scale, variant)
             test = Test(labels=labels, decoding=X8)
             yield StageEvaluation(run=run, stages=tuple(earlier), tests=(test,))
             yield from tested(run, labels, X8)
@@ -40,7 +40,7 @@ def needs(scale: Scale) -> Iterator[Need]:
 def points(study: Study, method: str, variant: str) -> list[tuple[float, int, int, float]]:
     """Return (epoch, batch, instances, mean of the instances' gaps in %) before training and after each stage."""
     scale, run = study.scale, run_id(roles.few(method, variant))
-    dataset = roles.reference(scale, variant, SIZES[0]).dataset
+    dataset = roles.adapted(scale, variant).dataset
     *earlier, _ = stages(scale)
     weights = [run_id(roles.multi(scale, method, SIZES[0])), *(f"{run}@{stage}" for stage in earlier), run]
     gaps, epoch, batch, samples = [], 0, 0, 0

@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from neuroute.analysis.bootstrap import percentile_interval
 from neuroute.core.lazy import mpl
 from neuroute.papers.mvmoe import few_shot, roles
-from neuroute.papers.mvmoe.roles import FEW, MULTI_TASK, SIZES, TRAINED, VARIANTS, WITHOUT_OVRPTW, run_id
+from neuroute.papers.mvmoe.roles import FEW, MULTI_TASK, SIZES, TRAINED, VARIANTS, WITHOUT_OVRPTW, X8, run_id
 from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.config import Scale
 from neuroute.plan.needs import Log, Need, artifact
 from neuroute.plan.objects import Reinforced
 from neuroute.problems.vrp_variants import SWITCHES
 from neuroute.rendering import style
-from neuroute.rendering.cells import number, printed_numbers
+from neuroute.rendering.cells import number, printed_numbers, resampled_mean_of_gaps
 from neuroute.rendering.plots import line
 from neuroute.rendering.study import Study
 from neuroute.rendering.style import MEASURED, PUBLISHED, Drawing, drawing, new_figure
@@ -149,7 +150,8 @@ def _few_notes(study: Study, every: Sequence[Curve]) -> list[str]:
         "instances, which are not those of Table 2; nothing is selected on them."
     )
     if len(few_shot.stages(study.scale)) > 1:
-        gaps_text = "Gaps are means of the instances' gaps on the test sets of Table 2, with its 8 images."
+        count = roles.adapted(study.scale, FEW[0]).dataset.count
+        gaps_text = f"Gaps are means over {count:,} test instances, those of Table 2 first, with its 8 images."
     notes = [
         f"Each model for {n} customers goes on with one problem alone, its optimizer starting afresh, in epochs of "
         f"{samples:,} instances (the paper: 10,000, 0.01 % of a training). {gaps_text} One training of each.",
@@ -159,13 +161,26 @@ def _few_notes(study: Study, every: Sequence[Curve]) -> list[str]:
     ]
     for variant in FEW:
         texts = [
-            f"{each.series} {each.points[0][3]:.2f} to {each.last:.2f} %"
+            f"{each.series} {each.points[0][3]:.2f} to {each.last:.2f} %{_gain(study, each)}"
             for each in every
             if each.variant == variant and each.points
         ]
         if texts:
             notes.append(f"{variant} here, from before to after: {'; '.join(texts)}.")
     return notes + _trouble(every)
+
+
+def _gain(study: Study, each: Curve) -> str:
+    """Say how much lower a gap is after than before, with its interval; of trainings in one stage nothing."""
+    if len(few_shot.stages(study.scale)) == 1:
+        return ""
+    dataset = roles.adapted(study.scale, each.variant).dataset
+    runs = (run_id(roles.multi(study.scale, each.series, SIZES[0])), each.run)
+    before, after = (resampled_mean_of_gaps(study, run, dataset, X8) for run in runs)
+    if before is None or after is None:
+        return ""
+    interval = percentile_interval(before - after)
+    return f" (lower by {each.points[0][3] - each.last:.2f} [{interval.low:.2f}, {interval.high:.2f}] points)"
 
 
 def _training(study: Study, run: str) -> Reinforced:

@@ -68,6 +68,7 @@ Add = Callable[..., None]
 def label_jobs(scale: Scale, runs: list[Run]) -> list[LabelJob]:
     """One for all; the training labels of Table 8's LEHDs are in it where `scaling` does not have them."""
     tests = [labels for size in SIZES for variant in VARIANTS for labels in roles.solved(scale, variant, size)]
+    tests += [roles.adapted(scale, variant) for variant in roles.FEW]
     return [LabelJob(paper=roles.PAPER, name="labels", labels=tuple(longest([*read_by(runs), *tests])))]
 
 

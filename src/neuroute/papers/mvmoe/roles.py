@@ -9,6 +9,7 @@ from neuroute.papers.mvmoe.scale import ABLATIONS as RUNS
 from neuroute.papers.mvmoe.scale import SIZES, TRAINED, UNSEEN, MvmoeScale
 from neuroute.plan.config import Scale
 from neuroute.plan.evaluations import Price, RunEvaluation
+from neuroute.plan.label_blocks import with_count
 from neuroute.plan.needs import Need, group_of
 from neuroute.plan.objects import BenchmarkEvaluation, ConstructionEvaluation, Dataset, Decoding, Labels
 
@@ -140,6 +141,12 @@ def test_set(scale: Scale, variant: str, size: int) -> Dataset:
 def reference(scale: Scale, variant: str, size: int) -> Labels:
     """A test set as the solver solves it that gaps are against."""
     return scale.reference(test_set(scale, variant, size), scale[MvmoeScale].reference_of(variant, size))
+
+
+def adapted(scale: Scale, variant: str) -> Labels:
+    """Figure 5's test set of a problem."""
+    first, count = reference(scale, variant, SIZES[0]), scale[MvmoeScale].few_shot_count
+    return with_count(first, count) if count else first
 
 
 def solved(scale: Scale, variant: str, size: int) -> tuple[Labels, ...]:

@@ -56,6 +56,10 @@ class MvmoeScale(Strict):
     ]
     ablation: Annotated[Reinforced, Field(description="the training of ablations, which is half as long (Section 5.2)")]
     few_shot: Annotated[Reinforced, Field(description="on one variant, from the weights of 50 (Figure 5)")]
+    few_shot_count: Annotated[
+        Positive | None,
+        Field(description="test instances of Figure 5, where few_shot has several stages; null: those of Table 2"),
+    ] = None
     ablations: Annotated[list[str], Field(description="ablations that are trained here besides h_default")]
     construction_size: Annotated[int, Field(ge=4, description="Table 6's 1000 customers -> here")]
     construction_count: Annotated[int, Field(ge=1, description="Table 6: timed instances of each variant")]
