@@ -75,6 +75,7 @@ def test_wide_heads_are_for_wide_vectors_without_gradients(queries: int, keys: i
     assert not kernel.fits(q, k, v)
     with torch.inference_mode():
         assert kernel.fits(q, k, v) == (lanes() == 16)
+        assert not kernel.fits(*(each.bfloat16() for each in (q, k, v)))
         found = attend(q / 8, k, v, SCALE)
     torch.testing.assert_close(found.double(), dense(q / 8, k, v), rtol=1e-5, atol=1e-5)
 

@@ -13,7 +13,7 @@ from neuroute.networks.blocks.kernels.library import are_on, dense, lanes, libra
 
 VERSION = "1c99b93e5dd65045"  # see `library`
 CHANNELS = 64  # of a head, at most: beyond, torch's matrix products are as fast
-WIDE_CHANNELS = 128  # the same without gradients, with AVX-512
+WIDE_CHANNELS = 128  # the same in float32 without gradients, with AVX-512
 
 
 class _View(ctypes.Structure):
@@ -48,12 +48,17 @@ def fits(q: Tensor, k: Tensor, v: Tensor) -> bool:
     """Whether the kernel takes these (batch, heads, tokens, d_k) tensors, and is there."""
     return (
         q.device.type == "cpu"
-        and q.shape[-1] <= (WIDE_CHANNELS if lanes() == 16 and not torch.is_grad_enabled() else CHANNELS)
+        and q.shape[-1] <= _most_channels(q.dtype)
         and q.dtype == k.dtype == v.dtype
         and q.dtype in (torch.float32, torch.bfloat16)
         and are_on()
         and _compiled() is not None
     )
+
+
+def _most_channels(dtype: torch.dtype) -> int:
+    wide = lanes() == 16 and dtype == torch.float32 and not torch.is_grad_enabled()
+    return WIDE_CHANNELS if wide else CHANNELS
 
 
 def describe() -> str:
