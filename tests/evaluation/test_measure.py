@@ -1,5 +1,6 @@
 """An evaluation's records: right numbers, whole files, and refusals."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,17 @@ def test_gaps_are_ratios_of_means_and_lengths_are_kept(store: Path) -> None:
         with np.load(store / "out" / "greedy.npz") as lengths:
             np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|{test.decoding.id}"], own)
             np.testing.assert_array_equal(lengths[f"{LABELS.dataset.id}|reference"], reference)
+
+
+def test_the_log_tells_of_each_test(store: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        records = run_measure(store)
+    gaps = records[records.metric == "gap_pct"].value
+    said = [record.getMessage() for record in caplog.records if record.getMessage().startswith("test ")]
+    assert said == [
+        f"test {i} of 2, {LABELS.dataset.id}: gap {test.decoding.id} {gap:.2f} %"
+        for i, (test, gap) in enumerate(zip(TESTS, gaps, strict=True), 1)
+    ]
 
 
 def test_other_code_and_missing_labels_are_refused(store: Path) -> None:

@@ -5,7 +5,8 @@ Not timed: reading labels, computing lengths, the warm-up, keeping what is measu
 seconds are those of all that went into its result, and the peak memory is that of the last process.
 """
 
-from collections.abc import Iterable, Iterator
+import logging
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,8 @@ from neuroute.evaluation.records import Arrays, Rows, describe_test
 from neuroute.networks.weights import parameters
 from neuroute.plan.objects import Dataset, Decoding, Evaluation, Test
 
+log = logging.getLogger(__name__)
+
 
 def measure(loaded: LoadedModel, evaluation: Evaluation) -> tuple[Rows, Arrays]:
     """Return records, and lengths (count,) float64 as "<dataset id>|<decoding id>" and "<dataset id>|reference".
@@ -35,16 +38,19 @@ def measure(loaded: LoadedModel, evaluation: Evaluation) -> tuple[Rows, Arrays]:
     return measure_tests(loaded, evaluation.group, evaluation.tests)
 
 
-def measure_tests(loaded: LoadedModel, group: str, tests: Iterable[Test]) -> tuple[Rows, Arrays]:
+def measure_tests(loaded: LoadedModel, group: str, tests: Sequence[Test]) -> tuple[Rows, Arrays]:
     """Return what `measure` does, for these tests; of each, what is kept of it once it is done."""
     rows: Rows = []
     lengths: Arrays = {}
-    for test in tests:
+    for number, test in enumerate(tests, 1):
         name = f"{group}|{loaded.checkpoint.name}|{test.canonical()}"
         test_rows, test_lengths = loaded.steps.once(name, partial(_measure_test, loaded, group, test, name))
         # A milestone (greedy) may be one that another test of this evaluation has measured.
         rows += [row for row in test_rows if f"{row['test']}|{row['decoding']}" not in lengths]
         lengths |= {key: each for key, each in test_lengths.items() if key not in lengths}
+        gaps = [f"{row['decoding']} {row['value']:.2f} %" for row in test_rows if row["metric"] == "gap_pct"]
+        if gaps:  # none of another part's
+            log.info("test %d of %d, %s: gap %s", number, len(tests), test.labels.dataset.id, ", ".join(gaps))
     return rows, lengths
 
 
