@@ -41,10 +41,10 @@ def joined(descriptions: Iterable[str]) -> str:
     return " and ".join(dict.fromkeys(text for text in descriptions if text))
 
 
-def gap_columns(sets: Mapping[int, Dataset], decimals: int = 3) -> tuple[Column, ...]:
+def gap_columns(sets: Mapping[int, Dataset]) -> tuple[Column, ...]:
     """Head one column of gaps for each of the paper's sizes; `sets` holds the data set that stands for it."""
     return tuple(
-        Column(f"gap_tsp{size}_pct", f"TSP{size}", "gap %", fixed(decimals), at=described(dataset))
+        Column(f"gap_tsp{size}_pct", f"TSP{size}", "gap %", fixed(3), at=described(dataset))
         for size, dataset in sets.items()
     )
 

@@ -34,7 +34,6 @@ def write_report(
     titles: Mapping[str, str] | None = None,
     overviews: Mapping[str, Overview] | None = None,
     protocols: Mapping[str, Sequence[Line]] | None = None,
-    title: str = "Neural routing, reproduced",
 ) -> None:
     """Write the page `out` from what `render` left at the stems (paths without suffix) of each paper.
 
@@ -71,7 +70,7 @@ def write_report(
         "claimed": bool(summary_values["claims"]),
         "other_scales": sorted(scales),
     }
-    write_text(out, template.render(title=title, scale=scale, papers=papers, **template_values))
+    write_text(out, template.render(scale=scale, papers=papers, **template_values))
     write_json(out.with_name("summary.json"), summary_values)
 
 
