@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from neuroute.papers.mvmoe.roles import CONSTRUCTED, SIZES, VARIANTS, X8, constructed, reference
+from neuroute.papers.mvmoe.roles import CONSTRUCTED, FEW, SIZES, VARIANTS, X8, adapted, constructed, reference
+from neuroute.papers.mvmoe.scale import MvmoeScale
 from neuroute.plan.claims import AVERAGING, Protocol, on_benchmark
 from neuroute.plan.config import Scale
 from neuroute.plan.decodings import Decoding
@@ -26,6 +27,9 @@ def protocol(scale: Scale) -> Iterator[Protocol]:
         for variant in VARIANTS:
             labels, name = reference(scale, variant, size), f"{variant}{size}"
             yield Protocol(name, labels, 1000, solver(variant, size), (X8,), SOURCE, MEAN, shown=MEAN_OF_GAPS)
+    for variant in FEW if scale[MvmoeScale].few_shot_count else ():
+        labels, name = adapted(scale, variant), f"{variant}{SIZES[0]}, few-shot"
+        yield Protocol(name, labels, 1000, solver(variant, SIZES[0]), (X8,), SOURCE, MEAN, shown=MEAN_OF_GAPS)
     for variant in VARIANTS:
         name = f"{variant}{CONSTRUCTED}"
         yield Protocol(name, constructed(scale, variant), None, "no gaps", (X8,), averaging="no gaps", shown=None)

@@ -40,27 +40,32 @@ class Solver:
     decoding: Decoding
 
 
-_Results = Sequence[Mapping[str, tuple[float, float]]]  # of each method, what `_measured` returns
+@dataclass(frozen=True)
+class _Results:
+    """What is measured of a set: (column, instance) -> (length, gap in %)."""
 
+    found: Mapping[tuple[int, str], tuple[float, float]]
 
-def _measured(study: Study, library: Library, solver: Solver) -> dict[str, tuple[float, float]]:
-    """What is measured of a method: instance -> (length, gap in %)."""
-    records, results = study.records, dict[str, tuple[float, float]]()
-    metric = "gap_rounded_pct" if library.rounded else "gap_pct"
-    best = {name: k.optimum for name, k in _set(library).items()}
-    rows = records[(records.run == solver.run) & (records.group == solver.group)]
-    rows = rows[(rows.decoding == solver.decoding.id) & (rows.distribution == library.benchmark)]
-    study.mark(rows)
-    for test, gap in rows[rows.metric == metric][["test", "value"]].to_numpy():
-        name = str(test).removeprefix(f"{library.benchmark}_")
-        if name in best:
-            results[name] = (best[name] * (1 + float(gap) / 100), float(gap))
-    return results
+    @classmethod
+    def of(cls, study: Study, library: Library, solvers: Sequence[Solver]) -> _Results:
+        records, results = study.records, dict[tuple[int, str], tuple[float, float]]()
+        metric = "gap_rounded_pct" if library.rounded else "gap_pct"
+        best = {name: k.optimum for name, k in _set(library).items()}
+        for column, solver in enumerate(solvers):
+            rows = records[(records.run == solver.run) & (records.group == solver.group)]
+            rows = rows[(rows.decoding == solver.decoding.id) & (rows.distribution == library.benchmark)]
+            study.mark(rows)
+            for test, gap in rows[rows.metric == metric][["test", "value"]].to_numpy():
+                name = str(test).removeprefix(f"{library.benchmark}_")
+                if name in best:
+                    length = best[name] * (1 + float(gap) / 100)
+                    results[column, name] = (length, float(gap))
+        return cls(results)
 
-
-def _by_all(results: _Results) -> set[str]:
-    """The instances that every method measured here has solved."""
-    return set.intersection(*[set(found) for found in results if found]) if any(results) else set()
+    def by_all(self, names: Sequence[str]) -> list[str]:
+        """The instances that every method measured here has solved."""
+        columns = {column for column, _ in self.found}
+        return [name for name in names if columns and all((column, name) in self.found for column in columns)]
 
 
 def library_rows(study: Study, library: Library, solvers: Sequence[Solver]) -> list[Row]:
@@ -70,33 +75,32 @@ def library_rows(study: Study, library: Library, solvers: Sequence[Solver]) -> l
     method measured here has solved.
     """
     published = printed_numbers(study, study.artifact.name, problem=library.problem)
-    results, best = (
-        [_measured(study, library, solver) for solver in solvers],
-        published[published.metric == "best_known"],
-    )
-    solved, names = set[str]().union(*results), [str(name) for name in best.instance]
+    here, best = _Results.of(study, library, solvers), published[published.metric == "best_known"]
+    names = [str(name) for name in best.instance]
+    others = [name for name in _set(library) if any(name == there for _, there in here.found) and name not in names]
     of_each = [select(published, **solver.printed) for solver in solvers]
     rows = []
-    for name in (*names, *[name for name in _set(library) if name in solved and name not in names]):
-        known_here = _set(library)[name].optimum if name in solved else None
-        known = Cell(library.length(known_here), library.length(_one(best[best.instance == name].value)), at=_at(name))
-        cells = [known]
-        for found, printed_rows in zip(results, of_each, strict=True):
-            length, gap = found.get(name, (None, None))
+    for name in (*names, *others):
+        printed_best = best[best.instance == name].value
+        has_result = any(there == name for _, there in here.found)
+        known_here = _set(library)[name].optimum if has_result else None
+        cells = [Cell(library.length(known_here), library.length(_one(printed_best)), at=_instance(name))]
+        for column, printed_rows in enumerate(of_each):
+            length, gap = here.found.get((column, name), (None, None))
             there = printed_rows[printed_rows.instance == name]
             printed_length = _one(there[there.metric == "obj"].value)
             cells.append(Cell(library.length(length), library.length(printed_length)))
             cells.append(Cell(gap, _one(there[there.metric == "gap_pct"].value)))
         rows.append(Row((library.title, name), tuple(cells)))
-    return [*rows, _mean(library, results, names, of_each)]
+    return [*rows, _mean(library, here, names, of_each)]
 
 
-def _mean(library: Library, results: _Results, names: list[str], of_each: Sequence[pd.DataFrame]) -> Row:
-    common = [name for name in names if name in _by_all(results)]
+def _mean(library: Library, here: _Results, names: list[str], of_each: Sequence[pd.DataFrame]) -> Row:
+    common = here.by_all(names)
     at = f"{len(common)} of {len(names)} instances"
     cells = [Cell()]
-    for found, printed_rows in zip(results, of_each, strict=True):
-        gaps = [found[name][1] for name in common if name in found]
+    for column, printed_rows in enumerate(of_each):
+        gaps = [here.found[column, name][1] for name in common if (column, name) in here.found]
         mean = printed_rows[printed_rows.instance == f"mean of {len(names)}"].value
         cells += [Cell(), Cell(sum(gaps) / len(gaps) if gaps else None, _one(mean), at=at if gaps else "")]
     label = f"Mean of {len(names)}" + (f", here of {len(common)}" if common and len(common) < len(names) else "")
@@ -105,28 +109,30 @@ def _mean(library: Library, results: _Results, names: list[str], of_each: Sequen
 
 def common_gaps(study: Study, library: Library, solvers: Sequence[Solver]) -> list[list[float]]:
     """Gaps in % of each method on the instances of a set that all of them have solved; empty where one has none."""
-    results = [_measured(study, library, solver) for solver in solvers]
-    common = sorted(set.intersection(*map(set, results)))
-    return [[found[name][1] for name in common] for found in results]
+    here = _Results.of(study, library, solvers)
+    every = {name for _, name in here.found}
+    names = sorted(name for name in every if all((column, name) in here.found for column in range(len(solvers))))
+    return [[here.found[column, name][1] for name in names] for column in range(len(solvers))]
 
 
 def notes_of(study: Study, library: Library, solvers: Sequence[Solver]) -> list[str]:
     """What of a set was not measured, by instances and methods; how to get the instances where there are none."""
-    results = [_measured(study, library, solver) for solver in solvers]
+    here = _Results.of(study, library, solvers)
     numbers = printed_numbers(study, study.artifact.name, problem=library.problem)
     names = [str(name) for name in numbers[numbers.metric == "best_known"].instance]
-    if not any(results):
+    if not here.found:
         return not_measured(None, 0, {}, library.benchmark)
-    solved, notes = set[str]().union(*results), []
+    solved, notes = {name for _, name in here.found}, []
     if lacking := sum(name not in solved for name in names):
         notes.append(f"{library.title}: {lacking} of the {len(names)} printed instances were not measured here.")
     if others := len(solved - set(names)):
         notes.append(f"{library.title}: {others} of the instances here are not in the paper's table; they come last.")
-    common = [name for name in names if name in _by_all(results)]
+    common = here.by_all(names)
     if 0 < len(common) < len(names):
         means = _also(numbers, solvers, common)
         notes.append(f"{library.title}: over the instances of the mean here, printed means are {means}.")
-    if without := [s.label for s, found in zip(solvers, results, strict=True) if not found]:
+    without = [s.label for column, s in enumerate(solvers) if all(there != column for there, _ in here.found)]
+    if without:
         notes.append(f"Not measured on {library.title}: {', '.join(without)}.")
     return notes
 
@@ -150,5 +156,5 @@ def _one(values: pd.Series[float]) -> float | None:
     return float(values.item()) if len(values) else None
 
 
-def _at(name: str) -> str:
+def _instance(name: str) -> str:
     return f"{name}, as listed here"

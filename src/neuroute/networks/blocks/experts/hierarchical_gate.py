@@ -46,7 +46,7 @@ class Hierarchical(nn.Module):
         """x (batch, tokens, in) -> (batch, tokens, out); first (1, 2): probabilities to take instead of x's own."""
         routing = routing or Routing()
         calls = split_calls(x, routing.calls(x.shape[1]))
-        p, sparse = self._drawn(x, routing, first)
+        p, sparse = self._choose(x, routing, first)
         runs_experts = sparse.cpu()  # what runs is for the host to know; then it knows the numbers of calls, too
         of_sparse, of_dense = (calls_of.nonzero()[:, 0].to(x.device) for calls_of in (runs_experts, ~runs_experts))
         outputs = []
@@ -71,13 +71,13 @@ class Hierarchical(nn.Module):
 
     def shares(self, x: Tensor, routing: Routing, first: Tensor | None = None) -> Tensor:
         """How much each of them counts: x (batch, tokens, in) of one call -> (batch, tokens, m + 1)."""
-        p, sparse = self._drawn(x, routing, first)
+        p, sparse = self._choose(x, routing, first)
         one = x.new_ones(1) if p is None else p[:, SPARSE if sparse else DENSE]
         if sparse:
             return F.pad(self.sparse.shares(x, routing) * one, (0, 1))
         return F.pad(one.expand(*x.shape[:2], 1), (self.sparse.experts.count, 0))
 
-    def _drawn(self, x: Tensor, routing: Routing, first: Tensor | None) -> tuple[Tensor | None, Tensor]:
+    def _choose(self, x: Tensor, routing: Routing, first: Tensor | None) -> tuple[Tensor | None, Tensor]:
         """Probabilities (calls, 2), and whether experts run, of each call."""
         calls = routing.calls(x.shape[1])
         p = self.probabilities(x, routing) if first is None else first.expand(calls, 2)
