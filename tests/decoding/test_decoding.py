@@ -48,6 +48,37 @@ def test_greedy_equals_the_plain_loop(net: DecoderOnly, coords: torch.Tensor) ->
     assert tours.tolist() == [naive_greedy(net, c) for c in coords]
 
 
+def test_batched_equals_single(net: DecoderOnly, coords: torch.Tensor) -> None:
+    for decoding in (Decoding(), Decoding(method="beam", beam=3), Decoding(method="rrc", iterations=8)):
+        together = decode("tsp", net, coords, decoding)
+        assert torch.equal(together, torch.cat([decode("tsp", net, c[None], decoding) for c in coords]))
+        assert torch.equal(together, decode("tsp", net, coords, decoding.model_copy(update={"batch_size": 4})))
+
+
+def test_tours_are_permutations(net: DecoderOnly, coords: torch.Tensor) -> None:
+    for decoding in (Decoding(), Decoding(log_n=False), Decoding(method="beam", beam=5)):
+        tours = decode("tsp", net, coords, decoding)
+        assert torch.equal(tours.sort(1).values, torch.arange(N).expand(6, -1))
+        assert (tours[:, 0] == 0).all()
+
+
+def test_re_construct_never_worsens_a_tour(net: DecoderOnly, coords: torch.Tensor) -> None:
+    before = lengths(coords, decode("tsp", net, coords, Decoding()))
+    for iterations in (1, 5, 40):
+        tours = decode("tsp", net, coords, Decoding(method="rrc", iterations=iterations))
+        assert torch.equal(tours.sort(1).values, torch.arange(N).expand(6, -1))
+        after = lengths(coords, tours)
+        assert (after <= before + 1e-12).all()
+        before = after
+    assert (after < lengths(coords, decode("tsp", net, coords, Decoding())) - 1e-3).any()
+
+
+def test_beam_one_is_greedy(net: DecoderOnly, coords: torch.Tensor) -> None:
+    found, length = search_beams(TourPrefixes(net.decide, coords), TspBatch(coords).lengths, 1)
+    assert torch.equal(found, greedy_tours(net.decide, net.encode(coords)))
+    torch.testing.assert_close(length, lengths(coords, found))
+
+
 def test_wide_beam_finds_the_best_of_all_tours() -> None:
     """A beam that holds every tour of 6 nodes returns the optimum, whatever the network says."""
     from itertools import permutations

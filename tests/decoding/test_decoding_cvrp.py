@@ -5,12 +5,13 @@ import pytest
 import torch
 
 from neuroute.datasets.streams import cvrp_dataset
+from neuroute.decoding.cvrp import CvrpBatch
 from neuroute.decoding.cvrp_paths import complete_routes
 from neuroute.decoding.decode import decode, improve
 from neuroute.networks.lehd import LehdCvrp
 from neuroute.plan.objects import Dataset, Decoding
 from neuroute.problems.cvrp import cost, is_feasible
-from neuroute.problems.vrp import Vrp
+from neuroute.problems.vrp import Vrp, to_routes
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -28,6 +29,29 @@ def net() -> LehdCvrp:
 def batch() -> Vrp:
     found = cvrp_dataset(Dataset(problem="cvrp", n=V, count=7))
     return Vrp(found.coords.astype(np.float64), found.demand, found.capacity)
+
+
+def plain_greedy(net: LehdCvrp, batch: Vrp, row: int) -> list[list[int]]:
+    """One instance, every state gathered anew from the list of unvisited customers."""
+    one = CvrpBatch.of(batch[row : row + 1], torch.device("cpu"))
+    nodes = net.encode(one.coords, one.share)
+    capacity = left = int(batch.capacity[row])
+    current, waiting, routes = 0, list(range(1, V + 1)), []
+    while waiting:
+        logits = net.decide(nodes[:, [current, *waiting, 0]], torch.tensor([left / capacity]).double())[0]
+        place, via = divmod(int(logits.flatten().argmax()), 2)
+        current = waiting.pop(place)
+        need = int(batch.demand[row, current])
+        if via or need > left or not routes:
+            routes, left = [*routes, []], capacity
+        routes[-1].append(current)
+        left -= need
+    return routes
+
+
+def test_greedy_equals_the_plain_loop(net: LehdCvrp, batch: Vrp) -> None:
+    found = decode("cvrp", net, batch, Decoding()).numpy()
+    assert [to_routes(s) for s in found] == [plain_greedy(net, batch, row) for row in range(len(batch))]
 
 
 @pytest.mark.usefixtures("rounded_lengths")
