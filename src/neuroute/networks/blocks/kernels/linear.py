@@ -12,7 +12,7 @@ from torch import Tensor
 
 from neuroute.networks.blocks.kernels.library import are_on, lanes, library, threads_for
 
-VERSION = "60e088c37e37536c"  # see `library`
+VERSION = "952a653ec270a9b6"  # see `library`
 Layer = tuple[Tensor, Tensor | None]  # weight (outputs, inputs), bias (outputs,)
 ROWS = 64  # fewer are not worth packing a layer's weights
 
