@@ -96,6 +96,16 @@ def test_hidden_states_are_those_that_the_head_reads(name: str) -> None:
     torch.testing.assert_close(logits if net.problem == "cvrp" else logits[..., 0], net.decide(*seen), **EXACT)
 
 
+@pytest.mark.parametrize("name", PATH)
+def test_layers_that_are_one_without_gradients_score_as_they_do_apart(name: str) -> None:
+    net = make(name)
+    seen = decision(net, 5, 50)  # as many rows as compiled layers take
+    exact = net.decide(*seen)
+    spread = exact[exact.isfinite()].std().item()
+    logits = without_gradients(net.float(), *(part.float() for part in seen))
+    torch.testing.assert_close(logits.double(), exact.detach(), rtol=0, atol=1e-4 * spread)
+
+
 UNUSED = {"lehd": {"unused.weight", "unused.bias"}, "glop": {"revisers.0.placeholder"}}
 
 

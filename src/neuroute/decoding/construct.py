@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from neuroute.decoding.environment import ENVIRONMENT
-from neuroute.decoding.memory import autocast, batch_size_for, device_of
+from neuroute.decoding.memory import batch_size_for, device_of, inference
 from neuroute.decoding.multi_start import multi_start
 from neuroute.networks.base import RoutingNetwork
 from neuroute.plan.objects import Decoding
@@ -24,7 +24,7 @@ def construct(
         starts = 1 if net.single_start else None
         return multi_start(environment, net, instances, starts, memory_gb=memory_gb, precision=precision)  # type: ignore[arg-type]
     greedy, device = Decoding(), device_of(net)
-    with torch.inference_mode(), autocast(device, precision):
+    with inference(device, precision):
         size = batch_size_for(net, environment.nodes(environment.size(instances)), greedy, memory_gb)
         firsts = range(0, len(instances), size)
         parts = ((environment.batch(instances[i : i + size], device), i) for i in firsts)

@@ -12,7 +12,7 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.datasets.problem_spec import SPEC
 from neuroute.decoding.environment import ENVIRONMENT, Batch
-from neuroute.decoding.memory import autocast, batch_size_for, device_of, instances_that_fit
+from neuroute.decoding.memory import batch_size_for, device_of, inference, instances_that_fit
 from neuroute.decoding.multi_start import multi_start, starts_of
 from neuroute.decoding.search import SEARCH, Search
 from neuroute.networks.base import PathNetwork, RoutingNetwork
@@ -166,7 +166,7 @@ def _solve(
     if keeper and (arrays := keeper.load()):
         p.restore(arrays)
     complete = p.first >= len(instances)
-    with torch.inference_mode(), autocast(device_of(net), precision):
+    with inference(device_of(net), precision):
         while p.first < len(instances):
             began = time.perf_counter() - p.spent
             part = instances[p.first : p.first + p.size]

@@ -1,18 +1,27 @@
 """How many instances fit in memory at a time, and in which precision they are decoded."""
 
 import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from neuroute.core.errors import NeurouteError
 from neuroute.networks.base import RoutingNetwork
+from neuroute.networks.blocks.kernels.linear import packed_once
 from neuroute.plan.objects import Decoding
 
 
 def autocast(device: torch.device, precision: str) -> contextlib.AbstractContextManager[Any]:
     """bf16 mixed precision, or nothing for fp32."""
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16")
+
+
+@contextlib.contextmanager
+def inference(device: torch.device, precision: str) -> Iterator[None]:
+    """No gradients, in this precision; nobody changes a network's weights within."""
+    with torch.inference_mode(), autocast(device, precision), packed_once():
+        yield
 
 
 def device_of(net: RoutingNetwork) -> torch.device:

@@ -9,7 +9,7 @@ from torch import Tensor
 from neuroute.core.errors import NeurouteError
 from neuroute.decoding.environment import Batch, Environment
 from neuroute.decoding.images import draw_images, images_of
-from neuroute.decoding.memory import autocast, device_of
+from neuroute.decoding.memory import device_of, inference
 from neuroute.decoding.rollout import Choose, complete, precision_of
 from neuroute.decoding.served import begin
 from neuroute.networks.base import MultiStartNetwork, RoutingNetwork
@@ -82,7 +82,7 @@ def multi_start(
 
         return shortest(build, free if starts == 1 else same.start_nodes(number), tours, images)
 
-    with torch.inference_mode(), autocast(device, precision):
+    with inference(device, precision):
         none = torch.empty(0, *environment.shape(n), dtype=torch.int64)
         return torch.cat([none, *(solve(first).cpu() for first in range(0, len(instances), size))])
 

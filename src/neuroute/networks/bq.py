@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_products
-from neuroute.networks.blocks.linear_cross_attention import CrossModule
-from neuroute.networks.blocks.residual_layer import ResidualLayer
+from neuroute.networks.blocks.linear_cross_attention import score_streams, through
+from neuroute.networks.blocks.residual_layer import ResidualLayer, score_layers
 from neuroute.networks.blocks.rezero_cross_attention import ReZeroCrossModule, published_bound
 
 
@@ -47,17 +47,19 @@ class Bq(PathNetwork):
 
     def hidden(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., destination]."""
-        h = in_products(self.embed(rows))
-        first, last = self.ends.weight.to(h)
-        h = torch.cat([h[:, :1] + first, h[:, 1:-1], h[:, -1:] + last], dim=1)
+        h = self._tokens(rows)
         for layer in self.layers:
             h = layer(h, attention_scale)
         return h
 
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, 2) -> logits (batch, available)."""
-        logits: Tensor = self.head(self.hidden(rows, attention_scale)).squeeze(-1)[:, 1:-1]
-        return logits
+        return score_layers(self.layers, self._tokens(rows), self.head, attention_scale).squeeze(-1)[:, 1:-1]
+
+    def _tokens(self, rows: Tensor) -> Tensor:
+        h = in_products(self.embed(rows))
+        first, last = self.ends.weight.to(h)
+        return torch.cat([h[:, :1] + first, h[:, 1:-1], h[:, -1:] + last], dim=1)
 
 
 SLACK = 1e-5  # share of the capacity below which loads are taken for equal
@@ -119,18 +121,16 @@ class BqCvrp(PathNetwork):
 
         Of the current stop's repetitions it is the last one's.
         """
+        h = through(self.layers, *self._streams(rows, remaining), attention_scale)[1]
+        return h[:, self.repetitions - 1 :]
+
+    def _streams(self, rows: Tensor, remaining: Tensor) -> tuple[Tensor, Tensor]:
+        """Representatives, and all tokens: (batch, tokens, width)."""
         load = remaining[:, None, None].to(rows).expand(-1, rows.shape[1], 1)
         h = in_products(self.embed(torch.cat([rows, load], dim=-1)))
         ends = self.ends.weight.to(h)
         current, depot = h[:, :1] + ends[:-1], h[:, -1:] + ends[-1]
-        z = torch.cat([current, depot], dim=1)
-        h = torch.cat([current, h[:, 1:-1], depot], dim=1)
-        for layer in self.layers:
-            if isinstance(layer, CrossModule):
-                z, h = layer(z, h, attention_scale)
-            else:
-                h = layer(h, attention_scale)
-        return h[:, self.repetitions - 1 :]
+        return torch.cat([current, depot], dim=1), torch.cat([current, h[:, 1:-1], depot], dim=1)
 
     def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Logits (batch, available, 2): straight, through the depot.
@@ -149,7 +149,8 @@ class BqCvrp(PathNetwork):
         return self._score(rows, remaining, attention_scale)
 
     def _score(self, rows: Tensor, remaining: Tensor, attention_scale: float) -> Tensor:
-        logits: Tensor = self.head(self.hidden(rows, remaining, attention_scale)[:, 1:-1])
+        logits = score_streams(self.layers, *self._streams(rows, remaining), self.head, attention_scale)
+        logits = logits[:, self.repetitions : -1]
         too_much = rows[:, 1:-1, 2] > remaining[:, None].to(rows) + SLACK
         closed = torch.stack([too_much, torch.zeros_like(too_much)], dim=-1)
         return logits.masked_fill(closed, -math.inf)

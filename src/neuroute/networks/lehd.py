@@ -10,7 +10,7 @@ from neuroute.networks.blocks.all_digits import FullLinear, in_products
 from neuroute.networks.blocks.experts.hierarchical_gate import Hierarchical
 from neuroute.networks.blocks.experts.mixture import Mixture, MlpExperts
 from neuroute.networks.blocks.experts.routing import Routing
-from neuroute.networks.blocks.residual_layer import ResidualLayer
+from neuroute.networks.blocks.residual_layer import ResidualLayer, score_layers
 
 
 class Lehd(PathNetwork):
@@ -50,15 +50,17 @@ class Lehd(PathNetwork):
 
     def hidden(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., destination]."""
-        h = torch.cat([self.current(rows[:, :1]), rows[:, 1:-1], self.start(rows[:, -1:])], dim=1)
+        h = self._tokens(rows)
         for layer in self.layers:
             h = layer(h, attention_scale)
         return h
 
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, width) from `encode` -> logits (batch, available)."""
-        logits: Tensor = self.head(self.hidden(rows, attention_scale)).squeeze(-1)[:, 1:-1]
-        return logits
+        return score_layers(self.layers, self._tokens(rows), self.head, attention_scale).squeeze(-1)[:, 1:-1]
+
+    def _tokens(self, rows: Tensor) -> Tensor:
+        return torch.cat([self.current(rows[:, :1]), rows[:, 1:-1], self.start(rows[:, -1:])], dim=1)
 
 
 class LehdCvrp(PathNetwork):
@@ -104,10 +106,7 @@ class LehdCvrp(PathNetwork):
         current = in_products(self.current(torch.cat([rows[:, :1].detach(), load], dim=-1)))
         depot = in_products(self.start(torch.cat([rows[:, -1:], load], dim=-1)))
         h = torch.cat([current, rows[:, 1:-1].detach(), depot], dim=1)
-        for layer in self.layers:
-            h = layer(h, attention_scale, *more)
-        logits: Tensor = self.head(h[:, 1:-1])
-        return logits
+        return score_layers(self.layers, h, self.head, attention_scale, *more)[:, 1:-1]
 
 
 class LightLayer(ResidualLayer):
@@ -127,6 +126,11 @@ class LightLayer(ResidualLayer):
         """routing: one `Routing`."""
         fed: Tensor = self.light(h, *routing)
         return h + fed
+
+    def score(self, x: Tensor, head: nn.Linear, attention_scale: float = 1.0, *more: Any) -> Tensor:
+        """head(self(x, ...)), as of `ResidualLayer`: a mixture's layers have nothing to share with the head."""
+        scores: Tensor = head(self(x, attention_scale, *more))
+        return scores
 
 
 class LehdCvrpLight(LehdCvrp):

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from neuroute.networks.base import PathNetwork
 from neuroute.networks.blocks.all_digits import FullLinear, in_products
-from neuroute.networks.blocks.linear_cross_attention import CrossModule
+from neuroute.networks.blocks.linear_cross_attention import CrossModule, score_streams, through
 from neuroute.networks.blocks.residual_layer import ResidualLayer
 
 Attention = Literal["cross", "self"]
@@ -57,16 +57,20 @@ class SitDecoder(nn.Module):
 
         In this order: the repetitions of the current node, what is available, the destination.
         """
+        return through(self.layers, *self._streams(current, available, destination), attention_scale)[1]
+
+    def score(
+        self, current: Tensor, available: Tensor, destination: Tensor, head: nn.Linear, attention_scale: float
+    ) -> Tensor:
+        """head(self(...)) of what is available: (batch, a, outputs)."""
+        scores = score_streams(self.layers, *self._streams(current, available, destination), head, attention_scale)
+        return scores[:, self.repetitions : -1]
+
+    def _streams(self, current: Tensor, available: Tensor, destination: Tensor) -> tuple[Tensor, Tensor]:
+        """Representatives (batch, r + 1, width), and what the decoder returns, before its layers."""
         start = in_products(self.start(destination))
         repeated = in_products(self.current(current)).view(-1, self.repetitions, self.width)
-        h = torch.cat([repeated, available, start], dim=1)
-        z = torch.cat([repeated, start], dim=1)
-        for layer in self.layers:
-            if isinstance(layer, CrossModule):
-                z, h = layer(z, h, attention_scale)
-            else:
-                h = layer(h, attention_scale)
-        return h
+        return torch.cat([repeated, start], dim=1), torch.cat([repeated, available, start], dim=1)
 
 
 class Sit(PathNetwork):
@@ -107,18 +111,17 @@ class Sit(PathNetwork):
 
         Of the current node's repetitions it is the last one's.
         """
-        return self._states(rows, attention_scale)[:, self.decoder.repetitions - 1 :]
+        states: Tensor = self.decoder(*self._embed_all(rows), attention_scale)
+        return states[:, self.decoder.repetitions - 1 :]
 
     def decide(self, rows: Tensor, attention_scale: float = 1.0) -> Tensor:
         """rows (batch, 1 + available + 1, 2) -> logits (batch, available)."""
-        logits: Tensor = self.head(self._states(rows, attention_scale))
-        return logits[:, self.decoder.repetitions : -1].squeeze(-1)
+        return self.decoder.score(*self._embed_all(rows), self.head, attention_scale).squeeze(-1)
 
-    def _states(self, rows: Tensor, attention_scale: float) -> Tensor:
-        """(batch, r + available + 1, width)."""
+    def _embed_all(self, rows: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The current node, what is available, and the destination, as the decoder takes them."""
         h = self.embed(rows)
-        states: Tensor = self.decoder(h[:, :1], in_products(h[:, 1:-1]), h[:, -1:], attention_scale)
-        return states
+        return h[:, :1], in_products(h[:, 1:-1]), h[:, -1:]
 
 
 class SitCvrp(PathNetwork):
@@ -161,7 +164,8 @@ class SitCvrp(PathNetwork):
 
     def hidden(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Last-layer states (batch, 1 + available + 1, width) of [current, available..., depot]."""
-        return self._states(rows, remaining, attention_scale)[:, self.decoder.repetitions - 1 :]
+        states: Tensor = self.decoder(*self._embed_all(rows, remaining), attention_scale)
+        return states[:, self.decoder.repetitions - 1 :]
 
     def decide(self, rows: Tensor, remaining: Tensor, attention_scale: float = 1.0) -> Tensor:
         """Logits (batch, available, 2): straight, through the depot.
@@ -169,16 +173,13 @@ class SitCvrp(PathNetwork):
         rows (batch, 1 + available + 1, 3) from `encode`, in the order [current, available..., depot];
         remaining (batch,): what is left in the vehicle.
         """
-        logits: Tensor = self.head(self._states(rows, remaining, attention_scale))
-        return logits[:, self.decoder.repetitions : -1]
+        return self.decoder.score(*self._embed_all(rows, remaining), self.head, attention_scale)
 
-    def _states(self, rows: Tensor, remaining: Tensor, attention_scale: float) -> Tensor:
-        """(batch, r + available + 1, width)."""
+    def _embed_all(self, rows: Tensor, remaining: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The current stop, what is available, and the depot, as the decoder takes them."""
         h = self.embed(rows)
         current, available, depot = h[:, :1], h[:, 1:-1], h[:, -1:]
         if self.detach_customers:
             current, available = current.detach(), available.detach()
         load = remaining[:, None, None].to(h)
-        current, depot = torch.cat([current, load], dim=-1), torch.cat([depot, load], dim=-1)
-        states: Tensor = self.decoder(current, in_products(available), depot, attention_scale)
-        return states
+        return torch.cat([current, load], dim=-1), in_products(available), torch.cat([depot, load], dim=-1)

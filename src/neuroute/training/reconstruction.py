@@ -20,7 +20,7 @@ from neuroute.core.seeds import stream_seed
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.datasets.stored_labels import load_tours
 from neuroute.decoding.construct import construct
-from neuroute.decoding.memory import autocast
+from neuroute.decoding.memory import inference
 from neuroute.decoding.search import Search
 from neuroute.decoding.tsp_search import SEARCH
 from neuroute.networks.weights import are_finite
@@ -166,7 +166,7 @@ class ReconstructedSet:
             first=rows.start,
             iterations_before=finished,
         )
-        with torch.inference_mode(), autocast(self.device, t.precision):
+        with inference(self.device, t.precision):
             for solutions_now in improving:
                 solutions, finished = solutions_now, finished + 1
                 if self.scheme.stopping():

@@ -19,7 +19,7 @@ import torch
 from neuroute.core.files import write_whole
 from neuroute.datasets.problem_spec import spec_of
 from neuroute.decoding.environment import ENVIRONMENT, Batch
-from neuroute.decoding.memory import autocast, batch_size_for
+from neuroute.decoding.memory import batch_size_for, inference
 from neuroute.decoding.prefixes import TourPrefixes
 from neuroute.decoding.sampling import Begin, sample_shortest
 from neuroute.decoding.tsp import TspBatch, decide_for
@@ -121,7 +121,7 @@ class SampledTrainingSet:
             batch: Batch = self.environment.batch(instances[rows], self.device)
             seeds = np.random.SeedSequence([self.run.seed, epoch, page]).generate_state(1, np.uint64)
             generator = torch.Generator(self.device).manual_seed(int(seeds[0] >> np.uint64(1)))
-            with torch.inference_mode(), autocast(self.device, t.precision):
+            with inference(self.device, t.precision):
                 begin = self.prefixes(self._policy, batch, tokens)
                 tours = sample_shortest(begin, batch.lengths, t.beam, t.rounds, t.sigma, generator)
             shortest = tours.cpu().numpy().astype(np.int32)

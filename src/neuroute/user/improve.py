@@ -17,7 +17,7 @@ from neuroute.core.errors import NeurouteError
 from neuroute.datasets.progress import Progress
 from neuroute.decoding.decode import OWN_METHODS, instances_per_batch
 from neuroute.decoding.environment import Batch, Environment
-from neuroute.decoding.memory import batch_size_for, device_of
+from neuroute.decoding.memory import batch_size_for, device_of, inference
 from neuroute.decoding.multi_start import augment8, roll_out
 from neuroute.decoding.rollout import choose_best
 from neuroute.decoding.search import SEARCH, Search
@@ -54,7 +54,7 @@ def improve(
     start = torch.from_numpy(solution.astype(np.int64))[None].to(device)
     instances_per_batch(net, solution.shape[-1], decoding, memory_gb)  # raises for a sub-path that cannot be
     search = SEARCH.of(net.problem)
-    with torch.inference_mode(), Progress(decoding.iterations, "re-construction", show=True) as progress:
+    with inference(device, "fp32"), Progress(decoding.iterations, "re-construction", show=True) as progress:
         batch = search.environment.batch(instance, device)
 
         def all_of_them() -> Iterator[Tensor]:
@@ -98,7 +98,7 @@ def solve_for(
     else:
         search_solutions = _by_reconstruction(net, search, decoding, memory_gb, seed, start, seconds, other, length)
     began = time.perf_counter()
-    with torch.inference_mode():
+    with inference(device_of(net), "fp32"):
         batch = search.environment.batch(instance, device_of(net))
         best, trace = keep_best(search_solutions(batch), batch, length, seconds)
     if other is not None and length(other) < trace[-1][1]:  # the time was over before the search came to it

@@ -110,6 +110,31 @@ def test_neither_threads_nor_other_rows_change_a_bit() -> None:
 
 
 @compiled
+def test_weights_that_are_packed_once_give_the_same_bits_and_are_looked_at_again_afterwards() -> None:
+    up, down = torch.nn.Linear(32, 80), torch.nn.Linear(80, 33, bias=False)
+    layers, x, factors = [(up.weight, up.bias), (down.weight, None)], drawn(70, 32), (None, torch.tensor(0.3))
+
+    def outputs() -> list[Tensor]:
+        return [linear.linear(x, layers[0]), *(linear.feed_forward(x, *layers, factor) for factor in factors)]
+
+    with torch.inference_mode():
+        wanted = outputs()
+        with linear.packed_once():
+            first = outputs()
+            with linear.packed_once():
+                again = outputs()
+            for computed in (up.weight + 1, up.weight + 2):  # may have one address after the other
+                assert_near(linear.linear(x, (computed, None)), dense(x, (computed, None)))
+            assert linear.fits(x[:16], *layers)
+            assert not linear.fits(x[:16], *layers, (computed, None))
+        assert not linear.fits(x[:16], *layers)
+        up.weight.data += 1
+        changed = outputs()
+    assert all(torch.equal(a, b) and torch.equal(a, c) for a, b, c in zip(wanted, first, again, strict=True))
+    assert_near(changed[0], dense(x, layers[0]))
+
+
+@compiled
 def test_what_it_is_not_for() -> None:
     x, of = drawn(70, 16), layer(16, 32)
     assert not linear.fits(x, of)  # gradients may be asked for

@@ -5,14 +5,16 @@ which has to be nobody else's, is overwritten a slice at a time: nothing of node
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 from torch import Tensor, nn
 
+from neuroute.networks.blocks.all_digits import at_least_float32
 from neuroute.networks.blocks.attention import attend
 from neuroute.networks.blocks.kernels import linear as kernel
-from neuroute.networks.blocks.rezero import feed_forward, parameters
+from neuroute.networks.blocks.residual_layer import score_layers
+from neuroute.networks.blocks.rezero import feed_forward, parameters, score_feed_forward
 
 CPU_FLOATS = 1 << 19  # of the FFN's hidden layer at a time: what stays in a core's cache
 DEVICE_FLOATS = 1 << 24  # on a GPU large products are fast; this bounds the memory
@@ -137,17 +139,29 @@ class CrossModule(nn.Module):
         self.spread = CrossLayer(width, heads, feed_forward)
 
     def forward(self, z: Tensor, h: Tensor, attention_scale: float = 1.0) -> tuple[Tensor, Tensor]:
-        """z (batch, m, width) and h (batch, tokens, width), both anew; without gradients h is overwritten."""
+        """z (batch, m, width) and h (batch, tokens, width), both anew; without gradients both are overwritten."""
         if torch.is_grad_enabled():
             z = self.gather(z, h, attention_scale)
             return z, self.spread(h, z, attention_scale)
-        folds = self.gather.folds(z.shape[1], h.shape[1])
-        z = z + (self.gather.gathered if folds else self.gather.attended)(z, h, attention_scale)
-        self.gather.feed_in_place(z)
-        self._overwrite(h, z, attention_scale, folds)
+        for where in self._look(z, h, attention_scale):
+            self.spread.feed_in_place(h[where])
         return z, h
 
-    def _overwrite(self, h: Tensor, z: Tensor, attention_scale: float, folds: bool) -> None:
+    def score(self, z: Tensor, h: Tensor, head: nn.Linear, attention_scale: float = 1.0) -> Tensor:
+        """head(self(z, h)[1]): (batch, tokens, outputs), in fewer products; h is overwritten likewise."""
+        if torch.is_grad_enabled():
+            of_all: Tensor = head(self(z, h, attention_scale)[1])
+            return of_all
+        layer, scores = self.spread, at_least_float32(h.new_empty(*h.shape[:2], head.out_features))
+        for where in self._look(z, h, attention_scale):
+            scores[where] = score_feed_forward(h[where], layer.up, layer.down, layer.alpha2, head)
+        return scores
+
+    def _look(self, z: Tensor, h: Tensor, attention_scale: float) -> Iterator[tuple[slice, slice]]:
+        """Overwrite z, and a slice of h at a time as far as its FFN."""
+        folds = self.gather.folds(z.shape[1], h.shape[1])
+        z += (self.gather.gathered if folds else self.gather.attended)(z, h, attention_scale)
+        self.gather.feed_in_place(z)
         layer = self.spread
         keys, values = layer.folded(z, attention_scale) if folds else (z, z)
         floats = CPU_FLOATS if h.device.type == "cpu" else DEVICE_FLOATS
@@ -157,7 +171,26 @@ class CrossModule(nn.Module):
                 layer.look_up_in_place(part, keys[rows], values[rows])
             else:
                 part += layer.attended(part, z[rows], attention_scale)
-            layer.feed_in_place(part)
+            yield rows, tokens
+
+
+def score_streams(layers: Iterable[nn.Module], z: Tensor, h: Tensor, head: nn.Linear, attention_scale: float) -> Tensor:
+    """head of what h becomes `through` these layers, in fewer products."""
+    *before, last = layers
+    z, h = through(before, z, h, attention_scale)
+    if isinstance(last, CrossModule):
+        return last.score(z, h, head, attention_scale)
+    return score_layers([last], h, head, attention_scale)
+
+
+def through(layers: Iterable[nn.Module], z: Tensor, h: Tensor, attention_scale: float) -> tuple[Tensor, Tensor]:
+    """z (batch, m, width) and h (batch, tokens, width) after modules, or after layers in which h attends to itself."""
+    for layer in layers:
+        if isinstance(layer, CrossModule):
+            z, h = layer(z, h, attention_scale)
+        else:
+            h = layer(h, attention_scale)
+    return z, h
 
 
 def slices(batch: int, tokens: int, limit: int) -> Iterator[tuple[slice, slice]]:

@@ -1,13 +1,14 @@
 """Attention and an FFN on residuals, without normalisation: the layer of LEHD and of BQ-NCO."""
 
 import math
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from neuroute.networks.blocks.attention import attend, split_heads
-from neuroute.networks.blocks.rezero import add_feed_forward, add_linear, alpha, project
+from neuroute.networks.blocks.rezero import add_feed_forward, add_linear, alpha, project, score_feed_forward
 
 
 class ResidualLayer(nn.Module):
@@ -55,8 +56,24 @@ class ResidualLayer(nn.Module):
 
         more: to `add_feed`, which may ask for more than tokens.
         """
+        return self.add_feed(self._add_attended(x, attention_scale), *more)
+
+    def score(self, x: Tensor, head: nn.Linear, attention_scale: float = 1.0, *more: Any) -> Tensor:
+        """head(self(x, ...)) of x (rows, tokens, width): (rows, tokens, outputs), in fewer products."""
+        return score_feed_forward(self._add_attended(x, attention_scale), self.up, self.down, self.alpha2, head)
+
+    def _add_attended(self, x: Tensor, attention_scale: float) -> Tensor:
         rows, tokens, width = x.shape
         bias = None if self.key_value_bias is None else F.pad(self.key_value_bias, (width, 0))  # none for the query
         q, k, v = split_heads(project(x, self.qkv.weight, bias), self.heads)
         attended = attend(q, k, v, attention_scale * self.scale).transpose(1, 2).reshape(rows, tokens, width)
-        return self.add_feed(add_linear(x, attended, self.out, self.alpha1), *more)
+        return add_linear(x, attended, self.out, self.alpha1)
+
+
+def score_layers(layers: Iterable[nn.Module], x: Tensor, head: nn.Linear, *more: Any) -> Tensor:
+    """head of x (rows, tokens, width) after these layers, the last of which scores; more: to all of them."""
+    *before, last = layers
+    for layer in before:
+        x = layer(x, *more)
+    assert isinstance(last, ResidualLayer)
+    return last.score(x, head, *more)

@@ -103,6 +103,22 @@ def add_feed_forward(stream: Tensor, up: nn.Linear, down: nn.Linear, factor: Ten
     return stream
 
 
+def score_feed_forward(
+    stream: Tensor, up: nn.Linear, down: nn.Linear, factor: Tensor | None, head: nn.Linear
+) -> Tensor:
+    """head(stream + factor * down(relu(up(stream)))) of stream (..., width), which may be overwritten.
+
+    A linear `head` of few outputs and `down` are one layer where there are no gradients: H W products less for a row,
+    H hidden and W channels.
+    """
+    first, second = parameters(up), parameters(down)
+    if not kernel.fits(stream, first, second, parameters(head)):
+        scores: Tensor = head(add_feed_forward(stream, up, down, factor))
+        return scores
+    bias = None if down.bias is None else head.weight @ down.bias
+    return kernel.feed_forward(stream, first, (head.weight @ down.weight, bias), factor, head(stream))
+
+
 def parameters(linear: nn.Linear) -> kernel.Layer:
     """Weight and bias."""
     return linear.weight, linear.bias

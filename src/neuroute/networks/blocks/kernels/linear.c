@@ -1,7 +1,7 @@
 /* Linear layers, and two of them with a ReLU or softmaxes between, for rows of floats on a CPU.  linear.py calls this.
 
-   A layer's weights are packed at each call, with an input's weights for WIDE outputs side by side: that takes as long
-   as a few dozen rows.  A tile of ROWS x WIDE sums then stays in registers for all inputs, and biases, ReLU and the stream
+   A layer's weights are packed, with an input's weights for WIDE outputs side by side: at each call, which takes as long
+   as a few dozen rows, or once for many calls.  A tile of ROWS x WIDE sums then stays in registers for all inputs, and biases, ReLU and the stream
    that a branch is added to cost nothing besides.  A row is computed alone, in the same order whatever else there is. */
 
 #include <omp.h>
@@ -15,7 +15,8 @@
 typedef struct {
     const float *weight, *bias; /* (outputs, inputs) and (outputs,), or no bias */
     int64_t inputs, outputs;
-    float factor; /* of both */
+    float factor;        /* of both */
+    const float *packed; /* what `pack` made of them, or nothing yet */
 } layer;
 
 typedef struct {
@@ -28,10 +29,10 @@ typedef struct {
 } task;
 
 INLINE int64_t panels(int64_t outputs) { return (outputs + WIDE - 1) / WIDE; }
-INLINE int64_t floats(const layer *l) { return panels(l->outputs) * WIDE * (l->inputs + 1); }
+int64_t floats(const layer *l) { return panels(l->outputs) * WIDE * (l->inputs + 1); }
 
 /* Panels of (1 + inputs, WIDE): biases, then the weights of each input; 0 where there is no output. */
-static void pack(float *to, const layer *l) {
+void pack(float *to, const layer *l) {
     for (int64_t first = 0; first < l->outputs; first += WIDE) {
         int64_t there = l->outputs - first < WIDE ? l->outputs - first : WIDE, c = 0;
         for (int64_t j = 0; j < WIDE; j++) to[j] = l->bias && j < there ? l->bias[first + j] * l->factor : 0;
@@ -119,13 +120,14 @@ static void softmaxes(float *x, int64_t count, int64_t group) {
 /* 0, or 1 where memory was short. */
 int linear(const task *t) {
     const layer *a = &t->first, *b = &t->second;
-    int64_t each = b->weight ? up(BLOCK * a->outputs) : 0, weights = up(floats(a));
-    int64_t all = weights + (b->weight ? up(floats(b)) : 0) + each * t->threads;
-    float *own = aligned_alloc(64, (size_t)(4 * all + 63) / 64 * 64);
+    int64_t each = b->weight ? up(BLOCK * a->outputs) : 0, of_first = a->packed ? 0 : up(floats(a));
+    int64_t weights = of_first + (b->weight && !b->packed ? up(floats(b)) : 0);
+    float *own = aligned_alloc(64, (size_t)(4 * (weights + each * t->threads) + 64) / 64 * 64);
     if (!own) return 1;
-    float *second = own + weights, *rooms = own + all - each * t->threads;
-    pack(own, a);
-    if (b->weight) pack(second, b);
+    float *rooms = own + weights;
+    if (!a->packed) pack(own, a);
+    if (b->weight && !b->packed) pack(own + of_first, b);
+    const float *first_packed = a->packed ? a->packed : own, *second_packed = b->packed ? b->packed : own + of_first;
 #pragma omp parallel for schedule(static) num_threads(t->threads) if (t->threads > 1)
     for (int64_t first = 0; first < t->rows; first += BLOCK) {
         int64_t rows = t->rows - first < BLOCK ? t->rows - first : BLOCK, wide = b->weight ? b->outputs : a->outputs;
@@ -133,11 +135,11 @@ int linear(const task *t) {
         float *out = t->out + first * wide;
         if (b->weight) {
             float *room = rooms + each * omp_get_thread_num();
-            through(a, own, room, 0, a->outputs, x, rows, !t->group);
+            through(a, first_packed, room, 0, a->outputs, x, rows, !t->group);
             if (t->group) softmaxes(room, rows * a->outputs, t->group);
-            through(b, second, out, stream, wide, room, rows, 0);
+            through(b, second_packed, out, stream, wide, room, rows, 0);
         } else
-            through(a, own, out, stream, wide, x, rows, 0);
+            through(a, first_packed, out, stream, wide, x, rows, 0);
     }
     free(own);
     return 0;

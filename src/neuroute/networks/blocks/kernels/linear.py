@@ -4,17 +4,23 @@ What a matrix product of torch's leaves to further passes is done while the sums
 ReLU, and adding to a stream.
 """
 
+import contextlib
 import ctypes
 import math
+from collections.abc import Iterator
+from contextvars import ContextVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from neuroute.networks.blocks.kernels.library import are_on, lanes, library, threads_for
 
-VERSION = "952a653ec270a9b6"  # see `library`
+VERSION = "10c6e7287ebb2071"  # see `library`
 Layer = tuple[Tensor, Tensor | None]  # weight (outputs, inputs), bias (outputs,)
 ROWS = 64  # fewer are not worth packing a layer's weights
+FEW = 16  # fewer are not worth a call where these are packed
+# Of a layer's (weight, bias, factor): its packed weights, and the two tensors, whose addresses are the key.
+_PACKED: ContextVar[dict[tuple[int, int, float], tuple[Tensor, Layer]] | None] = ContextVar("packed", default=None)
 
 
 class _Layer(ctypes.Structure):
@@ -24,6 +30,7 @@ class _Layer(ctypes.Structure):
         ("inputs", ctypes.c_int64),
         ("outputs", ctypes.c_int64),
         ("factor", ctypes.c_float),
+        ("packed", ctypes.c_void_p),
     )
 
 
@@ -38,11 +45,22 @@ class _Task(ctypes.Structure):
     )
 
 
+@contextlib.contextmanager
+def packed_once() -> Iterator[None]:
+    """Pack the weights of a network's layers once for all calls within, where nobody may change them."""
+    token = _PACKED.set({}) if _PACKED.get() is None else None
+    try:
+        yield
+    finally:
+        if token:
+            _PACKED.reset(token)
+
+
 def fits(x: Tensor, *layers: Layer, stream: Tensor | None = None) -> bool:
     """Whether the kernel takes x (..., inputs), what it is added to and these layers, and is there."""
     return (
         not torch.is_grad_enabled()
-        and x.numel() >= ROWS * x.shape[-1]
+        and x.numel() >= (FEW if all(_panels_for(each) is not None for each in layers) else ROWS) * x.shape[-1]
         and all(_plain(each) for each in (x, x if stream is None else stream))
         and all(each is None or (each.dtype == torch.float32 and each.is_contiguous()) for of in layers for each in of)
         and not torch.is_autocast_enabled("cpu")
@@ -74,7 +92,7 @@ def look_up(stream: Tensor, keys: Tensor, values: Layer, group: int) -> None:
 
     keys (n, width), values' weight (width, n); group: see `fits_groups`.
     """
-    first = _Layer(keys.data_ptr(), None, keys.shape[1], keys.shape[0], math.log2(math.e))
+    first = _Layer(keys.data_ptr(), None, keys.shape[1], keys.shape[0], math.log2(math.e), None)
     _run(stream, stream, stream, first, _layer(values, None), group)
 
 
@@ -97,8 +115,34 @@ def _run(x: Tensor, stream: Tensor | None, out: Tensor, first: _Layer, second: _
 def _layer(layer: Layer, factor: Tensor | None) -> _Layer:
     weight, bias = layer
     where = None if bias is None else bias.data_ptr()
-    return _Layer(weight.data_ptr(), where, weight.shape[1], weight.shape[0], 1.0 if factor is None else float(factor))
+    scale = 1.0 if factor is None else float(factor)
+    arguments = _Layer(weight.data_ptr(), where, weight.shape[1], weight.shape[0], scale, None)
+    arguments.packed = _pack(arguments, layer)
+    return arguments
+
+
+def _pack(arguments: _Layer, layer: Layer) -> int | None:
+    """The address of a layer's packed weights, if these are kept."""
+    panels = _panels_for(layer)
+    if panels is None:
+        return None
+    key = (arguments.weight, arguments.bias or 0, arguments.factor)
+    if key not in panels:
+        kernel = _compiled()
+        assert kernel is not None
+        weights = torch.empty(kernel.floats(ctypes.byref(arguments)))
+        kernel.pack(ctypes.c_void_p(weights.data_ptr()), ctypes.byref(arguments))
+        panels[key] = weights, layer
+    return panels[key][0].data_ptr()
+
+
+def _panels_for(layer: Layer) -> dict[tuple[int, int, float], tuple[Tensor, Layer]] | None:
+    """Where packed weights of a network's layers are kept; nowhere for those that are computed on the way."""
+    return _PACKED.get() if all(each is None or type(each) is nn.Parameter for each in layer) else None
 
 
 def _compiled() -> ctypes.CDLL | None:
-    return library("linear", VERSION)
+    kernel = library("linear", VERSION)
+    if kernel is not None:
+        kernel.floats.restype = ctypes.c_int64
+    return kernel
